@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * How the user side steers the programs: constants fixed at load, and words in mapped memory that
+ * it may change while they run. Written only by the user side; read by every program.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include "bpf/limits.h"
+
+/* Rung of the hook ladder in use for switch-in. */
+enum profd_hook {
+  PROFD_HOOK_SCHED_EXIT = 1,  /* tp_btf/sched_exit_tp */
+  PROFD_HOOK_FINISH_TASK = 2, /* kprobe on finish_task_switch*, verified by hits */
+  PROFD_HOOK_SWITCH_OUT = 3,  /* none: stacks are taken at switch-out */
+};
+
+/* Where the split of off-CPU time into blocked and runnable comes from. */
+enum profd_split {
+  PROFD_SPLIT_RUN_DELAY = 1, /* growth of the kernel's own sched_info.run_delay */
+  PROFD_SPLIT_WAKEUP = 2,    /* time stamps of wake-up hooks (no CONFIG_SCHED_INFO) */
+};
+
+/* Fixed at load (.rodata). */
+struct profd_constants {
+  __u32 hook;              /* enum profd_hook */
+  __u32 split;             /* enum profd_split */
+  __u32 own_pid;           /* tgid of profd, in profd's pid namespace; sampled only when named */
+  __u32 pidns_level;       /* level of profd's pid namespace; 0 = initial one */
+  __u64 min_switch_out_ns; /* reported minimum duration on the switch-out rung */
+};
+
+/*
+ * An epoch is an instant at which all clocks are read. The user side sets epoch_ns a little into
+ * the future, then raises epoch; a program that closes a stretch across epoch_ns first keeps the
+ * totals as of epoch_ns in the thread's storage. So every thread is read as of the same instant,
+ * however long the reading takes.
+ */
+struct profd_control {
+  __u64 epoch;
+  __u64 epoch_ns;
+  __u64 sessions;           /* running sessions; bits not set here are stale and ignored */
+  __u64 on_cpu_sessions;    /* of those, with on-CPU samples */
+  __u64 off_cpu_sessions;   /* of those, with off-CPU samples */
+  __u64 off_cpu_period_ns;  /* finest in force; 0 = no off-CPU samples */
+  __u64 starting_sessions;  /* the assign iterator evaluates these filters */
+  __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
+  __u64 snapshot_before_ns; /* ... that have been blocked since before this */
+};
+
+enum profd_target_kind {
+  PROFD_TARGET_ALL = 1,
+  PROFD_TARGET_PID = 2,
+  PROFD_TARGET_TID = 3,
+  PROFD_TARGET_COMM = 4,
+  PROFD_TARGET_CGROUP = 5
+};
+
+#define PROFD_TARGET_CHILDREN 1       /* processes forked by members become members */
+#define PROFD_TARGET_KERNEL_THREADS 2 /* ALL and COMM: also kernel threads */
+
+/* Value of the array map `filters`, indexed by session. */
+struct profd_filter {
+  __u32 kind;       /* enum profd_target_kind; 0 = slot not in use */
+  __u32 flags;      /* PROFD_TARGET_* */
+  __u32 pidns_inum; /* pid namespace in which the ids of filter_ids are meant; 0 = profd's own */
+  __u32 reserved;
+  __u64 cgroup_id; /* inode number of the cgroup v2 directory */
+  char comm[PROFD_COMM_LEN];
+};
+
+/* Key of the hash map `filter_ids`; the value is one byte, 1. */
+struct profd_filter_id {
+  __u32 session;
+  __u32 id; /* pid for PROFD_TARGET_PID, tid for PROFD_TARGET_TID */
+};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * THE wire format between the kernel side and the user side, and of event frames in recordings.
+ *
+ * Rules: plain C with fixed-width types; 8-byte groups, explicit padding; the common header first;
+ * at most one variable tail, last, with its length in the fixed part; kinds are append-only. `pid`
+ * is the kernel's tgid and `tid` the kernel's pid, both as seen in the pid namespace profd runs in.
+ * Times are CLOCK_MONOTONIC ns. Start times are the task's start_boottime in ns: they make pid and
+ * tid unique.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+#define PROFD_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define PROFD_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+#include "bpf/counters.h"
+#include "bpf/limits.h"
+
+/* Written into recordings; raised with every incompatible change. */
+#define PROFD_EVENTS_VERSION 1
+
+enum profd_event_kind {
+  /* From BPF rings. */
+  PROFD_EVENT_ON_CPU = 1,     /* struct profd_sample_event */
+  PROFD_EVENT_OFF_CPU = 2,    /* struct profd_sample_event */
+  PROFD_EVENT_THREAD_END = 3, /* struct profd_clock_event: final totals, from the last switch */
+  PROFD_EVENT_FORK = 4,       /* struct profd_task_event: a new thread or process */
+  PROFD_EVENT_EXEC = 5,       /* struct profd_task_event */
+  PROFD_EVENT_COMM = 6,       /* struct profd_task_event */
+  PROFD_EVENT_EXIT = 7,       /* struct profd_task_event: sched_process_exit of one thread */
+  /* From task iterators. */
+  PROFD_EVENT_CLOCK = 8,    /* struct profd_clock_event: totals as of an epoch */
+  PROFD_EVENT_SNAPSHOT = 9, /* struct profd_sample_event: stack of a thread that is blocked */
+  /* Made by the user side of the source, so that recordings hold them too. */
+  PROFD_EVENT_MMAP = 16,          /* struct profd_mmap_event: from perf side-band records */
+  PROFD_EVENT_PROCESS = 17,       /* struct profd_process_event: what /proc said */
+  PROFD_EVENT_SESSION_START = 18, /* struct profd_session_event */
+  PROFD_EVENT_SESSION_END = 19,   /* struct profd_session_event: all its events stand before it */
+  PROFD_EVENT_COUNTERS = 20,      /* struct profd_counters_event */
+};
+
+/* Every event starts with this. */
+struct profd_event {
+  __u16 kind;    /* enum profd_event_kind */
+  __u16 flags;   /* by kind: PROFD_SAMPLE_*, PROFD_TASK_*; else 0 */
+  __u32 size;    /* of the whole event with its tail, bytes */
+  __u64 time_ns; /* when it happened */
+  __u32 pid;
+  __u32 tid;
+  __u64 process_start_ns; /* 0: not known (MMAP) */
+  __u64 thread_start_ns;
+  __u64 sessions; /* bit i: the thread belongs to session i */
+  __u32 cpu;
+  __u32 reserved;
+};
+
+/* The ns and counts of one thread; monotone. Elapsed = sum of all *_ns. */
+enum profd_runnable {
+  PROFD_AFTER_WAKEUP,
+  PROFD_AFTER_PREEMPTION,
+  PROFD_AFTER_YIELD,
+  PROFD_RUNNABLE_MAX
+};
+enum profd_blocked { PROFD_INTERRUPTIBLE, PROFD_UNINTERRUPTIBLE, PROFD_IOWAIT, PROFD_BLOCKED_MAX };
+
+struct profd_clock {
+  __u64 on_cpu_ns;
+  __u64 runnable_ns[PROFD_RUNNABLE_MAX];
+  __u64 blocked_ns[PROFD_BLOCKED_MAX];
+  __u64 on_cpu_count;                       /* stretches begun */
+  __u64 runnable_count[PROFD_RUNNABLE_MAX]; /* AFTER_PREEMPTION + AFTER_YIELD = involuntary switches
+                                             */
+  __u64 blocked_count[PROFD_BLOCKED_MAX];   /* their sum = voluntary switches */
+  __u64 migrations;                         /* switch-ins on another CPU than the last one */
+};
+
+enum profd_thread_state {
+  PROFD_STATE_ON_CPU,
+  PROFD_STATE_RUNNABLE,
+  PROFD_STATE_BLOCKED,
+  PROFD_STATE_DEAD
+};
+
+/*
+ * CLOCK: `at_epoch` holds the totals as of `epoch_ns`, `final` equals it.
+ * THREAD_END: `final` are the totals at the end; `at_epoch` those as of the last epoch the thread
+ * has passed (epoch 0: none, then `at_epoch` is all zero and the thread began after every epoch).
+ */
+struct profd_clock_event {
+  struct profd_event event;
+  __u64 epoch; /* number of the epoch of `at_epoch` */
+  __u64 epoch_ns;
+  __u64 begin_ns; /* when the clock began: the fork, or the first reading of an older thread */
+  __u64 since_ns; /* when the present state began (blocked and runnable: the switch-out) */
+  __u32 state;    /* enum profd_thread_state as of the epoch */
+  __u32 ns_tid;   /* reserved for the caller's pid namespace; 0 */
+  struct profd_clock at_epoch;
+  struct profd_clock final;
+  char comm[PROFD_COMM_LEN];
+};
+
+/* flags of sample events */
+#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third rung of the hook ladder) */
+#define PROFD_SAMPLE_IOWAIT 2     /* the task was in_iowait when it left the CPU */
+#define PROFD_SAMPLE_PREEMPTED 4  /* it did not block: all of it is runnable */
+#define PROFD_SAMPLE_YIELDED 8
+#define PROFD_SAMPLE_USER_MODE 16 /* on-CPU: the interrupted instruction is user code */
+#define PROFD_SAMPLE_KTHREAD 32
+
+/* stack_flags */
+#define PROFD_STACK_KERNEL_TRUNCATED 1
+#define PROFD_STACK_USER_TRUNCATED 2
+#define PROFD_STACK_USER_FAULT 4 /* the walk ended on memory that could not be read */
+#define PROFD_STACK_KERNEL_FAILED 8
+#define PROFD_STACK_NO_USER 16 /* kernel thread, or no user registers */
+
+/* What a file descriptor in the first syscall argument is. */
+enum profd_fd_kind {
+  PROFD_FD_NONE,
+  PROFD_FD_OTHER,
+  PROFD_FD_REGULAR,
+  PROFD_FD_BLOCK,
+  PROFD_FD_CHAR,
+  PROFD_FD_PIPE,
+  PROFD_FD_SOCKET,
+  PROFD_FD_EVENTFD,
+  PROFD_FD_TIMERFD,
+  PROFD_FD_SIGNALFD,
+  PROFD_FD_DIRECTORY
+};
+
+/*
+ * ON_CPU: `period_ns` is the weight, marks are 0, begin_ns is 0.
+ * OFF_CPU: the interval [begin_ns, event.time_ns): blocked first, then `runnable_ns` of runnable.
+ * A mark stands for `period_ns`; marks that fell into the blocked and the runnable part are counted
+ * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read.
+ */
+struct profd_sample_event {
+  struct profd_event event;
+  __u64 begin_ns;
+  __u64 runnable_ns;
+  __u64 period_ns;
+  __u32 blocked_marks;
+  __u32 runnable_marks;
+  __s32 syscall;    /* number of the syscall it is in; -1: none */
+  __u32 task_state; /* prev_state of the switch-out; 0 when on CPU */
+  __u64 syscall_args[3];
+  __u16 fd_kind; /* enum profd_fd_kind of syscall_args[0], where the syscall takes one */
+  __u16 stack_flags;
+  __u16 kernel_frames;
+  __u16 user_frames;
+  __u64 frames[]; /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
+};
+
+#define PROFD_TASK_NEW_PROCESS 1 /* FORK: not only a new thread */
+#define PROFD_TASK_LAST_THREAD 2 /* EXIT: the process is gone with it */
+#define PROFD_TASK_KTHREAD 4
+
+struct profd_task_event {
+  struct profd_event event; /* FORK: the child's */
+  __u32 parent_pid;         /* FORK: of the forking thread; EXEC: 0 */
+  __u32 parent_tid;         /* FORK: the forking thread; EXEC: the tid before the exec */
+  __u64 parent_process_start_ns;
+  char comm[PROFD_COMM_LEN];
+  __u32 exit_code;  /* EXIT */
+  __u32 path_bytes; /* EXEC: of the tail, terminating zero included */
+  char path[];
+};
+
+struct profd_mmap_event {
+  struct profd_event event;
+  __u64 address;
+  __u64 bytes;
+  __u64 file_offset;
+  __u32 device_major;
+  __u32 device_minor;
+  __u64 inode;
+  __u64 inode_generation;
+  __u32 prot;
+  __u32 path_bytes; /* terminating zero included */
+  char path[];
+};
+
+/* What /proc said of a process, verbatim: the blobs follow each other in this order. */
+enum profd_process_blob {
+  PROFD_BLOB_COMM,
+  PROFD_BLOB_EXE,
+  PROFD_BLOB_CMDLINE,
+  PROFD_BLOB_CGROUP,
+  PROFD_BLOB_NSPID,
+  PROFD_BLOB_MAPS,
+  PROFD_BLOB_THREADS /* "tid\tcomm\n" lines */,
+  PROFD_BLOB_MAX
+};
+
+struct profd_process_event {
+  struct profd_event event;
+  __u32 blob_bytes[8]; /* indexed by enum profd_process_blob; the eighth is 0 */
+  char blobs[];
+};
+
+struct profd_session_event {
+  struct profd_event event;
+  __u32 session; /* 0..PROFD_MAX_SESSIONS-1 */
+  __u32 mode;    /* 1 on-CPU, 2 off-CPU, 3 both */
+  __u64 epoch;
+  __u64 epoch_ns; /* the exact start or end of the session */
+  __u64 on_cpu_period_ns;
+  __u64 off_cpu_period_ns;
+  __u64 bpf_cost_ns; /* PROFD_COUNTER_COST_NS at this moment */
+  __u64 own_cpu_ns;  /* CPU time of profd itself at this moment */
+  __u32 hook;        /* enum profd_hook in control.h */
+  __u32 target_bytes;
+  char target[]; /* text form of the target, for people and for replays */
+};
+
+struct profd_counters_event {
+  struct profd_event event;
+  __u32 count; /* PROFD_COUNTER_MAX of the writer */
+  __u32 reserved;
+  __u64 values[]; /* indexed by enum profd_counter, since the programs were loaded */
+};
+
+/* Both compilers see these; tests/unit/bpf checks every offset. */
+PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_clock) == 15 * 8, "profd_clock");
+PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 240 + 16, "profd_clock_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 72, "profd_sample_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, sessions) == 40, "sessions");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, at_epoch) == 96, "at_epoch");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, comm) == 336, "comm");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, syscall_args) == 96,
+                    "syscall_args");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 128, "frames");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_task_event, path) == 96, "task path");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_mmap_event, path) == 112, "mmap path");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_session_event, target) == 120, "target");

@@ -1,0 +1,75 @@
+// Sample: one stack of one thread with its addresses placed in modules. Third hand-off.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/base/keys.h"
+
+namespace profd::process {
+
+// A file (or vdso, or the kernel) as it was mapped. Immutable; shared by everything that names it.
+struct Module {
+  std::string path;  // as /proc/PID/maps had it; "[vdso]"; "[kernel]"; "" = anonymous
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t first_pid = 0;  // a process that maps it: /proc/PID/map_files and /proc/PID/root
+  std::uint64_t map_start = 0;  // one mapping of it there, for map_files
+  std::uint64_t map_end = 0;
+  friend bool SameFile(const Module& a, const Module& b) {
+    return a.inode == b.inode && a.device_major == b.device_major &&
+           a.device_minor == b.device_minor && a.path == b.path;
+  }
+};
+using ModuleRef = std::shared_ptr<const Module>;
+
+enum class State : std::uint8_t { kOnCpu, kRunnable, kBlocked };
+
+// Why a blocked thread waits (the words of the profile and of the folded pseudo-frames).
+enum class WaitReason : std::uint8_t {
+  kNone,
+  kLock,
+  kGil,
+  kIo,
+  kDriver,
+  kKernel,
+  kSleep,
+  kPoll,
+  kNet,
+  kPipe,
+  kChild,
+  kFault,
+  kOther
+};
+
+struct AddressFrame {
+  bool kernel = false;
+  bool return_address = false;    // not the leaf: look up at address - 1
+  std::uint64_t address = 0;      // as the CPU saw it
+  ModuleRef module;               // null: no mapping held this address
+  std::uint64_t file_offset = 0;  // within the module's file; kernel: equals address
+};
+
+struct Sample {
+  std::uint64_t time_ns = 0;
+  ProcessKey process;
+  ThreadKey thread;
+  std::uint64_t sessions = 0;
+  std::uint32_t cpu = 0;
+  bool snapshot = false;        // the interval is still open at time_ns
+  bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
+  State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
+  WaitReason wait = WaitReason::kNone;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t runnable_ns = 0;
+  std::uint64_t period_ns = 0;
+  std::uint32_t blocked_marks = 0;
+  std::uint32_t runnable_marks = 0;
+  std::uint16_t stack_flags = 0;     // PROFD_STACK_*
+  std::vector<AddressFrame> frames;  // leaf first, kernel then user
+};
+
+}  // namespace profd::process

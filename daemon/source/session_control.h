@@ -1,0 +1,66 @@
+// SessionControl: what the rest of the daemon may ask of the kernel side.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+
+namespace profd::source {
+
+enum class TargetKind { kAll, kPids, kTids, kComm, kCgroup };
+
+// What a session looks at. Ids are meant in the pid namespace `pidns_inode` (0: profd's own).
+struct Target {
+  TargetKind kind = TargetKind::kAll;
+  std::vector<std::uint32_t> ids;  // kPids, kTids
+  std::string name;                // kComm: comm; kCgroup: path of the cgroup v2 directory
+  bool children = false;           // processes forked by members become members
+  bool kernel_threads = false;     // kAll, kComm
+  std::uint32_t pidns_inode = 0;
+};
+
+// Text form, kept in recordings: "pid 12,13 +children", "comm redis-server", "all +kernel".
+[[nodiscard]] std::string FormatTarget(const Target& target);
+[[nodiscard]] Result<Target> ParseTarget(const std::string& text);
+
+enum class OnCpuClock { kCpuClock, kHardwareCycles };
+
+struct SessionSpec {
+  Target target;
+  bool on_cpu = true;
+  bool off_cpu = true;
+  std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own
+  std::uint64_t off_cpu_period_ns = 10'101'010;
+  OnCpuClock clock = OnCpuClock::kCpuClock;
+};
+
+// How the live source works on this kernel, for people and for profiles.
+struct SourceStatus {
+  std::string kernel_release;
+  std::string hook;          // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
+  std::string hook_reason;   // why not a better one; empty for the first rung
+  std::string split;         // "run_delay", "wake-up hooks"
+  std::string snapshot;      // "sleepable iterator" or why there is none
+  std::string on_cpu_clock;  // "cpu-clock", "cycles"
+  std::uint32_t online_cpus = 0;
+  std::uint64_t switches = 0;           // since load
+  std::uint64_t bpf_cost_ns = 0;        // since load
+  std::uint64_t map_bytes = 0;          // kernel memory of all maps and rings
+  std::vector<std::uint64_t> counters;  // by enum profd_counter
+};
+
+// All methods may be called from any thread; each returns when the kernel side has been told, and
+// the events that answer (SESSION_START with every thread's CLOCK; CLOCK, SNAPSHOT, SESSION_END)
+// come through the EventSource in due order.
+class SessionControl {
+ public:
+  virtual ~SessionControl() = default;
+  // The session's number. kNotFound: no thread matches. kExhausted: all sessions are in use.
+  [[nodiscard]] virtual Result<std::uint32_t> StartSession(const SessionSpec& spec) = 0;
+  [[nodiscard]] virtual Result<void> StopSession(std::uint32_t session) = 0;
+  [[nodiscard]] virtual SourceStatus Status() const = 0;
+};
+
+}  // namespace profd::source

@@ -1,0 +1,19 @@
+# profd_options: what every target of ours is compiled with. Generated code does not link it.
+add_library(profd_options INTERFACE)
+target_include_directories(profd_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(profd_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-omit-frame-pointer)
+target_compile_definitions(profd_options INTERFACE PROFD_VERSION="${PROJECT_VERSION}")
+if(PROFD_WERROR)
+  target_compile_options(profd_options INTERFACE -Werror)
+endif()
+if(PROFD_SANITIZE)
+  add_compile_options(-fsanitize=${PROFD_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PROFD_SANITIZE})
+endif()
+
+# profd_library(NAME SOURCES... LIBS...): one static library per folder.
+function(profd_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC profd_options ${ARG_LIBS})
+endfunction()
