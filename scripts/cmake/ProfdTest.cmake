@@ -1,8 +1,34 @@
-# profd_test(NAME SOURCES... LIBS... LABEL unit|bpf_user|replay|rpc|root|e2e|accuracy [TIMEOUT seconds]):
-# one GoogleTest executable, one CTest entry. A test that cannot run says why with GTEST_SKIP and is
-# counted by scripts/test. Labels root and e2e run alone: they watch the whole machine.
+# How tests are registered. Each CTest entry writes a GoogleTest XML file, from which scripts/test counts
+# test cases. A case that cannot run here says why with GTEST_SKIP. Labels root, e2e, accuracy and vm run
+# alone: they watch the whole machine. The target tests_LABEL builds what the entries of a label need.
+
+# What every entry has in common.
+function(profd_register_test name label timeout)
+  set(environment "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/tests/results/${name}.xml")
+  if(PROFD_SANITIZE)
+    list(APPEND environment
+      "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+      "UBSAN_OPTIONS=print_stacktrace=1"
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/scripts/cmake/tsan.supp:history_size=4")
+    math(EXPR timeout "${timeout} * 3")
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${label}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+  if(label MATCHES "root|e2e|accuracy|vm")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  foreach(one IN LISTS label)
+    if(NOT TARGET tests_${one})
+      add_custom_target(tests_${one})
+    endif()
+  endforeach()
+endfunction()
+
+# profd_test(NAME SOURCES... LIBS... LABEL unit|bpf_user|replay|rpc|root|e2e|accuracy [TIMEOUT seconds]
+#            [DEPENDS targets...] [SMOKE]): one GoogleTest executable. DEPENDS: programs it starts. SMOKE: it
+# also runs under the sanitizers, where else only unit, bpf_user, replay and rpc do.
 function(profd_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SMOKE" "LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -12,9 +38,29 @@ function(profd_test name)
     PROFD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PROFD_BINARY_DIR="${PROJECT_BINARY_DIR}"
     PROFD_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
-  if(ARG_LABEL MATCHES "root|e2e|accuracy")
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set(labels ${ARG_LABEL})
+  if(ARG_SMOKE)
+    list(APPEND labels smoke)
+  endif()
+  profd_register_test(${name} "${labels}" ${ARG_TIMEOUT})
+  foreach(label IN LISTS labels)
+    add_dependencies(tests_${label} ${name})
+  endforeach()
+endfunction()
+
+# profd_python_test(NAME SOURCE LABEL [TIMEOUT seconds]): one file of Python unittest cases.
+function(profd_python_test name)
+  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT" "" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/support/run_unittest.py
+           ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
+  profd_register_test(${name} "${ARG_LABEL}" ${ARG_TIMEOUT})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+    "PROFD_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "PROFD_BINARY_DIR=${PROJECT_BINARY_DIR}")
 endfunction()

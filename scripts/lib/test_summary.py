@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""Counts the test cases of finished CTest runs: test_summary.py [--failed-step WHAT]... FOLDER[=NAME]...
+
+FOLDER is a build folder in which `ctest --output-junit tests/results/ctest.xml` has run. An entry that
+writes a GoogleTest XML file (its GTEST_OUTPUT says where) counts with its cases; one that should have and
+did not, because it crashed or ran out of time, counts as one failed case. Exits 1 when anything failed.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from typing import NamedTuple
+
+
+class Case(NamedTuple):
+    name: str
+    result: str  # "passed", "failed" or "skipped"
+    reason: str
+
+
+def expected_outputs(folder):
+    """Name of each CTest entry -> the GoogleTest XML file it must write, or None."""
+    listing = subprocess.run(
+        ["ctest", "--test-dir", folder, "--show-only=json-v1"],
+        capture_output=True, text=True, check=True)
+    outputs = {}
+    for test in json.loads(listing.stdout)["tests"]:
+        environment = next((p["value"] for p in test.get("properties", [])
+                            if p["name"] == "ENVIRONMENT"), [])
+        path = next((v.removeprefix("GTEST_OUTPUT=xml:") for v in environment
+                     if v.startswith("GTEST_OUTPUT=xml:")), None)
+        outputs[test["name"]] = path
+    return outputs
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def skip_reason(element):
+    """GoogleTest puts "file:line\\nreason" into the message of a skip."""
+    message = element.get("message", "") or element.text or ""
+    return one_line(re.sub(r"^[^\n]*:\d+\n", "", message)) or "no reason given"
+
+
+def google_test_cases(path):
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        name = f'{case.get("classname")}.{case.get("name")}'
+        failures = case.findall("failure")
+        skipped = case.find("skipped")
+        if failures:
+            yield Case(name, "failed", one_line(failures[0].get("message", ""))[:300])
+        elif skipped is not None or case.get("result") == "skipped":
+            yield Case(name, "skipped", skip_reason(skipped) if skipped is not None else "no reason given")
+        elif case.get("status", "run") == "run":
+            yield Case(name, "passed", "")
+
+
+def entry_cases(entry, output, build_name):
+    """Cases of one CTest entry: `entry` is its JUnit element, `output` its GoogleTest XML file or None."""
+    name = f'{build_name}: {entry.get("name")}'
+    status = entry.get("status")
+    failure = entry.find("failure")
+    message = (failure.get("message", "") if failure is not None else "") or "failed"
+    if status in ("notrun", "disabled"):
+        skipped = entry.find("skipped")
+        reason = skipped.get("message", "") if skipped is not None else status
+        # CTest says "notrun" both of a skip by exit status and of a program that is not there.
+        known = reason.startswith("SKIP_") or status == "disabled"
+        return [Case(name, "skipped" if known else "failed", reason_of_output(entry) or reason)]
+    if output is None:
+        return [Case(name, "passed" if status == "run" else "failed", "" if status == "run" else message)]
+    cases = []
+    if os.path.exists(output):
+        try:
+            cases = [c._replace(name=f"{name}: {c.name}") for c in google_test_cases(output)]
+        except ElementTree.ParseError:
+            message = "its results are cut short"
+    if not cases:
+        return [Case(name, "failed", message if status != "run" else "no test case ran")]
+    if status != "run" and all(c.result != "failed" for c in cases):
+        cases.append(Case(name, "failed", f"every case passed, but: {message}"))
+    return cases
+
+
+def reason_of_output(entry):
+    output = entry.find("system-out")
+    lines = (output.text or "").split("\n") if output is not None else []
+    return next((one_line(line.removeprefix("SKIPPED:")) for line in lines
+                 if line.startswith("SKIPPED:")), "")
+
+
+def folder_cases(folder, build_name):
+    junit = os.path.join(folder, "tests", "results", "ctest.xml")
+    if not os.path.exists(junit):
+        return [Case(build_name, "failed", f"CTest left no results in {junit}")]
+    outputs = expected_outputs(folder)
+    cases = []
+    for entry in ElementTree.parse(junit).getroot().iter("testcase"):
+        cases += entry_cases(entry, outputs.get(entry.get("name")), build_name)
+    return cases or [Case(build_name, "failed", "no test ran")]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--failed-step", action="append", default=[])
+    parser.add_argument("folders", nargs="*")
+    arguments = parser.parse_args()
+
+    cases = [Case(step, "failed", "see above") for step in arguments.failed_step]
+    for folder in arguments.folders:
+        path, _, name = folder.partition("=")
+        cases += folder_cases(path, name or os.path.basename(os.path.abspath(path)))
+
+    for result in ("skipped", "failed"):
+        for case in (c for c in cases if c.result == result):
+            print(f"{result.upper()}: {case.name}: {case.reason}")
+    count = {result: sum(c.result == result for c in cases) for result in ("passed", "failed", "skipped")}
+    print(f'{count["passed"]} passed, {count["failed"]} failed, {count["skipped"]} skipped')
+    return 1 if count["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
