@@ -1,0 +1,190 @@
+"""Every check under scripts/checks/ accepts a small good tree and names the place in a bad one."""
+
+import os
+
+from small_tree import SmallTreeTest
+
+BPF = "/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */\n"
+
+
+class Format(SmallTreeTest):
+    def test_good(self):
+        self.copy(".clang-format")
+        self.write("daemon/a.cc", "int main() { return 0; }\n")
+        self.assert_passes("format")
+
+    def test_bad(self):
+        self.copy(".clang-format")
+        self.write("daemon/a.cc", "int ok;\nint   main() {return 0;}\n")
+        self.assert_finds("format", "daemon/a.cc:2", "not formatted")
+
+    def test_test_data_is_left_alone(self):
+        self.copy(".clang-format")
+        self.write("tests/data/a.c", "int   a;\n")
+        self.assert_passes("format")
+
+
+class Layering(SmallTreeTest):
+    def includes(self, path, *names):
+        self.write(path, "".join(f"#include {name}\n" for name in names))
+
+    def test_good(self):
+        self.write("bpf/events.h")
+        self.write("daemon/base/result.h")
+        self.includes("daemon/source/a.h", '"bpf/events.h"', '"daemon/base/result.h"')
+        self.includes("daemon/source/a.cc", '"daemon/source/a.h"', "<bpf/libbpf.h>", '"profd_bpf.skel.h"')
+        self.includes("daemon/elf/b.cc", "<elfutils/libdw.h>", "<vector>")
+        self.includes("daemon/rpc/c.cc", '"profd/v1/profile.pb.h"', "<grpcpp/grpcpp.h>", '"daemon/source/a.h"')
+        self.includes("daemon/main.cc", '"daemon/source/a.h"')
+        self.write("client/export/exporter.h")
+        self.includes("client/commands/d.cc", '"daemon/base/result.h"', '"client/export/exporter.h"',
+                      '"profd/v1/profiler.grpc.pb.h"')
+        self.assert_passes("layering")
+
+    def test_folder_that_comes_later(self):
+        self.write("daemon/process/sample.h")
+        self.includes("daemon/decode/a.cc", "<vector>", '"daemon/process/sample.h"')
+        self.assert_finds("layering", "daemon/decode/a.cc:2", "comes before")
+
+    def test_folder_without_a_place(self):
+        self.write("daemon/base/result.h")
+        self.includes("daemon/extra/a.cc", '"daemon/base/result.h"')
+        self.assert_finds("layering", "daemon/extra/a.cc:1", "does not know")
+
+    def test_folder_may_not_include_the_composition_root(self):
+        self.write("daemon/options.h")
+        self.includes("daemon/rpc/a.cc", '"daemon/options.h"')
+        self.assert_finds("layering", "daemon/rpc/a.cc:1", "does not know")
+
+    def test_client_and_daemon_stay_apart(self):
+        self.write("daemon/source/a.h")
+        self.write("bpf/events.h")
+        self.write("client/view/b.h")
+        self.includes("client/commands/c.cc", '"daemon/source/a.h"')
+        self.includes("client/commands/d.cc", '"bpf/events.h"')
+        self.includes("daemon/rpc/e.cc", '"client/view/b.h"')
+        self.assert_finds("layering", "client/commands/c.cc:1", "may not include")
+        self.assert_finds("layering", "client/commands/d.cc:1", "may not include")
+        self.assert_finds("layering", "daemon/rpc/e.cc:1", "may not include")
+
+    def test_libraries_have_one_owner(self):
+        for header, text in (("bpf/libbpf.h", "libbpf"), ("bpf/bpf.h", "libbpf"), ("gelf.h", "libelf"),
+                             ("elfutils/libdw.h", "libelf"), ("google/protobuf/message.h", "protobuf")):
+            with self.subTest(header):
+                self.includes("daemon/symbolize/a.cc", f"<{header}>")
+                self.assert_finds("layering", "daemon/symbolize/a.cc:1", text)
+
+    def test_protos_skeleton_and_kernel_code(self):
+        self.write("bpf/clock.bpf.h")
+        self.includes("daemon/aggregate/a.cc", '"profd/v1/profile.pb.h"')
+        self.includes("daemon/process/b.cc", '"profd_bpf.skel.h"')
+        self.includes("daemon/source/c.cc", '"bpf/clock.bpf.h"')
+        self.assert_finds("layering", "daemon/aggregate/a.cc:1", "protos stay")
+        self.assert_finds("layering", "daemon/process/b.cc:1", "skeleton")
+        self.assert_finds("layering", "daemon/source/c.cc:1", "kernel side")
+
+    def test_paths_and_own_header_first(self):
+        self.write("daemon/base/a.h")
+        self.includes("daemon/base/b.cc", '"a.h"')
+        self.includes("daemon/base/a.cc", "<vector>", '"daemon/base/a.h"')
+        self.assert_finds("layering", "daemon/base/b.cc:1", "relative to the root")
+        self.assert_finds("layering", "daemon/base/a.cc:1", "first include")
+
+
+class FileSize(SmallTreeTest):
+    def test_limits(self):
+        self.write("daemon/a.h", "\n" * 150)
+        self.write("daemon/a.cc", "\n" * 300)
+        self.write("bpf/clock.bpf.h", "\n" * 300)
+        self.assert_passes("file_size")
+
+    def test_too_long(self):
+        for path, lines in (("daemon/a.h", 151), ("daemon/a.cc", 501), ("bpf/c.bpf.h", 501),
+                            ("scripts/demo", 501), ("daemon/CMakeLists.txt", 61), ("bpf/events.h", 401)):
+            with self.subTest(path):
+                self.write(path, "\n" * lines)
+                self.assert_finds("file_size", f"{path}:{lines}", "split it")
+
+    def test_long_is_a_warning(self):
+        self.write("daemon/a.cc", "\n" * 301)
+        status, lines = self.check("file_size")
+        self.assertEqual(status, 0)
+        self.assertIn("warning", lines[0])
+
+
+class TestNaming(SmallTreeTest):
+    CASE = "TEST(A, B) {}\n"
+
+    def test_good(self):
+        self.write("daemon/base/x.h")
+        self.write("tests/unit/base/x_test.cc", self.CASE)
+        self.write("tests/unit/base/CMakeLists.txt", "profd_test(x SOURCES x_test.cc LABEL unit)\n")
+        self.write("tests/root/y_root_test.cc", self.CASE)
+        self.write("tests/root/CMakeLists.txt", "profd_test(y SOURCES y_root_test.cc LABEL root)\n")
+        self.assert_passes("test_naming")
+
+    def test_wrong_names_and_places(self):
+        for path, text in (("tests/unit/base/x.cc", "not called *_test.cc"),
+                           ("daemon/base/x_test.cc", "tests live in"),
+                           ("tests/root/x_test.cc", "called *_root_test.cc"),
+                           ("tests/unit/base/x_root_test.cc", "lives in tests/root/"),
+                           ("tests/unit/nowhere/x_test.cc", "mirrors no folder")):
+            with self.subTest(path):
+                self.write(path, self.CASE)
+                self.assert_finds("test_naming", f"{path}:1", text)
+
+    def test_forgotten(self):
+        self.write("tests/rpc/x_test.cc", self.CASE)
+        self.write("tests/rpc/CMakeLists.txt", "profd_test(y SOURCES other_x_test.cc LABEL rpc)\n")
+        self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "never runs")
+
+    def test_without_a_case(self):
+        self.write("tests/rpc/x_test.cc", "int main() {}\n")
+        self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "no test case")
+
+
+class Licences(SmallTreeTest):
+    def setUp(self):
+        super().setUp()
+        for path in ("LICENSE", "LICENSES/GPL-2.0.txt", "LICENSES/BSD-2-Clause.txt"):
+            self.write(path, "text\n")
+
+    def test_good(self):
+        self.write("bpf/a.h", BPF)
+        self.write("proto/a.proto", "// SPDX-License-Identifier: Apache-2.0\n")
+        self.write("daemon/a.cc", "int a;\n")
+        self.assert_passes("licences")
+
+    def test_bad(self):
+        self.write("bpf/none.c", "int a;\n")
+        self.write("bpf/other.h", "// SPDX-License-Identifier: Apache-2.0\n")
+        self.write("daemon/copied.cc", "\n" + BPF)
+        self.assert_finds("licences", "bpf/none.c:1", "lacks SPDX")
+        self.assert_finds("licences", "bpf/other.h:1", "must be GPL-2.0 OR BSD-2-Clause")
+        self.assert_finds("licences", "daemon/copied.cc:2", "must be Apache-2.0")
+
+    def test_missing_text(self):
+        os.remove(os.path.join(self.root, "LICENSES/BSD-2-Clause.txt"))
+        self.assert_finds("licences", "LICENSES/BSD-2-Clause.txt:1", "missing")
+
+
+class ReadmeTables(SmallTreeTest):
+    TABLE = "| file | what |\n| --- | --- |\n"
+
+    def test_good(self):
+        for path in ("daemon/base/a.h", "daemon/base/a.cc", "daemon/base/b.h", "daemon/base/c.cc"):
+            self.write(path)
+        self.write("daemon/base/CMakeLists.txt")
+        self.write("daemon/base/README.md", self.TABLE + "| `a.{h,cc}` | x |\n| b.h | y |\n| `c` | z |\n")
+        self.write("tests/unit/base/a_test.cc")
+        self.assert_passes("readme_tables")
+
+    def test_no_readme(self):
+        self.write("daemon/base/a.h")
+        self.assert_finds("readme_tables", "daemon/base/README.md:1", "missing")
+
+    def test_unnamed_and_stale(self):
+        self.write("daemon/base/a.h")
+        self.write("daemon/base/README.md", "a.h is great\n" + self.TABLE + "| `gone.h` | x |\n")
+        self.assert_finds("readme_tables", "daemon/base/README.md:1", "does not name a.h")
+        self.assert_finds("readme_tables", "daemon/base/README.md:4", "gone.h, which is not there")

@@ -1,0 +1,20 @@
+"""scripts/checks/words: what it must find, and what is no finding."""
+
+from small_tree import SmallTreeTest
+
+
+class Words(SmallTreeTest):
+    def test_good(self):
+        self.write("a.cc", '// see /proc/self/maps, $HOME/work/x, build/work/y and ${root}/root/z\n'
+                           'const char* kPath = "/usr/lib/debug/root";\n')
+        self.write("tests/data/maps", "7f00-7f01 r-xp 0 08:01 5 /root/bin/x\n")
+        self.assert_passes("words")
+
+    def test_bad(self):
+        for text, why in (("cd /work/main\n", "one machine"), ('"/home/anna/profd"\n', "one machine"),
+                          ("cp /root/x .\n", "one machine"), ("https://registry.npmjs.org/x\n", "registry"),
+                          ("http://deb.debian.org/debian\n", "registry"), ("// TODO: later\n", "put off"),
+                          ("// FIXME\n", "put off"), ("as issue 12 says\n", "discussed")):
+            with self.subTest(text):
+                self.write("daemon/a.cc", "int a;\n" + text)
+                self.assert_finds("words", "daemon/a.cc:2", why)
