@@ -1,0 +1,68 @@
+// Raw events for tests: any struct of bpf/events.h with its tail, as bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/events.h"
+
+namespace profd::test {
+
+using EventBytes = std::vector<std::byte>;
+
+// Sets kind and size; lengths in the fixed part are the caller's, so that they can be wrong.
+template <typename Fixed>
+EventBytes RawEventBytes(profd_event_kind kind, Fixed fixed, std::string_view tail = {}) {
+  fixed.event.kind = static_cast<__u16>(kind);
+  fixed.event.size = static_cast<__u32>(sizeof(Fixed) + tail.size());
+  EventBytes bytes(fixed.event.size);
+  std::memcpy(bytes.data(), &fixed, sizeof(Fixed));
+  if (!tail.empty()) std::memcpy(bytes.data() + sizeof(Fixed), tail.data(), tail.size());
+  return bytes;
+}
+
+inline profd_event RawHeader(std::uint64_t time_ns, std::uint32_t pid = 100,
+                             std::uint32_t tid = 101) {
+  profd_event event{};
+  event.time_ns = time_ns;
+  event.pid = pid;
+  event.tid = tid;
+  event.process_start_ns = 1'000'000 + pid;
+  event.thread_start_ns = 2'000'000 + tid;
+  event.sessions = 1;
+  event.cpu = 3;
+  return event;
+}
+
+// Numbers as the tail of an event.
+inline std::string RawNumbers(const std::vector<std::uint64_t>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(std::uint64_t)};
+}
+
+inline EventBytes RawSample(profd_event_kind kind, const profd_event& event,
+                            const std::vector<std::uint64_t>& kernel_frames,
+                            const std::vector<std::uint64_t>& user_frames) {
+  profd_sample_event fixed{};
+  fixed.event = event;
+  fixed.syscall = -1;
+  fixed.period_ns = 10'000'000;
+  fixed.kernel_frames = static_cast<__u16>(kernel_frames.size());
+  fixed.user_frames = static_cast<__u16>(user_frames.size());
+  return RawEventBytes(kind, fixed, RawNumbers(kernel_frames) + RawNumbers(user_frames));
+}
+
+inline EventBytes RawTask(profd_event_kind kind, const profd_event& event, std::string_view comm,
+                          std::string_view path = {}) {
+  profd_task_event fixed{};
+  fixed.event = event;
+  comm.copy(fixed.comm, sizeof(fixed.comm) - 1);
+  std::string tail;
+  if (!path.empty()) tail = std::string(path) + '\0';
+  fixed.path_bytes = static_cast<__u32>(tail.size());
+  return RawEventBytes(kind, fixed, tail);
+}
+
+}  // namespace profd::test
