@@ -1,0 +1,21 @@
+#include "daemon/aggregate/profile.h"
+
+#include <numeric>
+#include <span>
+
+namespace profd::aggregate {
+
+std::uint64_t ElapsedOf(const profd_clock& clock) {
+  const auto sum = [](std::span<const __u64> parts) {
+    return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+  };
+  return clock.on_cpu_ns + sum(clock.runnable_ns) + sum(clock.blocked_ns);
+}
+
+double ClosureError(const ProfileThread& thread) {
+  if (thread.clock_missing || thread.end_ns <= thread.begin_ns) return 0;
+  const auto elapsed = static_cast<double>(thread.end_ns - thread.begin_ns);
+  return (static_cast<double>(ElapsedOf(thread.clock)) - elapsed) / elapsed;
+}
+
+}  // namespace profd::aggregate

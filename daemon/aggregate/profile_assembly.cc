@@ -1,0 +1,309 @@
+#include "daemon/aggregate/profile_assembly.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "bpf/control.h"
+#include "daemon/aggregate/scaling.h"
+
+namespace profd::aggregate {
+namespace {
+
+using process::State;
+using process::WaitReason;
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+constexpr std::uint32_t kNotSampledIndex = 0;
+constexpr std::uint32_t kStillBlockedIndex = 1;
+constexpr std::array kPseudoNames{kNotSampled, kStillBlocked};
+
+std::uint64_t ClockOf(const profd_clock& clock, State state) {
+  switch (state) {
+    case State::kOnCpu:
+      return clock.on_cpu_ns;
+    case State::kRunnable:
+      return clock.runnable_ns[PROFD_AFTER_WAKEUP] + clock.runnable_ns[PROFD_AFTER_PREEMPTION] +
+             clock.runnable_ns[PROFD_AFTER_YIELD];
+    case State::kBlocked:
+      return clock.blocked_ns[PROFD_INTERRUPTIBLE] + clock.blocked_ns[PROFD_UNINTERRUPTIBLE] +
+             clock.blocked_ns[PROFD_IOWAIT];
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string HookName(std::uint32_t hook) {
+  switch (hook) {
+    case PROFD_HOOK_SCHED_EXIT:
+      return "sched_exit_tp";
+    case PROFD_HOOK_FINISH_TASK:
+      return "kprobe finish_task_switch";
+    case PROFD_HOOK_SWITCH_OUT:
+      return "switch-out";
+    default:
+      return "unknown";
+  }
+}
+
+Profile ProfileAssembly::Run() {
+  PlaceThreads();
+  const auto groups = GroupParts();
+  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
+    const std::size_t first = profile_.samples.size();
+    ClipParts(thread, groups[thread]);
+    ScaleThread(thread, first);
+  }
+  Renumber();
+  return std::move(profile_);
+}
+
+void ProfileAssembly::PlaceThreads() {
+  struct Placed {
+    std::uint32_t input = 0;
+    Lifetime life;
+  };
+  std::vector<Placed> placed;
+  for (std::uint32_t i = 0; i < input_.threads.size(); ++i) {
+    auto life = input_.threads[i].Resolve(start_, end_);
+    if (life.window.Length() != 0) placed.push_back({i, std::move(life)});
+  }
+  const auto order = [this](const Placed& item) {
+    const auto& history = input_.threads[item.input];
+    return std::tuple(history.process(), history.key(), item.life.window.begin_ns);
+  };
+  std::stable_sort(placed.begin(), placed.end(),
+                   [&](const Placed& a, const Placed& b) { return order(a) < order(b); });
+
+  thread_of_.assign(input_.threads.size(), kNone);
+  for (auto& [input, life] : placed) {
+    const auto& history = input_.threads[input];
+    thread_of_[input] = static_cast<std::uint32_t>(profile_.threads.size());
+    ProfileThread thread;
+    thread.key = history.key();
+    thread.shown_tid = history.key().tid;
+    thread.process = PlaceProcess(history);
+    thread.comm = history.comm().empty() ? profile_.processes[thread.process].comm : history.comm();
+    thread.begin_ns = life.window.begin_ns;
+    thread.end_ns = life.window.end_ns;
+    thread.clock = life.clock;
+    thread.began = life.began;
+    thread.exited = life.exited;
+    thread.clock_missing = life.clock_missing;
+    profile_.threads.push_back(std::move(thread));
+    lives_.push_back(std::move(life));
+  }
+}
+
+std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
+  const auto& key = history.process();
+  const auto [found, added] =
+      process_of_.try_emplace(key, static_cast<std::uint32_t>(profile_.processes.size()));
+  if (!added) return found->second;
+  ProfileProcess process;
+  process.key = key;
+  process.shown_pid = key.pid;
+  process.comm = history.comm();
+  if (const auto info = input_.processes.find(key); info != input_.processes.end()) {
+    if (info->second.shown_pid != 0) process.shown_pid = info->second.shown_pid;
+    if (!info->second.comm.empty()) process.comm = info->second.comm;
+    process.command_line = info->second.command_line;
+    process.cgroup = info->second.cgroup;
+  }
+  const auto exit = input_.process_exits.find(key);
+  process.exited = exit != input_.process_exits.end() && exit->second <= end_.time_ns;
+  profile_.processes.push_back(std::move(process));
+  return found->second;
+}
+
+std::vector<std::vector<std::uint32_t>> ProfileAssembly::GroupParts() const {
+  std::vector<std::vector<std::uint32_t>> groups(profile_.threads.size());
+  for (std::uint32_t i = 0; i < input_.parts.size(); ++i) {
+    const auto thread = thread_of_[input_.parts[i].thread];
+    if (thread != kNone) groups[thread].push_back(i);
+  }
+  return groups;
+}
+
+const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
+                                                std::span<const std::uint32_t> parts) const {
+  const auto& life = lives_[thread];
+  const SamplePart* open = nullptr;
+  for (const auto index : parts) {
+    const SamplePart& part = input_.parts[index];
+    if (part.state != State::kBlocked || part.end_ns < life.window.end_ns) continue;
+    // Where the clock is missing, only a snapshot can tell that the interval was still open.
+    const bool is_open =
+        life.clock_missing ? part.snapshot && !life.exited : part.begin_ns == life.blocked_since_ns;
+    // A sample made when the thread came back, soon after the end, serves as well.
+    if (is_open && (open == nullptr || (part.snapshot && !open->snapshot))) open = &part;
+  }
+  return open;
+}
+
+void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts) {
+  const auto& life = lives_[thread];
+  const SamplePart* open = OpenInterval(thread, parts);
+  if ((mode_ & 2u) != 0) AddOpenInterval(thread, open);
+  for (const auto index : parts) {
+    const SamplePart& part = input_.parts[index];
+    const bool of_open =
+        open != nullptr && part.state == State::kBlocked && part.begin_ns == open->begin_ns;
+    if (part.snapshot || of_open) continue;
+
+    ProfileSample sample;
+    if (part.begin_ns == part.end_ns) {
+      if (!life.window.Contains(part.begin_ns)) continue;
+      sample.time_ns = part.begin_ns;
+      sample.raw_weight_ns = part.weight_ns;
+    } else {
+      const Window interval{part.begin_ns, part.end_ns};
+      sample.time_ns = Intersect(interval, life.window).begin_ns;
+      sample.raw_weight_ns = ClipWeight(part.weight_ns, interval, life.window);
+    }
+    if (sample.raw_weight_ns == 0) continue;
+    sample.thread = thread;
+    sample.node = part.node;
+    sample.state = part.state;
+    sample.wait = part.wait;
+    sample.count = part.count;
+    sample.stack_flags = part.stack_flags;
+    profile_.samples.push_back(sample);
+  }
+}
+
+void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* part) {
+  const auto& life = lives_[thread];
+  if (part == nullptr && !life.blocked_since_ns) return;
+  const std::uint64_t since_ns = part != nullptr ? part->begin_ns : *life.blocked_since_ns;
+  const Window inside = Intersect(Window{since_ns, life.window.end_ns}, life.window);
+  if (inside.Length() == 0) return;
+  if (part == nullptr) {
+    AddPseudo(thread, State::kBlocked, WaitReason::kOther, kStillBlockedIndex, inside.begin_ns,
+              inside.Length(), true);
+    return;
+  }
+  ProfileSample sample;
+  sample.time_ns = inside.begin_ns;
+  sample.raw_weight_ns = inside.Length();
+  sample.thread = thread;
+  sample.node = part->node;
+  sample.state = State::kBlocked;
+  sample.wait = part->wait;
+  sample.count = part->count;
+  sample.exact = true;
+  sample.stack_flags = part->stack_flags;
+  profile_.samples.push_back(sample);
+}
+
+void ProfileAssembly::ScaleThread(std::uint32_t thread, std::size_t first) {
+  if (lives_[thread].clock_missing) {
+    for (std::size_t i = first; i < profile_.samples.size(); ++i)
+      profile_.samples[i].weight_ns = profile_.samples[i].raw_weight_ns;
+    return;
+  }
+  if ((mode_ & 1u) != 0) ScaleState(thread, first, State::kOnCpu);
+  if ((mode_ & 2u) != 0) {
+    ScaleState(thread, first, State::kRunnable);
+    ScaleState(thread, first, State::kBlocked);
+  }
+}
+
+void ProfileAssembly::ScaleState(std::uint32_t thread, std::size_t first, State state) {
+  std::vector<std::size_t> indices;
+  std::vector<WeightedSample> weighted;
+  for (std::size_t i = first; i < profile_.samples.size(); ++i) {
+    const auto& sample = profile_.samples[i];
+    if (sample.state != state) continue;
+    indices.push_back(i);
+    weighted.push_back({sample.raw_weight_ns, sample.exact, 0});
+  }
+  const auto left = ScaleToClock(weighted, ClockOf(lives_[thread].clock, state));
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    profile_.samples[indices[i]].weight_ns = weighted[i].weight_ns;
+  if (left != 0) AddNotSampled(thread, state, left, indices.empty());
+}
+
+void ProfileAssembly::AddNotSampled(std::uint32_t thread, State state, std::uint64_t ns,
+                                    bool none_sampled) {
+  const auto begin_ns = lives_[thread].window.begin_ns;
+  const auto add = [&](WaitReason wait, std::uint64_t part_ns) {
+    if (part_ns != 0) AddPseudo(thread, state, wait, kNotSampledIndex, begin_ns, part_ns, false);
+  };
+  if (state != State::kBlocked) return add(WaitReason::kNone, ns);
+  if (!none_sampled) return add(WaitReason::kOther, ns);
+  // All of it: the clock itself knows the kind of wait.
+  const auto& blocked = lives_[thread].clock.blocked_ns;
+  add(WaitReason::kOther, blocked[PROFD_INTERRUPTIBLE]);
+  add(WaitReason::kKernel, blocked[PROFD_UNINTERRUPTIBLE]);
+  add(WaitReason::kIo, blocked[PROFD_IOWAIT]);
+}
+
+void ProfileAssembly::AddPseudo(std::uint32_t thread, State state, WaitReason wait,
+                                std::uint32_t pseudo, std::uint64_t begin_ns, std::uint64_t ns,
+                                bool exact) {
+  ProfileSample sample;
+  sample.time_ns = begin_ns;
+  sample.raw_weight_ns = exact ? ns : 0;
+  sample.weight_ns = ns;
+  sample.thread = thread;
+  sample.node = PseudoNode(pseudo);
+  sample.state = state;
+  sample.wait = wait;
+  sample.count = 0;
+  sample.exact = exact;
+  profile_.samples.push_back(sample);
+}
+
+void ProfileAssembly::Renumber() {
+  const auto order = [](const ProfileSample& sample) {
+    return std::tuple(sample.time_ns, sample.thread, sample.state, sample.wait);
+  };
+  std::stable_sort(
+      profile_.samples.begin(), profile_.samples.end(),
+      [&](const ProfileSample& a, const ProfileSample& b) { return order(a) < order(b); });
+
+  const auto& stacks = input_.stacks;
+  const auto tree_size = static_cast<std::uint32_t>(stacks.size());
+  std::vector<std::uint32_t> node_of(stacks.size() + kPseudoNames.size(), kNone);
+  std::unordered_map<symbolize::FrameId, std::uint32_t> frame_of;
+  profile_.nodes.resize(1);
+  node_of[0] = 0;
+
+  const auto add_node = [this](std::uint32_t parent, std::uint32_t frame) {
+    profile_.nodes.push_back(StackNode{parent, frame});
+    return static_cast<std::uint32_t>(profile_.nodes.size() - 1);
+  };
+  const auto place_frame = [&](symbolize::FrameId id) {
+    const auto [found, added] =
+        frame_of.try_emplace(id, static_cast<std::uint32_t>(profile_.frames.size()));
+    if (added) profile_.frames.push_back(input_.frames(id));
+    return found->second;
+  };
+  const auto place_pseudo = [&](std::uint32_t node) {
+    symbolize::Frame frame;
+    frame.kind = symbolize::FrameKind::kPseudo;
+    frame.name = kPseudoNames[node - tree_size];
+    profile_.frames.push_back(std::move(frame));
+    return add_node(0, static_cast<std::uint32_t>(profile_.frames.size() - 1));
+  };
+
+  std::vector<std::uint32_t> path;
+  for (auto& sample : profile_.samples) {
+    std::uint32_t node = sample.node;
+    if (node >= tree_size && node_of[node] == kNone) node_of[node] = place_pseudo(node);
+    path.clear();
+    for (; node_of[node] == kNone; node = stacks.At(node).parent) path.push_back(node);
+    for (auto step = path.rbegin(); step != path.rend(); ++step) {
+      const auto& place = stacks.At(*step);
+      node_of[*step] = add_node(node_of[place.parent], place_frame(place.frame));
+    }
+    sample.node = node_of[sample.node];
+  }
+}
+
+}  // namespace profd::aggregate

@@ -1,0 +1,220 @@
+#include "daemon/aggregate/profile_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/aggregate/counters.h"
+#include "daemon/aggregate/profile_assembly.h"
+#include "daemon/aggregate/thinning.h"
+
+namespace profd::aggregate {
+namespace {
+
+using process::Sample;
+using process::State;
+using process::WaitReason;
+
+// Salts of the two decisions about one off-CPU sample.
+constexpr std::uint32_t kBlockedSalt = 1;
+constexpr std::uint32_t kRunnableSalt = 2;
+
+// No true weight comes near (104 days); a false one must not overflow the sums.
+constexpr std::uint64_t kMaxWeightNs = 9'000'000'000'000'000;
+
+std::uint64_t WeightOf(const Marks& marks) {
+  if (marks.count == 0) return 0;
+  return std::min(marks.period_ns, kMaxWeightNs / marks.count) * marks.count;
+}
+
+}  // namespace
+
+ProfileBuilder::ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin, Limits limits)
+    : start_(std::move(start)),
+      origin_(std::move(origin)),
+      limits_(limits),
+      stacks_(limits.nodes) {}
+
+void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
+  const Sample& sample = symbolized.sample;
+  const bool on_cpu = sample.state == State::kOnCpu;
+  if (!((on_cpu ? 1u : 2u) & start_.mode)) return;
+  // An interval that ended before the session, or a stack from before it.
+  if (sample.time_ns < start_.epoch_ns) return;
+
+  SamplePart part;
+  part.stack_flags = sample.stack_flags;
+  part.begin_ns = part.end_ns = sample.time_ns;
+  part.count = 1;
+  ThinningKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
+  if (on_cpu) {
+    part.weight_ns = std::min(kMaxWeightNs, ThinOnCpu(sample.period_ns, on_cpu_in_force_ns_,
+                                                      start_.on_cpu_period_ns, key));
+    if (part.weight_ns == 0) return;
+    Place(part, symbolized);
+    return;
+  }
+  if (sample.begin_ns >= sample.time_ns) return;
+  const std::uint64_t woken_ns =
+      sample.time_ns - std::min(sample.runnable_ns, sample.time_ns - sample.begin_ns);
+  part.begin_ns = sample.begin_ns;
+  if (sample.snapshot) {
+    part.state = State::kBlocked;
+    part.wait = sample.wait;
+    part.snapshot = true;
+    Place(part, symbolized);
+    return;
+  }
+  const auto thin = [&](std::uint32_t marks, std::uint32_t salt) {
+    key.salt = salt;
+    return ThinMarks(Marks{marks, sample.period_ns}, start_.off_cpu_period_ns, key);
+  };
+  if (const auto marks = thin(sample.blocked_marks, kBlockedSalt);
+      marks.count != 0 && woken_ns > sample.begin_ns) {
+    part.end_ns = woken_ns;
+    part.weight_ns = WeightOf(marks);
+    part.count = marks.count;
+    part.state = State::kBlocked;
+    part.wait = sample.wait;
+    Place(part, symbolized);
+  }
+  if (const auto marks = thin(sample.runnable_marks, kRunnableSalt);
+      marks.count != 0 && sample.time_ns > woken_ns) {
+    part.begin_ns = woken_ns;
+    part.end_ns = sample.time_ns;
+    part.weight_ns = WeightOf(marks);
+    part.count = marks.count;
+    part.state = State::kRunnable;
+    part.wait = WaitReason::kNone;
+    Place(part, symbolized);
+  }
+}
+
+void ProfileBuilder::Place(SamplePart part, const symbolize::SymbolizedSample& symbolized) {
+  if (parts_.size() >= limits_.parts) {
+    ++parts_dropped_;
+    return;
+  }
+  part.thread = ThreadIndex(symbolized.sample.thread, symbolized.sample.process);
+  if (part.thread == kNoThread) {
+    ++parts_dropped_;
+    return;
+  }
+  part.node = stacks_.Intern(symbolized.frames);
+  parts_.push_back(part);
+}
+
+std::uint32_t ProfileBuilder::ThreadIndex(const ThreadKey& key, const ProcessKey& process) {
+  if (const auto found = thread_index_.find(key); found != thread_index_.end())
+    return found->second;
+  if (threads_.size() >= limits_.threads) {
+    ++threads_dropped_;
+    return kNoThread;
+  }
+  const auto index = static_cast<std::uint32_t>(threads_.size());
+  threads_.emplace_back(key, process);
+  thread_index_.emplace(key, index);
+  return index;
+}
+
+template <typename Change>
+void ProfileBuilder::Update(const decode::EventHeader& header, const Change& change) {
+  const auto index = ThreadIndex(header.thread, header.process);
+  if (index == kNoThread) return;
+  ThreadHistory& history = threads_[index];
+  const bool was_alive = history.alive();
+  change(history);
+  if (history.alive() && !was_alive) ++live_threads_;
+  if (!history.alive() && was_alive) --live_threads_;
+}
+
+void ProfileBuilder::AddClock(const decode::ClockEvent& event) {
+  // The totals of a thread that was gone before the session began.
+  if (event.end && event.header.time_ns < start_.epoch_ns) return;
+  Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
+}
+
+void ProfileBuilder::AddFork(const decode::ForkEvent& event) {
+  Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
+}
+
+void ProfileBuilder::AddExit(const decode::ExitEvent& event) {
+  if (event.header.time_ns < start_.epoch_ns) return;
+  Update(event.header, [&](ThreadHistory& history) { history.OnExit(event); });
+  if (event.last_thread) process_exits_[event.header.process] = event.header.time_ns;
+}
+
+void ProfileBuilder::AddExec(const decode::ExecEvent& event) {
+  const auto& header = event.header;
+  if (event.old_tid == 0 || event.old_tid == header.thread.tid) return;
+  // The executing thread becomes the leader, and takes its tid and start time; the task, and so
+  // the clock, remains its own. The old leader has ended; its history keeps the old identity.
+  const auto executing =
+      std::find_if(thread_index_.begin(), thread_index_.end(), [&](const auto& entry) {
+        return entry.first.tid == event.old_tid && threads_[entry.second].alive() &&
+               threads_[entry.second].process() == header.process;
+      });
+  if (executing == thread_index_.end()) return;
+  const auto index = executing->second;
+  thread_index_.erase(executing);
+  threads_[index].Rename(header.thread, header.process);
+  thread_index_[header.thread] = index;
+}
+
+void ProfileBuilder::AddProcess(ProcessInfo info) {
+  const auto key = info.key;
+  processes_.insert_or_assign(key, std::move(info));
+}
+
+void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
+  if (first_counters_.empty()) first_counters_ = values;
+  last_counters_ = values;
+}
+
+void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, std::uint64_t count) {
+  if (count == 0) return;
+  for (auto& known : dropped_)
+    if (known.name == name) {
+      known.count += count;
+      return;
+    }
+  dropped_.push_back(NamedCount{std::string(name), std::string(text), count});
+}
+
+std::uint64_t ProfileBuilder::lost() const { return LostBetween(first_counters_, last_counters_); }
+
+Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup& frames) const {
+  const AssemblyInput input{parts_, threads_, stacks_, processes_, process_exits_, frames};
+  Profile profile = ProfileAssembly(start_, end, input).Run();
+  profile.target = start_.target;
+  profile.start_ns = start_.epoch_ns;
+  profile.end_ns = end.epoch_ns;
+  profile.start_unix_ns = origin_.boot_unix_ns + start_.epoch_ns;
+  profile.on_cpu = (start_.mode & 1u) != 0;
+  profile.off_cpu = (start_.mode & 2u) != 0;
+  profile.on_cpu_period_ns = start_.on_cpu_period_ns;
+  profile.off_cpu_period_ns = start_.off_cpu_period_ns;
+  profile.host = origin_.host;
+  profile.kernel = origin_.kernel;
+  profile.profd_version = origin_.profd_version;
+  profile.hook = HookName(start_.hook);
+  profile.cost.daemon_cpu_ns =
+      end.own_cpu_ns > start_.own_cpu_ns ? end.own_cpu_ns - start_.own_cpu_ns : 0;
+  profile.cost.bpf_ns =
+      end.bpf_cost_ns > start_.bpf_cost_ns ? end.bpf_cost_ns - start_.bpf_cost_ns : 0;
+
+  auto report = DescribeCounters(first_counters_, last_counters_);
+  profile.lost = std::move(report.lost);
+  profile.notes = std::move(report.notes);
+  profile.dropped = std::move(report.dropped);
+  profile.dropped.insert(profile.dropped.end(), dropped_.begin(), dropped_.end());
+  const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
+    if (count != 0)
+      profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});
+  };
+  drop("session_full", "samples beyond the bound of one session", parts_dropped_);
+  drop("threads_full", "events of threads beyond the bound of one session", threads_dropped_);
+  drop("stacks_cut", "stacks cut: too many different ones in one session", stacks_.cut());
+  return profile;
+}
+
+}  // namespace profd::aggregate

@@ -1,0 +1,119 @@
+// ProfileBuilder: collects what belongs to one session and makes its Profile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/stack_tree.h"
+#include "daemon/aggregate/thread_history.h"
+#include "daemon/decode/event.h"
+#include "daemon/symbolize/symbolized_sample.h"
+
+namespace profd::aggregate {
+
+// Names of the pseudo-frames that stand where there is time but no stack.
+inline constexpr std::string_view kNotSampled = "[not sampled]";
+inline constexpr std::string_view kStillBlocked = "[still blocked: stack not available]";
+
+// Where a profile comes from; the same in every replay of one recording.
+struct ProfileOrigin {
+  std::string host;
+  std::string kernel;
+  std::string profd_version;
+  std::uint64_t boot_unix_ns = 0;  // CLOCK_REALTIME minus CLOCK_MONOTONIC
+};
+
+struct ProcessInfo {
+  ProcessKey key;
+  std::uint32_t shown_pid = 0;  // in the caller's pid namespace; 0: as the key
+  std::string comm;
+  std::string command_line;
+  std::string cgroup;
+};
+
+// A sample, or one of its parts: what is kept of it until the session's end is known.
+struct SamplePart {
+  std::uint64_t begin_ns = 0;  // on-CPU: begin = end = when it was taken
+  std::uint64_t end_ns = 0;
+  std::uint64_t weight_ns = 0;  // of all of [begin, end)
+  std::uint32_t thread = 0;
+  StackTree::NodeId node = 0;
+  std::uint32_t count = 0;
+  std::uint16_t stack_flags = 0;
+  process::State state : 2 = process::State::kOnCpu;
+  bool snapshot : 1 = false;
+  process::WaitReason wait = process::WaitReason::kNone;
+};
+static_assert(sizeof(SamplePart) == 40);
+
+// One session; used by one thread. Takes events in order of time. Memory is bounded by Limits:
+// what lies beyond is dropped and counted, while clocks, and so the scaled sums, stay exact.
+class ProfileBuilder {
+ public:
+  struct Limits {
+    std::size_t parts = 4'000'000;
+    std::size_t nodes = 4'000'000;
+    std::size_t threads = 1'000'000;
+  };
+  using FrameLookup = std::function<const symbolize::Frame&(symbolize::FrameId)>;
+
+  ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin, Limits limits);
+  ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin)
+      : ProfileBuilder(std::move(start), std::move(origin), Limits{}) {}
+
+  // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
+  // known. (Off-CPU samples carry theirs.)
+  void SetOnCpuPeriodInForce(std::uint64_t period_ns) { on_cpu_in_force_ns_ = period_ns; }
+
+  void AddSample(const symbolize::SymbolizedSample& symbolized);
+  void AddClock(const decode::ClockEvent& event);
+  void AddFork(const decode::ForkEvent& event);
+  void AddExec(const decode::ExecEvent& event);
+  void AddExit(const decode::ExitEvent& event);
+  void AddProcess(ProcessInfo info);
+  // The kernel side's counters; the first ones are those of the session's start.
+  void SetCounters(const std::vector<std::uint64_t>& values);
+  // Samples of this session that a stage in user space gave up.
+  void AddDropped(std::string_view name, std::string_view text, std::uint64_t count);
+
+  [[nodiscard]] std::uint64_t samples() const { return parts_.size(); }
+  [[nodiscard]] std::uint64_t lost() const;
+  [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
+  [[nodiscard]] const decode::SessionEvent& start() const { return start_; }
+
+  [[nodiscard]] Profile Build(const decode::SessionEvent& end, const FrameLookup& frames) const;
+
+ private:
+  static constexpr std::uint32_t kNoThread = ~std::uint32_t{0};
+
+  std::uint32_t ThreadIndex(const ThreadKey& key, const ProcessKey& process);
+  void Place(SamplePart part, const symbolize::SymbolizedSample& symbolized);
+  // Runs `change` on the history and keeps the number of live threads right.
+  template <typename Change>
+  void Update(const decode::EventHeader& header, const Change& change);
+
+  const decode::SessionEvent start_;
+  const ProfileOrigin origin_;
+  const Limits limits_;
+  std::uint64_t on_cpu_in_force_ns_ = 0;
+  StackTree stacks_;
+  std::vector<SamplePart> parts_;
+  std::vector<ThreadHistory> threads_;
+  std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
+  std::unordered_map<ProcessKey, ProcessInfo> processes_;
+  std::unordered_map<ProcessKey, std::uint64_t> process_exits_;  // time of the last thread's exit
+  std::vector<std::uint64_t> first_counters_;
+  std::vector<std::uint64_t> last_counters_;
+  std::vector<NamedCount> dropped_;
+  std::uint64_t parts_dropped_ = 0;
+  std::uint64_t threads_dropped_ = 0;
+  std::uint32_t live_threads_ = 0;
+};
+
+}  // namespace profd::aggregate

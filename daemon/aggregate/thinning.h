@@ -1,0 +1,34 @@
+// Thinning: what a session with a coarser period keeps of samples taken at a finer one.
+#pragma once
+
+#include <cstdint>
+
+namespace profd::aggregate {
+
+// What decides, and decides the same in every replay: a sample and the session that looks at it.
+struct ThinningKey {
+  std::uint64_t time_ns = 0;
+  std::uint32_t tid = 0;
+  std::uint32_t session = 0;
+  std::uint32_t salt = 0;  // tells two decisions about one sample apart
+};
+
+// Marks and what each stands for.
+struct Marks {
+  std::uint32_t count = 0;
+  std::uint64_t period_ns = 0;
+};
+
+// Marks of `taken`, thinned to `session_period_ns`: count * taken.period / session_period, the
+// whole part kept, one more with the probability of the fraction. A session whose period is not
+// coarser keeps all. The expected weight is unchanged.
+[[nodiscard]] Marks ThinMarks(const Marks& taken, std::uint64_t session_period_ns,
+                              const ThinningKey& key);
+
+// Weight of an on-CPU sample that stands for `weight_ns` (its own, jittered period), taken while
+// `taken_period_ns` was the nominal period, for a session whose nominal period is
+// `session_period_ns`; 0: not kept. The expected weight is unchanged.
+[[nodiscard]] std::uint64_t ThinOnCpu(std::uint64_t weight_ns, std::uint64_t taken_period_ns,
+                                      std::uint64_t session_period_ns, const ThinningKey& key);
+
+}  // namespace profd::aggregate

@@ -1,0 +1,113 @@
+#include "daemon/aggregate/thread_history.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace profd::aggregate {
+namespace {
+
+using ClockFields = std::array<std::uint64_t, sizeof(profd_clock) / sizeof(std::uint64_t)>;
+
+// b - a; nothing when any field went back, which no true clock does.
+std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b) {
+  const auto from = std::bit_cast<ClockFields>(a);
+  auto to = std::bit_cast<ClockFields>(b);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] < from[i]) return std::nullopt;
+    to[i] -= from[i];
+  }
+  return std::bit_cast<profd_clock>(to);
+}
+
+}  // namespace
+
+void ThreadHistory::OnFork(const decode::ForkEvent& event) {
+  seen_ = true;
+  fork_ns_ = event.header.time_ns;
+  SetComm(event.comm);
+}
+
+void ThreadHistory::OnClock(const decode::ClockEvent& event) {
+  seen_ = true;
+  clock_begin_ns_ = event.begin_ns;
+  SetComm(event.comm);
+  if (event.epoch != 0) AddReading(event);
+  if (event.end) end_ = End{event.header.time_ns, event.final};
+}
+
+void ThreadHistory::OnExit(const decode::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
+
+void ThreadHistory::Rename(const ThreadKey& key, const ProcessKey& process) {
+  key_ = key;
+  process_ = process;
+}
+
+void ThreadHistory::SetComm(const std::string& comm) {
+  if (!comm.empty()) comm_ = comm;
+}
+
+void ThreadHistory::AddReading(const decode::ClockEvent& event) {
+  const auto place = std::lower_bound(
+      readings_.begin(), readings_.end(), event.epoch,
+      [](const Reading& reading, std::uint64_t epoch) { return reading.at.epoch < epoch; });
+  if (place != readings_.end() && place->at.epoch == event.epoch) return;
+  readings_.insert(place, Reading{{event.epoch, event.epoch_ns},
+                                  event.since_ns,
+                                  event.end ? PROFD_STATE_DEAD : event.state,
+                                  event.at_epoch});
+  // The first is the session's start; of the others only the latest can be its end.
+  if (readings_.size() > kMaxReadings) readings_.erase(readings_.begin() + 1);
+}
+
+std::optional<ThreadHistory::Reading> ThreadHistory::FirstReading(const Instant& start,
+                                                                  const Instant& end) const {
+  for (const auto& reading : readings_)
+    if (reading.at.epoch >= start.epoch && reading.at.epoch <= end.epoch) return reading;
+  return std::nullopt;
+}
+
+std::optional<ThreadHistory::Reading> ThreadHistory::LastReading(const Instant& start,
+                                                                 const Instant& end) const {
+  for (auto reading = readings_.rbegin(); reading != readings_.rend(); ++reading)
+    if (reading->at.epoch >= start.epoch && reading->at.epoch <= end.epoch) return *reading;
+  return std::nullopt;
+}
+
+Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const {
+  Lifetime life;
+  life.window = Window{start.time_ns, end.time_ns};
+
+  const auto first = FirstReading(start, end);
+  const auto last = LastReading(start, end);
+  const std::uint64_t born_ns = fork_ns_ != 0 ? fork_ns_ : clock_begin_ns_;
+  const bool at_start = first && first->at.epoch == start.epoch;
+  life.began = born_ns > start.time_ns || (born_ns == start.time_ns && !at_start);
+  if (life.began) {
+    life.window.begin_ns = std::min(born_ns, end.time_ns);
+  } else if (first) {
+    life.window.begin_ns = first->at.time_ns;  // later than the start: it joined then
+  }
+
+  const std::uint64_t died_ns = end_ ? end_->time_ns : exit_ns_;
+  life.exited = died_ns != 0 && died_ns <= end.time_ns;
+  const profd_clock* final = nullptr;
+  if (life.exited) {
+    life.window.end_ns = died_ns;
+    if (end_) final = &end_->totals;
+  } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
+    life.window.end_ns = last->at.time_ns;
+    final = &last->totals;
+    if (last->state == PROFD_STATE_BLOCKED) life.blocked_since_ns = last->since_ns;
+  }
+  life.window.end_ns = std::max(life.window.end_ns, life.window.begin_ns);
+
+  if (final == nullptr || (!life.began && !first)) return life;
+  const auto inside = Difference(life.began ? profd_clock{} : first->totals, *final);
+  if (!inside) return life;
+  life.clock = *inside;
+  life.clock_missing = false;
+  return life;
+}
+
+}  // namespace profd::aggregate

@@ -1,0 +1,83 @@
+// ThreadHistory: what one session learns of one thread's life, and what follows from it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bpf/events.h"
+#include "daemon/aggregate/clipping.h"
+#include "daemon/base/keys.h"
+#include "daemon/decode/event.h"
+
+namespace profd::aggregate {
+
+// One end of a session: the epoch's number and its instant.
+struct Instant {
+  std::uint64_t epoch = 0;  // 0: none; no readings belong to it
+  std::uint64_t time_ns = 0;
+};
+
+// A thread inside the session. Begin and end come from another clock than the one summed: the
+// session's instants, the fork, and the time stamp of the thread's end.
+struct Lifetime {
+  Window window;
+  profd_clock clock{};
+  bool began = false;
+  bool exited = false;
+  bool clock_missing = true;
+  // Set when the thread is blocked at the end of the window: when that began (maybe before it).
+  std::optional<std::uint64_t> blocked_since_ns;
+};
+
+// Used by one thread. Keeps at most `kMaxReadings` readings: the first and the latest ones.
+class ThreadHistory {
+ public:
+  ThreadHistory(const ThreadKey& key, const ProcessKey& process) : key_(key), process_(process) {}
+
+  void OnFork(const decode::ForkEvent& event);
+  void OnClock(const decode::ClockEvent& event);
+  void OnExit(const decode::ExitEvent& event);
+  // A thread that executes a program while it is not the leader takes over the leader's identity.
+  void Rename(const ThreadKey& key, const ProcessKey& process);
+  void SetComm(const std::string& comm);
+
+  [[nodiscard]] Lifetime Resolve(const Instant& start, const Instant& end) const;
+
+  [[nodiscard]] const ThreadKey& key() const { return key_; }
+  [[nodiscard]] const ProcessKey& process() const { return process_; }
+  [[nodiscard]] const std::string& comm() const { return comm_; }
+  // Seen alive and not yet seen to end.
+  [[nodiscard]] bool alive() const { return seen_ && !end_; }
+
+ private:
+  static constexpr std::size_t kMaxReadings = 6;
+
+  struct Reading {
+    Instant at;
+    std::uint64_t since_ns = 0;
+    profd_thread_state state = PROFD_STATE_ON_CPU;
+    profd_clock totals{};
+  };
+  struct End {
+    std::uint64_t time_ns = 0;
+    profd_clock totals{};
+  };
+
+  void AddReading(const decode::ClockEvent& event);
+  [[nodiscard]] std::optional<Reading> FirstReading(const Instant& start, const Instant& end) const;
+  [[nodiscard]] std::optional<Reading> LastReading(const Instant& start, const Instant& end) const;
+
+  ThreadKey key_;
+  ProcessKey process_;
+  std::string comm_;
+  bool seen_ = false;
+  std::uint64_t fork_ns_ = 0;         // 0: not seen
+  std::uint64_t exit_ns_ = 0;         // 0: not seen
+  std::uint64_t clock_begin_ns_ = 0;  // 0: no clock event yet
+  std::vector<Reading> readings_;     // ascending by epoch
+  std::optional<End> end_;
+};
+
+}  // namespace profd::aggregate

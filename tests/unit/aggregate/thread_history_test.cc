@@ -1,0 +1,216 @@
+#include "daemon/aggregate/thread_history.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/aggregate/profile.h"
+
+namespace profd::aggregate {
+namespace {
+
+constexpr ThreadKey kThread{11, 500};
+constexpr ProcessKey kProcess{10, 400};
+constexpr Instant kStart{3, 1000};
+constexpr Instant kEnd{5, 2000};
+
+profd_clock Totals(std::uint64_t on_cpu, std::uint64_t runnable, std::uint64_t blocked) {
+  profd_clock clock{};
+  clock.on_cpu_ns = on_cpu;
+  clock.runnable_ns[PROFD_AFTER_PREEMPTION] = runnable;
+  clock.blocked_ns[PROFD_INTERRUPTIBLE] = blocked;
+  return clock;
+}
+
+decode::ClockEvent Clock(std::uint64_t epoch, std::uint64_t epoch_ns, const profd_clock& totals) {
+  decode::ClockEvent event;
+  event.header.time_ns = epoch_ns + 50;
+  event.epoch = epoch;
+  event.epoch_ns = epoch_ns;
+  event.begin_ns = 100;
+  event.state = PROFD_STATE_ON_CPU;
+  event.at_epoch = event.final = totals;
+  event.comm = "worker";
+  return event;
+}
+
+decode::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_clock& at_epoch,
+                       const profd_clock& final) {
+  decode::ClockEvent event;
+  event.header.time_ns = time_ns;
+  event.end = true;
+  event.epoch = epoch;
+  event.epoch_ns = epoch == kStart.epoch ? kStart.time_ns : kEnd.time_ns;
+  event.begin_ns = 100;
+  event.at_epoch = at_epoch;
+  event.final = final;
+  return event;
+}
+
+decode::ForkEvent Fork(std::uint64_t time_ns) {
+  decode::ForkEvent event;
+  event.header.time_ns = time_ns;
+  event.comm = "child";
+  return event;
+}
+
+ThreadHistory History() { return ThreadHistory(kThread, kProcess); }
+
+TEST(ThreadHistory, LivesThroughTheSession) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(10, 20, 30)));
+  history.OnClock(Clock(5, 2000, Totals(410, 120, 530)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.clock_missing);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+  EXPECT_EQ(life.clock.on_cpu_ns, 400u);
+  EXPECT_EQ(life.clock.runnable_ns[PROFD_AFTER_PREEMPTION], 100u);
+  EXPECT_EQ(life.clock.blocked_ns[PROFD_INTERRUPTIBLE], 500u);
+  EXPECT_FALSE(life.began);
+  EXPECT_FALSE(life.exited);
+  EXPECT_EQ(history.comm(), "worker");
+}
+
+TEST(ThreadHistory, BeginsWithItsFork) {
+  auto history = History();
+  history.OnFork(Fork(1300));
+  auto clock = Clock(5, 2000, Totals(200, 0, 500));
+  clock.begin_ns = 1302;  // the clock's own idea of it
+  history.OnClock(clock);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.began);
+  EXPECT_EQ(life.window, (Window{1300, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 700u);
+}
+
+TEST(ThreadHistory, BeginsWithItsClockWhenTheForkWasLost) {
+  auto history = History();
+  auto end = End(1500, 0, {}, Totals(100, 0, 98));
+  end.begin_ns = 1302;
+  history.OnClock(end);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.began);
+  EXPECT_TRUE(life.exited);
+  EXPECT_EQ(life.window, (Window{1302, 1500}));
+  EXPECT_EQ(ElapsedOf(life.clock), 198u);
+}
+
+TEST(ThreadHistory, AReadingOfTheStartDoesNotMakeAChildOlder) {
+  auto history = History();
+  history.OnFork(Fork(1300));
+  auto zero = Clock(3, 1000, {});
+  zero.begin_ns = 1302;
+  history.OnClock(zero);
+  history.OnClock(Clock(5, 2000, Totals(700, 0, 0)));
+  EXPECT_EQ(history.Resolve(kStart, kEnd).window, (Window{1300, 2000}));
+}
+
+TEST(ThreadHistory, EndsInsideWithFinalTotals) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(10, 20, 30)));
+  decode::ExitEvent exit;
+  exit.header.time_ns = 1790;
+  history.OnExit(exit);
+  EXPECT_TRUE(history.alive());
+  history.OnClock(End(1800, 3, Totals(10, 20, 30), Totals(410, 20, 430)));
+  EXPECT_FALSE(history.alive());
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.exited);
+  EXPECT_EQ(life.window, (Window{1000, 1800}));
+  EXPECT_EQ(ElapsedOf(life.clock), 800u);
+}
+
+TEST(ThreadHistory, EndBeforeItWasReadStillKnowsItsStart) {
+  auto history = History();
+  history.OnClock(End(1800, 3, Totals(10, 20, 30), Totals(410, 20, 430)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.clock_missing);
+  EXPECT_EQ(ElapsedOf(life.clock), 800u);
+}
+
+TEST(ThreadHistory, EndAfterTheSessionIsReadAsOfTheSessionsEnd) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(0, 0, 0)));
+  history.OnClock(End(2100, 5, Totals(1000, 0, 0), Totals(1100, 0, 0)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.exited);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 1000u);
+  EXPECT_FALSE(life.blocked_since_ns.has_value());
+}
+
+TEST(ThreadHistory, ReadingsOfOtherSessionsDoNotCount) {
+  auto history = History();
+  history.OnClock(Clock(1, 400, Totals(1, 0, 0)));
+  history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
+  history.OnClock(Clock(4, 1500, Totals(600, 0, 0)));
+  history.OnClock(Clock(5, 2000, Totals(1100, 0, 0)));
+  history.OnClock(Clock(6, 2300, Totals(1400, 0, 0)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 1000u);
+}
+
+TEST(ThreadHistory, ManyReadingsKeepTheFirstAndTheLast) {
+  auto history = History();
+  for (std::uint64_t epoch = 3; epoch < 100; ++epoch)
+    history.OnClock(Clock(epoch, 1000 + (epoch - 3) * 10, Totals((epoch - 3) * 10, 0, 0)));
+  const auto life = history.Resolve(kStart, {98, 1950});
+  EXPECT_EQ(life.window, (Window{1000, 1950}));
+  EXPECT_EQ(ElapsedOf(life.clock), 950u);
+}
+
+TEST(ThreadHistory, OneThatJoinsLaterIsObservedFromItsFirstReading) {
+  auto history = History();
+  history.OnClock(Clock(4, 1500, Totals(600, 0, 0)));
+  history.OnClock(Clock(5, 2000, Totals(1100, 0, 0)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1500, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 500u);
+  EXPECT_FALSE(life.began);
+}
+
+TEST(ThreadHistory, KnowsThatItIsStillBlocked) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, {}));
+  auto clock = Clock(5, 2000, Totals(0, 0, 1000));
+  clock.state = PROFD_STATE_BLOCKED;
+  clock.since_ns = 700;
+  history.OnClock(clock);
+  EXPECT_EQ(history.Resolve(kStart, kEnd).blocked_since_ns, 700u);
+}
+
+TEST(ThreadHistory, HasNoClockWithoutASecondReading) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(1, 2, 3)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.clock_missing);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+  EXPECT_TRUE(History().Resolve(kStart, kEnd).clock_missing);
+}
+
+TEST(ThreadHistory, HasNoClockWhenItWentBack) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
+  history.OnClock(Clock(5, 2000, Totals(50, 0, 1050)));
+  EXPECT_TRUE(history.Resolve(kStart, kEnd).clock_missing);
+}
+
+TEST(ThreadHistory, ExitWithoutTotalsEndsTheWindow) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
+  decode::ExitEvent exit;
+  exit.header.time_ns = 1200;
+  history.OnExit(exit);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.exited);
+  EXPECT_TRUE(life.clock_missing);
+  EXPECT_EQ(life.window, (Window{1000, 1200}));
+}
+
+TEST(ThreadHistory, OneForkedAfterTheEndHasNoTime) {
+  auto history = History();
+  history.OnFork(Fork(2050));
+  EXPECT_EQ(history.Resolve(kStart, kEnd).window.Length(), 0u);
+}
+
+}  // namespace
+}  // namespace profd::aggregate
