@@ -1,0 +1,75 @@
+// ThreadTruth: what a thread itself knows of its life, by clocks that profd does not use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace profd::testprog {
+
+[[nodiscard]] std::int64_t MonotonicNs();
+[[nodiscard]] std::int64_t ThreadCpuNs();  // CLOCK_THREAD_CPUTIME_ID
+
+// Kept by the thread it is about; its numbers go into a Report when it ends.
+class ThreadTruth {
+ public:
+  // Names the calling thread (15 characters at most) and reads its clocks.
+  explicit ThreadTruth(std::string name);
+
+  // Calls `call` and books its wall and CPU time under the name of the function it runs. The clocks
+  // are read by this caller, not by the function itself.
+  template <typename Call>
+  void Phase(const char* function, Call&& call) {
+    const std::int64_t cpu = ThreadCpuNs();
+    const std::int64_t wall = MonotonicNs();
+    call();
+    Book(function, MonotonicNs() - wall, ThreadCpuNs() - cpu);
+  }
+
+  // Reads the clocks, and the kernel's own books from /proc/thread-self/schedstat, a last time.
+  [[nodiscard]] nlohmann::json Finish() const;
+
+ private:
+  struct PhaseSum {
+    std::int64_t wall_ns = 0;
+    std::int64_t cpu_ns = 0;
+    std::int64_t count = 0;
+  };
+  void Book(const char* function, std::int64_t wall_ns, std::int64_t cpu_ns);
+
+  std::string name_;
+  std::int64_t begin_ns_;
+  std::map<std::string, PhaseSum> phases_;
+};
+
+// The document of one program; threads may report at any time. Threads that run are joined by it.
+class Report {
+ public:
+  explicit Report(std::string program);
+  // Starts a thread that runs `body(ThreadTruth&)` and reports what it finds at its end.
+  template <typename Body>
+  void Start(std::string name, Body body) {
+    threads_.emplace_back([this, name = std::move(name), body = std::move(body)] {
+      ThreadTruth truth(name);
+      body(truth);
+      Add(truth.Finish());
+    });
+  }
+  void Join();
+  void Add(nlohmann::json thread);
+  // A fact of the case as a whole, e.g. how many round trips there were.
+  void Fact(const std::string& name, nlohmann::json value);
+  // The whole as one JSON document and a newline on stdout.
+  void Print();
+
+ private:
+  std::mutex mutex_;  // guards document_
+  nlohmann::json document_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace profd::testprog
