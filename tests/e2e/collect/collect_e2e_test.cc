@@ -1,0 +1,147 @@
+// profctl collect on a program that knows what it does: every format, every target, every mode.
+#include <sstream>
+
+#include "client/export/exporter.h"
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+class CollectTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    auto program = testing::Subprocess::Start(
+        {TestProgram("phases"), "--seconds", "60", "--file", File("synced")});
+    ASSERT_TRUE(program.ok());
+    program_.emplace(std::move(*program));
+    pid_ = std::to_string(program_->pid());
+  }
+
+  std::optional<testing::Subprocess> program_;
+  std::string pid_;
+};
+
+TEST_F(CollectTest, NamesEveryPhaseInItsStateAndItsWaitReason) {
+  const auto outcome = Profctl({"collect", "-p", pid_, "-d", "3", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+
+  EXPECT_GT(TimeIn(profile, "phases::Compute").on_cpu_ns, 0u);
+  EXPECT_GT(TimeIn(profile, "phases::Sleep").blocked_ns[v1::WAIT_SLEEP], 0u);
+  EXPECT_GT(TimeIn(profile, "phases::WaitForLock").blocked_ns[v1::WAIT_LOCK], 0u);
+  EXPECT_GT(TimeIn(profile, "phases::ReadPipe").blocked_ns[v1::WAIT_PIPE], 0u);
+  EXPECT_GT(TimeIn(profile, "phases::WaitForOrder").blocked_ns[v1::WAIT_LOCK], 0u);
+  EXPECT_EQ(TimeIn(profile, "phases::Sleep").blocked_ns.count(v1::WAIT_LOCK), 0u);
+}
+
+TEST_F(CollectTest, ThePartsOfEveryThreadAddUp) {
+  const auto outcome = Profctl({"collect", "-p", pid_, "-d", "2", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+
+  ASSERT_GE(profile.threads_size(), 4);
+  std::map<int, std::uint64_t> weights;
+  const auto& samples = profile.samples();
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    weights[static_cast<int>(samples.thread(i))] += samples.weight_ns(i);
+  }
+  for (int i = 0; i < profile.threads_size(); ++i) {
+    const auto& thread = profile.threads(i);
+    EXPECT_FALSE(thread.clock_missing());
+    EXPECT_LE(std::abs(thread.closure_error()), 0.001) << thread.comm();
+    EXPECT_EQ(weights[i], ClockSum(thread.clock())) << thread.comm();
+  }
+}
+
+TEST_F(CollectTest, WritesEveryFormatInOneRunAndTheSameAgainFromJson) {
+  const std::vector<std::string> names = {"x.folded", "x.svg", "x.speedscope.json", "x.pb.gz",
+                                          "x.json"};
+  std::vector<std::string> arguments = {"collect", "-p", pid_, "-d", "1"};
+  for (const auto& name : names) {
+    arguments.push_back("-o");
+    arguments.push_back(File(name));
+  }
+  const auto outcome = Profctl(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+
+  EXPECT_NE(ReadFile(File("x.folded")).find("phases::Sleep"), std::string::npos);
+  EXPECT_NE(ReadFile(File("x.svg")).find("<svg"), std::string::npos);
+  for (const auto& name : {"folded", "svg", "speedscope", "pprof"}) {
+    const auto again = Profctl({"export", File("x.json"), "-f", name, "-o", File(name)});
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+  }
+  EXPECT_EQ(ReadFile(File("folded")), ReadFile(File("x.folded")));
+  EXPECT_EQ(ReadFile(File("svg")), ReadFile(File("x.svg")));
+  EXPECT_EQ(ReadFile(File("speedscope")), ReadFile(File("x.speedscope.json")));
+  EXPECT_EQ(ReadFile(File("pprof")), ReadFile(File("x.pb.gz")));
+}
+
+TEST_F(CollectTest, WritesFoldedIntoAPipe) {
+  const auto outcome = Profctl({"collect", "-p", pid_, "-d", "1"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.rfind("phases (" + pid_ + ");", 0), 0u) << outcome.out.substr(0, 200);
+  EXPECT_NE(outcome.out.find(";[blocked:sleep] "), std::string::npos);
+  const auto threads = Profctl({"collect", "-p", pid_, "-d", "1", "--threads"});
+  EXPECT_NE(threads.out.find("phases (" + pid_ + ");worker ("), std::string::npos);
+}
+
+TEST_F(CollectTest, OneThreadOnly) {
+  const auto all = Profctl({"collect", "-p", pid_, "-d", "0.5", "-o", File("all.json")});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  std::string tid;
+  for (const auto& thread : ReadProfile(File("all.json")).threads()) {
+    if (thread.comm() == "worker") tid = std::to_string(thread.tid());
+  }
+  ASSERT_FALSE(tid.empty());
+  const auto outcome = Profctl({"collect", "-t", tid, "-d", "1", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  ASSERT_EQ(profile.threads_size(), 1);
+  EXPECT_EQ(profile.threads(0).comm(), "worker");
+}
+
+TEST_F(CollectTest, ModesHoldOnlyTheirStates) {
+  const auto on = Profctl({"collect", "-p", pid_, "-d", "1", "-m", "on", "-o", File("on.json")});
+  const auto off = Profctl({"collect", "-p", pid_, "-d", "1", "-m", "off", "-o", File("off.json")});
+  ASSERT_EQ(on.exit_code, 0) << on.err;
+  ASSERT_EQ(off.exit_code, 0) << off.err;
+  const auto on_profile = ReadProfile(File("on.json"));
+  const auto off_profile = ReadProfile(File("off.json"));
+  EXPECT_GT(on_profile.samples().time_ns_size(), 0);
+  EXPECT_GT(off_profile.samples().time_ns_size(), 0);
+  for (const int state : on_profile.samples().state()) EXPECT_EQ(state, v1::STATE_ON_CPU);
+  for (const int state : off_profile.samples().state()) EXPECT_NE(state, v1::STATE_ON_CPU);
+}
+
+TEST_F(CollectTest, ByCommAndWholeMachine) {
+  const auto comm = Profctl({"collect", "--comm", "phases", "-d", "1", "-o", File("comm.json")});
+  ASSERT_EQ(comm.exit_code, 0) << comm.err;
+  const auto by_comm = ReadProfile(File("comm.json"));
+  ASSERT_EQ(by_comm.processes_size(), 1);
+  EXPECT_EQ(std::to_string(by_comm.processes(0).pid()), pid_);
+
+  const auto all = Profctl({"collect", "-a", "-d", "1", "-o", File("all.json")});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  std::set<std::string> comms;
+  for (const auto& process : ReadProfile(File("all.json")).processes()) {
+    comms.insert(process.comm());
+  }
+  EXPECT_EQ(comms.count("phases"), 1u);
+  EXPECT_EQ(comms.count("profctl"), 1u);
+  EXPECT_EQ(comms.count("profd"), 0u) << "profd must not sample itself unless asked";
+}
+
+TEST_F(CollectTest, SaysWhatItCost) {
+  const auto outcome = Profctl({"collect", "-p", pid_, "-d", "1", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  EXPECT_GT(profile.daemon_cpu_ns(), 0u);
+  EXPECT_FALSE(profile.hook().empty());
+  EXPECT_FALSE(profile.kernel().empty());
+  EXPECT_GT(profile.off_cpu_period_ns(), 0u);
+}
+
+}  // namespace
+}  // namespace profd::e2e

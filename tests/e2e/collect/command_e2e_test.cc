@@ -1,0 +1,69 @@
+// profctl collect -- CMD: from the first instruction, with the command's status, as the right user.
+#include <sys/stat.h>
+
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+class CommandTest : public ProfctlTest {};
+
+TEST_F(CommandTest, ReturnsTheCommandsStatus) {
+  const auto outcome =
+      Profctl({"collect", "-o", File("x.json"), "--", "sh", "-c", "sleep 0.2; exit 42"});
+  EXPECT_EQ(outcome.exit_code, 42) << outcome.err;
+  EXPECT_EQ(FilesLeft(), std::set<std::string>{"x.json"});
+}
+
+TEST_F(CommandTest, ACommandThatCannotRunIs127Or126) {
+  const auto missing = Profctl({"collect", "--", "/no/such/program"});
+  EXPECT_EQ(missing.exit_code, 127);
+  EXPECT_NE(missing.err.find("/no/such/program"), std::string::npos) << missing.err;
+  std::ofstream(File("plain.txt")) << "not a program";
+  EXPECT_EQ(Profctl({"collect", "--", File("plain.txt")}).exit_code, 126);
+}
+
+TEST_F(CommandTest, TheCommandsOutputIsItsOwn) {
+  const auto outcome = Profctl({"collect", "-q", "-o", File("x.folded"), "--", "echo", "hello"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "hello\n");
+}
+
+TEST_F(CommandTest, SeesItFromItsFirstInstructionToItsLast) {
+  const auto outcome =
+      Profctl({"collect", "-o", File("x.json"), "--", TestProgram("truth"), "spin", "--ms", "500"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  ASSERT_GE(profile.threads_size(), 1);
+  // The truth program says how much CPU time its thread used; the clock has at least that.
+  std::uint64_t on_cpu_ns = 0;
+  for (const auto& thread : profile.threads()) on_cpu_ns += thread.clock().on_cpu_ns();
+  EXPECT_GE(on_cpu_ns, 400'000'000u);
+  EXPECT_TRUE(profile.threads(0).exited());
+}
+
+TEST_F(CommandTest, FollowsChildren) {
+  const auto outcome =
+      Profctl({"collect", "-o", File("x.json"), "--", "sh", "-c", "sleep 0.3 & sleep 0.2; wait"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  int sleeps = 0;
+  for (const auto& process : profile.processes()) sleeps += process.comm() == "sleep" ? 1 : 0;
+  EXPECT_EQ(sleeps, 2);
+}
+
+TEST_F(CommandTest, UnderSudoItRunsAsTheInvokingUserAndGivesHimTheFiles) {
+  options_.environment["SUDO_UID"] = "65534";
+  options_.environment["SUDO_GID"] = "65534";
+  options_.environment["SUDO_USER"] = "nobody";
+  ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);
+  const auto outcome = Profctl({"collect", "-q", "-o", File("x.folded"), "--", "id", "-u"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "65534\n");
+  struct stat status {};
+  ASSERT_EQ(::stat(File("x.folded").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 65534u);
+}
+
+}  // namespace
+}  // namespace profd::e2e

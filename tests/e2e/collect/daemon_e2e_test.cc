@@ -1,0 +1,131 @@
+// A standing profd: several clients, status, recordings and their replay.
+#include <signal.h>
+
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+class DaemonTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    auto program = testing::Subprocess::Start(
+        {TestProgram("phases"), "--seconds", "120", "--file", File("synced")});
+    ASSERT_TRUE(program.ok());
+    program_.emplace(std::move(*program));
+    pid_ = std::to_string(program_->pid());
+    host_ = "unix:" + File("profd.sock");
+  }
+  // Returns when it serves: `profctl status` answers.
+  [[nodiscard]] std::optional<testing::Subprocess> StartDaemon(
+      std::vector<std::string> more = {}) const {
+    std::vector<std::string> command = {Binary("profd"), "--listen", host_};
+    command.insert(command.end(), more.begin(), more.end());
+    auto daemon = testing::Subprocess::Start(command, options_);
+    EXPECT_TRUE(daemon.ok());
+    if (!daemon) return std::nullopt;
+    const auto serving = daemon->WaitForStderr("serving");
+    EXPECT_TRUE(serving.ok()) << (serving ? "" : serving.error().message);
+    return std::optional<testing::Subprocess>(std::move(*daemon));
+  }
+  static void Stop(testing::Subprocess& daemon) {
+    daemon.Signal(SIGTERM);
+    const auto outcome = daemon.Wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+
+  std::optional<testing::Subprocess> program_;
+  std::string pid_;
+  std::string host_;
+};
+
+TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  auto fine = StartProfctl(
+      {"collect", "--host", host_, "-p", pid_, "-d", "2", "-F", "500", "-o", File("fine.json")});
+  auto coarse = StartProfctl(
+      {"collect", "--host", host_, "-a", "-d", "2", "-F", "50", "-o", File("coarse.json")});
+  ASSERT_TRUE(fine.ok() && coarse.ok());
+  EXPECT_EQ(fine->Wait().exit_code, 0);
+  EXPECT_EQ(coarse->Wait().exit_code, 0);
+  const auto fine_profile = ReadProfile(File("fine.json"));
+  const auto coarse_profile = ReadProfile(File("coarse.json"));
+  EXPECT_EQ(fine_profile.processes_size(), 1);
+  EXPECT_GT(coarse_profile.processes_size(), 1);
+  EXPECT_EQ(fine_profile.off_cpu_period_ns(), 2'000'000u);
+  EXPECT_EQ(coarse_profile.off_cpu_period_ns(), 20'000'000u);
+  Stop(*daemon);
+}
+
+TEST_F(DaemonTest, StatusSaysHowItWorks) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto outcome = Profctl({"status", "--host", host_});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("hook"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("lost"), std::string::npos) << outcome.out;
+  Stop(*daemon);
+}
+
+TEST_F(DaemonTest, AClientThatVanishesEndsItsSession) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  auto profctl = StartProfctl({"collect", "-v", "--host", host_, "-p", pid_, "-d", "1h"});
+  ASSERT_TRUE(profctl.ok());
+  ASSERT_TRUE(profctl->WaitForStderr("collecting").ok());
+  const auto during = Profctl({"status", "--json", "--host", host_});
+  EXPECT_NE(during.out.find("pid " + pid_), std::string::npos) << during.out;
+  profctl->Signal(SIGKILL);
+  (void)profctl->Wait();
+  // The event must come; CTest's time-out is the only limit.
+  while (Profctl({"status", "--json", "--host", host_}).out.find("pid " + pid_) !=
+         std::string::npos) {
+  }
+  Stop(*daemon);
+}
+
+TEST_F(DaemonTest, ASecondDaemonOnTheSameSocketIsRefused) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto second = testing::Run({Binary("profd"), "--listen", host_}, options_);
+  EXPECT_EQ(second.exit_code, 1) << second.err;
+  EXPECT_NE(second.err.find("profd.sock"), std::string::npos) << second.err;
+  Stop(*daemon);
+}
+
+TEST_F(DaemonTest, ARecordingReplaysToTheSameProfileByteForByte) {
+  {
+    auto daemon = StartDaemon({"--record", File("run.profd")});
+    ASSERT_TRUE(daemon.has_value());
+    const auto outcome =
+        Profctl({"collect", "--host", host_, "-p", pid_, "-d", "1", "-o", File("live.json")});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    Stop(*daemon);
+  }
+  const auto live = ReadProfile(File("live.json"));
+  // The program is gone when the recording is replayed: nothing may be asked of the machine.
+  program_.reset();
+  options_.uid = 65534;
+  options_.gid = 65534;
+  std::filesystem::permissions(directory_, std::filesystem::perms::all);
+  std::filesystem::permissions(File("run.profd"), std::filesystem::perms::all);
+  for (const auto& name : {"first.json", "second.json"}) {
+    auto daemon = StartDaemon({"--replay", File("run.profd")});
+    ASSERT_TRUE(daemon.has_value());
+    const auto outcome =
+        Profctl({"collect", "--host", host_, "-p", pid_, "-d", "1h", "-o", File(name)});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    Stop(*daemon);
+  }
+  EXPECT_EQ(ReadFile(File("first.json")), ReadFile(File("second.json")));
+  const auto replayed = ReadProfile(File("first.json"));
+  EXPECT_EQ(replayed.end_ns() - replayed.start_ns(), live.end_ns() - live.start_ns());
+  EXPECT_GT(TimeIn(replayed, "phases::Sleep").blocked_ns[v1::WAIT_SLEEP], 0u);
+  EXPECT_EQ(replayed.threads_size(), live.threads_size());
+}
+
+}  // namespace
+}  // namespace profd::e2e

@@ -1,0 +1,113 @@
+// All the ways in which a collection ends: Ctrl-C, a second one, a target or a daemon that dies.
+#include <signal.h>
+
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+class EndingTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    auto program = testing::Subprocess::Start(
+        {TestProgram("phases"), "--seconds", "120", "--file", File("synced")});
+    ASSERT_TRUE(program.ok());
+    program_.emplace(std::move(*program));
+    pid_ = std::to_string(program_->pid());
+  }
+  // With -v profctl says on stderr when the session has started.
+  [[nodiscard]] std::optional<testing::Subprocess> StartCollection(
+      std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"collect", "-v", "-p", pid_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto profctl = StartProfctl(arguments);
+    EXPECT_TRUE(profctl.ok());
+    if (!profctl) return std::nullopt;
+    const auto started = profctl->WaitForStderr("collecting");
+    EXPECT_TRUE(started.ok()) << (started ? "" : started.error().message);
+    return std::optional<testing::Subprocess>(std::move(*profctl));
+  }
+  // Pids of the children of `parent`, by /proc.
+  [[nodiscard]] static std::vector<pid_t> ChildrenOf(pid_t parent) {
+    std::vector<pid_t> children;
+    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                       "/children");
+    pid_t child = 0;
+    while (list >> child) children.push_back(child);
+    return children;
+  }
+
+  std::optional<testing::Subprocess> program_;
+  std::string pid_;
+};
+
+TEST_F(EndingTest, CtrlCEndsEarlyAndWrites) {
+  auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
+  ASSERT_TRUE(profctl.has_value());
+  profctl->Signal(SIGINT);
+  const auto outcome = profctl->Wait();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  EXPECT_GE(profile.threads_size(), 4);
+  EXPECT_LT(profile.end_ns() - profile.start_ns(), 3'600'000'000'000u);
+}
+
+TEST_F(EndingTest, TerminationWritesToo) {
+  auto profctl = StartCollection({"-d", "1h", "-o", File("x.folded")});
+  ASSERT_TRUE(profctl.has_value());
+  profctl->Signal(SIGTERM);
+  EXPECT_EQ(profctl->Wait().exit_code, 0);
+  EXPECT_NE(ReadFile(File("x.folded")), "");
+}
+
+TEST_F(EndingTest, ATargetThatExitsGivesTheProfileOfWhatThereWas) {
+  auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
+  ASSERT_TRUE(profctl.has_value());
+  program_->Signal(SIGKILL);
+  (void)program_->Wait();
+  const auto outcome = profctl->Wait();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("exited"), std::string::npos) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  ASSERT_EQ(profile.processes_size(), 1);
+  EXPECT_TRUE(profile.processes(0).exited());
+}
+
+TEST_F(EndingTest, ADaemonThatDiesIsAnErrorAndLeavesNoFile) {
+  auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
+  ASSERT_TRUE(profctl.has_value());
+  const auto daemons = ChildrenOf(profctl->pid());
+  ASSERT_EQ(daemons.size(), 1u);
+  ASSERT_EQ(::kill(daemons[0], SIGKILL), 0);
+  const auto outcome = profctl->Wait();
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(File("x.json")));
+}
+
+TEST_F(EndingTest, AKilledProfctlLeavesNoDaemonBehind) {
+  pid_t daemon = -1;
+  {
+    auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
+    ASSERT_TRUE(profctl.has_value());
+    const auto daemons = ChildrenOf(profctl->pid());
+    ASSERT_EQ(daemons.size(), 1u);
+    daemon = daemons[0];
+    profctl->Signal(SIGKILL);
+    (void)profctl->Wait();
+  }
+  // Wait() above returned only when stderr, which the daemon shares, was closed by it as well.
+  const std::string stat = ReadFile("/proc/" + std::to_string(daemon) + "/stat");
+  EXPECT_TRUE(stat.empty() || stat.find(") Z ") != std::string::npos) << stat;
+}
+
+TEST_F(EndingTest, ProfctlLeavesTheTargetUntouched) {
+  const auto outcome = Profctl({"collect", "-p", pid_, "-d", "0.5", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string status = ReadFile("/proc/" + pid_ + "/status");
+  EXPECT_NE(status.find("TracerPid:\t0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace profd::e2e
