@@ -1,0 +1,76 @@
+#include "daemon/source/capabilities.h"
+
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace profd::source {
+namespace {
+
+struct Need {
+  int number;
+  const char* name;
+  bool admin_stands_for_it;
+  bool required;
+};
+
+constexpr std::array<Need, 6> kNeeds{{
+    {CAP_BPF, "CAP_BPF", true, true},
+    {CAP_PERFMON, "CAP_PERFMON", true, true},
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false},            // maps, exe and memory of others
+    {CAP_SYSLOG, "CAP_SYSLOG", false, false},                    // addresses in kallsyms
+    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false},  // ELF files of others
+    {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true, false},  // map_files
+}};
+
+bool Has(std::uint64_t effective, int number) { return (effective >> number & 1) != 0; }
+
+bool Satisfied(std::uint64_t effective, const Need& need) {
+  return Has(effective, need.number) || (need.admin_stands_for_it && Has(effective, CAP_SYS_ADMIN));
+}
+
+}  // namespace
+
+std::uint64_t EffectiveCapabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return 0;
+  return std::uint64_t{data[1].effective} << 32 | data[0].effective;
+}
+
+std::vector<std::string> MissingCapabilities(std::uint64_t effective) {
+  std::vector<std::string> missing;
+  for (const Need& need : kNeeds)
+    if (!Satisfied(effective, need)) missing.emplace_back(need.name);
+  return missing;
+}
+
+Result<void> CheckCapabilities(std::uint64_t effective) {
+  std::vector<std::string> missing;
+  for (const Need& need : kNeeds)
+    if (need.required && !Satisfied(effective, need)) missing.emplace_back(need.name);
+  if (missing.empty()) return {};
+  return Error{ErrorCode::kPermissionDenied,
+               "no right to load BPF programs: " + JoinNames(missing) +
+                   (missing.size() == 1 ? " is missing" : " are missing"),
+               RightsHint()};
+}
+
+std::string JoinNames(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text.append(i + 1 == names.size() ? " and " : ", ");
+    text.append(names[i]);
+  }
+  return text;
+}
+
+std::string RightsHint() {
+  std::vector<std::string> names;
+  for (const Need& need : kNeeds) names.emplace_back(need.name);
+  return "run it as root, or with " + JoinNames(names);
+}
+
+}  // namespace profd::source

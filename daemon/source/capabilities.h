@@ -1,0 +1,28 @@
+// Capabilities: which of the rights profd needs this process has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+
+namespace profd::source {
+
+// Effective capabilities of this process, bit i = capability number i of linux/capability.h.
+[[nodiscard]] std::uint64_t EffectiveCapabilities();
+
+// Names ("CAP_BPF") of what is needed and not in `effective`, most important first.
+// CAP_SYS_ADMIN stands for CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE.
+[[nodiscard]] std::vector<std::string> MissingCapabilities(std::uint64_t effective);
+
+// kPermissionDenied when BPF programs cannot be used at all; the others only make less visible.
+[[nodiscard]] Result<void> CheckCapabilities(std::uint64_t effective);
+
+// "CAP_BPF, CAP_PERFMON and CAP_SYSLOG"; empty for none.
+[[nodiscard]] std::string JoinNames(const std::vector<std::string>& names);
+
+// The hint of every error that a right would mend.
+[[nodiscard]] std::string RightsHint();
+
+}  // namespace profd::source

@@ -1,0 +1,39 @@
+// Epochs: instants, a little ahead, as of which every thread clock is read (bpf/control.h).
+#pragma once
+
+#include <cstdint>
+
+#include "bpf/control.h"
+#include "daemon/base/clock.h"
+
+namespace profd::source {
+
+struct Epoch {
+  std::uint64_t number = 0;
+  std::uint64_t time_ns = 0;
+};
+
+// Writes a control word so that programs on other CPUs see everything written before it.
+void StoreControl(__u64& word, std::uint64_t value);
+
+// The kernel side keeps the totals of one epoch per thread: whoever announces an epoch must have
+// read all clocks before the next one. Not thread-safe: the sessions' mutex covers it.
+class Epochs {
+ public:
+  // Ahead far enough that every program that started before the announcement has ended by then.
+  static constexpr std::uint64_t kAheadNs = 1'000'000;
+
+  // Both must outlive this.
+  Epochs(profd_control& control, const Clock& clock) : control_(control), clock_(clock) {}
+
+  [[nodiscard]] Epoch Announce();
+
+ private:
+  profd_control& control_;
+  const Clock& clock_;
+};
+
+// Sleeps until CLOCK_MONOTONIC has passed the epoch.
+void SleepPast(const Epoch& epoch);
+
+}  // namespace profd::source

@@ -1,0 +1,55 @@
+// EventBytes: events made by the user side, laid out as bpf/events.h has them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/events.h"
+#include "daemon/source/event_source.h"
+
+namespace profd::source {
+
+using EventBytes = std::vector<std::byte>;
+
+// `fixed` is any event struct of bpf/events.h, its tail follows. Sets kind and size.
+template <typename Fixed>
+[[nodiscard]] EventBytes LayOut(profd_event_kind kind, Fixed fixed, std::string_view tail = {}) {
+  fixed.event.kind = static_cast<__u16>(kind);
+  fixed.event.size = static_cast<__u32>(sizeof(Fixed) + tail.size());
+  EventBytes bytes(fixed.event.size);
+  std::memcpy(bytes.data(), &fixed, sizeof(Fixed));
+  if (!tail.empty()) std::memcpy(bytes.data() + sizeof(Fixed), tail.data(), tail.size());
+  return bytes;
+}
+
+// Each sets the length of its tail. Paths and targets are stored with a terminating zero (paths)
+// or without (targets), as bpf/events.h says.
+[[nodiscard]] EventBytes LayOutMmap(profd_mmap_event fixed, std::string_view path);
+[[nodiscard]] EventBytes LayOutProcess(profd_process_event fixed,
+                                       const std::array<std::string, PROFD_BLOB_MAX>& blobs);
+[[nodiscard]] EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
+                                       std::string_view target);
+[[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
+                                        std::span<const std::uint64_t> values);
+
+// The header of an event, or nothing when the bytes cannot hold it or its size is not theirs.
+[[nodiscard]] inline bool ReadHeader(std::span<const std::byte> bytes, profd_event* header) {
+  if (bytes.size() < sizeof(*header)) return false;
+  std::memcpy(header, bytes.data(), sizeof(*header));
+  return header->size >= sizeof(*header) && header->size <= bytes.size();
+}
+
+// The fixed part of an event of a known kind.
+template <typename Fixed>
+[[nodiscard]] bool ReadFixed(std::span<const std::byte> bytes, Fixed* fixed) {
+  if (bytes.size() < sizeof(Fixed)) return false;
+  std::memcpy(fixed, bytes.data(), sizeof(Fixed));
+  return true;
+}
+
+}  // namespace profd::source

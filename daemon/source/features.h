@@ -1,0 +1,35 @@
+// Features: what this kernel can do for profd, found out once at start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+
+namespace profd::source {
+
+struct Features {
+  std::string kernel_release;            // of uname
+  bool sched_exit_tp = false;            // first rung of the hook ladder
+  bool run_delay = false;                // the kernel's books split blocked from runnable
+  bool cgroup_attach = false;            // threads that move between cgroups can be followed
+  std::uint64_t max_sample_rate_hz = 0;  // kernel.perf_event_max_sample_rate; 0: unknown
+  std::vector<std::string> missing_capabilities;  // without these less is visible
+};
+
+// Oldest kernel with task storage in tracing programs, bpf_loop and sleepable iterators.
+constexpr std::pair<unsigned, unsigned> kOldestKernel{5, 18};
+
+// kUnsupported in one line when `release` ("6.1.0-37-amd64") is older than kOldestKernel.
+[[nodiscard]] Result<void> CheckRelease(const std::string& release);
+
+// kUnsupported when the text of /sys/kernel/security/lockdown says that BPF may not read memory.
+[[nodiscard]] Result<void> CheckLockdown(const std::string& text);
+
+// kUnsupported: this kernel cannot run profd, and why. kPermissionDenied: a capability is missing.
+[[nodiscard]] Result<Features> ProbeFeatures(const ProcFs& proc);
+
+}  // namespace profd::source

@@ -1,0 +1,161 @@
+#include "daemon/source/iterator.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "daemon/base/unique_fd.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::size_t kChunkBytes = 65'536;
+// A machine of 100,000 threads with deep stacks; what is beyond is given up.
+constexpr std::size_t kMaxBytes = 256u << 20;
+
+Result<UniqueFd> OpenIterator(int link_fd) {
+  UniqueFd fd(::bpf_iter_create(link_fd));
+  if (!fd.valid()) return ErrorFromErrno(errno, "cannot create a task iterator");
+  return fd;
+}
+
+// Appends one read. False at the end.
+Result<bool> ReadChunk(int fd, std::vector<std::byte>* bytes) {
+  const std::size_t before = bytes->size();
+  bytes->resize(before + kChunkBytes);
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, bytes->data() + before, kChunkBytes);
+  } while (got < 0 && (errno == EINTR || errno == EAGAIN));
+  const int error = errno;
+  bytes->resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0) return ErrorFromErrno(error, "cannot read a task iterator");
+  return got > 0 && bytes->size() < kMaxBytes;
+}
+
+// The whole life of the reading process. Nothing here may allocate, lock, or touch what other
+// threads of the parent might have been holding when it was forked; sanitizers intercept read and
+// write, hence the bare system calls.
+[[noreturn]] void CopyLoop(int from, int to, pid_t parent, std::span<char> buffer) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::syscall(SYS_prctl, PR_SET_NAME, "profd-snapshot", 0, 0, 0);
+  if (::syscall(SYS_getppid) != parent) ::syscall(SYS_exit_group, 1);
+  while (true) {
+    const long got = ::syscall(SYS_read, from, buffer.data(), buffer.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) ::syscall(SYS_exit_group, got == 0 ? 0 : 1);
+    for (long written = 0; written < got;) {
+      const long put = ::syscall(SYS_write, to, buffer.data() + written, got - written);
+      if (put <= 0) ::syscall(SYS_exit_group, 1);
+      written += put;
+    }
+  }
+}
+
+// Owns the reading process: it does not outlive this, unless even a kill cannot move it; then it
+// ends when the kernel lets go of it, and init, or the next call, reaps it.
+class Reader {
+ public:
+  explicit Reader(pid_t pid) : pid_(pid) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() {
+    ::kill(pid_, SIGKILL);
+    // A reader that is not stuck ends within the time it takes to deliver the signal.
+    constexpr int kTries = 100;
+    for (int i = 0; i < kTries && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) ::usleep(1'000);
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+// Keeps signals away from the child, whose handlers would be ours.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+  ~BlockSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Result<std::vector<std::byte>> ReadIterator(int link_fd) {
+  const auto iterator = OpenIterator(link_fd);
+  if (!iterator) return iterator.error();
+  std::vector<std::byte> bytes;
+  while (true) {
+    const auto more = ReadChunk(iterator->get(), &bytes);
+    if (!more) return more.error();
+    if (!*more) return bytes;
+  }
+}
+
+Result<KillableRead> ReadSleepableIterator(int link_fd, std::chrono::milliseconds timeout) {
+  auto iterator = OpenIterator(link_fd);
+  if (!iterator) return iterator.error();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ErrorFromErrno(errno, "cannot make a pipe");
+  const UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  std::vector<char> buffer(kChunkBytes);
+
+  pid_t pid = 0;
+  {
+    const BlockSignals blocked;
+    const pid_t self = ::getpid();
+    pid = ::_Fork();  // runs no handlers of pthread_atfork
+    if (pid == 0) CopyLoop(iterator->get(), to.get(), self, buffer);
+  }
+  if (pid < 0) return ErrorFromErrno(errno, "cannot start the snapshot's process");
+  const Reader reader(pid);
+  to.Reset();
+  iterator->Reset();
+
+  KillableRead read;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd ready{from.get(), POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (count < 0 && errno == EINTR) continue;
+    read.timed_out = count <= 0;
+    if (read.timed_out) return read;
+    const auto more = ReadChunk(from.get(), &read.bytes);
+    if (!more) return more.error();
+    if (!*more) return read;
+  }
+}
+
+std::vector<EventBytes> SplitEvents(std::span<const std::byte> bytes, bool* malformed) {
+  std::vector<EventBytes> events;
+  while (!bytes.empty()) {
+    profd_event header{};
+    *malformed = !ReadHeader(bytes, &header);
+    if (*malformed) return events;
+    events.emplace_back(bytes.begin(), bytes.begin() + header.size);
+    bytes = bytes.subspan(header.size);
+  }
+  *malformed = false;
+  return events;
+}
+
+}  // namespace profd::source

@@ -1,0 +1,119 @@
+#include "daemon/source/process_reader.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace profd::source {
+namespace {
+
+constexpr std::size_t kMaxSmall = 65'536;
+constexpr std::size_t kMaxCmdline = 2u << 20;  // as long as the kernel lets it be by default
+constexpr std::size_t kKeptCmdline = 4'096;
+constexpr std::size_t kMaxMaps = 16u << 20;  // 65,530 mappings with long paths
+constexpr std::size_t kMaxThreads = 1'024;   // further threads are named by their clock readings
+constexpr std::uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we know
+
+// The line of /proc/PID/status that begins with `name`, without name and newline.
+std::string StatusLine(std::string_view status, std::string_view name) {
+  while (!status.empty()) {
+    const auto newline = status.find('\n');
+    const std::string_view line = status.substr(0, newline);
+    if (line.starts_with(name)) return std::string(line.substr(name.size()));
+    if (newline == std::string_view::npos) break;
+    status.remove_prefix(newline + 1);
+  }
+  return {};
+}
+
+std::string_view TrimLeft(std::string_view text) {
+  while (!text.empty() && (text.front() == '\t' || text.front() == ' ')) text.remove_prefix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> StartTicks(const std::string& stat) {
+  // The comm in field 2 may hold anything, also ") 1 2": count from the last bracket.
+  const auto bracket = stat.rfind(')');
+  if (bracket == std::string::npos) return std::nullopt;
+  std::string_view rest(stat.data() + bracket + 1, stat.size() - bracket - 1);
+  for (int field = 3; field < 22; ++field) {
+    rest = TrimLeft(rest);
+    const auto space = rest.find(' ');
+    if (space == std::string_view::npos) return std::nullopt;
+    rest.remove_prefix(space);
+  }
+  rest = TrimLeft(rest);
+  std::uint64_t ticks = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), ticks);
+  if (error != std::errc{}) return std::nullopt;
+  return ticks;
+}
+
+bool ProcessReader::StillThere(ProcessKey process) const {
+  const auto stat = proc_.Read(std::to_string(process.pid) + "/stat", kMaxSmall);
+  if (!stat) return false;
+  return StartTicks(*stat) == process.start_ns / kNsPerTick;
+}
+
+std::string ProcessReader::ReadPart(const std::string& path, std::size_t max_bytes) const {
+  auto text = proc_.Read(path, max_bytes);
+  return text ? *std::move(text) : std::string();
+}
+
+std::string ProcessReader::ReadThreads(const std::string& directory) const {
+  const auto tids = proc_.ListNumbers(directory + "/task");
+  std::string threads;
+  if (!tids) return threads;
+  for (std::size_t i = 0; i < tids->size() && i < kMaxThreads; ++i) {
+    const std::string tid = std::to_string((*tids)[i]);
+    const std::string comm = ReadPart(directory + "/task/" + tid + "/comm", kMaxSmall);
+    if (!comm.empty()) threads.append(tid).append("\t").append(comm);  // ends with a newline
+  }
+  return threads;
+}
+
+std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
+                                              std::uint64_t time_ns) const {
+  if (!StillThere(process)) return std::nullopt;
+  const std::string directory = std::to_string(process.pid);
+  // The memory of a process whose first thread has ended is seen through its other threads.
+  const std::string thread = directory + "/task/" + std::to_string(tid);
+
+  std::array<std::string, PROFD_BLOB_MAX> blobs;
+  blobs[PROFD_BLOB_COMM] = ReadPart(directory + "/comm", kMaxSmall);
+  blobs[PROFD_BLOB_CMDLINE] = ReadPart(directory + "/cmdline", kMaxCmdline).substr(0, kKeptCmdline);
+  blobs[PROFD_BLOB_CGROUP] = ReadPart(directory + "/cgroup", kMaxSmall);
+  blobs[PROFD_BLOB_NSPID] =
+      TrimLeft(StatusLine(ReadPart(directory + "/status", kMaxSmall), "NSpid:"));
+  blobs[PROFD_BLOB_MAPS] = ReadPart(directory + "/maps", kMaxMaps);
+  if (blobs[PROFD_BLOB_MAPS].empty() && tid != process.pid)
+    blobs[PROFD_BLOB_MAPS] = ReadPart(thread + "/maps", kMaxMaps);
+  auto exe = proc_.ReadLink(directory + "/exe");
+  if (!exe && tid != process.pid) exe = proc_.ReadLink(thread + "/exe");
+  if (exe) blobs[PROFD_BLOB_EXE] = *std::move(exe);
+  blobs[PROFD_BLOB_THREADS] = ReadThreads(directory);
+
+  // Asked last: if the number belongs to the process now, it did all the time.
+  if (!StillThere(process)) return std::nullopt;
+  profd_process_event fixed{};
+  fixed.event.time_ns = time_ns;
+  fixed.event.pid = process.pid;
+  fixed.event.tid = tid;
+  fixed.event.process_start_ns = process.start_ns;
+  return LayOutProcess(fixed, blobs);
+}
+
+Result<std::uint32_t> ProcessReader::ProcessOf(std::uint32_t id) const {
+  const auto status = proc_.Read(std::to_string(id) + "/status", kMaxSmall);
+  if (!status) return status.error();
+  const std::string line = StatusLine(*status, "Tgid:");
+  const std::string_view text = TrimLeft(line);
+  std::uint32_t pid = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), pid).ec != std::errc{})
+    return Error{ErrorCode::kCorrupt, "no process id in the status of " + std::to_string(id), ""};
+  return pid;
+}
+
+}  // namespace profd::source

@@ -1,0 +1,74 @@
+#include "daemon/source/session_table.h"
+
+#include <utility>
+
+namespace profd::source {
+namespace {
+
+// Bits of the sessions that `wanted` says yes to.
+template <typename Slots, typename Predicate>
+std::uint64_t Mask(const Slots& slots, Predicate wanted) {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (slots[i] && wanted(*slots[i])) mask |= std::uint64_t{1} << i;
+  return mask;
+}
+
+std::uint64_t Finer(std::uint64_t period_ns, std::uint64_t other_ns) {
+  return period_ns == 0 || other_ns < period_ns ? other_ns : period_ns;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> SessionTable::NextSlot() const {
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    const auto slot = static_cast<std::uint32_t>((next_ + i) % slots_.size());
+    if (!slots_[slot]) return slot;
+  }
+  return std::nullopt;
+}
+
+void SessionTable::Add(std::uint32_t slot, SessionSpec spec) {
+  slots_.at(slot) = std::move(spec);
+  next_ = static_cast<std::uint32_t>((slot + 1) % slots_.size());
+}
+
+void SessionTable::Remove(std::uint32_t slot) { slots_.at(slot).reset(); }
+
+const SessionSpec* SessionTable::Find(std::uint32_t slot) const {
+  return slot < slots_.size() && slots_[slot] ? &*slots_[slot] : nullptr;
+}
+
+std::uint64_t SessionTable::running() const {
+  return Mask(slots_, [](const SessionSpec&) { return true; });
+}
+
+std::uint64_t SessionTable::on_cpu() const {
+  return Mask(slots_, [](const SessionSpec& spec) { return spec.on_cpu; });
+}
+
+std::uint64_t SessionTable::off_cpu() const {
+  return Mask(slots_, [](const SessionSpec& spec) { return spec.off_cpu; });
+}
+
+std::uint64_t SessionTable::on_cpu_period_ns() const {
+  std::uint64_t period_ns = 0;
+  for (const auto& slot : slots_)
+    if (slot && slot->on_cpu) period_ns = Finer(period_ns, slot->on_cpu_period_ns);
+  return period_ns;
+}
+
+std::uint64_t SessionTable::off_cpu_period_ns() const {
+  std::uint64_t period_ns = 0;
+  for (const auto& slot : slots_)
+    if (slot && slot->off_cpu) period_ns = Finer(period_ns, slot->off_cpu_period_ns);
+  return period_ns;
+}
+
+std::optional<OnCpuClock> SessionTable::clock() const {
+  for (const auto& slot : slots_)
+    if (slot && slot->on_cpu) return slot->clock;
+  return std::nullopt;
+}
+
+}  // namespace profd::source

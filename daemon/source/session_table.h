@@ -1,0 +1,41 @@
+// SessionTable: which sessions run, and what the kernel side must do for all of them together.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "bpf/limits.h"
+#include "daemon/source/session_control.h"
+
+namespace profd::source {
+
+// Pure bookkeeping. A slot that was freed is used again as late as possible, so that events under
+// way when a session ends do not meet its successor. Not thread-safe.
+class SessionTable {
+ public:
+  // The slot that Add would take. Nothing when all are in use.
+  [[nodiscard]] std::optional<std::uint32_t> NextSlot() const;
+  void Add(std::uint32_t slot, SessionSpec spec);
+  void Remove(std::uint32_t slot);
+
+  // Null when the slot is free.
+  [[nodiscard]] const SessionSpec* Find(std::uint32_t slot) const;
+
+  // Bit i: session i runs (and takes on-CPU, off-CPU samples).
+  [[nodiscard]] std::uint64_t running() const;
+  [[nodiscard]] std::uint64_t on_cpu() const;
+  [[nodiscard]] std::uint64_t off_cpu() const;
+
+  // The finest period that a running session asks for; 0: none asks.
+  [[nodiscard]] std::uint64_t on_cpu_period_ns() const;
+  [[nodiscard]] std::uint64_t off_cpu_period_ns() const;
+  // The clock of the sessions that take on-CPU samples; nothing when none does.
+  [[nodiscard]] std::optional<OnCpuClock> clock() const;
+
+ private:
+  std::array<std::optional<SessionSpec>, PROFD_MAX_SESSIONS> slots_;
+  std::uint32_t next_ = 0;  // where the search for a free slot begins
+};
+
+}  // namespace profd::source
