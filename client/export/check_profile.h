@@ -1,0 +1,20 @@
+// CheckProfile: proves that a profile can be walked without looking at an index twice.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// Frames in one stack, inlined ones included. A longer one is not a stack of ours.
+inline constexpr std::uint32_t kMaxStackDepth = 4096;
+
+// A profile read from a file is hostile. After ok: all sample columns have the same length, every
+// index is in range, every parent stands before its child, no stack is deeper than kMaxStackDepth,
+// every state is one of State, and the sums of weights and of counts fit into 63 bits. Else
+// kCorrupt with the first thing that is wrong.
+[[nodiscard]] Result<void> CheckProfile(const v1::Profile& profile);
+
+}  // namespace profd::client

@@ -1,0 +1,17 @@
+// Text inside XML and JSON. Both take any bytes and are safe inside each other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace profd::client {
+
+// For element content and attributes in double or single quotes. `text` has been through SafeName
+// or SafeText, which leave no character that XML forbids.
+[[nodiscard]] std::string EscapeXml(std::string_view text);
+
+// With its quotes. Escapes `<`, `>` and `&` too, so that the text may stand in a <script> of an
+// HTML or XML file, and U+2028 and U+2029, so that it may stand in JavaScript.
+[[nodiscard]] std::string QuoteJson(std::string_view text);
+
+}  // namespace profd::client

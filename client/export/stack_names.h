@@ -1,0 +1,49 @@
+// How frames, processes, threads and states are written. Shared by every format, so that a name
+// found in one can be searched for in another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// Bytes of one name; a longer one is cut and ends in "...".
+inline constexpr std::size_t kMaxNameBytes = 2048;
+
+struct FrameStyle {
+  bool signature = false;  // with parameters, where they are known
+  bool place = true;       // Python: " (file.py:31)" behind the name
+  bool marks = true;       // _[k] kernel, _[i] inlined, _[j] JIT
+  bool inlined = true;     // of these, _[i]
+};
+
+// Valid UTF-8 without `;` (it becomes `:`), control, line-breaking and direction-changing
+// characters (they become `?`). Bytes that are no UTF-8 become U+FFFD. Never empty: "[unknown]".
+[[nodiscard]] std::string SafeName(std::string_view name);
+
+// "read_[k]", "Tensor.numpy (tensor.py:31)", "[unknown libfoo.so+0x1234]".
+[[nodiscard]] std::string FrameName(const v1::Frame& frame, const FrameStyle& style);
+// "python3 (4242)".
+[[nodiscard]] std::string ProcessName(const v1::Process& process);
+[[nodiscard]] std::string ThreadName(const v1::Thread& thread);
+
+// What stands where a sample has no stack.
+[[nodiscard]] std::string_view MissingStackName(v1::State state, bool exact, std::uint32_t count);
+// The last frame of a stack: "[running]", "[runnable]", "[blocked:lock]". Formats leave out the
+// first of them where a reader expects the function itself to be the leaf.
+[[nodiscard]] std::string_view StateFrameName(v1::State state, v1::WaitReason wait);
+// "lock"; "" for none; "other" for what a newer profd may know.
+[[nodiscard]] std::string_view WaitName(v1::WaitReason wait);
+[[nodiscard]] std::string_view StateName(v1::State state);
+
+// What a picture of the whole profile is headed with: the command line and pid of its only process,
+// else the target.
+[[nodiscard]] std::string TitleOf(const v1::Profile& profile);
+
+// The part behind the last slash.
+[[nodiscard]] std::string_view BaseName(std::string_view path);
+
+}  // namespace profd::client

@@ -1,0 +1,67 @@
+#include "client/export/svg.h"
+
+#include <array>
+
+#include "client/export/check_profile.h"
+#include "client/export/escape.h"
+#include "client/export/svg_assets.h"
+#include "client/export/svg_parts.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::uint32_t kMargin = 12;
+// A graph without frames has this place for saying so.
+constexpr std::uint32_t kEmptyHeight = 60;
+
+void WriteGraph(const FlameGraph& graph, std::ostream& out) {
+  if (graph.nodes.empty()) {
+    out << R"(<text class="title" x="1%" y=")" << kSvgHeadHeight + kEmptyHeight / 2
+        << "\">There are no samples in this profile.</text>\n";
+    return;
+  }
+  out << R"(<svg id="graph" x="1%" y=")" << kSvgHeadHeight << R"(" width="98%" height=")"
+      << graph.rows * kSvgRowHeight << "\">\n<g id=\"frames\">\n";
+  WriteSvgFrames(graph, out);
+  out << "</g></svg>\n";
+}
+
+}  // namespace
+
+std::span<const std::string_view> SvgExporter::extensions() const {
+  static constexpr std::array<std::string_view, 1> kExtensions{".svg"};
+  return kExtensions;
+}
+
+std::string_view SvgExporter::description() const {
+  return "a flame graph to click through: any browser";
+}
+
+Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions& options,
+                                std::ostream& out) const {
+  PROFD_TRY(CheckProfile(profile));
+  const auto graph = FlameGraph::Build(profile, options);
+  if (!graph) return graph.error();
+  const std::uint32_t height = kSvgHeadHeight + kMargin +
+                               (graph->nodes.empty() ? kEmptyHeight : graph->rows * kSvgRowHeight);
+
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      << R"(<svg xmlns="http://www.w3.org/2000/svg" width="1200" height=")" << height
+      << "\" class=\"page\">\n<title>" << EscapeXml(SvgTitle(profile, options))
+      << "</title>\n<style>" << kSvgStyle << "</style>\n"
+      << R"(<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" )"
+      << "patternTransform=\"rotate(45)\"><rect class=\"hatched\" width=\"6\" height=\"6\"/>"
+      << R"(<rect class="hatching" width="2.5" height="6"/></pattern></defs>)" << '\n'
+      << R"(<rect class="paper" width="100%" height="100%"/>)" << '\n';
+  WriteSvgHead(profile, options, out);
+  WriteGraph(*graph, out);
+  if (!graph->nodes.empty()) {
+    out << "<script type=\"application/json\" id=\"data\">";
+    WriteSvgData(profile, *graph, out);
+    out << "</script>\n<script><![CDATA[\n" << kSvgScript << "]]></script>\n";
+  }
+  out << "</svg>\n";
+  return FinishStream(out);
+}
+
+}  // namespace profd::client

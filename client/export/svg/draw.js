@@ -1,0 +1,146 @@
+
+// --- draw.js: from a view to elements ---
+
+const kRow = 18;
+const kNarrowest = 1;  // px; what is narrower is merged with its narrow siblings
+const kNamed = 28;     // px; narrower frames show no name
+const kPad = 4;
+const svg = document.documentElement;
+const pane = document.getElementById('graph');
+const frames = document.getElementById('frames');
+
+function element(name, attributes = {}, text = '') {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
+  if (text) made.textContent = text;
+  return made;
+}
+
+function html(name, attributes = {}, text = '') {
+  const made = document.createElementNS('http://www.w3.org/1999/xhtml', name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
+  if (text) made.textContent = text;
+  return made;
+}
+
+// Cuts names to a width in px.
+const ruler = (() => {
+  const context = html('canvas').getContext('2d');
+  const widths = new Map();
+  const font = getComputedStyle(document.querySelector('text.line'));
+  context.font = `${font.fontSize} ${font.fontFamily}`;
+  const widthOf = (text) => {
+    let width = 0;
+    for (const char of text) {
+      let own = widths.get(char);
+      if (own === undefined) widths.set(char, own = context.measureText(char).width);
+      width += own;
+    }
+    return width;
+  };
+  // a::B<c::d>::e -> B<c::d>::e; '' when there is no scope to leave out.
+  const withoutScope = (name) => {
+    let nesting = 0;
+    for (let i = 0; i + 2 < name.length; ++i) {
+      const char = name[i];
+      if (char === ' ' && nesting === 0) return '';
+      if ('<({['.includes(char)) ++nesting;
+      if ('>)}]'.includes(char)) --nesting;
+      if (nesting === 0 && char === ':' && name[i + 1] === ':') return name.slice(i + 2);
+    }
+    return '';
+  };
+  return {
+    fit(name, width) {
+      for (let rest = name; rest; rest = withoutScope(rest)) {
+        if (rest.length * 2 < width && widthOf(rest) <= width) return rest;
+      }
+      let room = width - widthOf('\u2026');
+      let cut = '';
+      for (const char of name) {
+        room -= widthOf(char);
+        if (room < 0) break;
+        cut += char;
+      }
+      return cut.length > 1 ? cut + '\u2026' : '';
+    },
+  };
+})();
+
+// What is shown: the stretch [from, to) of the whole in ns, and the frame it is about.
+const view = {from: 0, to: graph.total, node: 0, icicle: false, found: null};
+
+// The frames on screen: {node, merged, ns, count, frames, left, element}; by row, left to right.
+let drawn = [];
+
+function layout(width) {
+  const scale = width / (view.to - view.from);
+  const rows = Array.from({length: graph.rows}, () => []);
+  const add = (frame, from) => {
+    const left = Math.max(0, (from - view.from) * scale);
+    const right = Math.min(width, (from + frame.ns - view.from) * scale);
+    if (right <= left) return;
+    rows[graph.depth[frame.node] + (frame.merged ? 1 : 0)].push(
+        Object.assign(frame, {left, width: right - left}));
+  };
+  for (let i = 0; i < graph.size;) {
+    const from = graph.start[i];
+    if (from + graph.ns[i] <= view.from || from >= view.to) {
+      i = graph.after[i];
+      continue;
+    }
+    if (graph.ns[i] * scale >= kNarrowest) {
+      add({node: i, merged: false, ns: graph.ns[i], count: graph.count[i]}, from);
+      ++i;
+      continue;
+    }
+    // Siblings come heaviest first: all that follow up to the parent's end are narrow too.
+    const below = graph.parent[i];
+    const merged = {node: below, merged: true, first: i, ns: 0, count: 0, frames: 0};
+    for (const end = graph.after[below]; i < end; i = graph.after[i]) {
+      merged.ns += graph.ns[i];
+      merged.count += graph.count[i];
+    }
+    for (let j = merged.first; j < i; ++j) {
+      ++merged.frames;
+      if (view.found && view.found[j]) merged.hit = true;
+    }
+    add(merged, from);
+  }
+  return rows;
+}
+
+// Places in percent, so that a page that is printed or about to be drawn anew is not torn.
+function drawFrame(frame, y, percent, labels) {
+  const hit = frame.merged ? frame.hit : view.found && view.found[frame.node];
+  const covers = !frame.merged && graph.depth[frame.node] < graph.depth[view.node];
+  const style = (frame.merged ? 'few' : graph.style(frame.node)) + (hit ? ' hit' : '') +
+      (view.found && !hit ? ' miss' : '') + (covers ? ' covers' : '');
+  frame.element = element('rect', {
+    class: style, y, height: kRow, tabindex: -1,
+    x: (frame.left * percent).toFixed(4) + '%', width: (frame.width * percent).toFixed(4) + '%',
+  });
+  frame.element.frame = frame;
+  if (frame.width < kNamed) return;
+  const name = frame.merged ? `+${format.count(frame.frames)}` : graph.name(frame.node);
+  const text = ruler.fit(name, frame.width - 2 * kPad);
+  if (text) {
+    labels.append(element('text', {
+      class: style + ' in', x: (frame.left * percent).toFixed(4) + '%', dx: kPad, y: y + 13,
+    }, text));
+  }
+}
+
+function draw(width = pane.getBoundingClientRect().width) {
+  drawn = layout(width);
+  const boxes = document.createDocumentFragment();
+  const labels = document.createDocumentFragment();
+  drawn.forEach((row, depth) => {
+    const y = (view.icicle ? depth : graph.rows - 1 - depth) * kRow;
+    for (const frame of row) {
+      drawFrame(frame, y, 100 / width, labels);
+      boxes.append(frame.element);
+    }
+  });
+  frames.replaceChildren(boxes, labels);
+}
