@@ -1,0 +1,150 @@
+"""A Debian kernel, fetched with a private apt state and unpacked into a cache outside the tree."""
+
+import glob
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# What a guest needs to have the host's root as its own; their dependencies come with them.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p")
+
+
+class Unavailable(Exception):
+    """The kernel cannot be had here: a reason to skip, not a failure."""
+
+
+class Kernel(NamedTuple):
+    release: str
+    image: str
+    modules: list  # paths, in the order in which they are to be loaded
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "profd", "vm")
+
+
+def run(*command, timeout=300, **options):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL, **options).stdout
+    except FileNotFoundError as error:
+        raise Unavailable(f"{command[0]} is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"{command[0]} took longer than {timeout} s") from error
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout).strip().split("\n")
+        raise Unavailable(f"{command[0]} failed: {lines[-1]}") from error
+
+
+def archive_address():
+    """The Debian mirror this machine uses; suites are folders of the same archive."""
+    listing = run("apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)")
+    for line in listing.splitlines():
+        origin, label, address = line.split("|", 2)
+        if (origin, label) == ("Debian", "Debian"):
+            return address
+    raise Unavailable("apt knows no Debian archive")
+
+
+class PrivateApt:
+    """apt with lists, cache and sources of its own for one suite; the host's stay untouched."""
+
+    def __init__(self, folder, suite):
+        self.suite = suite
+        for name in ("lists/partial", "archives/partial"):
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+        sources = os.path.join(folder, "sources.list")
+        with open(sources, "w", encoding="utf-8") as file:
+            file.write(f"deb [arch=amd64 signed-by={KEYRING}] {archive_address()} {suite} main\n")
+        status = os.path.join(folder, "status")
+        with open(status, "w", encoding="utf-8"):
+            pass
+        self.options = []
+        for name, value in (("Dir::Etc::sourcelist", sources), ("Dir::Etc::sourceparts", "/dev/null"),
+                            ("Dir::State::lists", os.path.join(folder, "lists")),
+                            ("Dir::State::status", status), ("Dir::Cache", folder),
+                            ("Dir::Cache::archives", os.path.join(folder, "archives")),
+                            ("APT::Sandbox::User", ""), ("Acquire::Languages", "none"),
+                            ("Acquire::Retries", "2"), ("Acquire::http::Timeout", "30")):
+            self.options += ["-o", f"{name}={value}"]
+
+    def update(self):
+        run("apt-get", *self.options, "update", timeout=300)
+
+    def kernel_package(self):
+        shown = run("apt-cache", *self.options, "show", "linux-image-amd64")
+        match = re.search(r"^Depends:.*?(linux-image-[\w.+-]+-amd64)\b", shown, re.MULTILINE)
+        if not match:
+            raise Unavailable(f"{self.suite} has no linux-image-amd64")
+        return match.group(1)
+
+    def download(self, package, folder):
+        run("apt-get", *self.options, "download", package, cwd=folder, timeout=600)
+        return glob.glob(os.path.join(folder, "*.deb"))[0]
+
+
+def module_order(tree, wanted):
+    """Files of the wanted modules and of what they depend on, each after its dependencies."""
+    files = {}
+    for path in glob.glob(os.path.join(tree, "**", "*.ko*"), recursive=True):
+        files[os.path.basename(path).split(".ko")[0].replace("-", "_")] = path
+    ordered = []
+
+    def add(name):
+        path = files.get(name)
+        if path is None or path in ordered:  # None: built into the kernel
+            return
+        for dependency in run("modinfo", "-F", "depends", path).strip().split(","):
+            if dependency:
+                add(dependency.replace("-", "_"))
+        ordered.append(path)
+
+    for name in wanted:
+        add(name)
+    return ordered
+
+
+def unpack(package, target):
+    """Leaves the image and the needed modules, uncompressed, in `target`; all of it or nothing."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as scratch:
+        tree = os.path.join(scratch, "tree")
+        run("dpkg-deb", "-x", package, tree)
+        ready = os.path.join(scratch, "ready")
+        os.makedirs(os.path.join(ready, "modules"))
+        shutil.copy(glob.glob(os.path.join(tree, "boot", "vmlinuz-*"))[0], os.path.join(ready, "vmlinuz"))
+        for number, path in enumerate(module_order(tree, MODULES)):
+            name = os.path.basename(path).split(".ko")[0]
+            opener = lzma.open if path.endswith(".xz") else open
+            with opener(path, "rb") as source, \
+                    open(os.path.join(ready, "modules", f"{number:02}-{name}.ko"), "wb") as copy:
+                shutil.copyfileobj(source, copy)
+        os.rename(ready, target)
+
+
+def find(version):
+    """The kernel of this version ("6.1"), fetched when the cache does not hold it."""
+    suite = SUITES.get(version)
+    if suite is None:
+        raise SystemExit(f"vm: no kernel {version}; there are {', '.join(SUITES)}")
+    folder = cache_folder()
+    os.makedirs(folder, exist_ok=True)
+    cached = sorted(glob.glob(os.path.join(folder, f"linux-image-{version}.*")))
+    if not cached:
+        apt = PrivateApt(os.path.join(folder, f"apt-{suite}"), suite)
+        apt.update()
+        package = apt.kernel_package()
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            unpack(apt.download(package, scratch), os.path.join(folder, package))
+        shutil.rmtree(os.path.join(folder, f"apt-{suite}"))
+        cached = [os.path.join(folder, package)]
+    found = cached[-1]
+    return Kernel(release=os.path.basename(found).removeprefix("linux-image-"),
+                  image=os.path.join(found, "vmlinuz"),
+                  modules=sorted(glob.glob(os.path.join(found, "modules", "*.ko"))))

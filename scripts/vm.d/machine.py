@@ -1,0 +1,114 @@
+"""Runs one command in a guest: makes its initramfs, starts qemu, passes the command's output on."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from kernel_package import Unavailable, cache_folder, run
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+FAILED = 125  # the guest did not get to the end of the command
+
+
+def cpio_entry(name, mode, content=b""):
+    """One file of an initramfs (cpio "newc"); see usr/gen_init_cpio.c of the kernel."""
+    def pad(data):
+        return data + b"\0" * (-len(data) % 4)
+    fields = (0, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields)
+    return pad(header + name.encode() + b"\0") + pad(content)
+
+
+def initramfs(kernel):
+    """Path of the initramfs for this kernel: our init and the modules it loads."""
+    with open(os.path.join(FOLDER, "init.c"), "rb") as file:
+        version = hashlib.sha256(file.read() + kernel.release.encode()).hexdigest()[:16]
+    path = os.path.join(cache_folder(), f"initramfs-{kernel.release}-{version}")
+    if os.path.exists(path):
+        return path
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
+        init = os.path.join(scratch, "init")
+        run("gcc", "-static", "-O1", "-Wall", "-D_GNU_SOURCE", "-o", init, os.path.join(FOLDER, "init.c"))
+        ready = os.path.join(scratch, "initramfs")
+        with open(ready, "wb") as out:
+            for name in ("dev", "modules"):
+                out.write(cpio_entry(name, 0o40755))
+            with open(init, "rb") as file:
+                out.write(cpio_entry("init", 0o100755, file.read()))
+            for module in kernel.modules:
+                with open(module, "rb") as file:
+                    out.write(cpio_entry(f"modules/{os.path.basename(module)}", 0o100644, file.read()))
+            out.write(cpio_entry("TRAILER!!!", 0))
+        os.rename(ready, path)
+    return path
+
+
+def write_words(path, words):
+    with open(path, "wb") as file:
+        file.write(b"".join(word.encode() + b"\0" for word in words))
+
+
+class Tail:
+    """Passes on what has been appended to a file since the last look."""
+
+    def __init__(self, path, target):
+        with open(path, "wb"):
+            pass
+        self.file = open(path, "rb")
+        self.target = target
+
+    def look(self):
+        text = self.file.read()
+        if text:
+            self.target.buffer.write(text)
+            self.target.flush()
+
+
+def run_in_guest(kernel, command, environment, folders, timeout_s, cpus, memory):
+    """Exit status of the command, or FAILED; the last words of the guest's console tell why."""
+    if shutil.which("qemu-system-x86_64") is None:
+        raise Unavailable("qemu-system-x86_64 is not installed")
+    initrd = initramfs(kernel)
+    with tempfile.TemporaryDirectory(prefix="profd-vm-") as share:
+        write_words(os.path.join(share, "command"), command)
+        write_words(os.path.join(share, "environment"), [f"{k}={v}" for k, v in environment.items()])
+        write_words(os.path.join(share, "folders"), folders)
+        tails = [Tail(os.path.join(share, "stdout"), sys.stdout), Tail(os.path.join(share, "stderr"), sys.stderr)]
+        console = os.path.join(share, "console")
+        nine_p = "security_model=none,multidevs=remap"
+        qemu = subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg"), "-cpu", "max",
+             "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
+             "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initrd,
+             "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off",
+             "-virtfs", f"local,path=/,mount_tag=root,readonly=on,{nine_p}",
+             "-virtfs", f"local,path={share},mount_tag=share,{nine_p}"],
+            stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + timeout_s
+        try:
+            while qemu.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+                for tail in tails:
+                    tail.look()
+        finally:
+            late = qemu.poll() is None
+            if late:
+                qemu.kill()
+                qemu.wait()
+        for tail in tails:
+            tail.look()
+        try:
+            with open(os.path.join(share, "status"), encoding="utf-8") as file:
+                return int(file.read())
+        except (FileNotFoundError, ValueError):
+            pass
+        why = f"it ran longer than {timeout_s} s" if late else "it died"
+        print(f"vm: kernel {kernel.release} did not finish {command[0]}: {why}; its console:", file=sys.stderr)
+        if os.path.exists(console):
+            with open(console, errors="replace", encoding="utf-8") as file:
+                sys.stderr.writelines(f"  {line}" for line in file.readlines()[-30:])
+        return FAILED
