@@ -14,10 +14,10 @@ enum class TargetKind { kAll, kPids, kTids, kComm, kCgroup };
 // What a session looks at. Ids are meant in the pid namespace `pidns_inode` (0: profd's own).
 struct Target {
   TargetKind kind = TargetKind::kAll;
-  std::vector<std::uint32_t> ids;  // kPids, kTids
-  std::string name;                // kComm: comm; kCgroup: path of the cgroup v2 directory
-  bool children = false;           // processes forked by members become members
-  bool kernel_threads = false;     // kAll, kComm
+  std::vector<std::uint32_t> ids{};  // kPids, kTids
+  std::string name{};                // kComm: comm; kCgroup: path of the cgroup v2 directory
+  bool children = false;             // processes forked by members become members
+  bool kernel_threads = false;       // kAll, kComm
   std::uint32_t pidns_inode = 0;
 };
 
@@ -28,7 +28,7 @@ struct Target {
 enum class OnCpuClock { kCpuClock, kHardwareCycles };
 
 struct SessionSpec {
-  Target target;
+  Target target{};
   bool on_cpu = true;
   bool off_cpu = true;
   std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own

@@ -1,0 +1,223 @@
+#include "daemon/source/backfill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "daemon/source/event_bytes.h"
+#include "tests/unit/source/fake_proc.h"
+
+namespace profd::source {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kRoundNs = 50 * kMs;
+
+// A start time whose tick is unlike that of any other pid.
+std::uint64_t StartOf(std::uint32_t pid) { return 1'000'000'000 + 10'000'000ull * pid; }
+
+profd_event Header(std::uint32_t pid, std::uint64_t time_ns) {
+  profd_event header{};
+  header.time_ns = time_ns;
+  header.pid = pid;
+  header.tid = pid;
+  header.process_start_ns = StartOf(pid);
+  header.thread_start_ns = StartOf(pid);
+  return header;
+}
+
+EventBytes Sample(std::uint32_t pid, std::uint64_t time_ns) {
+  profd_sample_event sample{};
+  sample.event = Header(pid, time_ns);
+  return LayOut(PROFD_EVENT_ON_CPU, sample);
+}
+
+EventBytes Task(profd_event_kind kind, std::uint32_t pid, std::uint64_t time_ns,
+                std::uint16_t flags = 0, std::uint32_t parent = 0) {
+  profd_task_event task{};
+  task.event = Header(pid, time_ns);
+  task.event.flags = flags;
+  task.parent_pid = parent;
+  task.parent_process_start_ns = parent == 0 ? 0 : StartOf(parent);
+  return LayOut(kind, task);
+}
+
+EventBytes Mmap(std::uint32_t pid, std::uint64_t time_ns) {
+  profd_mmap_event mmap{};
+  mmap.event.pid = pid;
+  mmap.event.time_ns = time_ns;
+  return LayOutMmap(mmap, "/lib/x.so");
+}
+
+EventBytes Session(profd_event_kind kind) { return LayOutSession(kind, profd_session_event{}, ""); }
+
+const std::map<int, std::string> kNames = {
+    {PROFD_EVENT_ON_CPU, "sample"},       {PROFD_EVENT_FORK, "fork"},
+    {PROFD_EVENT_EXEC, "exec"},           {PROFD_EVENT_EXIT, "exit"},
+    {PROFD_EVENT_PROCESS, "process"},     {PROFD_EVENT_MMAP, "mmap"},
+    {PROFD_EVENT_SESSION_START, "start"}, {PROFD_EVENT_SESSION_END, "end"}};
+
+// What came out of the rounds so far: "process 12 @100" (time in ms).
+class BackfillTest : public testing::Test {
+ protected:
+  void Round(const std::vector<EventBytes>& events) {
+    now_ns_ += kRoundNs;
+    clock_.Set(now_ns_, 0);
+    backfill_.BeginRound();
+    for (const EventBytes& event : events) backfill_.Pass(RawEvent{event}, sink_);
+    backfill_.EndRound(sink_);
+  }
+  std::vector<std::string> Take() { return std::exchange(out_, {}); }
+
+  FakeProc fake_;
+  ManualClock clock_;
+  std::uint64_t now_ns_ = 1'000 * kMs;
+  std::vector<std::string> out_;
+  EventSource::Sink sink_ = [this](const RawEvent& event) {
+    profd_event header{};
+    ASSERT_TRUE(ReadHeader(event.bytes, &header));
+    out_.push_back(kNames.at(header.kind) + " " + std::to_string(header.pid) + " @" +
+                   std::to_string(header.time_ns / kMs));
+  };
+  Backfill backfill_{ProcessReader(fake_.proc()), clock_};
+};
+
+TEST_F(BackfillTest, AProcessNotMetIsReadOnceAndBeforeItsFirstEvent) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({});
+  Round({});  // begins at 1,100 ms
+  Round({Sample(12, 1'120 * kMs), Sample(12, 1'130 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @1100", "sample 12 @1120", "sample 12 @1130"))
+      << "the time stamp is that up to which every event has been handed over";
+  Round({Sample(12, 1'160 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("sample 12 @1160"));
+}
+
+TEST_F(BackfillTest, TheTimeStampIsNotYoungerThanTheEvent) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({});
+  Round({});
+  Round({Sample(12, 900 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @900", "sample 12 @900"));
+}
+
+TEST_F(BackfillTest, AProcessThatIsGoneIsCountedAndNotAskedAgain) {
+  Round({Sample(12, 0), Sample(12, 1)});
+  EXPECT_THAT(Take(), ElementsAre("sample 12 @0", "sample 12 @0"));
+  EXPECT_EQ(backfill_.gone(), 1u);
+}
+
+TEST_F(BackfillTest, ANumberUsedAgainIsAnotherProcess) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Sample(12, 0)});
+  Take();
+  fake_.Remove(12);
+  fake_.AddProcess(12, StartOf(12) + 1'000 * kMs, "other");
+  profd_sample_event sample{};
+  sample.event = Header(12, 0);
+  sample.event.process_start_ns += 1'000 * kMs;
+  Round({LayOut(PROFD_EVENT_ON_CPU, sample), Sample(12, 0)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @0", "sample 12 @0", "sample 12 @0"))
+      << "a late event of the older process asks for nothing";
+}
+
+TEST_F(BackfillTest, ExecIsFollowedByWhatProcSays) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Task(PROFD_EVENT_EXEC, 12, 1'010 * kMs), Sample(12, 1'020 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("exec 12 @1010", "process 12 @1010", "sample 12 @1020"));
+}
+
+TEST_F(BackfillTest, AChildOfAProcessThatWasMetIsKnown) {
+  fake_.AddProcess(12, StartOf(12), "parent");
+  fake_.AddProcess(13, StartOf(13), "child");
+  Round({Sample(12, 0), Task(PROFD_EVENT_FORK, 13, 0, PROFD_TASK_NEW_PROCESS, 12), Sample(13, 0),
+         Mmap(13, 0)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @0", "sample 12 @0", "fork 13 @0", "sample 13 @0",
+                                  "mmap 13 @0"));
+}
+
+TEST_F(BackfillTest, AChildOfAProcessNotMetIsRead) {
+  fake_.AddProcess(13, StartOf(13), "child");
+  Round({Task(PROFD_EVENT_FORK, 13, 1'020 * kMs, PROFD_TASK_NEW_PROCESS, 12),
+         Sample(13, 1'030 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("fork 13 @1020", "process 13 @1020", "sample 13 @1030"));
+}
+
+TEST_F(BackfillTest, ANewThreadOfAProcessNotMetIsExplained) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Task(PROFD_EVENT_FORK, 12, 5 * kMs, 0, 12)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @0", "fork 12 @5"));
+}
+
+TEST_F(BackfillTest, MappingsOfOthersAreHeldForARoundAndThrownAway) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Mmap(12, 7 * kMs), Mmap(13, 8 * kMs)});
+  EXPECT_THAT(Take(), IsEmpty());
+  Round({Task(PROFD_EVENT_EXEC, 12, 6 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("exec 12 @6", "process 12 @6", "mmap 12 @7"));
+  Round({Sample(13, 9 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("sample 13 @9")) << "its mapping was thrown away";
+}
+
+TEST_F(BackfillTest, HeldMappingsAreBounded) {
+  Round(std::vector<EventBytes>(Backfill::kMaxHeld + 5, Mmap(12, 0)));
+  EXPECT_EQ(backfill_.dropped(), 5u);
+}
+
+TEST_F(BackfillTest, AProcessThatEndedIsForgottenARoundLater) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Sample(12, 0), Task(PROFD_EVENT_EXIT, 12, 0, PROFD_TASK_LAST_THREAD)});
+  Take();
+  Round({Sample(12, 0)});
+  EXPECT_THAT(Take(), ElementsAre("sample 12 @0")) << "a late event asks for nothing";
+  Round({Sample(12, 0)});
+  EXPECT_EQ(Take().front().substr(0, 7), "process");
+}
+
+TEST_F(BackfillTest, WhenNoSessionRunsEverythingIsForgotten) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Session(PROFD_EVENT_SESSION_START), Session(PROFD_EVENT_SESSION_START), Sample(12, 0)});
+  Take();
+  Round({Session(PROFD_EVENT_SESSION_END), Sample(12, 0)});
+  EXPECT_THAT(Take(), ElementsAre("end 0 @0", "sample 12 @0"));
+  Round({Session(PROFD_EVENT_SESSION_END), Sample(12, 0)});
+  EXPECT_EQ(Take().size(), 3u);
+}
+
+TEST_F(BackfillTest, ReadingIsRationedAndMadeUpForLater) {
+  std::vector<EventBytes> storm;
+  for (std::uint32_t pid = 1; pid <= Backfill::kReadBurst + 10; ++pid) {
+    fake_.AddProcess(pid, StartOf(pid), "w");
+    storm.push_back(Sample(pid, 0));
+  }
+  Round(storm);
+  EXPECT_EQ(Take().size(), 2 * Backfill::kReadBurst + 10);
+  // 50 ms later there is ration for 25 more.
+  Round({storm.back(), storm.back()});
+  EXPECT_THAT(Take(), ElementsAre("process 510 @0", "sample 510 @0", "sample 510 @0"));
+  EXPECT_EQ(backfill_.gone(), 0u);
+}
+
+TEST_F(BackfillTest, AnExecThatHadToWaitKeepsItsTime) {
+  std::vector<EventBytes> storm;
+  for (std::uint32_t pid = 1; pid <= Backfill::kReadBurst; ++pid) storm.push_back(Sample(pid, 0));
+  fake_.AddProcess(1'000, StartOf(1'000), "w");
+  storm.push_back(Task(PROFD_EVENT_EXEC, 1'000, 1'070 * kMs));
+  Round(storm);
+  Take();
+  Round({Sample(1'000, 1'090 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("process 1000 @1070", "sample 1000 @1090"))
+      << "never before the exec, which would take it for the program before";
+}
+
+TEST_F(BackfillTest, BytesThatAreNoEventGoNowhere) {
+  Round({EventBytes(8), EventBytes(56)});
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace profd::source

@@ -1,0 +1,128 @@
+#include "daemon/source/process_reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/unit/source/fake_proc.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::uint64_t kStartNs = 5'120'123'456;  // 512 ticks
+
+std::array<std::string, PROFD_BLOB_MAX> BlobsOf(const EventBytes& event) {
+  profd_process_event fixed{};
+  EXPECT_TRUE(ReadFixed(event, &fixed));
+  EXPECT_EQ(fixed.event.size, event.size());
+  std::array<std::string, PROFD_BLOB_MAX> blobs;
+  const char* at = reinterpret_cast<const char*>(event.data()) + sizeof(fixed);
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    blobs[i].assign(at, fixed.blob_bytes[i]);
+    at += fixed.blob_bytes[i];
+  }
+  EXPECT_EQ(fixed.blob_bytes[7], 0u);
+  EXPECT_EQ(at, reinterpret_cast<const char*>(event.data() + event.size()));
+  return blobs;
+}
+
+TEST(ProcessReader, ReadsEverythingVerbatim) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  fake.Write("12/task/13/comm", "pool one\n");
+  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 12, 99);
+  ASSERT_TRUE(event);
+  profd_event header{};
+  ASSERT_TRUE(ReadHeader(*event, &header));
+  EXPECT_EQ(header.kind, PROFD_EVENT_PROCESS);
+  EXPECT_EQ(header.pid, 12u);
+  EXPECT_EQ(header.process_start_ns, kStartNs);
+  EXPECT_EQ(header.time_ns, 99u);
+  const auto blobs = BlobsOf(*event);
+  EXPECT_EQ(blobs[PROFD_BLOB_COMM], "worker\n");
+  EXPECT_EQ(blobs[PROFD_BLOB_EXE], "/bin/worker");
+  EXPECT_EQ(blobs[PROFD_BLOB_CMDLINE], std::string("worker\0--flag\0", 14));
+  EXPECT_EQ(blobs[PROFD_BLOB_CGROUP], "0::/some.slice\n");
+  EXPECT_EQ(blobs[PROFD_BLOB_NSPID], "12\t7");
+  EXPECT_EQ(blobs[PROFD_BLOB_MAPS], "00400000-00401000 r-xp 00000000 08:01 1234    /bin/worker\n");
+  EXPECT_EQ(blobs[PROFD_BLOB_THREADS], "12\tworker\n13\tpool one\n");
+}
+
+TEST(ProcessReader, AnotherProcessOfTheSameNumberIsNotRead) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  const ProcessReader reader(fake.proc());
+  EXPECT_FALSE(reader.Read({12, kStartNs + 10'000'000}, 12, 0));
+  EXPECT_FALSE(reader.Read({12, kStartNs - 10'000'000}, 12, 0));
+  EXPECT_FALSE(reader.Read({14, kStartNs}, 14, 0));
+  EXPECT_TRUE(reader.Read({12, kStartNs + 3'000'000}, 12, 0)) << "the same tick of 10 ms";
+}
+
+TEST(ProcessReader, WhatCannotBeReadIsEmpty) {
+  const FakeProc fake;
+  fake.Write("2/stat", FakeProc::Stat(2, kStartNs, "kthreadd"));
+  fake.Write("2/comm", "kthreadd\n");
+  const auto event = ProcessReader(fake.proc()).Read({2, kStartNs}, 2, 0);
+  ASSERT_TRUE(event);
+  const auto blobs = BlobsOf(*event);
+  EXPECT_EQ(blobs[PROFD_BLOB_COMM], "kthreadd\n");
+  EXPECT_EQ(blobs[PROFD_BLOB_MAPS], "");
+  EXPECT_EQ(blobs[PROFD_BLOB_EXE], "");
+}
+
+TEST(ProcessReader, AProcessWhoseFirstThreadEndedIsSeenThroughAnother) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  fake.Write("12/maps", "");
+  fake.Write("12/task/13/maps", "maps of 13\n");
+  fake.Write("12/task/13/comm", "pool\n");
+  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 13, 0);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_MAPS], "maps of 13\n");
+}
+
+TEST(ProcessReader, LongCommandLinesAreCut) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  fake.Write("12/cmdline", std::string(100'000, 'x'));
+  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 12, 0);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_CMDLINE].size(), 4'096u);
+}
+
+TEST(ProcessReader, StartTicksOfHostileNames) {
+  EXPECT_EQ(StartTicks(FakeProc::Stat(1, 770'000'000, "a) R 1 2 3 (b")), 77u);
+  EXPECT_EQ(StartTicks(FakeProc::Stat(1, 770'000'000, "")), 77u);
+  EXPECT_FALSE(StartTicks(""));
+  EXPECT_FALSE(StartTicks("1 (a) S 1 2 3"));
+  EXPECT_FALSE(StartTicks("1 (a) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0"));
+}
+
+TEST(ProcessReader, ProcessOfAThread) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  fake.Write("13/status", "Name:\tpool\nTgid:\t12\nPid:\t13\n");
+  const ProcessReader reader(fake.proc());
+  EXPECT_EQ(reader.ProcessOf(12).value(), 12u);
+  EXPECT_EQ(reader.ProcessOf(13).value(), 12u);
+  EXPECT_EQ(reader.ProcessOf(14).error().code, ErrorCode::kNotFound);
+}
+
+TEST(ProcessReader, ReadsThisProcessFromTheRealProc) {
+  const ProcFs proc;
+  const auto stat = proc.Read("self/stat");
+  ASSERT_TRUE(stat);
+  const auto ticks = StartTicks(*stat);
+  ASSERT_TRUE(ticks);
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const auto event = ProcessReader(proc).Read({pid, *ticks * 10'000'000 + 5'000'000}, pid, 1);
+  ASSERT_TRUE(event);
+  const auto blobs = BlobsOf(*event);
+  EXPECT_NE(blobs[PROFD_BLOB_EXE].find("source_test"), std::string::npos);
+  EXPECT_NE(blobs[PROFD_BLOB_MAPS].find("libc"), std::string::npos);
+  EXPECT_EQ(blobs[PROFD_BLOB_NSPID].substr(0, blobs[PROFD_BLOB_NSPID].find('\t')),
+            std::to_string(pid));
+  EXPECT_TRUE(blobs[PROFD_BLOB_THREADS].starts_with(std::to_string(pid) + "\t"));
+}
+
+}  // namespace
+}  // namespace profd::source

@@ -1,0 +1,78 @@
+#include "daemon/source/session_table.h"
+
+#include <gtest/gtest.h>
+
+namespace profd::source {
+namespace {
+
+SessionSpec Spec(bool on_cpu, bool off_cpu, std::uint64_t period_ns) {
+  SessionSpec spec;
+  spec.on_cpu = on_cpu;
+  spec.off_cpu = off_cpu;
+  spec.on_cpu_period_ns = period_ns;
+  spec.off_cpu_period_ns = 2 * period_ns;
+  return spec;
+}
+
+TEST(SessionTable, IsEmptyAtFirst) {
+  const SessionTable table;
+  EXPECT_EQ(table.running(), 0u);
+  EXPECT_EQ(table.on_cpu_period_ns(), 0u);
+  EXPECT_EQ(table.off_cpu_period_ns(), 0u);
+  EXPECT_FALSE(table.clock());
+  EXPECT_EQ(table.NextSlot(), 0u);
+  EXPECT_EQ(table.Find(0), nullptr);
+  EXPECT_EQ(table.Find(PROFD_MAX_SESSIONS), nullptr);
+}
+
+TEST(SessionTable, TheFinestPeriodIsInForce) {
+  SessionTable table;
+  table.Add(0, Spec(true, true, 100));
+  table.Add(1, Spec(true, false, 10));
+  table.Add(2, Spec(false, true, 30));
+  EXPECT_EQ(table.running(), 0b111u);
+  EXPECT_EQ(table.on_cpu(), 0b011u);
+  EXPECT_EQ(table.off_cpu(), 0b101u);
+  EXPECT_EQ(table.on_cpu_period_ns(), 10u);
+  EXPECT_EQ(table.off_cpu_period_ns(), 60u);
+  table.Remove(1);
+  EXPECT_EQ(table.on_cpu_period_ns(), 100u);
+  table.Remove(0);
+  EXPECT_EQ(table.on_cpu_period_ns(), 0u);
+  EXPECT_EQ(table.off_cpu_period_ns(), 60u);
+  table.Remove(2);
+  EXPECT_EQ(table.off_cpu_period_ns(), 0u);
+}
+
+TEST(SessionTable, SlotsAreReusedAsLateAsPossible) {
+  SessionTable table;
+  for (std::uint32_t i = 0; i < PROFD_MAX_SESSIONS; ++i) {
+    ASSERT_EQ(table.NextSlot(), i);
+    table.Add(i, Spec(true, true, 1));
+    table.Remove(i);
+  }
+  EXPECT_EQ(table.NextSlot(), 0u);
+}
+
+TEST(SessionTable, AllSlotsCanBeInUseAndNoMore) {
+  SessionTable table;
+  for (std::uint32_t i = 0; i < PROFD_MAX_SESSIONS; ++i)
+    table.Add(table.NextSlot().value(), Spec(true, true, 1));
+  EXPECT_EQ(table.running(), ~std::uint64_t{0});
+  EXPECT_FALSE(table.NextSlot());
+  table.Remove(17);
+  EXPECT_EQ(table.NextSlot(), 17u);
+}
+
+TEST(SessionTable, TheClockIsThatOfOnCpuSessions) {
+  SessionTable table;
+  SessionSpec spec = Spec(false, true, 1);
+  spec.clock = OnCpuClock::kHardwareCycles;
+  table.Add(0, spec);
+  EXPECT_FALSE(table.clock());
+  table.Add(1, Spec(true, true, 1));
+  EXPECT_EQ(table.clock(), OnCpuClock::kCpuClock);
+}
+
+}  // namespace
+}  // namespace profd::source

@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include "daemon/source/session_control.h"
+
+namespace profd::source {
+namespace {
+
+void ExpectSurvives(const Target& target, const std::string& text) {
+  EXPECT_EQ(FormatTarget(target), text);
+  const auto parsed = ParseTarget(FormatTarget(target));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->kind, target.kind);
+  EXPECT_EQ(parsed->ids, target.ids);
+  EXPECT_EQ(parsed->name, target.name);
+  EXPECT_EQ(parsed->children, target.children);
+  EXPECT_EQ(parsed->kernel_threads, target.kernel_threads);
+  EXPECT_EQ(parsed->pidns_inode, target.pidns_inode);
+}
+
+TEST(Target, SurvivesItsTextForm) {
+  ExpectSurvives({}, "all");
+  ExpectSurvives({.kernel_threads = true}, "all +kernel");
+  ExpectSurvives({.kind = TargetKind::kPids, .ids = {12, 13}, .children = true},
+                 "pid 12,13 +children");
+  ExpectSurvives({.kind = TargetKind::kTids, .ids = {4294967295}}, "tid 4294967295");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "redis-server"}, "comm redis-server");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "tokio runtime w", .kernel_threads = true},
+                 "comm tokio runtime w +kernel");
+  ExpectSurvives({.kind = TargetKind::kCgroup, .name = "/a.slice/b", .children = true},
+                 "cgroup /a.slice/b +children");
+  ExpectSurvives({.kind = TargetKind::kPids, .ids = {1}, .children = true, .pidns_inode = 77},
+                 "pid 1 +children +pidns=77");
+}
+
+TEST(Target, NamesThatLookLikeFlagsSurvive) {
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "a +children"}, "comm a \\x2bchildren");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "+kernel", .kernel_threads = true},
+                 "comm \\x2bkernel +kernel");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "a\\x2b\n\x7f"}, "comm a\\x5cx2b\\x0a\\x7f");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "c++"}, "comm c++");
+  ExpectSurvives({.kind = TargetKind::kComm, .name = "\xff\xfe"}, "comm \xff\xfe");
+}
+
+TEST(Target, RefusesWhatIsNone) {
+  for (const char* text :
+       {"", "pid", "pid ", "pid 0", "pid 1,", "pid ,1", "pid x", "pid -1", "pid 4294967296",
+        "tid 1 2", "comm", "comm ", "cgroup ", "all of it", "some", "comm \\x2", "comm \\q"}) {
+    const auto parsed = ParseTarget(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace profd::source
