@@ -26,7 +26,6 @@ struct SampleKey {
   std::uint32_t thread = 0;
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
-  std::uint32_t missing = 0;  // string: stands in for the stack of node 0
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -126,10 +125,7 @@ class Builder {
     const v1::Samples& samples = profile_.samples();
     std::map<SampleKey, SampleValue> merged;
     for (int i = 0; i < samples.weight_ns_size(); ++i) {
-      SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i), 0};
-      if (key.node == 0)
-        key.missing = static_cast<std::uint32_t>(
-            String(MissingStackName(key.state, samples.exact(i), samples.count(i))));
+      const SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i)};
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
@@ -147,7 +143,7 @@ class Builder {
 
   void AddSample(const SampleKey& key, const SampleValue& value) {
     pprof::Sample* sample = out_.add_sample();
-    if (key.node == 0) sample->add_location_id(MissingLocation(key.missing));
+    if (key.node == 0) sample->add_location_id(NoStackLocation());
     for (std::uint32_t at = key.node; at != 0;) sample->add_location_id(NextLocation(at));
     const bool on_cpu = key.state == v1::STATE_ON_CPU;
     for (const std::uint64_t number :
@@ -213,15 +209,15 @@ class Builder {
     }
   }
 
-  std::uint64_t MissingLocation(std::uint32_t name) {
-    const auto next = static_cast<std::uint64_t>(out_.location_size()) + 1;
-    const auto [known, added] = missing_.emplace(name, next);
-    if (added) {
+  std::uint64_t NoStackLocation() {
+    if (no_stack_ == 0) {
       pprof::Location* location = out_.add_location();
-      location->set_id(next);
+      no_stack_ = static_cast<std::uint64_t>(out_.location_size());
+      location->set_id(no_stack_);
+      const std::int64_t name = String(kNoStack);
       location->add_line()->set_function_id(AddFunction(name, name, 0));
     }
-    return known->second;
+    return no_stack_;
   }
 
   std::uint64_t Function(std::uint32_t frame_index) {
@@ -255,7 +251,7 @@ class Builder {
   std::unordered_map<std::string, std::int64_t> strings_;
   std::unordered_map<std::string, std::uint64_t> mappings_;        // by module
   std::map<std::vector<std::uint32_t>, std::uint64_t> locations_;  // by frames
-  std::map<std::uint32_t, std::uint64_t> missing_;                 // by string
+  std::uint64_t no_stack_ = 0;                                     // location
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 

@@ -67,9 +67,9 @@ constexpr std::uint32_t kNoFrame = ~0u;
 
 // Equal stretches show the same stack.
 struct Stretch {
-  std::uint32_t node = 0;            // of Stacks
-  std::uint32_t missing = kNoFrame;  // stands in for the stack
-  std::uint32_t waiting = kNoFrame;  // the leaf of a thread that does not run
+  std::uint32_t node = 0;             // of Stacks
+  std::uint32_t no_stack = kNoFrame;  // stands in for the stack
+  std::uint32_t waiting = kNoFrame;   // the leaf of a thread that does not run
   std::uint64_t weight_ns = 0;
 };
 
@@ -94,7 +94,7 @@ class Stacks {
   void Write(const Stretch& stretch, std::ostream& out) {
     path_.clear();
     if (stretch.waiting != kNoFrame) path_.push_back(stretch.waiting);
-    if (stretch.missing != kNoFrame) path_.push_back(stretch.missing);
+    if (stretch.no_stack != kNoFrame) path_.push_back(stretch.no_stack);
     for (std::uint32_t at = stretch.node; at != 0;) {
       const v1::StackNode& node = profile_.nodes(static_cast<int>(at - 1));
       path_.push_back(frames_.OfFrame(node.frame()));
@@ -123,8 +123,7 @@ struct ThreadProfile {
 Stretch StretchOf(const v1::Samples& samples, int i, const Stacks& stacks, FrameTable& frames) {
   const v1::State state = samples.state(i);
   Stretch stretch{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
-  if (samples.node(i) == 0)
-    stretch.missing = frames.OfPseudo(MissingStackName(state, samples.exact(i), samples.count(i)));
+  if (samples.node(i) == 0) stretch.no_stack = frames.OfPseudo(kNoStack);
   if (state != v1::STATE_ON_CPU)
     stretch.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i)));
   return stretch;
@@ -136,7 +135,7 @@ void AddStretch(const Stretch& stretch, bool on_cpu, ThreadProfile& thread) {
   if (on_cpu) thread.on_cpu_ns += stretch.weight_ns;
   if (!thread.stretches.empty()) {
     Stretch& last = thread.stretches.back();
-    if (last.node == stretch.node && last.missing == stretch.missing &&
+    if (last.node == stretch.node && last.no_stack == stretch.no_stack &&
         last.waiting == stretch.waiting) {
       last.weight_ns += stretch.weight_ns;
       return;

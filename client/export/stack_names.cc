@@ -124,12 +124,6 @@ std::string ProcessName(const v1::Process& process) {
 
 std::string ThreadName(const v1::Thread& thread) { return Numbered(thread.comm(), thread.tid()); }
 
-std::string_view MissingStackName(v1::State state, bool exact, std::uint32_t count) {
-  if (state == v1::STATE_BLOCKED && exact) return "[still blocked: stack not available]";
-  if (count == 0) return "[too short to be sampled]";
-  return "[no stack]";
-}
-
 std::string_view WaitName(v1::WaitReason wait) {
   if (wait == v1::WAIT_NONE) return "";
   std::string_view name = StateFrameName(v1::STATE_BLOCKED, wait);

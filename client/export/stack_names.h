@@ -30,8 +30,8 @@ struct FrameStyle {
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);
 
-// What stands where a sample has no stack.
-[[nodiscard]] std::string_view MissingStackName(v1::State state, bool exact, std::uint32_t count);
+// What stands where a sample has no stack (node 0).
+inline constexpr std::string_view kNoStack = "[no stack]";
 // The last frame of a stack: "[running]", "[runnable]", "[blocked:lock]". Formats leave out the
 // first of them where a reader expects the function itself to be the leaf.
 [[nodiscard]] std::string_view StateFrameName(v1::State state, v1::WaitReason wait);
