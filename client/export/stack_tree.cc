@@ -66,11 +66,8 @@ class Builder {
  private:
   void AddSample(const v1::Samples& samples, int i) {
     const std::uint32_t root = Root(samples.thread(i));
-    std::uint32_t node =
-        samples.node(i) != 0
-            ? Stack(root, samples.node(i))
-            : Child(root, NodeKind::kPseudo,
-                    Label(MissingStackName(samples.state(i), samples.exact(i), samples.count(i))));
+    std::uint32_t node = samples.node(i) != 0 ? Stack(root, samples.node(i))
+                                              : Child(root, NodeKind::kPseudo, Label(kNoStack));
     const bool waits = samples.state(i) != v1::STATE_ON_CPU;
     if (states_ == StateFrames::kAll || (states_ == StateFrames::kWaiting && waits))
       node = Child(node, KindOf(samples.state(i)),
