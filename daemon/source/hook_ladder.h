@@ -1,0 +1,38 @@
+// HookLadder: where the switch-in is captured, best rung first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/control.h"
+#include "daemon/base/result.h"
+
+namespace profd::source {
+
+// One way to capture the switch-in, and what it hooks to.
+struct Rung {
+  profd_hook hook = PROFD_HOOK_SCHED_EXIT;
+  std::vector<std::string> symbols;  // FINISH_TASK: the kernel functions
+};
+
+struct Ladder {
+  std::vector<Rung> rungs;  // to be tried in this order; the last one always works
+  std::string passed_over;  // why better rungs are not among them: "no sched_exit_tp"; or empty
+};
+
+// `forced` leaves only that rung (tests on kernels that have better ones).
+[[nodiscard]] Ladder MakeLadder(bool has_sched_exit_tp,
+                                const std::vector<std::string>& finish_task_symbols,
+                                std::optional<profd_hook> forced);
+
+// "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out".
+[[nodiscard]] std::string NameOf(const Rung& rung);
+
+// What the kernel's compiler made of finish_task_switch, of the text of /proc/kallsyms: the
+// function itself and its clones, not pieces split off from it (".cold", ".part.0"), which run in
+// addition to it.
+[[nodiscard]] std::vector<std::string> FinishTaskSymbols(std::string_view kallsyms);
+
+}  // namespace profd::source

@@ -1,0 +1,58 @@
+#include "daemon/source/hook_ladder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace profd::source {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> NamesOf(const Ladder& ladder) {
+  std::vector<std::string> names;
+  for (const Rung& rung : ladder.rungs) names.push_back(NameOf(rung));
+  return names;
+}
+
+TEST(HookLadder, BestRungFirst) {
+  const Ladder ladder = MakeLadder(true, {"finish_task_switch.isra.0"}, {});
+  EXPECT_THAT(NamesOf(ladder),
+              ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"));
+  EXPECT_EQ(ladder.passed_over, "");
+}
+
+TEST(HookLadder, SaysWhyABetterRungIsMissing) {
+  const Ladder second = MakeLadder(false, {"finish_task_switch"}, {});
+  EXPECT_THAT(NamesOf(second), ElementsAre("kprobe finish_task_switch", "switch-out"));
+  EXPECT_EQ(second.passed_over, "sched_exit_tp: this kernel has none");
+  const Ladder last = MakeLadder(false, {}, {});
+  EXPECT_THAT(NamesOf(last), ElementsAre("switch-out"));
+  EXPECT_EQ(last.passed_over,
+            "sched_exit_tp: this kernel has none; kprobe: no function finish_task_switch");
+}
+
+TEST(HookLadder, ForcingLeavesOneRung) {
+  EXPECT_THAT(NamesOf(MakeLadder(true, {"finish_task_switch"}, PROFD_HOOK_FINISH_TASK)),
+              ElementsAre("kprobe finish_task_switch"));
+  EXPECT_THAT(NamesOf(MakeLadder(true, {"finish_task_switch"}, PROFD_HOOK_SWITCH_OUT)),
+              ElementsAre("switch-out"));
+  EXPECT_THAT(NamesOf(MakeLadder(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
+}
+
+TEST(HookLadder, FindsTheFunctionAndItsClonesNotItsPieces) {
+  EXPECT_THAT(
+      FinishTaskSymbols("ffffffff813a2270 t __pfx_finish_task_switch.isra.0\n"
+                        "ffffffff813a2280 t finish_task_switch.isra.0\n"
+                        "ffffffff813a2290 t finish_task_switch.isra.1\n"
+                        "ffffffff813a2280 t finish_task_switch.isra.0\n"
+                        "ffffffff813a22a0 t finish_task_switch.cold\n"
+                        "ffffffff813a22b0 t finish_task_switch.part.0\n"
+                        "ffffffff813a22c0 t finish_task_switched\n"
+                        "ffffffffc0000000 t finish_task_switch\t[module]\n"
+                        "broken line\nfinish_task_switch\n\nffff t"),
+      ElementsAre("finish_task_switch", "finish_task_switch.isra.0", "finish_task_switch.isra.1"));
+  EXPECT_THAT(FinishTaskSymbols(""), ElementsAre());
+}
+
+}  // namespace
+}  // namespace profd::source
