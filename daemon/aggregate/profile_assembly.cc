@@ -85,8 +85,10 @@ void ProfileAssembly::PlaceThreads() {
     thread_of_[input] = static_cast<std::uint32_t>(profile_.threads.size());
     ProfileThread thread;
     thread.key = history.key();
-    thread.shown_tid = history.key().tid;
     thread.process = PlaceProcess(history);
+    // Of other threads than the first only the tid in profd's own pid namespace is known.
+    const bool leader = history.key().tid == history.process().pid;
+    thread.shown_tid = leader ? profile_.processes[thread.process].shown_pid : history.key().tid;
     thread.comm = history.comm().empty() ? profile_.processes[thread.process].comm : history.comm();
     thread.begin_ns = life.window.begin_ns;
     thread.end_ns = life.window.end_ns;
@@ -108,11 +110,13 @@ std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
   process.key = key;
   process.shown_pid = key.pid;
   process.comm = history.comm();
-  if (const auto info = input_.processes.find(key); info != input_.processes.end()) {
-    if (info->second.shown_pid != 0) process.shown_pid = info->second.shown_pid;
-    if (!info->second.comm.empty()) process.comm = info->second.comm;
-    process.command_line = info->second.command_line;
-    process.cgroup = info->second.cgroup;
+  if (const auto found_info = input_.processes.find(key); found_info != input_.processes.end()) {
+    const auto& info = *found_info->second;
+    if (input_.innermost_pids && !info.namespace_pids.empty())
+      process.shown_pid = info.namespace_pids.back();
+    if (!info.comm.empty()) process.comm = info.comm;
+    process.command_line = info.command_line;
+    process.cgroup = info.cgroup;
   }
   const auto exit = input_.process_exits.find(key);
   process.exited = exit != input_.process_exits.end() && exit->second <= end_.time_ns;

@@ -22,9 +22,10 @@ struct AssemblyInput {
   const std::vector<SamplePart>& parts;
   const std::vector<ThreadHistory>& threads;
   const StackTree& stacks;
-  const std::unordered_map<ProcessKey, ProcessInfo>& processes;
+  const std::unordered_map<ProcessKey, process::ProcessInfoRef>& processes;
   const std::unordered_map<ProcessKey, std::uint64_t>& process_exits;
   const ProfileBuilder::FrameLookup& frames;
+  bool innermost_pids = false;
 };
 
 // One use. Fills processes, threads, frames, nodes and samples; the rest is the caller's. The

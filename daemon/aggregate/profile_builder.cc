@@ -160,9 +160,8 @@ void ProfileBuilder::AddExec(const decode::ExecEvent& event) {
   thread_index_[header.thread] = index;
 }
 
-void ProfileBuilder::AddProcess(ProcessInfo info) {
-  const auto key = info.key;
-  processes_.insert_or_assign(key, std::move(info));
+void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
+  if (info) processes_[info->key] = info;
 }
 
 void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
@@ -183,7 +182,8 @@ void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, st
 std::uint64_t ProfileBuilder::lost() const { return LostBetween(first_counters_, last_counters_); }
 
 Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup& frames) const {
-  const AssemblyInput input{parts_, threads_, stacks_, processes_, process_exits_, frames};
+  const AssemblyInput input{
+      parts_, threads_, stacks_, processes_, process_exits_, frames, origin_.innermost_pids};
   Profile profile = ProfileAssembly(start_, end, input).Run();
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;

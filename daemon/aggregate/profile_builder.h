@@ -13,6 +13,7 @@
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
 #include "daemon/decode/event.h"
+#include "daemon/process/process_info.h"
 #include "daemon/symbolize/symbolized_sample.h"
 
 namespace profd::aggregate {
@@ -27,14 +28,8 @@ struct ProfileOrigin {
   std::string kernel;
   std::string profd_version;
   std::uint64_t boot_unix_ns = 0;  // CLOCK_REALTIME minus CLOCK_MONOTONIC
-};
-
-struct ProcessInfo {
-  ProcessKey key;
-  std::uint32_t shown_pid = 0;  // in the caller's pid namespace; 0: as the key
-  std::string comm;
-  std::string command_line;
-  std::string cgroup;
+  // Show the pids of the innermost pid namespace: the caller lives in a container.
+  bool innermost_pids = false;
 };
 
 // A sample, or one of its parts: what is kept of it until the session's end is known.
@@ -76,7 +71,8 @@ class ProfileBuilder {
   void AddFork(const decode::ForkEvent& event);
   void AddExec(const decode::ExecEvent& event);
   void AddExit(const decode::ExitEvent& event);
-  void AddProcess(ProcessInfo info);
+  // What is known of a process by now; the latest one counts. Null changes nothing.
+  void AddProcess(const process::ProcessInfoRef& info);
   // The kernel side's counters; the first ones are those of the session's start.
   void SetCounters(const std::vector<std::uint64_t>& values);
   // Samples of this session that a stage in user space gave up.
@@ -106,7 +102,7 @@ class ProfileBuilder {
   std::vector<SamplePart> parts_;
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
-  std::unordered_map<ProcessKey, ProcessInfo> processes_;
+  std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;
   std::unordered_map<ProcessKey, std::uint64_t> process_exits_;  // time of the last thread's exit
   std::vector<std::uint64_t> first_counters_;
   std::vector<std::uint64_t> last_counters_;

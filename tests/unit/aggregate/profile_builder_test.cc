@@ -393,7 +393,13 @@ TEST(ProfileBuilder, DoesNotDependOnTheOrderOfThreads) {
 }
 
 TEST_F(ProfileBuilderTest, TellsWhatItRestsOn) {
-  builder_.AddProcess({kProcess, 7, "server", "server --fast", "/app.slice"});
+  process::ProcessInfo info;
+  info.key = kProcess;
+  info.comm = "server";
+  info.command_line = "server --fast";
+  info.namespace_pids = {100, 7};
+  builder_.AddProcess(std::make_shared<const process::ProcessInfo>(info));
+  builder_.AddProcess(nullptr);
   builder_.SetCounters(std::vector<std::uint64_t>(PROFD_COUNTER_MAX, 4));
   std::vector<std::uint64_t> later(PROFD_COUNTER_MAX, 4);
   later[PROFD_COUNTER_ON_CPU_RING_FULL] = 10;
@@ -411,12 +417,31 @@ TEST_F(ProfileBuilderTest, TellsWhatItRestsOn) {
   EXPECT_EQ(profile.cost.daemon_cpu_ns, 7000u);
   EXPECT_EQ(profile.hook, "sched_exit_tp");
   ASSERT_EQ(profile.processes.size(), 1u);
-  EXPECT_EQ(profile.processes[0].shown_pid, 7u);
+  EXPECT_EQ(profile.processes[0].shown_pid, 100u);
+  EXPECT_EQ(profile.processes[0].comm, "server");
   EXPECT_EQ(profile.processes[0].command_line, "server --fast");
   ASSERT_EQ(profile.lost.size(), 1u);
   EXPECT_EQ(profile.lost[0].count, 6u);
   ASSERT_EQ(profile.dropped.size(), 1u);
   EXPECT_EQ(profile.dropped[0].count, 5u);
+}
+
+TEST(ProfileBuilder, ShowsThePidsOfAContainerToItsOwnPeople) {
+  ProfileOrigin origin;
+  origin.innermost_pids = true;
+  ProfileBuilder builder(StartEvent(), origin);
+  process::ProcessInfo info;
+  info.key = kProcess;
+  info.namespace_pids = {100, 7};
+  builder.AddProcess(std::make_shared<const process::ProcessInfo>(info));
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 20'000 * kMs, 1);
+  builder.AddClock(thread.ClockAt(1, kStartNs));
+  builder.AddClock(thread.ClockAt(2, kEndNs));
+  const auto profile = builder.Build(EndEvent(), FrameOf);
+  EXPECT_EQ(profile.processes.at(0).shown_pid, 7u);
+  EXPECT_EQ(profile.threads.at(0).shown_tid, 7u);
+  EXPECT_EQ(profile.threads.at(0).key.tid, 100u);
 }
 
 TEST_F(ProfileBuilderTest, AThreadThatExecutesTakesTheLeadersPlace) {

@@ -1,0 +1,23 @@
+#include "daemon/health/stage_counters.h"
+
+namespace profd::health {
+
+StageReport Describe(const StageCounters& counters) {
+  StageReport report;
+  const auto add = [](std::vector<aggregate::NamedCount>& list, const Counter& counter,
+                      const char* name, const char* text) {
+    if (counter.value() != 0) list.push_back({name, text, counter.value()});
+  };
+  add(report.dropped, counters.queue_full, "queue_full",
+      "samples dropped: events came faster than they could be handled");
+  add(report.dropped, counters.names_behind, "names_behind",
+      "samples dropped: names could not be found fast enough");
+  add(report.notes, counters.undecodable, "undecodable", "events whose bytes made no sense");
+  add(report.notes, counters.out_of_order, "out_of_order",
+      "events that arrived after a newer one had been handled");
+  add(report.notes, counters.order_crowded, "order_crowded",
+      "events handled early: too many were waiting to be put in order");
+  return report;
+}
+
+}  // namespace profd::health

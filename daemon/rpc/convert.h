@@ -1,0 +1,59 @@
+// Convert: between the domain and the protocol. The only file that knows both.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/base/result.h"
+#include "daemon/rpc/session.h"
+#include "daemon/rpc/session_backend.h"
+#include "daemon/rpc/session_manager.h"
+#include "daemon/source/session_control.h"
+#include "profd/v1/profile.pb.h"
+#include "profd/v1/profiler.pb.h"
+#include "profd/v1/status.pb.h"
+
+namespace profd::rpc {
+
+// What a CollectRequest asks for, checked.
+struct CollectPlan {
+  source::SessionSpec spec;
+  std::uint64_t duration_ns = 0;  // 0: until stopped
+  std::chrono::nanoseconds progress_interval{0};
+};
+
+// Ranges within which a request makes sense; the rest is refused with a message that says them.
+struct RequestLimits {
+  std::uint32_t max_frequency_hz = 100'000;  // kernel.perf_event_max_sample_rate
+  std::uint64_t min_duration_ns = 1'000'000;
+  std::uint64_t max_duration_ns = 24ull * 3600 * 1'000'000'000;
+  std::uint64_t min_progress_ns = 10'000'000;
+  std::uint64_t max_progress_ns = 60'000'000'000;
+};
+inline constexpr std::uint32_t kDefaultFrequencyHz = 99;
+inline constexpr std::uint64_t kDefaultProgressNs = 250'000'000;
+
+// Everything a StatusResponse says of the daemon itself.
+struct DaemonStatus {
+  std::uint64_t up_ns = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t resident_bytes = 0;
+};
+
+[[nodiscard]] Result<source::Target> ToTarget(const v1::Target& target);
+[[nodiscard]] Result<CollectPlan> ToPlan(const v1::CollectRequest& request,
+                                         const RequestLimits& limits);
+
+[[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile);
+[[nodiscard]] v1::Started ToProto(std::uint32_t session, const SessionStart& start);
+[[nodiscard]] v1::Progress ToProto(const SessionProgress& progress);
+[[nodiscard]] v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& backend,
+                                         const std::vector<SessionSummary>& sessions);
+
+// The message is "<what>: <why>", and the hint, where there is one, follows on a line of its own.
+[[nodiscard]] grpc::Status ToStatus(const Error& error);
+
+}  // namespace profd::rpc

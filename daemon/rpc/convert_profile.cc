@@ -1,0 +1,241 @@
+#include <string>
+
+#include "daemon/rpc/convert.h"
+
+namespace profd::rpc {
+namespace {
+
+using aggregate::NamedCount;
+
+// The enums of both sides have the same words in the same order.
+static_assert(static_cast<int>(process::State::kBlocked) == v1::STATE_BLOCKED);
+static_assert(static_cast<int>(process::WaitReason::kLock) == v1::WAIT_LOCK);
+static_assert(static_cast<int>(process::WaitReason::kPoll) == v1::WAIT_POLL);
+static_assert(static_cast<int>(process::WaitReason::kOther) == v1::WAIT_OTHER);
+static_assert(static_cast<int>(symbolize::FrameKind::kKernel) == v1::FRAME_KERNEL);
+static_assert(static_cast<int>(symbolize::FrameKind::kPseudo) == v1::FRAME_PSEUDO);
+
+// proto3 strings must be UTF-8; names come from ELF files and comms, and may be anything.
+std::string Utf8(const std::string& bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  const auto at = [&](std::size_t i) {
+    return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u;
+  };
+  for (std::size_t i = 0; i < bytes.size();) {
+    const unsigned lead = at(i);
+    std::size_t length = 0;
+    if (lead < 0x80) length = 1;
+    if (lead >= 0xC2 && lead < 0xE0) length = 2;
+    if (lead >= 0xE0 && lead < 0xF0) length = 3;
+    if (lead >= 0xF0 && lead < 0xF5) length = 4;
+    bool good = length != 0;
+    for (std::size_t j = 1; j < length; ++j) good = good && (at(i + j) & 0xC0) == 0x80;
+    // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+    if (lead == 0xE0) good = good && at(i + 1) >= 0xA0;
+    if (lead == 0xED) good = good && at(i + 1) < 0xA0;
+    if (lead == 0xF0) good = good && at(i + 1) >= 0x90;
+    if (lead == 0xF4) good = good && at(i + 1) < 0x90;
+    if (good) {
+      text.append(bytes, i, length);
+      i += length;
+    } else {
+      text += "\xEF\xBF\xBD";  // U+FFFD
+      ++i;
+    }
+  }
+  return text;
+}
+
+void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
+  proto.set_on_cpu_ns(clock.on_cpu_ns);
+  proto.set_runnable_after_wakeup_ns(clock.runnable_ns[PROFD_AFTER_WAKEUP]);
+  proto.set_runnable_after_preemption_ns(clock.runnable_ns[PROFD_AFTER_PREEMPTION]);
+  proto.set_runnable_after_yield_ns(clock.runnable_ns[PROFD_AFTER_YIELD]);
+  proto.set_blocked_interruptible_ns(clock.blocked_ns[PROFD_INTERRUPTIBLE]);
+  proto.set_blocked_uninterruptible_ns(clock.blocked_ns[PROFD_UNINTERRUPTIBLE]);
+  proto.set_blocked_iowait_ns(clock.blocked_ns[PROFD_IOWAIT]);
+  proto.set_on_cpu_count(clock.on_cpu_count);
+  proto.set_runnable_after_wakeup_count(clock.runnable_count[PROFD_AFTER_WAKEUP]);
+  proto.set_runnable_after_preemption_count(clock.runnable_count[PROFD_AFTER_PREEMPTION]);
+  proto.set_runnable_after_yield_count(clock.runnable_count[PROFD_AFTER_YIELD]);
+  proto.set_blocked_interruptible_count(clock.blocked_count[PROFD_INTERRUPTIBLE]);
+  proto.set_blocked_uninterruptible_count(clock.blocked_count[PROFD_UNINTERRUPTIBLE]);
+  proto.set_blocked_iowait_count(clock.blocked_count[PROFD_IOWAIT]);
+  proto.set_migrations(clock.migrations);
+}
+
+void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
+  proto.set_pid(process.shown_pid);
+  proto.set_start_ns(process.key.start_ns);
+  proto.set_comm(Utf8(process.comm));
+  proto.set_command_line(Utf8(process.command_line));
+  proto.set_cgroup(Utf8(process.cgroup));
+  proto.set_exited(process.exited);
+}
+
+void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
+  proto.set_tid(thread.shown_tid);
+  proto.set_start_ns(thread.key.start_ns);
+  proto.set_process(thread.process);
+  proto.set_comm(Utf8(thread.comm));
+  proto.set_begin_ns(thread.begin_ns);
+  proto.set_end_ns(thread.end_ns);
+  Fill(thread.clock, *proto.mutable_clock());
+  proto.set_began(thread.began);
+  proto.set_exited(thread.exited);
+  proto.set_clock_missing(thread.clock_missing);
+  proto.set_closure_error(aggregate::ClosureError(thread));
+}
+
+void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
+  proto.set_kind(static_cast<v1::FrameKind>(frame.kind));
+  proto.set_inlined(frame.inlined);
+  proto.set_name(Utf8(frame.name));
+  proto.set_full_name(Utf8(frame.full_name));
+  proto.set_module(Utf8(frame.module));
+  proto.set_offset(frame.offset);
+  proto.set_file(Utf8(frame.file));
+  proto.set_line(frame.line);
+  proto.set_reason(Utf8(frame.reason));
+}
+
+void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+  for (const auto& sample : samples) {
+    proto.add_time_ns(sample.time_ns);
+    proto.add_raw_weight_ns(sample.raw_weight_ns);
+    proto.add_weight_ns(sample.weight_ns);
+    proto.add_thread(sample.thread);
+    proto.add_node(sample.node);
+    proto.add_state(static_cast<v1::State>(sample.state));
+    proto.add_wait(static_cast<v1::WaitReason>(sample.wait));
+    proto.add_count(sample.count);
+    proto.add_exact(sample.exact);
+    proto.add_stack_flags(sample.stack_flags);
+  }
+}
+
+template <typename List>
+void Fill(const std::vector<NamedCount>& counts, List& proto) {
+  for (const auto& count : counts) {
+    auto& added = *proto.Add();
+    added.set_name(count.name);
+    added.set_text(count.text);
+    added.set_count(count.count);
+  }
+}
+
+}  // namespace
+
+v1::Profile ToProto(const aggregate::Profile& profile) {
+  v1::Profile proto;
+  proto.set_target(Utf8(profile.target));
+  proto.set_start_ns(profile.start_ns);
+  proto.set_end_ns(profile.end_ns);
+  proto.set_start_unix_ns(profile.start_unix_ns);
+  proto.set_on_cpu(profile.on_cpu);
+  proto.set_off_cpu(profile.off_cpu);
+  proto.set_on_cpu_period_ns(profile.on_cpu_period_ns);
+  proto.set_off_cpu_period_ns(profile.off_cpu_period_ns);
+  proto.set_host(Utf8(profile.host));
+  proto.set_kernel(Utf8(profile.kernel));
+  proto.set_hook(Utf8(profile.hook));
+  proto.set_profd_version(Utf8(profile.profd_version));
+  for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
+  for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
+  for (const auto& frame : profile.frames) Fill(frame, *proto.add_frames());
+  for (std::size_t i = 1; i < profile.nodes.size(); ++i) {  // the root is not sent
+    auto& node = *proto.add_nodes();
+    node.set_parent(profile.nodes[i].parent);
+    node.set_frame(profile.nodes[i].frame);
+  }
+  Fill(profile.samples, *proto.mutable_samples());
+  Fill(profile.lost, *proto.mutable_lost());
+  Fill(profile.dropped, *proto.mutable_dropped());
+  Fill(profile.notes, *proto.mutable_notes());
+  proto.set_daemon_cpu_ns(profile.cost.daemon_cpu_ns);
+  proto.set_bpf_ns(profile.cost.bpf_ns);
+  return proto;
+}
+
+v1::Started ToProto(std::uint32_t session, const SessionStart& start) {
+  v1::Started proto;
+  proto.set_session(session);
+  for (const auto& process : start.processes) Fill(process, *proto.add_processes());
+  proto.set_threads(start.threads);
+  proto.set_start_unix_ns(start.start_unix_ns);
+  return proto;
+}
+
+v1::Progress ToProto(const SessionProgress& progress) {
+  v1::Progress proto;
+  proto.set_elapsed_ns(progress.elapsed_ns);
+  proto.set_samples(progress.samples);
+  proto.set_lost(progress.lost);
+  proto.set_threads(progress.threads);
+  proto.set_finishing(progress.finishing);
+  proto.set_target_gone(progress.target_gone);
+  return proto;
+}
+
+v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& backend,
+                           const std::vector<SessionSummary>& sessions) {
+  v1::StatusResponse proto;
+  proto.set_version(PROFD_VERSION);
+  proto.set_up_ns(daemon.up_ns);
+  proto.set_daemon_cpu_ns(daemon.cpu_ns);
+  proto.set_memory_bytes(daemon.resident_bytes);
+  const auto& source = backend.source;
+  proto.set_kernel(Utf8(source.kernel_release));
+  proto.set_hook(Utf8(source.hook));
+  proto.set_hook_reason(Utf8(source.hook_reason));
+  proto.set_split(Utf8(source.split));
+  proto.set_snapshot(Utf8(source.snapshot));
+  proto.set_on_cpu_clock(Utf8(source.on_cpu_clock));
+  proto.set_online_cpus(source.online_cpus);
+  proto.set_switches(source.switches);
+  proto.set_bpf_ns(source.bpf_cost_ns);
+  proto.set_map_bytes(source.map_bytes);
+  for (const auto& session : sessions) {
+    auto& added = *proto.add_sessions();
+    added.set_id(session.id);
+    added.set_target(Utf8(session.target));
+    added.set_elapsed_ns(session.progress.elapsed_ns);
+    added.set_duration_ns(session.duration_ns);
+    added.set_samples(session.progress.samples);
+  }
+  Fill(backend.lost, *proto.mutable_lost());
+  Fill(backend.notes, *proto.mutable_notes());
+  proto.set_replay_file(Utf8(backend.replay_file));
+  proto.set_recording_file(Utf8(backend.recording_file));
+  return proto;
+}
+
+grpc::Status ToStatus(const Error& error) {
+  const auto code = [&] {
+    switch (error.code) {
+      case ErrorCode::kInvalidArgument:
+        return grpc::StatusCode::INVALID_ARGUMENT;
+      case ErrorCode::kNotFound:
+        return grpc::StatusCode::NOT_FOUND;
+      case ErrorCode::kPermissionDenied:
+        return grpc::StatusCode::PERMISSION_DENIED;
+      case ErrorCode::kUnsupported:
+        return grpc::StatusCode::FAILED_PRECONDITION;
+      case ErrorCode::kExhausted:
+        return grpc::StatusCode::RESOURCE_EXHAUSTED;
+      case ErrorCode::kUnavailable:
+        return grpc::StatusCode::UNAVAILABLE;
+      case ErrorCode::kIo:
+      case ErrorCode::kCorrupt:
+        return grpc::StatusCode::DATA_LOSS;
+      case ErrorCode::kInternal:
+        return grpc::StatusCode::INTERNAL;
+    }
+    return grpc::StatusCode::UNKNOWN;
+  }();
+  return grpc::Status(code,
+                      Utf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
+}
+
+}  // namespace profd::rpc

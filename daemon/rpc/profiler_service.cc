@@ -1,0 +1,129 @@
+#include "daemon/rpc/profiler_service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/health/own_usage.h"
+
+namespace profd::rpc {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+// How often a Collect looks whether its caller is still there.
+constexpr std::chrono::milliseconds kLook{50};
+constexpr std::size_t kChunkBytes = 1u << 20;
+
+v1::CollectResponse MakeProgress(const Session& session) {
+  v1::CollectResponse response;
+  *response.mutable_progress() = ToProto(session.Progress());
+  return response;
+}
+
+}  // namespace
+
+ProfilerService::ProfilerService(SessionManager& manager, SessionBackend& backend,
+                                 const Clock& clock, const ProcFs& proc, spdlog::logger& logger)
+    : manager_(manager),
+      backend_(backend),
+      clock_(clock),
+      proc_(proc),
+      logger_(logger),
+      started_ns_(clock.MonotonicNs()) {}
+
+RequestLimits ProfilerService::Limits() const {
+  RequestLimits limits;
+  // The kernel lowers it when its interrupts take too long, so it is read anew.
+  if (const auto text = proc_.Read("sys/kernel/perf_event_max_sample_rate", 64)) {
+    std::uint32_t hz = 0;
+    std::from_chars(text->data(), text->data() + text->size(), hz);
+    if (hz != 0) limits.max_frequency_hz = hz;
+  }
+  return limits;
+}
+
+grpc::Status ProfilerService::Collect(grpc::ServerContext* context,
+                                      const v1::CollectRequest* request, Writer* writer) {
+  const auto plan = ToPlan(*request, Limits());
+  if (!plan) return ToStatus(plan.error());
+  auto started = manager_.Start(plan->spec, plan->duration_ns);
+  if (!started) {
+    logger_.info("collect {}: {}", source::FormatTarget(plan->spec.target),
+                 started.error().message);
+    return ToStatus(started.error());
+  }
+  const std::shared_ptr<Session> session = *started;
+  // Whatever way this call ends, the session goes with it.
+  struct Releaser {
+    SessionManager& manager;
+    const std::shared_ptr<Session>& session;
+    ~Releaser() { manager.Release(session); }
+  } const releaser{manager_, session};
+  logger_.info("session {}: {}", session->id(), source::FormatTarget(session->spec().target));
+
+  v1::CollectResponse first;
+  *first.mutable_started() = ToProto(session->id(), session->start());
+  if (!writer->Write(first) ||
+      !StreamProgress(*context, *session, plan->progress_interval, *writer)) {
+    logger_.info("session {}: its caller went away", session->id());
+    return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  }
+  return StreamProfile(*session, *writer);
+}
+
+bool ProfilerService::StreamProgress(const grpc::ServerContext& context, const Session& session,
+                                     nanoseconds interval, Writer& writer) {
+  auto next = steady_clock::now();
+  bool finishing = false;
+  while (true) {
+    const auto wait =
+        std::clamp(nanoseconds(next - steady_clock::now()), nanoseconds{0}, nanoseconds{kLook});
+    if (session.WaitFinished(wait)) return writer.Write(MakeProgress(session));
+    if (context.IsCancelled()) return false;
+    // The step from collecting to finishing is told at once.
+    const bool step = session.Progress().finishing && !std::exchange(finishing, true);
+    if (!step && steady_clock::now() < next) continue;
+    if (!writer.Write(MakeProgress(session))) return false;
+    next = steady_clock::now() + interval;
+  }
+}
+
+grpc::Status ProfilerService::StreamProfile(const Session& session, Writer& writer) {
+  const auto result = session.result();
+  if (!result) return ToStatus(result.error());
+  std::string bytes;
+  if (!ToProto(**result).SerializeToString(&bytes))
+    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
+                          "collect for a shorter time, or at a lower frequency"});
+  const auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  v1::CollectResponse response;
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
+    if (!writer.Write(response)) return gone;
+  }
+  response.set_done(true);
+  return writer.Write(response) ? grpc::Status::OK : gone;
+}
+
+grpc::Status ProfilerService::Stop(grpc::ServerContext* /*context*/, const v1::StopRequest* request,
+                                   v1::StopResponse* /*response*/) {
+  const auto stopped = manager_.Stop(request->session());
+  return stopped ? grpc::Status::OK : ToStatus(stopped.error());
+}
+
+grpc::Status ProfilerService::Status(grpc::ServerContext* /*context*/,
+                                     const v1::StatusRequest* /*request*/,
+                                     v1::StatusResponse* response) {
+  DaemonStatus daemon;
+  daemon.up_ns = clock_.MonotonicNs() - started_ns_;
+  daemon.cpu_ns = health::OwnCpuNs();
+  daemon.resident_bytes = health::OwnResidentBytes(proc_);
+  *response = ToProto(daemon, backend_.Status(), manager_.List());
+  return grpc::Status::OK;
+}
+
+}  // namespace profd::rpc

@@ -1,0 +1,38 @@
+// SessionBackend: what sessions run on, a live kernel or a recording.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/base/result.h"
+#include "daemon/rpc/session.h"
+#include "daemon/source/session_control.h"
+
+namespace profd::rpc {
+
+struct BackendStatus {
+  source::SourceStatus source;
+  std::vector<aggregate::NamedCount> lost;   // since start, by the kernel side and all stages
+  std::vector<aggregate::NamedCount> notes;  // the other counters
+  std::string replay_file;
+  std::string recording_file;
+};
+
+// All methods may be called from any thread.
+class SessionBackend {
+ public:
+  virtual ~SessionBackend() = default;
+  // Sessions end by themselves only when a recording does. The id is given by the caller.
+  [[nodiscard]] virtual Result<std::shared_ptr<Session>> Start(std::uint32_t id,
+                                                               const source::SessionSpec& spec) = 0;
+  // Ends a session whose BeginEnd() the caller has won; it finishes soon after, whatever happens.
+  virtual void End(const std::shared_ptr<Session>& session) = 0;
+  // Whether a session's duration is that of its recording, whatever was asked for.
+  [[nodiscard]] virtual bool EndsByItself() const = 0;
+  [[nodiscard]] virtual BackendStatus Status() const = 0;
+};
+
+}  // namespace profd::rpc

@@ -1,0 +1,141 @@
+#include "daemon/rpc/session_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace profd::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// How often the watcher looks at running sessions. A target that is gone twice in a row is gone:
+// at the very start one thread's end may be seen before another one's first reading.
+constexpr milliseconds kLook{50};
+
+bool EndsWithItsThreads(const source::Target& target) {
+  return target.kind == source::TargetKind::kPids || target.kind == source::TargetKind::kTids;
+}
+
+}  // namespace
+
+SessionManager::SessionManager(SessionBackend& backend, const Clock& clock, const Options& options)
+    : backend_(backend),
+      clock_(clock),
+      options_(options),
+      watcher_([this](const std::stop_token& stop) { Watch(stop); }) {}
+
+SessionManager::~SessionManager() { Shutdown(nanoseconds{0}); }
+
+Result<std::shared_ptr<Session>> SessionManager::Start(const source::SessionSpec& spec,
+                                                       std::uint64_t duration_ns) {
+  std::uint32_t id = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (closed_) return Error{ErrorCode::kUnavailable, "profd is shutting down", ""};
+    if (entries_.size() + starting_ >= options_.max_sessions)
+      return Error{ErrorCode::kExhausted,
+                   "all " + std::to_string(options_.max_sessions) + " sessions are in use",
+                   "wait for one to end; `profctl status` lists them"};
+    id = next_id_++;
+    ++starting_;
+  }
+  auto started = backend_.Start(id, spec);
+
+  std::unique_lock lock(mutex_);
+  --starting_;
+  if (!started) return started.error();
+  Entry entry;
+  entry.session = *started;
+  entry.duration_ns = backend_.EndsByItself() ? 0 : duration_ns;
+  if (entry.duration_ns != 0) entry.deadline_ns = (*started)->start().start_ns + entry.duration_ns;
+  entries_.emplace(id, std::move(entry));
+  changed_.notify_all();
+  const bool closed = closed_;
+  lock.unlock();
+  if (closed) End(*started);  // Shutdown did not see it yet
+  return started;
+}
+
+Result<void> SessionManager::Stop(std::uint32_t id) {
+  std::shared_ptr<Session> session;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end())
+      return Error{ErrorCode::kNotFound, "no session " + std::to_string(id),
+                   "`profctl status` lists those that run"};
+    session = found->second.session;
+  }
+  End(session);
+  return {};
+}
+
+void SessionManager::Release(const std::shared_ptr<Session>& session) {
+  session->Abandon();
+  End(session);
+  const std::scoped_lock lock(mutex_);
+  entries_.erase(session->id());
+}
+
+void SessionManager::End(const std::shared_ptr<Session>& session) {
+  if (session->BeginEnd()) backend_.End(session);
+}
+
+void SessionManager::Shutdown(nanoseconds timeout) {
+  std::vector<std::shared_ptr<Session>> running;
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    for (const auto& [id, entry] : entries_) running.push_back(entry.session);
+  }
+  for (const auto& session : running) End(session);
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (const auto& session : running)
+    (void)session->WaitFinished(
+        std::max(nanoseconds{0}, nanoseconds(deadline - std::chrono::steady_clock::now())));
+}
+
+std::vector<SessionSummary> SessionManager::List() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<SessionSummary> list;
+  for (const auto& [id, entry] : entries_)
+    list.push_back({id, source::FormatTarget(entry.session->spec().target), entry.duration_ns,
+                    entry.session->Progress()});
+  return list;
+}
+
+std::vector<std::shared_ptr<Session>> SessionManager::Due(std::uint64_t now_ns) {
+  std::vector<std::shared_ptr<Session>> due;
+  for (auto& [id, entry] : entries_) {
+    const auto& session = entry.session;
+    const bool gone = EndsWithItsThreads(session->spec().target) && session->Progress().target_gone;
+    const bool over = entry.deadline_ns != 0 && now_ns >= entry.deadline_ns;
+    if (over || (gone && entry.gone_before)) due.push_back(session);
+    entry.gone_before = gone;
+  }
+  return due;
+}
+
+void SessionManager::Watch(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const std::uint64_t now_ns = clock_.MonotonicNs();
+    if (const auto due = Due(now_ns); !due.empty()) {
+      lock.unlock();
+      for (const auto& session : due) End(session);
+      lock.lock();
+    }
+    if (entries_.empty()) {
+      changed_.wait(lock, stop, [this] { return !entries_.empty(); });
+      continue;
+    }
+    std::uint64_t next_ns = now_ns + static_cast<std::uint64_t>(nanoseconds(kLook).count());
+    for (const auto& [id, entry] : entries_)
+      if (entry.deadline_ns > now_ns) next_ns = std::min(next_ns, entry.deadline_ns);
+    changed_.wait_for(lock, stop, nanoseconds(next_ns - now_ns), [] { return false; });
+  }
+}
+
+}  // namespace profd::rpc

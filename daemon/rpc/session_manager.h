@@ -1,0 +1,83 @@
+// SessionManager: which sessions run, and when each of them ends.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/result.h"
+#include "daemon/rpc/session.h"
+#include "daemon/rpc/session_backend.h"
+
+namespace profd::rpc {
+
+struct SessionSummary {
+  std::uint32_t id = 0;
+  std::string target;
+  std::uint64_t duration_ns = 0;  // 0: until stopped
+  SessionProgress progress;
+};
+
+// A session ends when its time is over, when it is stopped or cancelled, and, where the target is
+// a set of pids or tids, when none of its threads is left. A thread of its own sees to it, so that
+// a caller that is slow to read cannot make its session longer. Owned by the composition root;
+// methods from any thread.
+class SessionManager {
+ public:
+  struct Options {
+    std::size_t max_sessions = 64;
+  };
+
+  // Both must outlive this.
+  SessionManager(SessionBackend& backend, const Clock& clock, const Options& options);
+  SessionManager(SessionBackend& backend, const Clock& clock)
+      : SessionManager(backend, clock, Options{}) {}
+  ~SessionManager();
+  SessionManager(const SessionManager&) = delete;
+  SessionManager& operator=(const SessionManager&) = delete;
+
+  // duration_ns 0: until stopped.
+  [[nodiscard]] Result<std::shared_ptr<Session>> Start(const source::SessionSpec& spec,
+                                                       std::uint64_t duration_ns);
+  // Ends it early; whoever waits for it gets the profile. kNotFound when there is none such.
+  [[nodiscard]] Result<void> Stop(std::uint32_t id);
+  // The caller is done with it: with its profile, or without (then the session ends now).
+  void Release(const std::shared_ptr<Session>& session);
+  // Ends all sessions, and starts no more. Waits for their profiles, at most `timeout`.
+  void Shutdown(std::chrono::nanoseconds timeout);
+
+  [[nodiscard]] std::vector<SessionSummary> List() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Session> session;
+    std::uint64_t duration_ns = 0;
+    std::uint64_t deadline_ns = 0;  // 0: none
+    bool gone_before = false;       // target_gone was seen at the last look
+  };
+
+  void Watch(const std::stop_token& stop);
+  [[nodiscard]] std::vector<std::shared_ptr<Session>> Due(std::uint64_t now_ns);
+  void End(const std::shared_ptr<Session>& session);
+
+  SessionBackend& backend_;
+  const Clock& clock_;
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<std::uint32_t, Entry> entries_;
+  std::size_t starting_ = 0;
+  std::uint32_t next_id_ = 1;
+  bool closed_ = false;
+  std::jthread watcher_;  // last: uses all of the above
+};
+
+}  // namespace profd::rpc

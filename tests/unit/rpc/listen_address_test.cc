@@ -1,0 +1,100 @@
+#include "daemon/rpc/listen_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/base/unique_fd.h"
+
+namespace profd::rpc {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ParseListenAddress, TakesUnixSocketsAndLoopback) {
+  EXPECT_EQ(ParseListenAddress("unix:///run/profd/profd.sock")->socket_path,
+            "/run/profd/profd.sock");
+  EXPECT_EQ(ParseListenAddress("unix:relative.sock")->socket_path, "relative.sock");
+  EXPECT_EQ(ParseListenAddress("/tmp/x.sock")->grpc, "unix:/tmp/x.sock");
+  EXPECT_EQ(ParseListenAddress("127.0.0.1:0")->grpc, "127.0.0.1:0");
+  EXPECT_EQ(ParseListenAddress("[::1]:7711")->socket_path, "");
+  EXPECT_TRUE(ParseListenAddress("localhost:65535").ok());
+}
+
+TEST(ParseListenAddress, RefusesEverythingElse) {
+  for (const auto* text : {"", "unix:", "0.0.0.0:7711", "[::]:7711", "192.168.1.5:7711",
+                           "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+                           "127.0.0.1:80x", "localhost.example.org:1", "dns:///host:1"}) {
+    const auto address = ParseListenAddress(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_EQ(address.error().code, ErrorCode::kInvalidArgument);
+  }
+  EXPECT_THAT(ParseListenAddress("unix:/" + std::string(200, 'x')).error().message,
+              HasSubstr("1 to 107 bytes"));
+}
+
+class PrepareSocketTest : public testing::Test {
+ protected:
+  PrepareSocketTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "profd_listen_XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+    path_ = directory_ / "run" / "profd.sock";
+  }
+  ~PrepareSocketTest() override { std::filesystem::remove_all(directory_); }
+
+  UniqueFd Bind() const {
+    UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.native().size() + 1);
+    EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
+  }
+
+  std::filesystem::path directory_;
+  std::filesystem::path path_;
+};
+
+TEST_F(PrepareSocketTest, MakesTheDirectory) {
+  ASSERT_TRUE(PrepareSocket(path_).ok());
+  struct stat info {};
+  ASSERT_EQ(stat(path_.parent_path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777u, 0755u);
+  EXPECT_TRUE(PrepareSocket(path_).ok());
+}
+
+TEST_F(PrepareSocketTest, RemovesWhatADeadDaemonLeft) {
+  ASSERT_TRUE(PrepareSocket(path_).ok());
+  Bind().Reset();
+  ASSERT_TRUE(std::filesystem::exists(path_));
+  EXPECT_TRUE(PrepareSocket(path_).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(PrepareSocketTest, LeavesALiveOneAlone) {
+  ASSERT_TRUE(PrepareSocket(path_).ok());
+  const auto fd = Bind();
+  ASSERT_EQ(listen(fd.get(), 1), 0);
+  const auto prepared = PrepareSocket(path_);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(PrepareSocketTest, LeavesOtherFilesAlone) {
+  ASSERT_TRUE(PrepareSocket(path_).ok());
+  std::ofstream(path_) << "precious";
+  const auto prepared = PrepareSocket(path_);
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_EQ(prepared.error().code, ErrorCode::kIo);
+  EXPECT_EQ(std::filesystem::file_size(path_), 8u);
+}
+
+}  // namespace
+}  // namespace profd::rpc
