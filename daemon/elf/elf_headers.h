@@ -1,0 +1,28 @@
+// Brings the headers of an ELF file into its image, within bounds, before libelf sees them.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/base/result.h"
+#include "daemon/elf/file_image.h"
+
+namespace profd::elf {
+
+// Bounds against hostile files; what goes beyond is refused with the reason.
+struct ElfLimits {
+  std::uint64_t sections = 1u << 20;
+  std::uint64_t segments = 4096;
+  std::uint64_t symbols = 4u << 20;
+  std::uint64_t string_bytes = 256u << 20;
+  std::uint64_t note_bytes = 64u << 10;
+};
+
+// Afterwards the ELF header, the program headers and the section headers are in the image, and
+// their numbers within `limits`: libelf allocates by them, so they are checked on the very bytes
+// that it will read. Fails for what is neither a program nor a shared library.
+[[nodiscard]] Result<void> FetchHeaders(FileImage& image, const ElfLimits& limits);
+
+// Error for a number that is beyond its bound.
+[[nodiscard]] Error BeyondBound(const char* what, std::uint64_t have, std::uint64_t bound);
+
+}  // namespace profd::elf

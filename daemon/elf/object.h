@@ -1,0 +1,62 @@
+// Object: what profd keeps of one ELF file: its build id, load segments and function symbols.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace profd::elf {
+
+// One PT_LOAD: bytes [file_offset, file_offset + file_bytes) of the file lie at `vaddr`.
+struct LoadSegment {
+  std::uint64_t file_offset = 0;
+  std::uint64_t vaddr = 0;
+  std::uint64_t file_bytes = 0;
+  bool executable = false;
+  friend bool operator==(const LoadSegment&, const LoadSegment&) = default;
+};
+
+// Which table the symbols are from. A stripped file has kDynsym: exported functions alone.
+enum class SymbolOrigin : std::uint8_t { kNone, kSymtab, kDynsym };
+
+struct ObjectInfo {
+  std::string build_id;  // lower-case hex; "" when the file has none
+  std::vector<LoadSegment> segments;
+  SymbolOrigin symbols_from = SymbolOrigin::kNone;
+  // Why symbols_from is kNone or kDynsym; "" when nothing is missing.
+  std::string symbols_missing;
+  friend bool operator==(const ObjectInfo&, const ObjectInfo&) = default;
+};
+
+// A stretch of virtual addresses that belongs to one function. `name` is as the file has it
+// (mangled, hostile bytes and all) and lives as long as the Object.
+struct SymbolRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;  // past the last byte; begin < end
+  std::string_view name;
+  friend bool operator==(const SymbolRange&, const SymbolRange&) = default;
+};
+
+// Immutable to its users. Used by the thread that uses its ObjectSource.
+class Object {
+ public:
+  virtual ~Object() = default;
+  [[nodiscard]] virtual const ObjectInfo& info() const = 0;
+  // The function that holds this address; nothing when no symbol covers it.
+  [[nodiscard]] virtual std::optional<SymbolRange> FindSymbol(std::uint64_t vaddr) const = 0;
+  // Memory it holds, for caches.
+  [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+using ObjectRef = std::shared_ptr<const Object>;
+
+// Where a byte of the file is in the object's own address space. Mappings are whole pages, so the
+// ends of a segment's first and last page count as its own; a segment that truly holds the offset
+// goes before, and an executable one before others.
+[[nodiscard]] std::optional<std::uint64_t> VaddrOf(const std::vector<LoadSegment>& segments,
+                                                   std::uint64_t file_offset);
+
+}  // namespace profd::elf

@@ -1,0 +1,59 @@
+// CachingSymbolizer: remembers the answers of another Symbolizer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/symbolize/symbolizer.h"
+
+namespace profd::symbolize {
+
+// A decorator, bounded by the memory of the answers; the least recently used go first. The key is
+// the module object and the place looked up in it; it holds the module, so that no other takes its
+// address. Kernel addresses without a name are not kept: a BPF program may be listed later. Used by
+// the symbolizer thread; any thread may read the counters.
+class CachingSymbolizer : public Symbolizer {
+ public:
+  struct Counters {
+    Counter hits;
+    Counter misses;
+    Counter bytes;
+  };
+
+  CachingSymbolizer(Symbolizer& inner, std::size_t max_bytes)
+      : inner_(inner), max_bytes_(max_bytes) {}
+
+  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  struct Key {
+    const process::Module* module = nullptr;
+    std::uint64_t place = 0;
+    bool kernel = false;
+    bool return_address = false;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Answer {
+    Key key;
+    process::ModuleRef module;
+    std::vector<Frame> frames;
+    std::size_t bytes = 0;
+  };
+  using Answers = std::list<Answer>;
+
+  Symbolizer& inner_;
+  const std::size_t max_bytes_;
+  Answers answers_;  // most recently used first
+  std::unordered_map<Key, Answers::iterator, Hash> by_key_;
+  Counters counters_;
+};
+
+}  // namespace profd::symbolize

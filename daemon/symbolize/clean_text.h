@@ -1,0 +1,18 @@
+// CleanText: names from files, processes and the kernel, made fit for terminals and documents.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace profd::symbolize {
+
+// Longest name, path or reason in a Frame.
+inline constexpr std::size_t kMaxTextBytes = 4096;
+
+// Valid UTF-8 of at most `max_bytes`, in which every control character, line or paragraph
+// separator and change of writing direction, and every byte that is no UTF-8, is "?". A text that
+// is cut ends in "...".
+[[nodiscard]] std::string CleanText(std::string_view text, std::size_t max_bytes = kMaxTextBytes);
+
+}  // namespace profd::symbolize

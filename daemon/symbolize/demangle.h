@@ -1,0 +1,22 @@
+// Demangle: C++ (Itanium ABI) and Rust (legacy and v0) names as a person would write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace profd::symbolize {
+
+struct DemangledName {
+  // Without parameters, return type and compiler suffixes; C names as they are. Template argument
+  // lists are kept, but where the whole would be longer than 512 bytes the innermost ones are
+  // "<...>".
+  std::string name;
+  // With parameters, at most kMaxTextBytes; "" when equal to `name`.
+  std::string full_name;
+};
+
+// Total for any bytes: what is no mangled name, or a damaged or excessive one, comes back as it is,
+// cleaned (CleanText). Output and stack are bounded, so crafted names cannot blow it up.
+[[nodiscard]] DemangledName Demangle(std::string_view symbol);
+
+}  // namespace profd::symbolize

@@ -1,0 +1,86 @@
+#include "daemon/symbolize/elf_symbolizer.h"
+
+#include <optional>
+#include <utility>
+
+#include "daemon/symbolize/clean_text.h"
+#include "daemon/symbolize/demangle.h"
+
+namespace profd::symbolize {
+namespace {
+
+elf::ObjectId IdOf(const process::Module& module) {
+  return elf::ObjectId{module.path,      module.device_major, module.device_minor, module.inode,
+                       module.first_pid, module.map_start,    module.map_end};
+}
+
+std::string NotCovered(const elf::ObjectInfo& info) {
+  const std::string reason = "no symbol covers this address";
+  return info.symbols_missing.empty() ? reason : reason + ": " + info.symbols_missing;
+}
+
+}  // namespace
+
+void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+  Frame& frame = frames.emplace_back();
+  frame.module = CleanText(address.module->path);
+  frame.offset = address.file_offset;
+  const Held& held = Hold(address.module);
+  if (!held.object) {
+    frame.reason = held.failure;
+    return;
+  }
+  const elf::ObjectInfo& info = held.object->info();
+  // A call may be the last instruction of its function: its return address belongs to the next.
+  const std::uint64_t file_offset =
+      address.file_offset - (address.return_address && address.file_offset > 0 ? 1 : 0);
+  const std::optional<std::uint64_t> vaddr = elf::VaddrOf(info.segments, file_offset);
+  if (!vaddr) {
+    frame.reason = "outside of what the file loads";
+    return;
+  }
+  const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
+  if (!symbol) {
+    frame.reason = CleanText(NotCovered(info));
+    return;
+  }
+  DemangledName demangled = Demangle(symbol->name);
+  frame.name = std::move(demangled.name);
+  frame.full_name = std::move(demangled.full_name);
+}
+
+const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module) {
+  const auto found = by_module_.find(module.get());
+  if (found != by_module_.end()) {
+    held_.splice(held_.begin(), held_, found->second);
+    return held_.front();
+  }
+  Result<elf::ObjectRef> object = source_.Load(IdOf(*module));
+  Held& held = held_.emplace_front();
+  held.module = module;
+  by_module_.emplace(module.get(), held_.begin());
+  if (object) {
+    held.object = std::move(object).value();
+    if (++users_[held.object.get()] == 1) bytes_.Add(held.object->bytes());
+  } else {
+    held.failure = CleanText(object.error().message);
+  }
+  while (held_.size() > 1 &&
+         (bytes_.value() > options_.held_bytes || held_.size() > options_.held_modules))
+    DropOldest();
+  return held_.front();
+}
+
+void ElfSymbolizer::DropOldest() {
+  const Held& oldest = held_.back();
+  if (const auto user = users_.find(oldest.object.get()); user != users_.end()) {
+    if (--user->second == 0) {
+      bytes_.Set(bytes_.value() - oldest.object->bytes());
+      users_.erase(user);
+    }
+  }
+  by_module_.erase(oldest.module.get());
+  held_.pop_back();
+}
+
+}  // namespace profd::symbolize

@@ -1,0 +1,53 @@
+// ElfSymbolizer: names for addresses in mapped files and in the vdso.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/elf/object_source.h"
+#include "daemon/symbolize/symbolizer.h"
+
+namespace profd::symbolize {
+
+// Holds the objects of the modules used last, so that an address is still named after its process
+// and its file are gone; bounded by the memory that these objects take. What could not be loaded is
+// remembered too, and not tried again for that module. Used by the symbolizer thread.
+class ElfSymbolizer : public Symbolizer {
+ public:
+  struct Options {
+    std::size_t held_bytes = 64u << 20;
+    std::size_t held_modules = 65'536;
+  };
+
+  explicit ElfSymbolizer(elf::ObjectSource& source) : ElfSymbolizer(source, Options{}) {}
+  ElfSymbolizer(elf::ObjectSource& source, Options options) : source_(source), options_(options) {}
+
+  // `address.module` must be set.
+  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  // Memory in the objects held now; any thread may ask.
+  [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
+
+ private:
+  struct Held {
+    process::ModuleRef module;
+    elf::ObjectRef object;  // null: `failure` says why
+    std::string failure;
+  };
+  using HeldList = std::list<Held>;
+
+  const Held& Hold(const process::ModuleRef& module);
+  void DropOldest();
+
+  elf::ObjectSource& source_;
+  const Options options_;
+  HeldList held_;  // most recently used first
+  std::unordered_map<const process::Module*, HeldList::iterator> by_module_;
+  std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
+  Counter bytes_;
+};
+
+}  // namespace profd::symbolize

@@ -1,0 +1,45 @@
+#include "daemon/symbolize/frame_table.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "daemon/base/keys.h"
+
+namespace profd::symbolize {
+
+FrameTable::FrameTable(std::size_t max_frames)
+    : max_frames_(max_frames), ids_(0, Hash{this}, Equal{this}) {}
+
+FrameId FrameTable::Intern(Frame frame) {
+  if (const auto found = ids_.find(frame); found != ids_.end()) return *found;
+  if (frames_.size() >= max_frames_) {
+    ++overflowed_;
+    if (frames_.size() > max_frames_) return static_cast<FrameId>(max_frames_);
+    frame = Frame{};
+    frame.kind = FrameKind::kPseudo;
+    frame.name = "[too many distinct frames]";
+  }
+  const auto id = static_cast<FrameId>(frames_.size());
+  frames_.push_back(std::move(frame));
+  ids_.insert(id);
+  return id;
+}
+
+void FrameTable::Clear() {
+  ids_.clear();
+  frames_.clear();
+  overflowed_ = 0;
+}
+
+std::size_t FrameTable::Hash::operator()(const Frame& frame) const {
+  const std::hash<std::string> text;
+  std::uint64_t hash = MixBits(frame.offset ^ static_cast<std::uint64_t>(frame.kind) << 56 ^
+                               static_cast<std::uint64_t>(frame.inlined) << 63);
+  hash = MixBits(hash ^ text(frame.module));
+  hash = MixBits(hash ^ text(frame.name));
+  hash = MixBits(hash ^ text(frame.file) ^ frame.line);
+  return MixBits(hash ^ text(frame.reason));
+}
+
+}  // namespace profd::symbolize

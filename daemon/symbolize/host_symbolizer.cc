@@ -1,0 +1,55 @@
+#include "daemon/symbolize/host_symbolizer.h"
+
+#include <string_view>
+#include <utility>
+
+#include "daemon/elf/vdso.h"
+#include "daemon/symbolize/clean_text.h"
+#include "daemon/symbolize/demangle.h"
+
+namespace profd::symbolize {
+namespace {
+
+// Why memory that no file backs has no names; "" for a file.
+std::string_view ReasonWithoutFile(const process::Module& module) {
+  if (module.path == "[vsyscall]") return "no symbols in this page of the kernel's";
+  if (module.path.empty() || module.path.starts_with('['))
+    return "anonymous memory: code made at run time?";
+  return module.inode == 0 ? "not a file" : "";
+}
+
+}  // namespace
+
+void HostSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+  if (address.kernel) return ResolveKernel(address, frames.emplace_back());
+  if (address.module && address.module->path == elf::kVdsoPath)
+    return elf_.Resolve(address, frames);
+  const std::string_view reason =
+      address.module ? ReasonWithoutFile(*address.module) : "no mapping held this address";
+  if (reason.empty()) return elf_.Resolve(address, frames);
+  Frame& frame = frames.emplace_back();
+  frame.reason = reason;
+  frame.offset = address.address;
+  if (address.module) {
+    frame.module = CleanText(address.module->path);
+    frame.offset = address.file_offset;
+  }
+}
+
+void HostSymbolizer::ResolveKernel(const process::AddressFrame& address, Frame& frame) {
+  frame.kind = FrameKind::kKernel;
+  frame.module = "[kernel]";
+  frame.offset = address.address;
+  const Result<KernelSymbol> symbol =
+      kernel_.Find(address.address - (address.return_address ? 1 : 0));
+  if (!symbol) {
+    frame.reason = CleanText(symbol.error().message);
+    return;
+  }
+  DemangledName demangled = Demangle(symbol->name);
+  frame.name = std::move(demangled.name);
+  frame.full_name = std::move(demangled.full_name);
+  frame.module = CleanText(symbol->module);
+}
+
+}  // namespace profd::symbolize

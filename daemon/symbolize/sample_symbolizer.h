@@ -1,0 +1,75 @@
+// SampleSymbolizer: Sample -> SymbolizedSample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/symbolize/frame_table.h"
+#include "daemon/symbolize/stack_trimming.h"
+#include "daemon/symbolize/symbolized_sample.h"
+#include "daemon/symbolize/symbolizer.h"
+
+namespace profd::symbolize {
+
+// Gives every address its frames, once: what it has seen costs one hash look-up and no string. Off
+// CPU it trims the scheduler's frames (stack_trimming.h). Used by the symbolizer thread; any thread
+// may read the counters.
+class SampleSymbolizer {
+ public:
+  // Beyond this all addresses are forgotten and looked up again: processes that come and go bring
+  // new modules for the files of old ones.
+  static constexpr std::size_t kMaxAddresses = 250'000;
+
+  struct Counters {
+    Counter samples;
+    Counter frames;      // before trimming
+    Counter looked_up;   // addresses not seen before
+    Counter unresolved;  // of those, without a name
+  };
+
+  SampleSymbolizer(Symbolizer& symbolizer, FrameTable& table)
+      : symbolizer_(symbolizer), table_(table) {}
+
+  [[nodiscard]] SymbolizedSample Symbolize(process::Sample sample);
+  // Forgets all addresses and clears the table; for when nobody holds FrameIds of it, that is when
+  // no session is running. Bounds what an always-on daemon keeps.
+  void Clear();
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  struct Key {
+    const process::Module* module = nullptr;
+    std::uint64_t place = 0;
+    bool kernel = false;
+    bool return_address = false;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  // Frames of one address: ids_[first] to ids_[first + count - 1].
+  struct Known {
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    KernelRole role = KernelRole::kOther;
+  };
+
+  const Known& Look(const process::AddressFrame& address);
+  void ForgetAddresses();
+
+  Symbolizer& symbolizer_;
+  FrameTable& table_;
+  std::unordered_map<Key, Known, Hash> known_;
+  std::vector<FrameId> ids_;
+  // Keeps the modules in `known_` alive, so that none takes the address of another.
+  std::unordered_map<const process::Module*, process::ModuleRef> modules_;
+  std::vector<Known> stack_;  // of the sample at hand
+  std::vector<KernelRole> roles_;
+  std::vector<Frame> frames_;
+  Counters counters_;
+};
+
+}  // namespace profd::symbolize
