@@ -12,7 +12,8 @@ namespace profd::process {
 
 // A file (or vdso, or the kernel) as it was mapped. Immutable; shared by everything that names it.
 struct Module {
-  std::string path;  // as /proc/PID/maps had it; "[vdso]"; "[kernel]"; "" = anonymous
+  // As /proc/PID/maps had it, without " (deleted)"; "[vdso]"; "[kernel]"; "" = anonymous.
+  std::string path;
   std::uint32_t device_major = 0;
   std::uint32_t device_minor = 0;
   std::uint64_t inode = 0;
@@ -50,7 +51,7 @@ struct AddressFrame {
   bool return_address = false;    // not the leaf: look up at address - 1
   std::uint64_t address = 0;      // as the CPU saw it
   ModuleRef module;               // null: no mapping held this address
-  std::uint64_t file_offset = 0;  // within the module's file; kernel: equals address
+  std::uint64_t file_offset = 0;  // within the module's file; where there is none, the address
 };
 
 struct Sample {

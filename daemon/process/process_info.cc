@@ -1,0 +1,61 @@
+#include "daemon/process/process_info.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace profd::process {
+namespace {
+
+constexpr std::size_t kMaxComm = 64;  // names of kernel workers are longer than those of programs
+constexpr std::size_t kMaxText = 4'096;
+constexpr std::size_t kMaxNamespaces = 33;  // the kernel nests them 32 deep
+
+std::string Bounded(std::string_view text, std::size_t max_bytes) {
+  return std::string(text.substr(0, max_bytes));
+}
+
+std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+std::string ParseComm(std::string_view text) {
+  const auto end = text.find_last_not_of('\n');
+  if (end == std::string_view::npos) return {};
+  text = text.substr(0, end + 1);
+  return Bounded(text.substr(0, text.find('\0')), kMaxComm);
+}
+
+std::string ParseCommandLine(std::string_view text) {
+  const auto end = text.find_last_not_of('\0');
+  if (end == std::string_view::npos) return {};
+  std::string line = Bounded(text.substr(0, end + 1), kMaxText);
+  std::ranges::replace(line, '\0', ' ');
+  return line;
+}
+
+std::string ParseCgroup(std::string_view text) {
+  constexpr std::string_view kUnified = "0::";
+  while (!text.empty()) {
+    const std::string_view line = FirstLine(text);
+    if (line.starts_with(kUnified)) return Bounded(line.substr(kUnified.size()), kMaxText);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> ParseNamespacePids(std::string_view text) {
+  std::vector<std::uint32_t> pids;
+  while (pids.size() < kMaxNamespaces) {
+    const auto digit = text.find_first_of("0123456789");
+    if (digit == std::string_view::npos) break;
+    text.remove_prefix(digit);
+    std::uint32_t pid = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+    if (error != std::errc{}) break;
+    pids.push_back(pid);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  return pids;
+}
+
+}  // namespace profd::process

@@ -1,0 +1,281 @@
+#include "daemon/process/process_table.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "daemon/process/maps_parser.h"
+
+namespace profd::process {
+namespace {
+
+template <typename Change>
+void ChangeInfo(ProcessTable::Process& process, const Change& change) {
+  auto changed = std::make_shared<ProcessInfo>(*process.info);
+  change(*changed);
+  process.info = std::move(changed);
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(const ProcessLimits& limits)
+    : limits_(limits),
+      budget_{.limit = limits.mappings},
+      names_(limits.threads),
+      modules_(limits.modules, [this](std::uint32_t pid) { return IsAlive(pid); }) {}
+
+void ProcessTable::Apply(const decode::Event& event) {
+  now_ns_ = std::max(now_ns_, decode::HeaderOf(event).time_ns);
+  std::visit([this](const auto& e) { On(e); }, event);
+  ForgetDead();
+  known_.Set(processes_.size());
+  modules_refused_.Set(modules_.refused());
+  threads_forgotten_.Set(names_.forgotten());
+}
+
+const ProcessTable::Process* ProcessTable::Find(const ProcessKey& key) const {
+  const auto found = processes_.find(key);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+ProcessInfoRef ProcessTable::Info(const ProcessKey& key) const {
+  const Process* process = Find(key);
+  return process == nullptr ? nullptr : process->info;
+}
+
+ProcessCounters ProcessTable::Counters() const {
+  return {.processes = known_.value(),
+          .evicted_alive = evicted_alive_.value(),
+          .evicted_early = evicted_early_.value(),
+          .mappings_refused = mappings_refused_.value(),
+          .modules_refused = modules_refused_.value(),
+          .mmaps_unplaced = mmaps_unplaced_.value(),
+          .maps_malformed = maps_malformed_.value(),
+          .threads_forgotten = threads_forgotten_.value()};
+}
+
+void ProcessTable::On(const decode::ClockEvent& event) {
+  // The last reading of a thread may come when its process has been forgotten already.
+  if (!event.end && event.state != PROFD_STATE_DEAD)
+    FindOrMake(event.header.process, event.header.time_ns);
+  NameThread(event.header, event.comm);
+}
+
+void ProcessTable::On(const decode::ForkEvent& event) {
+  if (event.new_process && Find(event.header.process) == nullptr) {
+    Process& child = FindOrMake(event.header.process, event.header.time_ns);
+    const Process* parent = Find({event.parent_pid, event.parent_process_start_ns});
+    if (parent != nullptr) {
+      child.mappings = parent->mappings;
+      ChangeInfo(child, [parent](ProcessInfo& info) {
+        info.executable = parent->info->executable;
+        info.command_line = parent->info->command_line;
+        info.cgroup = parent->info->cgroup;
+      });
+    }
+  }
+  NameThread(event.header, event.comm);
+}
+
+void ProcessTable::On(const decode::ExecEvent& event) {
+  const std::uint64_t time_ns = event.header.time_ns;
+  Process& process = FindOrMake(event.header.process, time_ns);
+  if (time_ns < process.image_ns) return;
+  // The kernel first renames the process, then maps the program and its loader, and says EXEC when
+  // all that is done: what was mapped since the new name belongs to the new program.
+  const bool renamed = process.renamed_ns > process.image_ns;
+  process.mappings.RemoveOlder(renamed ? process.renamed_ns : time_ns);
+  process.image_ns = time_ns;
+  ChangeInfo(process, [&event](ProcessInfo& info) {
+    info.executable = event.path;
+    info.command_line.clear();
+  });
+  // All other threads are gone, and the one that is left has the number of the first.
+  if (event.old_tid != event.header.thread.tid) names_.Forget(event.old_tid);
+  NameThread(event.header, event.comm);
+}
+
+void ProcessTable::On(const decode::CommEvent& event) {
+  Process& process = FindOrMake(event.header.process, event.header.time_ns);
+  if (event.header.thread.tid == event.header.process.pid)
+    process.renamed_ns = std::max(process.renamed_ns, event.header.time_ns);
+  NameThread(event.header, event.comm);
+}
+
+void ProcessTable::On(const decode::ExitEvent& event) {
+  Process* process = FindMutable(event.header.process);
+  if (process != nullptr && event.last_thread)
+    MarkExited(*process, event.header.time_ns, event.exit_code);
+}
+
+void ProcessTable::On(const decode::MmapEvent& event) {
+  const auto current = current_.find(event.header.process.pid);
+  if (current == current_.end()) {
+    mmaps_unplaced_.Add();
+    return;
+  }
+  Process& process = FindOrMake({current->first, current->second}, event.header.time_ns);
+  const Mapping mapping{.start = event.address,
+                        .end = event.address + event.bytes,
+                        .file_offset = event.file_offset,
+                        .since_ns = event.header.time_ns,
+                        .module = nullptr};
+  if ((event.prot & PROT_EXEC) != 0) {
+    Map(process,
+        IdentityOf(event.path, event.device_major, event.device_minor, event.inode,
+                   event.header.process.pid),
+        mapping);
+  } else if (!process.mappings.Remove(mapping.start, mapping.end)) {
+    mappings_refused_.Add();
+  }
+}
+
+void ProcessTable::On(const decode::ProcessEvent& event) {
+  const std::uint64_t time_ns = event.header.time_ns;
+  Process& process = FindOrMake(event.header.process, time_ns);
+  const auto& blobs = event.blobs;
+  // What was asked before the last EXEC came is of the program before.
+  const bool current_image = time_ns >= process.image_ns;
+  ChangeInfo(process, [&blobs, current_image](ProcessInfo& info) {
+    const std::string cgroup = ParseCgroup(blobs[PROFD_BLOB_CGROUP]);
+    if (!cgroup.empty()) info.cgroup = cgroup;
+    const auto pids = ParseNamespacePids(blobs[PROFD_BLOB_NSPID]);
+    if (!pids.empty()) info.namespace_pids = pids;
+    if (!current_image) return;
+    if (!blobs[PROFD_BLOB_EXE].empty()) info.executable = blobs[PROFD_BLOB_EXE];
+    info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);
+  });
+  if (current_image) {
+    SetComm(process, time_ns, ParseComm(blobs[PROFD_BLOB_COMM]));
+    if (!blobs[PROFD_BLOB_MAPS].empty()) ReplaceMappings(process, blobs[PROFD_BLOB_MAPS], time_ns);
+  }
+  ParseThreadNames(blobs[PROFD_BLOB_THREADS], [this, time_ns](std::uint32_t tid, auto comm) {
+    names_.Set({tid, 0}, time_ns, comm);
+  });
+}
+
+ProcessTable::Process* ProcessTable::FindMutable(const ProcessKey& key) {
+  const auto found = processes_.find(key);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+ProcessTable::Process& ProcessTable::FindOrMake(const ProcessKey& key, std::uint64_t time_ns) {
+  Process* process = FindMutable(key);
+  if (process == nullptr) {
+    if (processes_.size() >= limits_.processes) MakeRoom();
+    auto info = std::make_shared<ProcessInfo>();
+    info->key = key;
+    Process made{.info = std::move(info), .mappings = {limits_.mappings_per_process, budget_}};
+    process = &processes_.emplace(key, std::move(made)).first->second;
+    MakeCurrent(key, time_ns);
+  }
+  process->last_event_ns = std::max(process->last_event_ns, time_ns);
+  return *process;
+}
+
+void ProcessTable::MakeCurrent(const ProcessKey& key, std::uint64_t time_ns) {
+  const auto [current, made] = current_.emplace(key.pid, key.start_ns);
+  if (made) return;
+  // One of the two has ended and nobody said so: the number was free for the younger one.
+  const std::uint64_t older = std::min(current->second, key.start_ns);
+  current->second = std::max(current->second, key.start_ns);
+  Process* ended = FindMutable({key.pid, older});
+  if (ended != nullptr) MarkExited(*ended, time_ns, 0);
+}
+
+void ProcessTable::MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code) {
+  if (process.info->exited) return;
+  ChangeInfo(process, [time_ns, exit_code](ProcessInfo& info) {
+    info.exited = true;
+    info.exited_ns = time_ns;
+    info.exit_code = exit_code;
+  });
+  dead_.push_back(process.info->key);
+}
+
+void ProcessTable::NameThread(const decode::EventHeader& header, const std::string& comm) {
+  if (comm.empty()) return;
+  names_.Set(header.thread, header.time_ns, comm);
+  if (header.thread.tid != header.process.pid) return;
+  Process* process = FindMutable(header.process);
+  if (process != nullptr) SetComm(*process, header.time_ns, comm);
+}
+
+void ProcessTable::SetComm(Process& process, std::uint64_t time_ns, const std::string& comm) {
+  if (time_ns < process.comm_ns || comm.empty()) return;
+  process.comm_ns = time_ns;
+  if (comm != process.info->comm)
+    ChangeInfo(process, [&comm](ProcessInfo& info) { info.comm = comm; });
+}
+
+void ProcessTable::Map(Process& process, const ModuleIdentity& identity, Mapping mapping) {
+  mapping.module = modules_.Intern(identity, {process.info->key.pid, mapping.start, mapping.end});
+  if (!process.mappings.Insert(std::move(mapping))) mappings_refused_.Add();
+}
+
+void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
+                                   std::uint64_t time_ns) {
+  const AddressSpace before = process.mappings;
+  process.mappings.Clear();
+  const std::uint32_t pid = process.info->key.pid;
+  maps_malformed_.Add(ParseMaps(maps, [&](MapsLine&& line) {
+    if (!line.executable) return;
+    Map(process,
+        IdentityOf(std::move(line.path), line.device_major, line.device_minor, line.inode, pid),
+        {.start = line.start,
+         .end = line.end,
+         .file_offset = line.file_offset,
+         .since_ns = time_ns,
+         .module = nullptr});
+  }));
+  for (const auto& [start, mapping] : before.mappings()) {
+    if (mapping.since_ns > time_ns && !process.mappings.Insert(mapping)) mappings_refused_.Add();
+  }
+}
+
+void ProcessTable::Forget(const ProcessKey& key) {
+  if (processes_.erase(key) == 0) return;
+  const auto current = current_.find(key.pid);
+  if (current != current_.end() && current->second == key.start_ns) current_.erase(current);
+}
+
+void ProcessTable::ForgetDead() {
+  while (!dead_.empty()) {
+    const Process* oldest = Find(dead_.front());
+    if (oldest != nullptr && (now_ns_ < oldest->info->exited_ns ||
+                              now_ns_ - oldest->info->exited_ns < limits_.grace_after_exit_ns)) {
+      return;
+    }
+    Forget(dead_.front());
+    dead_.pop_front();
+  }
+}
+
+void ProcessTable::MakeRoom() {
+  // A sixteenth at a time: choosing one costs as much as choosing many.
+  using Rank = std::tuple<bool, std::uint64_t, ProcessKey>;  // alive, last event
+  std::vector<Rank> ranks;
+  ranks.reserve(processes_.size());
+  for (const auto& [key, process] : processes_)
+    ranks.emplace_back(!process.info->exited, process.last_event_ns, key);
+  const auto count = static_cast<std::ptrdiff_t>(ranks.size() / 16 + 1);
+  const auto end = ranks.begin() + std::min(count, std::ssize(ranks));
+  std::ranges::partial_sort(ranks, end);
+  for (auto rank = ranks.begin(); rank != end; ++rank) {
+    (std::get<bool>(*rank) ? evicted_alive_ : evicted_early_).Add();
+    Forget(std::get<ProcessKey>(*rank));
+  }
+}
+
+bool ProcessTable::IsAlive(std::uint32_t pid) const {
+  const auto current = current_.find(pid);
+  if (current == current_.end()) return false;
+  const Process* process = Find({pid, current->second});
+  return process != nullptr && !process->info->exited;
+}
+
+}  // namespace profd::process

@@ -1,0 +1,115 @@
+// ProcessTable: which processes there are, what they are called and what they have mapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+
+#include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/decode/event.h"
+#include "daemon/process/address_space.h"
+#include "daemon/process/module_table.h"
+#include "daemon/process/process_info.h"
+#include "daemon/process/thread_names.h"
+
+namespace profd::process {
+
+struct ProcessLimits {
+  std::size_t processes = 32'768;
+  std::size_t threads = 262'144;
+  std::size_t modules = 65'536;
+  std::size_t mappings_per_process = 65'536;
+  std::size_t mappings = 1'000'000;                   // of all processes; about 120 bytes each
+  std::uint64_t grace_after_exit_ns = 5'000'000'000;  // samples come late
+};
+
+// What the bounds cost, and what did not make sense.
+struct ProcessCounters {
+  std::uint64_t processes = 0;         // known now, dead ones in their grace time included
+  std::uint64_t evicted_alive = 0;     // forgotten, to make room, while they lived
+  std::uint64_t evicted_early = 0;     // forgotten, to make room, within their grace time
+  std::uint64_t mappings_refused = 0;  // beyond a bound
+  std::uint64_t modules_refused = 0;   // beyond a bound: these mappings show nothing
+  std::uint64_t mmaps_unplaced = 0;    // of a process that is not known
+  std::uint64_t maps_malformed = 0;    // lines of /proc/PID/maps
+  std::uint64_t threads_forgotten = 0;
+};
+
+// Takes events in order of time; what comes late does not overwrite what is newer. Processes are
+// kept for a grace time after their exit, because their last samples come late. When there are too
+// many, the dead go first, then those that were quiet longest. Nothing here touches /proc: a replay
+// is the same as life. Owned and used by the worker thread; Counters() from any.
+class ProcessTable {
+ public:
+  struct Process {
+    ProcessInfoRef info;
+    AddressSpace mappings;
+    std::uint64_t comm_ns = 0;        // as of when info->comm is known
+    std::uint64_t renamed_ns = 0;     // the last COMM of the first thread; 0: none
+    std::uint64_t image_ns = 0;       // the last EXEC; 0: none
+    std::uint64_t last_event_ns = 0;  // of those that change something here
+  };
+
+  explicit ProcessTable(const ProcessLimits& limits);
+  ProcessTable() : ProcessTable(ProcessLimits{}) {}
+
+  // Samples, session and counter events change nothing.
+  void Apply(const decode::Event& event);
+
+  // Null when it is not known (any more). Valid until the next Apply.
+  [[nodiscard]] const Process* Find(const ProcessKey& key) const;
+  // The same object as long as nothing has changed; null when it is not known.
+  [[nodiscard]] ProcessInfoRef Info(const ProcessKey& key) const;
+  // "" when it is not known.
+  [[nodiscard]] std::string ThreadComm(const ThreadKey& key) const { return names_.Find(key); }
+  [[nodiscard]] ModuleTable& modules() { return modules_; }
+  [[nodiscard]] ProcessCounters Counters() const;
+
+ private:
+  void On(const decode::StackEvent&) {}
+  void On(const decode::SessionEvent&) {}
+  void On(const decode::CountersEvent&) {}
+  void On(const decode::ClockEvent& event);
+  void On(const decode::ForkEvent& event);
+  void On(const decode::ExecEvent& event);
+  void On(const decode::CommEvent& event);
+  void On(const decode::ExitEvent& event);
+  void On(const decode::MmapEvent& event);
+  void On(const decode::ProcessEvent& event);
+
+  Process* FindMutable(const ProcessKey& key);
+  Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);
+  void MakeCurrent(const ProcessKey& key, std::uint64_t time_ns);
+  void MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code);
+  // Also the process's own name when `header.thread` is its first thread.
+  void NameThread(const decode::EventHeader& header, const std::string& comm);
+  void SetComm(Process& process, std::uint64_t time_ns, const std::string& comm);
+  void Map(Process& process, const ModuleIdentity& identity, Mapping mapping);
+  void ReplaceMappings(Process& process, const std::string& maps, std::uint64_t time_ns);
+  void Forget(const ProcessKey& key);
+  void ForgetDead();
+  void MakeRoom();
+  [[nodiscard]] bool IsAlive(std::uint32_t pid) const;
+
+  const ProcessLimits limits_;
+  MappingBudget budget_;  // before processes_: they give back to it
+  ThreadNames names_;
+  ModuleTable modules_;
+  std::unordered_map<ProcessKey, Process> processes_;
+  std::unordered_map<std::uint32_t, std::uint64_t> current_;  // pid -> start of the youngest
+  std::deque<ProcessKey> dead_;                               // by time of exit
+  std::uint64_t now_ns_ = 0;                                  // newest event
+  Counter known_;
+  Counter evicted_alive_;
+  Counter evicted_early_;
+  Counter mappings_refused_;
+  Counter modules_refused_;
+  Counter mmaps_unplaced_;
+  Counter maps_malformed_;
+  Counter threads_forgotten_;
+};
+
+}  // namespace profd::process

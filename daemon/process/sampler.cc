@@ -1,0 +1,99 @@
+#include "daemon/process/sampler.h"
+
+#include "bpf/events.h"
+#include "daemon/process/wait_reason.h"
+
+namespace profd::process {
+namespace {
+
+State StateOf(const decode::StackEvent& event) {
+  if (event.origin == decode::SampleOrigin::kOnCpu) return State::kOnCpu;
+  if (event.origin == decode::SampleOrigin::kSnapshot) return State::kBlocked;
+  // Whoever is preempted may be on its way to sleep: its state says so, but it does not sleep.
+  const bool preempted = (event.flags & (PROFD_SAMPLE_PREEMPTED | PROFD_SAMPLE_YIELDED)) != 0;
+  return preempted || event.task_state == 0 ? State::kRunnable : State::kBlocked;
+}
+
+WaitReason WaitOf(const decode::StackEvent& event) {
+  return ReasonFor({.syscall = event.syscall,
+                    .arguments = event.syscall_args,
+                    .fd_kind = event.fd_kind,
+                    .task_state = event.task_state,
+                    .iowait = (event.flags & PROFD_SAMPLE_IOWAIT) != 0,
+                    .kernel_thread = (event.flags & PROFD_SAMPLE_KTHREAD) != 0});
+}
+
+}  // namespace
+
+Sample Sampler::Place(const decode::StackEvent& event) {
+  samples_.Add();
+  const ProcessTable::Process* process = processes_.Find(event.header.process);
+  if (process == nullptr) unknown_process_.Add();
+
+  Sample sample;
+  sample.time_ns = event.header.time_ns;
+  sample.process = event.header.process;
+  sample.thread = event.header.thread;
+  sample.sessions = event.header.sessions;
+  sample.cpu = event.header.cpu;
+  sample.snapshot = event.origin == decode::SampleOrigin::kSnapshot;
+  sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
+  sample.state = StateOf(event);
+  if (sample.state == State::kBlocked) sample.wait = WaitOf(event);
+  sample.begin_ns = event.begin_ns;
+  sample.runnable_ns = event.runnable_ns;
+  sample.period_ns = event.period_ns;
+  sample.blocked_marks = event.blocked_marks;
+  sample.runnable_marks = event.runnable_marks;
+  sample.stack_flags = event.stack_flags;
+
+  sample.frames.reserve(event.kernel_frames.size() + event.user_frames.size());
+  const bool interrupted = event.origin == decode::SampleOrigin::kOnCpu;
+  for (const std::uint64_t address : event.kernel_frames) {
+    sample.frames.push_back({.kernel = true,
+                             .return_address = !(interrupted && sample.frames.empty()),
+                             .address = address,
+                             .module = processes_.modules().kernel(),
+                             .file_offset = address});
+  }
+  PlaceUserFrames(event, process, sample.frames);
+  return sample;
+}
+
+void Sampler::PlaceUserFrames(const decode::StackEvent& event, const ProcessTable::Process* process,
+                              std::vector<AddressFrame>& frames) {
+  bool return_address = event.syscall >= 0 && (event.flags & PROFD_SAMPLE_USER_MODE) == 0;
+  const Mapping* mapping = nullptr;
+  ModuleRef module;
+  for (const std::uint64_t address : event.user_frames) {
+    AddressFrame& frame = frames.emplace_back();
+    frame.return_address = return_address;
+    frame.address = address;
+    frame.file_offset = address;
+    const std::uint64_t inside = return_address && address > 0 ? address - 1 : address;
+    return_address = true;
+    if (process == nullptr) continue;
+    if (mapping == nullptr || inside < mapping->start || inside >= mapping->end) {
+      mapping = process->mappings.Find(inside);
+      if (mapping != nullptr) {
+        module = processes_.modules().Rehome(
+            mapping->module, {event.header.process.pid, mapping->start, mapping->end});
+      }
+    }
+    if (mapping == nullptr) {
+      unplaced_frames_.Add();
+      continue;
+    }
+    frame.module = module;
+    if (module && !IsAnonymous(*module))
+      frame.file_offset = address - mapping->start + mapping->file_offset;
+  }
+}
+
+SamplerCounters Sampler::Counters() const {
+  return {.samples = samples_.value(),
+          .unknown_process = unknown_process_.value(),
+          .unplaced_frames = unplaced_frames_.value()};
+}
+
+}  // namespace profd::process

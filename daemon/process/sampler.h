@@ -1,0 +1,46 @@
+// Sampler: StackEvent -> Sample: each address gets the file it lies in, each wait its reason.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/decode/event.h"
+#include "daemon/process/process_table.h"
+#include "daemon/process/sample.h"
+
+namespace profd::process {
+
+struct SamplerCounters {
+  std::uint64_t samples = 0;
+  std::uint64_t unknown_process = 0;  // samples of a process that is not known: no file for a frame
+  std::uint64_t unplaced_frames = 0;  // user frames in no mapping of a process that is known
+};
+
+// Which addresses are exact, and which are where a call returns to:
+// - The first kernel frame of an on-CPU sample is the interrupted instruction. All other kernel
+//   frames are return addresses; a thread that waits has called into the scheduler.
+// - The first user frame is exact where an interrupt or a fault stopped it. In a syscall it is the
+//   instruction after `syscall`, which is as good as a return address: the function may end there.
+// - All other user frames are return addresses.
+// A return address is placed by the byte before it, since the call may be the last instruction of
+// a mapping. Owned and used by the worker thread; Counters() from any.
+class Sampler {
+ public:
+  // `processes` must outlive this.
+  explicit Sampler(ProcessTable& processes) : processes_(processes) {}
+
+  [[nodiscard]] Sample Place(const decode::StackEvent& event);
+  [[nodiscard]] SamplerCounters Counters() const;
+
+ private:
+  void PlaceUserFrames(const decode::StackEvent& event, const ProcessTable::Process* process,
+                       std::vector<AddressFrame>& frames);
+
+  ProcessTable& processes_;
+  Counter samples_;
+  Counter unknown_process_;
+  Counter unplaced_frames_;
+};
+
+}  // namespace profd::process

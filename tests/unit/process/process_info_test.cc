@@ -1,0 +1,55 @@
+#include "daemon/process/process_info.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace profd::process {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(ProcessInfoTest, Comm) {
+  EXPECT_EQ(ParseComm("redis-server\n"), "redis-server");
+  EXPECT_EQ(ParseComm("two\nlines\n"), "two\nlines");
+  EXPECT_EQ(ParseComm(""), "");
+  EXPECT_EQ(ParseComm("\n"), "");
+  EXPECT_EQ(ParseComm(std::string("a\0b\n", 4)), "a");
+  EXPECT_THAT(ParseComm(std::string(1'000, 'x')), SizeIs(64));
+}
+
+TEST(ProcessInfoTest, CommandLine) {
+  EXPECT_EQ(ParseCommandLine(std::string("python3\0train.py\0--lr\0", 22)),
+            "python3 train.py --lr");
+  EXPECT_EQ(ParseCommandLine(std::string("a\0\0b\0", 5)), "a  b");  // an empty argument
+  EXPECT_EQ(ParseCommandLine("nginx: worker process"), "nginx: worker process");
+  EXPECT_EQ(ParseCommandLine(""), "");
+  EXPECT_EQ(ParseCommandLine(std::string(3, '\0')), "");
+  EXPECT_THAT(ParseCommandLine(std::string(1'000'000, 'x')), SizeIs(4'096));
+}
+
+TEST(ProcessInfoTest, Cgroup) {
+  EXPECT_EQ(ParseCgroup("0::/system.slice/foo.service\n"), "/system.slice/foo.service");
+  EXPECT_EQ(ParseCgroup("12:memory:/a\n1:name=systemd:/b\n0::/c"), "/c");
+  EXPECT_EQ(ParseCgroup("12:memory:/a\n"), "");
+  EXPECT_EQ(ParseCgroup(""), "");
+  EXPECT_EQ(ParseCgroup("\n\n0::/\n"), "/");
+  EXPECT_THAT(ParseCgroup("0::" + std::string(100'000, 'x')), SizeIs(4'096));
+}
+
+TEST(ProcessInfoTest, NamespacePids) {
+  EXPECT_THAT(ParseNamespacePids("4242\t17\t1"), ElementsAre(4242, 17, 1));
+  EXPECT_THAT(ParseNamespacePids("NSpid:\t4242\n"), ElementsAre(4242));
+  EXPECT_THAT(ParseNamespacePids(""), IsEmpty());
+  EXPECT_THAT(ParseNamespacePids("none"), IsEmpty());
+  EXPECT_THAT(ParseNamespacePids("1 99999999999999 2"), ElementsAre(1));
+  std::string many;
+  for (int i = 0; i < 1'000; ++i) many += "7 ";
+  EXPECT_THAT(ParseNamespacePids(many), SizeIs(33));
+}
+
+}  // namespace
+}  // namespace profd::process
