@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/decode/event_names.h"
+
 namespace profd::decode {
 namespace {
 
@@ -301,41 +303,6 @@ DecodeCounters Decoder::Counters() const {
 
 std::uint64_t DecodeCounters::Rejected() const {
   return std::accumulate(corrupt.begin(), corrupt.end(), no_header + unknown_kind);
-}
-
-const char* KindName(std::uint16_t kind) {
-  switch (kind) {
-    case PROFD_EVENT_ON_CPU:
-      return "on-CPU sample";
-    case PROFD_EVENT_OFF_CPU:
-      return "off-CPU sample";
-    case PROFD_EVENT_THREAD_END:
-      return "thread end";
-    case PROFD_EVENT_FORK:
-      return "fork";
-    case PROFD_EVENT_EXEC:
-      return "exec";
-    case PROFD_EVENT_COMM:
-      return "comm";
-    case PROFD_EVENT_EXIT:
-      return "exit";
-    case PROFD_EVENT_CLOCK:
-      return "clock";
-    case PROFD_EVENT_SNAPSHOT:
-      return "snapshot";
-    case PROFD_EVENT_MMAP:
-      return "mmap";
-    case PROFD_EVENT_PROCESS:
-      return "process";
-    case PROFD_EVENT_SESSION_START:
-      return "session start";
-    case PROFD_EVENT_SESSION_END:
-      return "session end";
-    case PROFD_EVENT_COUNTERS:
-      return "counters";
-    default:
-      return "unknown";
-  }
 }
 
 }  // namespace profd::decode

@@ -41,7 +41,4 @@ class Decoder {
   std::array<Counter, PROFD_EVENT_COUNTERS + 1> corrupt_;
 };
 
-// "sample", "clock", ... for messages; "unknown" for a kind this build does not know.
-[[nodiscard]] const char* KindName(std::uint16_t kind);
-
 }  // namespace profd::decode

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/decode/event_names.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::decode {
