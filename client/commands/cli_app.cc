@@ -1,0 +1,151 @@
+#include "client/commands/cli_app.h"
+
+#include <memory>
+
+#include "client/commands/help_formatter.h"
+
+namespace profd::commands {
+namespace {
+
+constexpr const char* kTarget = "Target (exactly one)";
+constexpr const char* kWhat = "What is collected";
+constexpr const char* kOutput = "Output";
+constexpr const char* kOther = "Other";
+
+void AddText(CLI::App& app, const char* group, const char* names, std::string& value,
+             const char* title, const char* text) {
+  app.add_option(names, value, text)->option_text(title)->group(group);
+}
+
+// May be given several times, with one argument each.
+void AddList(CLI::App& app, const char* group, const char* names, std::vector<std::string>& values,
+             const char* title, const char* text) {
+  app.add_option(names, values, text)->option_text(title)->group(group)->allow_extra_args(false);
+}
+
+void AddFlag(CLI::App& app, const char* group, const char* names, bool& value, const char* text) {
+  app.add_flag(names, value, text)->group(group);
+}
+
+void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
+  AddList(app, kOutput, "-o,--output", raw.files, "FILE",
+          "write to FILE, in the format of its extension; may be given again for more files; - is "
+          "standard output");
+  AddText(app, kOutput, "-f,--format", raw.format, "FORMAT",
+          "folded, svg, speedscope, pprof, json or summary, whatever the file is called");
+  AddFlag(app, kOutput, "--threads", raw.threads, "tell threads apart in folded stacks and svg");
+  AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
+}
+
+void AddCommonOptions(CLI::App& app, RawOptions& raw) {
+  AddFlag(app, kOther, "-q,--quiet", raw.quiet, "no words on standard error but errors");
+  AddFlag(app, kOther, "-v,--verbose", raw.verbose, "explain choices, show all threads");
+  AddText(app, kOther, "--color", raw.color, "WHEN", "auto, always or never; auto obeys NO_COLOR");
+  AddText(app, kOther, "--host", raw.host, "ADDRESS",
+          "the profd to speak to, unix:///PATH or HOST:PORT; else PROFD_HOST, else "
+          "unix:///run/profd/profd.sock");
+  app.set_help_flag("-h,--help", "show this help")->group(kOther);
+  app.allow_extras();
+}
+
+}  // namespace
+
+CliApp::CliApp(RawOptions& raw)
+    : root_(
+          "profctl COMMAND [OPTIONS]\n\n"
+          "Shows where a Linux host's processes spend their time: on a CPU, waiting for one, or "
+          "blocked, and on what.",
+          "profctl") {
+  root_.formatter(std::make_shared<HelpFormatter>());
+  root_.require_subcommand(0, 1);
+  AddCommonOptions(root_, raw);
+  AddFlag(root_, kOther, "-V,--version", raw.version, "print the version");
+  root_.footer(
+      "Examples:\n"
+      "  profctl collect -p 1234                10 seconds of a process, as a table\n"
+      "  profctl collect -p 1234 -o out.svg     as a flame graph\n"
+      "  profctl collect -o out.svg -- make     a command, from its first instruction\n"
+      "\n"
+      "Options of a command: profctl COMMAND --help");
+  AddCollect(raw);
+  AddExport(raw);
+  AddOthers(raw);
+}
+
+void CliApp::AddCollect(RawOptions& raw) {
+  collect_ = root_.add_subcommand(
+      "collect",
+      "profctl collect TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
+      "       profctl collect [OPTIONS] -- COMMAND [ARGUMENT]...\n\n"
+      "collect a wall-clock profile of processes that run, or of a command\n\n"
+      "Without -o it prints a summary on a terminal and folded stacks into a pipe. Ctrl-C ends the "
+      "collection early and still writes; a second Ctrl-C gives up.");
+  collect_->alias("record");
+  CLI::App& app = *collect_;
+  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
+  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
+  AddFlag(app, kTarget, "-a,--all", raw.all, "all processes of the host");
+  AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
+  AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
+          "processes in a cgroup: a directory below /sys/fs/cgroup");
+
+  AddText(app, kWhat, "-d,--duration", raw.duration, "TIME",
+          "how long: 10s, 500ms, 2m; a bare number is seconds; default 10s, with -- COMMAND until "
+          "it ends");
+  AddText(app, kWhat, "-F,--frequency", raw.frequency, "HZ",
+          "samples a second of each thread; default 99");
+  AddText(app, kWhat, "-m,--mode", raw.mode, "MODE",
+          "wall: all time; on: on a CPU only; off: waiting only; default wall");
+  AddFlag(app, kWhat, "-s,--children", raw.children,
+          "also processes that the target starts; with -- COMMAND this is so without asking");
+  AddFlag(app, kWhat, "--no-children", raw.no_children, "with -- COMMAND: only itself");
+  AddFlag(app, kWhat, "--kernel-threads", raw.kernel_threads,
+          "with -a and --comm: threads of the kernel, too");
+  AddFlag(app, kWhat, "--cycles", raw.cycles,
+          "take samples by the hardware's cycle counter instead of a timer");
+  AddFlag(app, kWhat, "--native", raw.native, "accepted; native frames are always recorded");
+
+  AddOutputOptions(app, raw.collect_output);
+  AddCommonOptions(app, raw);
+  AddFlag(app, kOther, "--no-progress", raw.no_progress, "no progress line");
+  app.footer(
+      "Examples:\n"
+      "  profctl collect -p 1234 -d 30s -o out.svg -o out.json\n"
+      "  profctl collect -a -d 5 -f folded > all.folded\n"
+      "  sudo profctl collect -o out.svg -- ./program --its-option\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
+      "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.");
+}
+
+void CliApp::AddExport(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "export",
+      "profctl export FILE.json [-o FILE]... [OPTIONS]\n\n"
+      "make other formats from a json file of collect\n\n"
+      "Needs no profd. Without -o it prints a summary on a terminal and folded stacks into a "
+      "pipe; the file - is standard input.");
+  app.add_option("FILE", raw.input, "json file")->group("");
+  AddOutputOptions(app, raw.export_output);
+  AddCommonOptions(app, raw);
+  app.footer("Example:\n  profctl export out.json -o out.svg -o out.pb.gz");
+}
+
+void CliApp::AddOthers(RawOptions& raw) {
+  CLI::App& status = *root_.add_subcommand(
+      "status", "profctl status [--json] [OPTIONS]\n\nshow what profd does and what it costs");
+  AddFlag(status, kOutput, "--json", raw.status_json, "as JSON");
+  AddCommonOptions(status, raw);
+  CLI::App& formats = *root_.add_subcommand(
+      "formats", "profctl formats\n\nlist the formats of output files and what opens them");
+  AddCommonOptions(formats, raw);
+  CLI::App& version = *root_.add_subcommand("version", "profctl version\n\nprint the version");
+  AddCommonOptions(version, raw);
+}
+
+const CLI::App* CliApp::command() const {
+  const auto parsed = root_.get_subcommands();
+  return parsed.empty() ? nullptr : parsed.front();
+}
+
+}  // namespace profd::commands

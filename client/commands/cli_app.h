@@ -1,0 +1,69 @@
+// CliApp: the commands and options of profctl as CLI11 knows them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace profd::commands {
+
+// Options as text: CLI11 knows names and numbers of arguments, what they mean is decided later.
+struct RawOutputOptions {
+  std::vector<std::string> files;
+  std::string format;
+  bool threads = false;
+  bool signatures = false;
+};
+
+struct RawOptions {
+  bool quiet = false;
+  bool verbose = false;
+  bool version = false;
+  std::string color = "auto";
+  std::string host;
+
+  std::vector<std::string> pids;
+  std::vector<std::string> tids;
+  bool all = false;
+  std::string comm;
+  std::string cgroup;
+  bool children = false;
+  bool no_children = false;
+  bool kernel_threads = false;
+  std::string duration;
+  std::string frequency;
+  std::string mode = "wall";
+  bool cycles = false;
+  bool native = false;
+  bool no_progress = false;
+  RawOutputOptions collect_output;
+
+  std::string input;
+  RawOutputOptions export_output;
+  bool status_json = false;
+};
+
+// Binds CLI11 to `raw`, which must outlive it. What it does not know it keeps: see Remaining.
+class CliApp {
+ public:
+  explicit CliApp(RawOptions& raw);
+  CliApp(const CliApp&) = delete;
+  CliApp& operator=(const CliApp&) = delete;
+
+  [[nodiscard]] CLI::App& root() { return root_; }
+  // The command that was given; null for none.
+  [[nodiscard]] const CLI::App* command() const;
+  [[nodiscard]] const CLI::App& collect() const { return *collect_; }
+  // Arguments nobody knew, in order.
+  [[nodiscard]] std::vector<std::string> Remaining() const { return root_.remaining(true); }
+
+ private:
+  void AddCollect(RawOptions& raw);
+  void AddExport(RawOptions& raw);
+  void AddOthers(RawOptions& raw);
+
+  CLI::App root_;
+  CLI::App* collect_ = nullptr;
+};
+
+}  // namespace profd::commands

@@ -1,0 +1,258 @@
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "client/command_child.h"
+#include "client/commands/collect_session.h"
+#include "client/commands/collect_target.h"
+#include "client/commands/commands.h"
+#include "client/commands/output_plan.h"
+#include "client/daemon_choice.h"
+#include "client/exit_code.h"
+#include "client/invoking_user.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+#include "client/view/number.h"
+#include "client/view/progress_bar.h"
+#include "client/view/text.h"
+
+namespace profd::commands {
+namespace {
+
+using client::ExitCode;
+
+constexpr std::uint64_t kDefaultDurationNs = 10'000'000'000u;
+
+// What a stop signal does: the first ends the session, a second one or one that comes before there
+// is a session ends profctl. Runs on the thread of StopSignals.
+class Interruption {
+ public:
+  Interruption(const Context& context, CollectSession& session, const client::CommandChild* child)
+      : context_(context), session_(session), child_(child) {}
+
+  void operator()(int signal, bool from_terminal) {
+    // The terminal has told the command itself.
+    if (child_ != nullptr && !from_terminal) child_->Kill(signal);
+    if (std::exchange(seen_, true) || !session_.started()) {
+      context_.console.EndProgress();
+      context_.temp_files.RemoveAll();
+      ::_exit(128 + signal);
+    }
+    context_.console.Say("ending the collection; once more to give up what was collected");
+    session_.Stop();
+  }
+
+ private:
+  const Context& context_;
+  CollectSession& session_;
+  const client::CommandChild* child_;
+  bool seen_ = false;
+};
+
+// One run of the command; its parts are kept in the order in which they must end.
+class Collection {
+ public:
+  Collection(const CollectOptions& options, const Context& context)
+      : options_(options), context_(context), session_(context.console) {}
+
+  int Run();
+
+ private:
+  Result<void> Prepare();
+  Result<void> Connect();
+  Result<v1::Profile> Collect();
+  Result<void> OnStarted(const v1::Started& started);
+  void OnProgress(const v1::Progress& progress);
+  Result<void> CheckData(const v1::Profile& profile) const;
+  void Explain(const v1::Profile& profile) const;
+  [[nodiscard]] std::string Footer() const;
+  [[nodiscard]] std::uint64_t Duration() const;
+  [[nodiscard]] v1::CollectRequest Request() const;
+
+  const CollectOptions& options_;
+  const Context& context_;
+  std::optional<OutputPlan> plan_;
+  std::optional<client::InvokingUser> user_;
+  client::DaemonConnection connection_;
+  CollectSession session_;
+  std::unique_ptr<client::CommandChild> child_;
+  std::unique_ptr<client::StopSignals> signals_;
+  view::CollectionProgress progress_;
+  bool target_gone_ = false;
+  std::optional<ExitCode> exec_failure_;
+};
+
+std::uint64_t Collection::Duration() const {
+  if (options_.duration_ns) return *options_.duration_ns;
+  return options_.command.empty() ? kDefaultDurationNs : 0;
+}
+
+v1::CollectRequest Collection::Request() const {
+  v1::CollectRequest request;
+  *request.mutable_target() = options_.target;
+  if (child_)
+    request.mutable_target()->mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
+  if (options_.target.has_cgroup())
+    request.mutable_target()->set_cgroup(CgroupPath(options_.target.cgroup()));
+  request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+  request.set_duration_ns(Duration());
+  request.set_mode(options_.mode);
+  request.set_frequency_hz(options_.frequency_hz);
+  request.set_hardware_cycles(options_.hardware_cycles);
+  return request;
+}
+
+Result<void> Collection::Prepare() {
+  Result<OutputPlan> plan =
+      OutputPlan::Make(options_.output, context_.exporters, client::IsTerminal(STDOUT_FILENO));
+  if (!plan) return plan.error();
+  plan_ = *std::move(plan);
+  user_ = client::InvokingUser::FromEnvironment();
+  Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+  if (!signals) return signals.error();
+  signals_ = *std::move(signals);
+  if (options_.command.empty()) return {};
+  const std::string& program = options_.command.front();
+  const char* path = std::getenv("PATH");
+  if (client::FindProgram(program, path == nullptr ? "" : path).empty()) {
+    exec_failure_ = ExitCode::kCommandNotFound;
+    return Error{ErrorCode::kNotFound, "cannot run " + program + ": there is no such program", ""};
+  }
+  // Forked before there are other threads.
+  Result<std::unique_ptr<client::CommandChild>> child =
+      client::CommandChild::Fork(options_.command, user_, signals_->original_mask());
+  if (!child) return child.error();
+  child_ = *std::move(child);
+  return {};
+}
+
+Result<void> Collection::Connect() {
+  const Result<bool> needs_private = client::NeedsPrivateDaemon(context_.global.host);
+  if (!needs_private) return needs_private.error();
+  if (*needs_private) {
+    // A daemon that replays has processes of its own; a private one has those of this host.
+    PROFD_TRY(CheckTarget(options_.target, ProcFs()));
+    Result<client::DaemonConnection> connection =
+        client::ConnectToPrivate(signals_->original_mask(), context_.console, context_.temp_files);
+    if (!connection) return connection.error();
+    connection_ = *std::move(connection);
+    return {};
+  }
+  Result<std::unique_ptr<client::GrpcClient>> connected =
+      client::ConnectToRunning(context_.global.host);
+  if (!connected) return connected.error();
+  connection_.client = *std::move(connected);
+  return {};
+}
+
+Result<void> Collection::OnStarted(const v1::Started& started) {
+  progress_.target = DescribeStarted(options_, started);
+  progress_.duration_ns = Duration();
+  context_.console.Explain("collecting " + progress_.target);
+  if (!child_) return {};
+  child_->Watch([this] { session_.Stop(); });
+  const Result<void> released = child_->Release();
+  if (!released)
+    exec_failure_ = released.error().code == ErrorCode::kNotFound ? ExitCode::kCommandNotFound
+                                                                  : ExitCode::kCannotExecute;
+  return released;
+}
+
+void Collection::OnProgress(const v1::Progress& progress) {
+  progress_.elapsed_ns = progress.elapsed_ns();
+  progress_.samples = progress.samples();
+  progress_.lost = progress.lost();
+  progress_.finishing = progress.finishing();
+  context_.console.ShowProgress(
+      [this](std::size_t width) { return view::RenderProgress(progress_, width); });
+  const v1::Target& target = options_.target;
+  if (!progress.target_gone() || child_ || !(target.has_pids() || target.has_tids())) return;
+  target_gone_ = true;
+  session_.Stop();
+}
+
+Result<v1::Profile> Collection::Collect() {
+  client::CollectCallbacks callbacks;
+  callbacks.started = [this](const v1::Started& started) { return OnStarted(started); };
+  callbacks.progress = [this](const v1::Progress& progress) { OnProgress(progress); };
+  Result<v1::Profile> profile = session_.Run(*connection_.client, Request(), callbacks);
+  context_.console.EndProgress();
+  if (profile) {
+    PROFD_TRY(CheckData(*profile));
+    return profile;
+  }
+  Error error = profile.error();
+  if (error.code != ErrorCode::kUnavailable || !connection_.private_daemon) return error;
+  const std::string how = connection_.private_daemon->HowItEnded();
+  if (!how.empty()) error.message = "the private profd " + how + " in the middle of the collection";
+  return error;
+}
+
+Result<void> Collection::CheckData(const v1::Profile& profile) const {
+  if (profile.samples().weight_ns_size() > 0) return {};
+  const std::string span = view::FormatDuration(profile.end_ns() - profile.start_ns());
+  const std::string who = child_ ? options_.command.front() : TargetArguments(options_);
+  const std::string threads =
+      profile.threads_size() == 0 ? "no thread of " + who : "not one sample of " + who;
+  return Error{
+      ErrorCode::kNotFound, "no data: " + threads + " in " + span,
+      options_.mode == v1::MODE_WALL ? "see what runs: ps -e" : "-m wall shows all its time"};
+}
+
+void Collection::Explain(const v1::Profile& profile) const {
+  std::string text = "kernel " + profile.kernel() + ", hook " + profile.hook();
+  if (profile.on_cpu_period_ns() > 0)
+    text += ", on-CPU period " + view::FormatDuration(profile.on_cpu_period_ns());
+  if (profile.off_cpu_period_ns() > 0)
+    text += ", off-CPU period " + view::FormatDuration(profile.off_cpu_period_ns());
+  context_.console.Explain(text);
+  if (!target_gone_) return;
+  context_.console.Say("the target exited after " +
+                       view::FormatDuration(profile.end_ns() - profile.start_ns()) +
+                       ": this is the profile until then");
+}
+
+std::string Collection::Footer() const {
+  const std::string target = child_ ? "-- COMMAND" : TargetArguments(options_);
+  return "open it:  profctl collect -o out.svg " + target + "      all formats: profctl formats";
+}
+
+int Collection::Run() {
+  Result<void> ready = Prepare();
+  if (ready) {
+    signals_->Handle(Interruption(context_, session_, child_.get()));
+    ready = Connect();
+  }
+  std::optional<Error> failure;
+  if (!ready) failure = ready.error();
+  bool written = false;
+  if (!failure) {
+    const Result<v1::Profile> profile = Collect();
+    if (profile) {
+      Explain(*profile);
+      written = plan_->Write(*profile, user_, Footer(), context_);
+    } else {
+      failure = profile.error();
+    }
+  }
+  if (failure) context_.console.Fail(*failure);
+  connection_.client.reset();
+  connection_.private_daemon.reset();
+  ExitCode code = written ? ExitCode::kOk : ExitCode::kFailure;
+  if (failure) code = exec_failure_.value_or(client::ExitCodeOf(failure->code));
+  if (!child_) return ToInt(code);
+  const int status = client::ExitCodeOfWaitStatus(child_->Wait());
+  return code == ExitCode::kOk ? status : ToInt(code);
+}
+
+}  // namespace
+
+int RunCollect(const CollectOptions& options, const Context& context) {
+  return Collection(options, context).Run();
+}
+
+}  // namespace profd::commands

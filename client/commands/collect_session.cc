@@ -1,0 +1,44 @@
+#include "client/commands/collect_session.h"
+
+#include <utility>
+
+namespace profd::commands {
+
+Result<v1::Profile> CollectSession::Run(client::GrpcClient& client, v1::CollectRequest request,
+                                        const client::CollectCallbacks& callbacks) {
+  client::CollectCallbacks own = callbacks;
+  own.started = [&](const v1::Started& started) -> Result<void> {
+    Started(client, started.session());
+    return callbacks.started(started);
+  };
+  return client.Collect(request, own);
+}
+
+void CollectSession::Started(client::GrpcClient& client, std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  client_ = &client;
+  session_ = session;
+  if (stop_wanted_) SendStop();
+}
+
+void CollectSession::Stop() {
+  const std::scoped_lock lock(mutex_);
+  stop_wanted_ = true;
+  if (session_) SendStop();
+}
+
+bool CollectSession::started() {
+  const std::scoped_lock lock(mutex_);
+  return session_.has_value();
+}
+
+void CollectSession::SendStop() {
+  if (std::exchange(stop_sent_, true)) return;
+  stopper_ = std::jthread([this, client = client_, session = *session_] {
+    // A session that has ended by itself is no trouble; all others show in the stream.
+    if (const Result<void> stopped = client->Stop(session); !stopped)
+      console_.Explain(stopped.error().message);
+  });
+}
+
+}  // namespace profd::commands

@@ -1,0 +1,44 @@
+// CollectSession: one session of profd, from the request to the profile, that can be ended early.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "client/console.h"
+#include "client/grpc_client.h"
+#include "daemon/base/result.h"
+
+namespace profd::commands {
+
+// Made before there is a connection, so that whoever watches signals can hold it. Run on the
+// command's thread; all else from any thread.
+class CollectSession {
+ public:
+  explicit CollectSession(client::Console& console) : console_(console) {}
+  CollectSession(const CollectSession&) = delete;
+  CollectSession& operator=(const CollectSession&) = delete;
+
+  // Once only. `client` must outlive this object.
+  [[nodiscard]] Result<v1::Profile> Run(client::GrpcClient& client, v1::CollectRequest request,
+                                        const client::CollectCallbacks& callbacks);
+  // Asks for the end; Run still gives the profile. Before the session has started the wish is kept.
+  void Stop();
+  [[nodiscard]] bool started();
+
+ private:
+  void Started(client::GrpcClient& client, std::uint32_t session);
+  void SendStop();  // with mutex_ held
+
+  client::Console& console_;
+  std::mutex mutex_;
+  client::GrpcClient* client_ = nullptr;
+  std::optional<std::uint32_t> session_;
+  bool stop_wanted_ = false;
+  bool stop_sent_ = false;
+  std::jthread stopper_;  // the call: nobody who asks for the end may wait for it
+};
+
+}  // namespace profd::commands

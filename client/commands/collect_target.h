@@ -1,0 +1,30 @@
+// What a target is on this host: looked up before profd is asked, and named for people.
+#pragma once
+
+#include <string>
+
+#include "client/commands/options.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profiler.pb.h"
+
+namespace profd::commands {
+
+// Every pid is a process and every tid a thread of `proc`; kNotFound names the first that is not.
+[[nodiscard]] Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc);
+
+// A cgroup may be written from the root of the hierarchy: "system.slice/x" for
+// "/sys/fs/cgroup/system.slice/x". What is not there is left for profd to refuse.
+[[nodiscard]] std::string CgroupPath(const std::string& path);
+
+// Inode of our pid namespace, in which all ids are meant; 0 when it cannot be read.
+[[nodiscard]] std::uint32_t OwnPidNamespace();
+
+// As an argument for profctl collect: "-p 12,13 -s".
+[[nodiscard]] std::string TargetArguments(const CollectOptions& options);
+
+// "4242 (python3 train.py) and its 9 threads". Safe text.
+[[nodiscard]] std::string DescribeStarted(const CollectOptions& options,
+                                          const v1::Started& started);
+
+}  // namespace profd::commands

@@ -1,0 +1,224 @@
+#include "client/commands/command_line.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "client/commands/cli_app.h"
+#include "client/commands/suggestions.h"
+#include "client/commands/values.h"
+
+namespace profd::commands {
+namespace {
+
+constexpr std::size_t kCommBytes = 15;  // what the kernel keeps of a program's name
+
+Error Usage(std::string message, std::string hint) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), std::move(hint)};
+}
+
+std::string HelpOf(const CLI::App* command) {
+  return command == nullptr ? "see profctl --help"
+                            : "see profctl " + command->get_name() + " --help";
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option :
+       app.get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> CommandWords(const CLI::App& root) {
+  std::vector<std::string> words;
+  for (const CLI::App* command : root.get_subcommands({})) {
+    words.push_back(command->get_name());
+    std::ranges::copy(command->get_aliases(), std::back_inserter(words));
+  }
+  return words;
+}
+
+// For the first argument that nobody knew.
+Error Unknown(CliApp& app, const std::string& argument) {
+  const CLI::App& root = app.root();
+  const CLI::App* command = app.command();
+  if (argument.starts_with('-')) {
+    const std::string name = argument.substr(0, argument.find('=', 2));
+    const std::string message = "unknown option " + name;
+    if (const std::string_view foreign = ForeignOption(name); !foreign.empty())
+      return Usage(message, std::string(foreign));
+    const std::string meant = ClosestOf(name, OptionNames(command == nullptr ? root : *command));
+    return Usage(message, meant.empty() ? HelpOf(command) : "did you mean " + meant + "?");
+  }
+  if (command == nullptr) {
+    const std::string meant = ClosestOf(argument, CommandWords(root));
+    return Usage("unknown command " + argument,
+                 meant.empty() ? HelpOf(nullptr) : "did you mean profctl " + meant + "?");
+  }
+  if (command == &app.collect())
+    return Usage("unexpected argument " + argument,
+                 "to profile a command put -- before it; a process is named with -p PID");
+  return Usage("unexpected argument " + argument, HelpOf(command));
+}
+
+Result<v1::Mode> ParseMode(const std::string& text) {
+  if (text == "wall") return v1::MODE_WALL;
+  if (text == "on") return v1::MODE_ON_CPU;
+  if (text == "off") return v1::MODE_OFF_CPU;
+  return Usage("-m " + text + ": no such mode", "it is wall, on or off");
+}
+
+Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command) {
+  v1::Target target;
+  int given = has_command ? 1 : 0;
+  if (!raw.pids.empty()) ++given;
+  if (!raw.tids.empty()) ++given;
+  if (raw.all) ++given;
+  if (!raw.comm.empty()) ++given;
+  if (!raw.cgroup.empty()) ++given;
+  constexpr const char* kTargets =
+      "name one of -p PID, -t TID, -a, --comm NAME, --cgroup PATH and -- COMMAND";
+  if (given == 0) return Usage("nothing to collect: no target is named", kTargets);
+  if (given > 1) return Usage("more than one kind of target is named", kTargets);
+  std::vector<std::uint32_t> ids;
+  for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, ids));
+  for (const std::string& text : raw.tids) PROFD_TRY(ParseIds("-t", text, ids));
+  v1::Target::Ids* list = nullptr;
+  if (!raw.pids.empty()) list = target.mutable_pids();
+  if (!raw.tids.empty()) list = target.mutable_tids();
+  if (list != nullptr) list->mutable_id()->Add(ids.begin(), ids.end());
+  if (raw.all) target.set_all(true);
+  if (!raw.comm.empty()) target.set_comm(raw.comm.substr(0, kCommBytes));
+  if (!raw.cgroup.empty()) target.set_cgroup(raw.cgroup);
+  if (raw.children && raw.no_children)
+    return Usage("--children and --no-children contradict each other", "leave one out");
+  target.set_children(raw.children || (has_command && !raw.no_children));
+  if (raw.kernel_threads && !raw.all && raw.comm.empty())
+    return Usage("--kernel-threads needs -a or --comm", "a thread of the kernel is named with -p");
+  target.set_kernel_threads(raw.kernel_threads);
+  return target;
+}
+
+OutputOptions Output(const RawOutputOptions& raw) {
+  return OutputOptions{raw.files, raw.format, raw.threads, raw.signatures};
+}
+
+Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> command) {
+  CollectOptions options;
+  const Result<v1::Target> target = ParseTarget(raw, !command.empty());
+  if (!target) return target.error();
+  options.target = *target;
+  options.command = std::move(command);
+  if (!raw.duration.empty()) {
+    const Result<std::uint64_t> duration = ParseDuration(raw.duration);
+    if (!duration) return duration.error();
+    options.duration_ns = *duration;
+  }
+  if (!raw.frequency.empty()) {
+    const Result<std::uint32_t> frequency = ParseFrequency(raw.frequency);
+    if (!frequency) return frequency.error();
+    options.frequency_hz = *frequency;
+  }
+  const Result<v1::Mode> mode = ParseMode(raw.mode);
+  if (!mode) return mode.error();
+  options.mode = *mode;
+  if (raw.cycles && options.mode == v1::MODE_OFF_CPU)
+    return Usage("--cycles has no meaning with -m off", "leave one out");
+  options.hardware_cycles = raw.cycles;
+  options.no_progress = raw.no_progress;
+  options.output = Output(raw.collect_output);
+  return options;
+}
+
+Error FromCli(const CLI::ParseError& error, const CLI::App* command) {
+  // "--pid: 1 required TEXT missing" and "--mode: At Most 1 required but received 2".
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  if (error.get_name() != "ArgumentMismatch") return Usage(text, HelpOf(command));
+  const bool twice = text.find("received") != std::string::npos;
+  return Usage(option + (twice ? " is given more than once" : " needs a value"), HelpOf(command));
+}
+
+Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
+                            std::vector<std::string> behind, bool has_dashes) {
+  CommandLine line;
+  line.global.quiet = raw.quiet;
+  line.global.verbose = raw.verbose;
+  line.global.host = raw.host;
+  const Result<client::ColorChoice> color = client::ParseColorChoice(raw.color);
+  if (!color) return color.error();
+  line.global.color = *color;
+  const CLI::App* command = app.command();
+  const std::string name = command == nullptr ? "" : command->get_name();
+  if (has_dashes && name != "collect")
+    return Usage("only collect takes a command behind --", HelpOf(command));
+  if (has_dashes && behind.empty())
+    return Usage("no command behind --", "as in profctl collect -- ls -l");
+  if (raw.version || name == "version") {
+    line.verb = Verb::kVersion;
+  } else if (name == "collect") {
+    line.verb = Verb::kCollect;
+    Result<CollectOptions> options = Collect(raw, std::move(behind));
+    if (!options) return options.error();
+    line.collect = *std::move(options);
+  } else if (name == "export") {
+    line.verb = Verb::kExport;
+    if (raw.input.empty())
+      return Usage("no file is named", "as in profctl export out.json -o out.svg");
+    line.export_command = {raw.input, Output(raw.export_output)};
+  } else if (name == "status") {
+    line.verb = Verb::kStatus;
+    line.status.json = raw.status_json;
+  } else if (name == "formats") {
+    line.verb = Verb::kFormats;
+  } else {
+    return Usage("no command is named", "see profctl --help; most want profctl collect -p PID");
+  }
+  return line;
+}
+
+}  // namespace
+
+Result<CommandLine> ParseCommandLine(std::vector<std::string> arguments) {
+  // Everything behind the first "--" is the command's, whatever it looks like.
+  const auto dashes = std::ranges::find(arguments, "--");
+  const bool has_dashes = dashes != arguments.end();
+  std::vector<std::string> behind;
+  if (has_dashes) behind.assign(std::next(dashes), arguments.end());
+  arguments.erase(dashes, arguments.end());
+  // "profctl help collect" is what one tries first.
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  RawOptions raw;
+  CliApp app(raw);
+  try {
+    std::ranges::reverse(arguments);  // as CLI11 wants them
+    app.root().parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    CommandLine line;
+    line.help = app.root().help();
+    return line;
+  } catch (const CLI::ParseError& error) {
+    return FromCli(error, app.command());
+  }
+  if (const std::vector<std::string> unknown = app.Remaining(); !unknown.empty())
+    return Unknown(app, unknown.front());
+  return Convert(raw, app, std::move(behind), has_dashes);
+}
+
+std::vector<CommandNames> AllCommandNames() {
+  RawOptions raw;
+  CliApp app(raw);
+  std::vector<CommandNames> commands{{"", {}, OptionNames(app.root())}};
+  for (const CLI::App* command : app.root().get_subcommands({}))
+    commands.push_back({command->get_name(), command->get_aliases(), OptionNames(*command)});
+  return commands;
+}
+
+}  // namespace profd::commands

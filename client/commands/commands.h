@@ -1,0 +1,15 @@
+// Commands: one function a verb. Each returns profctl's exit code and has said what went wrong.
+#pragma once
+
+#include "client/commands/context.h"
+#include "client/commands/options.h"
+
+namespace profd::commands {
+
+[[nodiscard]] int RunCollect(const CollectOptions& options, const Context& context);
+[[nodiscard]] int RunStatus(const StatusOptions& options, const Context& context);
+[[nodiscard]] int RunFormats(const Context& context);
+[[nodiscard]] int RunExport(const ExportCommandOptions& options, const Context& context);
+[[nodiscard]] int RunVersion(const Context& context);
+
+}  // namespace profd::commands

@@ -1,0 +1,57 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iostream>
+
+#include "client/commands/commands.h"
+#include "client/commands/output_plan.h"
+#include "client/exit_code.h"
+#include "client/export/json.h"
+#include "client/invoking_user.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+
+namespace profd::commands {
+namespace {
+
+Result<v1::Profile> ReadProfile(const std::string& path) {
+  if (path == "-") return client::ReadJson(std::cin);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    Error error = ErrorFromErrno(errno, "cannot read " + path);
+    error.code = ErrorCode::kIo;
+    return error;
+  }
+  Result<v1::Profile> profile = client::ReadJson(file);
+  if (!profile) return profile.error().Wrap("cannot read " + path);
+  return profile;
+}
+
+Result<bool> Export(const ExportCommandOptions& options, const Context& context) {
+  const Result<OutputPlan> plan =
+      OutputPlan::Make(options.output, context.exporters, client::IsTerminal(STDOUT_FILENO));
+  if (!plan) return plan.error();
+  const Result<v1::Profile> profile = ReadProfile(options.input);
+  if (!profile) return profile.error();
+  // Only the temporary files have to be looked after: reading may be broken off at any time.
+  const Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+  if (!signals) return signals.error();
+  (*signals)->Handle([&](int signal, bool /*from_terminal*/) {
+    context.temp_files.RemoveAll();
+    ::_exit(128 + signal);
+  });
+  const std::string footer = "as a flame graph: profctl export " + options.input + " -o out.svg";
+  return plan->Write(*profile, client::InvokingUser::FromEnvironment(), footer, context);
+}
+
+}  // namespace
+
+int RunExport(const ExportCommandOptions& options, const Context& context) {
+  const Result<bool> exported = Export(options, context);
+  if (exported) return ToInt(*exported ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  context.console.Fail(exported.error());
+  return ToInt(client::ExitCodeOf(exported.error().code));
+}
+
+}  // namespace profd::commands

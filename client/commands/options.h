@@ -1,0 +1,60 @@
+// What a command line means. Passive structs: parsed once, then only read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/terminal.h"
+#include "profd/v1/profiler.pb.h"
+
+namespace profd::commands {
+
+struct GlobalOptions {
+  bool quiet = false;
+  bool verbose = false;
+  client::ColorChoice color = client::ColorChoice::kAuto;
+  std::string host;  // empty: PROFD_HOST, else the default
+};
+
+// Where a profile goes, and how it is written.
+struct OutputOptions {
+  std::vector<std::string> files;  // "-" is stdout; empty: stdout, as fits what it is
+  std::string format;              // empty: by the file name
+  bool threads = false;
+  bool signatures = false;
+};
+
+struct CollectOptions {
+  v1::Target target;                         // `kind` is not set when there is a command
+  std::vector<std::string> command;          // behind `--`
+  std::optional<std::uint64_t> duration_ns;  // none: 10 s, or until the command ends
+  std::uint32_t frequency_hz = 99;
+  v1::Mode mode = v1::MODE_WALL;
+  bool hardware_cycles = false;
+  bool no_progress = false;
+  OutputOptions output;
+};
+
+struct ExportCommandOptions {
+  std::string input;  // "-" is stdin
+  OutputOptions output;
+};
+
+struct StatusOptions {
+  bool json = false;
+};
+
+enum class Verb { kHelp, kVersion, kCollect, kStatus, kFormats, kExport };
+
+struct CommandLine {
+  Verb verb = Verb::kHelp;
+  std::string help;  // kHelp: the text
+  GlobalOptions global;
+  CollectOptions collect;
+  ExportCommandOptions export_command;
+  StatusOptions status;
+};
+
+}  // namespace profd::commands

@@ -1,0 +1,107 @@
+#include "client/commands/output_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "client/output_file.h"
+#include "client/terminal.h"
+#include "client/view/number.h"
+#include "client/view/summary.h"
+
+namespace profd::commands {
+namespace {
+
+constexpr std::string_view kStdout = "-";
+constexpr std::string_view kSummary = "summary";
+constexpr std::size_t kFileWidth = 120;  // columns of a summary that goes elsewhere
+
+bool IsForTerminals(const client::Exporter& exporter) {
+  return exporter.name() != "svg" && exporter.name() != "pprof";
+}
+
+}  // namespace
+
+Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
+                                    const client::Exporters& exporters, bool stdout_is_terminal) {
+  OutputPlan plan(client::ExportOptions{options.threads, options.signatures, ""});
+  const client::Exporter* format = nullptr;
+  const bool summary = options.format == kSummary;
+  if (!options.format.empty() && !summary) {
+    const Result<const client::Exporter*> named = exporters.ByName(options.format);
+    if (!named) return named.error();
+    format = *named;
+  }
+  const auto folded = exporters.ByName("folded");
+  if (!folded) return folded.error();
+  if (options.files.empty()) {
+    if (format == nullptr && !summary && !stdout_is_terminal) format = *folded;
+    if (format != nullptr && stdout_is_terminal && !IsForTerminals(*format))
+      return Error{ErrorCode::kInvalidArgument,
+                   "a terminal cannot show " + std::string(format->name()),
+                   "name a file with -o, or say -o - if it is meant"};
+    plan.outputs_.push_back({std::string(kStdout), format});
+    return plan;
+  }
+  for (const std::string& file : options.files) {
+    if (file.empty())
+      return Error{ErrorCode::kInvalidArgument, "the name of an output file is empty", ""};
+    if (std::ranges::find(plan.outputs_, file, &Output::path) != plan.outputs_.end())
+      return Error{ErrorCode::kInvalidArgument, file + " is named twice",
+                   "each output needs a name of its own"};
+    // First of all: that a directory has no extension is not what is wrong with it.
+    if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
+    Output output{file, format};
+    if (format == nullptr && !summary) {
+      const Result<const client::Exporter*> by_name =
+          file == kStdout ? folded : exporters.ByFileName(file);
+      if (!by_name) return by_name.error();
+      output.exporter = *by_name;
+    }
+    plan.outputs_.push_back(std::move(output));
+  }
+  return plan;
+}
+
+Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profile,
+                                  const std::optional<client::InvokingUser>& owner,
+                                  const std::string& footer, const Context& context) const {
+  const bool to_stdout = output.path == kStdout;
+  const auto writer = [&](std::ostream& out) -> Result<void> {
+    if (output.exporter != nullptr) return output.exporter->Write(profile, options_, out);
+    const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
+    view::SummaryOptions summary;
+    summary.width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth;
+    summary.palette =
+        view::Palette(to_stdout && client::UseColor(context.global.color, STDOUT_FILENO));
+    summary.complete = context.global.verbose;
+    if (terminal) summary.footer = footer;
+    out << view::RenderSummary(profile, summary);
+    return {};
+  };
+  if (to_stdout) {
+    const auto written = client::WriteToFd(STDOUT_FILENO, "standard output", writer);
+    if (!written) return written.error();
+    return {};
+  }
+  const auto written = client::OutputFile::Write(output.path, writer, owner, context.temp_files);
+  if (!written) return written.error();
+  context.console.Say("wrote " + output.path + " (" + view::FormatBytes(*written) + ")");
+  return {};
+}
+
+bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::InvokingUser>& owner,
+                       const std::string& footer, const Context& context) const {
+  bool all = true;
+  for (const Output& output : outputs_) {
+    const Result<void> written = WriteOne(output, profile, owner, footer, context);
+    if (written) continue;
+    all = false;
+    if (!written.error().message.empty()) context.console.Fail(written.error());
+  }
+  return all;
+}
+
+}  // namespace profd::commands

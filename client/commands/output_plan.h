@@ -1,0 +1,49 @@
+// OutputPlan: where a profile goes and in which format, settled before it is collected.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/commands/context.h"
+#include "client/commands/options.h"
+#include "client/export/exporter.h"
+#include "client/invoking_user.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::commands {
+
+struct Output {
+  std::string path;                            // "-": stdout
+  const client::Exporter* exporter = nullptr;  // null: the summary
+};
+
+// Immutable. `exporters` must outlive it.
+class OutputPlan {
+ public:
+  // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
+  // terminal that nobody asked for, files that cannot be written. Leaves nothing behind.
+  [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
+                                               const client::Exporters& exporters,
+                                               bool stdout_is_terminal);
+
+  // Writes all; one that fails is told on the console and does not keep the others from being
+  // written. `footer` stands below a summary on a terminal.
+  [[nodiscard]] bool Write(const v1::Profile& profile,
+                           const std::optional<client::InvokingUser>& owner,
+                           const std::string& footer, const Context& context) const;
+
+  [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
+
+ private:
+  explicit OutputPlan(client::ExportOptions options) : options_(std::move(options)) {}
+  [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
+                                      const std::optional<client::InvokingUser>& owner,
+                                      const std::string& footer, const Context& context) const;
+
+  client::ExportOptions options_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace profd::commands

@@ -1,0 +1,45 @@
+// DaemonChoice: which profd a command speaks to.
+#pragma once
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/console.h"
+#include "client/grpc_client.h"
+#include "client/private_daemon.h"
+#include "client/temp_files.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+
+namespace profd::client {
+
+inline constexpr const char* kDefaultAddress = "unix:///run/profd/profd.sock";
+
+// A connection, and the daemon behind it if it is ours. The connection goes first.
+struct DaemonConnection {
+  std::unique_ptr<PrivateDaemon> private_daemon;
+  std::unique_ptr<GrpcClient> client;
+};
+
+// The address of --host, else of PROFD_HOST; empty when there is neither. A bare path is a unix
+// socket; a TCP address needs its port.
+[[nodiscard]] Result<std::string> ExplicitAddress(const std::string& host);
+
+// To the explicit address, else to the default one, and to no other.
+[[nodiscard]] Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const std::string& host);
+
+// Whether the default address has to do and nobody answers there: a private profd is needed. An
+// error when somebody may be there but refuses us.
+[[nodiscard]] Result<bool> NeedsPrivateDaemon(const std::string& host);
+
+// Starts a private profd and connects to it.
+[[nodiscard]] Result<DaemonConnection> ConnectToPrivate(const sigset_t& signal_mask,
+                                                        Console& console, TempFiles& temp_files);
+
+// The capabilities that profd needs and this process does not have.
+[[nodiscard]] Result<std::vector<std::string>> MissingCapabilities(const ProcFs& proc);
+
+}  // namespace profd::client

@@ -1,0 +1,195 @@
+#include "client/grpc_client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "client/export/check_profile.h"
+#include "daemon/base/unique_fd.h"
+
+namespace profd::client {
+namespace {
+
+constexpr auto kConnectTimeout = std::chrono::seconds(10);
+constexpr auto kCallTimeout = std::chrono::seconds(30);
+constexpr int kMaxMessageBytes = 64 << 20;          // of one chunk
+constexpr std::size_t kMaxProfileBytes = 1u << 30;  // of all chunks
+constexpr std::string_view kHint = "is profd running there?";
+
+void SetDeadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+}
+
+// "failed to connect to all addresses; last error: UNKNOWN: ...: Connection refused" is for those
+// who read gRPC's source; the last words are for people.
+std::string Reason(const std::string& message) {
+  const std::size_t colon = message.rfind(": ");
+  std::string reason = colon == std::string::npos ? message : message.substr(colon + 2);
+  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z')
+    reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
+  return reason;
+}
+
+Error Unreachable(const std::string& address, const std::string& reason) {
+  return Error{ErrorCode::kUnavailable, "cannot reach profd at " + address + ": " + reason,
+               std::string(kHint)};
+}
+
+ErrorCode CodeOf(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::OUT_OF_RANGE:
+      return ErrorCode::kInvalidArgument;
+    case grpc::StatusCode::NOT_FOUND:
+      return ErrorCode::kNotFound;
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return ErrorCode::kPermissionDenied;
+    case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return ErrorCode::kUnsupported;
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return ErrorCode::kExhausted;
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case grpc::StatusCode::CANCELLED:
+      return ErrorCode::kUnavailable;
+    case grpc::StatusCode::DATA_LOSS:
+      return ErrorCode::kCorrupt;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+Error ErrorFromStatus(const grpc::Status& status) {
+  const ErrorCode code = CodeOf(status.error_code());
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
+    return Error{code, "this profd does not know the request: " + status.error_message(),
+                 "profctl and profd should be of one version"};
+  const std::string& message = status.error_message();
+  const std::size_t line_end = message.find('\n');
+  if (line_end == std::string::npos) return Error{code, message, ""};
+  return Error{code, message.substr(0, line_end), message.substr(line_end + 1)};
+}
+
+std::string UnixSocketPath(const std::string& address) {
+  constexpr std::string_view kScheme = "unix:";
+  if (!address.starts_with(kScheme)) return {};
+  const std::string path = address.substr(kScheme.size());
+  return path.starts_with("///") ? path.substr(2) : path;
+}
+
+Result<void> ProbeUnixSocket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path))
+    return Error{ErrorCode::kInvalidArgument, "the path of the socket is too long: " + path, ""};
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return ErrorFromErrno(errno, "cannot make a socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
+    return {};
+  Error error = ErrorFromErrno(errno, "cannot reach profd at unix:" + path);
+  if (error.code == ErrorCode::kPermissionDenied)
+    error.hint = "run it with sudo, or as a user whom the socket's owner and group let in";
+  else
+    error.hint = kHint;
+  if (error.code != ErrorCode::kPermissionDenied) error.code = ErrorCode::kUnavailable;
+  return error;
+}
+
+GrpcClient::GrpcClient(std::string address, std::shared_ptr<grpc::Channel> channel)
+    : address_(std::move(address)),
+      channel_(std::move(channel)),
+      stub_(v1::Profiler::NewStub(channel_)) {}
+
+Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& address) {
+  // gRPC says too little of sockets that are not there.
+  if (const std::string path = UnixSocketPath(address); !path.empty())
+    PROFD_TRY(ProbeUnixSocket(path));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  std::unique_ptr<GrpcClient> client(new GrpcClient(address, channel));
+  const auto deadline = std::chrono::system_clock::now() + kConnectTimeout;
+  for (auto state = channel->GetState(true); state != GRPC_CHANNEL_READY;
+       state = channel->GetState(true)) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+      // A call that does not wait brings the reason to light.
+      grpc::ClientContext context;
+      v1::StatusResponse response;
+      const grpc::Status status = client->stub_->Status(&context, {}, &response);
+      if (status.ok()) break;
+      return Unreachable(address, Reason(status.error_message()));
+    }
+    if (!channel->WaitForStateChange(state, deadline))
+      return Unreachable(address, "no answer within 10 s");
+  }
+  return client;
+}
+
+Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
+                                        const CollectCallbacks& callbacks) {
+  grpc::ClientContext context;
+  const auto reader = stub_->Collect(&context, request);
+  v1::CollectResponse response;
+  std::string bytes;
+  bool done = false;
+  Result<void> outcome;
+  while (outcome && reader->Read(&response)) {
+    if (response.has_started()) outcome = callbacks.started(response.started());
+    if (response.has_progress()) callbacks.progress(response.progress());
+    if (response.has_profile_chunk()) {
+      bytes += response.profile_chunk();
+      if (bytes.size() > kMaxProfileBytes)
+        outcome = Error{ErrorCode::kExhausted, "the profile is longer than 1 GiB",
+                        "collect for a shorter time, at a lower rate (-F) or of fewer processes"};
+    }
+    if (response.has_done()) done = response.done();
+  }
+  if (!outcome) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!outcome) return outcome.error();
+  if (!status.ok()) {
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
+      return Error{ErrorCode::kUnavailable,
+                   "profd at " + address_ + " went away: " + Reason(status.error_message()), ""};
+    return ErrorFromStatus(status);
+  }
+  v1::Profile profile;
+  if (!done || !profile.ParseFromString(bytes))
+    return Error{ErrorCode::kCorrupt, "profd sent no whole profile", ""};
+  PROFD_TRY(CheckProfile(profile));
+  return profile;
+}
+
+Result<void> GrpcClient::Stop(std::uint32_t session) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::StopRequest request;
+  request.set_session(session);
+  v1::StopResponse response;
+  const grpc::Status status = stub_->Stop(&context, request, &response);
+  if (!status.ok()) return ErrorFromStatus(status).Wrap("cannot stop the session");
+  return {};
+}
+
+Result<v1::StatusResponse> GrpcClient::Status() {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::StatusResponse response;
+  const grpc::Status status = stub_->Status(&context, {}, &response);
+  if (!status.ok()) return ErrorFromStatus(status).Wrap("profd at " + address_);
+  return response;
+}
+
+}  // namespace profd::client

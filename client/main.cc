@@ -1,0 +1,81 @@
+// profctl: collects, shows and exports profiles.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "client/commands/command_line.h"
+#include "client/commands/commands.h"
+#include "client/console.h"
+#include "client/exit_code.h"
+#include "client/output_file.h"
+#include "client/terminal.h"
+
+namespace profd {
+namespace {
+
+// A file opened later must not become standard output because that was closed.
+void OpenStandardStreams() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
+int PrintHelp(const std::string& text) {
+  const auto written =
+      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
+        out << text;
+        return {};
+      });
+  return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
+}
+
+int Run(const commands::CommandLine& line, const commands::Context& context) {
+  switch (line.verb) {
+    case commands::Verb::kHelp:
+      return PrintHelp(line.help);
+    case commands::Verb::kVersion:
+      return commands::RunVersion(context);
+    case commands::Verb::kCollect:
+      return commands::RunCollect(line.collect, context);
+    case commands::Verb::kStatus:
+      return commands::RunStatus(line.status, context);
+    case commands::Verb::kFormats:
+      return commands::RunFormats(context);
+    case commands::Verb::kExport:
+      return commands::RunExport(line.export_command, context);
+  }
+  return ToInt(client::ExitCode::kFailure);
+}
+
+int Main(std::vector<std::string> arguments) {
+  const bool terminal = client::IsTerminal(STDERR_FILENO);
+  const Result<commands::CommandLine> line = commands::ParseCommandLine(std::move(arguments));
+  client::Console::Options options;
+  if (line) {
+    options.quiet = line->global.quiet;
+    options.verbose = line->global.verbose;
+    // The words of a command that is being profiled come on the same terminal.
+    options.progress = terminal && !line->collect.no_progress && line->collect.command.empty();
+  }
+  const auto color = line ? line->global.color : client::ColorChoice::kAuto;
+  options.palette = view::Palette(client::UseColor(color, STDERR_FILENO));
+  client::Console console(options);
+  if (!line) {
+    console.Fail(line.error());
+    return ToInt(client::ExitCodeOf(line.error().code));
+  }
+  client::TempFiles temp_files;
+  const client::Exporters exporters;
+  return Run(*line, commands::Context{line->global, console, temp_files, exporters});
+}
+
+}  // namespace
+}  // namespace profd
+
+int main(int argc, char** argv) {
+  profd::OpenStandardStreams();
+  return profd::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

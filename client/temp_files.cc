@@ -1,0 +1,24 @@
+#include "client/temp_files.h"
+
+#include <cstdio>
+
+namespace profd::client {
+
+void TempFiles::Add(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  paths_.insert(path);
+}
+
+void TempFiles::Forget(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  paths_.erase(path);
+}
+
+void TempFiles::RemoveAll() {
+  const std::scoped_lock lock(mutex_);
+  // In reverse order of names a file comes before its directory.
+  for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) ::remove(path->c_str());
+  paths_.clear();
+}
+
+}  // namespace profd::client

@@ -1,0 +1,190 @@
+#include "client/view/hot_paths.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "client/view/path_tree.h"
+#include "client/view/text.h"
+
+namespace profd::view {
+namespace {
+
+constexpr std::string_view kArrow = " > ";
+constexpr std::string_view kGap = "...";
+
+// A part of the cut through the tree: the time of `node` without that of children that have become
+// parts of their own.
+struct Part {
+  std::uint32_t node = 0;
+  PathWeight weight;
+  bool done = false;  // nothing more to take out
+};
+
+// Down as long as nearly all of the time goes one way.
+std::uint32_t Descend(const PathTree& tree, std::uint32_t node) {
+  while (true) {
+    const auto& children = tree.node(node).children;
+    const auto heaviest = std::ranges::max_element(
+        children, {}, [&](std::uint32_t child) { return tree.node(child).weight.ns; });
+    if (heaviest == children.end()) return node;
+    const std::uint64_t ns = tree.node(node).weight.ns;
+    if (tree.node(*heaviest).weight.ns < ns - ns / 10) return node;
+    node = *heaviest;
+  }
+}
+
+class Cut {
+ public:
+  Cut(const PathTree& tree, std::uint64_t smallest_ns) : tree_(tree), smallest_ns_(smallest_ns) {
+    for (const std::uint32_t state : tree.node(0).children) Put(state);
+  }
+
+  // Takes the heaviest part that can be taken apart; false when none can within `limit` parts.
+  bool Split(std::size_t limit) {
+    std::ranges::stable_sort(parts_, std::greater<>{}, [](const Part& p) { return p.weight.ns; });
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].done) continue;
+      parts_[i].done = true;
+      std::vector<std::uint32_t> heavy;
+      PathWeight rest = parts_[i].weight;
+      for (const std::uint32_t child : tree_.node(parts_[i].node).children) {
+        if (tree_.node(child).weight.ns < Threshold(parts_[i])) continue;
+        heavy.push_back(child);
+        rest -= tree_.node(child).weight;
+      }
+      const bool keep_rest = rest.ns >= smallest_ns_;
+      if (heavy.empty() || parts_.size() - 1 + heavy.size() + (keep_rest ? 1 : 0) > limit) continue;
+      parts_[i].weight = rest;
+      if (!keep_rest) parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(i));
+      for (const std::uint32_t child : heavy) Put(child);
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+
+ private:
+  // A child that holds little of its parent's time is not worth a line of its own.
+  [[nodiscard]] std::uint64_t Threshold(const Part& part) const {
+    return std::max(smallest_ns_, part.weight.ns / 8);
+  }
+
+  void Put(std::uint32_t node) {
+    const PathWeight& weight = tree_.node(node).weight;
+    if (weight.ns < smallest_ns_) return;
+    parts_.push_back(Part{Descend(tree_, node), weight, false});
+  }
+
+  const PathTree& tree_;
+  const std::uint64_t smallest_ns_;
+  std::vector<Part> parts_;
+};
+
+HotPath ToHotPath(const PathTree& tree, const Part& part) {
+  HotPath path;
+  std::tie(path.state, path.wait) = tree.StateOf(part.node);
+  path.ns = part.weight.ns;
+  path.marks = part.weight.marks;
+  path.exact_ns = part.weight.exact_ns;
+  std::uint64_t own_ns = tree.node(part.node).weight.ns;
+  for (const std::uint32_t child : tree.node(part.node).children)
+    own_ns -= tree.node(child).weight.ns;
+  path.goes_on = own_ns < part.weight.ns / 2;
+  for (std::uint32_t node = part.node; tree.node(node).parent != 0; node = tree.node(node).parent)
+    path.frames.push_back(tree.NameOf(node));
+  std::ranges::reverse(path.frames);
+  return path;
+}
+
+bool IsStart(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kStarts{"_start",
+                                                     "__libc_start_main",
+                                                     "__libc_start_call_main",
+                                                     "clone",
+                                                     "clone3",
+                                                     "__clone",
+                                                     "__clone3",
+                                                     "start_thread",
+                                                     "execute_native_thread_routine",
+                                                     "call_init"};
+  if (std::ranges::find(kStarts, name) != kStarts.end()) return true;
+  return name.starts_with("__libc_start_main") || name.starts_with("[unknown libc.so");
+}
+
+// "std::vector<int, std::allocator<int> >::at" -> "std::vector<...>::at". Operators whose names
+// hold angle brackets and names that do not balance stay as they are.
+std::string WithoutTemplateArguments(const std::string& name) {
+  constexpr std::size_t kLong = 32;
+  if (name.size() <= kLong || name.find("operator") != std::string::npos) return name;
+  std::string result;
+  int depth = 0;
+  for (const char c : name) {
+    if (c == '<' && depth++ == 0) result += "<...>";
+    if (c != '<' && c != '>' && depth == 0) result.push_back(c);
+    if (c == '>' && --depth < 0) return name;
+  }
+  return depth == 0 ? result : name;
+}
+
+std::vector<std::string> ShownFrames(const HotPath& path) {
+  std::vector<std::string> shown;
+  std::size_t first = 0;
+  while (first + 1 < path.frames.size() && IsStart(path.frames[first])) ++first;
+  for (std::size_t i = first; i < path.frames.size(); ++i) {
+    std::string name = WithoutTemplateArguments(path.frames[i]);
+    if (shown.empty() || shown.back() != name) shown.push_back(std::move(name));  // recursion
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::vector<HotPath> HotPaths(const v1::Profile& profile, std::span<const std::uint32_t> threads,
+                              std::size_t limit) {
+  PathTree tree(profile);
+  std::vector<bool> wanted(static_cast<std::size_t>(profile.threads_size()), false);
+  for (const std::uint32_t thread : threads) wanted[thread] = true;
+  std::uint64_t total_ns = 0;
+  for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
+    if (!wanted[profile.samples().thread(i)]) continue;
+    tree.Add(i);
+    total_ns += profile.samples().weight_ns(i);
+  }
+  Cut cut(tree, total_ns / 100 + 1);
+  while (cut.Split(limit)) {
+  }
+  std::vector<HotPath> paths;
+  for (const Part& part : cut.parts()) paths.push_back(ToHotPath(tree, part));
+  std::ranges::stable_sort(paths, std::greater<>{}, &HotPath::ns);
+  if (paths.size() > limit) paths.resize(limit);
+  return paths;
+}
+
+std::string PathText(const HotPath& path, std::size_t width) {
+  const std::vector<std::string> frames = ShownFrames(path);
+  if (frames.empty()) return CutMiddle("(no stack)", width);
+  const std::string end = path.goes_on ? std::string(kArrow) + std::string(kGap) : "";
+  const auto join = [&](std::size_t first_kept) {
+    // Frame 0, then the frames from `first_kept` on.
+    std::string text = frames[0];
+    if (first_kept > 1) text += std::string(kArrow) + std::string(kGap);
+    for (std::size_t i = std::max<std::size_t>(first_kept, 1); i < frames.size(); ++i)
+      text += std::string(kArrow) + frames[i];
+    return text + end;
+  };
+  // As many callees as there is room for, from the innermost outwards.
+  for (std::size_t first_kept = 1; first_kept < frames.size(); ++first_kept) {
+    std::string text = join(first_kept);
+    if (DisplayWidth(text) <= width) return text;
+  }
+  const std::string innermost = frames.back() + end;
+  if (frames.size() == 1) return CutMiddle(innermost, width);
+  const std::string dots = std::string(kGap) + std::string(kArrow);
+  return dots + CutMiddle(innermost, width > dots.size() ? width - dots.size() : 0);
+}
+
+}  // namespace profd::view

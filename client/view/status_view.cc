@@ -1,0 +1,128 @@
+#include "client/view/status_view.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "client/view/number.h"
+#include "client/view/text.h"
+
+namespace profd::view {
+namespace {
+
+double PerSecond(std::uint64_t amount, std::uint64_t ns) {
+  return ns == 0 ? 0 : static_cast<double>(amount) * 1e9 / static_cast<double>(ns);
+}
+
+std::string Reasons(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
+  std::uint64_t total = 0;
+  std::string reasons;
+  for (const v1::NamedCount& count : counts) {
+    total += count.count();
+    if (count.count() > 0)
+      reasons +=
+          (reasons.empty() ? "" : ", ") + SafeText(count.name()) + " " + FormatCount(count.count());
+  }
+  return FormatCount(total) + (reasons.empty() ? "" : "   " + reasons);
+}
+
+std::string Switches(const v1::StatusResponse& status) {
+  const auto rate = static_cast<std::uint64_t>(PerSecond(status.switches(), status.up_ns()) + 0.5);
+  std::string text;
+  if (status.switches() > 0)
+    text = FormatDuration(status.bpf_ns() / status.switches()) + " a switch, ";
+  return text + FormatCount(rate) + " switches/s";
+}
+
+std::string Cpu(const v1::StatusResponse& status) {
+  const double cpus = status.up_ns() == 0 ? 0
+                                          : static_cast<double>(status.daemon_cpu_ns()) /
+                                                static_cast<double>(status.up_ns());
+  const double bpf = status.up_ns() == 0 ? 0
+                                         : static_cast<double>(status.bpf_ns()) /
+                                               static_cast<double>(status.up_ns());
+  return FormatShare(cpus) + " of one CPU, " + FormatShare(bpf) + " in BPF programs";
+}
+
+std::string Session(const v1::SessionStatus& session) {
+  std::string time = FormatDuration(session.elapsed_ns());
+  time += session.duration_ns() == 0 ? ", until stopped"
+                                     : " of " + FormatDuration(session.duration_ns());
+  return std::to_string(session.id()) + ": " + SafeText(session.target()) + ", " + time + ", " +
+         FormatCount(session.samples()) + " samples";
+}
+
+nlohmann::json Counts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const v1::NamedCount& count : counts)
+    list.push_back({{"name", count.name()}, {"text", count.text()}, {"count", count.count()}});
+  return list;
+}
+
+}  // namespace
+
+std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
+                         const Palette& palette) {
+  std::string out = palette.Paint(Tone::kStrong, "profd " + SafeText(status.version())) + ", up " +
+                    FormatSpan(status.up_ns()) + ", kernel " + SafeText(status.kernel()) + "\n";
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (!status.replay_file().empty())
+    lines.emplace_back("replay", SafeText(status.replay_file()));
+  else
+    lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
+  lines.emplace_back("on-CPU", SafeText(status.on_cpu_clock()) + " on " +
+                                   FormatCount(status.online_cpus()) + " CPUs");
+  std::string hook = "hook " + SafeText(status.hook());
+  if (!status.hook_reason().empty()) hook += " (" + SafeText(status.hook_reason()) + ")";
+  lines.emplace_back("off-CPU", hook);
+  lines.emplace_back("snapshot", SafeText(status.snapshot()));
+  lines.emplace_back("cost", Cpu(status));
+  lines.emplace_back("memory", FormatBytes(status.memory_bytes()) + " resident, " +
+                                   FormatBytes(status.map_bytes()) + " maps and rings");
+  lines.emplace_back("lost", Reasons(status.lost()));
+  if (!status.recording_file().empty())
+    lines.emplace_back("recording", SafeText(status.recording_file()));
+  lines.emplace_back("sessions", FormatCount(static_cast<std::uint64_t>(status.sessions_size())));
+  for (const v1::SessionStatus& session : status.sessions())
+    lines.emplace_back("", Session(session));
+  constexpr std::size_t kTopicWidth = 11;
+  for (const auto& [topic, text] : lines) {
+    if (text.empty()) continue;
+    const std::size_t room = width > kTopicWidth ? width - kTopicWidth : 0;
+    out += palette.Paint(Tone::kFaint, topic) + std::string(kTopicWidth - topic.size(), ' ') +
+           CutMiddle(text, room) + "\n";
+  }
+  return out;
+}
+
+std::string StatusJson(const v1::StatusResponse& status) {
+  nlohmann::json sessions = nlohmann::json::array();
+  for (const v1::SessionStatus& session : status.sessions())
+    sessions.push_back({{"id", session.id()},
+                        {"target", session.target()},
+                        {"elapsed_ns", session.elapsed_ns()},
+                        {"duration_ns", session.duration_ns()},
+                        {"samples", session.samples()}});
+  const nlohmann::json object{{"version", status.version()},
+                              {"up_ns", status.up_ns()},
+                              {"kernel", status.kernel()},
+                              {"hook", status.hook()},
+                              {"hook_reason", status.hook_reason()},
+                              {"split", status.split()},
+                              {"snapshot", status.snapshot()},
+                              {"on_cpu_clock", status.on_cpu_clock()},
+                              {"online_cpus", status.online_cpus()},
+                              {"switches", status.switches()},
+                              {"bpf_ns", status.bpf_ns()},
+                              {"daemon_cpu_ns", status.daemon_cpu_ns()},
+                              {"memory_bytes", status.memory_bytes()},
+                              {"map_bytes", status.map_bytes()},
+                              {"sessions", sessions},
+                              {"lost", Counts(status.lost())},
+                              {"notes", Counts(status.notes())},
+                              {"replay_file", status.replay_file()},
+                              {"recording_file", status.recording_file()}};
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace profd::view

@@ -1,0 +1,19 @@
+// StatusView: what profd says of itself, for people and for programs.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "client/view/palette.h"
+#include "profd/v1/status.pb.h"
+
+namespace profd::view {
+
+// A line a topic, each at most `width` columns as far as only names have to be cut.
+[[nodiscard]] std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
+                                       const Palette& palette);
+
+// One JSON object, keys as in status.proto, numbers as numbers, ended by a newline.
+[[nodiscard]] std::string StatusJson(const v1::StatusResponse& status);
+
+}  // namespace profd::view

@@ -1,0 +1,271 @@
+#include "client/view/summary.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "client/export/stack_names.h"
+#include "client/view/hot_paths.h"
+#include "client/view/number.h"
+#include "client/view/table.h"
+#include "client/view/text.h"
+#include "client/view/thread_rows.h"
+
+namespace profd::view {
+namespace {
+
+constexpr std::size_t kMaxRows = 20;
+constexpr std::size_t kMaxPathRows = 3;
+constexpr std::size_t kPathsPerRow = 6;
+constexpr std::size_t kPathsWhenComplete = 16;
+constexpr double kShownShare = 0.0005;  // what FormatShare does not round to nothing
+constexpr double kBusyShare = 0.01;     // of the session; below it a row's paths are not shown
+
+double Share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::uint64_t Duration(const v1::Profile& profile) {
+  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
+}
+
+std::string Counted(std::size_t count, std::string_view one, std::string_view many) {
+  return FormatCount(count) + " " + std::string(count == 1 ? one : many);
+}
+
+template <typename Counts>
+std::uint64_t Total(const Counts& counts) {
+  std::uint64_t total = 0;
+  for (const v1::NamedCount& count : counts) total += count.count();
+  return total;
+}
+
+std::uint64_t SampleCount(const v1::Profile& profile) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      profile.samples().count(), [](std::uint32_t count) { return count > 0; }));
+}
+
+// The worst of all threads. Two decimals: what is good here is far below a tenth of a percent.
+std::string Closure(const v1::Profile& profile) {
+  double worst = 0;
+  for (const v1::Thread& thread : profile.threads())
+    if (!thread.clock_missing()) worst = std::max(worst, std::fabs(thread.closure_error()));
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "closure %.2f %%", worst * 100);
+  return text.data();
+}
+
+const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
+  return profile.processes(static_cast<int>(row.process));
+}
+
+std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
+  const std::uint64_t duration = Duration(profile);
+  std::string what = FormatDuration(duration);
+  if (profile.processes_size() > 1)
+    what +=
+        ", " + Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes");
+  what += ", " + Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+  const std::uint64_t lost = Total(profile.lost());
+  const std::uint64_t dropped = Total(profile.dropped());
+  std::string rests_on = Counted(SampleCount(profile), "sample", "samples");
+  rests_on += ", " + FormatCount(lost) + " lost";
+  if (dropped > 0) rests_on += ", " + FormatCount(dropped) + " dropped";
+  rests_on += ", " + Closure(profile);
+  const std::string cost =
+      "cost " + FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), duration)) +
+      " of one CPU";
+  // Side by side as far as they fit; the title gives way first.
+  const std::array<std::pair<std::string, Tone>, 4> parts{{
+      {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
+      {what, Tone::kPlain},
+      {rests_on, lost + dropped > 0 ? Tone::kWarning : Tone::kPlain},
+      {cost, Tone::kPlain},
+  }};
+  constexpr std::size_t kGap = 3;
+  std::string out;
+  std::size_t used = 0;
+  for (const auto& [text, tone] : parts) {
+    const std::size_t width = DisplayWidth(text);
+    if (used > 0 && used + kGap + width > options.width) {
+      out += "\n";
+      used = 0;
+    }
+    if (used > 0) out.append(kGap, ' ');
+    out += options.palette.Paint(tone, text);
+    used += width + (used > 0 ? kGap : 0);
+  }
+  return out + "\n";
+}
+
+template <typename Counts>
+std::string CountLines(std::string_view title, const Counts& counts,
+                       const SummaryOptions& options) {
+  std::string out;
+  for (const v1::NamedCount& count : counts) {
+    if (count.count() == 0) continue;
+    const std::string line = PadRight(title, 8) + FormatCount(count.count()) + "  " +
+                             SafeText(count.name()) +
+                             (count.text().empty() ? "" : ": " + SafeText(count.text()));
+    out += CutMiddle(line, options.width) + "\n";
+  }
+  return out;
+}
+
+std::string ThreadLabel(const ThreadRow& row) {
+  if (row.threads.size() == 1) return row.name;
+  return row.name + " x " + std::to_string(row.threads.size());
+}
+
+std::string WaitList(const ThreadRow& row) {
+  std::string list;
+  for (const WaitTime& wait : row.waits) {
+    const double share = Share(wait.ns, row.elapsed_ns);
+    if (share < kShownShare) continue;
+    const std::string_view name =
+        wait.reason == v1::WAIT_NONE ? "not sampled" : client::WaitName(wait.reason);
+    list += (list.empty() ? "" : ", ") + std::string(name) + " " +
+            FormatSampledShare(share, IsRough(wait.ns, wait.marks, wait.exact_ns));
+  }
+  return list;
+}
+
+std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>& rows,
+                        const SummaryOptions& options) {
+  const bool many_processes = profile.processes_size() > 1;
+  const bool part_time = std::ranges::any_of(profile.threads(), [](const v1::Thread& thread) {
+    return thread.began() || thread.exited();
+  });
+  Table table({{"process", Align::kLeft, Shrink::kMiddle},
+               {"thread", Align::kLeft, Shrink::kMiddle, Tone::kStrong},
+               {"tid", Align::kRight},
+               {"alive", Align::kRight},
+               {"running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {"runnable", Align::kRight, Shrink::kNever, Tone::kRunnable},
+               {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
+               {"on", Align::kLeft, Shrink::kList}});
+  const std::size_t shown = options.complete ? rows.size() : std::min(rows.size(), kMaxRows);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ThreadRow& row = rows[i];
+    const auto share = [&](std::uint64_t ns) {
+      return FormatSampledShare(Share(ns, row.elapsed_ns), row.clock_missing);
+    };
+    const v1::Process& process = ProcessOf(profile, row);
+    table.AddRow(
+        {many_processes ? SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")"
+                        : "",
+         ThreadLabel(row), row.tid ? std::to_string(*row.tid) : "...",
+         part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "", share(row.on_cpu_ns),
+         share(row.runnable_ns), share(row.blocked_ns), WaitList(row)});
+  }
+  std::string out = table.Render(options.width, options.palette);
+  if (shown == rows.size()) return out;
+  ThreadRow rest;
+  std::size_t threads = 0;
+  for (const ThreadRow& row : std::span(rows).subspan(shown)) {
+    threads += row.threads.size();
+    rest.elapsed_ns += row.elapsed_ns;
+    rest.on_cpu_ns += row.on_cpu_ns;
+    rest.runnable_ns += row.runnable_ns;
+    rest.blocked_ns += row.blocked_ns;
+  }
+  return out + "and " + Counted(threads, "more thread", "more threads") + ": running " +
+         FormatShare(Share(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
+         FormatShare(Share(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
+         FormatShare(Share(rest.blocked_ns, rest.elapsed_ns)) + "\n";
+}
+
+// The rows whose paths are worth reading: the busiest, and what the main thread waits for.
+std::vector<const ThreadRow*> PathRows(const v1::Profile& profile,
+                                       const std::vector<ThreadRow>& pools) {
+  std::vector<const ThreadRow*> chosen;
+  const auto least =
+      static_cast<std::uint64_t>(kBusyShare * static_cast<double>(Duration(profile)));
+  for (const ThreadRow& row : pools)
+    if (chosen.size() < kMaxPathRows && row.on_cpu_ns + row.runnable_ns >= least)
+      chosen.push_back(&row);
+  if (profile.processes_size() != 1 || chosen.size() == kMaxPathRows) return chosen;
+  for (const ThreadRow& row : pools)
+    if (row.tid == profile.processes(0).pid() && std::ranges::find(chosen, &row) == chosen.end())
+      chosen.push_back(&row);
+  return chosen;
+}
+
+Tone ToneOf(v1::State state) {
+  if (state == v1::STATE_ON_CPU) return Tone::kRunning;
+  return state == v1::STATE_RUNNABLE ? Tone::kRunnable : Tone::kBlocked;
+}
+
+std::string_view StateWord(const HotPath& path) {
+  if (path.state != v1::STATE_BLOCKED) return client::StateName(path.state);
+  return path.wait == v1::WAIT_NONE ? "blocked" : client::WaitName(path.wait);
+}
+
+std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
+                      const SummaryOptions& options) {
+  const std::vector<HotPath> paths =
+      HotPaths(profile, row.threads, options.complete ? kPathsWhenComplete : kPathsPerRow);
+  if (paths.empty()) return {};
+  std::string who = ThreadLabel(row);
+  if (profile.processes_size() > 1) who = SafeText(ProcessOf(profile, row).comm()) + " / " + who;
+  if (row.tid) who += " (" + std::to_string(*row.tid) + ")";
+  std::string out =
+      options.palette.Paint(Tone::kFaint, CutMiddle("where the time goes: " + who, options.width)) +
+      "\n";
+  constexpr std::size_t kShareWidth = 9;
+  std::size_t word_width = 0;
+  for (const HotPath& path : paths) word_width = std::max(word_width, StateWord(path).size());
+  const std::size_t fixed = kShareWidth + 2 + 3 + word_width;
+  const std::size_t room = options.width > fixed + 10 ? options.width - fixed : 10;
+  std::vector<std::string> texts;
+  std::size_t text_width = 0;
+  for (const HotPath& path : paths) {
+    texts.push_back(PathText(path, room));
+    text_width = std::max(text_width, DisplayWidth(texts.back()));
+  }
+  std::uint64_t shown_ns = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const HotPath& path = paths[i];
+    shown_ns += path.ns;
+    const bool rough = IsRough(path.ns, path.marks, path.exact_ns);
+    out += PadLeft(FormatSampledShare(Share(path.ns, row.elapsed_ns), rough), kShareWidth) + "  " +
+           PadRight(texts[i], text_width) + "   " +
+           options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
+  }
+  const double rest = 1 - Share(shown_ns, row.elapsed_ns);
+  if (rest >= kShownShare) out += PadLeft(FormatShare(rest), kShareWidth) + "  (other paths)\n";
+  return out;
+}
+
+}  // namespace
+
+std::string ProfileTitle(const v1::Profile& profile) {
+  if (profile.processes_size() != 1) return SafeText(profile.target());
+  const v1::Process& process = profile.processes(0);
+  const std::string& name =
+      process.command_line().empty() ? process.comm() : process.command_line();
+  return SafeText(name) + " (" + std::to_string(process.pid()) + ")";
+}
+
+std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& options) {
+  std::string out = Header(profile, options);
+  out += CountLines("lost", profile.lost(), options);
+  out += CountLines("dropped", profile.dropped(), options);
+  if (options.complete) out += CountLines("note", profile.notes(), options);
+  const std::vector<ThreadRow> rows = ThreadRows(profile);
+  out += "\n" + ThreadTable(profile, rows, options);
+  const std::vector<ThreadRow> pools = JoinPools(profile, rows);
+  for (const ThreadRow* row : PathRows(profile, pools)) {
+    const std::string block = PathBlock(profile, *row, options);
+    if (!block.empty()) out += "\n" + block;
+  }
+  if (!options.footer.empty())
+    out += "\n" + options.palette.Paint(Tone::kFaint, options.footer) + "\n";
+  return out;
+}
+
+}  // namespace profd::view

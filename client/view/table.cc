@@ -1,0 +1,90 @@
+#include "client/view/table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/view/text.h"
+
+namespace profd::view {
+namespace {
+
+constexpr std::size_t kGap = 3;
+constexpr std::size_t kSmallestName = 12;
+
+std::string Fit(const Column& column, const std::string& cell, std::size_t width) {
+  std::string text = cell;
+  if (column.shrink == Shrink::kMiddle) text = CutMiddle(cell, width);
+  if (column.shrink == Shrink::kList) text = CutList(cell, width);
+  return column.align == Align::kRight ? PadLeft(text, width) : PadRight(text, width);
+}
+
+// Paints a cell but not the spaces that fill it up: they would show with underlining or inversion.
+std::string PaintCell(const Palette& palette, Tone tone, const std::string& cell) {
+  const std::size_t begin = cell.find_first_not_of(' ');
+  if (begin == std::string::npos) return cell;
+  const std::size_t end = cell.find_last_not_of(' ') + 1;
+  return cell.substr(0, begin) + palette.Paint(tone, cell.substr(begin, end - begin)) +
+         cell.substr(end);
+}
+
+}  // namespace
+
+void Table::AddRow(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<std::size_t> Table::Widths(std::size_t width) const {
+  std::vector<std::size_t> widths(columns_.size(), 0);
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    for (const auto& row : rows_) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+    if (widths[i] == 0) continue;
+    widths[i] = std::max(widths[i], DisplayWidth(columns_[i].header));
+    total += widths[i] + (total == 0 ? 0 : kGap);
+  }
+  // Names give way first, the widest of them most, then lists.
+  while (total > width) {
+    std::size_t widest = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].shrink != Shrink::kMiddle || widths[i] <= kSmallestName) continue;
+      if (widest == columns_.size() || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == columns_.size()) break;
+    --widths[widest];
+    --total;
+  }
+  for (std::size_t i = 0; i < columns_.size() && total > width; ++i) {
+    if (columns_[i].shrink != Shrink::kList) continue;
+    const std::size_t cut = std::min(total - width, widths[i] > 3 ? widths[i] - 3 : 0);
+    widths[i] -= cut;
+    total -= cut;
+  }
+  return widths;
+}
+
+std::string Table::Render(std::size_t width, const Palette& palette) const {
+  const std::vector<std::size_t> widths = Widths(width);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i)
+    if (widths[i] > 0) last = i;
+  std::string out;
+  const auto add_line = [&](const auto& text_of, bool header) {
+    std::string line;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (widths[i] == 0) continue;
+      std::string cell = Fit(columns_[i], text_of(i), widths[i]);
+      if (i == last) cell.erase(cell.find_last_not_of(' ') + 1);
+      if (!line.empty()) line.append(kGap, ' ');
+      line += PaintCell(palette, header ? Tone::kFaint : columns_[i].tone, cell);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  };
+  if (std::ranges::any_of(columns_, [](const Column& column) { return !column.header.empty(); }))
+    add_line([&](std::size_t i) { return columns_[i].header; }, true);
+  for (const auto& row : rows_) add_line([&](std::size_t i) { return row[i]; }, false);
+  return out;
+}
+
+}  // namespace profd::view

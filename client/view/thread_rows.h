@@ -1,0 +1,48 @@
+// ThreadRows: a profile's threads as the rows of a table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::view {
+
+// Blocked time of one reason.
+struct WaitTime {
+  v1::WaitReason reason = v1::WAIT_NONE;
+  std::uint64_t ns = 0;
+  std::uint64_t marks = 0;     // samples that it rests on
+  std::uint64_t exact_ns = 0;  // part that was measured, not sampled
+};
+
+// One thread, or threads of one process that look the same. Times are sums over the threads.
+struct ThreadRow {
+  std::vector<std::uint32_t> threads;  // indexes into Profile.threads, at least one
+  std::uint32_t process = 0;           // index into Profile.processes
+  std::string name;                    // safe text; "pool-*" when the names differ in numbers only
+  std::optional<std::uint32_t> tid;    // when it is one thread
+  std::uint64_t elapsed_ns = 0;
+  std::uint64_t on_cpu_ns = 0;
+  std::uint64_t runnable_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::vector<WaitTime> waits;  // by time, most first
+  bool clock_missing = false;   // times are sums of samples
+};
+
+// A sampled amount is rough: few marks, and not measured in the main.
+[[nodiscard]] bool IsRough(std::uint64_t ns, std::uint64_t marks, std::uint64_t exact_ns);
+
+// Rows by busy time (running and runnable), most first; equal ones by process and tid. Idle threads
+// of one process with the same name but for numbers and the same main wait reason are one row. The
+// profile must have passed CheckProfile.
+[[nodiscard]] std::vector<ThreadRow> ThreadRows(const v1::Profile& profile);
+
+// Joins rows of one process whose threads have the same name but for numbers: what a pool of
+// workers does is said once. A main thread stays by itself. Order as that of the first row of each.
+[[nodiscard]] std::vector<ThreadRow> JoinPools(const v1::Profile& profile,
+                                               const std::vector<ThreadRow>& rows);
+
+}  // namespace profd::view
