@@ -104,6 +104,8 @@ static void make_root(char **folders) {
   mount("tracefs", ROOT "/sys/kernel/tracing", "tracefs", 0, NULL);
   mount("debugfs", ROOT "/sys/kernel/debug", "debugfs", 0, NULL);
   symlink("/proc/self/fd", ROOT "/dev/fd");
+  mkdir(ROOT "/run/out", 0755);
+  mount("out", ROOT "/run/out", "9p", 0, P9 "cache=none");
   bring_back(folders);
 }
 

@@ -68,7 +68,7 @@ class Tail:
             self.target.flush()
 
 
-def run_in_guest(kernel, command, environment, folders, timeout_s, cpus, memory):
+def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory):
     """Exit status of the command, or FAILED; the last words of the guest's console tell why."""
     if shutil.which("qemu-system-x86_64") is None:
         raise Unavailable("qemu-system-x86_64 is not installed")
@@ -80,13 +80,14 @@ def run_in_guest(kernel, command, environment, folders, timeout_s, cpus, memory)
         tails = [Tail(os.path.join(share, "stdout"), sys.stdout), Tail(os.path.join(share, "stderr"), sys.stderr)]
         console = os.path.join(share, "console")
         nine_p = "security_model=none,multidevs=remap"
+        writable = ["-virtfs", f"local,path={out},mount_tag=out,{nine_p}"] if out else []
         qemu = subprocess.Popen(
             ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg"), "-cpu", "max",
              "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
              "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initrd,
              "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off",
              "-virtfs", f"local,path=/,mount_tag=root,readonly=on,{nine_p}",
-             "-virtfs", f"local,path={share},mount_tag=share,{nine_p}"],
+             "-virtfs", f"local,path={share},mount_tag=share,{nine_p}", *writable],
             stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout_s
         try:
