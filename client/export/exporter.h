@@ -16,7 +16,7 @@ namespace profd::client {
 struct ExportOptions {
   bool threads = false;     // folded, svg: the second frame is the thread
   bool signatures = false;  // native names with their parameters
-  std::string title;        // svg, speedscope; empty: the command and its pid
+  std::string title{};      // svg, speedscope; empty: the command and its pid
 };
 
 // What is sampled decides what a weight is.

@@ -1,0 +1,57 @@
+// ProfileMaker: profiles made by hand, for what reads finished ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::testing {
+
+struct SampleSpec {
+  std::uint64_t weight_ns = 10'000'000;
+  v1::State state = v1::STATE_ON_CPU;
+  v1::WaitReason wait = v1::WAIT_NONE;
+  std::uint32_t count = 1;
+};
+
+// Frames from a short text: "main", "read_[k]" is a kernel frame, "f_[i]" an inlined one, "g_[j]"
+// JIT,
+// "[x]" a pseudo frame, "Tensor.numpy (tensor.py:31)" Python; "lib.so+0x10" has no name.
+[[nodiscard]] v1::Frame FrameFromText(std::string_view text);
+
+// Builds a profile sample by sample; time goes on by each thread's own weights. Equal frames and
+// stacks are shared, as profd shares them. Threads and processes are added once.
+class ProfileMaker {
+ public:
+  // A wall profile of one process, "demo" with pid 4242, host "testhost".
+  ProfileMaker();
+
+  std::uint32_t AddProcess(std::uint32_t pid, const std::string& comm,
+                           const std::string& command_line = "");
+  std::uint32_t AddThread(std::uint32_t tid, const std::string& comm, std::uint32_t process = 0);
+  // `stack` is root first.
+  void Add(std::uint32_t thread, const std::vector<std::string>& stack,
+           const SampleSpec& spec = {});
+  void AddFrames(std::uint32_t thread, const std::vector<v1::Frame>& stack,
+                 const SampleSpec& spec = {});
+
+  // For what has no method: target, period, lost.
+  v1::Profile& profile() { return profile_; }
+  // Threads end with their last sample, the session with the last thread.
+  [[nodiscard]] v1::Profile Make();
+
+ private:
+  std::uint32_t Node(std::uint32_t parent, const v1::Frame& frame);
+
+  v1::Profile profile_;
+  std::map<std::string, std::uint32_t> frames_;  // by serialized frame
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> nodes_;
+  std::vector<std::uint64_t> thread_ns_;
+};
+
+}  // namespace profd::testing

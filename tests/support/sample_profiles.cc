@@ -1,0 +1,200 @@
+#include "tests/support/sample_profiles.h"
+
+#include <algorithm>
+#include <random>
+
+#include "tests/support/profile_maker.h"
+
+namespace profd::testing {
+namespace {
+
+constexpr SampleSpec Blocked(v1::WaitReason wait, std::uint64_t ms) {
+  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait};
+}
+
+constexpr SampleSpec Running(std::uint64_t ms) { return {.weight_ns = ms * 1'000'000}; }
+
+constexpr SampleSpec Runnable(std::uint64_t ms) {
+  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_RUNNABLE};
+}
+
+}  // namespace
+
+v1::Profile SmallProfile() {
+  ProfileMaker maker;
+  const auto main = maker.AddThread(4242, "demo");
+  const auto worker = maker.AddThread(4243, "worker");
+  maker.Add(main, {"_start", "main", "compute"}, {.weight_ns = 1'500'000'400, .count = 150});
+  maker.Add(main, {"_start", "main", "compute"}, Runnable(20));
+  maker.Add(main, {"_start", "main", "wait", "futex_wait_[k]"}, Blocked(v1::WAIT_LOCK, 300));
+  maker.Add(main, {"_start", "main", "compute"}, {.weight_ns = 179'999'600, .count = 18});
+  maker.Add(worker, {"_start", "run"}, Blocked(v1::WAIT_SLEEP, 1200));
+  maker.Add(worker, {"_start", "run", "fsync_[k]"}, Blocked(v1::WAIT_IO, 800));
+  return maker.Make();
+}
+
+v1::Profile TypicalProfile() {
+  ProfileMaker maker;
+  v1::Process& process = *maker.profile().mutable_processes(0);
+  process.set_comm("python3");
+  process.set_command_line("python3 train.py --epochs 10 --data /srv/data/imagenet");
+  const auto main = maker.AddThread(4242, "MainThread");
+  const auto native = maker.AddThread(4247, "topk-worker");
+  const std::vector<std::string> base{"_start", "Py_BytesMain", "main (train.py:120)",
+                                      "train_step (train.py:88)"};
+  const auto with = [&](std::vector<std::string> above) {
+    std::vector<std::string> stack = base;
+    stack.insert(stack.end(), above.begin(), above.end());
+    return stack;
+  };
+  const std::vector<std::string> numpy = with(
+      {"Tensor.numpy (tensor.py:31)", "mgb::Handle::wait", "pthread_cond_wait", "futex_wait_[k]"});
+  maker.Add(main, numpy,
+            {.weight_ns = 7'980'000'000,
+             .state = v1::STATE_BLOCKED,
+             .wait = v1::WAIT_LOCK,
+             .count = 790});
+  const std::vector<std::string> add =
+      with({"Tensor.add (tensor.py:12)", "mgb::opr::Elemwise::scn_do_execute",
+            "mgb::kernel<float, 4>::loop_[i]", "add_kernel_avx2"});
+  maker.Add(main, add, {.weight_ns = 940'000'000, .count = 93});
+  maker.Add(main, add, Runnable(90));
+  maker.Add(main, with({"DataLoader.next (data.py:204)", "read", "vfs_read_[k]"}),
+            Blocked(v1::WAIT_IO, 50));
+  maker.Add(main, with({"DataLoader.next (data.py:204)", "take_gil"}), Blocked(v1::WAIT_GIL, 160));
+  maker.Add(main, with({"DataLoader.decode (data.py:77)", "decode_jpeg_fast_[j]"}), Running(380));
+  maker.Add(main, with({"DataLoader.decode (data.py:91)", "libjpeg.so.62+0x1234"}),
+            {.weight_ns = 400'000'000, .count = 40});
+  maker.Add(native, {"clone3", "start_thread", "topk::Worker::run", "ioctl", "my_driver_ioctl_[k]"},
+            {.weight_ns = 8'520'000'000,
+             .state = v1::STATE_BLOCKED,
+             .wait = v1::WAIT_DRIVER,
+             .count = 840});
+  maker.Add(native, {"clone3", "start_thread", "topk::Worker::run", "std::sort<float*>"},
+            {.weight_ns = 1'410'000'000, .count = 140});
+  maker.Add(native, {"clone3", "start_thread", "topk::Worker::run"}, Runnable(70));
+  v1::NamedCount* lost = maker.profile().add_lost();
+  lost->set_name("on_cpu_ring_full");
+  lost->set_text("on-CPU samples lost: ring full");
+  lost->set_count(3);
+  maker.profile().mutable_threads(0)->set_closure_error(0.00012);
+  return maker.Make();
+}
+
+v1::Profile EmptyProfile() {
+  ProfileMaker maker;
+  maker.AddThread(4242, "demo");
+  return maker.Make();
+}
+
+v1::Profile ManyThreadsProfile(int threads) {
+  ProfileMaker maker;
+  for (int i = 0; i < threads; ++i) {
+    const auto thread =
+        maker.AddThread(5000 + static_cast<std::uint32_t>(i), "pool-" + std::to_string(i));
+    maker.Add(thread, {"start_thread", "run", "task_" + std::to_string(i)}, Running(10));
+    maker.Add(thread, {"start_thread", "run", "pop", "futex_wait_[k]"},
+              Blocked(v1::WAIT_LOCK, 990));
+  }
+  return maker.Make();
+}
+
+v1::Profile LargeProfile(int frames) {
+  ProfileMaker maker;
+  // mt19937 and its arithmetic are fixed by the standard; distributions are not.
+  std::mt19937 random(20'000);
+  const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
+  const std::uint32_t threads[] = {maker.AddThread(4242, "main"), maker.AddThread(4243, "io"),
+                                   maker.AddThread(4244, "worker")};
+  constexpr const char* kWords[] = {"parse", "hash",   "insert",  "lookup",  "visit", "encode",
+                                    "flush", "rehash", "compare", "resolve", "emit",  "walk"};
+  constexpr const char* kScopes[] = {"", "db::Table::", "net::http::Connection::",
+                                     "std::_Hashtable<std::string, db::Row, true>::", "util::"};
+  std::vector<std::string> stack;
+  while (maker.profile().nodes_size() < frames) {
+    // Go back some way, then up again: neighbours share their callers.
+    const std::size_t keep = stack.empty() ? 0 : stack.size() - std::min(stack.size(), below(12));
+    stack.resize(std::max<std::size_t>(keep, 1), "main");
+    const std::size_t depth = std::min<std::size_t>(stack.size() + 1 + below(10), 58);
+    while (stack.size() < depth) {
+      // Few choices near the root and many further up, as in programs.
+      const std::size_t choices = 2 + stack.size() * 2;
+      const std::size_t pick = below(choices) * below(choices) / choices;
+      stack.push_back(std::string(kScopes[pick % 5]) + kWords[(pick / 2 + stack.size()) % 12] +
+                      (pick > 6 ? std::to_string(pick) : ""));
+    }
+    const std::uint32_t thread = threads[below(3)];
+    const auto count = static_cast<std::uint32_t>(1 + below(100) / (1 + below(20)));
+    const SampleSpec spec{.weight_ns = count * 10'000'000ull + below(1000), .count = count};
+    if (below(4) != 0) {
+      maker.Add(thread, stack, spec);
+      continue;
+    }
+    std::vector<std::string> waiting = stack;
+    waiting.insert(waiting.end(), {"do_syscall_64_[k]", "schedule_[k]"});
+    const auto wait = static_cast<v1::WaitReason>(1 + below(v1::WaitReason_ARRAYSIZE - 1));
+    maker.Add(thread, waiting,
+              {.weight_ns = spec.weight_ns,
+               .state = below(5) == 0 ? v1::STATE_RUNNABLE : v1::STATE_BLOCKED,
+               .wait = wait,
+               .count = count});
+  }
+  return maker.Make();
+}
+
+std::vector<std::string> HostileNames() {
+  return {"<script>alert(1)</script>",
+          "</script><script>document.title='owned'</script>",
+          "]]><script>document.title='owned'</script>",
+          "</text><image href=\"x\" onerror=\"document.title='owned'\"/>",
+          "--><!-- <?xml ?> <!DOCTYPE x [<!ENTITY y \"z\">]> &y; &amp; &#0;",
+          "\"'`\\ \\u003c \\n ${document.title='owned'} {{1+1}} %s %n",
+          "semi;colon;name",
+          "line\nfeed\rreturn\ttab",
+          "escape \x1b[31mred\x1b[0m bell \x07 delete \x7f",
+          std::string("zero \0 byte", 11),
+          "line separator \xE2\x80\xA8 paragraph \xE2\x80\xA9 next line \xC2\x85",
+          "right to left \xE2\x80\xAEgnp.exe isolate \xE2\x81\xA6",
+          "nonchar \xEF\xBF\xBE \xEF\xBF\xBF bom \xEF\xBB\xBF",
+          "number at the end 12345",
+          "grüße 統計 \xF0\x9F\x94\xA5",
+          " leading and trailing ",
+          std::string(5000, 'x')};
+}
+
+v1::Profile HostileProfile() {
+  ProfileMaker maker;
+  std::uint32_t process = 0;
+  std::uint32_t tid = 100;
+  for (const std::string& name : HostileNames()) {
+    process = maker.AddProcess(tid, name, name + " --flag");
+    const auto thread = maker.AddThread(tid++, name, process);
+    std::vector<v1::Frame> stack;
+    for (int kind = 0; kind < v1::FrameKind_ARRAYSIZE; ++kind) {
+      v1::Frame frame;
+      frame.set_kind(static_cast<v1::FrameKind>(kind));
+      frame.set_name(name);
+      frame.set_full_name(name + "(int)");
+      frame.set_module("/lib/" + name);
+      frame.set_offset(0x1234);
+      frame.set_file("/src/" + name);
+      frame.set_line(7);
+      stack.push_back(frame);
+      frame.clear_name();
+      frame.clear_full_name();
+      frame.set_reason(name);
+      stack.push_back(frame);
+    }
+    maker.AddFrames(thread, stack, Running(10));
+  }
+  v1::Profile& profile = maker.profile();
+  const std::string all = HostileNames()[0] + HostileNames()[2];
+  profile.set_target(all);
+  profile.set_host(all);
+  profile.set_kernel(all);
+  profile.set_hook(all);
+  profile.set_profd_version(all);
+  return maker.Make();
+}
+
+}  // namespace profd::testing

@@ -1,0 +1,23 @@
+// Profiles that all formats, views and viewers are tried with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::testing {
+
+[[nodiscard]] v1::Profile SmallProfile();    // five functions, two threads, every state
+[[nodiscard]] v1::Profile TypicalProfile();  // a Python program with native and kernel frames
+[[nodiscard]] v1::Profile EmptyProfile();    // a thread without samples
+// A process with `threads` threads, each in functions of its own and in common ones.
+[[nodiscard]] v1::Profile ManyThreadsProfile(int threads);
+// Stacks of a tree of about `frames` frames, up to 60 deep; the same at every call.
+[[nodiscard]] v1::Profile LargeProfile(int frames);
+// Names that try to break out of every format: markup, quotes, separators, line and direction
+// changes. All are UTF-8, as everything in a profile is.
+[[nodiscard]] std::vector<std::string> HostileNames();
+[[nodiscard]] v1::Profile HostileProfile();
+
+}  // namespace profd::testing
