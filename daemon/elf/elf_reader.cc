@@ -137,9 +137,8 @@ class Reader {
   }
 
   SymbolTable ReadSymbols(ObjectInfo& info) {
-    constexpr char kAdvice[] = "install its debug package";
     if (sections_.empty()) {
-      info.symbols_missing = "no section headers, so no symbols";
+      info.symbols_missing = "no symbols: no section headers";
       return {};
     }
     std::string damage;
@@ -157,10 +156,10 @@ class Reader {
       info.symbols_from = origin;
       info.symbols_missing = damage;
       if (damage.empty() && origin == SymbolOrigin::kDynsym)
-        info.symbols_missing = std::string("stripped, only exported symbols are left: ") + kAdvice;
+        info.symbols_missing = "stripped: install its debug package";
       return std::move(table).value();
     }
-    info.symbols_missing = damage.empty() ? std::string("no symbols: ") + kAdvice : damage;
+    info.symbols_missing = damage.empty() ? "no symbols: install its debug package" : damage;
     return {};
   }
 

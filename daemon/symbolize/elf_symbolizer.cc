@@ -1,6 +1,7 @@
 #include "daemon/symbolize/elf_symbolizer.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "daemon/symbolize/clean_text.h"
@@ -14,9 +15,9 @@ elf::ObjectId IdOf(const process::Module& module) {
                        module.first_pid, module.map_start,    module.map_end};
 }
 
-std::string NotCovered(const elf::ObjectInfo& info) {
-  const std::string reason = "no symbol covers this address";
-  return info.symbols_missing.empty() ? reason : reason + ": " + info.symbols_missing;
+std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
+  if (info.symbols_missing.empty()) return "no symbol covers this address";
+  return info.symbols_missing;
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Fr
   }
   const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
   if (!symbol) {
-    frame.reason = CleanText(NotCovered(info));
+    frame.reason = CleanText(WhyNotCovered(info));
     return;
   }
   DemangledName demangled = Demangle(symbol->name);

@@ -29,7 +29,7 @@ class KernelSymbols {
 // again when an address is not in it, but no oftener than every kRefreshNs: it takes tens of ms.
 class LiveKernelSymbols : public KernelSymbols {
  public:
-  static constexpr std::uint64_t kRefreshNs = 10'000'000'000;
+  static constexpr std::uint64_t kRefreshNs = 30'000'000'000;
 
   LiveKernelSymbols(ProcFs proc, const Clock& clock) : proc_(std::move(proc)), clock_(clock) {}
 
