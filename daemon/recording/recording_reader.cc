@@ -1,0 +1,207 @@
+#include "daemon/recording/recording_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "bpf/events.h"
+
+namespace profd::recording {
+
+Result<std::unique_ptr<RecordingReader>> RecordingReader::Open(const std::string& path,
+                                                               const ReaderLimits& limits) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return ErrorFromErrno(errno, "cannot open recording " + path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0)
+    return ErrorFromErrno(errno, "cannot open recording " + path);
+  if (!S_ISREG(status.st_mode)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "cannot open recording " + path + ": not a regular file", ""};
+  }
+  std::unique_ptr<RecordingReader> reader(
+      new RecordingReader(std::move(fd), path, static_cast<std::uint64_t>(status.st_size)));
+  PROFD_TRY(reader->ReadFileHeader());
+  PROFD_TRY(reader->Scan(limits));
+  return reader;
+}
+
+Result<void> RecordingReader::ReadFileHeader() {
+  FileHeader header;
+  if (file_bytes_ < sizeof(header))
+    return Error{ErrorCode::kCorrupt, path_ + ": too short for a recording", ""};
+  PROFD_TRY(ReadAt(0, std::as_writable_bytes(std::span(&header, 1))));
+  if (header.magic != kFileMagic)
+    return Error{ErrorCode::kCorrupt, path_ + ": not a recording of profd", ""};
+  if (header.format_version != kFormatVersion) {
+    return Error{ErrorCode::kUnsupported,
+                 path_ + ": recording format " + std::to_string(header.format_version) +
+                     ", this profd reads " + std::to_string(kFormatVersion),
+                 "replay it with the profd that made it"};
+  }
+  return {};
+}
+
+Result<void> RecordingReader::Scan(const ReaderLimits& limits) {
+  Rewind();
+  while (true) {
+    const Result<MaybeHeader> header = ReadHeader();
+    if (!header) return header.error();
+    if (!header->has_value()) break;
+    if (totals_) return Corrupt("something follows the footer");
+    if ((number_ == 0) != ((*header)->kind == BlockKind::kInfo))
+      return Corrupt("the first block, and it alone, must describe the recording");
+    PROFD_TRY(TakeBlock(**header, limits));
+    Skip(**header);
+    end_ = offset_;
+  }
+  if (number_ == 0) return Corrupt("cut before it describes itself");
+  if (!totals_) {
+    cut_ = path_ + ": cut short at byte " + std::to_string(end_) + " of " +
+           std::to_string(file_bytes_) + ", without a footer";
+  }
+  Rewind();
+  return {};
+}
+
+Result<void> RecordingReader::TakeBlock(const BlockHeader& header, const ReaderLimits& limits) {
+  if (header.kind == BlockKind::kEvents) return {};  // in its turn
+  const auto bytes = ReadContents(header);
+  if (!bytes) return bytes.error();
+  if (header.kind == BlockKind::kEnvironment) return TakeEnvironmentBlock(header, *bytes, limits);
+  if (header.kind == BlockKind::kFooter) {
+    const auto totals = DecodeTotals(*bytes);
+    if (!totals) return Corrupt(totals.error().message);
+    totals_ = *totals;
+    return {};
+  }
+  auto info = DecodeInfo(*bytes);
+  if (!info) return Corrupt(info.error().message);
+  info_ = *std::move(info);
+  if (info_.events_version == PROFD_EVENTS_VERSION) return {};
+  return Error{ErrorCode::kUnsupported,
+               path_ + ": events of version " + std::to_string(info_.events_version) +
+                   ", this profd reads " + std::to_string(PROFD_EVENTS_VERSION),
+               "replay it with the profd that made it"};
+}
+
+Result<void> RecordingReader::TakeEnvironmentBlock(const BlockHeader& header,
+                                                   std::span<const std::byte> bytes,
+                                                   const ReaderLimits& limits) {
+  for (std::uint32_t i = 0; i < header.records; ++i) {
+    EnvironmentView record;
+    if (!TakeEnvironment(bytes, record)) return Corrupt("an environment record is cut");
+    environment_bytes_ +=
+        sizeof(EnvironmentRecord) + record.kind.size() + record.key.size() + record.value.size();
+    if (environment_bytes_ > limits.environment_bytes) {
+      Error error = Corrupt("the environment has more than " +
+                            std::to_string(limits.environment_bytes) + " bytes");
+      error.code = ErrorCode::kExhausted;
+      return error;
+    }
+    environment_.push_back(
+        {std::string(record.kind), std::string(record.key), std::string(record.value)});
+  }
+  if (!bytes.empty()) return Corrupt("the block holds more than its records");
+  return {};
+}
+
+void RecordingReader::ForEachEnvironment(std::string_view kind, const EnvironmentSink& sink) const {
+  for (const EnvironmentRecord& record : environment_) {
+    if (record.kind == kind) sink(record.key, record.value);
+  }
+}
+
+Result<bool> RecordingReader::NextEvents(const source::EventSource::Sink& sink) {
+  while (offset_ < end_) {
+    const Result<MaybeHeader> header = ReadHeader();
+    if (!header) return header.error();
+    if (!header->has_value()) return Corrupt("the file has become shorter");
+    if ((*header)->kind != BlockKind::kEvents) {
+      Skip(**header);
+      continue;
+    }
+    const auto contents = ReadContents(**header);
+    if (!contents) return contents.error();
+    std::span<const std::byte> rest = *contents;
+    for (std::uint32_t i = 0; i < (*header)->records; ++i) {
+      std::span<const std::byte> event;
+      if (!TakeEvent(rest, event)) return Corrupt("an event is cut");
+      sink(source::RawEvent{event});
+    }
+    if (!rest.empty()) return Corrupt("the block holds more than its events");
+    Skip(**header);
+    return true;
+  }
+  return false;
+}
+
+Result<RecordingReader::MaybeHeader> RecordingReader::ReadHeader() {
+  BlockHeader header;
+  const std::uint64_t left = file_bytes_ - offset_;
+  if (left < sizeof(header)) return MaybeHeader();
+  PROFD_TRY(ReadAt(offset_, std::as_writable_bytes(std::span(&header, 1))));
+  const std::string_view fault = FaultOf(header, number_);
+  if (fault.empty())
+    return header.stored_bytes > left - sizeof(header) ? MaybeHeader() : MaybeHeader(header);
+  // After a power failure the last blocks may never have reached the disk.
+  const Result<bool> zero = RestIsZero();
+  if (!zero) return zero.error();
+  if (*zero) return MaybeHeader();
+  return Corrupt(fault);
+}
+
+Result<std::span<const std::byte>> RecordingReader::ReadContents(const BlockHeader& header) {
+  stored_.resize(header.stored_bytes);
+  PROFD_TRY(ReadAt(offset_ + sizeof(header), stored_));
+  auto contents = decompressor_.Decompress(header, stored_);
+  if (!contents) return Corrupt(contents.error().message);
+  return contents;
+}
+
+Result<void> RecordingReader::ReadAt(std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrorFromErrno(errno, "cannot read recording " + path_);
+    if (got == 0) return Corrupt("the file has become shorter");
+    offset += static_cast<std::uint64_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+Result<bool> RecordingReader::RestIsZero() const {
+  std::array<std::byte, 65'536> chunk;
+  for (std::uint64_t at = offset_; at < file_bytes_;) {
+    const auto part =
+        std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), file_bytes_ - at));
+    PROFD_TRY(ReadAt(at, part));
+    if (std::ranges::any_of(part, [](std::byte b) { return b != std::byte{0}; })) return false;
+    at += part.size();
+  }
+  return true;
+}
+
+void RecordingReader::Rewind() {
+  offset_ = sizeof(FileHeader);
+  number_ = 0;
+}
+
+void RecordingReader::Skip(const BlockHeader& header) {
+  offset_ += sizeof(header) + header.stored_bytes;
+  ++number_;
+}
+
+Error RecordingReader::Corrupt(std::string_view what) const {
+  return Error{ErrorCode::kCorrupt,
+               path_ + ": byte " + std::to_string(offset_) + ": " + std::string(what), ""};
+}
+
+}  // namespace profd::recording

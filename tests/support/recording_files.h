@@ -1,0 +1,74 @@
+// Recording files for tests: a folder of their own, and what is in one.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/recording/recording_reader.h"
+
+namespace profd::test {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = ::testing::TempDir() + "profd_XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+
+  [[nodiscard]] std::string File(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+using EventTexts = std::vector<std::string>;
+
+inline std::string TextOf(const source::RawEvent& event) {
+  return {reinterpret_cast<const char*>(event.bytes.data()), event.bytes.size()};
+}
+
+// The events up to the end or the first error, which is told through `error`.
+inline EventTexts EventsOf(recording::RecordingReader& reader, std::string* error = nullptr) {
+  EventTexts events;
+  while (true) {
+    const Result<bool> more =
+        reader.NextEvents([&](const source::RawEvent& event) { events.push_back(TextOf(event)); });
+    if (!more && error != nullptr) *error = more.error().message;
+    if (!more || !*more) return events;
+  }
+}
+
+using EnvironmentTexts = std::vector<std::pair<std::string, std::string>>;
+
+inline EnvironmentTexts EnvironmentOf(const recording::RecordingReader& reader,
+                                      const std::string& kind) {
+  EnvironmentTexts records;
+  reader.ForEachEnvironment(kind, [&](std::string_view key, std::string_view value) {
+    records.emplace_back(key, value);
+  });
+  return records;
+}
+
+}  // namespace profd::test
