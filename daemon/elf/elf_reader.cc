@@ -190,7 +190,9 @@ class Reader {
       if (gelf_getsymshndx(entries, section_indexes, static_cast<int>(i), &symbol, &extended) ==
           nullptr)
         return FromLibelf("symbol table");
-      if (const auto raw = ToRaw(symbol, extended, *names)) symbols.push_back(*raw);
+      const auto raw = ToRaw(symbol, extended, *names);
+      // Where local functions are missing, a symbol without a size would reach over them.
+      if (raw && (raw->size > 0 || table.type == SHT_SYMTAB)) symbols.push_back(*raw);
     }
     return SymbolTable(std::move(symbols), std::string(names->data(), names->size()));
   }

@@ -119,6 +119,17 @@ TEST(ElfReader, TakesFunctionsAndGlobalLabelsInCode) {
     EXPECT_EQ(NameAt(object, vaddr), "-") << std::hex << vaddr;
 }
 
+TEST(ElfReader, NothingReachesOverWhatWasStripped) {
+  ElfPlan plan;
+  plan.dynsym = {{"no_size", 0x2000, 0},
+                 {"no_type", 0x2100, 0, STB_GLOBAL, STT_NOTYPE},
+                 {"sized", 0x2200, 0x10}};
+  const auto object = Read(BuildElf(plan));
+  EXPECT_EQ(NameAt(object, 0x2000), "-");
+  EXPECT_EQ(NameAt(object, 0x2100), "-");
+  EXPECT_EQ(NameAt(object, 0x2200), "sized");
+}
+
 TEST(ElfReader, MoreThan65535Sections) {
   ElfPlan plan;
   plan.extra_code_sections = 70'000;

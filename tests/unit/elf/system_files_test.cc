@@ -1,0 +1,195 @@
+// Names for random addresses of real files, held against binutils' reading of the same files.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "daemon/elf/file_object_source.h"
+#include "tests/support/subprocess.h"
+
+namespace profd::elf {
+namespace {
+
+struct ListedSymbol {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  std::string name;
+  bool function = false;
+};
+
+// The symbols that may name code, as `readelf` lists them.
+std::vector<ListedSymbol> ListSymbols(const std::string& path, bool dynamic) {
+  const auto outcome =
+      profd::testing::Run({"readelf", "--wide", dynamic ? "--dyn-syms" : "--symbols", path});
+  std::vector<ListedSymbol> symbols;
+  std::istringstream lines(outcome.out);
+  bool wanted = dynamic;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Symbol table"))
+      wanted = dynamic == (line.find("'.dynsym'") != std::string::npos);
+    std::istringstream fields(line);
+    std::string number, start, size, type, bind, visibility, section, name;
+    if (!wanted ||
+        !(fields >> number >> start >> size >> type >> bind >> visibility >> section >> name))
+      continue;
+    const bool function = type == "FUNC" || type == "IFUNC";
+    if (section == "UND" || (!function && (type != "NOTYPE" || bind == "LOCAL"))) continue;
+    ListedSymbol symbol;
+    symbol.start = std::stoull(start, nullptr, 16);
+    symbol.size = std::stoull(size, nullptr, size.starts_with("0x") ? 16 : 10);
+    symbol.name = name.substr(0, name.find('@', 1));
+    symbol.function = function;
+    symbols.push_back(symbol);
+  }
+  return symbols;
+}
+
+// Names of the functions that start last of those that cover an address.
+std::set<std::string> RightNames(const std::vector<ListedSymbol>& symbols, std::uint64_t vaddr) {
+  std::set<std::string> names;
+  std::uint64_t latest = 0;
+  for (const ListedSymbol& symbol : symbols) {
+    if (!symbol.function || vaddr < symbol.start || vaddr >= symbol.start + symbol.size) continue;
+    if (symbol.start > latest) names.clear();
+    latest = std::max(latest, symbol.start);
+    if (symbol.start == latest) names.insert(symbol.name);
+  }
+  return names;
+}
+
+// Whether a symbol without a size may reach as far as `vaddr`.
+bool MayReach(const std::vector<ListedSymbol>& symbols, const std::string& name,
+              std::uint64_t vaddr) {
+  for (const ListedSymbol& symbol : symbols) {
+    if (symbol.name != name || symbol.start > vaddr || (symbol.function && symbol.size != 0))
+      continue;
+    const bool another_between = std::ranges::any_of(symbols, [&](const ListedSymbol& other) {
+      return other.start > symbol.start && other.start <= vaddr;
+    });
+    if (!another_between) return true;
+  }
+  return false;
+}
+
+std::optional<ObjectRef> LoadFile(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  FileObjectSource source{ProcFs()};
+  ObjectId id;
+  id.path = path;
+  id.device_major = major(status.st_dev);
+  id.device_minor = minor(status.st_dev);
+  id.inode = status.st_ino;
+  Result<ObjectRef> object = source.Load(id);
+  EXPECT_TRUE(object) << path << ": " << object.error().message;
+  if (!object) return std::nullopt;
+  return std::move(object).value();
+}
+
+void ExpectSameNames(const std::string& path, unsigned seed) {
+  SCOPED_TRACE(path + ", seed " + std::to_string(seed));
+  const auto object = LoadFile(path);
+  ASSERT_TRUE(object);
+  const ObjectInfo& info = (*object)->info();
+  const bool stripped = info.symbols_from == SymbolOrigin::kDynsym;
+  const auto symbols = ListSymbols(path, stripped);
+  ASSERT_FALSE(symbols.empty());
+
+  std::mt19937_64 random(seed);
+  std::vector<std::uint64_t> addresses;
+  for (const LoadSegment& segment : info.segments) {
+    if (!segment.executable) continue;
+    for (int i = 0; i < 1000; ++i)
+      addresses.push_back(segment.vaddr + random() % segment.file_bytes);
+  }
+  for (int i = 0; i < 500; ++i) {
+    // Where mistakes would be: at both ends of a function.
+    const ListedSymbol& symbol = symbols[random() % symbols.size()];
+    for (const std::uint64_t address : {symbol.start - 1, symbol.start,
+                                        symbol.start + symbol.size - 1, symbol.start + symbol.size})
+      addresses.push_back(address);
+  }
+  std::size_t named = 0;
+  for (const std::uint64_t address : addresses) {
+    const auto found = (*object)->FindSymbol(address);
+    const std::set<std::string> right = RightNames(symbols, address);
+    if (!found) {
+      ASSERT_TRUE(right.empty()) << std::hex << address << " is " << *right.begin();
+      continue;
+    }
+    ++named;
+    const std::string name(found->name);
+    const bool may_reach = !stripped && right.empty() && MayReach(symbols, name, address);
+    ASSERT_TRUE(right.contains(name) || may_reach) << std::hex << address << " is not " << name;
+  }
+  EXPECT_GT(named, 400u);
+}
+
+TEST(SystemFiles, NamesAreThoseOfReadelf) {
+  const unsigned seed = 7919;
+  int checked = 0;
+  for (const std::string path :
+       {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6", "/bin/bash",
+        "/usr/bin/python3", "/usr/bin/redis-server", "/usr/lib/postgresql/15/bin/postgres",
+        "/usr/bin/clang-16", "/usr/lib/x86_64-linux-gnu/libLLVM-16.so.1", "/usr/bin/node"}) {
+    if (!std::filesystem::exists(path)) continue;
+    ++checked;
+    ExpectSameNames(std::filesystem::canonical(path), seed);
+    if (HasFatalFailure()) return;
+  }
+  ASSERT_GT(checked, 2) << "none of the programs this is tried on";
+}
+
+std::string NameAt(const ObjectRef& object, std::uint64_t vaddr) {
+  const auto symbol = object->FindSymbol(vaddr);
+  return symbol ? std::string(symbol->name) : "-";
+}
+
+std::uint64_t AddressOf(const std::vector<ListedSymbol>& symbols, const std::string& name) {
+  const auto found = std::ranges::find(symbols, name, &ListedSymbol::name);
+  EXPECT_NE(found, symbols.end()) << name;
+  return found == symbols.end() ? 0 : found->start;
+}
+
+TEST(SystemFiles, ALibraryOfOurOwn) {
+  const auto object = LoadFile(PROFD_SYMBOLS_FIXTURE);
+  ASSERT_TRUE(object);
+  EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
+  const auto symbols = ListSymbols(PROFD_SYMBOLS_FIXTURE, false);
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_local")), "fixture_local");
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "__fixture_aliased")), "fixture_aliased");
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_exported")), "fixture_exported");
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_choose")), "fixture_ifunc")
+      << "the function that chooses has the name of what it chooses for";
+  const std::uint64_t no_size = AddressOf(symbols, "fixture_no_size");
+  EXPECT_EQ(NameAt(*object, no_size), "fixture_no_size");
+  EXPECT_EQ(NameAt(*object, no_size + 1), "fixture_no_size") << "the label is inside of it";
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_no_type")), "fixture_no_type");
+}
+
+TEST(SystemFiles, TheSameLibraryStripped) {
+  const auto object = LoadFile(PROFD_SYMBOLS_FIXTURE_STRIPPED);
+  const auto whole = LoadFile(PROFD_SYMBOLS_FIXTURE);
+  ASSERT_TRUE(object && whole);
+  EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kDynsym);
+  EXPECT_EQ((*object)->info().symbols_missing, "stripped: install its debug package");
+  EXPECT_EQ((*object)->info().build_id, (*whole)->info().build_id);
+  EXPECT_NE((*object)->info().build_id, "");
+  const auto symbols = ListSymbols(PROFD_SYMBOLS_FIXTURE, false);
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_local")), "-");
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_no_type")), "-")
+      << "how far does it reach?";
+  EXPECT_EQ(NameAt(*object, AddressOf(symbols, "fixture_exported")), "fixture_exported");
+}
+
+}  // namespace
+}  // namespace profd::elf
