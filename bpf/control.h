@@ -29,6 +29,8 @@ struct profd_constants {
   __u32 own_pid;           /* tgid of profd, in profd's pid namespace; sampled only when named */
   __u32 pidns_level;       /* level of profd's pid namespace; 0 = initial one */
   __u64 min_switch_out_ns; /* reported minimum duration on the switch-out rung */
+  __u32 pidns_inum;        /* inode number of profd's pid namespace; 0 = compare by level only */
+  __u32 reserved;
 };
 
 /*

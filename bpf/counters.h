@@ -22,7 +22,8 @@
   X(KERNEL_STACK_FAILED, INFO, "kernel stacks that could not be read")                   \
   X(USER_STACK_FAULT, INFO, "user stacks cut: memory could not be read")                 \
   X(SCRATCH_BUSY, LOST, "samples lost: scratch buffer in use by an interrupted program") \
-  X(FILTER_FULL, LOST, "filter ids that did not fit")
+  X(FILTER_FULL, LOST, "filter ids that did not fit")                                    \
+  X(SWITCH_OUT_MISSED, INFO, "switch-outs not seen; on_cpu taken from sum_exec_runtime")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -1,7 +1,109 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include "bpf/control.h"
-#include "bpf/events.h"
-volatile struct profd_control control;
+/* Every hook of the kernel side: the table of contents. What each does stands in its header. */
+#include "bpf/lifecycle.bpf.h"
+#include "bpf/oncpu.bpf.h"
+#include "bpf/snapshot.bpf.h"
+#include "bpf/switch.bpf.h"
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Arguments of BTF tracepoints: one word each, typed by the kernel's BTF. */
+#define TASK(index) ((struct task_struct*)ctx[index])
+
+/* Context switches. One of the two switch-in hooks is loaded, or none on the switch-out rung. */
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64* ctx) {
+  switch_out(ctx, ctx[0] & 1, TASK(1), TASK(2), ctx[3]);
+  return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int on_switch_in_exit_tp(__u64* ctx) {
+  if (ctx[0] & 1) switch_in(ctx);
+  return 0;
+}
+
+SEC("kprobe")
+int on_switch_in_kprobe(void* ctx) {
+  switch_in(ctx);
+  return 0;
+}
+
+/* Only with PROFD_SPLIT_WAKEUP. */
+
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(__u64* ctx) {
+  woken(TASK(0));
+  return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(__u64* ctx) {
+  woken(TASK(0));
+  return 0;
+}
+
+/* Lives of threads. */
+
+/* Not sched_process_fork: that one does not see the threads that io_uring makes. */
+SEC("tp_btf/task_newtask")
+int on_fork(__u64* ctx) {
+  thread_forked(TASK(0), !(ctx[1] & CLONE_THREAD));
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(__u64* ctx) {
+  thread_execed(TASK(0), ctx[1], (struct linux_binprm*)ctx[2]);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64* ctx) {
+  thread_exited(TASK(0));
+  return 0;
+}
+
+SEC("tp_btf/task_rename")
+int on_rename(__u64* ctx) {
+  thread_renamed(TASK(0), (const char*)ctx[1]);
+  return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int on_cgroup_attach(__u64* ctx) {
+  thread_moved(TASK(2));
+  return 0;
+}
+
+/* Samples of what runs. */
+
+SEC("perf_event")
+int on_cpu_sample(struct bpf_perf_event_data* ctx) {
+  sample_on_cpu(ctx);
+  return 0;
+}
+
+/* Task iterators: run by reading them. */
+
+SEC("iter/task")
+int assign_threads(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (task) assign_thread(task);
+  return 0;
+}
+
+SEC("iter/task")
+int read_clocks(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (task) read_clock(ctx->meta->seq, task);
+  return 0;
+}
+
+SEC("iter.s/task")
+int snapshot_stacks(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (task) snapshot_stack(ctx->meta->seq, task);
+  return 0;
+}

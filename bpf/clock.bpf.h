@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The thread clock: the ns and counts of one thread per state, exact, without sampling.
+ *
+ *                        switch-out, preempted or yielding
+ *            ON_CPU  ------------------------------------->  RUNNABLE
+ *              ^  |                                             |
+ *              |  +--- switch-out, sleeping --->  BLOCKED       |
+ *              |                                     |          |
+ *              +---------- switch-in ----------------+----------+
+ *
+ * A BLOCKED interval ends at the switch-in too; how much of its end was spent waiting for a CPU is
+ * told by the kernel's own books (run_delay) or by a wake-up hook, and goes to RUNNABLE as
+ * PROFD_AFTER_WAKEUP. Everything here works on one `struct thread` and on times passed in; nothing
+ * looks at the kernel, so tests compile it as user code.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+/* What the kernel's books say about a thread at this moment. */
+struct kernel_books {
+  u64 run_delay;
+  u64 sum_exec;
+};
+
+/* How a thread leaves the CPU. */
+struct leaving {
+  u32 state; /* PROFD_STATE_BLOCKED, _RUNNABLE or _DEAD */
+  u32 kind;  /* enum profd_blocked or enum profd_runnable, by state */
+  u32 task_state;
+  u32 cpu;
+};
+
+static __always_inline u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
+static __always_inline u64 above(u64 a, u64 b) { return a > b ? a - b : 0; }
+
+/* Length of [begin, end); clocks of two CPUs may disagree by a little. */
+static __always_inline u64 length_of(u64 begin_ns, u64 end_ns) {
+  if (end_ns < begin_ns) {
+    count(PROFD_COUNTER_CLOCK_WENT_BACK);
+    return 0;
+  }
+  return end_ns - begin_ns;
+}
+
+/* Adds `length` of the present state, of which at most the first `blocked` are blocked. */
+static __always_inline void add_stretch(struct profd_clock* clock, u32 state, u32 kind, u64 length,
+                                        u64 blocked) {
+  if (state == PROFD_STATE_ON_CPU) {
+    clock->on_cpu_ns += length;
+  } else if (state == PROFD_STATE_RUNNABLE) {
+    clock->runnable_ns[kind & 3] += length;
+  } else {
+    blocked = smaller(blocked, length);
+    clock->blocked_ns[kind & 3] += blocked;
+    clock->runnable_ns[PROFD_AFTER_WAKEUP] += length - blocked;
+  }
+}
+
+/* Keeps what the clock showed at the epoch that lies in the present stretch. */
+static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
+  struct kept_epoch* kept = &thread->kept;
+  u64 epoch_ns = control.epoch_ns;
+  u64 length = above(epoch_ns, thread->since_ns);
+  u32 state = thread->state;
+  kept->clock = thread->clock;
+  add_stretch(&kept->clock, state, thread->kind, length, blocked);
+  if (state == PROFD_STATE_BLOCKED && length > blocked) state = PROFD_STATE_RUNNABLE;
+  kept->state = state;
+  kept->since_ns = thread->since_ns;
+  kept->time_ns = epoch_ns;
+  kept->number = control.epoch;
+}
+
+/* Ends the present stretch; the next one begins at `end`. */
+static __always_inline void close_stretch(struct thread* thread, u64 end_ns, u64 length,
+                                          u64 blocked) {
+  if (thread->kept.number != control.epoch && end_ns >= control.epoch_ns)
+    keep_epoch(thread, blocked);
+  add_stretch(&thread->clock, thread->state, thread->kind, length, blocked);
+  thread->since_ns = end_ns;
+}
+
+/* How much of an off-CPU interval of `length` that ends at `end_ns` was spent runnable. */
+static __always_inline u64 runnable_part(const struct thread* thread, u64 end_ns, u64 length,
+                                         u64 run_delay) {
+  if (thread->state == PROFD_STATE_RUNNABLE) return length;
+  if (constants.split == PROFD_SPLIT_RUN_DELAY)
+    return smaller(length, above(run_delay, thread->run_delay));
+  return thread->woken_ns ? smaller(length, above(end_ns, thread->woken_ns)) : 0;
+}
+
+/* Ends an off-CPU interval; returns the runnable part of it. */
+static __always_inline u64 close_off_cpu(struct thread* thread, u64 end_ns, u64 run_delay) {
+  u64 length = length_of(thread->since_ns, end_ns);
+  u64 runnable = runnable_part(thread, end_ns, length, run_delay);
+  close_stretch(thread, end_ns, length, length - runnable);
+  return runnable;
+}
+
+static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns) {
+  close_stretch(thread, end_ns, length_of(thread->since_ns, end_ns), 0);
+}
+
+/* Begins a stretch on a CPU where the last one ended. */
+static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
+  struct profd_clock* clock = &thread->clock;
+  /* Preemptions and yields were counted when they began. */
+  if (thread->state == PROFD_STATE_BLOCKED || thread->kind == PROFD_AFTER_WAKEUP)
+    clock->runnable_count[PROFD_AFTER_WAKEUP]++;
+  clock->on_cpu_count++;
+  if (thread->cpu != cpu) {
+    clock->migrations++;
+    thread->cpu = cpu;
+  }
+  thread->state = PROFD_STATE_ON_CPU;
+}
+
+/*
+ * The thread was off CPU when last seen but runs now, and its switch-in was not seen: the kernel's
+ * run time, `books`, tells how long it has been on the CPU. Off-CPU comes first.
+ */
+static __noinline void settle_missed_switch_in(struct thread* thread, u64 now,
+                                               const struct kernel_books* books, u32 cpu) {
+  u64 length = length_of(thread->since_ns, now);
+  u64 on_cpu = smaller(length, above(books->sum_exec, thread->sum_exec));
+  close_off_cpu(thread, now - on_cpu, books->run_delay);
+  open_on_cpu(thread, cpu);
+}
+
+/* The thread was on CPU when last seen, and its switch-out was not seen. On-CPU comes first. */
+static __noinline void settle_missed_switch_out(struct thread* thread, u64 now,
+                                                const struct kernel_books* books) {
+  u64 length = length_of(thread->since_ns, now);
+  close_on_cpu(thread, now - length + smaller(length, above(books->sum_exec, thread->sum_exec)));
+  thread->state = PROFD_STATE_BLOCKED;
+  thread->kind = PROFD_INTERRUPTIBLE;
+  thread->clock.blocked_count[PROFD_INTERRUPTIBLE]++;
+}
+
+static __always_inline void begin_write(struct thread* thread) {
+  thread->sequence++;
+  barrier();
+}
+
+static __always_inline void end_write(struct thread* thread) {
+  barrier();
+  thread->sequence++;
+}
+
+/* The thread leaves the CPU at `now`. */
+static __always_inline void clock_switch_out(struct thread* thread, u64 now,
+                                             const struct kernel_books* books,
+                                             const struct leaving* leaving) {
+  begin_write(thread);
+  if (thread->state != PROFD_STATE_ON_CPU) {
+    if (thread->switch_in_ns) {
+      close_off_cpu(thread, thread->switch_in_ns, books->run_delay);
+      open_on_cpu(thread, leaving->cpu);
+    } else {
+      count(PROFD_COUNTER_SWITCH_IN_MISSED);
+      settle_missed_switch_in(thread, now, books, leaving->cpu);
+    }
+  }
+  close_on_cpu(thread, now);
+  if (leaving->state == PROFD_STATE_BLOCKED)
+    thread->clock.blocked_count[leaving->kind & 3]++;
+  else if (leaving->state == PROFD_STATE_RUNNABLE)
+    thread->clock.runnable_count[leaving->kind & 3]++;
+  thread->state = leaving->state;
+  thread->kind = leaving->kind;
+  thread->task_state = leaving->task_state;
+  thread->run_delay = books->run_delay;
+  thread->sum_exec = books->sum_exec;
+  thread->switch_in_ns = 0;
+  thread->woken_ns = 0;
+  end_write(thread);
+}
+
+/* The thread comes back at `now`; returns the runnable part of the interval that ends. */
+static __always_inline u64 clock_switch_in(struct thread* thread, u64 now,
+                                           const struct kernel_books* books, u32 cpu) {
+  begin_write(thread);
+  if (thread->state == PROFD_STATE_ON_CPU) {
+    count(PROFD_COUNTER_SWITCH_OUT_MISSED);
+    settle_missed_switch_out(thread, now, books);
+  }
+  u64 runnable = close_off_cpu(thread, now, books->run_delay);
+  open_on_cpu(thread, cpu);
+  thread->run_delay = books->run_delay;
+  end_write(thread);
+  return runnable;
+}
+
+/* What else a reader must know of a thread that it finds off CPU. */
+struct standing {
+  u64 queued_ns; /* it has waited for a CPU since then; 0: it has not */
+  int running;   /* the kernel says that it is on a CPU */
+};
+
+/*
+ * Brings a copy of a thread's storage up to `now`, as if the present stretch ended, so that
+ * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
+ */
+static __noinline void clock_advance(struct thread* copy, u64 now, const struct kernel_books* books,
+                                     const struct standing* standing) {
+  u64 waited = standing->queued_ns ? above(now, standing->queued_ns) : 0;
+  u64 length;
+  if (copy->state == PROFD_STATE_DEAD) return;
+  if (copy->state == PROFD_STATE_ON_CPU) {
+    close_on_cpu(copy, now);
+    return;
+  }
+  if (!copy->switch_in_ns && !standing->running) {
+    close_off_cpu(copy, now, books->run_delay + waited);
+    return;
+  }
+  length = above(now, copy->since_ns);
+  if (copy->switch_in_ns) {
+    close_off_cpu(copy, copy->switch_in_ns, books->run_delay);
+    open_on_cpu(copy, copy->cpu);
+  } else if (copy->state == PROFD_STATE_RUNNABLE && copy->kind == PROFD_AFTER_WAKEUP) {
+    /* A new thread whose first switch-in no hook sees: it has waited once, and runs since. */
+    close_off_cpu(copy, now - length + smaller(length, above(books->run_delay, copy->run_delay)),
+                  books->run_delay);
+    open_on_cpu(copy, copy->cpu);
+  } else {
+    settle_missed_switch_in(copy, now, books, copy->cpu);
+  }
+  close_on_cpu(copy, now);
+}
+
+/* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line. */
+static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,
+                                        const struct kernel_books* books, u32 cpu) {
+  thread->since_ns = now;
+  thread->state = state;
+  thread->kind = kind;
+  thread->cpu = cpu;
+  thread->run_delay = books->run_delay;
+  thread->sum_exec = books->sum_exec;
+  if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = 1;
+  if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;
+  /* Epochs before its birth are not kept: all of its totals were zero. */
+  if (now >= control.epoch_ns) {
+    thread->kept.number = control.epoch;
+    thread->kept.time_ns = control.epoch_ns;
+  }
+  barrier();
+  thread->begin_ns = now;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* How events get into the rings: exactly the bytes used, woken rarely, failures counted. */
+#pragma once
+
+#include "bpf/syscall.bpf.h"
+#include "bpf/task.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+/* The reader polls; it is woken only when a quarter of the ring is full. */
+static __always_inline u64 wakeup_flag(void* ring, u64 ring_bytes) {
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP
+                                                                      : BPF_RB_NO_WAKEUP;
+}
+
+/* Empties all that a sample may leave out. */
+static __always_inline void begin_sample(struct profd_sample_event* event, struct task_struct* task,
+                                         u16 kind, u64 time_ns, u64 sessions) {
+  fill_event(&event->event, task, kind, time_ns, sessions);
+  if (is_kernel_thread(task)) event->event.flags |= PROFD_SAMPLE_KTHREAD;
+  event->begin_ns = 0;
+  event->runnable_ns = 0;
+  event->period_ns = 0;
+  event->blocked_marks = 0;
+  event->runnable_marks = 0;
+  event->syscall = -1;
+  event->task_state = 0;
+  event->syscall_args[0] = event->syscall_args[1] = event->syscall_args[2] = 0;
+  event->fd_kind = PROFD_FD_NONE;
+  event->stack_flags = 0;
+  event->kernel_frames = 0;
+  event->user_frames = 0;
+}
+
+/* Takes the length in bytes that a stack helper returned, or its error. */
+static __always_inline void keep_kernel_stack(struct profd_sample_event* event, s64 bytes) {
+  if (bytes < 0) {
+    count(PROFD_COUNTER_KERNEL_STACK_FAILED);
+    event->stack_flags |= PROFD_STACK_KERNEL_FAILED;
+    return;
+  }
+  event->kernel_frames = bytes / sizeof(u64);
+  if (event->kernel_frames == PROFD_MAX_KERNEL_FRAMES)
+    event->stack_flags |= PROFD_STACK_KERNEL_TRUNCATED;
+}
+
+#define KERNEL_STACK_BYTES (PROFD_MAX_KERNEL_FRAMES * sizeof(u64))
+
+/* The stacks of the current thread as it is inside the kernel, and what it asked for. */
+static __always_inline void take_current_stacks(void* ctx, struct profd_sample_event* event,
+                                                struct task_struct* task) {
+  struct pt_regs___kernel* pt_regs;
+  struct user_registers registers;
+  keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
+  pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
+  if (is_kernel_thread(task) || !pt_regs) {
+    event->stack_flags |= PROFD_STACK_NO_USER;
+    return;
+  }
+  fill_syscall(event, task, pt_regs);
+  registers.pc = pt_regs->ip;
+  registers.stack_pointer = pt_regs->sp;
+  registers.frame_pointer = pt_regs->cs == USER_CS ? pt_regs->bp : 0;
+  walk_user_stack(event, &registers, READ_CURRENT, task);
+}
+
+/* Bytes of a sample with the frames it has; sets its size. */
+static __always_inline u64 finish_sample(struct profd_sample_event* event) {
+  u64 frames = (u64)event->kernel_frames + event->user_frames;
+  u64 bytes;
+  if (frames > PROFD_MAX_FRAMES) frames = PROFD_MAX_FRAMES;
+  bytes = sizeof(*event) + frames * sizeof(u64);
+  event->event.size = bytes;
+  return bytes;
+}
+
+static __always_inline void send_sample(void* ring, u64 ring_bytes,
+                                        struct profd_sample_event* event, u32 sent, u32 lost) {
+  u64 bytes = finish_sample(event);
+  int failed = bpf_ringbuf_output(ring, event, bytes, wakeup_flag(ring, ring_bytes)) != 0;
+  count(failed ? lost : sent);
+}

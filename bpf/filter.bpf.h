@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Which sessions a thread belongs to. Runs where processes begin or change, never in a switch. */
+#pragma once
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/task.bpf.h"
+
+#define MAX_ANCESTORS 16
+#define PID_LEVELS 33 /* MAX_PID_NS_LEVEL and the initial one */
+
+struct number_search {
+  struct pid* pid;
+  u32 inum;
+  u32 number;
+};
+
+static long search_number(u32 level, struct number_search* search) {
+  search->number = number_in(search->pid, level, search->inum);
+  return search->number != 0;
+}
+
+/* The number of `pid` in pid namespace `inum`, at whatever level that is; 0: not visible there. */
+static __noinline u32 find_number(struct pid* pid, u32 inum) {
+  struct number_search search = {.pid = pid, .inum = inum};
+  bpf_loop(PID_LEVELS, search_number, &search, 0);
+  return search.number;
+}
+
+static __always_inline int id_listed(u32 session, u32 id) {
+  struct profd_filter_id key = {.session = session, .id = id};
+  return id && bpf_map_lookup_elem(&filter_ids, &key) != 0;
+}
+
+static __noinline int match_id(const struct profd_filter* filter, u32 session,
+                               struct task_struct* task) {
+  int by_tid = filter->kind == PROFD_TARGET_TID;
+  struct pid* pid =
+      by_tid ? BPF_CORE_READ(task, thread_pid) : BPF_CORE_READ(task, group_leader, thread_pid);
+  if (filter->pidns_inum) return id_listed(session, find_number(pid, filter->pidns_inum));
+  return id_listed(session, number_in(pid, constants.pidns_level, constants.pidns_inum));
+}
+
+static __always_inline int same_comm(const char* a, const char* b) {
+  for (int i = 0; i < PROFD_COMM_LEN - 1; i++) {
+    if (a[i] != b[i]) return 0;
+    if (!a[i]) return 1;
+  }
+  return 1;
+}
+
+/* Its own name, or that of its process. */
+static __noinline int match_comm(const struct profd_filter* filter, struct task_struct* task) {
+  char comm[PROFD_COMM_LEN];
+  BPF_CORE_READ_INTO(&comm, task, comm);
+  if (same_comm(comm, filter->comm)) return 1;
+  BPF_CORE_READ_INTO(&comm, task, group_leader, comm);
+  return same_comm(comm, filter->comm);
+}
+
+struct cgroup_climb {
+  struct kernfs_node* node;
+  u64 wanted;
+  int found;
+};
+
+static long climb_cgroup(u32 level, struct cgroup_climb* climb) {
+  struct kernfs_node* node = climb->node;
+  struct kernfs_node___renamed* renamed = (void*)node;
+  if (!node) return 1;
+  if (BPF_CORE_READ(node, id) == climb->wanted) {
+    climb->found = 1;
+    return 1;
+  }
+  climb->node = bpf_core_field_exists(renamed->__parent) ? BPF_CORE_READ(renamed, __parent)
+                                                         : BPF_CORE_READ(node, parent);
+  return 0;
+}
+
+static __noinline int match_cgroup(const struct profd_filter* filter, struct task_struct* task) {
+  struct cgroup_climb climb = {.node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn),
+                               .wanted = filter->cgroup_id};
+  bpf_loop(PROFD_MAX_CGROUP_DEPTH, climb_cgroup, &climb, 0);
+  return climb.found;
+}
+
+/* What no filter but one that names it finds: profd, kernel threads, other pid namespaces. */
+static __noinline int may_match(const struct profd_filter* filter, struct task_struct* task) {
+  struct ids ids = {};
+  ids_by_namespace(task, &ids);
+  if (!ids.pid || ids.pid == constants.own_pid) return 0;
+  return !(BPF_CORE_READ(task, flags) & PF_KTHREAD) ||
+         (filter->flags & PROFD_TARGET_KERNEL_THREADS);
+}
+
+static __always_inline int match_filter(const struct profd_filter* filter, u32 session,
+                                        struct task_struct* task) {
+  switch (filter->kind) {
+    case PROFD_TARGET_ALL:
+      return may_match(filter, task);
+    case PROFD_TARGET_PID:
+    case PROFD_TARGET_TID:
+      return match_id(filter, session, task);
+    case PROFD_TARGET_COMM:
+      return may_match(filter, task) && match_comm(filter, task);
+    case PROFD_TARGET_CGROUP:
+      return may_match(filter, task) && match_cgroup(filter, task);
+    default:
+      return 0;
+  }
+}
+
+struct ancestor_search {
+  const struct profd_filter* filter;
+  u32 session;
+  struct task_struct* task;
+  int found;
+};
+
+static long search_ancestor(u32 depth, struct ancestor_search* search) {
+  const struct profd_filter* filter = search->filter;
+  struct task_struct* task = search->task;
+  if (!task || !filter) return 1;
+  if (match_filter(filter, search->session, task)) {
+    search->found = 1;
+    return 1;
+  }
+  if (!(filter->flags & PROFD_TARGET_CHILDREN) || filter->kind == PROFD_TARGET_TID ||
+      BPF_CORE_READ(task, pid) <= 1)
+    return 1;
+  search->task = BPF_CORE_READ(task, real_parent);
+  return 0;
+}
+
+struct match_context {
+  struct task_struct* task;
+  u64 candidates;
+  u64 matched;
+};
+
+static long match_session(u32 session, struct match_context* context) {
+  struct ancestor_search search = {.session = session, .task = context->task};
+  u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
+  if (!(context->candidates & bit)) return 0;
+  search.filter = bpf_map_lookup_elem(&filters, &session);
+  if (!search.filter) return 0;
+  bpf_loop(MAX_ANCESTORS, search_ancestor, &search, 0);
+  if (search.found) context->matched |= bit;
+  return 0;
+}
+
+/*
+ * Those of the `candidates` sessions whose filter matches the task or, where the filter takes
+ * children, a process above it.
+ */
+static __noinline u64 matching_sessions(struct task_struct* task, u64 candidates) {
+  struct match_context context = {.task = task, .candidates = candidates};
+  if (!candidates) return 0;
+  bpf_loop(PROFD_MAX_SESSIONS, match_session, &context, 0);
+  return context.matched;
+}
+
+struct name_context {
+  struct task_struct* task;
+  const char* comm;
+  u64 candidates;
+  u64 matched;
+};
+
+static long match_name(u32 session, struct name_context* context) {
+  u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
+  struct profd_filter* filter;
+  if (!(context->candidates & bit)) return 0;
+  filter = bpf_map_lookup_elem(&filters, &session);
+  if (!filter || filter->kind != PROFD_TARGET_COMM) return 0;
+  if (may_match(filter, context->task) && same_comm(context->comm, filter->comm))
+    context->matched |= bit;
+  return 0;
+}
+
+/* Those of the `candidates` sessions that look for the name which the task is about to take. */
+static __noinline u64 sessions_of_name(struct task_struct* task, const char* comm, u64 candidates) {
+  struct name_context context = {.task = task, .comm = comm, .candidates = candidates};
+  bpf_loop(PROFD_MAX_SESSIONS, match_name, &context, 0);
+  return context.matched;
+}
+
+struct inherit_context {
+  u64 candidates;
+  u64 inherited;
+  int new_process;
+};
+
+static long inherit_session(u32 session, struct inherit_context* context) {
+  u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
+  struct profd_filter* filter;
+  if (!(context->candidates & bit)) return 0;
+  filter = bpf_map_lookup_elem(&filters, &session);
+  if (!filter || filter->kind == PROFD_TARGET_TID) return 0;
+  if (!context->new_process || (filter->flags & PROFD_TARGET_CHILDREN)) context->inherited |= bit;
+  return 0;
+}
+
+/* Those of the forking thread's sessions that its child joins. */
+static __noinline u64 inherited_sessions(u64 parent_sessions, int new_process) {
+  struct inherit_context context = {.candidates = parent_sessions, .new_process = new_process};
+  if (!parent_sessions) return 0;
+  bpf_loop(PROFD_MAX_SESSIONS, inherit_session, &context, 0);
+  return context.inherited;
+}

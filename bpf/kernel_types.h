@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The few kernel structs the programs read. Only the fields used, in no particular order: every
+ * access is relocated at load against the BTF of the running kernel (CO-RE), so building needs no
+ * kernel headers and no BTF. What is after `___` in a name is ignored by libbpf: such a struct is
+ * another shape of the same kernel type.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#ifdef __bpf__ /* also compiled as user code, by tests */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
+
+struct sched_info {
+  unsigned long long run_delay;
+  unsigned long long last_arrival; /* run-queue clock, not CLOCK_MONOTONIC */
+  unsigned long long last_queued;  /* the same; 0 = not waiting for a CPU */
+};
+
+struct sched_entity {
+  __u64 sum_exec_runtime;
+};
+
+struct ns_common {
+  unsigned int inum;
+};
+
+struct pid_namespace {
+  struct ns_common ns;
+};
+
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+};
+
+struct pid {
+  unsigned int level;
+  struct upid numbers[1];
+};
+
+struct kernfs_node {
+  struct kernfs_node* parent; /* until 6.14 */
+  __u64 id;
+};
+
+struct kernfs_node___renamed {
+  struct kernfs_node* __parent; /* since 6.15 */
+};
+
+struct cgroup {
+  struct kernfs_node* kn;
+};
+
+struct css_set {
+  struct cgroup* dfl_cgrp;
+};
+
+struct qstr {
+  const unsigned char* name;
+};
+
+struct dentry {
+  struct qstr d_name;
+};
+
+struct path {
+  struct dentry* dentry;
+};
+
+struct super_block {
+  unsigned long s_magic;
+};
+
+struct inode {
+  unsigned short i_mode;
+  struct super_block* i_sb;
+};
+
+struct file {
+  struct inode* f_inode;
+  struct path f_path;
+};
+
+struct fdtable {
+  unsigned int max_fds;
+  struct file** fd;
+};
+
+struct files_struct {
+  struct fdtable* fdt;
+};
+
+struct signal_struct {
+  struct {
+    int counter;
+  } live;
+};
+
+struct linux_binprm {
+  const char* filename;
+};
+
+struct mm_struct;
+
+struct task_struct {
+  unsigned int __state;
+  unsigned int flags;
+  int on_cpu;
+  unsigned in_iowait : 1;
+  int exit_state;
+  int exit_code;
+  int pid;
+  int tgid;
+  __u64 start_boottime;
+  char comm[16];
+  struct sched_info sched_info;
+  struct sched_entity se;
+  struct mm_struct* mm;
+  struct task_struct* real_parent;
+  struct task_struct* group_leader;
+  struct pid* thread_pid;
+  struct files_struct* files;
+  struct signal_struct* signal;
+  struct css_set* cgroups;
+};
+
+/* What bpf_task_pt_regs returns. The UAPI struct of the same name calls its fields otherwise. */
+struct pt_regs___kernel {
+  unsigned long orig_ax;
+  unsigned long ip;
+  unsigned long sp;
+  unsigned long bp;
+  unsigned long di;
+  unsigned long si;
+  unsigned long dx;
+  unsigned short cs;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file* seq;
+};
+
+struct bpf_iter__task {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
+};
+
+#ifdef __bpf__
+#pragma clang attribute pop
+#endif
+
+/* Bits of task_struct. None has changed in the kernels supported. */
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_DEAD 0x80
+#define TASK_NOLOAD 0x400
+#define PF_KTHREAD 0x00200000
+#define CLONE_THREAD 0x00010000

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Births, deaths and changes of name and place: storage, membership, and the events that say so. */
+#pragma once
+
+#include "bpf/clock.bpf.h"
+#include "bpf/emit.bpf.h"
+#include "bpf/filter.bpf.h"
+
+/* The last word about a thread: what its clock showed at the end. */
+static __noinline void send_thread_end(struct task_struct* task, struct thread* thread, u64 now) {
+  u64 sessions = thread->sessions & control.sessions;
+  struct profd_clock_event* event;
+  if (!sessions) return;
+  event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
+  if (!event) {
+    count(PROFD_COUNTER_EVENT_RING_FULL);
+    return;
+  }
+  fill_event(&event->event, task, PROFD_EVENT_THREAD_END, now, sessions);
+  event->event.size = sizeof(*event);
+  event->begin_ns = thread->begin_ns;
+  event->since_ns = now;
+  event->state = PROFD_STATE_DEAD;
+  event->ns_tid = 0;
+  if (thread->begin_ns < thread->kept.time_ns) {
+    event->epoch = thread->kept.number;
+    event->epoch_ns = thread->kept.time_ns;
+    event->at_epoch = thread->kept.clock;
+  } else {
+    event->epoch = 0;
+    event->epoch_ns = 0;
+    __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
+  }
+  event->final = thread->clock;
+  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
+}
+
+/* Reserves a FORK, COMM or EXIT event; 0 when the ring is full. */
+static __always_inline struct profd_task_event* begin_task_event(struct task_struct* task, u16 kind,
+                                                                 u64 sessions) {
+  struct profd_task_event* event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
+  if (!event) {
+    count(PROFD_COUNTER_EVENT_RING_FULL);
+    return 0;
+  }
+  fill_event(&event->event, task, kind, bpf_ktime_get_ns(), sessions);
+  event->event.size = sizeof(*event);
+  if (is_kernel_thread(task)) event->event.flags |= PROFD_TASK_KTHREAD;
+  event->parent_pid = 0;
+  event->parent_tid = 0;
+  event->parent_process_start_ns = 0;
+  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  event->exit_code = 0;
+  event->path_bytes = 0;
+  return event;
+}
+
+static __always_inline void send_task_event(struct profd_task_event* event) {
+  bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
+}
+
+/* Sessions that the child of `parent` belongs to from its first instruction. */
+static __always_inline u64 sessions_of_child(struct task_struct* parent, struct task_struct* child,
+                                             int new_process) {
+  u64 running = control.sessions;
+  u64 starting = control.starting_sessions;
+  struct thread* thread;
+  u64 parents;
+  if (!running) return 0;
+  thread = find_thread(parent);
+  /* Bits of starting sessions may be stale, or not set yet: the iterator is under way. */
+  parents = thread ? thread->sessions & running & ~starting : 0;
+  parents |= matching_sessions(parent, running & starting);
+  return inherited_sessions(parents, new_process) | matching_sessions(child, running);
+}
+
+/* Buffer for stacks, which only the switch-out rung needs. */
+static __always_inline void make_stack_buffer(struct task_struct* task, u64 sessions) {
+  if (constants.hook != PROFD_HOOK_SWITCH_OUT || !(sessions & control.off_cpu_sessions)) return;
+  if (!bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+    count(PROFD_COUNTER_STORAGE_FAILED);
+}
+
+static __always_inline void thread_forked(struct task_struct* child, int new_process) {
+  struct task_struct* parent = bpf_get_current_task_btf();
+  struct kernel_books books = read_books(child);
+  struct profd_task_event* event;
+  struct thread* thread;
+  struct ids ids;
+  u64 sessions;
+  if (!child->pid) return; /* the idle thread of a CPU that comes online */
+  thread = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread) {
+    count(PROFD_COUNTER_STORAGE_FAILED);
+    return;
+  }
+  sessions = sessions_of_child(parent, child, new_process);
+  __sync_fetch_and_or(&thread->sessions, sessions);
+  make_stack_buffer(child, sessions);
+  clock_begin(thread, bpf_ktime_get_ns(), PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &books,
+              bpf_get_smp_processor_id());
+  if (!sessions) return;
+  event = begin_task_event(child, PROFD_EVENT_FORK, sessions);
+  if (!event) return;
+  read_ids(parent, &ids);
+  if (new_process) event->event.flags |= PROFD_TASK_NEW_PROCESS;
+  event->parent_pid = ids.pid;
+  event->parent_tid = ids.tid;
+  event->parent_process_start_ns = parent->group_leader->start_boottime;
+  send_task_event(event);
+}
+
+/* An exec event with room for the longest path. */
+union exec_buffer {
+  struct profd_task_event event;
+  u64 words[(sizeof(struct profd_task_event) + PROFD_PATH_LEN) / sizeof(u64)];
+};
+
+/* The tid before the exec; only the initial pid namespace's is at hand. */
+static __always_inline u32 tid_before_exec(struct task_struct* task, u32 old_tid, u32 tid) {
+  if (constants.pidns_level == 0) return old_tid;
+  return old_tid == (u32)task->pid ? tid : 0;
+}
+
+static __noinline void send_exec(struct task_struct* task, u64 sessions, u32 old_tid,
+                                 const char* path) {
+  union exec_buffer buffer = {};
+  struct profd_task_event* event = &buffer.event;
+  u64 bytes;
+  long length;
+  fill_event(&event->event, task, PROFD_EVENT_EXEC, bpf_ktime_get_ns(), sessions);
+  event->parent_tid = tid_before_exec(task, old_tid, event->event.tid);
+  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  length = bpf_probe_read_kernel_str(event->path, PROFD_PATH_LEN, path);
+  if (length < 0 || length > PROFD_PATH_LEN) length = 0;
+  event->path_bytes = length;
+  bytes = sizeof(*event) + length;
+  event->event.size = bytes;
+  if (bpf_ringbuf_output(&ring_sched, event, bytes,
+                         wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES)))
+    count(PROFD_COUNTER_EVENT_RING_FULL);
+}
+
+static __always_inline void thread_execed(struct task_struct* task, u32 old_tid,
+                                          struct linux_binprm* program) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  if (sessions) send_exec(task, sessions, old_tid, program->filename);
+}
+
+static __always_inline void thread_exited(struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  struct profd_task_event* event;
+  if (!sessions) return;
+  event = begin_task_event(task, PROFD_EVENT_EXIT, sessions);
+  if (!event) return;
+  event->exit_code = task->exit_code;
+  if (task->signal->live.counter == 0) event->event.flags |= PROFD_TASK_LAST_THREAD;
+  send_task_event(event);
+}
+
+/* A new name, not in task->comm yet, may make the thread a member of sessions. */
+static __always_inline void thread_renamed(struct task_struct* task, const char* name) {
+  struct thread* thread = find_thread(task);
+  char comm[PROFD_COMM_LEN] = {};
+  struct profd_task_event* event;
+  u64 running = control.sessions, sessions;
+  if (!thread || !running) return;
+  bpf_probe_read_kernel_str(comm, sizeof(comm), name);
+  __sync_fetch_and_or(&thread->sessions, sessions_of_name(task, comm, running));
+  sessions = thread->sessions & running;
+  if (!sessions) return;
+  event = begin_task_event(task, PROFD_EVENT_COMM, sessions);
+  if (!event) return;
+  __builtin_memcpy(event->comm, comm, PROFD_COMM_LEN);
+  send_task_event(event);
+}
+
+/* A thread that moves into a session's cgroup becomes a member; COMM says so. */
+static __always_inline void thread_moved(struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  struct profd_task_event* event;
+  u64 running = control.sessions, before;
+  if (!thread || !running) return;
+  before = __sync_fetch_and_or(&thread->sessions, matching_sessions(task, running));
+  if (!(thread->sessions & running & ~before)) return;
+  event = begin_task_event(task, PROFD_EVENT_COMM, thread->sessions & running);
+  if (event) send_task_event(event);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* All maps and global words: purpose, key, value, who writes, who deletes. */
+#pragma once
+
+/* Its maps and the types of their helpers come first. */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/control.h"
+#include "bpf/counters.h"
+#include "bpf/events.h"
+#include "bpf/kernel_types.h"
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+
+#define barrier() asm volatile("" ::: "memory")
+
+/* Set by the user side before load. */
+const volatile struct profd_constants constants = {};
+/* Mapped by the user side, which alone writes it. */
+volatile struct profd_control control SEC(".data") = {};
+
+/* What a clock showed at an epoch. */
+struct kept_epoch {
+  u64 number; /* 0: none yet */
+  u64 time_ns;
+  u64 since_ns; /* when the state of that moment began */
+  u64 state;    /* enum profd_thread_state */
+  struct profd_clock clock;
+};
+
+/*
+ * The storage of one thread. Its clock is written only by the CPU that switches the thread out or
+ * in, so there is never more than one writer; readers on other CPUs retry while `sequence` is odd
+ * or has changed. `begin_ns` is written last when it is made: 0 means that there is no clock yet.
+ */
+struct thread {
+  u64 begin_ns;
+  u64 sequence;
+  u64 sessions;       /* bit i: member of session i; written with atomics */
+  u64 since_ns;       /* when the present stretch began */
+  u32 state;          /* enum profd_thread_state */
+  u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
+  u64 run_delay;      /* sched_info.run_delay at the last switch-out */
+  u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
+  u64 switch_in_ns;   /* PROFD_HOOK_SWITCH_OUT: it runs since then, unsettled; else 0 */
+  u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
+  u32 cpu;            /* it ran on last */
+  u32 task_state;     /* prev_state of the last switch-out */
+  u64 mark_period_ns; /* period of the two below; 0: not drawn yet */
+  u64 mark_phase_ns;  /* where in the period the thread's off-CPU clock stands */
+  u64 mark_ns;        /* where in the period its mark lies */
+  struct profd_clock clock;
+  struct kept_epoch kept;
+};
+
+/* Key: task. Made by on_fork and assign_threads, deleted by the kernel with the task. */
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct thread);
+} threads SEC(".maps");
+
+/* A sample with room for the deepest stack. */
+union sample_buffer {
+  struct profd_sample_event event;
+  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + PROFD_MAX_FRAMES];
+};
+
+/* Buffer of one program type on one CPU; `busy` while a run of it is building a sample. */
+struct scratch {
+  u64 busy;
+  union sample_buffer sample;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct scratch);
+} scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps");
+
+/*
+ * Key: task. Switch-out rung only: the stack of the present or last off-CPU interval, from its
+ * switch-out to its switch-in. Made with the clock, for members of sessions with off-CPU samples.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, union sample_buffer);
+} stacks SEC(".maps");
+
+/* What an iterator builds its answer in. */
+struct reader {
+  struct thread copy;
+  union sample_buffer sample;
+};
+
+/*
+ * Key: the thread of profd that reads an iterator. A buffer per CPU would not do: iterators may be
+ * preempted, and the sleepable one may sleep on another process's memory for any time.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct reader);
+} readers SEC(".maps");
+
+/* What the switch-out hook leaves for the switch-in hook on the same CPU. Written by both. */
+struct switch_state {
+  u64 time_ns; /* of the switch under way */
+  u64 next;    /* address of the task that it switches to; 0: taken */
+  /* CLOCK_MONOTONIC minus the run-queue clock, from the last switch-in that waited for a CPU. */
+  u64 clock_offset_ns;
+  u64 switches; /* not yet in `counters` */
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct switch_state);
+} switch_states SEC(".maps");
+
+/* Key: enum profd_counter. Written by all programs, summed over CPUs by the user side. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, PROFD_COUNTER_MAX);
+  __type(key, u32);
+  __type(value, u64);
+} counters SEC(".maps");
+
+/* Key: session. Written by the user side. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_MAX_SESSIONS);
+  __type(key, u32);
+  __type(value, struct profd_filter);
+} filters SEC(".maps");
+
+/* Pids and tids of PROFD_TARGET_PID and _TID filters. Written and deleted by the user side. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PROFD_MAX_FILTER_IDS);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct profd_filter_id);
+  __type(value, u8);
+} filter_ids SEC(".maps");
+
+/* Written by on_cpu_sample alone: it may interrupt any other program. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, PROFD_RING_ON_CPU_BYTES);
+} ring_on_cpu SEC(".maps");
+
+/* Written by all other programs. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, PROFD_RING_SCHED_BYTES);
+} ring_sched SEC(".maps");
+
+static __always_inline void count_many(u32 counter, u64 amount) {
+  u64* value = bpf_map_lookup_elem(&counters, &counter);
+  if (value) *value += amount; /* per CPU; an interrupting program may cost one count */
+}
+
+static __always_inline void count(u32 counter) { count_many(counter, 1); }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Which off-CPU intervals are sampled. A thread's off-CPU time is cut into periods, and each period
+ * has one mark at a freshly drawn place. An interval is sampled once for all the marks it contains,
+ * and each mark stands for one period: every ns is as likely as any other to be marked, whatever
+ * the lengths of the intervals and whatever rhythm they have.
+ */
+#pragma once
+
+#include "bpf/clock.bpf.h"
+
+/* Uniform in [0, range). */
+static __always_inline u64 draw_below(u64 range) {
+  u64 random = bpf_get_prandom_u32();
+  return (range >> 32) * random + (((range & 0xffffffff) * random) >> 32);
+}
+
+/* Moves the off-CPU clock on by `length`; returns the marks passed. */
+static __always_inline u32 pass_marks(struct thread* thread, u64 length) {
+  u64 period = thread->mark_period_ns;
+  u64 end = thread->mark_phase_ns + length;
+  u64 marks, periods;
+  if (end < period) {
+    marks = thread->mark_ns >= thread->mark_phase_ns && thread->mark_ns < end;
+    thread->mark_phase_ns = end;
+    return marks;
+  }
+  if (!period) return 0;
+  marks = thread->mark_ns >= thread->mark_phase_ns;
+  periods = end / period;
+  thread->mark_phase_ns = end - periods * period;
+  thread->mark_ns = draw_below(period);
+  return marks + (periods - 1) + (thread->mark_ns < thread->mark_phase_ns);
+}
+
+/* Begins anew when the period in force has changed. */
+static __always_inline void follow_period(struct thread* thread, u64 period) {
+  if (thread->mark_period_ns == period) return;
+  thread->mark_period_ns = period;
+  thread->mark_phase_ns = draw_below(period);
+  thread->mark_ns = draw_below(period);
+}

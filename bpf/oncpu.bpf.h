@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* On-CPU samples: a perf event per CPU interrupts whatever runs there. */
+#pragma once
+
+#include <linux/bpf_perf_event.h>
+
+#include "bpf/emit.bpf.h"
+
+static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
+                                               struct profd_sample_event* event,
+                                               struct task_struct* task) {
+  struct user_registers registers;
+  if ((ctx->regs.cs & 3) == 0) {
+    take_current_stacks(ctx, event, task);
+    return;
+  }
+  event->event.flags |= PROFD_SAMPLE_USER_MODE;
+  registers.pc = ctx->regs.rip;
+  registers.stack_pointer = ctx->regs.rsp;
+  registers.frame_pointer = ctx->regs.cs == USER_CS ? ctx->regs.rbp : 0;
+  walk_user_stack(event, &registers, READ_CURRENT, task);
+}
+
+static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct scratch* scratch;
+  struct thread* thread;
+  u64 sessions;
+  u32 zero = 0;
+  if (!task->pid) return;
+  thread = find_thread(task);
+  if (!thread) return;
+  sessions = thread->sessions & control.on_cpu_sessions;
+  if (!sessions) return;
+  scratch = bpf_map_lookup_elem(&scratch_on_cpu, &zero);
+  if (!scratch) return;
+  if (scratch->busy) {
+    count(PROFD_COUNTER_SCRATCH_BUSY);
+    return;
+  }
+  scratch->busy = 1;
+  barrier();
+  begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, bpf_ktime_get_ns(), sessions);
+  scratch->sample.event.period_ns = ctx->sample_period;
+  take_on_cpu_stacks(ctx, &scratch->sample.event, task);
+  send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample.event,
+              PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
+  barrier();
+  scratch->busy = 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Task iterators: making clocks and members, reading all clocks as of an epoch, and walking the
+ * stacks of threads that are blocked. Nothing is stopped: what moves meanwhile is read again or
+ * left out.
+ */
+#pragma once
+
+#include "bpf/clock.bpf.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/lifecycle.bpf.h"
+#include "bpf/switch.bpf.h"
+
+#define READ_TRIES 8
+
+static __always_inline int is_running(const struct task_struct* task) {
+  return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+}
+
+/* Begins the clock of a thread that is older than profd. */
+static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {
+  struct kernel_books books = read_books(task);
+  u32 task_state = task->__state;
+  u32 state = PROFD_STATE_ON_CPU, kind = 0;
+  if (!is_running(task)) {
+    state = task_state ? PROFD_STATE_BLOCKED : PROFD_STATE_RUNNABLE;
+    kind = task_state ? blocked_kind(task, task_state) : PROFD_AFTER_WAKEUP;
+  }
+  thread->task_state = task_state;
+  clock_begin(thread, bpf_ktime_get_ns(), state, kind, &books, 0);
+}
+
+/* Gives a thread its clock and its membership in the sessions that start. */
+static __always_inline void assign_thread(struct task_struct* task) {
+  u64 starting = control.starting_sessions;
+  struct thread* thread;
+  u64 matched;
+  if (task->exit_state) return; /* has ended, or is about to */
+  thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread) {
+    count(PROFD_COUNTER_STORAGE_FAILED);
+    return;
+  }
+  if (!thread->begin_ns) adopt_thread(task, thread);
+  if (!starting) return;
+  matched = matching_sessions(task, starting);
+  make_stack_buffer(task, matched);
+  __sync_fetch_and_and(&thread->sessions, matched | ~starting);
+  __sync_fetch_and_or(&thread->sessions, matched);
+}
+
+static __always_inline struct reader* this_reader(void) {
+  struct reader* reader =
+      bpf_task_storage_get(&readers, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!reader) count(PROFD_COUNTER_STORAGE_FAILED);
+  return reader;
+}
+
+/* Where a thread that is off CPU stands, in CLOCK_MONOTONIC. */
+static __always_inline void read_standing(struct task_struct* task, struct standing* standing) {
+  struct switch_state* state = this_switch();
+  u64 queued = task->sched_info.last_queued;
+  standing->queued_ns =
+      queued && state && state->clock_offset_ns ? queued + state->clock_offset_ns : 0;
+  standing->running = is_running(task);
+}
+
+/* Copies a thread's storage and brings the copy up to now; 0: it switched all the time. */
+static __always_inline int read_thread(struct task_struct* task, const struct thread* thread,
+                                       struct thread* copy) {
+  for (int i = 0; i < READ_TRIES; i++) {
+    u64 sequence = *(volatile const u64*)&thread->sequence;
+    struct standing standing;
+    barrier();
+    *copy = *thread;
+    struct kernel_books books = read_books(task);
+    read_standing(task, &standing);
+    u64 now = bpf_ktime_get_ns();
+    barrier();
+    if ((sequence & 1) || sequence != *(volatile const u64*)&thread->sequence) continue;
+    clock_advance(copy, now, &books, &standing);
+    return 1;
+  }
+  count(PROFD_COUNTER_TORN_READ);
+  return 0;
+}
+
+/* Writes what the thread's clock showed at the present epoch. */
+static __always_inline void read_clock(struct seq_file* out, struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  struct profd_clock_event* event;
+  struct reader* reader;
+  struct thread* copy;
+  if (!sessions || thread->state == PROFD_STATE_DEAD) return;
+  reader = this_reader();
+  if (!reader) return;
+  copy = &reader->copy;
+  if (!read_thread(task, thread, copy)) return;
+  /* Born after the epoch, or ended meanwhile: its end has been told. */
+  if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
+      copy->state == PROFD_STATE_DEAD)
+    return;
+  event = (struct profd_clock_event*)&reader->sample;
+  fill_event(&event->event, task, PROFD_EVENT_CLOCK, copy->kept.time_ns, sessions);
+  event->event.size = sizeof(*event);
+  event->epoch = copy->kept.number;
+  event->epoch_ns = copy->kept.time_ns;
+  event->begin_ns = copy->begin_ns;
+  event->since_ns = copy->kept.since_ns;
+  event->state = copy->kept.state;
+  event->ns_tid = 0;
+  event->at_epoch = copy->kept.clock;
+  event->final = copy->kept.clock;
+  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  bpf_seq_write(out, event, sizeof(*event));
+}
+
+/* Stacks of a thread that is not running: its kernel stack, and its user stack wherever that is. */
+static __always_inline void take_task_stacks(struct profd_sample_event* event,
+                                             struct task_struct* task) {
+  struct pt_regs___kernel* pt_regs;
+  struct user_registers registers;
+  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
+  pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
+  if (is_kernel_thread(task) || !pt_regs) {
+    event->stack_flags |= PROFD_STACK_NO_USER;
+    return;
+  }
+  fill_syscall(event, task, pt_regs);
+  registers.pc = pt_regs->ip;
+  registers.stack_pointer = pt_regs->sp;
+  registers.frame_pointer = pt_regs->cs == USER_CS ? pt_regs->bp : 0;
+  walk_user_stack(event, &registers, READ_TASK, task);
+}
+
+/* Writes the stack of a member that is blocked since before the time set. */
+static __always_inline void snapshot_stack(struct seq_file* out, struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
+  struct profd_sample_event* event;
+  struct reader* reader;
+  u64 sequence;
+  if (!sessions) return;
+  sequence = *(volatile u64*)&thread->sequence;
+  if ((sequence & 1) || thread->state != PROFD_STATE_BLOCKED ||
+      thread->since_ns >= control.snapshot_before_ns)
+    return;
+  reader = this_reader();
+  if (!reader) return;
+  event = &reader->sample.event;
+  begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
+  event->begin_ns = thread->since_ns;
+  event->task_state = thread->task_state;
+  if (thread->kind == PROFD_IOWAIT) event->event.flags |= PROFD_SAMPLE_IOWAIT;
+  take_task_stacks(event, task);
+  barrier();
+  if (sequence != *(volatile u64*)&thread->sequence) return; /* it moved meanwhile */
+  bpf_seq_write(out, event, finish_sample(event));
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Context switches. The switch-out hook reads the time once, ends the stretch of the thread that
+ * leaves and leaves the time for the switch-in hook, which runs on the same CPU next, in the thread
+ * that comes. One storage lookup each.
+ */
+#pragma once
+
+#include "bpf/clock.bpf.h"
+#include "bpf/lifecycle.bpf.h"
+#include "bpf/offcpu.bpf.h"
+
+static __always_inline struct switch_state* this_switch(void) {
+  u32 zero = 0;
+  return bpf_map_lookup_elem(&switch_states, &zero);
+}
+
+/* One run in PROFD_COST_SAMPLING is timed. Hashed: clocks may tick in steps of more than 1 ns. */
+static __always_inline int cost_is_due(u64 now) {
+  return (u32)((u32)now * 0x9E3779B1u) < (u32)(0x100000000ull / PROFD_COST_SAMPLING);
+}
+
+static __always_inline void add_cost(u64 begin_ns) {
+  count_many(PROFD_COUNTER_COST_NS, (bpf_ktime_get_ns() - begin_ns) * PROFD_COST_SAMPLING);
+}
+
+/* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
+static __always_inline u32 runnable_kind(struct task_struct* task, int preempted) {
+  struct pt_regs___kernel* pt_regs;
+  if (preempted) return PROFD_AFTER_PREEMPTION;
+  if (is_kernel_thread(task)) return PROFD_AFTER_YIELD;
+  /* Preemption on the way back to user mode has no flag. */
+  pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
+  return pt_regs && pt_regs->orig_ax == NR_SCHED_YIELD && pt_regs->cs == USER_CS
+             ? PROFD_AFTER_YIELD
+             : PROFD_AFTER_PREEMPTION;
+}
+
+static __always_inline u32 blocked_kind(struct task_struct* task, u32 state) {
+  if (BPF_CORE_READ_BITFIELD(task, in_iowait)) return PROFD_IOWAIT;
+  if ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD)) return PROFD_UNINTERRUPTIBLE;
+  return PROFD_INTERRUPTIBLE;
+}
+
+/*
+ * `state` is what the kernel read before it looked for signals, __state what it made of it: 0 when
+ * the thread stays runnable. The preempt flag beats both.
+ */
+static __always_inline void read_leaving(struct task_struct* task, int preempted, u32 state,
+                                         struct leaving* leaving) {
+  leaving->task_state = state;
+  leaving->cpu = bpf_get_smp_processor_id();
+  if (preempted || !task->__state) {
+    leaving->state = PROFD_STATE_RUNNABLE;
+    leaving->kind = runnable_kind(task, preempted);
+  } else if (state & TASK_DEAD) {
+    leaving->state = PROFD_STATE_DEAD;
+    leaving->kind = 0;
+  } else {
+    leaving->state = PROFD_STATE_BLOCKED;
+    leaving->kind = blocked_kind(task, state);
+  }
+}
+
+static __always_inline void count_switch(struct switch_state* state) {
+  if (++state->switches < PROFD_COST_SAMPLING) return;
+  count_many(PROFD_COUNTER_SWITCHES, state->switches);
+  state->switches = 0;
+}
+
+/* The run-queue clock's distance is known when the thread has waited for a CPU just now. */
+static __always_inline void learn_clock_offset(struct switch_state* state, u64 switch_in_ns,
+                                               u64 last_arrival) {
+  state->clock_offset_ns = switch_in_ns - last_arrival;
+}
+
+static __always_inline void thread_leaves(void* ctx, struct task_struct* task, int preempted,
+                                          u32 task_state, u64 now, struct switch_state* state) {
+  struct thread* thread = find_thread(task);
+  struct kernel_books books = read_books(task);
+  struct leaving leaving;
+  if (!thread) {
+    count(PROFD_COUNTER_UNKNOWN_THREAD);
+    return;
+  }
+  read_leaving(task, preempted, task_state, &leaving);
+  if (constants.hook == PROFD_HOOK_SWITCH_OUT && thread->switch_in_ns &&
+      books.run_delay != thread->run_delay)
+    learn_clock_offset(state, thread->switch_in_ns, task->sched_info.last_arrival);
+  clock_switch_out(thread, now, &books, &leaving);
+  if (leaving.state == PROFD_STATE_DEAD)
+    send_thread_end(task, thread, now);
+  else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
+    capture_switch_out(ctx, task);
+}
+
+/* Switch-out rung: the thread that comes is not current yet, nor has the kernel booked its wait. */
+static __always_inline void thread_comes(struct task_struct* task, u64 now,
+                                         const struct switch_state* state) {
+  struct thread* thread = find_thread(task);
+  struct interval interval;
+  u64 run_delay, queued;
+  if (!thread || thread->state == PROFD_STATE_ON_CPU) return;
+  thread->switch_in_ns = now;
+  interval.sessions = thread->sessions & control.off_cpu_sessions;
+  if (!interval.sessions) return;
+  run_delay = task->sched_info.run_delay;
+  queued = task->sched_info.last_queued;
+  if (queued && state->clock_offset_ns) run_delay += above(now, queued + state->clock_offset_ns);
+  interval.begin_ns = thread->since_ns;
+  interval.end_ns = now;
+  interval.runnable_ns = runnable_part(thread, now, above(now, thread->since_ns), run_delay);
+  interval.state = thread->state;
+  interval.kind = thread->kind;
+  if (count_marks(thread, &interval) && now - interval.begin_ns >= constants.min_switch_out_ns)
+    send_switch_out(task, thread, &interval);
+}
+
+static __always_inline void switch_out(void* ctx, int preempted, struct task_struct* prev,
+                                       struct task_struct* next, u32 task_state) {
+  struct switch_state* state = this_switch();
+  u64 now = bpf_ktime_get_ns();
+  if (!state) return;
+  state->time_ns = now;
+  state->next = (u64)next;
+  count_switch(state);
+  if (prev->pid) thread_leaves(ctx, prev, preempted, task_state, now, state);
+  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid) thread_comes(next, now, state);
+  if (cost_is_due(now)) add_cost(now);
+}
+
+/* The time that this switch's switch-out hook left; read anew if it has not run. */
+static __always_inline u64 take_switch_time(struct switch_state* state, struct task_struct* task) {
+  u64 now = state->next == (u64)task ? state->time_ns : bpf_ktime_get_ns();
+  state->next = 0;
+  return now;
+}
+
+static __always_inline void switch_in(void* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct switch_state* state;
+  struct thread* thread;
+  struct interval interval;
+  u64 now, entered = 0;
+  if (!task->pid) return;
+  state = this_switch();
+  thread = find_thread(task);
+  if (!thread || !state) return;
+  struct kernel_books books = read_books(task);
+  now = take_switch_time(state, task);
+  if (cost_is_due(now)) entered = bpf_ktime_get_ns();
+  if (books.run_delay != thread->run_delay)
+    learn_clock_offset(state, now, task->sched_info.last_arrival);
+  interval.begin_ns = thread->since_ns;
+  interval.end_ns = now;
+  interval.state = thread->state;
+  interval.kind = thread->kind;
+  interval.runnable_ns = clock_switch_in(thread, now, &books, bpf_get_smp_processor_id());
+  interval.sessions = thread->sessions & control.off_cpu_sessions;
+  if (interval.sessions && count_marks(thread, &interval))
+    take_off_cpu_sample(ctx, task, thread, &interval);
+  if (entered) add_cost(entered);
+}
+
+/* PROFD_SPLIT_WAKEUP. A thread that is awake already is woken too, while it decides to sleep. */
+static __always_inline void woken(struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  if (thread && thread->state == PROFD_STATE_BLOCKED && !thread->woken_ns)
+    thread->woken_ns = bpf_ktime_get_ns();
+}
