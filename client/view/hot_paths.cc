@@ -130,15 +130,52 @@ std::string WithoutTemplateArguments(const std::string& name) {
   return depth == 0 ? result : name;
 }
 
-std::vector<std::string> ShownFrames(const HotPath& path) {
-  std::vector<std::string> shown;
+struct ShownPath {
+  std::vector<std::string> frames;
+  std::size_t fork = 0;
+};
+
+ShownPath Shorten(const HotPath& path) {
+  ShownPath shown;
   std::size_t first = 0;
   while (first + 1 < path.frames.size() && IsStart(path.frames[first])) ++first;
   for (std::size_t i = first; i < path.frames.size(); ++i) {
     std::string name = WithoutTemplateArguments(path.frames[i]);
-    if (shown.empty() || shown.back() != name) shown.push_back(std::move(name));  // recursion
+    // Recursion is one frame here.
+    if (shown.frames.empty() || shown.frames.back() != name)
+      shown.frames.push_back(std::move(name));
+    if (i <= path.fork) shown.fork = shown.frames.size() - 1;
   }
   return shown;
+}
+
+// Frames [0, head) of `frames`, then the last `tail`, then `end`.
+std::string Join(std::span<const std::string> frames, std::size_t head, std::size_t tail,
+                 const std::string& end) {
+  std::string text;
+  const auto add = [&](std::string_view frame) {
+    text += (text.empty() ? "" : std::string(kArrow)) + std::string(frame);
+  };
+  for (const std::string& frame : frames.first(head)) add(frame);
+  if (head + tail < frames.size()) add(kGap);
+  for (const std::string& frame : frames.last(tail)) add(frame);
+  return text + end;
+}
+
+// The last frame that all paths with a stack share.
+std::size_t CommonFork(const std::vector<HotPath>& paths) {
+  std::size_t common = 0;
+  const std::vector<std::string>* some = nullptr;
+  for (const HotPath& path : paths) {
+    if (path.frames.empty()) continue;
+    if (some == nullptr) {
+      some = &path.frames;
+      common = path.frames.size();
+    }
+    const auto [differs, other] = std::ranges::mismatch(*some, path.frames);
+    common = std::min(common, static_cast<std::size_t>(differs - some->begin()));
+  }
+  return common == 0 ? 0 : common - 1;
 }
 
 }  // namespace
@@ -161,25 +198,26 @@ std::vector<HotPath> HotPaths(const v1::Profile& profile, std::span<const std::u
   for (const Part& part : cut.parts()) paths.push_back(ToHotPath(tree, part));
   std::ranges::stable_sort(paths, std::greater<>{}, &HotPath::ns);
   if (paths.size() > limit) paths.resize(limit);
+  const std::size_t fork = CommonFork(paths);
+  for (HotPath& path : paths) path.fork = fork;
   return paths;
 }
 
 std::string PathText(const HotPath& path, std::size_t width) {
-  const std::vector<std::string> frames = ShownFrames(path);
-  if (frames.empty()) return CutMiddle("(no stack)", width);
+  const ShownPath shown = Shorten(path);
+  if (shown.frames.empty()) return CutMiddle("(no stack)", width);
   const std::string end = path.goes_on ? std::string(kArrow) + std::string(kGap) : "";
-  const auto join = [&](std::size_t first_kept) {
-    // Frame 0, then the frames from `first_kept` on.
-    std::string text = frames[0];
-    if (first_kept > 1) text += std::string(kArrow) + std::string(kGap);
-    for (std::size_t i = std::max<std::size_t>(first_kept, 1); i < frames.size(); ++i)
-      text += std::string(kArrow) + frames[i];
-    return text + end;
-  };
-  // As many callees as there is room for, from the innermost outwards.
-  for (std::size_t first_kept = 1; first_kept < frames.size(); ++first_kept) {
-    std::string text = join(first_kept);
-    if (DisplayWidth(text) <= width) return text;
+  const auto fits = [&](const std::string& text) { return DisplayWidth(text) <= width; };
+  std::string text = Join(shown.frames, shown.frames.size(), 0, end);
+  if (fits(text)) return text;
+  // From the fork on; then less and less of the middle, with two callers as long as that works.
+  const std::span<const std::string> frames = std::span(shown.frames).subspan(shown.fork);
+  for (const std::size_t head : {2u, 1u}) {
+    if (head >= frames.size()) continue;
+    for (std::size_t tail = frames.size() - head; tail > 0; --tail) {
+      text = Join(frames, head, tail, end);
+      if (fits(text)) return text;
+    }
   }
   const std::string innermost = frames.back() + end;
   if (frames.size() == 1) return CutMiddle(innermost, width);

@@ -16,7 +16,8 @@ struct HotPath {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
   std::vector<std::string> frames;  // root first, safe text; empty: no stack
-  bool goes_on = false;             // most of this time is in frames further down
+  std::size_t fork = 0;  // index of the last frame that all paths of the thread go through
+  bool goes_on = false;  // most of this time is in frames further down
   std::uint64_t ns = 0;
   std::uint64_t marks = 0;     // samples that it rests on
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
@@ -31,9 +32,9 @@ struct HotPath {
                                             std::span<const std::uint32_t> threads,
                                             std::size_t limit);
 
-// "caller > ... > callee" in at most `width` columns: the callee's side and the outermost caller
-// are kept, the middle is left out. Frames every thread starts with (_start, start_thread) are not
-// shown.
+// "caller > callee > ... > callee" in at most `width` columns (or 6, if that is more). When the
+// whole does not fit, callers that all paths have in common go first, then the middle. Frames that
+// every thread starts with (_start, start_thread) are not shown.
 [[nodiscard]] std::string PathText(const HotPath& path, std::size_t width);
 
 }  // namespace profd::view

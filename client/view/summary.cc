@@ -22,8 +22,9 @@ constexpr std::size_t kMaxRows = 20;
 constexpr std::size_t kMaxPathRows = 3;
 constexpr std::size_t kPathsPerRow = 6;
 constexpr std::size_t kPathsWhenComplete = 16;
-constexpr double kShownShare = 0.0005;  // what FormatShare does not round to nothing
-constexpr double kBusyShare = 0.01;     // of the session; below it a row's paths are not shown
+constexpr std::size_t kWidestPath = 120;  // a longer line is hard to follow
+constexpr double kShownShare = 0.0005;    // what FormatShare does not round to nothing
+constexpr double kBusyShare = 0.01;       // of the session; below it a row's paths are not shown
 
 double Share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -109,8 +110,7 @@ std::string CountLines(std::string_view title, const Counts& counts,
   for (const v1::NamedCount& count : counts) {
     if (count.count() == 0) continue;
     const std::string line = PadRight(title, 8) + FormatCount(count.count()) + "  " +
-                             SafeText(count.name()) +
-                             (count.text().empty() ? "" : ": " + SafeText(count.text()));
+                             SafeText(count.text().empty() ? count.name() : count.text());
     out += CutMiddle(line, options.width) + "\n";
   }
   return out;
@@ -201,7 +201,8 @@ Tone ToneOf(v1::State state) {
 }
 
 std::string_view StateWord(const HotPath& path) {
-  if (path.state != v1::STATE_BLOCKED) return client::StateName(path.state);
+  if (path.state == v1::STATE_ON_CPU) return "running";
+  if (path.state == v1::STATE_RUNNABLE) return "runnable";
   return path.wait == v1::WAIT_NONE ? "blocked" : client::WaitName(path.wait);
 }
 
@@ -220,7 +221,8 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   std::size_t word_width = 0;
   for (const HotPath& path : paths) word_width = std::max(word_width, StateWord(path).size());
   const std::size_t fixed = kShareWidth + 2 + 3 + word_width;
-  const std::size_t room = options.width > fixed + 10 ? options.width - fixed : 10;
+  const std::size_t room =
+      options.width > fixed + 10 ? std::min(options.width - fixed, kWidestPath) : 10;
   std::vector<std::string> texts;
   std::size_t text_width = 0;
   for (const HotPath& path : paths) {

@@ -8,10 +8,12 @@
 namespace profd::view {
 namespace {
 
-constexpr std::size_t kGap = 3;
-constexpr std::size_t kSmallestName = 12;
+constexpr std::size_t kWideGap = 3;
+constexpr std::size_t kNarrowGap = 2;  // when the table does not fit otherwise
+constexpr std::size_t kSmallestName = 10;
+constexpr std::size_t kSmallestList = 12;  // an item
 
-std::string Fit(const Column& column, const std::string& cell, std::size_t width) {
+std::string FitCell(const Column& column, const std::string& cell, std::size_t width) {
   std::string text = cell;
   if (column.shrink == Shrink::kMiddle) text = CutMiddle(cell, width);
   if (column.shrink == Shrink::kList) text = CutList(cell, width);
@@ -34,37 +36,52 @@ void Table::AddRow(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<std::size_t> Table::Widths(std::size_t width) const {
-  std::vector<std::size_t> widths(columns_.size(), 0);
+Table::Layout Table::Fit(std::size_t width) const {
+  Layout layout;
+  layout.gap = kWideGap;
+  layout.widths.resize(columns_.size(), 0);
   std::size_t total = 0;
+  std::size_t gaps = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (const auto& row : rows_) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
-    if (widths[i] == 0) continue;
-    widths[i] = std::max(widths[i], DisplayWidth(columns_[i].header));
-    total += widths[i] + (total == 0 ? 0 : kGap);
+    std::size_t& column = layout.widths[i];
+    for (const auto& row : rows_) column = std::max(column, DisplayWidth(row[i]));
+    if (column == 0) continue;
+    column = std::max(column, DisplayWidth(columns_[i].header));
+    gaps += total == 0 ? 0 : 1;
+    total += column;
   }
-  // Names give way first, the widest of them most, then lists.
+  total += gaps * kWideGap;
+  if (total > width) {
+    layout.gap = kNarrowGap;
+    total -= gaps * (kWideGap - kNarrowGap);
+  }
+  // Lists give way first, down to an item; then names, the widest of them most; then lists again.
+  const auto shrink_lists = [&](std::size_t least) {
+    for (std::size_t i = 0; i < columns_.size() && total > width; ++i) {
+      if (columns_[i].shrink != Shrink::kList || layout.widths[i] <= least) continue;
+      const std::size_t cut = std::min(total - width, layout.widths[i] - least);
+      layout.widths[i] -= cut;
+      total -= cut;
+    }
+  };
+  shrink_lists(kSmallestList * 2);
   while (total > width) {
     std::size_t widest = columns_.size();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (columns_[i].shrink != Shrink::kMiddle || widths[i] <= kSmallestName) continue;
-      if (widest == columns_.size() || widths[i] > widths[widest]) widest = i;
+      if (columns_[i].shrink != Shrink::kMiddle || layout.widths[i] <= kSmallestName) continue;
+      if (widest == columns_.size() || layout.widths[i] > layout.widths[widest]) widest = i;
     }
     if (widest == columns_.size()) break;
-    --widths[widest];
+    --layout.widths[widest];
     --total;
   }
-  for (std::size_t i = 0; i < columns_.size() && total > width; ++i) {
-    if (columns_[i].shrink != Shrink::kList) continue;
-    const std::size_t cut = std::min(total - width, widths[i] > 3 ? widths[i] - 3 : 0);
-    widths[i] -= cut;
-    total -= cut;
-  }
-  return widths;
+  shrink_lists(3);
+  return layout;
 }
 
 std::string Table::Render(std::size_t width, const Palette& palette) const {
-  const std::vector<std::size_t> widths = Widths(width);
+  const Layout layout = Fit(width);
+  const std::vector<std::size_t>& widths = layout.widths;
   std::size_t last = 0;
   for (std::size_t i = 0; i < widths.size(); ++i)
     if (widths[i] > 0) last = i;
@@ -73,9 +90,9 @@ std::string Table::Render(std::size_t width, const Palette& palette) const {
     std::string line;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (widths[i] == 0) continue;
-      std::string cell = Fit(columns_[i], text_of(i), widths[i]);
+      std::string cell = FitCell(columns_[i], text_of(i), widths[i]);
       if (i == last) cell.erase(cell.find_last_not_of(' ') + 1);
-      if (!line.empty()) line.append(kGap, ' ');
+      if (!line.empty()) line.append(layout.gap, ' ');
       line += PaintCell(palette, header ? Tone::kFaint : columns_[i].tone, cell);
     }
     line.erase(line.find_last_not_of(' ') + 1);

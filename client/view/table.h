@@ -33,7 +33,11 @@ class Table {
   [[nodiscard]] std::string Render(std::size_t width, const Palette& palette) const;
 
  private:
-  [[nodiscard]] std::vector<std::size_t> Widths(std::size_t width) const;
+  struct Layout {
+    std::size_t gap = 0;              // between columns
+    std::vector<std::size_t> widths;  // 0: the column is left out
+  };
+  [[nodiscard]] Layout Fit(std::size_t width) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

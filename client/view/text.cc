@@ -118,15 +118,17 @@ std::string CutMiddle(std::string_view text, std::size_t width) {
 
 std::string CutList(std::string_view text, std::size_t width) {
   if (DisplayWidth(text) <= width) return std::string(text);
-  if (width < kDots.size()) return {};
-  std::size_t fits = 0;
+  std::string best = width < kDots.size() ? "" : std::string(kDots);
   for (std::size_t comma = text.find(", "); comma != std::string_view::npos;
        comma = text.find(", ", comma + 1)) {
-    if (DisplayWidth(text.substr(0, comma)) + 2 + kDots.size() > width) break;
-    fits = comma;
+    const std::string items(text.substr(0, comma));
+    const std::string with_dots = items + ", " + std::string(kDots);
+    if (DisplayWidth(with_dots) <= width)
+      best = with_dots;
+    else if (best == kDots && DisplayWidth(items) <= width)
+      best = items;
   }
-  if (fits == 0) return std::string(kDots);
-  return std::string(text.substr(0, fits)) + ", " + std::string(kDots);
+  return best;
 }
 
 std::string PadRight(std::string_view text, std::size_t width) {

@@ -18,7 +18,8 @@ namespace profd::view {
 // At most `width` columns, "..." in the place of what was in the middle. Text must be safe.
 [[nodiscard]] std::string CutMiddle(std::string_view text, std::size_t width);
 
-// For lists "a 1 %, b 2 %": whole items from the front, then "...", so that no number is cut.
+// For lists "a 1 %, b 2 %": whole items from the front, then "..." if there is room for it, so that
+// no number is cut.
 [[nodiscard]] std::string CutList(std::string_view text, std::size_t width);
 
 // Filled up with spaces to `width` columns, never cut.

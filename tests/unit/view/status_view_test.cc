@@ -1,0 +1,77 @@
+#include "client/view/status_view.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/view/golden.h"
+
+namespace profd::view {
+namespace {
+
+v1::StatusResponse Sample() {
+  v1::StatusResponse status;
+  status.set_version("0.1.0");
+  status.set_up_ns(273'600'000'000'000);
+  status.set_kernel("6.12.107");
+  status.set_hook("sched_exit_tp");
+  status.set_split("run_delay");
+  status.set_snapshot("sleepable iterator");
+  status.set_on_cpu_clock("cpu-clock");
+  status.set_online_cpus(8);
+  status.set_switches(5'745'600'000);
+  status.set_bpf_ns(919'296'000'000);
+  status.set_daemon_cpu_ns(1'094'400'000'000);
+  status.set_memory_bytes(118ull << 20);
+  status.set_map_bytes(44ull << 20);
+  v1::SessionStatus* session = status.add_sessions();
+  session->set_id(7);
+  session->set_target("pid 4242");
+  session->set_elapsed_ns(4'000'000'000);
+  session->set_duration_ns(10'000'000'000);
+  session->set_samples(1'584);
+  v1::NamedCount* lost = status.add_lost();
+  lost->set_name("sched_ring_full");
+  lost->set_text("samples lost: ring full");
+  lost->set_count(12);
+  return status;
+}
+
+TEST(StatusViewTest, ForPeople) {
+  ExpectGolden(RenderStatus(Sample(), 80, Palette()), "status_80.txt");
+  EXPECT_EQ(WithoutColor(RenderStatus(Sample(), 80, Palette(true))),
+            RenderStatus(Sample(), 80, Palette()));
+}
+
+TEST(StatusViewTest, OfADaemonThatHasJustStarted) {
+  EXPECT_NE(RenderStatus(v1::StatusResponse(), 80, Palette()).find("sessions"), std::string::npos);
+}
+
+TEST(StatusViewTest, OfAReplay) {
+  v1::StatusResponse status;
+  status.set_version("0.1.0");
+  status.set_replay_file("/tmp/a.profd");
+  const std::string text = RenderStatus(status, 80, Palette());
+  EXPECT_NE(text.find("replay     /tmp/a.profd"), std::string::npos) << text;
+  EXPECT_EQ(text.find("clock"), std::string::npos);
+}
+
+TEST(StatusViewTest, ForPrograms) {
+  const auto json = nlohmann::json::parse(StatusJson(Sample()));
+  EXPECT_EQ(json["version"], "0.1.0");
+  EXPECT_EQ(json["switches"], 5'745'600'000u);
+  EXPECT_EQ(json["sessions"][0]["target"], "pid 4242");
+  EXPECT_EQ(json["lost"][0]["count"], 12);
+  // One key a field: a new field of the message must be given here as well.
+  EXPECT_EQ(static_cast<int>(json.size()), v1::StatusResponse::descriptor()->field_count());
+}
+
+TEST(StatusViewTest, BytesThatAreNoUtf8DoNotBreakTheJson) {
+  v1::StatusResponse status;
+  v1::SessionStatus* session = status.add_sessions();
+  session->set_target("comm \xff");
+  EXPECT_TRUE(nlohmann::json::accept(StatusJson(status)));
+}
+
+}  // namespace
+}  // namespace profd::view
