@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * THE list of the kernel side's counters: name, kind, description. Both sides are generated from
- * it. Kind LOST is a sample or event that the kernel could not hand over; SKIPPED is one it chose
- * not to take; INFO counts work. Append only: the numbers stand in recordings.
+ * THE list of the source's counters: name, kind, description. Both sides are generated from it.
+ * MMAP_LOST to MALFORMED are counted by the user side of the source, all others by the kernel side.
+ * Kind LOST is a sample or event that the kernel could not hand over; SKIPPED is one it chose not to
+ * take; INFO counts work. Append only: the numbers stand in recordings.
  */
 #pragma once
 
-#define PROFD_COUNTERS(X)                                                                \
-  X(ON_CPU_SAMPLES, INFO, "on-CPU samples written")                                      \
-  X(OFF_CPU_SAMPLES, INFO, "off-CPU samples written")                                    \
-  X(SWITCHES, INFO, "context switches seen")                                             \
-  X(COST_NS, INFO, "estimated ns spent in profd's BPF programs")                         \
-  X(ON_CPU_RING_FULL, LOST, "on-CPU samples lost: ring full")                            \
-  X(OFF_CPU_RING_FULL, LOST, "off-CPU samples lost: ring full")                          \
-  X(EVENT_RING_FULL, LOST, "fork, exec, exit or clock events lost: ring full")           \
-  X(STORAGE_FAILED, LOST, "threads without a clock: task storage could not be made")     \
-  X(UNKNOWN_THREAD, LOST, "switches of a thread that has no clock")                      \
-  X(SWITCH_IN_MISSED, INFO, "switch-ins not seen; on_cpu taken from sum_exec_runtime")   \
-  X(CLOCK_WENT_BACK, INFO, "stretches of negative length, taken as zero")                \
-  X(TORN_READ, LOST, "clock readings given up: the thread switched during every try")    \
-  X(KERNEL_STACK_FAILED, INFO, "kernel stacks that could not be read")                   \
-  X(USER_STACK_FAULT, INFO, "user stacks cut: memory could not be read")                 \
-  X(SCRATCH_BUSY, LOST, "samples lost: scratch buffer in use by an interrupted program") \
-  X(FILTER_FULL, LOST, "filter ids that did not fit")                                    \
-  X(SWITCH_OUT_MISSED, INFO, "switch-outs not seen; on_cpu taken from sum_exec_runtime")
+#define PROFD_COUNTERS(X)                                                                      \
+  X(ON_CPU_SAMPLES, INFO, "on-CPU samples written")                                            \
+  X(OFF_CPU_SAMPLES, INFO, "off-CPU samples written")                                          \
+  X(SWITCHES, INFO, "context switches seen")                                                   \
+  X(COST_NS, INFO, "estimated ns spent in profd's BPF programs")                               \
+  X(ON_CPU_RING_FULL, LOST, "on-CPU samples lost: ring full")                                  \
+  X(OFF_CPU_RING_FULL, LOST, "off-CPU samples lost: ring full")                                \
+  X(EVENT_RING_FULL, LOST, "fork, exec, exit or clock events lost: ring full")                 \
+  X(STORAGE_FAILED, LOST, "threads without a clock: task storage could not be made")           \
+  X(UNKNOWN_THREAD, LOST, "switches of a thread that has no clock")                            \
+  X(SWITCH_IN_MISSED, INFO, "switch-ins not seen; on_cpu taken from sum_exec_runtime")         \
+  X(CLOCK_WENT_BACK, INFO, "stretches of negative length, taken as zero")                      \
+  X(TORN_READ, LOST, "clock readings given up: the thread switched during every try")          \
+  X(KERNEL_STACK_FAILED, INFO, "kernel stacks that could not be read")                         \
+  X(USER_STACK_FAULT, INFO, "user stacks cut: memory could not be read")                       \
+  X(SCRATCH_BUSY, LOST, "samples lost: scratch buffer in use by an interrupted program")       \
+  X(FILTER_FULL, LOST, "filter ids that did not fit")                                          \
+  X(SWITCH_OUT_MISSED, INFO, "switch-outs not seen; on_cpu taken from sum_exec_runtime")       \
+  X(MMAP_LOST, LOST, "new mappings lost: side-band ring full")                                 \
+  X(PROCESS_GONE, INFO, "processes that ended before /proc could be asked about them")         \
+  X(SNAPSHOT_TIMEOUT, LOST, "snapshots given up: a thread's memory could not be read in time") \
+  X(MALFORMED, LOST, "events of impossible size thrown away")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };
