@@ -47,13 +47,6 @@ bool HasField(const btf& types, const char* type, std::string_view field) {
   return false;
 }
 
-std::uint64_t ReadNumber(const ProcFs& proc, std::string_view path) {
-  const auto text = proc.Read(path, 64);
-  std::uint64_t number = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
-}
-
 }  // namespace
 
 Result<void> CheckRelease(const std::string& release) {
@@ -79,7 +72,7 @@ Result<void> CheckLockdown(const std::string& text) {
                "boot with lockdown=integrity or without lockdown"};
 }
 
-Result<Features> ProbeFeatures(const ProcFs& proc) {
+Result<Features> ProbeFeatures() {
   Features features;
   utsname name{};
   if (::uname(&name) != 0) return ErrorFromErrno(errno, "uname");
@@ -98,8 +91,14 @@ Result<Features> ProbeFeatures(const ProcFs& proc) {
   features.sched_exit_tp = HasTracepoint(**types, "sched_exit_tp");
   features.cgroup_attach = HasTracepoint(**types, "cgroup_attach_task");
   features.run_delay = HasField(**types, "sched_info", "run_delay");
-  features.max_sample_rate_hz = ReadNumber(proc, "sys/kernel/perf_event_max_sample_rate");
   return features;
+}
+
+std::uint64_t MaxSampleRateHz(const ProcFs& proc) {
+  const auto text = proc.Read("sys/kernel/perf_event_max_sample_rate", 64);
+  std::uint64_t rate_hz = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), rate_hz);
+  return rate_hz;
 }
 
 }  // namespace profd::source

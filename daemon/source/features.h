@@ -12,11 +12,10 @@
 namespace profd::source {
 
 struct Features {
-  std::string kernel_release;            // of uname
-  bool sched_exit_tp = false;            // first rung of the hook ladder
-  bool run_delay = false;                // the kernel's books split blocked from runnable
-  bool cgroup_attach = false;            // threads that move between cgroups can be followed
-  std::uint64_t max_sample_rate_hz = 0;  // kernel.perf_event_max_sample_rate; 0: unknown
+  std::string kernel_release;  // of uname
+  bool sched_exit_tp = false;  // first rung of the hook ladder
+  bool run_delay = false;      // the kernel's books split blocked from runnable
+  bool cgroup_attach = false;  // threads that move between cgroups can be followed
   std::vector<std::string> missing_capabilities;  // without these less is visible
 };
 
@@ -30,6 +29,9 @@ constexpr std::pair<unsigned, unsigned> kOldestKernel{5, 18};
 [[nodiscard]] Result<void> CheckLockdown(const std::string& text);
 
 // kUnsupported: this kernel cannot run profd, and why. kPermissionDenied: a capability is missing.
-[[nodiscard]] Result<Features> ProbeFeatures(const ProcFs& proc);
+[[nodiscard]] Result<Features> ProbeFeatures();
+
+// kernel.perf_event_max_sample_rate as it is now (the kernel itself may lower it); 0: unknown.
+[[nodiscard]] std::uint64_t MaxSampleRateHz(const ProcFs& proc);
 
 }  // namespace profd::source

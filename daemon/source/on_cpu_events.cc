@@ -72,6 +72,11 @@ void OnCpuEvents::Stop() {
   cpus_.clear();
 }
 
+OnCpuClock OnCpuEvents::clock() const {
+  const std::scoped_lock lock(mutex_);
+  return clock_;
+}
+
 Result<void> OnCpuEvents::OpenAll() {
   const auto online = OnlineCpus(sys_root_);
   if (!online) return online.error();

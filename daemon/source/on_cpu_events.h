@@ -28,6 +28,8 @@ class OnCpuEvents {
   // has no such counter. kUnavailable: another clock is in use.
   [[nodiscard]] Result<void> Run(OnCpuClock clock, std::uint64_t period_ns);
   void Stop();
+  // The clock in use, or used last.
+  [[nodiscard]] OnCpuClock clock() const;
 
  private:
   struct Cpu {
@@ -44,7 +46,7 @@ class OnCpuEvents {
 
   const int program_fd_;
   const std::string sys_root_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   PeriodJitter jitter_;
   OnCpuClock clock_ = OnCpuClock::kCpuClock;

@@ -45,10 +45,11 @@ struct SourceStatus {
   std::string snapshot;      // "sleepable iterator" or why there is none
   std::string on_cpu_clock;  // "cpu-clock", "cycles"
   std::uint32_t online_cpus = 0;
-  std::uint64_t switches = 0;           // since load
-  std::uint64_t bpf_cost_ns = 0;        // since load
-  std::uint64_t map_bytes = 0;          // kernel memory of all maps and rings
-  std::vector<std::uint64_t> counters;  // by enum profd_counter
+  std::uint64_t switches = 0;                     // since load
+  std::uint64_t bpf_cost_ns = 0;                  // since load
+  std::uint64_t map_bytes = 0;                    // kernel memory of all maps and rings
+  std::vector<std::uint64_t> counters;            // by enum profd_counter
+  std::vector<std::string> missing_capabilities;  // without these less is visible; often none
 };
 
 // All methods may be called from any thread; each returns when the kernel side has been told, and

@@ -1,0 +1,168 @@
+#include "daemon/source/bpf_source.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/source/cpu_list.h"
+#include "daemon/source/hook_test.h"
+#include "daemon/source/iterator.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::chrono::seconds kRefreshInterval(1);
+
+std::vector<std::string> ReadFinishTaskSymbols() {
+  const auto kallsyms = ProcFs().Read("kallsyms");
+  return kallsyms ? FinishTaskSymbols(*kallsyms) : std::vector<std::string>();
+}
+
+void AddReason(const std::string& reason, std::string* reasons) {
+  if (!reasons->empty()) reasons->append("; ");
+  reasons->append(reason);
+}
+
+// Loads for this rung and makes sure that it works.
+Result<std::unique_ptr<BpfObjects>> Try(const Rung& rung, const Features& features) {
+  auto objects = BpfObjects::Load(rung, features);
+  if (!objects) return objects.error();
+  // Every thread gets its clock: those that are there now, from here on those that are made.
+  const auto adopted = ReadIterator((*objects)->assign_link_fd());
+  if (!adopted) return adopted.error();
+  if (rung.hook == PROFD_HOOK_FINISH_TASK) PROFD_TRY(TestSwitchInHook(**objects));
+  return objects;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& options) {
+  auto features = ProbeFeatures();
+  if (!features) return features.error();
+  auto wake = PendingEvents::MakeWakeFd();
+  if (!wake) return wake.error();
+  const bool first_rung =
+      features->sched_exit_tp &&
+      options.force_hook.value_or(PROFD_HOOK_SCHED_EXIT) == PROFD_HOOK_SCHED_EXIT;
+  const Ladder ladder = MakeLadder(
+      features->sched_exit_tp, first_rung ? std::vector<std::string>() : ReadFinishTaskSymbols(),
+      options.force_hook);
+  std::string reasons = ladder.passed_over;
+  Error last{ErrorCode::kUnsupported, "no way to capture switch-ins: " + reasons, ""};
+  for (const Rung& rung : ladder.rungs) {
+    auto objects = Try(rung, *features);
+    if (!objects && objects.error().code == ErrorCode::kPermissionDenied) return objects.error();
+    if (!objects) {
+      last = objects.error();
+      AddReason(NameOf(rung) + ": " + last.message, &reasons);
+      continue;
+    }
+    auto rings = RingReader::Open((*objects)->rings());
+    if (!rings) return rings.error();
+    return std::unique_ptr<BpfSource>(new BpfSource(*std::move(features), Hook{rung, reasons},
+                                                    *std::move(objects), *std::move(rings),
+                                                    *std::move(wake)));
+  }
+  return last;
+}
+
+BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects,
+                     RingReader rings, UniqueFd wake)
+    : features_(std::move(features)),
+      hook_(std::move(hook)),
+      objects_(std::move(objects)),
+      rings_(std::move(rings)),
+      on_cpu_events_(objects_->on_cpu_program_fd()),
+      pending_(std::move(wake)),
+      backfill_(ProcessReader(proc_), clock_),
+      sessions_({.objects = *objects_,
+                 .side_band = side_band_,
+                 .on_cpu_events = on_cpu_events_,
+                 .pending = pending_,
+                 .proc = proc_,
+                 .clock = clock_,
+                 .hook = hook_.rung.hook,
+                 .counters = [this] { return ReadCounters(); }}) {}
+
+std::uint64_t BpfSource::Round(const Sink& sink) {
+  std::uint64_t handed_over = 0;
+  const Sink counting = [&](const RawEvent& event) {
+    ++handed_over;
+    sink(event);
+  };
+  const auto pass = [&](const RawEvent& event) { backfill_.Pass(event, counting); };
+  backfill_.BeginRound();
+  // Taken before the rings are drained: whatever was written before `after` was put comes first.
+  const PendingEvents::Taken taken = pending_.Take();
+  for (const EventBytes& event : taken.before) pass(RawEvent{event});
+  rings_.Drain(pass);
+  side_band_.Drain([&](const EventBytes& event) { pass(RawEvent{event}); });
+  for (const EventBytes& event : taken.after) pass(RawEvent{event});
+  backfill_.EndRound(counting);
+
+  processes_gone_.Set(backfill_.gone());
+  mmaps_dropped_.Set(backfill_.dropped());
+  malformed_.Set(rings_.malformed());
+  const auto now = std::chrono::steady_clock::now();
+  if (now - refreshed_ >= kRefreshInterval) {
+    refreshed_ = now;
+    side_band_.Refresh();
+  }
+  return handed_over;
+}
+
+void BpfSource::Wait(std::chrono::milliseconds longest) const {
+  std::vector<pollfd> ready{{pending_.wake_fd(), POLLIN, 0}};
+  for (const int fd : rings_.wait_fds()) ready.push_back({fd, POLLIN, 0});
+  // Interrupted or in error: the next round finds out.
+  (void)::poll(ready.data(), ready.size(), static_cast<int>(longest.count()));
+}
+
+Result<PollStatus> BpfSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    if (Round(sink) > 0) return PollStatus::kEvents;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return PollStatus::kTimeout;
+    Wait(sessions_.any_running() ? std::min(left, kRoundInterval) : left);
+  }
+}
+
+Result<std::uint32_t> BpfSource::StartSession(const SessionSpec& spec) {
+  return sessions_.Start(spec);
+}
+
+Result<void> BpfSource::StopSession(std::uint32_t session) { return sessions_.Stop(session); }
+
+std::vector<std::uint64_t> BpfSource::ReadCounters() const {
+  std::vector<std::uint64_t> counters = objects_->ReadCounters();
+  counters[PROFD_COUNTER_MMAP_LOST] = side_band_.lost() + mmaps_dropped_.value();
+  counters[PROFD_COUNTER_PROCESS_GONE] = processes_gone_.value();
+  counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT] = sessions_.snapshot_timeouts();
+  counters[PROFD_COUNTER_MALFORMED] =
+      malformed_.value() + side_band_.malformed() + sessions_.malformed();
+  return counters;
+}
+
+SourceStatus BpfSource::Status() const {
+  SourceStatus status;
+  const auto online = OnlineCpus();
+  status.kernel_release = features_.kernel_release;
+  status.hook = NameOf(hook_.rung);
+  status.hook_reason = hook_.reason;
+  status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
+  status.snapshot =
+      objects_->snapshot_missing().empty() ? "sleepable iterator" : objects_->snapshot_missing();
+  status.on_cpu_clock = on_cpu_events_.clock() == OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
+  status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;
+  status.counters = ReadCounters();
+  status.switches = status.counters[PROFD_COUNTER_SWITCHES];
+  status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
+  status.map_bytes = objects_->MapBytes() + side_band_.ring_bytes();
+  status.missing_capabilities = features_.missing_capabilities;
+  return status;
+}
+
+}  // namespace profd::source

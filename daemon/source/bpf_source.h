@@ -1,0 +1,82 @@
+// BpfSource: the live source. The only thing of this folder that the rest of the daemon makes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bpf/control.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/source/backfill.h"
+#include "daemon/source/bpf_objects.h"
+#include "daemon/source/event_source.h"
+#include "daemon/source/features.h"
+#include "daemon/source/on_cpu_events.h"
+#include "daemon/source/pending_events.h"
+#include "daemon/source/ring_reader.h"
+#include "daemon/source/session_control.h"
+#include "daemon/source/sessions.h"
+#include "daemon/source/side_band.h"
+
+namespace profd::source {
+
+struct BpfSourceOptions {
+  std::optional<profd_hook> force_hook;  // only this rung of the hook ladder (tests)
+};
+
+// Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
+// reader thread, the methods of SessionControl by any. Between Polls the rings fill: with sessions
+// running, poll at least every 100 ms. Detaches everything when it goes.
+class BpfSource : public EventSource, public SessionControl {
+ public:
+  // kUnsupported: this kernel cannot do it, and why. kPermissionDenied: what is missing.
+  [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(const BpfSourceOptions& options);
+
+  [[nodiscard]] Result<PollStatus> Poll(std::chrono::milliseconds timeout,
+                                        const Sink& sink) override;
+
+  [[nodiscard]] Result<std::uint32_t> StartSession(const SessionSpec& spec) override;
+  [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
+  [[nodiscard]] SourceStatus Status() const override;
+
+ private:
+  // Longest time that events wait in a ring while a session runs.
+  static constexpr std::chrono::milliseconds kRoundInterval{50};
+
+  struct Hook {
+    Rung rung;
+    std::string reason;  // why no better rung
+  };
+
+  BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,
+            UniqueFd wake);
+
+  // Hands over what is there; returns the number of events.
+  std::uint64_t Round(const Sink& sink);
+  void Wait(std::chrono::milliseconds longest) const;
+  // By enum profd_counter: the kernel side's and those of this folder.
+  [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
+
+  const ProcFs proc_;
+  const SystemClock clock_;
+  const Features features_;
+  const Hook hook_;
+  const std::unique_ptr<BpfObjects> objects_;
+  RingReader rings_;
+  SideBand side_band_;
+  OnCpuEvents on_cpu_events_;
+  PendingEvents pending_;
+  Backfill backfill_;
+  Counter processes_gone_;
+  Counter mmaps_dropped_;
+  Counter malformed_;
+  std::chrono::steady_clock::time_point refreshed_;
+  Sessions sessions_;  // last: uses all of them
+};
+
+}  // namespace profd::source

@@ -1,0 +1,272 @@
+#include "daemon/source/sessions.h"
+
+#include <bpf/bpf.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "daemon/source/features.h"
+#include "daemon/source/filter.h"
+#include "daemon/source/iterator.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+constexpr std::uint64_t kLongestPeriodNs = 3'600 * kNsPerSecond;
+constexpr std::uint64_t kShortestPeriodNs = 1'000;
+
+std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
+
+// Of profd and of the processes that read its snapshots.
+std::uint64_t OwnCpuNs() {
+  timespec own{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+  rusage children{};
+  ::getrusage(RUSAGE_CHILDREN, &children);
+  const auto of_children_us = (children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1'000'000 +
+                              children.ru_utime.tv_usec + children.ru_stime.tv_usec;
+  return static_cast<std::uint64_t>(own.tv_sec) * kNsPerSecond +
+         static_cast<std::uint64_t>(own.tv_nsec) +
+         static_cast<std::uint64_t>(of_children_us) * 1'000;
+}
+
+std::string RateOf(std::uint64_t period_ns) {
+  return std::to_string(
+      std::llround(static_cast<double>(kNsPerSecond) / static_cast<double>(period_ns)));
+}
+
+Result<void> CheckPeriod(std::uint64_t period_ns) {
+  if (period_ns >= kShortestPeriodNs && period_ns <= kLongestPeriodNs) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "a sampling period of " + std::to_string(period_ns) + " ns is out of range",
+               "periods are between 1 us and 1 h"};
+}
+
+Result<void> CheckRate(std::uint64_t period_ns, std::uint64_t limit_hz) {
+  if (limit_hz == 0 || period_ns >= kNsPerSecond / limit_hz) return {};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      RateOf(period_ns) + " Hz is above the kernel's limit of " + std::to_string(limit_hz) + " Hz",
+      "ask for less, or raise kernel.perf_event_max_sample_rate"};
+}
+
+}  // namespace
+
+Sessions::Sessions(const Parts& parts)
+    : parts_(parts), reader_(parts.proc), epochs_(parts.objects.control(), parts.clock) {}
+
+Result<std::uint32_t> Sessions::Start(const SessionSpec& spec) {
+  const std::scoped_lock lock(mutex_);
+  PROFD_TRY(CheckSpec(spec));
+  const auto slot = table_.NextSlot();
+  if (!slot) {
+    return Error{ErrorCode::kExhausted,
+                 "all " + std::to_string(PROFD_MAX_SESSIONS) + " sessions are in use",
+                 "end one, or wait for an end"};
+  }
+  table_.Add(*slot, spec);
+  auto started = Enlist(*slot, spec);
+  if (started) started = Begin(*slot, spec);
+  if (!started) {
+    Withdraw(*slot);
+    return started.error();
+  }
+  return *slot;
+}
+
+Result<void> Sessions::CheckSpec(const SessionSpec& spec) const {
+  if (!spec.on_cpu && !spec.off_cpu) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a session needs on-CPU samples, off-CPU samples, or both", ""};
+  }
+  if (spec.on_cpu) {
+    PROFD_TRY(CheckPeriod(spec.on_cpu_period_ns));
+    PROFD_TRY(CheckRate(spec.on_cpu_period_ns, MaxSampleRateHz(parts_.proc)));
+    if (table_.clock().value_or(spec.clock) != spec.clock) {
+      return Error{ErrorCode::kUnavailable, "a running session samples by another on-CPU clock",
+                   "ask for the same clock, or wait for its end"};
+    }
+  }
+  if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
+  return {};
+}
+
+Result<void> Sessions::WriteFilter(std::uint32_t slot, const SessionSpec& spec,
+                                   const profd_filter& filter) {
+  for (const std::uint32_t id : spec.target.ids) {
+    const profd_filter_id key{slot, id};
+    const __u8 listed = 1;
+    if (::bpf_map_update_elem(parts_.objects.filter_ids_fd(), &key, &listed, BPF_ANY) == 0)
+      continue;
+    Error error = ErrorFromErrno(errno, "cannot tell the kernel side the ids of the target");
+    if (errno == E2BIG || errno == ENOSPC || errno == ENOMEM) error.code = ErrorCode::kExhausted;
+    return error;
+  }
+  if (::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &filter, BPF_ANY) != 0)
+    return ErrorFromErrno(errno, "cannot tell the kernel side the target");
+  return {};
+}
+
+Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
+  const auto filter = MakeFilter(spec.target, parts_.proc);
+  if (!filter) return filter.error();
+  PROFD_TRY(WriteFilter(slot, spec, *filter));
+  PROFD_TRY(parts_.side_band.Open());
+
+  // New threads are asked from here on; those that are there, by the iterator. Until it is through,
+  // bits of an earlier session of this slot may still be set: `starting` says so.
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.starting_sessions, BitOf(slot));
+  StoreControl(control.sessions, table_.running());
+  const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
+  StoreControl(control.starting_sessions, 0);
+  if (!assigned) return assigned.error();
+  running_ = table_.running();
+  return PutPeriodsInForce();
+}
+
+Result<void> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
+  // An epoch only to see who is there: what /proc says of them is to stand before the start.
+  SleepPast(epochs_.Announce());
+  const auto members = ReadClocks(slot);
+  if (!members) return members.error();
+  const bool by_id = spec.target.kind == TargetKind::kPids || spec.target.kind == TargetKind::kTids;
+  if (members->empty() && by_id) return NotFound(spec.target);
+  parts_.pending.PutBefore(ReadProcesses(*members));
+
+  const std::uint64_t cost_ns = parts_.counters()[PROFD_COUNTER_COST_NS];
+  const Epoch epoch = epochs_.Announce();
+  std::vector<EventBytes> start;
+  start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch, cost_ns));
+  parts_.pending.PutBefore(std::move(start));
+  SleepPast(epoch);
+  auto clocks = ReadClocks(slot);
+  if (!clocks) {
+    std::vector<EventBytes> end;
+    end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, slot, spec, epoch, cost_ns));
+    parts_.pending.PutAfter(std::move(end));
+    return clocks.error();
+  }
+  parts_.pending.PutAfter(*std::move(clocks));
+  return {};
+}
+
+Result<void> Sessions::Stop(std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  if (table_.Find(session) == nullptr) {
+    return Error{ErrorCode::kNotFound, "no session " + std::to_string(session) + " is running", ""};
+  }
+  const SessionSpec spec = *table_.Find(session);
+  const Epoch epoch = epochs_.Announce();
+  SleepPast(epoch);
+  auto clocks = ReadClocks(session);
+  std::vector<EventBytes> events;
+  if (clocks) events = *std::move(clocks);
+  if (spec.off_cpu) std::ranges::move(ReadSnapshot(session, epoch), std::back_inserter(events));
+  Withdraw(session);
+
+  const std::vector<std::uint64_t> counters = parts_.counters();
+  events.push_back(LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  events.push_back(
+      SessionEvent(PROFD_EVENT_SESSION_END, session, spec, epoch, counters[PROFD_COUNTER_COST_NS]));
+  parts_.pending.PutAfter(std::move(events));
+  return clocks ? Result<void>() : clocks.error();
+}
+
+void Sessions::Withdraw(std::uint32_t slot) {
+  const SessionSpec spec = *table_.Find(slot);
+  table_.Remove(slot);
+  running_ = table_.running();
+  // What is left was in force before, at least as finely: it cannot fail for a new reason.
+  (void)PutPeriodsInForce();
+  StoreControl(parts_.objects.control().sessions, table_.running());
+  const profd_filter none{};
+  ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
+  for (const std::uint32_t id : spec.target.ids) {
+    const profd_filter_id key{slot, id};
+    ::bpf_map_delete_elem(parts_.objects.filter_ids_fd(), &key);
+  }
+  if (table_.running() == 0) parts_.side_band.Close();
+}
+
+Result<void> Sessions::PutPeriodsInForce() {
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.off_cpu_period_ns, table_.off_cpu_period_ns());
+  StoreControl(control.off_cpu_sessions, table_.off_cpu());
+  StoreControl(control.on_cpu_sessions, table_.on_cpu());
+  if (const auto clock = table_.clock())
+    return parts_.on_cpu_events.Run(*clock, table_.on_cpu_period_ns());
+  parts_.on_cpu_events.Stop();
+  return {};
+}
+
+std::vector<EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
+  bool malformed = false;
+  std::vector<EventBytes> events = SplitEvents(bytes, &malformed);
+  malformed_ += malformed ? 1 : 0;
+  return events;
+}
+
+Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint32_t slot) {
+  const auto bytes = ReadIterator(parts_.objects.clocks_link_fd());
+  if (!bytes) return bytes.error();
+  std::vector<EventBytes> clocks = Cut(*bytes);
+  std::erase_if(clocks, [&](const EventBytes& clock) {
+    profd_event header{};
+    return !ReadHeader(clock, &header) || (header.sessions & BitOf(slot)) == 0;
+  });
+  return clocks;
+}
+
+std::vector<EventBytes> Sessions::ReadProcesses(std::span<const EventBytes> clocks) const {
+  std::map<ProcessKey, std::uint32_t> processes;  // and one thread of each
+  for (const EventBytes& clock : clocks) {
+    profd_event header{};
+    if (ReadHeader(clock, &header))
+      processes.try_emplace({header.pid, header.process_start_ns}, header.tid);
+  }
+  std::vector<EventBytes> events;
+  for (const auto& [process, tid] : processes) {
+    auto event = reader_.Read(process, tid, parts_.clock.MonotonicNs());
+    if (event) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& epoch) {
+  if (parts_.objects.snapshot_link_fd() < 0) return {};
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.snapshot_before_ns, epoch.time_ns);
+  StoreControl(control.snapshot_sessions, BitOf(slot));
+  const auto read = ReadSleepableIterator(parts_.objects.snapshot_link_fd(), kSnapshotTimeout);
+  StoreControl(control.snapshot_sessions, 0);
+  if (!read || read->timed_out) ++snapshot_timeouts_;
+  return read ? Cut(read->bytes) : std::vector<EventBytes>();
+}
+
+EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
+                                  const SessionSpec& spec, const Epoch& epoch,
+                                  std::uint64_t bpf_cost_ns) const {
+  profd_session_event event{};
+  event.event.time_ns = parts_.clock.MonotonicNs();
+  event.event.sessions = BitOf(slot);
+  event.session = slot;
+  event.mode = (spec.on_cpu ? 1u : 0u) | (spec.off_cpu ? 2u : 0u);
+  event.epoch = epoch.number;
+  event.epoch_ns = epoch.time_ns;
+  event.on_cpu_period_ns = spec.on_cpu_period_ns;
+  event.off_cpu_period_ns = spec.off_cpu_period_ns;
+  event.bpf_cost_ns = bpf_cost_ns;
+  event.own_cpu_ns = OwnCpuNs();
+  event.hook = parts_.hook;
+  return LayOutSession(kind, event, FormatTarget(spec.target));
+}
+
+}  // namespace profd::source

@@ -1,0 +1,90 @@
+// Sessions: starts and ends them on the kernel side, and makes the events that say so.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "bpf/control.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/source/bpf_objects.h"
+#include "daemon/source/epochs.h"
+#include "daemon/source/on_cpu_events.h"
+#include "daemon/source/pending_events.h"
+#include "daemon/source/process_reader.h"
+#include "daemon/source/session_control.h"
+#include "daemon/source/session_table.h"
+#include "daemon/source/side_band.h"
+
+namespace profd::source {
+
+// One session is started or ended at a time: the control words and the epoch are for all.
+//
+// Start: filter -> side-band open -> every thread asked whether it belongs (the assign iterator) ->
+// members listed, PROCESS of each -> epoch announced, SESSION_START -> epoch passes -> CLOCK of
+// each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of those that
+// are blocked -> bits withdrawn -> COUNTERS -> SESSION_END.
+//
+// Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
+// reading (100 us) per process; an end takes as long as the snapshot may (kSnapshotTimeout).
+class Sessions {
+ public:
+  static constexpr std::chrono::milliseconds kSnapshotTimeout{1'000};
+
+  // What it works with; all of it outlives this.
+  struct Parts {
+    BpfObjects& objects;
+    SideBand& side_band;
+    OnCpuEvents& on_cpu_events;
+    PendingEvents& pending;
+    const ProcFs& proc;
+    const Clock& clock;
+    profd_hook hook;
+    // All counters: those of the programs and those of the user side.
+    std::function<std::vector<std::uint64_t>()> counters;
+  };
+
+  explicit Sessions(const Parts& parts);
+
+  [[nodiscard]] Result<std::uint32_t> Start(const SessionSpec& spec);
+  [[nodiscard]] Result<void> Stop(std::uint32_t session);
+
+  [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] std::uint64_t snapshot_timeouts() const { return snapshot_timeouts_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  // With mutex_ held, as everything below.
+  [[nodiscard]] Result<void> CheckSpec(const SessionSpec& spec) const;
+  [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const SessionSpec& spec);
+  [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const SessionSpec& spec,
+                                         const profd_filter& filter);
+  [[nodiscard]] Result<void> Begin(std::uint32_t slot, const SessionSpec& spec);
+  void Withdraw(std::uint32_t slot);
+  [[nodiscard]] Result<void> PutPeriodsInForce();
+
+  // CLOCK events of the members of `slot`.
+  [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint32_t slot);
+  [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
+  [[nodiscard]] std::vector<EventBytes> ReadSnapshot(std::uint32_t slot, const Epoch& epoch);
+  [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);
+  [[nodiscard]] EventBytes SessionEvent(profd_event_kind kind, std::uint32_t slot,
+                                        const SessionSpec& spec, const Epoch& epoch,
+                                        std::uint64_t bpf_cost_ns) const;
+
+  const Parts parts_;
+  const ProcessReader reader_;
+  std::mutex mutex_;
+  Epochs epochs_;
+  SessionTable table_;
+  std::atomic<std::uint64_t> running_ = 0;
+  std::atomic<std::uint64_t> snapshot_timeouts_ = 0;
+  std::atomic<std::uint64_t> malformed_ = 0;
+};
+
+}  // namespace profd::source
