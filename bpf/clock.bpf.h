@@ -22,6 +22,16 @@
 struct kernel_books {
   u64 run_delay;
   u64 sum_exec;
+  u64 last_arrival;
+};
+
+/* An off-CPU interval that has ended. */
+struct interval {
+  u64 begin_ns;
+  u64 end_ns;
+  u64 runnable_ns; /* at its end */
+  u32 state;       /* in which it began, with its kind */
+  u32 kind;
 };
 
 /* How a thread leaves the CPU. */
@@ -118,20 +128,78 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
 }
 
 /*
+ * When a wake-up takes the CPU from another thread, the kernel dates the switch by the run-queue
+ * clock it read at the wake-up, some 1.5 us before the switch-out hook runs (more when the CPU has
+ * to leave an idle state first). Thread clocks follow the kernel, so that on_cpu is what top and
+ * CLOCK_THREAD_CPUTIME_ID say. How far the two clocks are apart is the least distance seen; as
+ * CLOCK_MONOTONIC is slewed, that may grow by 1/4096 of the time that has passed.
+ */
+#define OFFSET_CREEP_SHIFT 12
+#define MAX_LAG_NS 1000000 /* more is not a lag but a jump of a clock */
+
+/* By how much the kernel dates an arrival earlier than `now`, when the switch-out hook saw it. */
+static __always_inline u64 arrival_lag(struct queue_offset* offset, u64 now, u64 last_arrival) {
+  u64 seen = now - last_arrival;
+  u64 least = offset->ns + ((now - offset->at_ns) >> OFFSET_CREEP_SHIFT);
+  u64 lag = seen - least;
+  if (!offset->at_ns || lag > MAX_LAG_NS) { /* a negative one too */
+    least = seen;
+    lag = 0;
+  }
+  offset->ns = least;
+  offset->at_ns = now;
+  return lag;
+}
+
+/* A preempted thread's wait began in the kernel's books before the hook ran, by the same lag. */
+static __always_inline void begin_wait_earlier(struct thread* thread, u64 arrival_ns,
+                                               u64 run_delay) {
+  u64 waited = above(run_delay, thread->run_delay);
+  u64 lag = above(waited, above(arrival_ns, thread->since_ns));
+  if (!lag || lag > MAX_LAG_NS || lag > thread->clock.on_cpu_ns) return;
+  thread->clock.on_cpu_ns -= lag;
+  thread->since_ns -= lag;
+}
+
+/* The thread came back: the hook saw it at `now`. */
+static __always_inline void come_back(struct thread* thread, u64 now,
+                                      const struct kernel_books* books, struct queue_offset* offset,
+                                      u32 cpu, struct interval* interval) {
+  u64 arrival_ns = now;
+  /* Without a new arrival the kernel has booked no wait: it was preempted while going to sleep. */
+  if (books->last_arrival != thread->last_arrival) {
+    arrival_ns = now - arrival_lag(offset, now, books->last_arrival);
+    if (arrival_ns < thread->since_ns) arrival_ns = smaller(thread->since_ns, now);
+    if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
+      begin_wait_earlier(thread, arrival_ns, books->run_delay);
+    thread->last_arrival = books->last_arrival;
+  }
+  interval->begin_ns = thread->since_ns;
+  interval->end_ns = arrival_ns;
+  interval->state = thread->state;
+  interval->kind = thread->kind;
+  interval->runnable_ns = close_off_cpu(thread, arrival_ns, books->run_delay);
+  thread->run_delay = books->run_delay;
+  open_on_cpu(thread, cpu);
+}
+
+/*
  * The thread was off CPU when last seen but runs now, and its switch-in was not seen: the kernel's
  * run time, `books`, tells how long it has been on the CPU. Off-CPU comes first.
  */
-static __noinline void settle_missed_switch_in(struct thread* thread, u64 now,
-                                               const struct kernel_books* books, u32 cpu) {
+static __always_inline void settle_missed_switch_in(struct thread* thread, u64 now,
+                                                    const struct kernel_books* books, u32 cpu) {
   u64 length = length_of(thread->since_ns, now);
   u64 on_cpu = smaller(length, above(books->sum_exec, thread->sum_exec));
   close_off_cpu(thread, now - on_cpu, books->run_delay);
+  thread->run_delay = books->run_delay;
+  thread->last_arrival = books->last_arrival;
   open_on_cpu(thread, cpu);
 }
 
 /* The thread was on CPU when last seen, and its switch-out was not seen. On-CPU comes first. */
-static __noinline void settle_missed_switch_out(struct thread* thread, u64 now,
-                                                const struct kernel_books* books) {
+static __always_inline void settle_missed_switch_out(struct thread* thread, u64 now,
+                                                     const struct kernel_books* books) {
   u64 length = length_of(thread->since_ns, now);
   close_on_cpu(thread, now - length + smaller(length, above(books->sum_exec, thread->sum_exec)));
   thread->state = PROFD_STATE_BLOCKED;
@@ -152,12 +220,13 @@ static __always_inline void end_write(struct thread* thread) {
 /* The thread leaves the CPU at `now`. */
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
                                              const struct kernel_books* books,
-                                             const struct leaving* leaving) {
+                                             const struct leaving* leaving,
+                                             struct queue_offset* offset) {
+  struct interval interval;
   begin_write(thread);
   if (thread->state != PROFD_STATE_ON_CPU) {
     if (thread->switch_in_ns) {
-      close_off_cpu(thread, thread->switch_in_ns, books->run_delay);
-      open_on_cpu(thread, leaving->cpu);
+      come_back(thread, thread->switch_in_ns, books, offset, leaving->cpu, &interval);
     } else {
       count(PROFD_COUNTER_SWITCH_IN_MISSED);
       settle_missed_switch_in(thread, now, books, leaving->cpu);
@@ -178,55 +247,59 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
   end_write(thread);
 }
 
-/* The thread comes back at `now`; returns the runnable part of the interval that ends. */
-static __always_inline u64 clock_switch_in(struct thread* thread, u64 now,
-                                           const struct kernel_books* books, u32 cpu) {
+/* The thread comes back, seen at `now`; tells the interval that ends. */
+static __always_inline void clock_switch_in(struct thread* thread, u64 now,
+                                            const struct kernel_books* books,
+                                            struct queue_offset* offset, u32 cpu,
+                                            struct interval* interval) {
   begin_write(thread);
   if (thread->state == PROFD_STATE_ON_CPU) {
     count(PROFD_COUNTER_SWITCH_OUT_MISSED);
     settle_missed_switch_out(thread, now, books);
   }
-  u64 runnable = close_off_cpu(thread, now, books->run_delay);
-  open_on_cpu(thread, cpu);
-  thread->run_delay = books->run_delay;
+  come_back(thread, now, books, offset, cpu, interval);
   end_write(thread);
-  return runnable;
 }
 
 /* What else a reader must know of a thread that it finds off CPU. */
 struct standing {
   u64 queued_ns; /* it has waited for a CPU since then; 0: it has not */
   int running;   /* the kernel says that it is on a CPU */
+  struct queue_offset offset;
 };
+
+/* A copy of a thread that runs although no hook has seen it come. */
+static __always_inline void advance_unseen(struct thread* copy, u64 now,
+                                           const struct kernel_books* books) {
+  u64 waited = above(books->run_delay, copy->run_delay);
+  if (copy->state == PROFD_STATE_RUNNABLE && copy->kind == PROFD_AFTER_WAKEUP) {
+    /* A new thread's first switch-in: it has waited once and runs since. */
+    close_off_cpu(copy, smaller(now, copy->since_ns + waited), books->run_delay);
+    open_on_cpu(copy, copy->cpu);
+  } else {
+    settle_missed_switch_in(copy, now, books, copy->cpu);
+  }
+}
 
 /*
  * Brings a copy of a thread's storage up to `now`, as if the present stretch ended, so that
  * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
  */
-static __noinline void clock_advance(struct thread* copy, u64 now, const struct kernel_books* books,
-                                     const struct standing* standing) {
-  u64 waited = standing->queued_ns ? above(now, standing->queued_ns) : 0;
-  u64 length;
+static __always_inline void clock_advance(struct thread* copy, u64 now,
+                                          const struct kernel_books* books,
+                                          struct standing* standing) {
+  u64 waits = standing->queued_ns ? above(now, standing->queued_ns) : 0;
+  struct interval interval;
   if (copy->state == PROFD_STATE_DEAD) return;
-  if (copy->state == PROFD_STATE_ON_CPU) {
-    close_on_cpu(copy, now);
-    return;
-  }
-  if (!copy->switch_in_ns && !standing->running) {
-    close_off_cpu(copy, now, books->run_delay + waited);
-    return;
-  }
-  length = above(now, copy->since_ns);
-  if (copy->switch_in_ns) {
-    close_off_cpu(copy, copy->switch_in_ns, books->run_delay);
-    open_on_cpu(copy, copy->cpu);
-  } else if (copy->state == PROFD_STATE_RUNNABLE && copy->kind == PROFD_AFTER_WAKEUP) {
-    /* A new thread whose first switch-in no hook sees: it has waited once, and runs since. */
-    close_off_cpu(copy, now - length + smaller(length, above(books->run_delay, copy->run_delay)),
-                  books->run_delay);
-    open_on_cpu(copy, copy->cpu);
-  } else {
-    settle_missed_switch_in(copy, now, books, copy->cpu);
+  if (copy->state != PROFD_STATE_ON_CPU) {
+    if (copy->switch_in_ns) {
+      come_back(copy, copy->switch_in_ns, books, &standing->offset, copy->cpu, &interval);
+    } else if (standing->running) {
+      advance_unseen(copy, now, books);
+    } else {
+      close_off_cpu(copy, now, books->run_delay + waits);
+      return;
+    }
   }
   close_on_cpu(copy, now);
 }
@@ -240,6 +313,7 @@ static __always_inline void clock_begin(struct thread* thread, u64 now, u32 stat
   thread->cpu = cpu;
   thread->run_delay = books->run_delay;
   thread->sum_exec = books->sum_exec;
+  thread->last_arrival = books->last_arrival;
   if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = 1;
   if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;
   /* Epochs before its birth are not kept: all of its totals were zero. */

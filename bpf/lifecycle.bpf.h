@@ -84,7 +84,7 @@ static __always_inline void make_stack_buffer(struct task_struct* task, u64 sess
 
 static __always_inline void thread_forked(struct task_struct* child, int new_process) {
   struct task_struct* parent = bpf_get_current_task_btf();
-  struct kernel_books books = read_books(child);
+  struct kernel_books books;
   struct profd_task_event* event;
   struct thread* thread;
   struct ids ids;
@@ -98,6 +98,7 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   sessions = sessions_of_child(parent, child, new_process);
   __sync_fetch_and_or(&thread->sessions, sessions);
   make_stack_buffer(child, sessions);
+  read_books(child, &books);
   clock_begin(thread, bpf_ktime_get_ns(), PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &books,
               bpf_get_smp_processor_id());
   if (!sessions) return;

@@ -47,6 +47,7 @@ struct thread {
   u32 state;          /* enum profd_thread_state */
   u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
+  u64 last_arrival;   /* sched_info.last_arrival at the last switch-in */
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
   u64 switch_in_ns;   /* PROFD_HOOK_SWITCH_OUT: it runs since then, unsettled; else 0 */
   u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
@@ -114,12 +115,17 @@ struct {
   __type(value, struct reader);
 } readers SEC(".maps");
 
+/* How far CLOCK_MONOTONIC is ahead of the run-queue clock of one CPU. */
+struct queue_offset {
+  u64 ns;    /* modulo 2^64 */
+  u64 at_ns; /* when it was seen; 0: never */
+};
+
 /* What the switch-out hook leaves for the switch-in hook on the same CPU. Written by both. */
 struct switch_state {
   u64 time_ns; /* of the switch under way */
   u64 next;    /* address of the task that it switches to; 0: taken */
-  /* CLOCK_MONOTONIC minus the run-queue clock, from the last switch-in that waited for a CPU. */
-  u64 clock_offset_ns;
+  struct queue_offset offset;
   u64 switches; /* not yet in `counters` */
 };
 

@@ -19,9 +19,10 @@ static __always_inline int is_running(const struct task_struct* task) {
 
 /* Begins the clock of a thread that is older than profd. */
 static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {
-  struct kernel_books books = read_books(task);
+  struct kernel_books books;
   u32 task_state = task->__state;
   u32 state = PROFD_STATE_ON_CPU, kind = 0;
+  read_books(task, &books);
   if (!is_running(task)) {
     state = task_state ? PROFD_STATE_BLOCKED : PROFD_STATE_RUNNABLE;
     kind = task_state ? blocked_kind(task, task_state) : PROFD_AFTER_WAKEUP;
@@ -59,26 +60,36 @@ static __always_inline struct reader* this_reader(void) {
 /* Where a thread that is off CPU stands, in CLOCK_MONOTONIC. */
 static __always_inline void read_standing(struct task_struct* task, struct standing* standing) {
   struct switch_state* state = this_switch();
-  u64 queued = task->sched_info.last_queued;
-  standing->queued_ns =
-      queued && state && state->clock_offset_ns ? queued + state->clock_offset_ns : 0;
+  u64 queued = bpf_core_field_exists(task->sched_info) ? task->sched_info.last_queued : 0;
+  standing->queued_ns = 0;
   standing->running = is_running(task);
+  standing->offset.ns = standing->offset.at_ns = 0;
+  if (!state) return;
+  standing->offset = state->offset;
+  if (queued && state->offset.at_ns) standing->queued_ns = queued + state->offset.ns;
 }
 
-/* Copies a thread's storage and brings the copy up to now; 0: it switched all the time. */
+/* A copy of a thread's storage and what belongs to it; 0: it switched at that moment. */
+static __always_inline int copy_thread(struct task_struct* task, const struct thread* thread,
+                                       struct thread* copy, struct kernel_books* books,
+                                       struct standing* standing) {
+  u64 sequence = *(volatile const u64*)&thread->sequence;
+  barrier();
+  *copy = *thread;
+  read_books(task, books);
+  read_standing(task, standing);
+  barrier();
+  return !(sequence & 1) && sequence == *(volatile const u64*)&thread->sequence;
+}
+
+/* The same, brought up to now; 0: it switched during every try. */
 static __always_inline int read_thread(struct task_struct* task, const struct thread* thread,
                                        struct thread* copy) {
+  struct kernel_books books;
+  struct standing standing;
   for (int i = 0; i < READ_TRIES; i++) {
-    u64 sequence = *(volatile const u64*)&thread->sequence;
-    struct standing standing;
-    barrier();
-    *copy = *thread;
-    struct kernel_books books = read_books(task);
-    read_standing(task, &standing);
-    u64 now = bpf_ktime_get_ns();
-    barrier();
-    if ((sequence & 1) || sequence != *(volatile const u64*)&thread->sequence) continue;
-    clock_advance(copy, now, &books, &standing);
+    if (!copy_thread(task, thread, copy, &books, &standing)) continue;
+    clock_advance(copy, bpf_ktime_get_ns(), &books, &standing);
     return 1;
   }
   count(PROFD_COUNTER_TORN_READ);

@@ -68,52 +68,51 @@ static __always_inline void count_switch(struct switch_state* state) {
   state->switches = 0;
 }
 
-/* The run-queue clock's distance is known when the thread has waited for a CPU just now. */
-static __always_inline void learn_clock_offset(struct switch_state* state, u64 switch_in_ns,
-                                               u64 last_arrival) {
-  state->clock_offset_ns = switch_in_ns - last_arrival;
-}
-
 static __always_inline void thread_leaves(void* ctx, struct task_struct* task, int preempted,
                                           u32 task_state, u64 now, struct switch_state* state) {
   struct thread* thread = find_thread(task);
-  struct kernel_books books = read_books(task);
+  struct kernel_books books;
   struct leaving leaving;
   if (!thread) {
     count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
+  read_books(task, &books);
   read_leaving(task, preempted, task_state, &leaving);
-  if (constants.hook == PROFD_HOOK_SWITCH_OUT && thread->switch_in_ns &&
-      books.run_delay != thread->run_delay)
-    learn_clock_offset(state, thread->switch_in_ns, task->sched_info.last_arrival);
-  clock_switch_out(thread, now, &books, &leaving);
+  clock_switch_out(thread, now, &books, &leaving, &state->offset);
   if (leaving.state == PROFD_STATE_DEAD)
     send_thread_end(task, thread, now);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
     capture_switch_out(ctx, task);
 }
 
-/* Switch-out rung: the thread that comes is not current yet, nor has the kernel booked its wait. */
+/* What the kernel will book for the wait of the thread that comes; it has not done so yet. */
+static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
+                                            const struct queue_offset* offset) {
+  u64 queued;
+  if (!bpf_core_field_exists(task->sched_info)) return 0;
+  queued = task->sched_info.last_queued;
+  return task->sched_info.run_delay +
+         (queued && offset->at_ns ? above(now, queued + offset->ns) : 0);
+}
+
+/* Switch-out rung: the thread that comes is not current yet. */
 static __always_inline void thread_comes(struct task_struct* task, u64 now,
-                                         const struct switch_state* state) {
+                                         const struct queue_offset* offset) {
   struct thread* thread = find_thread(task);
   struct interval interval;
-  u64 run_delay, queued;
+  u64 sessions, length;
   if (!thread || thread->state == PROFD_STATE_ON_CPU) return;
   thread->switch_in_ns = now;
-  interval.sessions = thread->sessions & control.off_cpu_sessions;
-  if (!interval.sessions) return;
-  run_delay = task->sched_info.run_delay;
-  queued = task->sched_info.last_queued;
-  if (queued && state->clock_offset_ns) run_delay += above(now, queued + state->clock_offset_ns);
+  sessions = thread->sessions & control.off_cpu_sessions;
+  if (!sessions) return;
+  length = above(now, thread->since_ns);
   interval.begin_ns = thread->since_ns;
   interval.end_ns = now;
-  interval.runnable_ns = runnable_part(thread, now, above(now, thread->since_ns), run_delay);
   interval.state = thread->state;
   interval.kind = thread->kind;
-  if (count_marks(thread, &interval) && now - interval.begin_ns >= constants.min_switch_out_ns)
-    send_switch_out(task, thread, &interval);
+  interval.runnable_ns = runnable_part(thread, now, length, coming_run_delay(task, now, offset));
+  send_switch_out(task, thread, &interval, sessions);
 }
 
 static __always_inline void switch_out(void* ctx, int preempted, struct task_struct* prev,
@@ -125,7 +124,7 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   state->next = (u64)next;
   count_switch(state);
   if (prev->pid) thread_leaves(ctx, prev, preempted, task_state, now, state);
-  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid) thread_comes(next, now, state);
+  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid) thread_comes(next, now, &state->offset);
   if (cost_is_due(now)) add_cost(now);
 }
 
@@ -138,27 +137,21 @@ static __always_inline u64 take_switch_time(struct switch_state* state, struct t
 
 static __always_inline void switch_in(void* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
+  struct kernel_books books;
   struct switch_state* state;
-  struct thread* thread;
   struct interval interval;
-  u64 now, entered = 0;
+  struct thread* thread;
+  u64 now, sessions, entered = 0;
   if (!task->pid) return;
   state = this_switch();
   thread = find_thread(task);
   if (!thread || !state) return;
-  struct kernel_books books = read_books(task);
+  read_books(task, &books);
   now = take_switch_time(state, task);
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
-  if (books.run_delay != thread->run_delay)
-    learn_clock_offset(state, now, task->sched_info.last_arrival);
-  interval.begin_ns = thread->since_ns;
-  interval.end_ns = now;
-  interval.state = thread->state;
-  interval.kind = thread->kind;
-  interval.runnable_ns = clock_switch_in(thread, now, &books, bpf_get_smp_processor_id());
-  interval.sessions = thread->sessions & control.off_cpu_sessions;
-  if (interval.sessions && count_marks(thread, &interval))
-    take_off_cpu_sample(ctx, task, thread, &interval);
+  clock_switch_in(thread, now, &books, &state->offset, bpf_get_smp_processor_id(), &interval);
+  sessions = thread->sessions & control.off_cpu_sessions;
+  if (sessions) take_switch_in(ctx, task, thread, &interval, sessions);
   if (entered) add_cost(entered);
 }
 

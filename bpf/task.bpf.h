@@ -4,7 +4,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/maps.bpf.h"
+#include "bpf/clock.bpf.h"
 
 struct ids {
   u32 pid; /* both 0: not visible in that pid namespace */
@@ -67,9 +67,13 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
   return thread && thread->begin_ns ? thread : 0;
 }
 
-/* What the kernel's books say; on a kernel without CONFIG_SCHED_INFO run_delay stays 0. */
-#define read_books(task)                                                                       \
-  {                                                                                            \
-    .run_delay = bpf_core_field_exists((task)->sched_info) ? (task)->sched_info.run_delay : 0, \
-    .sum_exec = (task)->se.sum_exec_runtime,                                                   \
+/* What the kernel's books say; without CONFIG_SCHED_INFO only the run time. */
+static __always_inline void read_books(struct task_struct* task, struct kernel_books* books) {
+  books->sum_exec = task->se.sum_exec_runtime;
+  books->run_delay = 0;
+  books->last_arrival = 0;
+  if (bpf_core_field_exists(task->sched_info)) {
+    books->run_delay = task->sched_info.run_delay;
+    books->last_arrival = task->sched_info.last_arrival;
   }
+}
