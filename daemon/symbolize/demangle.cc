@@ -3,8 +3,8 @@
 #include <cctype>
 #include <csetjmp>
 #include <cstddef>
-#include <cstring>
 #include <string>
+#include <string_view>
 
 #define HAVE_DECL_BASENAME 1  // demangle.h would declare glibc's basename in another way
 #include <libiberty/demangle.h>
@@ -55,8 +55,12 @@ std::size_t SkipOperator(std::string_view name, std::size_t at) {
   const bool whole_word = at == 0 || (std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0 &&
                                       name[at - 1] != '_');
   if (!whole_word || !name.substr(at).starts_with(kOperator)) return at;
-  std::size_t end = at + kOperator.size();
-  while (end < name.size() && std::strchr("<>=-", name[end]) != nullptr) ++end;
+  const std::size_t end = at + kOperator.size();
+  // Longest first.
+  for (const std::string_view symbols :
+       {"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}) {
+    if (name.substr(end).starts_with(symbols)) return end + symbols.size();
+  }
   return end;
 }
 

@@ -1,0 +1,125 @@
+#include "daemon/symbolize/caching_symbolizer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/symbolize/fake_objects.h"
+
+namespace profd::symbolize {
+namespace {
+
+using testing::KernelAddress;
+using testing::MakeModule;
+using testing::UserAddress;
+
+// Names an address after itself, in two frames; counts.
+class NamingSymbolizer : public Symbolizer {
+ public:
+  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override {
+    ++asked;
+    for (const char* prefix : {"inlined_", "outer_"}) {
+      Frame& frame = frames.emplace_back();
+      frame.kind = address.kernel ? FrameKind::kKernel : FrameKind::kNative;
+      if (unresolved) {
+        frame.reason = "unknown";
+        return;
+      }
+      frame.name = prefix + std::to_string(address.file_offset) +
+                   (address.return_address ? "r" : "") +
+                   (address.module ? address.module->path : "");
+    }
+  }
+  int asked = 0;
+  bool unresolved = false;
+};
+
+class CachingSymbolizerTest : public ::testing::Test {
+ protected:
+  // Resolves with and without the cache; equal, whatever was in the vector before.
+  void ExpectRight(const process::AddressFrame& address) {
+    NamingSymbolizer plain;
+    plain.unresolved = inner_.unresolved;
+    std::vector<Frame> expected(1);
+    std::vector<Frame> actual(1);
+    plain.Resolve(address, expected);
+    cache_.Resolve(address, actual);
+    EXPECT_EQ(actual, expected);
+  }
+
+  NamingSymbolizer inner_;
+  CachingSymbolizer cache_{inner_, 1u << 20};
+  const process::ModuleRef a_ = MakeModule("/a");
+  const process::ModuleRef b_ = MakeModule("/b");
+};
+
+TEST_F(CachingSymbolizerTest, AsksOnce) {
+  for (int i = 0; i < 3; ++i) ExpectRight(UserAddress(a_, 0x10));
+  EXPECT_EQ(inner_.asked, 1);
+  EXPECT_EQ(cache_.counters().misses.value(), 1u);
+  EXPECT_EQ(cache_.counters().hits.value(), 2u);
+}
+
+TEST_F(CachingSymbolizerTest, DifferentPlacesAreDifferent) {
+  for (int i = 0; i < 2; ++i) {
+    ExpectRight(UserAddress(a_, 0x10));
+    ExpectRight(UserAddress(a_, 0x11));
+    ExpectRight(UserAddress(a_, 0x10, true));
+    ExpectRight(UserAddress(b_, 0x10));
+    ExpectRight(UserAddress(nullptr, 0x10));
+    ExpectRight(KernelAddress(0x10));
+    ExpectRight(KernelAddress(0x10, false));
+  }
+  EXPECT_EQ(inner_.asked, 7);
+}
+
+TEST_F(CachingSymbolizerTest, OneAddressOfTwoProcessesIsOnePlace) {
+  process::AddressFrame first = UserAddress(a_, 0x10);
+  process::AddressFrame second = first;
+  second.address += 0x1000;
+  ExpectRight(first);
+  ExpectRight(second);
+  EXPECT_EQ(inner_.asked, 1);
+}
+
+TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreAskedAgain) {
+  inner_.unresolved = true;
+  ExpectRight(KernelAddress(0x10));
+  ExpectRight(UserAddress(a_, 0x10));
+  inner_.unresolved = false;
+  ExpectRight(KernelAddress(0x10));
+  std::vector<Frame> frames;
+  cache_.Resolve(UserAddress(a_, 0x10), frames);
+  EXPECT_EQ(frames.at(0).reason, "unknown") << "a file without a name stays without";
+}
+
+TEST_F(CachingSymbolizerTest, HoldsModulesSoThatNoneIsMistakenForAnother) {
+  std::weak_ptr<const process::Module> weak;
+  {
+    const auto module = MakeModule("/short_lived");
+    weak = module;
+    ExpectRight(UserAddress(module, 0x10));
+  }
+  EXPECT_FALSE(weak.expired());
+}
+
+TEST_F(CachingSymbolizerTest, DropsTheLeastRecentlyUsedBeyondItsBound) {
+  ExpectRight(UserAddress(a_, 0));
+  const std::size_t one = cache_.counters().bytes.value();
+  CachingSymbolizer small(inner_, 10 * one + one / 2);
+  inner_.asked = 0;
+  std::vector<Frame> frames;
+  for (std::uint64_t i = 0; i < 10; ++i) small.Resolve(UserAddress(a_, i), frames);
+  small.Resolve(UserAddress(a_, 0), frames);
+  EXPECT_EQ(inner_.asked, 10);
+  small.Resolve(UserAddress(a_, 10), frames);  // the eleventh takes the place of 1
+  EXPECT_LE(small.counters().bytes.value(), 10 * one + one / 2);
+  small.Resolve(UserAddress(a_, 0), frames);
+  EXPECT_EQ(inner_.asked, 11);
+  small.Resolve(UserAddress(a_, 1), frames);
+  EXPECT_EQ(inner_.asked, 12);
+}
+
+}  // namespace
+}  // namespace profd::symbolize

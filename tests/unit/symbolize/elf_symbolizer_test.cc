@@ -1,0 +1,131 @@
+#include "daemon/symbolize/elf_symbolizer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/symbolize/fake_objects.h"
+
+namespace profd::symbolize {
+namespace {
+
+using testing::MakeModule;
+using testing::MakeObject;
+using testing::TableSource;
+using testing::UserAddress;
+
+Frame Resolve(Symbolizer& symbolizer, const process::AddressFrame& address) {
+  std::vector<Frame> frames;
+  symbolizer.Resolve(address, frames);
+  EXPECT_EQ(frames.size(), 1u);
+  return frames.at(0);
+}
+
+class ElfSymbolizerTest : public ::testing::Test {
+ protected:
+  TableSource source_;
+  ElfSymbolizer symbolizer_{source_};
+};
+
+TEST_F(ElfSymbolizerTest, NamesAnAddress) {
+  source_.objects["/lib/a.so"] =
+      MakeObject({{"_ZN3Foo3barEi", 0x401000, 0x10}, {"plain", 0x401010, 0x10}});
+  const auto module = MakeModule("/lib/a.so");
+  const Frame frame = Resolve(symbolizer_, UserAddress(module, 0x1004));
+  EXPECT_EQ(frame.kind, FrameKind::kNative);
+  EXPECT_EQ(frame.name, "Foo::bar");
+  EXPECT_EQ(frame.full_name, "Foo::bar(int)");
+  EXPECT_EQ(frame.module, "/lib/a.so");
+  EXPECT_EQ(frame.offset, 0x1004u);
+  EXPECT_EQ(frame.reason, "");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "plain");
+  EXPECT_EQ(source_.loads, 1);
+}
+
+TEST_F(ElfSymbolizerTest, AReturnAddressBelongsToTheCallBeforeIt) {
+  source_.objects["/a"] = MakeObject({{"calls_exit", 0x401000, 0x10}, {"next", 0x401010, 0x10}});
+  const auto module = MakeModule("/a");
+  const Frame frame = Resolve(symbolizer_, UserAddress(module, 0x1010, true));
+  EXPECT_EQ(frame.name, "calls_exit");
+  EXPECT_EQ(frame.offset, 0x1010u) << "the address is what was on the stack";
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "next");
+}
+
+TEST_F(ElfSymbolizerTest, UnresolvedFramesKeepModuleAndOffsetAndSayWhy) {
+  source_.objects["/whole"] = MakeObject({{"f", 0x401000, 0x10}});
+  source_.objects["/stripped"] = MakeObject({}, "stripped: install its debug package");
+  const auto reason = [&](const char* path, std::uint64_t offset) {
+    const Frame frame = Resolve(symbolizer_, UserAddress(MakeModule(path), offset));
+    EXPECT_EQ(frame.name, "");
+    EXPECT_EQ(frame.module, path);
+    EXPECT_EQ(frame.offset, offset);
+    return frame.reason;
+  };
+  EXPECT_EQ(reason("/whole", 0x1020), "no symbol covers this address");
+  EXPECT_EQ(reason("/stripped", 0x1020), "stripped: install its debug package");
+  EXPECT_EQ(reason("/whole", 0x900000), "outside of what the file loads");
+  EXPECT_EQ(reason("/gone", 0x1000), "file gone: /gone");
+}
+
+TEST_F(ElfSymbolizerTest, TextFromFilesIsCleaned) {
+  source_.objects["/a\n\xff"] = MakeObject({{"evil\nname\x1b", 0x401000, 0x10}});
+  const Frame frame = Resolve(symbolizer_, UserAddress(MakeModule("/a\n\xff"), 0x1000));
+  EXPECT_EQ(frame.name, "evil?name?");
+  EXPECT_EQ(frame.module, "/a??");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(MakeModule("/\t"), 0)).reason, "file gone: /?");
+}
+
+TEST_F(ElfSymbolizerTest, NamesOutliveTheFile) {
+  source_.objects["/a"] = MakeObject({{"f", 0x401000, 0x10}, {"g", 0x401010, 0x10}});
+  const auto module = MakeModule("/a");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1000)).name, "f");
+  source_.objects.clear();
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "g");
+}
+
+TEST_F(ElfSymbolizerTest, AFailureIsNotTriedAgainForItsModule) {
+  const auto module = MakeModule("/a");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1000)).reason, "file gone: /a");
+  source_.objects["/a"] = MakeObject({{"f", 0x401000, 0x10}});
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1000)).reason, "file gone: /a");
+  EXPECT_EQ(source_.loads, 1);
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(MakeModule("/a"), 0x1000)).name, "f")
+      << "a new module";
+}
+
+TEST_F(ElfSymbolizerTest, HoldsTheObjectsUsedLastWithinItsBound) {
+  for (const char* path : {"/a", "/b", "/c"})
+    source_.objects[path] = MakeObject({{"f", 0x401000, 0x10}});
+  const std::size_t each = source_.objects["/a"]->bytes();
+  ElfSymbolizer symbolizer(source_, {.held_bytes = 2 * each, .held_modules = 100});
+  const auto a = MakeModule("/a"), b = MakeModule("/b"), c = MakeModule("/c");
+  for (const auto& module : {a, b, a, c}) (void)Resolve(symbolizer, UserAddress(module, 0x1000));
+  EXPECT_EQ(symbolizer.bytes(), 2 * each);
+  EXPECT_EQ(source_.loads, 3);
+  (void)Resolve(symbolizer, UserAddress(a, 0x1000));
+  EXPECT_EQ(source_.loads, 3) << "a was used after b";
+  (void)Resolve(symbolizer, UserAddress(b, 0x1000));
+  EXPECT_EQ(source_.loads, 4) << "b was dropped for c";
+}
+
+TEST_F(ElfSymbolizerTest, ModulesThatShareAnObjectCountItOnce) {
+  source_.objects["/a"] = MakeObject({{"f", 0x401000, 0x10}});
+  std::vector<process::ModuleRef> modules;
+  for (int i = 0; i < 10; ++i) {
+    modules.push_back(MakeModule("/a"));
+    (void)Resolve(symbolizer_, UserAddress(modules.back(), 0x1000));
+  }
+  EXPECT_EQ(symbolizer_.bytes(), source_.objects["/a"]->bytes());
+}
+
+TEST_F(ElfSymbolizerTest, HoldsNoMoreModulesThanItMay) {
+  ElfSymbolizer symbolizer(source_, {.held_bytes = 1 << 20, .held_modules = 2});
+  const auto a = MakeModule("/a"), b = MakeModule("/b"), c = MakeModule("/c");
+  for (const auto& module : {a, b, c, b, a}) (void)Resolve(symbolizer, UserAddress(module, 0));
+  EXPECT_EQ(source_.loads, 4) << "failures count as well: a was dropped for c";
+  EXPECT_EQ(c.use_count(), 1) << "and c for a";
+}
+
+}  // namespace
+}  // namespace profd::symbolize

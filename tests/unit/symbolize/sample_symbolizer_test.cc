@@ -1,0 +1,154 @@
+#include "daemon/symbolize/sample_symbolizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/symbolize/fake_objects.h"
+
+namespace profd::symbolize {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::KernelAddress;
+using testing::MakeModule;
+using testing::UserAddress;
+
+// Names by address; "a>b" is b inlined into a.
+class TableSymbolizer : public Symbolizer {
+ public:
+  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override {
+    ++asked;
+    std::string name = names[address.file_offset];
+    if (const auto inlined = name.find('>'); inlined != std::string::npos) {
+      Frame& frame = frames.emplace_back();
+      frame.inlined = true;
+      frame.name = name.substr(inlined + 1);
+      name.resize(inlined);
+    }
+    Frame& frame = frames.emplace_back();
+    frame.kind = address.kernel ? FrameKind::kKernel : FrameKind::kNative;
+    frame.name = name;
+    if (name.empty()) frame.reason = "unknown";
+  }
+  std::map<std::uint64_t, std::string> names;
+  int asked = 0;
+};
+
+class SampleSymbolizerTest : public ::testing::Test {
+ protected:
+  // A stack given leaf first; names that begin with "k:" are kernel frames.
+  process::Sample Stack(process::State state, const std::vector<std::string>& names) {
+    process::Sample sample;
+    sample.state = state;
+    for (const std::string& name : names) {
+      const bool kernel = name.starts_with("k:");
+      const auto [entry, added] = addresses_.try_emplace(name, 0x1000 + addresses_.size());
+      symbols_.names[entry->second] = kernel ? name.substr(2) : name;
+      sample.frames.push_back(kernel ? KernelAddress(entry->second)
+                                     : UserAddress(module_, entry->second));
+    }
+    return sample;
+  }
+  std::vector<std::string> NamesOf(const SymbolizedSample& sample) {
+    std::vector<std::string> names;
+    for (const FrameId id : sample.frames) names.push_back(table_.At(id).name);
+    return names;
+  }
+
+  std::map<std::string, std::uint64_t> addresses_;
+  const process::ModuleRef module_ = MakeModule("/a");
+  TableSymbolizer symbols_;
+  FrameTable table_;
+  SampleSymbolizer symbolizer_{symbols_, table_};
+};
+
+using process::State;
+
+TEST_F(SampleSymbolizerTest, NamesEachFrameAndKeepsTheRest) {
+  process::Sample sample = Stack(State::kOnCpu, {"leaf", "caller", "main"});
+  sample.time_ns = 17;
+  sample.thread = {42, 7};
+  const SymbolizedSample symbolized = symbolizer_.Symbolize(std::move(sample));
+  EXPECT_THAT(NamesOf(symbolized), ElementsAre("leaf", "caller", "main"));
+  EXPECT_EQ(symbolized.sample.time_ns, 17u);
+  EXPECT_EQ(symbolized.sample.thread, (ThreadKey{42, 7}));
+  EXPECT_TRUE(symbolized.sample.frames.empty());
+}
+
+TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
+  for (int i = 0; i < 5; ++i)
+    (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "caller", "leaf"}));
+  EXPECT_EQ(symbols_.asked, 2);
+  EXPECT_EQ(symbolizer_.counters().samples.value(), 5u);
+  EXPECT_EQ(symbolizer_.counters().frames.value(), 15u);
+  EXPECT_EQ(symbolizer_.counters().looked_up.value(), 2u);
+}
+
+TEST_F(SampleSymbolizerTest, InlinedFramesStandInside) {
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(Stack(State::kOnCpu, {"f>g", "main"}))),
+              ElementsAre("g", "f", "main"));
+}
+
+TEST_F(SampleSymbolizerTest, TrimsTheSchedulerOffCpu) {
+  const std::vector<std::string> stack = {
+      "k:bpf_prog_1_x", "k:bpf_trace_run1", "k:__schedule", "k:schedule",
+      "k:do_nanosleep", "k:do_syscall_64",  "nanosleep",    "main"};
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(Stack(State::kBlocked, stack))),
+              ElementsAre("do_nanosleep", "do_syscall_64", "nanosleep", "main"));
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(Stack(State::kOnCpu, stack))), ::testing::SizeIs(8));
+}
+
+TEST_F(SampleSymbolizerTest, PreemptedUserCodeIsTheLeaf) {
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(Stack(
+                  State::kRunnable, {"k:__schedule", "k:schedule", "k:irqentry_exit_to_user_mode",
+                                     "k:asm_sysvec_apic_timer_interrupt", "spin", "main"}))),
+              ElementsAre("spin", "main"));
+}
+
+TEST_F(SampleSymbolizerTest, UserFunctionsCalledLikeTheSchedulersStay) {
+  EXPECT_THAT(
+      NamesOf(symbolizer_.Symbolize(Stack(
+          State::kBlocked, {"k:__schedule", "k:schedule", "schedule", "__schedule", "main"}))),
+      ElementsAre("schedule", "__schedule", "main"));
+}
+
+TEST_F(SampleSymbolizerTest, CountsWhatHasNoName) {
+  process::Sample sample;
+  sample.frames = {UserAddress(module_, 1), UserAddress(nullptr, 2), UserAddress(module_, 1)};
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(std::move(sample))), ElementsAre("", "", ""));
+  EXPECT_EQ(symbolizer_.counters().unresolved.value(), 2u);
+}
+
+TEST_F(SampleSymbolizerTest, ClearForgetsFramesAndModules) {
+  auto module = MakeModule("/b");
+  const std::weak_ptr<const process::Module> weak = module;
+  process::Sample sample;
+  sample.frames = {UserAddress(std::move(module), 1)};
+  (void)symbolizer_.Symbolize(std::move(sample));
+  EXPECT_FALSE(weak.expired());
+  symbolizer_.Clear();
+  EXPECT_TRUE(weak.expired());
+  EXPECT_EQ(table_.size(), 0u);
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf"}))), ElementsAre("leaf"));
+}
+
+TEST_F(SampleSymbolizerTest, FrameIdsOutliveForgottenAddresses) {
+  const SymbolizedSample first = symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "main"}));
+  for (std::uint64_t i = 0; i < SampleSymbolizer::kMaxAddresses; ++i) {
+    process::Sample sample;
+    sample.frames = {UserAddress(module_, 0x100000 + i)};
+    (void)symbolizer_.Symbolize(std::move(sample));
+  }
+  const int asked = symbols_.asked;
+  const SymbolizedSample second = symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "main"}));
+  EXPECT_EQ(symbols_.asked, asked + 2) << "they were forgotten";
+  EXPECT_EQ(first.frames, second.frames);
+}
+
+}  // namespace
+}  // namespace profd::symbolize
