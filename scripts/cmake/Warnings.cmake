@@ -11,6 +11,10 @@ if(PROFD_SANITIZE)
   add_link_options(-fsanitize=${PROFD_SANITIZE})
 endif()
 
+if(PROFD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # profd_library(NAME SOURCES... LIBS...): one static library per folder.
 function(profd_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
