@@ -160,10 +160,13 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
   const grpc::Status status = reader->Finish();
   if (!outcome) return outcome.error();
   if (!status.ok()) {
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
-      return Error{ErrorCode::kUnavailable,
-                   "profd at " + address_ + " went away: " + Reason(status.error_message()), ""};
-    return ErrorFromStatus(status);
+    // UNAVAILABLE is said by profd, and by gRPC when there is no profd any more.
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || Status())
+      return ErrorFromStatus(status);
+    return Error{ErrorCode::kUnavailable,
+                 "profd at " + address_ + " went away in the middle of the collection: " +
+                     Reason(status.error_message()),
+                 ""};
   }
   v1::Profile profile;
   if (!done || !profile.ParseFromString(bytes))

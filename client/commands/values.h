@@ -11,7 +11,7 @@ namespace profd::commands {
 
 inline constexpr std::uint64_t kShortestNs = 1'000'000;           // 1ms
 inline constexpr std::uint64_t kLongestNs = 86'400'000'000'000u;  // 24h
-inline constexpr std::uint32_t kHighestHz = 100'000;  // the kernel's own limit may be lower
+inline constexpr std::uint32_t kHighestHz = 1'000'000;            // the kernel's own limit is lower
 
 // "10s", "500ms", "2m", "1h", "1.5"; a bare number is seconds. Between 1ms and 24h.
 [[nodiscard]] Result<std::uint64_t> ParseDuration(std::string_view text);

@@ -14,16 +14,26 @@ constexpr std::uint32_t kMargin = 12;
 // A graph without frames has this place for saying so.
 constexpr std::uint32_t kEmptyHeight = 60;
 
-void WriteGraph(const FlameGraph& graph, std::ostream& out) {
+void OpenPane(std::string_view id, const FlameGraph& graph, std::ostream& out) {
+  out << "<svg id=\"" << id << R"(" x="1%" y=")" << kSvgHeadHeight
+      << R"(" width="98%" height=")" << graph.rows * kSvgRowHeight << "\">\n";
+}
+
+void WriteGraph(const v1::Profile& profile, const FlameGraph& graph, std::ostream& out) {
   if (graph.nodes.empty()) {
     out << R"(<text class="title" x="1%" y=")" << kSvgHeadHeight + kEmptyHeight / 2
         << "\">There are no samples in this profile.</text>\n";
     return;
   }
-  out << R"(<svg id="graph" x="1%" y=")" << kSvgHeadHeight << R"(" width="98%" height=")"
-      << graph.rows * kSvgRowHeight << "\">\n<g id=\"frames\">\n";
+  OpenPane("graph", graph, out);
+  out << R"(<g id="frames"/></svg>)" << '\n';
+  // The script comes first: where it runs, the picture behind it is never drawn.
+  out << R"(<script type="application/json" id="data">)";
+  WriteSvgData(profile, graph, out);
+  out << "</script>\n<script><![CDATA[\n" << kSvgScript << "]]></script>\n";
+  OpenPane("still", graph, out);
   WriteSvgFrames(graph, out);
-  out << "</g></svg>\n";
+  out << "</svg>\n";
 }
 
 }  // namespace
@@ -54,12 +64,7 @@ Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions&
       << R"(<rect class="hatching" width="2.5" height="6"/></pattern></defs>)" << '\n'
       << R"(<rect class="paper" width="100%" height="100%"/>)" << '\n';
   WriteSvgHead(profile, options, out);
-  WriteGraph(*graph, out);
-  if (!graph->nodes.empty()) {
-    out << "<script type=\"application/json\" id=\"data\">";
-    WriteSvgData(profile, *graph, out);
-    out << "</script>\n<script><![CDATA[\n" << kSvgScript << "]]></script>\n";
-  }
+  WriteGraph(profile, *graph, out);
   out << "</svg>\n";
   return FinishStream(out);
 }

@@ -16,15 +16,14 @@ namespace {
 
 // Frames narrower than this share of the width are merged, as long as few enough remain.
 constexpr double kNarrowest = 1.0 / 1200;
-constexpr std::size_t kMostFrames = 4000;
+constexpr std::size_t kMostFrames = 2000;
 // From here on a frame shows the beginning of its name, and (a little earlier) has a tooltip.
 constexpr double kNamed = 0.02;
 constexpr double kTold = 0.004;
 
-// A run of siblings too narrow to be drawn.
 struct Picture {
   std::vector<const FlameNode*> frames;
-  struct Merged {
+  struct Merged {  // a run of siblings too narrow to be drawn
     std::uint32_t depth = 0;
     std::uint64_t start_ns = 0;
     std::uint64_t total_ns = 0;
@@ -62,29 +61,32 @@ class Writer {
     const double share = Share(frame.total_ns);
     const std::string& label = graph_.LabelOf(frame);
     const std::string style = SvgClass(graph_.TreeNodeOf(frame).kind, label);
+    out_ << "<rect class=\"" << style << '"';
+    Place(frame.depth, frame.start_ns, frame.total_ns);
     if (share < kTold) {
-      out_ << "<rect class=\"" << style << '"';
-      Place(frame.depth, frame.start_ns, frame.total_ns);
       out_ << "/>\n";
       return;
     }
-    out_ << "<svg";
-    Place(frame.depth, frame.start_ns, frame.total_ns);
     out_ << "><title>" << EscapeXml(label) << '\n'
          << FormatShare(frame.total_ns, graph_.total_ns) << ", " << FormatDuration(frame.total_ns)
-         << ", " << FormatCount(frame.count) << " samples</title><rect class=\"" << style
-         << R"(" width="100%" height="100%"/>)";
-    if (share >= kNamed)
-      out_ << "<text class=\"" << style << R"( in" x="4" y="13">)" << EscapeXml(label) << "</text>";
-    out_ << "</svg>\n";
+         << ", " << FormatCount(frame.count) << " samples</title></rect>\n";
+    if (share < kNamed) return;
+    out_ << "<svg";  // cuts the name at the frame's edge, whatever the window's width
+    Place(frame.depth, frame.start_ns, frame.total_ns);
+    out_ << "><text class=\"" << style << R"( in" x="4" y="13">)" << EscapeXml(label)
+         << "</text></svg>\n";
   }
 
   void Write(const Picture::Merged& merged) {
-    out_ << "<svg";
+    out_ << R"(<rect class="few")";
     Place(merged.depth, merged.start_ns, merged.total_ns);
+    if (Share(merged.total_ns) < kTold) {
+      out_ << "/>\n";
+      return;
+    }
     out_ << "><title>" << FormatCount(merged.frames) << " frames, each too narrow to be drawn\n"
          << FormatShare(merged.total_ns, graph_.total_ns) << ", " << FormatDuration(merged.total_ns)
-         << R"(</title><rect class="few" width="100%" height="100%"/></svg>)" << '\n';
+         << "</title></rect>\n";
   }
 
  private:

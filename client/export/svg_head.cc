@@ -96,9 +96,10 @@ class Legend {
   Legend(const Legend&) = delete;
   Legend& operator=(const Legend&) = delete;
 
-  void Add(std::string_view style, const std::string& text) {
+  void Add(std::string_view style, const std::string& text,
+           std::string_view mark = "\xE2\x96\xA0") {
     out_ << "<tspan class=\"key " << style << "\" dx=\"" << (first_ ? 0 : 12)
-         << "\">\xE2\x96\xA0</tspan><tspan dx=\"4\">" << EscapeXml(text) << "</tspan>";
+         << "\">" << mark << "</tspan><tspan dx=\"4\">" << EscapeXml(text) << "</tspan>";
     first_ = false;
   }
 
@@ -127,7 +128,7 @@ void WriteLanguages(const v1::Profile& profile, std::ostream& out) {
   for (const auto& [kind, language] : kLanguages)
     if (seen[static_cast<std::size_t>(kind)]) legend.Add(language.first, language.second);
   legend.Add("pro", "process, thread");
-  legend.Add("few", "several, too narrow to tell apart");
+  legend.Add("few", "several, too narrow to be drawn", "\xE2\x96\xA8");
 }
 
 std::uint64_t Sum(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
@@ -195,7 +196,8 @@ void WriteSvgHead(const v1::Profile& profile, const ExportOptions& options, std:
   WriteLine(31, "title", {SvgTitle(profile, options)}, out);
   WriteLine(52, "line",
             {FormatDuration(length),
-             CountText(static_cast<std::uint64_t>(profile.threads_size()), "thread", "threads"),
+             CountText(static_cast<std::uint64_t>(profile.threads_size()), "thread", "threads") +
+                 " with " + FormatDuration(totals.ns) + " in all",
              profile.start_unix_ns() == 0 ? "" : FormatInstant(profile.start_unix_ns()),
              named("host ", profile.host()), named("kernel ", profile.kernel())},
             out);

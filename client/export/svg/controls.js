@@ -41,7 +41,7 @@ function find(node) {
 
 // Roving: one frame is in the order of Tab, and only it says what it is.
 function setCurrent(frame) {
-  if (current) current.element.setAttribute('tabindex', -1);
+  if (current) current.element.removeAttribute('tabindex');
   current = frame;
   const told = describe(frame);
   const attributes = {
@@ -207,6 +207,7 @@ addEventListener('resize', () => {
 addEventListener('beforeprint', () => draw(680));
 addEventListener('afterprint', redraw);
 
+document.addEventListener('DOMContentLoaded', () => document.getElementById('still').remove());
 reset();
 place();
 })();

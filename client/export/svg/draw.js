@@ -1,6 +1,7 @@
 
 // --- draw.js: from a view to elements ---
 
+// Drawn in place of the picture that stands behind the script.
 const kRow = 18;
 const kNarrowest = 1;  // px; what is narrower is merged with its narrow siblings
 const kNamed = 28;     // px; narrower frames show no name
@@ -54,6 +55,7 @@ const ruler = (() => {
     fit(name, width) {
       for (let rest = name; rest; rest = withoutScope(rest)) {
         if (rest.length * 2 < width && widthOf(rest) <= width) return rest;
+        name = rest;
       }
       let room = width - widthOf('\u2026');
       let cut = '';
@@ -89,7 +91,7 @@ function layout(width) {
       i = graph.after[i];
       continue;
     }
-    if (graph.ns[i] * scale >= kNarrowest) {
+    if (i === 0 || graph.ns[i] * scale >= kNarrowest) {
       add({node: i, merged: false, ns: graph.ns[i], count: graph.count[i]}, from);
       ++i;
       continue;
@@ -111,27 +113,33 @@ function layout(width) {
 }
 
 // Places in percent, so that a page that is printed or about to be drawn anew is not torn.
+const box = element('rect', {height: kRow});
+
 function drawFrame(frame, y, percent, labels) {
   const hit = frame.merged ? frame.hit : view.found && view.found[frame.node];
   const covers = !frame.merged && graph.depth[frame.node] < graph.depth[view.node];
   const style = (frame.merged ? 'few' : graph.style(frame.node)) + (hit ? ' hit' : '') +
       (view.found && !hit ? ' miss' : '') + (covers ? ' covers' : '');
-  frame.element = element('rect', {
-    class: style, y, height: kRow, tabindex: -1,
-    x: (frame.left * percent).toFixed(4) + '%', width: (frame.width * percent).toFixed(4) + '%',
-  });
-  frame.element.frame = frame;
+  const made = box.cloneNode();
+  const x = (frame.left * percent).toFixed(4) + '%';
+  made.setAttribute('class', style);
+  made.setAttribute('x', x);
+  made.setAttribute('y', y);
+  made.setAttribute('width', (frame.width * percent).toFixed(4) + '%');
+  made.frame = frame;
+  frame.element = made;
   if (frame.width < kNamed) return;
   const name = frame.merged ? `+${format.count(frame.frames)}` : graph.name(frame.node);
   const text = ruler.fit(name, frame.width - 2 * kPad);
   if (text) {
     labels.append(element('text', {
-      class: style + ' in', x: (frame.left * percent).toFixed(4) + '%', dx: kPad, y: y + 13,
+      class: style + ' in', x, dx: kPad, y: y + 13,
     }, text));
   }
 }
 
-function draw(width = pane.getBoundingClientRect().width) {
+// The pane leaves 1 % free on either side.
+function draw(width = 0.98 * svg.getBoundingClientRect().width) {
   drawn = layout(width);
   const boxes = document.createDocumentFragment();
   const labels = document.createDocumentFragment();

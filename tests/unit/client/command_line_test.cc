@@ -1,0 +1,178 @@
+#include "client/commands/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "client/commands/suggestions.h"
+
+namespace profd::commands {
+namespace {
+
+CommandLine Parsed(std::vector<std::string> arguments) {
+  const auto line = ParseCommandLine(std::move(arguments));
+  EXPECT_TRUE(line) << (line ? "" : line.error().message);
+  return line ? *line : CommandLine{};
+}
+
+Error Refused(std::vector<std::string> arguments) {
+  const auto line = ParseCommandLine(std::move(arguments));
+  EXPECT_FALSE(line);
+  if (line) return Error{};
+  EXPECT_EQ(line.error().code, ErrorCode::kInvalidArgument);
+  return line.error();
+}
+
+TEST(CommandLineTest, CollectHasTheDefaultsOfItsHelp) {
+  const CommandLine line = Parsed({"collect", "-p", "1234"});
+  EXPECT_EQ(line.verb, Verb::kCollect);
+  ASSERT_EQ(line.collect.target.pids().id_size(), 1);
+  EXPECT_EQ(line.collect.target.pids().id(0), 1234u);
+  EXPECT_FALSE(line.collect.target.children());
+  EXPECT_FALSE(line.collect.duration_ns.has_value());
+  EXPECT_EQ(line.collect.frequency_hz, 99u);
+  EXPECT_EQ(line.collect.mode, v1::MODE_WALL);
+  EXPECT_TRUE(line.collect.output.files.empty());
+}
+
+TEST(CommandLineTest, RecordIsCollect) {
+  EXPECT_EQ(Parsed({"record", "-a"}).verb, Verb::kCollect);
+  EXPECT_TRUE(Parsed({"record", "-a"}).collect.target.all());
+}
+
+TEST(CommandLineTest, EveryOptionOfCollect) {
+  const CommandLine line =
+      Parsed({"collect", "-p",      "12,13",     "--pid=14",     "-d500ms", "-F", "200",
+              "-m",      "off",     "-s",        "-o",           "a.svg",   "-o", "-",
+              "-f",      "folded",  "--threads", "--signatures", "-q",      "-v", "--color=never",
+              "--host",  "unix:/x", "--native",  "--no-progress"});
+  EXPECT_EQ(line.collect.target.pids().id_size(), 3);
+  EXPECT_TRUE(line.collect.target.children());
+  EXPECT_EQ(line.collect.duration_ns, 500'000'000u);
+  EXPECT_EQ(line.collect.frequency_hz, 200u);
+  EXPECT_EQ(line.collect.mode, v1::MODE_OFF_CPU);
+  EXPECT_EQ(line.collect.output.files, (std::vector<std::string>{"a.svg", "-"}));
+  EXPECT_EQ(line.collect.output.format, "folded");
+  EXPECT_TRUE(line.collect.output.threads);
+  EXPECT_TRUE(line.collect.output.signatures);
+  EXPECT_TRUE(line.collect.no_progress);
+  EXPECT_TRUE(line.global.quiet);
+  EXPECT_TRUE(line.global.verbose);
+  EXPECT_EQ(line.global.color, client::ColorChoice::kNever);
+  EXPECT_EQ(line.global.host, "unix:/x");
+}
+
+TEST(CommandLineTest, Targets) {
+  EXPECT_EQ(Parsed({"collect", "-t", "5"}).collect.target.tids().id(0), 5u);
+  EXPECT_EQ(Parsed({"collect", "--comm", "redis-server"}).collect.target.comm(), "redis-server");
+  EXPECT_EQ(Parsed({"collect", "--comm", "a-name-of-more-than-15"}).collect.target.comm(),
+            "a-name-of-more-");
+  EXPECT_EQ(Parsed({"collect", "--cgroup", "/x"}).collect.target.cgroup(), "/x");
+  EXPECT_TRUE(Parsed({"collect", "-a", "--kernel-threads"}).collect.target.kernel_threads());
+  EXPECT_TRUE(Parsed({"collect", "-p", "1", "--cycles"}).collect.hardware_cycles);
+}
+
+TEST(CommandLineTest, EverythingBehindTheDashesIsTheCommands) {
+  const CommandLine line =
+      Parsed({"collect", "-o", "x.svg", "--", "ls", "-l", "--", "-p", "--help", "--no-such"});
+  EXPECT_EQ(line.verb, Verb::kCollect);
+  EXPECT_EQ(line.collect.command,
+            (std::vector<std::string>{"ls", "-l", "--", "-p", "--help", "--no-such"}));
+  EXPECT_TRUE(line.collect.target.children()) << "children of a command are followed by default";
+  EXPECT_FALSE(Parsed({"collect", "--no-children", "--", "ls"}).collect.target.children());
+}
+
+TEST(CommandLineTest, OtherCommands) {
+  EXPECT_EQ(Parsed({"status", "--json"}).verb, Verb::kStatus);
+  EXPECT_TRUE(Parsed({"status", "--json"}).status.json);
+  EXPECT_EQ(Parsed({"formats"}).verb, Verb::kFormats);
+  EXPECT_EQ(Parsed({"version"}).verb, Verb::kVersion);
+  EXPECT_EQ(Parsed({"--version"}).verb, Verb::kVersion);
+  EXPECT_EQ(Parsed({"-q", "status"}).global.quiet, true);
+  const CommandLine line = Parsed({"export", "in.json", "-o", "a.svg", "-o", "b.folded"});
+  EXPECT_EQ(line.verb, Verb::kExport);
+  EXPECT_EQ(line.export_command.input, "in.json");
+  EXPECT_EQ(line.export_command.output.files.size(), 2u);
+  EXPECT_EQ(Parsed({"export", "-"}).export_command.input, "-");
+  EXPECT_EQ(Parsed({"export", "status"}).export_command.input, "status");
+}
+
+TEST(CommandLineTest, TargetsMustBeOneKind) {
+  EXPECT_NE(Refused({"collect"}).hint.find("-p PID"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "-a"}).message.find("more than one"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "--", "ls"}).message.find("more than one"),
+            std::string::npos);
+  (void)Refused({"collect", "-p", "1", "--kernel-threads"});
+  (void)Refused({"collect", "-p", "1", "-s", "--no-children"});
+  (void)Refused({"collect", "-p", "1", "--cycles", "-m", "off"});
+}
+
+TEST(CommandLineTest, WrongValuesNameTheOption) {
+  EXPECT_NE(Refused({"collect", "-p", "1", "-d", "0"}).message.find("-d 0"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "-d", "-5"}).message.find("-d -5"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "-F", "0"}).message.find("-F 0"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "x"}).message.find("-p x"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-a", "-m", "up"}).message.find("-m up"), std::string::npos);
+  EXPECT_NE(Refused({"--color", "red", "formats"}).message.find("red"), std::string::npos);
+  EXPECT_EQ(Refused({"collect", "-p"}).message, "--pid needs a value");
+  EXPECT_EQ(Refused({"collect", "-a", "-d", "1", "-d", "2"}).message,
+            "--duration is given more than once");
+}
+
+TEST(CommandLineTest, SaysWhatWasMeant) {
+  EXPECT_EQ(Refused({"colect", "-p", "1"}).hint, "did you mean profctl collect?");
+  EXPECT_EQ(Refused({"stats"}).hint, "did you mean profctl status?");
+  EXPECT_EQ(Refused({"collect", "-a", "--durtion", "5"}).hint, "did you mean --duration?");
+  EXPECT_EQ(Refused({"collect", "-a", "--freq=5"}).hint, "did you mean --frequency?");
+  EXPECT_EQ(Refused({"collect", "-a", "-x"}).hint, "see profctl collect --help");
+  EXPECT_EQ(Refused({"zzzzzz"}).hint, "see profctl --help");
+  EXPECT_NE(Refused({"collect", "ls"}).hint.find("--"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-a", "--rate", "5"}).hint.find("-F"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-a", "--gil"}).hint.find("Python"), std::string::npos);
+}
+
+TEST(CommandLineTest, DashesOnlyWhereTheyMakeSense) {
+  EXPECT_EQ(Refused({"status", "--", "ls"}).message, "only collect takes a command behind --");
+  EXPECT_EQ(Refused({"collect", "--"}).message, "no command behind --");
+  (void)Refused({"export"});
+  (void)Refused({});
+}
+
+TEST(CommandLineTest, HelpFitsEightyColumnsAndNamesEveryOption) {
+  for (const CommandNames& command : AllCommandNames()) {
+    std::vector<std::string> arguments;
+    if (!command.name.empty()) arguments.push_back(command.name);
+    arguments.emplace_back("--help");
+    const CommandLine line = Parsed(arguments);
+    EXPECT_EQ(line.verb, Verb::kHelp);
+    std::istringstream lines(line.help);
+    for (std::string text; std::getline(lines, text);) {
+      EXPECT_LE(text.size(), 80u) << text;
+      EXPECT_FALSE(text.ends_with(' ')) << text;
+    }
+    EXPECT_TRUE(line.help.starts_with("Usage: profctl")) << line.help;
+    for (const std::string& option : command.options)
+      EXPECT_NE(line.help.find(option), std::string::npos) << option << "\n" << line.help;
+  }
+}
+
+TEST(CommandLineTest, HelpIsFoundInEveryWay) {
+  const std::string help = Parsed({"collect", "--help"}).help;
+  EXPECT_EQ(Parsed({"collect", "-h"}).help, help);
+  EXPECT_EQ(Parsed({"help", "collect"}).help, help);
+  EXPECT_EQ(Parsed({"collect", "-p", "nonsense", "--help"}).help, help);
+  EXPECT_NE(Parsed({"help"}).help.find("Commands:"), std::string::npos);
+}
+
+TEST(SuggestionsTest, ClosestIsCloseOrNothing) {
+  const std::vector<std::string> words{"collect", "status", "formats"};
+  EXPECT_EQ(ClosestOf("colelct", words), "collect");
+  EXPECT_EQ(ClosestOf("stat", words), "status");
+  EXPECT_EQ(ClosestOf("format", words), "formats");
+  EXPECT_EQ(ClosestOf("banana", words), "");
+  EXPECT_EQ(ClosestOf("", words), "");
+}
+
+}  // namespace
+}  // namespace profd::commands
