@@ -45,13 +45,14 @@ struct leaving {
 static __always_inline u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
 static __always_inline u64 above(u64 a, u64 b) { return a > b ? a - b : 0; }
 
-/* Length of [begin, end); clocks of two CPUs may disagree by a little. */
+/* More than this between two clocks is not a lag but a jump. */
+#define MAX_LAG_NS 1000000
+
+/* Length of [begin, end). Begins are moved into the future by a lag at most, see wait_end. */
 static __always_inline u64 length_of(u64 begin_ns, u64 end_ns) {
-  if (end_ns < begin_ns) {
-    count(PROFD_COUNTER_CLOCK_WENT_BACK);
-    return 0;
-  }
-  return end_ns - begin_ns;
+  if (end_ns >= begin_ns) return end_ns - begin_ns;
+  if (begin_ns - end_ns > MAX_LAG_NS) count(PROFD_COUNTER_CLOCK_WENT_BACK);
+  return 0;
 }
 
 /* Adds `length` of the present state, of which at most the first `blocked` are blocked. */
@@ -83,13 +84,16 @@ static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
   kept->number = control.epoch;
 }
 
-/* Ends the present stretch; the next one begins at `end`. */
+/*
+ * Ends the present stretch; the next one begins where it ends. Always: the sum of the clock's ns is
+ * since_ns - begin_ns, and no number in it ever goes down.
+ */
 static __always_inline void close_stretch(struct thread* thread, u64 end_ns, u64 length,
                                           u64 blocked) {
   if (thread->kept.number != control.epoch && end_ns >= control.epoch_ns)
     keep_epoch(thread, blocked);
   add_stretch(&thread->clock, thread->state, thread->kind, length, blocked);
-  thread->since_ns = end_ns;
+  thread->since_ns += length;
 }
 
 /* How much of an off-CPU interval of `length` that ends at `end_ns` was spent runnable. */
@@ -135,7 +139,6 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
  * CLOCK_MONOTONIC is slewed, that may grow by 1/4096 of the time that has passed.
  */
 #define OFFSET_CREEP_SHIFT 12
-#define MAX_LAG_NS 1000000 /* more is not a lag but a jump of a clock */
 
 /* By how much the kernel dates an arrival earlier than `now`, when the switch-out hook saw it. */
 static __always_inline u64 arrival_lag(struct queue_offset* offset, u64 now, u64 last_arrival) {
@@ -151,14 +154,14 @@ static __always_inline u64 arrival_lag(struct queue_offset* offset, u64 now, u64
   return lag;
 }
 
-/* A preempted thread's wait began in the kernel's books before the hook ran, by the same lag. */
-static __always_inline void begin_wait_earlier(struct thread* thread, u64 arrival_ns,
-                                               u64 run_delay) {
+/*
+ * When the wait of a thread that never slept ends. Its beginning lags behind the kernel's books as
+ * well, and that part of it has been counted as on_cpu already: so the wait lasts that much longer.
+ */
+static __always_inline u64 wait_end(const struct thread* thread, u64 arrival_ns, u64 run_delay) {
   u64 waited = above(run_delay, thread->run_delay);
   u64 lag = above(waited, above(arrival_ns, thread->since_ns));
-  if (!lag || lag > MAX_LAG_NS || lag > thread->clock.on_cpu_ns) return;
-  thread->clock.on_cpu_ns -= lag;
-  thread->since_ns -= lag;
+  return lag <= MAX_LAG_NS ? arrival_ns + lag : arrival_ns;
 }
 
 /* The thread came back: the hook saw it at `now`. */
@@ -169,16 +172,15 @@ static __always_inline void come_back(struct thread* thread, u64 now,
   /* Without a new arrival the kernel has booked no wait: it was preempted while going to sleep. */
   if (books->last_arrival != thread->last_arrival) {
     arrival_ns = now - arrival_lag(offset, now, books->last_arrival);
-    if (arrival_ns < thread->since_ns) arrival_ns = smaller(thread->since_ns, now);
     if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
-      begin_wait_earlier(thread, arrival_ns, books->run_delay);
+      arrival_ns = wait_end(thread, arrival_ns, books->run_delay);
     thread->last_arrival = books->last_arrival;
   }
   interval->begin_ns = thread->since_ns;
-  interval->end_ns = arrival_ns;
   interval->state = thread->state;
   interval->kind = thread->kind;
   interval->runnable_ns = close_off_cpu(thread, arrival_ns, books->run_delay);
+  interval->end_ns = thread->since_ns;
   thread->run_delay = books->run_delay;
   open_on_cpu(thread, cpu);
 }

@@ -160,29 +160,44 @@ static __noinline u64 matching_sessions(struct task_struct* task, u64 candidates
   return context.matched;
 }
 
-struct name_context {
+/* A thread that takes another name, or moves to another cgroup, may join sessions or leave them. */
+struct revision {
   struct task_struct* task;
-  const char* comm;
+  const char* name; /* the new one, not in task->comm yet; 0: it has moved */
   u64 candidates;
   u64 matched;
+  u64 decided; /* sessions that only what has changed decides on */
 };
 
-static long match_name(u32 session, struct name_context* context) {
+static __always_inline int match_new_name(const struct profd_filter* filter,
+                                          struct task_struct* task, const char* name) {
+  char leader[PROFD_COMM_LEN];
+  if (!may_match(filter, task)) return 0;
+  if (same_comm(name, filter->comm)) return 1;
+  if (BPF_CORE_READ(task, group_leader) == task) return 0;
+  BPF_CORE_READ_INTO(&leader, task, group_leader, comm);
+  return same_comm(leader, filter->comm);
+}
+
+static long revise_session(u32 session, struct revision* revision) {
   u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
+  u32 kind = revision->name ? PROFD_TARGET_COMM : PROFD_TARGET_CGROUP;
+  struct task_struct* task = revision->task;
   struct profd_filter* filter;
-  if (!(context->candidates & bit)) return 0;
+  int matches;
+  if (!(revision->candidates & bit)) return 0;
   filter = bpf_map_lookup_elem(&filters, &session);
-  if (!filter || filter->kind != PROFD_TARGET_COMM) return 0;
-  if (may_match(filter, context->task) && same_comm(context->comm, filter->comm))
-    context->matched |= bit;
+  if (!filter || filter->kind != kind) return 0;
+  matches = revision->name ? match_new_name(filter, task, revision->name)
+                           : may_match(filter, task) && match_cgroup(filter, task);
+  if (matches) revision->matched |= bit;
+  /* Where children count, it may be a member by birth. */
+  if (!(filter->flags & PROFD_TARGET_CHILDREN)) revision->decided |= bit;
   return 0;
 }
 
-/* Those of the `candidates` sessions that look for the name which the task is about to take. */
-static __noinline u64 sessions_of_name(struct task_struct* task, const char* comm, u64 candidates) {
-  struct name_context context = {.task = task, .comm = comm, .candidates = candidates};
-  bpf_loop(PROFD_MAX_SESSIONS, match_name, &context, 0);
-  return context.matched;
+static __always_inline void revise_sessions(struct revision* revision) {
+  bpf_loop(PROFD_MAX_SESSIONS, revise_session, revision, 0);
 }
 
 struct inherit_context {

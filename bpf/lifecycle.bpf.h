@@ -6,22 +6,32 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/filter.bpf.h"
 
-/* The last word about a thread: what its clock showed at the end. */
-static __noinline void send_thread_end(struct task_struct* task, struct thread* thread, u64 now) {
-  u64 sessions = thread->sessions & control.sessions;
-  struct profd_clock_event* event;
-  if (!sessions) return;
-  event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
+static __always_inline struct profd_clock_event* begin_clock_event(struct task_struct* task,
+                                                                   u16 kind, u64 now, u64 sessions,
+                                                                   const struct thread* thread) {
+  struct profd_clock_event* event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
   if (!event) {
     count(PROFD_COUNTER_EVENT_RING_FULL);
-    return;
+    return 0;
   }
-  fill_event(&event->event, task, PROFD_EVENT_THREAD_END, now, sessions);
+  fill_event(&event->event, task, kind, now, sessions);
   event->event.size = sizeof(*event);
   event->begin_ns = thread->begin_ns;
-  event->since_ns = now;
-  event->state = PROFD_STATE_DEAD;
+  event->since_ns = thread->since_ns;
+  event->state = thread->state;
   event->ns_tid = 0;
+  event->final = thread->clock;
+  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  return event;
+}
+
+/* The last word about a thread in some sessions: what its clock shows at `now`. */
+static __always_inline void send_thread_end(struct task_struct* task, const struct thread* thread,
+                                            u64 now, u64 sessions) {
+  struct profd_clock_event* event;
+  if (!sessions) return;
+  event = begin_clock_event(task, PROFD_EVENT_THREAD_END, now, sessions, thread);
+  if (!event) return;
   if (thread->begin_ns < thread->kept.time_ns) {
     event->epoch = thread->kept.number;
     event->epoch_ns = thread->kept.time_ns;
@@ -31,8 +41,6 @@ static __noinline void send_thread_end(struct task_struct* task, struct thread* 
     event->epoch_ns = 0;
     __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
   }
-  event->final = thread->clock;
-  __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }
 
@@ -77,7 +85,7 @@ static __always_inline u64 sessions_of_child(struct task_struct* parent, struct 
 
 /* Buffer for stacks, which only the switch-out rung needs. */
 static __always_inline void make_stack_buffer(struct task_struct* task, u64 sessions) {
-  if (constants.hook != PROFD_HOOK_SWITCH_OUT || !(sessions & control.off_cpu_sessions)) return;
+  if (constants.hook != PROFD_HOOK_SWITCH_OUT || !sessions) return;
   if (!bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
     count(PROFD_COUNTER_STORAGE_FAILED);
 }
@@ -160,33 +168,4 @@ static __always_inline void thread_exited(struct task_struct* task) {
   event->exit_code = task->exit_code;
   if (task->signal->live.counter == 0) event->event.flags |= PROFD_TASK_LAST_THREAD;
   send_task_event(event);
-}
-
-/* A new name, not in task->comm yet, may make the thread a member of sessions. */
-static __always_inline void thread_renamed(struct task_struct* task, const char* name) {
-  struct thread* thread = find_thread(task);
-  char comm[PROFD_COMM_LEN] = {};
-  struct profd_task_event* event;
-  u64 running = control.sessions, sessions;
-  if (!thread || !running) return;
-  bpf_probe_read_kernel_str(comm, sizeof(comm), name);
-  __sync_fetch_and_or(&thread->sessions, sessions_of_name(task, comm, running));
-  sessions = thread->sessions & running;
-  if (!sessions) return;
-  event = begin_task_event(task, PROFD_EVENT_COMM, sessions);
-  if (!event) return;
-  __builtin_memcpy(event->comm, comm, PROFD_COMM_LEN);
-  send_task_event(event);
-}
-
-/* A thread that moves into a session's cgroup becomes a member; COMM says so. */
-static __always_inline void thread_moved(struct task_struct* task) {
-  struct thread* thread = find_thread(task);
-  struct profd_task_event* event;
-  u64 running = control.sessions, before;
-  if (!thread || !running) return;
-  before = __sync_fetch_and_or(&thread->sessions, matching_sessions(task, running));
-  if (!(thread->sessions & running & ~before)) return;
-  event = begin_task_event(task, PROFD_EVENT_COMM, thread->sessions & running);
-  if (event) send_task_event(event);
 }

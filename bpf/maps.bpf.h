@@ -115,6 +115,14 @@ struct {
   __type(value, struct reader);
 } readers SEC(".maps");
 
+/* Copy of the storage of a thread that joins or leaves a session. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct thread);
+} membership_copy SEC(".maps");
+
 /* How far CLOCK_MONOTONIC is ahead of the run-queue clock of one CPU. */
 struct queue_offset {
   u64 ns;    /* modulo 2^64 */
@@ -172,6 +180,11 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, PROFD_RING_SCHED_BYTES);
 } ring_sched SEC(".maps");
+
+static __always_inline struct switch_state* this_switch(void) {
+  u32 zero = 0;
+  return bpf_map_lookup_elem(&switch_states, &zero);
+}
 
 static __always_inline void count_many(u32 counter, u64 amount) {
   u64* value = bpf_map_lookup_elem(&counters, &counter);

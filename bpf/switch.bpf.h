@@ -10,11 +10,6 @@
 #include "bpf/lifecycle.bpf.h"
 #include "bpf/offcpu.bpf.h"
 
-static __always_inline struct switch_state* this_switch(void) {
-  u32 zero = 0;
-  return bpf_map_lookup_elem(&switch_states, &zero);
-}
-
 /* One run in PROFD_COST_SAMPLING is timed. Hashed: clocks may tick in steps of more than 1 ns. */
 static __always_inline int cost_is_due(u64 now) {
   return (u32)((u32)now * 0x9E3779B1u) < (u32)(0x100000000ull / PROFD_COST_SAMPLING);
@@ -81,7 +76,7 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
   read_leaving(task, preempted, task_state, &leaving);
   clock_switch_out(thread, now, &books, &leaving, &state->offset);
   if (leaving.state == PROFD_STATE_DEAD)
-    send_thread_end(task, thread, now);
+    send_thread_end(task, thread, now, thread->sessions & control.sessions);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
     capture_switch_out(ctx, task);
 }

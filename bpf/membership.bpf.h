@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Threads that join or leave sessions while these run. The clock goes on as it is; two events cut
+ * out what belongs to the session: CLOCK at the joining, THREAD_END at the leaving.
+ */
+#pragma once
+
+#include "bpf/filter.bpf.h"
+#include "bpf/lifecycle.bpf.h"
+#include "bpf/reading.bpf.h"
+
+/* The clock as of now, under the number of the present epoch. */
+static __always_inline void send_joining(struct task_struct* task, const struct thread* copy,
+                                         u64 now, u64 sessions) {
+  struct profd_clock_event* event;
+  if (!sessions) return;
+  event = begin_clock_event(task, PROFD_EVENT_CLOCK, now, sessions, copy);
+  if (!event) return;
+  event->epoch = control.epoch;
+  event->epoch_ns = now;
+  event->at_epoch = copy->clock;
+  bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
+}
+
+/* Puts a revision into force; returns the sessions that the thread has joined. */
+static __always_inline u64 apply_revision(struct task_struct* task, struct thread* thread,
+                                          const struct revision* revision) {
+  u64 joined = revision->matched & ~thread->sessions;
+  u64 left = thread->sessions & revision->decided & ~revision->matched;
+  struct thread* copy;
+  u32 zero = 0;
+  if (!joined && !left) return 0;
+  copy = bpf_map_lookup_elem(&membership_copy, &zero);
+  if (!copy || !read_thread(task, thread, copy)) return 0;
+  make_stack_buffer(task, joined);
+  __sync_fetch_and_or(&thread->sessions, joined);
+  __sync_fetch_and_and(&thread->sessions, ~left);
+  send_thread_end(task, copy, copy->since_ns, left);
+  send_joining(task, copy, copy->since_ns, joined);
+  return joined;
+}
+
+/* Says the name, which may be news to the sessions that the thread has joined just now. */
+static __always_inline void send_name(struct task_struct* task, const struct thread* thread,
+                                      const char* name) {
+  u64 sessions = thread->sessions & control.sessions;
+  struct profd_task_event* event;
+  if (!sessions) return;
+  event = begin_task_event(task, PROFD_EVENT_COMM, sessions);
+  if (!event) return;
+  if (name) __builtin_memcpy(event->comm, name, PROFD_COMM_LEN);
+  send_task_event(event);
+}
+
+/* The name is not in task->comm yet. */
+static __always_inline void thread_renamed(struct task_struct* task, const char* new_name) {
+  u64 candidates = control.sessions & ~control.starting_sessions;
+  struct thread* thread = find_thread(task);
+  char name[PROFD_COMM_LEN] = {};
+  struct revision revision = {.task = task, .name = name, .candidates = candidates};
+  if (!thread || !control.sessions) return;
+  bpf_probe_read_kernel_str(name, sizeof(name), new_name);
+  revise_sessions(&revision);
+  apply_revision(task, thread, &revision);
+  send_name(task, thread, name);
+}
+
+/* The kernel tells only the leader of a process that moves as a whole. */
+static __always_inline void thread_moved(struct task_struct* task) {
+  u64 candidates = control.sessions & ~control.starting_sessions;
+  struct thread* thread = find_thread(task);
+  struct revision revision = {.task = task, .candidates = candidates};
+  if (!thread || !candidates) return;
+  revise_sessions(&revision);
+  if (apply_revision(task, thread, &revision)) send_name(task, thread, 0);
+}
