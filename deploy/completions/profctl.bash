@@ -1,0 +1,39 @@
+# Bash completion of profctl. A test holds the words against `profctl --help`.
+
+_profctl()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+    local common="--quiet --verbose --color --host --help"
+    local output="--output --format --threads --signatures"
+    local command= word
+    COMPREPLY=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        # Behind the dashes stands another command.
+        [[ $word == -- ]] && { compopt -o default; return; }
+        [[ -z $command && $word != -* ]] && command=$word
+    done
+    case $previous in
+        -o|--output) compopt -o default; return ;;
+        -f|--format) COMPREPLY=($(compgen -W "folded svg speedscope pprof json summary" -- "$current")); return ;;
+        -m|--mode) COMPREPLY=($(compgen -W "wall on off" -- "$current")); return ;;
+        --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+        --cgroup) compopt -o dirnames; return ;;
+        -p|--pid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return ;;
+        --comm) COMPREPLY=($(compgen -W "$(cat /proc/[0-9]*/comm 2> /dev/null)" -- "$current")); return ;;
+        -t|--tid|-d|--duration|-F|--frequency|--host) return ;;
+    esac
+    case $command in
+        "") COMPREPLY=($(compgen -W "collect record export status formats version $common --version" -- "$current")) ;;
+        collect|record)
+            COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --mode --children
+                --no-children --kernel-threads --cycles --native --no-progress $output $common" -- "$current")) ;;
+        export)
+            if [[ $current == -* ]]; then
+                COMPREPLY=($(compgen -W "$output $common" -- "$current"))
+            else
+                compopt -o default
+            fi ;;
+        status) COMPREPLY=($(compgen -W "--json $common" -- "$current")) ;;
+        formats|version) COMPREPLY=($(compgen -W "$common" -- "$current")) ;;
+    esac
+} && complete -F _profctl profctl

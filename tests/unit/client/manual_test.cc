@@ -1,0 +1,108 @@
+// The manual page, the completion and --help name the same options.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "client/commands/command_line.h"
+#include "tests/support/subprocess.h"
+
+namespace profd::commands {
+namespace {
+
+using Names = std::set<std::string>;
+
+// Option names by heading of the page: those in the line below each .TP.
+std::map<std::string, Names> OptionsOfPage(const std::string& path) {
+  std::ifstream in(path);
+  EXPECT_TRUE(in) << path;
+  std::map<std::string, Names> options;
+  std::string heading;
+  bool tag = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(".SS ") || line.starts_with(".SH ")) heading = line.substr(4);
+    if (tag) {
+      line = std::regex_replace(line, std::regex(R"(\\-)"), "-");
+      static const std::regex kOption(R"((^|[ ,])(--?[A-Za-z][A-Za-z-]*))");
+      for (std::sregex_iterator at(line.begin(), line.end(), kOption), end; at != end; ++at)
+        options[heading].insert((*at)[2]);
+    }
+    tag = line == ".TP";
+  }
+  return options;
+}
+
+TEST(ManualTest, NamesTheOptionsOfEveryCommand) {
+  const auto page = OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profctl.1");
+  ASSERT_TRUE(page.contains("COMMON OPTIONS"));
+  const Names common = page.at("COMMON OPTIONS");
+  for (const CommandNames& command : AllCommandNames()) {
+    Names in_page =
+        command.name.empty() || !page.contains(command.name) ? Names{} : page.at(command.name);
+    in_page.insert(common.begin(), common.end());
+    Names in_help(command.options.begin(), command.options.end());
+    if (!command.name.empty()) in_help.insert({"-V", "--version"});  // before a command only
+    EXPECT_EQ(in_page, in_help) << command.name;
+  }
+}
+
+TEST(ManualTest, NamesEveryCommand) {
+  std::ifstream in(PROFD_SOURCE_DIR "/deploy/man/profctl.1");
+  std::ostringstream text;
+  text << in.rdbuf();
+  for (const CommandNames& command : AllCommandNames()) {
+    if (command.name.empty()) continue;
+    EXPECT_NE(text.str().find("\n.SS " + command.name + "\n"), std::string::npos) << command.name;
+  }
+}
+
+TEST(ManualTest, IsWellFormed) {
+  if (testing::Run({"sh", "-c", "command -v groff"}).exit_code != 0)
+    GTEST_SKIP() << "groff is not installed";
+  const auto outcome =
+      testing::Run({"groff", "-man", "-Tascii", "-ww", PROFD_SOURCE_DIR "/deploy/man/profctl.1"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+}
+
+// What the shell offers behind these words.
+Names Completed(const std::string& words) {
+  const auto outcome = testing::Run(
+      {"bash", "-c",
+       "source " PROFD_SOURCE_DIR "/deploy/completions/profctl.bash; COMP_WORDS=(" + words +
+           "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _profctl; printf '%s\\n' "
+           "\"${COMPREPLY[@]}\""});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  Names names;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) names.insert(line);
+  return names;
+}
+
+TEST(CompletionTest, OffersTheLongOptionsOfEveryCommand) {
+  for (const CommandNames& command : AllCommandNames()) {
+    Names expected;
+    for (const std::string& option : command.options)
+      if (option.starts_with("--")) expected.insert(option);
+    EXPECT_EQ(Completed("profctl " + command.name + " --"), expected) << command.name;
+  }
+}
+
+TEST(CompletionTest, OffersTheCommandsAndTheirAliases) {
+  Names expected;
+  for (const CommandNames& command : AllCommandNames()) {
+    if (!command.name.empty()) expected.insert(command.name);
+    expected.insert(command.aliases.begin(), command.aliases.end());
+  }
+  Names offered = Completed("profctl ''");
+  std::erase_if(offered, [](const std::string& word) { return word.starts_with('-'); });
+  EXPECT_EQ(offered, expected);
+}
+
+}  // namespace
+}  // namespace profd::commands
