@@ -44,8 +44,8 @@ void Console::Fail(const Error& error) {
 void Console::ShowProgress(const std::function<std::string(std::size_t)>& render) {
   if (!options_.progress || options_.quiet) return;
   const std::scoped_lock lock(mutex_);
-  // One column less: a line that fills the last one wraps on some terminals.
-  const std::string line = render(WidthOf(options_.fd) - 1);
+  // A line that fills the last column wraps on some terminals, and so would the echo of ^C.
+  const std::string line = render(WidthOf(options_.fd) - 4);
   ErasePrintedProgress();
   Print(line);
   progress_shown_ = true;

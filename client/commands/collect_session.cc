@@ -11,7 +11,15 @@ Result<v1::Profile> CollectSession::Run(client::GrpcClient& client, v1::CollectR
     Started(client, started.session());
     return callbacks.started(started);
   };
-  return client.Collect(request, own);
+  Result<v1::Profile> profile = client.Collect(request, own);
+  std::jthread stopper;
+  {
+    // A late Stop must not use a client that may be gone by then.
+    const std::scoped_lock lock(mutex_);
+    stop_sent_ = true;
+    stopper = std::move(stopper_);
+  }
+  return profile;
 }
 
 void CollectSession::Started(client::GrpcClient& client, std::uint32_t session) {

@@ -21,10 +21,11 @@ class CollectSession {
   CollectSession(const CollectSession&) = delete;
   CollectSession& operator=(const CollectSession&) = delete;
 
-  // Once only. `client` must outlive this object.
+  // Once only. `client` is not used after it returns.
   [[nodiscard]] Result<v1::Profile> Run(client::GrpcClient& client, v1::CollectRequest request,
                                         const client::CollectCallbacks& callbacks);
-  // Asks for the end; Run still gives the profile. Before the session has started the wish is kept.
+  // Asks for the end; Run still gives the profile. Before the session has started the wish is kept,
+  // after its end it is ignored.
   void Stop();
   [[nodiscard]] bool started();
 
@@ -37,7 +38,7 @@ class CollectSession {
   client::GrpcClient* client_ = nullptr;
   std::optional<std::uint32_t> session_;
   bool stop_wanted_ = false;
-  bool stop_sent_ = false;
+  bool stop_sent_ = false;  // or not to be sent any more
   std::jthread stopper_;  // the call: nobody who asks for the end may wait for it
 };
 

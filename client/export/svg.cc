@@ -15,8 +15,8 @@ constexpr std::uint32_t kMargin = 12;
 constexpr std::uint32_t kEmptyHeight = 60;
 
 void OpenPane(std::string_view id, const FlameGraph& graph, std::ostream& out) {
-  out << "<svg id=\"" << id << R"(" x="1%" y=")" << kSvgHeadHeight
-      << R"(" width="98%" height=")" << graph.rows * kSvgRowHeight << "\">\n";
+  out << "<svg id=\"" << id << R"(" x="1%" y=")" << kSvgHeadHeight << R"(" width="98%" height=")"
+      << graph.rows * kSvgRowHeight << "\">\n";
 }
 
 void WriteGraph(const v1::Profile& profile, const FlameGraph& graph, std::ostream& out) {

@@ -15,8 +15,9 @@ namespace {
 
 // A part of the bar: a state, blocked by reason.
 struct Part {
-  std::string name;   // "running", "blocked: lock"
-  std::string style;  // class
+  std::string name;    // "running", "blocked"
+  std::string reason;  // of blocked: "lock", "unknown"
+  std::string style;   // class
   std::uint64_t ns = 0;
 };
 
@@ -29,8 +30,8 @@ struct Totals {
 
 Totals Add(const v1::Profile& profile) {
   const v1::Samples& samples = profile.samples();
-  Part running{"running", "run", 0};
-  Part runnable{"runnable", "rdy", 0};
+  Part running{"running", "", "run", 0};
+  Part runnable{"runnable", "", "rdy", 0};
   std::array<std::uint64_t, v1::WaitReason_ARRAYSIZE> blocked{};
   Totals totals;
   for (int i = 0; i < samples.weight_ns_size(); ++i) {
@@ -51,7 +52,7 @@ Totals Add(const v1::Profile& profile) {
   for (std::size_t i = 0; i < blocked.size(); ++i) {
     const auto wait = static_cast<v1::WaitReason>(i);
     const std::string name(WaitName(wait));
-    totals.parts.push_back({name.empty() ? "blocked" : "blocked: " + name,
+    totals.parts.push_back({"blocked", name.empty() ? "unknown" : name,
                             SvgClass(NodeKind::kBlocked, StateFrameName(v1::STATE_BLOCKED, wait)),
                             blocked[i]});
   }
@@ -59,6 +60,12 @@ Totals Add(const v1::Profile& profile) {
                    [](const Part& a, const Part& b) { return a.ns > b.ns; });
   std::erase_if(totals.parts, [](const Part& part) { return part.ns == 0; });
   return totals;
+}
+
+// "blocked: lock 79.8 %"
+std::string Words(const Part& part, const Totals& totals) {
+  return part.name + (part.reason.empty() ? "" : ": " + part.reason) + " " +
+         FormatShare(part.ns, totals.ns);
 }
 
 std::string Percent(std::uint64_t part, std::uint64_t whole) {
@@ -73,7 +80,7 @@ void WriteBar(const Totals& totals, std::ostream& out) {
       << R"(<rect class="empty" width="100%" height="100%"/>)";
   std::uint64_t at = 0;
   for (const Part& part : totals.parts) {
-    const std::string text = part.name + " " + FormatShare(part.ns, totals.ns);
+    const std::string text = Words(part, totals);
     out << "<svg x=\"" << Percent(at, totals.ns) << "\" width=\"" << Percent(part.ns, totals.ns)
         << "\" height=\"24\"><title>" << EscapeXml(text + ", " + FormatDuration(part.ns))
         << "</title><rect class=\"" << part.style << R"(" width="100%" height="100%"/>)";
@@ -96,22 +103,51 @@ class Legend {
   Legend(const Legend&) = delete;
   Legend& operator=(const Legend&) = delete;
 
-  void Add(std::string_view style, const std::string& text,
-           std::string_view mark = "\xE2\x96\xA0") {
-    out_ << "<tspan class=\"key " << style << "\" dx=\"" << (first_ ? 0 : 12)
-         << "\">" << mark << "</tspan><tspan dx=\"4\">" << EscapeXml(text) << "</tspan>";
+  void AddText(const std::string& text) { AddSpan("", text, 12); }
+  void Add(std::string_view style, const std::string& text, std::string_view mark = kSquare) {
+    AddSpan("key " + std::string(style), std::string(mark), 12);
+    AddSpan("", text, 4);
+  }
+  static constexpr std::string_view kSquare = "\xE2\x96\xA0";
+  static constexpr std::string_view kHatchedSquare = "\xE2\x96\xA8";
+
+ private:
+  void AddSpan(const std::string& style, const std::string& text, int gap) {
+    out_ << "<tspan";
+    if (!style.empty()) out_ << " class=\"" << style << '"';
+    if (!first_) out_ << " dx=\"" << gap << '"';
+    out_ << '>' << EscapeXml(text) << "</tspan>";
     first_ = false;
   }
 
- private:
   std::ostream& out_;
   bool first_ = true;
 };
 
+// Has to fit a narrow window: of many reasons the lightest are summed up. The bar has them all.
 void WriteStates(const Totals& totals, std::ostream& out) {
-  Legend legend(107, out);
+  constexpr std::size_t kMostReasons = 4;
+  Legend legend(127, out);
   for (const Part& part : totals.parts)
-    legend.Add(part.style, part.name + " " + FormatShare(part.ns, totals.ns));
+    if (part.reason.empty()) legend.Add(part.style, Words(part, totals));
+  if (totals.blocked_ns == 0) return;
+  legend.AddText("blocked " + FormatShare(totals.blocked_ns, totals.ns) + ":");
+  std::size_t shown = 0;
+  std::uint64_t more = 0;
+  std::uint64_t more_ns = 0;
+  const auto reasons = std::count_if(totals.parts.begin(), totals.parts.end(),
+                                     [](const Part& part) { return !part.reason.empty(); });
+  for (const Part& part : totals.parts) {
+    if (part.reason.empty()) continue;
+    if (static_cast<std::size_t>(reasons) <= kMostReasons || ++shown < kMostReasons) {
+      legend.Add(part.style, part.reason + " " + FormatShare(part.ns, totals.ns));
+    } else {
+      ++more;
+      more_ns += part.ns;
+    }
+  }
+  if (more > 0)
+    legend.AddText("and " + FormatCount(more) + " more " + FormatShare(more_ns, totals.ns));
 }
 
 // Only what the graph holds.
@@ -124,11 +160,11 @@ void WriteLanguages(const v1::Profile& profile, std::ostream& out) {
       {v1::FRAME_PYTHON, {"pyt", "Python"}},
       {v1::FRAME_JIT, {"jit", "JIT"}},
       {v1::FRAME_KERNEL, {"ker", "kernel"}}};
-  Legend legend(125, out);
+  Legend legend(145, out);
   for (const auto& [kind, language] : kLanguages)
     if (seen[static_cast<std::size_t>(kind)]) legend.Add(language.first, language.second);
   legend.Add("pro", "process, thread");
-  legend.Add("few", "several, too narrow to be drawn", "\xE2\x96\xA8");
+  legend.Add("few", "several, too narrow to be drawn", Legend::kHatchedSquare);
 }
 
 std::uint64_t Sum(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
@@ -205,7 +241,7 @@ void WriteSvgHead(const v1::Profile& profile, const ExportOptions& options, std:
   WriteStates(totals, out);
   WriteLanguages(profile, out);
   WriteLine(
-      143, "line dim",
+      107, "line dim",
       {CountText(totals.samples, "sample", "samples"), FormatCount(Sum(profile.lost())) + " lost",
        FormatCount(Sum(profile.dropped())) + " dropped", ClosureText(profile), PeriodText(profile),
        named("hook ", profile.hook()), named("profd ", profile.profd_version())},

@@ -17,8 +17,8 @@ const resetButton = html('button', {id: 'reset', type: 'button', title: 'Esc'}, 
 const turnButton = html('button', {id: 'turn', type: 'button', title: 'i', 'aria-pressed': 'false'},
                         'Icicle');
 const keys = html('span', {class: 'keys'},
-                  '/ search \u00b7 arrows and Enter move and zoom \u00b7 Backspace out \u00b7 Esc reset');
-bar.append(resetButton, input, result, turnButton, keys);
+                  '/ search \u00b7 arrows, Enter zoom \u00b7 Backspace out \u00b7 Esc reset');
+bar.append(resetButton, turnButton, input, result, keys);
 toolsBody.append(bar);
 tools.append(paper, toolsBody);
 

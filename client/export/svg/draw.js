@@ -4,7 +4,8 @@
 // Drawn in place of the picture that stands behind the script.
 const kRow = 18;
 const kNarrowest = 1;  // px; what is narrower is merged with its narrow siblings
-const kNamed = 28;     // px; narrower frames show no name
+const kNamed = 34;     // px; narrower frames show no name
+const kEdged = 3;      // px; narrower frames have no edge, it would be most of what is seen
 const kPad = 4;
 const svg = document.documentElement;
 const pane = document.getElementById('graph');
@@ -64,7 +65,7 @@ const ruler = (() => {
         if (room < 0) break;
         cut += char;
       }
-      return cut.length > 1 ? cut + '\u2026' : '';
+      return cut.length > 2 ? cut + '\u2026' : '';
     },
   };
 })();
@@ -119,7 +120,7 @@ function drawFrame(frame, y, percent, labels) {
   const hit = frame.merged ? frame.hit : view.found && view.found[frame.node];
   const covers = !frame.merged && graph.depth[frame.node] < graph.depth[view.node];
   const style = (frame.merged ? 'few' : graph.style(frame.node)) + (hit ? ' hit' : '') +
-      (view.found && !hit ? ' miss' : '') + (covers ? ' covers' : '');
+      (view.found && !hit ? ' miss' : '') + (covers ? ' covers' : '') + (frame.width < kEdged ? ' thin' : '');
   const made = box.cloneNode();
   const x = (frame.left * percent).toFixed(4) + '%';
   made.setAttribute('class', style);

@@ -229,6 +229,8 @@ TEST_F(GrpcClientTest, StopGoesToTheSessionAlsoWhenItWasWishedForBefore) {
   callbacks.progress = [](const v1::Progress&) {};
   EXPECT_TRUE(session.Run(*client_, {}, callbacks));
   EXPECT_TRUE(session.started());
+  client_.reset();
+  session.Stop();  // too late, and of no consequence
 }
 
 TEST(GrpcClientConnectTest, SaysWhyItCannot) {
