@@ -22,7 +22,6 @@
 struct kernel_books {
   u64 run_delay;
   u64 sum_exec;
-  u64 last_arrival;
 };
 
 /* An off-CPU interval that has ended. */
@@ -133,55 +132,34 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
 
 /*
  * When a wake-up takes the CPU from another thread, the kernel dates the switch by the run-queue
- * clock it read at the wake-up, some 1.5 us before the switch-out hook runs (more when the CPU has
- * to leave an idle state first). Thread clocks follow the kernel, so that on_cpu is what top and
- * CLOCK_THREAD_CPUTIME_ID say. How far the two clocks are apart is the least distance seen; as
- * CLOCK_MONOTONIC is slewed, that may grow by 1/4096 of the time that has passed.
+ * clock it read at the wake-up: some 1.5 us before the switch hooks run, more when the CPU has to
+ * leave an idle state first. Thread clocks follow the kernel, so that on_cpu is what top and
+ * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. What a stretch lacks is known at
+ * its end only, when the kernel has booked it; the stretch is then made to end that much later, and
+ * the next one, which is too long by the same, to begin there. Time that the kernel leaves out of
+ * its books (stolen by a hypervisor) stays on_cpu.
  */
-#define OFFSET_CREEP_SHIFT 12
 
-/* By how much the kernel dates an arrival earlier than `now`, when the switch-out hook saw it. */
-static __always_inline u64 arrival_lag(struct queue_offset* offset, u64 now, u64 last_arrival) {
-  u64 seen = now - last_arrival;
-  u64 least = offset->ns + ((now - offset->at_ns) >> OFFSET_CREEP_SHIFT);
-  u64 lag = seen - least;
-  if (!offset->at_ns || lag > MAX_LAG_NS) { /* a negative one too */
-    least = seen;
-    lag = 0;
-  }
-  offset->ns = least;
-  offset->at_ns = now;
-  return lag;
-}
-
-/*
- * When the wait of a thread that never slept ends. Its beginning lags behind the kernel's books as
- * well, and that part of it has been counted as on_cpu already: so the wait lasts that much longer.
- */
-static __always_inline u64 wait_end(const struct thread* thread, u64 arrival_ns, u64 run_delay) {
-  u64 waited = above(run_delay, thread->run_delay);
-  u64 lag = above(waited, above(arrival_ns, thread->since_ns));
-  return lag <= MAX_LAG_NS ? arrival_ns + lag : arrival_ns;
+/* By how much the kernel booked a stretch longer than the hooks saw it. */
+static __always_inline u64 lag_of(u64 booked, u64 seen) {
+  u64 lag = above(booked, seen);
+  return lag <= MAX_LAG_NS ? lag : 0;
 }
 
 /* The thread came back: the hook saw it at `now`. */
 static __always_inline void come_back(struct thread* thread, u64 now,
-                                      const struct kernel_books* books, struct queue_offset* offset,
-                                      u32 cpu, struct interval* interval) {
-  u64 arrival_ns = now;
-  /* Without a new arrival the kernel has booked no wait: it was preempted while going to sleep. */
-  if (books->last_arrival != thread->last_arrival) {
-    arrival_ns = now - arrival_lag(offset, now, books->last_arrival);
-    if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
-      arrival_ns = wait_end(thread, arrival_ns, books->run_delay);
-    thread->last_arrival = books->last_arrival;
-  }
+                                      const struct kernel_books* books, u32 cpu,
+                                      struct interval* interval) {
+  u64 end_ns = now;
+  if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
+    end_ns += lag_of(above(books->run_delay, thread->run_delay), above(now, thread->since_ns));
   interval->begin_ns = thread->since_ns;
   interval->state = thread->state;
   interval->kind = thread->kind;
-  interval->runnable_ns = close_off_cpu(thread, arrival_ns, books->run_delay);
+  interval->runnable_ns = close_off_cpu(thread, end_ns, books->run_delay);
   interval->end_ns = thread->since_ns;
   thread->run_delay = books->run_delay;
+  thread->switch_in_ns = now;
   open_on_cpu(thread, cpu);
 }
 
@@ -195,7 +173,7 @@ static __always_inline void settle_missed_switch_in(struct thread* thread, u64 n
   u64 on_cpu = smaller(length, above(books->sum_exec, thread->sum_exec));
   close_off_cpu(thread, now - on_cpu, books->run_delay);
   thread->run_delay = books->run_delay;
-  thread->last_arrival = books->last_arrival;
+  thread->switch_in_ns = now - on_cpu;
   open_on_cpu(thread, cpu);
 }
 
@@ -207,6 +185,7 @@ static __always_inline void settle_missed_switch_out(struct thread* thread, u64 
   thread->state = PROFD_STATE_BLOCKED;
   thread->kind = PROFD_INTERRUPTIBLE;
   thread->clock.blocked_count[PROFD_INTERRUPTIBLE]++;
+  thread->sum_exec = books->sum_exec;
 }
 
 static __always_inline void begin_write(struct thread* thread) {
@@ -222,19 +201,19 @@ static __always_inline void end_write(struct thread* thread) {
 /* The thread leaves the CPU at `now`. */
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
                                              const struct kernel_books* books,
-                                             const struct leaving* leaving,
-                                             struct queue_offset* offset) {
+                                             const struct leaving* leaving) {
   struct interval interval;
   begin_write(thread);
   if (thread->state != PROFD_STATE_ON_CPU) {
     if (thread->switch_in_ns) {
-      come_back(thread, thread->switch_in_ns, books, offset, leaving->cpu, &interval);
+      come_back(thread, thread->switch_in_ns, books, leaving->cpu, &interval);
     } else {
       count(PROFD_COUNTER_SWITCH_IN_MISSED);
       settle_missed_switch_in(thread, now, books, leaving->cpu);
     }
   }
-  close_on_cpu(thread, now);
+  close_on_cpu(thread, now + lag_of(above(books->sum_exec, thread->sum_exec),
+                                    above(now, thread->switch_in_ns)));
   if (leaving->state == PROFD_STATE_BLOCKED)
     thread->clock.blocked_count[leaving->kind & 3]++;
   else if (leaving->state == PROFD_STATE_RUNNABLE)
@@ -251,23 +230,26 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
 
 /* The thread comes back, seen at `now`; tells the interval that ends. */
 static __always_inline void clock_switch_in(struct thread* thread, u64 now,
-                                            const struct kernel_books* books,
-                                            struct queue_offset* offset, u32 cpu,
+                                            const struct kernel_books* books, u32 cpu,
                                             struct interval* interval) {
   begin_write(thread);
   if (thread->state == PROFD_STATE_ON_CPU) {
     count(PROFD_COUNTER_SWITCH_OUT_MISSED);
     settle_missed_switch_out(thread, now, books);
   }
-  come_back(thread, now, books, offset, cpu, interval);
+  come_back(thread, now, books, cpu, interval);
   end_write(thread);
+}
+
+/* PROFD_SPLIT_WAKEUP. A thread that is awake already is woken too, while it decides to sleep. */
+static __always_inline void clock_wake(struct thread* thread, u64 now) {
+  if (thread->state == PROFD_STATE_BLOCKED && !thread->woken_ns) thread->woken_ns = now;
 }
 
 /* What else a reader must know of a thread that it finds off CPU. */
 struct standing {
   u64 queued_ns; /* it has waited for a CPU since then; 0: it has not */
   int running;   /* the kernel says that it is on a CPU */
-  struct queue_offset offset;
 };
 
 /* A copy of a thread that runs although no hook has seen it come. */
@@ -295,7 +277,7 @@ static __always_inline void clock_advance(struct thread* copy, u64 now,
   if (copy->state == PROFD_STATE_DEAD) return;
   if (copy->state != PROFD_STATE_ON_CPU) {
     if (copy->switch_in_ns) {
-      come_back(copy, copy->switch_in_ns, books, &standing->offset, copy->cpu, &interval);
+      come_back(copy, copy->switch_in_ns, books, copy->cpu, &interval);
     } else if (standing->running) {
       advance_unseen(copy, now, books);
     } else {
@@ -306,6 +288,33 @@ static __always_inline void clock_advance(struct thread* copy, u64 now,
   close_on_cpu(copy, now);
 }
 
+/*
+ * How far CLOCK_MONOTONIC is ahead of the run-queue clock, learned from a thread that has waited
+ * for the CPU and was seen to come at `now`: the least distance, as the hook may lag behind.
+ * CLOCK_MONOTONIC is slewed: the distance may grow by 1/4096 of the time that has passed.
+ */
+static __always_inline void learn_offset(struct queue_offset* offset, u64 now, u64 last_arrival) {
+  u64 seen = now - last_arrival;
+  u64 least = offset->ns + ((now - offset->at_ns) >> 12);
+  if (!offset->at_ns || seen - least > MAX_LAG_NS) least = seen; /* less than the least, too */
+  offset->ns = least;
+  offset->at_ns = now;
+}
+
+/*
+ * When the wait for a CPU began that the kernel dates `last_queued`, for a reading at `now`; 0: it
+ * does not wait. A reading at an epoch may tell neither more blocked time nor more runnable time
+ * than the switch-in, which must still come, will tell: half of what has passed since the epoch is
+ * left for errors on either side, if that is not more than they can be.
+ */
+#define MAX_QUEUED_ERROR_NS 20000
+
+static __always_inline u64 queued_since(const struct queue_offset* offset, u64 now,
+                                        u64 last_queued) {
+  u64 error = smaller(above(now, control.epoch_ns) / 2, MAX_QUEUED_ERROR_NS);
+  return last_queued && offset->at_ns ? last_queued + offset->ns - error : 0;
+}
+
 /* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line. */
 static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,
                                         const struct kernel_books* books, u32 cpu) {
@@ -314,8 +323,9 @@ static __always_inline void clock_begin(struct thread* thread, u64 now, u32 stat
   thread->kind = kind;
   thread->cpu = cpu;
   thread->run_delay = books->run_delay;
-  thread->sum_exec = books->sum_exec;
-  thread->last_arrival = books->last_arrival;
+  /* How much of the kernel's run time belongs to the present stretch is not known. */
+  thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : books->sum_exec;
+  if (state == PROFD_STATE_ON_CPU) thread->switch_in_ns = now;
   if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = 1;
   if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;
   /* Epochs before its birth are not kept: all of its totals were zero. */

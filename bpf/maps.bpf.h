@@ -20,8 +20,12 @@ typedef __s64 s64;
 
 #define barrier() asm volatile("" ::: "memory")
 
+#ifndef LOADED_CONST /* tests of these files as user code write the constants */
+#define LOADED_CONST const
+#endif
+
 /* Set by the user side before load. */
-const volatile struct profd_constants constants = {};
+LOADED_CONST volatile struct profd_constants constants = {};
 /* Mapped by the user side, which alone writes it. */
 volatile struct profd_control control SEC(".data") = {};
 
@@ -49,7 +53,7 @@ struct thread {
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
   u64 last_arrival;   /* sched_info.last_arrival at the last switch-in */
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
-  u64 switch_in_ns;   /* PROFD_HOOK_SWITCH_OUT: it runs since then, unsettled; else 0 */
+  u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
   u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
   u32 cpu;            /* it ran on last */
   u32 task_state;     /* prev_state of the last switch-out */

@@ -5,38 +5,29 @@
 #include "bpf/task.bpf.h"
 
 #define READ_TRIES 8
-/*
- * A reading may not tell more blocked time than the switch-in will: so a thread that waits for a
- * CPU at that moment is said to wait by this much longer, more than the two clocks can be amiss.
- */
-#define QUEUED_EARLIER_NS 4000
 
 static __always_inline int is_running(const struct task_struct* task) {
   return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
 }
 
 /* Where a thread that is off CPU stands, in CLOCK_MONOTONIC. */
-static __always_inline void read_standing(struct task_struct* task, struct standing* standing) {
+static __always_inline void read_standing(struct task_struct* task, u64 now,
+                                          struct standing* standing) {
   struct switch_state* state = this_switch();
   u64 queued = bpf_core_field_exists(task->sched_info) ? task->sched_info.last_queued : 0;
-  standing->queued_ns = 0;
+  standing->queued_ns = state ? queued_since(&state->offset, now, queued) : 0;
   standing->running = is_running(task);
-  standing->offset.ns = standing->offset.at_ns = 0;
-  if (!state) return;
-  standing->offset = state->offset;
-  if (queued && state->offset.at_ns)
-    standing->queued_ns = queued + state->offset.ns - QUEUED_EARLIER_NS;
 }
 
 /* A copy of a thread's storage and what belongs to it; 0: it switched at that moment. */
 static __always_inline int copy_thread(struct task_struct* task, const struct thread* thread,
-                                       struct thread* copy, struct kernel_books* books,
+                                       u64 now, struct thread* copy, struct kernel_books* books,
                                        struct standing* standing) {
   u64 sequence = *(volatile const u64*)&thread->sequence;
   barrier();
   *copy = *thread;
   read_books(task, books);
-  read_standing(task, standing);
+  read_standing(task, now, standing);
   barrier();
   return !(sequence & 1) && sequence == *(volatile const u64*)&thread->sequence;
 }
@@ -47,8 +38,9 @@ static __always_inline int read_thread(struct task_struct* task, const struct th
   struct kernel_books books;
   struct standing standing;
   for (int i = 0; i < READ_TRIES; i++) {
-    if (!copy_thread(task, thread, copy, &books, &standing)) continue;
-    clock_advance(copy, bpf_ktime_get_ns(), &books, &standing);
+    u64 now = bpf_ktime_get_ns();
+    if (!copy_thread(task, thread, now, copy, &books, &standing)) continue;
+    clock_advance(copy, now, &books, &standing);
     return 1;
   }
   count(PROFD_COUNTER_TORN_READ);

@@ -63,6 +63,15 @@ static __always_inline void count_switch(struct switch_state* state) {
   state->switches = 0;
 }
 
+/* A thread that has waited for the CPU shows how far the two clocks are apart. */
+static __always_inline void follow_queue_clock(struct task_struct* task,
+                                               const struct thread* thread, u64 switch_in_ns,
+                                               const struct kernel_books* books,
+                                               struct queue_offset* offset) {
+  if (switch_in_ns && books->run_delay != thread->run_delay)
+    learn_offset(offset, switch_in_ns, task->sched_info.last_arrival);
+}
+
 static __always_inline void thread_leaves(void* ctx, struct task_struct* task, int preempted,
                                           u32 task_state, u64 now, struct switch_state* state) {
   struct thread* thread = find_thread(task);
@@ -74,9 +83,11 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
   }
   read_books(task, &books);
   read_leaving(task, preempted, task_state, &leaving);
-  clock_switch_out(thread, now, &books, &leaving, &state->offset);
+  if (constants.hook == PROFD_HOOK_SWITCH_OUT)
+    follow_queue_clock(task, thread, thread->switch_in_ns, &books, &state->offset);
+  clock_switch_out(thread, now, &books, &leaving);
   if (leaving.state == PROFD_STATE_DEAD)
-    send_thread_end(task, thread, now, thread->sessions & control.sessions);
+    send_thread_end(task, thread, thread->since_ns, thread->sessions & control.sessions);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
     capture_switch_out(ctx, task);
 }
@@ -144,15 +155,14 @@ static __always_inline void switch_in(void* ctx) {
   read_books(task, &books);
   now = take_switch_time(state, task);
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
-  clock_switch_in(thread, now, &books, &state->offset, bpf_get_smp_processor_id(), &interval);
+  follow_queue_clock(task, thread, now, &books, &state->offset);
+  clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);
   sessions = thread->sessions & control.off_cpu_sessions;
   if (sessions) take_switch_in(ctx, task, thread, &interval, sessions);
   if (entered) add_cost(entered);
 }
 
-/* PROFD_SPLIT_WAKEUP. A thread that is awake already is woken too, while it decides to sleep. */
 static __always_inline void woken(struct task_struct* task) {
   struct thread* thread = find_thread(task);
-  if (thread && thread->state == PROFD_STATE_BLOCKED && !thread->woken_ns)
-    thread->woken_ns = bpf_ktime_get_ns();
+  if (thread) clock_wake(thread, bpf_ktime_get_ns());
 }

@@ -70,10 +70,5 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
 /* What the kernel's books say; without CONFIG_SCHED_INFO only the run time. */
 static __always_inline void read_books(struct task_struct* task, struct kernel_books* books) {
   books->sum_exec = task->se.sum_exec_runtime;
-  books->run_delay = 0;
-  books->last_arrival = 0;
-  if (bpf_core_field_exists(task->sched_info)) {
-    books->run_delay = task->sched_info.run_delay;
-    books->last_arrival = task->sched_info.last_arrival;
-  }
+  books->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 }
