@@ -118,7 +118,8 @@ void ProcessTable::On(const decode::MmapEvent& event) {
     mmaps_unplaced_.Add();
     return;
   }
-  Process& process = FindOrMake({current->first, current->second}, event.header.time_ns);
+  Process& process = *current->second;
+  process.last_event_ns = std::max(process.last_event_ns, event.header.time_ns);
   const Mapping mapping{.start = event.address,
                         .end = event.address + event.bytes,
                         .file_offset = event.file_offset,
@@ -171,20 +172,20 @@ ProcessTable::Process& ProcessTable::FindOrMake(const ProcessKey& key, std::uint
     info->key = key;
     Process made{.info = std::move(info), .mappings = {limits_.mappings_per_process, budget_}};
     process = &processes_.emplace(key, std::move(made)).first->second;
-    MakeCurrent(key, time_ns);
+    MakeCurrent(*process, time_ns);
   }
   process->last_event_ns = std::max(process->last_event_ns, time_ns);
   return *process;
 }
 
-void ProcessTable::MakeCurrent(const ProcessKey& key, std::uint64_t time_ns) {
-  const auto [current, made] = current_.emplace(key.pid, key.start_ns);
+void ProcessTable::MakeCurrent(Process& process, std::uint64_t time_ns) {
+  const auto [current, made] = current_.emplace(process.info->key.pid, &process);
   if (made) return;
   // One of the two has ended and nobody said so: the number was free for the younger one.
-  const std::uint64_t older = std::min(current->second, key.start_ns);
-  current->second = std::max(current->second, key.start_ns);
-  Process* ended = FindMutable({key.pid, older});
-  if (ended != nullptr) MarkExited(*ended, time_ns, 0);
+  Process* ended = &process;
+  if (process.info->key.start_ns > current->second->info->key.start_ns)
+    std::swap(ended, current->second);
+  MarkExited(*ended, time_ns, 0);
 }
 
 void ProcessTable::MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code) {
@@ -238,9 +239,11 @@ void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
 }
 
 void ProcessTable::Forget(const ProcessKey& key) {
-  if (processes_.erase(key) == 0) return;
+  const auto found = processes_.find(key);
+  if (found == processes_.end()) return;
   const auto current = current_.find(key.pid);
-  if (current != current_.end() && current->second == key.start_ns) current_.erase(current);
+  if (current != current_.end() && current->second == &found->second) current_.erase(current);
+  processes_.erase(found);
 }
 
 void ProcessTable::ForgetDead() {
@@ -273,9 +276,7 @@ void ProcessTable::MakeRoom() {
 
 bool ProcessTable::IsAlive(std::uint32_t pid) const {
   const auto current = current_.find(pid);
-  if (current == current_.end()) return false;
-  const Process* process = Find({pid, current->second});
-  return process != nullptr && !process->info->exited;
+  return current != current_.end() && !current->second->info->exited;
 }
 
 }  // namespace profd::process

@@ -55,6 +55,8 @@ class ProcessTable {
 
   explicit ProcessTable(const ProcessLimits& limits);
   ProcessTable() : ProcessTable(ProcessLimits{}) {}
+  ProcessTable(const ProcessTable&) = delete;
+  ProcessTable& operator=(const ProcessTable&) = delete;
 
   // Samples, session and counter events change nothing.
   void Apply(const decode::Event& event);
@@ -82,7 +84,7 @@ class ProcessTable {
 
   Process* FindMutable(const ProcessKey& key);
   Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);
-  void MakeCurrent(const ProcessKey& key, std::uint64_t time_ns);
+  void MakeCurrent(Process& process, std::uint64_t time_ns);
   void MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code);
   // Also the process's own name when `header.thread` is its first thread.
   void NameThread(const decode::EventHeader& header, const std::string& comm);
@@ -99,9 +101,9 @@ class ProcessTable {
   ThreadNames names_;
   ModuleTable modules_;
   std::unordered_map<ProcessKey, Process> processes_;
-  std::unordered_map<std::uint32_t, std::uint64_t> current_;  // pid -> start of the youngest
-  std::deque<ProcessKey> dead_;                               // by time of exit
-  std::uint64_t now_ns_ = 0;                                  // newest event
+  std::unordered_map<std::uint32_t, Process*> current_;  // by pid, the youngest
+  std::deque<ProcessKey> dead_;                          // by time of exit
+  std::uint64_t now_ns_ = 0;                             // newest event
   Counter known_;
   Counter evicted_alive_;
   Counter evicted_early_;
