@@ -2,8 +2,8 @@
 /*
  * THE list of the source's counters: name, kind, description. Both sides are generated from it.
  * MMAP_LOST to MALFORMED are counted by the user side of the source, all others by the kernel side.
- * Kind LOST is a sample or event that the kernel could not hand over; SKIPPED is one it chose not to
- * take; INFO counts work. Append only: the numbers stand in recordings.
+ * Kind LOST is a sample or event that the kernel could not hand over; SKIPPED is one it chose not
+ * to take; INFO counts work. Append only: the numbers stand in recordings.
  */
 #pragma once
 

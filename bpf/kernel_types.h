@@ -30,12 +30,10 @@ struct ns_common {
 struct pid_namespace {
   struct ns_common ns;
 };
-
 struct upid {
   int nr;
   struct pid_namespace* ns;
 };
-
 struct pid {
   unsigned int level;
   struct upid numbers[1];
@@ -45,15 +43,12 @@ struct kernfs_node {
   struct kernfs_node* parent; /* until 6.14 */
   __u64 id;
 };
-
 struct kernfs_node___renamed {
   struct kernfs_node* __parent; /* since 6.15 */
 };
-
 struct cgroup {
   struct kernfs_node* kn;
 };
-
 struct css_set {
   struct cgroup* dfl_cgrp;
 };
@@ -69,26 +64,21 @@ struct dentry {
 struct path {
   struct dentry* dentry;
 };
-
 struct super_block {
   unsigned long s_magic;
 };
-
 struct inode {
   unsigned short i_mode;
   struct super_block* i_sb;
 };
-
 struct file {
   struct inode* f_inode;
   struct path f_path;
 };
-
 struct fdtable {
   unsigned int max_fds;
   struct file** fd;
 };
-
 struct files_struct {
   struct fdtable* fdt;
 };
@@ -103,8 +93,6 @@ struct linux_binprm {
   const char* filename;
 };
 
-struct mm_struct;
-
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
@@ -118,7 +106,6 @@ struct task_struct {
   char comm[16];
   struct sched_info sched_info;
   struct sched_entity se;
-  struct mm_struct* mm;
   struct task_struct* real_parent;
   struct task_struct* group_leader;
   struct pid* thread_pid;

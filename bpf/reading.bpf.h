@@ -2,6 +2,7 @@
 /* Reading the clock of any thread, running or not, without stopping it. */
 #pragma once
 
+#include "bpf/clock_reading.bpf.h"
 #include "bpf/task.bpf.h"
 
 #define READ_TRIES 8

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a thread's clock shows in the middle of a stretch. Like clock.bpf.h, this looks at nothing
+ * but its arguments.
+ */
+#pragma once
+
+#include "bpf/clock.bpf.h"
+
+/* What else a reader must know of a thread that it finds off CPU. */
+struct standing {
+  u64 queued_ns; /* it has waited for a CPU since then; 0: it has not */
+  int running;   /* the kernel says that it is on a CPU */
+};
+
+/* A copy of a thread that runs although no hook has seen it come. */
+static __always_inline void advance_unseen(struct thread* copy, u64 now,
+                                           const struct kernel_books* books) {
+  u64 waited = above(books->run_delay, copy->run_delay);
+  if (copy->state == PROFD_STATE_RUNNABLE && copy->kind == PROFD_AFTER_WAKEUP) {
+    /* A new thread's first switch-in: it has waited once and runs since. */
+    close_off_cpu(copy, smaller(now, copy->since_ns + waited), books->run_delay);
+    open_on_cpu(copy, copy->cpu);
+  } else {
+    settle_missed_switch_in(copy, now, books, copy->cpu);
+  }
+}
+
+/*
+ * Brings a copy of a thread's storage up to `now`, as if the present stretch ended, so that
+ * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
+ */
+static __always_inline void clock_advance(struct thread* copy, u64 now,
+                                          const struct kernel_books* books,
+                                          struct standing* standing) {
+  u64 waits = standing->queued_ns ? above(now, standing->queued_ns) : 0;
+  struct interval interval;
+  if (copy->state == PROFD_STATE_DEAD) return;
+  if (copy->state != PROFD_STATE_ON_CPU) {
+    if (copy->switch_in_ns) {
+      come_back(copy, copy->switch_in_ns, books, copy->cpu, &interval);
+    } else if (standing->running) {
+      advance_unseen(copy, now, books);
+    } else {
+      close_off_cpu(copy, now, books->run_delay + waits);
+      return;
+    }
+  }
+  close_on_cpu(copy, now);
+}
+
+/*
+ * How far CLOCK_MONOTONIC is ahead of the run-queue clock, learned from a thread that has waited
+ * for the CPU and was seen to come at `now`: the least distance, as the hook may lag behind.
+ * CLOCK_MONOTONIC is slewed: the distance may grow by 1/4096 of the time that has passed.
+ */
+static __always_inline void learn_offset(struct queue_offset* offset, u64 now, u64 last_arrival) {
+  u64 seen = now - last_arrival;
+  u64 least = offset->ns + ((now - offset->at_ns) >> 12);
+  if (!offset->at_ns || seen - least > MAX_LAG_NS) least = seen; /* less than the least, too */
+  offset->ns = least;
+  offset->at_ns = now;
+}
+
+/*
+ * When the wait for a CPU began that the kernel dates `last_queued`, for a reading at `now`; 0: it
+ * does not wait. A reading at an epoch may tell neither more blocked time nor more runnable time
+ * than the switch-in, which must still come, will tell: half of what has passed since the epoch is
+ * left for errors on either side, if that is not more than they can be.
+ */
+#define MAX_QUEUED_ERROR_NS 20000
+
+static __always_inline u64 queued_since(const struct queue_offset* offset, u64 now,
+                                        u64 last_queued) {
+  u64 error = smaller(above(now, control.epoch_ns) / 2, MAX_QUEUED_ERROR_NS);
+  return last_queued && offset->at_ns ? last_queued + offset->ns - error : 0;
+}

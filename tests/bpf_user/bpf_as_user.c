@@ -1,0 +1,167 @@
+#include "tests/bpf_user/bpf_as_user.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/clock.bpf.h"
+#include "bpf/clock_reading.bpf.h"
+#include "bpf/marks.bpf.h"
+#include "bpf/syscall.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+static u64 counter_values[PROFD_COUNTER_MAX];
+static __u32 (*random_source)(void* context);
+static void* random_context;
+static long (*memory_reader)(void* context, void* to, __u32 bytes, __u64 from);
+static void* memory_context;
+
+void* bpf_map_lookup_elem(void* map, const void* key) {
+  return map == &counters ? &counter_values[*(const u32*)key] : NULL;
+}
+
+__u32 bpf_get_prandom_u32(void) { return random_source(random_context); }
+
+long bpf_probe_read_user(void* to, __u32 bytes, const void* from) {
+  return memory_reader(memory_context, to, bytes, (__u64)from);
+}
+
+long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct task_struct* task,
+                             __u64 flags) {
+  (void)task;
+  (void)flags;
+  return memory_reader(memory_context, to, bytes, (__u64)from);
+}
+
+long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from) {
+  memcpy(to, from, bytes);
+  return 0;
+}
+
+long bpf_loop(__u32 turns, void* callback, void* context, __u64 flags) {
+  long (*turn)(__u32 index, void* context) = (long (*)(__u32, void*))callback;
+  __u32 i;
+  (void)flags;
+  for (i = 0; i < turns; i++)
+    if (turn(i, context)) return i + 1;
+  return i;
+}
+
+struct profd_control* user_control(void) { return (struct profd_control*)&control; }
+struct profd_constants* user_constants(void) { return (struct profd_constants*)&constants; }
+__u64 user_counter(enum profd_counter counter) { return counter_values[counter]; }
+
+void user_reset(void) {
+  memset((void*)&control, 0, sizeof(control));
+  memset((void*)&constants, 0, sizeof(constants));
+  memset(counter_values, 0, sizeof(counter_values));
+  constants.split = PROFD_SPLIT_RUN_DELAY;
+}
+
+void user_set_random(__u32 (*random)(void* context), void* context) {
+  random_source = random;
+  random_context = context;
+}
+
+void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 from),
+                     void* context) {
+  memory_reader = read;
+  memory_context = context;
+}
+
+static struct kernel_books books_of(const struct user_books* books) {
+  struct kernel_books out = {books->run_delay, books->sum_exec};
+  return out;
+}
+
+struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
+                                      const struct user_books* books) {
+  struct thread* thread = calloc(1, sizeof(*thread));
+  struct kernel_books kernel = books_of(books);
+  if (!thread) abort();
+  clock_begin(thread, now, state, kind, &kernel, 0);
+  return (struct user_thread*)thread;
+}
+
+void user_thread_free(struct user_thread* thread) { free(thread); }
+
+void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 kind, __u32 cpu,
+                     const struct user_books* books) {
+  struct kernel_books kernel = books_of(books);
+  struct leaving leaving = {.state = state, .kind = kind, .cpu = cpu};
+  clock_switch_out((struct thread*)thread, now, &kernel, &leaving);
+}
+
+struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
+                                    const struct user_books* books) {
+  struct kernel_books kernel = books_of(books);
+  struct user_interval out;
+  struct interval interval;
+  clock_switch_in((struct thread*)thread, now, &kernel, cpu, &interval);
+  out.begin_ns = interval.begin_ns;
+  out.end_ns = interval.end_ns;
+  out.runnable_ns = interval.runnable_ns;
+  return out;
+}
+
+void user_note_switch_in(struct user_thread* thread, __u64 now) {
+  ((struct thread*)thread)->switch_in_ns = now;
+}
+
+void user_wake(struct user_thread* thread, __u64 now) { clock_wake((struct thread*)thread, now); }
+
+struct user_reading user_read(const struct user_thread* thread, __u64 now,
+                              const struct user_books* books,
+                              const struct user_standing* standing) {
+  struct thread copy = *(const struct thread*)thread;
+  struct kernel_books kernel = books_of(books);
+  struct standing kernel_standing = {.queued_ns = standing->queued_ns,
+                                     .running = standing->running};
+  struct user_reading reading;
+  clock_advance(&copy, now, &kernel, &kernel_standing);
+  reading.epoch = copy.kept.number;
+  reading.epoch_ns = copy.kept.time_ns;
+  reading.since_ns = copy.kept.since_ns;
+  reading.state = copy.kept.state;
+  reading.at_epoch = copy.kept.clock;
+  reading.now = copy.clock;
+  return reading;
+}
+
+void user_learn_offset(struct user_offset* offset, __u64 now, __u64 last_arrival) {
+  learn_offset((struct queue_offset*)offset, now, last_arrival);
+}
+
+__u64 user_queued_since(const struct user_offset* offset, __u64 now, __u64 last_queued) {
+  return queued_since((const struct queue_offset*)offset, now, last_queued);
+}
+
+const struct profd_clock* user_clock(const struct user_thread* thread) {
+  return &((const struct thread*)thread)->clock;
+}
+
+__u64 user_since(const struct user_thread* thread) {
+  return ((const struct thread*)thread)->since_ns;
+}
+
+__u64 user_sequence(const struct user_thread* thread) {
+  return ((const struct thread*)thread)->sequence;
+}
+
+__u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
+  follow_period((struct thread*)thread, period);
+  return pass_marks((struct thread*)thread, length);
+}
+
+void user_walk(struct profd_sample_event* event, __u64 pc, __u64 stack_pointer, __u64 frame_pointer,
+               int task_reader) {
+  struct user_registers registers = {
+      .pc = pc, .stack_pointer = stack_pointer, .frame_pointer = frame_pointer};
+  if (task_reader)
+    walk_user_stack(event, &registers, READ_TASK, NULL);
+  else
+    walk_user_stack(event, &registers, READ_CURRENT, NULL);
+}
+
+int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }
+__u32 user_kind_of_mode(__u32 mode) { return kind_of_mode(mode); }
+__u32 user_anonymous_kind(const char* name) { return anonymous_kind(name); }

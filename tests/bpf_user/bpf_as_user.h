@@ -1,0 +1,87 @@
+// The parts of bpf/ that look at nothing but their arguments, compiled as user code and callable
+// from tests. Names follow bpf/; struct thread and its like are the real ones.
+#pragma once
+
+#include "bpf/control.h"
+#include "bpf/counters.h"
+#include "bpf/events.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct user_thread; /* struct thread of bpf/maps.bpf.h */
+
+struct user_books {
+  __u64 run_delay;
+  __u64 sum_exec;
+};
+
+struct user_interval {
+  __u64 begin_ns;
+  __u64 end_ns;
+  __u64 runnable_ns;
+};
+
+struct user_standing {
+  __u64 queued_ns;
+  int running;
+};
+
+/* What a reading says. */
+struct user_reading {
+  __u64 epoch;
+  __u64 epoch_ns;
+  __u64 since_ns;
+  __u32 state;
+  struct profd_clock at_epoch;
+  struct profd_clock now;
+};
+
+/* Words the user side writes. */
+struct profd_control* user_control(void);
+struct profd_constants* user_constants(void);
+__u64 user_counter(enum profd_counter counter);
+void user_reset(void); /* all of the above */
+
+/* Where bpf_get_prandom_u32 and the readers of user memory come from. */
+void user_set_random(__u32 (*random)(void* context), void* context);
+void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 from), void* context);
+
+struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
+                                      const struct user_books* books);
+void user_thread_free(struct user_thread* thread);
+void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 kind, __u32 cpu,
+                     const struct user_books* books);
+struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
+                                    const struct user_books* books);
+void user_note_switch_in(struct user_thread* thread, __u64 now); /* switch-out rung */
+void user_wake(struct user_thread* thread, __u64 now);
+struct user_reading user_read(const struct user_thread* thread, __u64 now,
+                              const struct user_books* books, const struct user_standing* standing);
+/* The run-queue clock, seen from CLOCK_MONOTONIC. */
+struct user_offset {
+  __u64 ns;
+  __u64 at_ns;
+};
+void user_learn_offset(struct user_offset* offset, __u64 now, __u64 last_arrival);
+__u64 user_queued_since(const struct user_offset* offset, __u64 now, __u64 last_queued);
+
+const struct profd_clock* user_clock(const struct user_thread* thread);
+__u64 user_since(const struct user_thread* thread);
+__u64 user_sequence(const struct user_thread* thread);
+
+/* Marks passed by `length` of off-CPU time at `period`. */
+__u32 user_marks(struct user_thread* thread, __u64 period, __u64 length);
+
+/* Walks from these registers; kernel frames stand before, `task_reader` picks the sleeping one. */
+void user_walk(struct profd_sample_event* event, __u64 pc, __u64 stack_pointer, __u64 frame_pointer,
+               int task_reader);
+
+int user_takes_fd(__s64 syscall);
+__u32 user_kind_of_mode(__u32 mode);
+__u32 user_anonymous_kind(const char* name);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,300 @@
+// The thread clock against tables of time stamps.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/bpf_user/kernel_model.h"
+
+namespace profd {
+namespace {
+
+class ClockTest : public testing::Test {
+ protected:
+  void SetUp() override { user_reset(); }
+};
+
+TEST_F(ClockTest, RunsSleepsAndWaits) {
+  KernelModel thread(1'000);
+  thread.Block(1'100);
+  thread.Wake(1'400);
+  thread.Come(1'450);
+  thread.Preempt(1'650);
+  thread.Come(1'900);
+  thread.Preempt(1'910, PROFD_AFTER_YIELD);
+  thread.Come(1'950);
+  thread.End(2'000);
+
+  const profd_clock& clock = thread.clock();
+  EXPECT_EQ(clock.on_cpu_ns, 100 + 200 + 10 + 50);
+  EXPECT_EQ(clock.blocked_ns[PROFD_INTERRUPTIBLE], 300);
+  EXPECT_EQ(clock.runnable_ns[PROFD_AFTER_WAKEUP], 50);
+  EXPECT_EQ(clock.runnable_ns[PROFD_AFTER_PREEMPTION], 250);
+  EXPECT_EQ(clock.runnable_ns[PROFD_AFTER_YIELD], 40);
+  EXPECT_EQ(Sum(clock), 1'000);
+  EXPECT_EQ(clock.on_cpu_count, 4);
+  EXPECT_EQ(clock.blocked_count[PROFD_INTERRUPTIBLE], 1);
+  EXPECT_EQ(clock.runnable_count[PROFD_AFTER_WAKEUP], 1);
+  EXPECT_EQ(clock.runnable_count[PROFD_AFTER_PREEMPTION], 1);
+  EXPECT_EQ(clock.runnable_count[PROFD_AFTER_YIELD], 1);
+}
+
+TEST_F(ClockTest, TellsTheKindsOfBlockingApart) {
+  KernelModel thread(0);
+  std::uint64_t now = 0;
+  for (const profd_blocked kind : {PROFD_INTERRUPTIBLE, PROFD_UNINTERRUPTIBLE, PROFD_IOWAIT}) {
+    thread.Block(now += 10, kind);
+    now += 100 * (kind + 1);
+    thread.Wake(now);
+    thread.Come(now);
+  }
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_INTERRUPTIBLE], 100);
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_UNINTERRUPTIBLE], 200);
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_IOWAIT], 300);
+  for (const auto count : thread.clock().blocked_count) EXPECT_EQ(count, 1);
+}
+
+TEST_F(ClockTest, CountsMigrations) {
+  KernelModel thread(0);
+  for (const std::uint32_t cpu : {0U, 1U, 1U, 0U}) {
+    thread.Preempt(thread.since() + 10);
+    thread.OnCpu(cpu);
+    thread.Come(thread.since() + 10);
+  }
+  EXPECT_EQ(thread.clock().migrations, 2);
+}
+
+TEST_F(ClockTest, WakeUpHooksSplitWhereTheKernelKeepsNoBooks) {
+  user_constants()->split = PROFD_SPLIT_WAKEUP;
+  const user_books none{};
+  user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
+  user_wake(thread, 40);  // awake already
+  user_switch_out(thread, 50, PROFD_STATE_BLOCKED, PROFD_IOWAIT, 0, &none);
+  user_wake(thread, 150);
+  user_wake(thread, 160);  // only the first counts
+  EXPECT_EQ(user_switch_in(thread, 170, 0, &none).runnable_ns, 20);
+  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 50);
+  EXPECT_EQ(user_clock(thread)->blocked_ns[PROFD_IOWAIT], 100);
+  EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 20);
+  user_thread_free(thread);
+}
+
+TEST_F(ClockTest, AWakeUpThatWasNotSeenLeavesAllOfItBlocked) {
+  user_constants()->split = PROFD_SPLIT_WAKEUP;
+  const user_books none{};
+  user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
+  user_switch_out(thread, 50, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &none);
+  EXPECT_EQ(user_switch_in(thread, 170, 0, &none).runnable_ns, 0);
+  EXPECT_EQ(user_clock(thread)->blocked_ns[PROFD_INTERRUPTIBLE], 120);
+  user_thread_free(thread);
+}
+
+TEST_F(ClockTest, NewThreadIsRunnableUntilItsFirstSwitchIn) {
+  const user_books none{};
+  user_thread* thread = user_thread_begin(100, PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &none);
+  const user_books arrived{30, 0};
+  const user_interval wait = user_switch_in(thread, 150, 0, &arrived);
+  EXPECT_EQ(wait.runnable_ns, 50);
+  EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 50);
+  EXPECT_EQ(user_clock(thread)->runnable_count[PROFD_AFTER_WAKEUP], 1);
+  user_thread_free(thread);
+}
+
+TEST_F(ClockTest, MissedSwitchInIsMadeGoodFromTheKernelsRunTime) {
+  KernelModel thread(0);
+  thread.Block(100);
+  thread.Wake(300);
+  thread.ComeUnseen(350);
+  thread.Block(500);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 100 + 150);
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_INTERRUPTIBLE], 200);
+  EXPECT_EQ(thread.clock().runnable_ns[PROFD_AFTER_WAKEUP], 50);
+  EXPECT_EQ(Sum(thread.clock()), 500);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 1);
+}
+
+TEST_F(ClockTest, MissedSwitchOutIsMadeGoodFromTheKernelsRunTime) {
+  KernelModel thread(0);
+  thread.Block(100);
+  thread.Wake(200);
+  thread.Come(200);
+  thread.BlockUnseen(260);
+  thread.Wake(400);
+  thread.Come(420);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 100 + 60);
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_INTERRUPTIBLE], 100 + 140);
+  EXPECT_EQ(thread.clock().runnable_ns[PROFD_AFTER_WAKEUP], 20);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_OUT_MISSED), 1);
+}
+
+TEST_F(ClockTest, OnTheSwitchOutRungTheSplitComesAtTheNextSwitchOut) {
+  KernelModel thread(0);
+  thread.Block(100);
+  thread.Wake(300);
+  thread.ComeNoted(350);
+  EXPECT_EQ(Sum(thread.clock()), 100);
+  thread.Block(500);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 100 + 150);
+  EXPECT_EQ(thread.clock().blocked_ns[PROFD_INTERRUPTIBLE], 200);
+  EXPECT_EQ(thread.clock().runnable_ns[PROFD_AFTER_WAKEUP], 50);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 0);
+}
+
+// A sleeper's wake-up takes the CPU: the kernel dates its arrival 1,500 ns before the hook runs.
+TEST_F(ClockTest, OnCpuFollowsTheKernelWhereTheHookLagsBehind) {
+  KernelModel thread(0);
+  std::uint64_t now = 0;
+  for (int turn = 0; turn < 10'000; ++turn) {
+    thread.Block(now += 3'000);
+    now += 50'000;
+    thread.Wake(now - 1'500);
+    thread.Come(now, 1'500);
+  }
+  thread.Block(now += 3'000);
+  EXPECT_EQ(thread.clock().on_cpu_ns, thread.run_time());
+  EXPECT_EQ(Runnable(thread.clock()), thread.run_delay());
+  EXPECT_EQ(Sum(thread.clock()), now + 1'500);  // the last stretch ends by its lag later
+}
+
+TEST_F(ClockTest, WaitOfThePreemptedFollowsTheKernelToo) {
+  KernelModel thread(0);
+  std::uint64_t now = 0;
+  for (int turn = 0; turn < 10'000; ++turn) {
+    thread.Preempt(now += 40'000, PROFD_AFTER_PREEMPTION, 1'500);
+    thread.Come(now += 5'000, 300);
+  }
+  thread.Block(now += 40'000);
+  EXPECT_EQ(Runnable(thread.clock()), thread.run_delay());
+  // One lag is outstanding, however many there were.
+  EXPECT_GE(thread.clock().on_cpu_ns, thread.run_time());
+  EXPECT_LE(thread.clock().on_cpu_ns, thread.run_time() + 1'500);
+  EXPECT_EQ(Sum(thread.clock()), thread.since());
+}
+
+// A hypervisor took the CPU away: the kernel books less than the hooks saw. It stays on_cpu.
+TEST_F(ClockTest, StolenTimeIsOnCpu) {
+  const user_books start{};
+  user_thread* thread = user_thread_begin(0, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
+  const user_books came{0, 0};
+  user_switch_in(thread, 1'000, 0, &came);
+  const user_books stolen{0, 40'000};
+  user_switch_out(thread, 101'000, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &stolen);
+  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 100'000);
+  user_thread_free(thread);
+}
+
+TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
+  KernelModel thread(0);
+  thread.Preempt(1'000);
+  thread.Come(2'000);
+  const user_books second{1'000, 1'000'000'000};
+  user_switch_out(thread.thread(), 3'000, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &second);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 2'000);
+  const user_books minute{60'000'000'000, 1'000'000'000};
+  const user_interval wait = user_switch_in(thread.thread(), 4'000, 0, &minute);
+  EXPECT_EQ(wait.end_ns, 4'000);
+  EXPECT_EQ(wait.runnable_ns, 1'000);
+}
+
+// Preempted with a state already set, a thread is not queued: the kernel books no wait.
+TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
+  const user_books none{};
+  user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
+  user_switch_out(thread, 100, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &none);
+  EXPECT_EQ(user_switch_in(thread, 300, 0, &none).runnable_ns, 200);
+  user_thread_free(thread);
+}
+
+TEST(QueueOffsetTest, KeepsTheLeastDistance) {
+  user_offset offset{};
+  user_learn_offset(&offset, 10'000, 10'000 - 700);
+  EXPECT_EQ(offset.ns, 700);
+  user_learn_offset(&offset, 11'000, 11'000 - 500);
+  EXPECT_EQ(offset.ns, 500);
+  user_learn_offset(&offset, 11'100, 11'100 - 2'000);  // lags behind
+  EXPECT_EQ(offset.ns, 500);
+}
+
+TEST(QueueOffsetTest, FollowsADriftAndAJump) {
+  user_offset offset{};
+  user_learn_offset(&offset, 1'000, 0);
+  EXPECT_EQ(offset.ns, 1'000);
+  user_learn_offset(&offset, 1'000 + 4'096'000, 4'096'000 - 100'000);
+  EXPECT_EQ(offset.ns, 2'000);  // 1/4096 of what has passed
+  user_learn_offset(&offset, 5'000'000, 5'000'000 - 7'000'000);
+  EXPECT_EQ(offset.ns, 7'000'000);
+}
+
+// The run-queue clock may be ahead of CLOCK_MONOTONIC too.
+TEST(QueueOffsetTest, WorksInEitherDirection) {
+  user_offset offset{};
+  user_learn_offset(&offset, 1'000, 5'000);
+  user_reset();
+  user_control()->epoch_ns = 2'000;
+  EXPECT_EQ(user_queued_since(&offset, 2'000, 5'500), 1'500);
+}
+
+TEST(QueueOffsetTest, ReadingLeavesRoomForErrors) {
+  user_offset offset{100, 1};
+  user_reset();
+  user_control()->epoch_ns = 1'000'000;
+  EXPECT_EQ(user_queued_since(&offset, 1'010'000, 900'000), 900'100 - 5'000);
+  EXPECT_EQ(user_queued_since(&offset, 9'000'000, 900'000), 900'100 - 20'000);
+  EXPECT_EQ(user_queued_since(&offset, 1'010'000, 0), 0);  // does not wait
+  const user_offset unknown{};
+  EXPECT_EQ(user_queued_since(&unknown, 1'010'000, 900'000), 0);
+}
+
+TEST_F(ClockTest, ATimeBeforeTheLastOneIsCountedAndChangesNothing) {
+  KernelModel thread(5'000'000);
+  thread.Block(6'000'000);
+  const user_books none{};
+  user_switch_in(thread.thread(), 1'000'000, 0, &none);
+  EXPECT_EQ(Sum(thread.clock()), 1'000'000);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_CLOCK_WENT_BACK), 1);
+}
+
+// Any interleaving: the parts add up to what has passed, nothing goes down, the sequence number is
+// even whenever no hook runs, and the kernel's books agree.
+TEST_F(ClockTest, PartsAddUpAfterAnyHistory) {
+  std::mt19937_64 random(20251121);
+  const auto below = [&](std::uint64_t range) { return random() % range; };
+  for (int round = 0; round < 200; ++round) {
+    user_reset();
+    const std::uint64_t begin = 1'000'000 + below(1'000'000);
+    KernelModel thread(begin);
+    std::uint64_t now = begin;
+    profd_clock last{};
+    for (int turn = 0; turn < 200; ++turn) {
+      now += 2'000 + below(100'000);
+      const bool preempted = below(3) == 0;
+      const std::uint64_t lag = below(2'000);
+      if (preempted)
+        thread.Preempt(now, below(4) == 0 ? PROFD_AFTER_YIELD : PROFD_AFTER_PREEMPTION, lag);
+      else
+        thread.Block(now, static_cast<profd_blocked>(below(3)));
+      now += 3'000 + below(100'000);
+      if (!preempted) thread.Wake(now - 2'000 - below(1'000));
+      switch (below(10)) {
+        case 0:
+          thread.ComeUnseen(now);
+          break;
+        case 1:
+          thread.ComeNoted(now);
+          break;
+        default:
+          thread.Come(now, below(2'000));
+          ASSERT_EQ(Sum(thread.clock()), thread.since() - begin);
+      }
+      ASSERT_EQ(thread.sequence() % 2, 0);
+      ASSERT_TRUE(NeverLess(last, thread.clock()));
+      last = thread.clock();
+    }
+    thread.End(now += 10'000);
+    EXPECT_EQ(Sum(thread.clock()), thread.since() - begin);
+    EXPECT_LE(thread.since() - now, 2'000);
+    EXPECT_EQ(user_counter(PROFD_COUNTER_CLOCK_WENT_BACK), 0);
+  }
+}
+
+}  // namespace
+}  // namespace profd

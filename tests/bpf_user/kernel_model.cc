@@ -1,0 +1,92 @@
+#include "tests/bpf_user/kernel_model.h"
+
+#include <array>
+#include <bit>
+#include <numeric>
+
+namespace profd {
+namespace {
+
+std::uint64_t SumOf(const __u64 (&values)[3]) {
+  return std::accumulate(std::begin(values), std::end(values), std::uint64_t{0});
+}
+
+}  // namespace
+
+std::uint64_t Runnable(const profd_clock& clock) { return SumOf(clock.runnable_ns); }
+std::uint64_t Blocked(const profd_clock& clock) { return SumOf(clock.blocked_ns); }
+std::uint64_t Sum(const profd_clock& clock) {
+  return clock.on_cpu_ns + Runnable(clock) + Blocked(clock);
+}
+
+bool NeverLess(const profd_clock& earlier, const profd_clock& later) {
+  using Fields = std::array<std::uint64_t, sizeof(profd_clock) / sizeof(std::uint64_t)>;
+  const auto a = std::bit_cast<Fields>(earlier);
+  const auto b = std::bit_cast<Fields>(later);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (b[i] < a[i]) return false;
+  return true;
+}
+
+KernelModel::KernelModel(std::uint64_t now) : arrived_ns_(now) {
+  thread_ = user_thread_begin(now, PROFD_STATE_ON_CPU, 0, &books_);
+}
+
+KernelModel::~KernelModel() { user_thread_free(thread_); }
+
+void KernelModel::Depart(std::uint64_t now) {
+  books_.sum_exec += now - arrived_ns_;
+  running_ = false;
+}
+
+void KernelModel::Queue(std::uint64_t now) { queued_ns_ = now; }
+
+void KernelModel::Arrive(std::uint64_t now) {
+  books_.run_delay += now - queued_ns_;
+  queued_ns_ = 0;
+  arrived_ns_ = now;
+  running_ = true;
+}
+
+void KernelModel::Block(std::uint64_t now, profd_blocked kind) {
+  Depart(now);
+  user_switch_out(thread_, now, PROFD_STATE_BLOCKED, kind, cpu_, &books_);
+}
+
+void KernelModel::Preempt(std::uint64_t now, profd_runnable kind, std::uint64_t lag) {
+  Depart(now - lag);
+  user_switch_out(thread_, now, PROFD_STATE_RUNNABLE, kind, cpu_, &books_);
+  Queue(now - lag);
+}
+
+void KernelModel::End(std::uint64_t now) {
+  Depart(now);
+  user_switch_out(thread_, now, PROFD_STATE_DEAD, 0, cpu_, &books_);
+}
+
+void KernelModel::Wake(std::uint64_t now) {
+  Queue(now);
+  user_wake(thread_, now);
+}
+
+user_interval KernelModel::Come(std::uint64_t now, std::uint64_t lag) {
+  Arrive(now - lag);
+  return user_switch_in(thread_, now, cpu_, &books_);
+}
+
+void KernelModel::BlockUnseen(std::uint64_t now) { Depart(now); }
+void KernelModel::ComeUnseen(std::uint64_t now) { Arrive(now); }
+
+void KernelModel::ComeNoted(std::uint64_t now) {
+  user_note_switch_in(thread_, now);
+  Arrive(now);
+}
+
+user_reading KernelModel::Read(std::uint64_t now) const {
+  const user_standing standing{queued_ns_, running_ ? 1 : 0};
+  user_books books = books_;
+  if (running_) books.sum_exec += now - arrived_ns_;
+  return user_read(thread_, now, &books, &standing);
+}
+
+}  // namespace profd

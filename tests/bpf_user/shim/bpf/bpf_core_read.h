@@ -1,0 +1,8 @@
+// Stands in for libbpf's header: plain reads, no relocation.
+#pragma once
+
+#define CORE_READ_1(source, a) ((source)->a)
+#define CORE_READ_2(source, a, b) ((source)->a->b)
+#define CORE_READ_PICK(_1, _2, name, ...) name
+#define BPF_CORE_READ(source, ...) \
+  CORE_READ_PICK(__VA_ARGS__, CORE_READ_2, CORE_READ_1)(source, __VA_ARGS__)

@@ -1,0 +1,24 @@
+// Stands in for libbpf's header of the same name, so that bpf/*.bpf.h compile as user code. The
+// helpers are functions that tests provide (bpf_as_user.c).
+#pragma once
+
+#include <linux/types.h>
+
+#define SEC(name)
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) __typeof__(value)* name
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#define __noinline __attribute__((noinline))
+#define LOADED_CONST
+
+struct task_struct;
+
+void* bpf_map_lookup_elem(void* map, const void* key);
+__u32 bpf_get_prandom_u32(void);
+long bpf_probe_read_user(void* to, __u32 bytes, const void* from);
+long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from);
+long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct task_struct* task,
+                             __u64 flags);
+long bpf_loop(__u32 turns, void* callback, void* context, __u64 flags);

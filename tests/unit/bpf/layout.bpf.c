@@ -1,0 +1,17 @@
+/* One variable of each type that both sides share, so that their layouts stand in the BTF. */
+#include "bpf/control.h"
+#include "bpf/events.h"
+
+struct profd_event event;
+struct profd_clock thread_clock;
+struct profd_clock_event clock_event;
+struct profd_sample_event* sample_event;
+struct profd_task_event* task_event;
+struct profd_mmap_event* mmap_event;
+struct profd_process_event* process_event;
+struct profd_session_event* session_event;
+struct profd_counters_event* counters_event;
+struct profd_constants constants;
+struct profd_control control;
+struct profd_filter filter;
+struct profd_filter_id filter_id;

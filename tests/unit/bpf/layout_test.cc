@@ -1,0 +1,145 @@
+// Both compilers lay out what the two sides share in the same way, field by field.
+#include <bpf/btf.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "bpf/control.h"
+#include "bpf/events.h"
+
+namespace profd {
+namespace {
+
+using Fields = std::map<std::string, std::size_t>;  // name -> offset
+
+struct Layout {
+  std::size_t bytes = 0;
+  Fields fields;
+};
+
+#define AT(type, field) \
+  { #field, offsetof(type, field) }
+
+// As C++ sees them. A field that is missing here is found by the other side's list.
+std::map<std::string, Layout> CppLayouts() {
+  return {
+      {"profd_event",
+       {sizeof(profd_event),
+        {AT(profd_event, kind), AT(profd_event, flags), AT(profd_event, size),
+         AT(profd_event, time_ns), AT(profd_event, pid), AT(profd_event, tid),
+         AT(profd_event, process_start_ns), AT(profd_event, thread_start_ns),
+         AT(profd_event, sessions), AT(profd_event, cpu), AT(profd_event, reserved)}}},
+      {"profd_clock",
+       {sizeof(profd_clock),
+        {AT(profd_clock, on_cpu_ns), AT(profd_clock, runnable_ns), AT(profd_clock, blocked_ns),
+         AT(profd_clock, on_cpu_count), AT(profd_clock, runnable_count),
+         AT(profd_clock, blocked_count), AT(profd_clock, migrations)}}},
+      {"profd_clock_event",
+       {sizeof(profd_clock_event),
+        {AT(profd_clock_event, event), AT(profd_clock_event, epoch),
+         AT(profd_clock_event, epoch_ns), AT(profd_clock_event, begin_ns),
+         AT(profd_clock_event, since_ns), AT(profd_clock_event, state),
+         AT(profd_clock_event, ns_tid), AT(profd_clock_event, at_epoch),
+         AT(profd_clock_event, final), AT(profd_clock_event, comm)}}},
+      {"profd_sample_event",
+       {sizeof(profd_sample_event),
+        {AT(profd_sample_event, event), AT(profd_sample_event, begin_ns),
+         AT(profd_sample_event, runnable_ns), AT(profd_sample_event, period_ns),
+         AT(profd_sample_event, blocked_marks), AT(profd_sample_event, runnable_marks),
+         AT(profd_sample_event, syscall), AT(profd_sample_event, task_state),
+         AT(profd_sample_event, syscall_args), AT(profd_sample_event, fd_kind),
+         AT(profd_sample_event, stack_flags), AT(profd_sample_event, kernel_frames),
+         AT(profd_sample_event, user_frames), AT(profd_sample_event, frames)}}},
+      {"profd_task_event",
+       {sizeof(profd_task_event),
+        {AT(profd_task_event, event), AT(profd_task_event, parent_pid),
+         AT(profd_task_event, parent_tid), AT(profd_task_event, parent_process_start_ns),
+         AT(profd_task_event, comm), AT(profd_task_event, exit_code),
+         AT(profd_task_event, path_bytes), AT(profd_task_event, path)}}},
+      {"profd_mmap_event",
+       {sizeof(profd_mmap_event),
+        {AT(profd_mmap_event, event), AT(profd_mmap_event, address), AT(profd_mmap_event, bytes),
+         AT(profd_mmap_event, file_offset), AT(profd_mmap_event, device_major),
+         AT(profd_mmap_event, device_minor), AT(profd_mmap_event, inode),
+         AT(profd_mmap_event, inode_generation), AT(profd_mmap_event, prot),
+         AT(profd_mmap_event, path_bytes), AT(profd_mmap_event, path)}}},
+      {"profd_process_event",
+       {sizeof(profd_process_event),
+        {AT(profd_process_event, event), AT(profd_process_event, blob_bytes),
+         AT(profd_process_event, blobs)}}},
+      {"profd_session_event",
+       {sizeof(profd_session_event),
+        {AT(profd_session_event, event), AT(profd_session_event, session),
+         AT(profd_session_event, mode), AT(profd_session_event, epoch),
+         AT(profd_session_event, epoch_ns), AT(profd_session_event, on_cpu_period_ns),
+         AT(profd_session_event, off_cpu_period_ns), AT(profd_session_event, bpf_cost_ns),
+         AT(profd_session_event, own_cpu_ns), AT(profd_session_event, hook),
+         AT(profd_session_event, target_bytes), AT(profd_session_event, target)}}},
+      {"profd_counters_event",
+       {sizeof(profd_counters_event),
+        {AT(profd_counters_event, event), AT(profd_counters_event, count),
+         AT(profd_counters_event, reserved), AT(profd_counters_event, values)}}},
+      {"profd_constants",
+       {sizeof(profd_constants),
+        {AT(profd_constants, hook), AT(profd_constants, split), AT(profd_constants, own_pid),
+         AT(profd_constants, pidns_level), AT(profd_constants, min_switch_out_ns),
+         AT(profd_constants, pidns_inum), AT(profd_constants, reserved)}}},
+      {"profd_control",
+       {sizeof(profd_control),
+        {AT(profd_control, epoch), AT(profd_control, epoch_ns), AT(profd_control, sessions),
+         AT(profd_control, on_cpu_sessions), AT(profd_control, off_cpu_sessions),
+         AT(profd_control, off_cpu_period_ns), AT(profd_control, starting_sessions),
+         AT(profd_control, snapshot_sessions), AT(profd_control, snapshot_before_ns)}}},
+      {"profd_filter",
+       {sizeof(profd_filter),
+        {AT(profd_filter, kind), AT(profd_filter, flags), AT(profd_filter, pidns_inum),
+         AT(profd_filter, reserved), AT(profd_filter, cgroup_id), AT(profd_filter, comm)}}},
+      {"profd_filter_id",
+       {sizeof(profd_filter_id), {AT(profd_filter_id, session), AT(profd_filter_id, id)}}},
+  };
+}
+
+#undef AT
+
+struct FreeBtf {
+  void operator()(btf* types) const { ::btf__free(types); }
+};
+
+// As clang -target bpf sees them, from the object's BTF. Offsets are in bits there.
+Layout BpfLayout(const btf& types, const std::string& name) {
+  Layout layout;
+  const std::int32_t id = ::btf__find_by_name_kind(&types, name.c_str(), BTF_KIND_STRUCT);
+  if (id < 0) return layout;
+  const btf_type* type = ::btf__type_by_id(&types, static_cast<std::uint32_t>(id));
+  layout.bytes = type->size;
+  const btf_member* members = ::btf_members(type);
+  for (std::uint16_t i = 0; i < ::btf_vlen(type); ++i)
+    layout.fields[::btf__name_by_offset(&types, members[i].name_off)] =
+        ::btf_member_bit_offset(type, i) / 8;
+  return layout;
+}
+
+TEST(LayoutTest, BothCompilersAgree) {
+  const std::unique_ptr<btf, FreeBtf> types(::btf__parse(PROFD_LAYOUT_OBJECT, nullptr));
+  ASSERT_NE(types, nullptr) << PROFD_LAYOUT_OBJECT;
+  for (const auto& [name, cpp] : CppLayouts()) {
+    const Layout bpf = BpfLayout(*types, name);
+    EXPECT_EQ(cpp.bytes, bpf.bytes) << name;
+    EXPECT_EQ(cpp.fields, bpf.fields) << name;
+  }
+}
+
+TEST(LayoutTest, EveryEventBeginsWithTheHeaderAndEndsOnEightBytes) {
+  for (const auto& [name, layout] : CppLayouts()) {
+    if (!name.ends_with("_event") || name == "profd_event") continue;
+    EXPECT_EQ(layout.fields.at("event"), 0) << name;
+    EXPECT_EQ(layout.bytes % 8, 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace profd
