@@ -50,14 +50,18 @@ class ThreadTruth {
 class Report {
  public:
   explicit Report(std::string program);
-  // Starts a thread that runs `body(ThreadTruth&)` and reports what it finds at its end.
+  // Starts a thread that runs `body(ThreadTruth&)` and reports what it finds at its end. It begins
+  // to live between created_ns, read here, and begin_ns, which it reads itself.
   template <typename Body>
   void Start(std::string name, Body body) {
-    threads_.emplace_back([this, name = std::move(name), body = std::move(body)] {
-      ThreadTruth truth(name);
-      body(truth);
-      Add(truth.Finish());
-    });
+    threads_.emplace_back(
+        [this, created_ns = MonotonicNs(), name = std::move(name), body = std::move(body)] {
+          ThreadTruth truth(name);
+          body(truth);
+          nlohmann::json found = truth.Finish();
+          found["created_ns"] = created_ns;
+          Add(std::move(found));
+        });
   }
   void Join();
   void Add(nlohmann::json thread);

@@ -1,0 +1,214 @@
+#include "tests/accuracy/truth_run.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "client/export/json.h"
+#include "daemon/base/proc_fs.h"
+#include "tests/support/subprocess.h"
+
+namespace profd::accuracy {
+namespace {
+
+std::string Program(const std::string& path) { return std::string(PROFD_BINARY_DIR) + "/" + path; }
+
+// Of all CPUs since the machine started.
+std::uint64_t StealNs() {
+  std::istringstream stat(ProcFs().Read("stat").value());
+  std::string name;
+  std::uint64_t ticks = 0;
+  stat >> name;
+  for (int column = 0; column < 8; ++column) stat >> ticks;  // user nice system ... steal
+  return ticks * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    std::string pattern = std::filesystem::temp_directory_path() / "profd-truth-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string path() const { return folder_ / "profile.json"; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+Result<v1::Profile> ReadProfile(const std::string& path) {
+  std::ifstream in(path);
+  return client::ReadJson(in);
+}
+
+// Until the program has a thread of this name that sleeps.
+void AwaitSleepingThread(pid_t pid, const std::string& name) {
+  const ProcFs proc;
+  const std::string tasks = std::to_string(pid) + "/task";
+  while (true) {
+    const auto tids = proc.ListNumbers(tasks);
+    if (!tids) return;
+    for (const std::uint32_t tid : *tids) {
+      const auto stat = proc.Read(tasks + "/" + std::to_string(tid) + "/stat");
+      if (stat && stat->find("(" + name + ") S") != std::string::npos) return;
+    }
+    ::usleep(1000);
+  }
+}
+
+bool IsOn(Side side, v1::State state) {
+  return (state == v1::STATE_ON_CPU) == (side == Side::kOnCpu);
+}
+
+// For each node, whether the path from it to the root has a frame of this name.
+std::vector<char> NodesWith(const v1::Profile& profile, const std::string& function) {
+  std::vector<char> with(static_cast<std::size_t>(profile.nodes_size()) + 1, 0);
+  for (int i = 0; i < profile.nodes_size(); ++i) {
+    const v1::StackNode& node = profile.nodes(i);
+    const bool here = profile.frames(static_cast<int>(node.frame())).name() == function;
+    with[static_cast<std::size_t>(i) + 1] = static_cast<char>(here || with[node.parent()] != 0);
+  }
+  return with;
+}
+
+}  // namespace
+
+MeasuredShare ThreadView::Share(const std::string& function, Side side) const {
+  const std::vector<char> with = NodesWith(*profile_, function);
+  const v1::Samples& samples = profile_->samples();
+  MeasuredShare measured;
+  double inside_ns = 0;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (static_cast<int>(samples.thread(i)) != index_ || !IsOn(side, samples.state(i))) continue;
+    const auto weight = static_cast<double>(samples.weight_ns(i));
+    measured.total_ns += weight;
+    if (with[samples.node(i)] != 0) inside_ns += weight;
+    if (!samples.exact(i)) measured.weights.Add(samples.raw_weight_ns(i), samples.count(i));
+  }
+  if (measured.total_ns > 0) measured.share = inside_ns / measured.total_ns;
+  return measured;
+}
+
+std::uint64_t ThreadView::BlockedNs(const std::string& function, v1::WaitReason wait) const {
+  const std::vector<char> with = NodesWith(*profile_, function);
+  const v1::Samples& samples = profile_->samples();
+  std::uint64_t ns = 0;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (static_cast<int>(samples.thread(i)) == index_ && samples.state(i) == v1::STATE_BLOCKED &&
+        samples.wait(i) == wait && with[samples.node(i)] != 0) {
+      ns += samples.weight_ns(i);
+    }
+  }
+  return ns;
+}
+
+std::uint64_t ThreadView::WeightNs() const {
+  const v1::Samples& samples = profile_->samples();
+  std::uint64_t ns = 0;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (static_cast<int>(samples.thread(i)) == index_) ns += samples.weight_ns(i);
+  }
+  return ns;
+}
+
+std::uint64_t ThreadView::RunnableNs() const {
+  const v1::ThreadClock& clock = thread().clock();
+  return clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +
+         clock.runnable_after_yield_ns();
+}
+
+std::uint64_t ThreadView::RunnableCount() const {
+  const v1::ThreadClock& clock = thread().clock();
+  return clock.runnable_after_wakeup_count() + clock.runnable_after_preemption_count() +
+         clock.runnable_after_yield_count();
+}
+
+std::uint64_t ThreadView::ElapsedNs() const {
+  const v1::ThreadClock& clock = thread().clock();
+  return clock.on_cpu_ns() + RunnableNs() + clock.blocked_interruptible_ns() +
+         clock.blocked_uninterruptible_ns() + clock.blocked_iowait_ns();
+}
+
+Result<TruthRun> TruthRun::Collect(const std::vector<std::string>& arguments, int frequency_hz) {
+  const TemporaryFile file;
+  std::vector<std::string> command = {Program("bin/profctl"),       "collect", "-q",        "-F",
+                                      std::to_string(frequency_hz), "-o",      file.path(), "--",
+                                      Program("testprogs/truth")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  TruthRun run;
+  const std::uint64_t steal_before = StealNs();
+  const testing::Outcome outcome = testing::Run(command);
+  run.steal_ns_ = StealNs() - steal_before;
+  if (outcome.exit_code != 0) {
+    return Error{ErrorCode::kInternal,
+                 "profctl ended with " + std::to_string(outcome.exit_code) + ": " + outcome.err,
+                 ""};
+  }
+  auto profile = ReadProfile(file.path());
+  if (!profile) return profile.error();
+  run.profile_ = std::move(*profile);
+  run.truth_ = nlohmann::json::parse(outcome.out);
+  return run;
+}
+
+Result<TruthRun> TruthRun::CollectRunning(const std::vector<std::string>& arguments,
+                                          const std::string& seconds) {
+  const TemporaryFile file;
+  std::vector<std::string> command = {Program("testprogs/truth")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto program = testing::Subprocess::Start(command);
+  if (!program) return program.error();
+  AwaitSleepingThread(program->pid(), "long-sleeper");
+  const testing::Outcome outcome =
+      testing::Run({Program("bin/profctl"), "collect", "-q", "-p", std::to_string(program->pid()),
+                    "-d", seconds, "-o", file.path()});
+  program->Signal(SIGTERM);
+  const testing::Outcome said = program->Wait();
+  if (outcome.exit_code != 0) return Error{ErrorCode::kInternal, outcome.err, ""};
+  auto profile = ReadProfile(file.path());
+  if (!profile) return profile.error();
+  TruthRun run;
+  run.profile_ = std::move(*profile);
+  run.truth_ = nlohmann::json::parse(said.out);
+  return run;
+}
+
+Result<ThreadView> TruthRun::Thread(std::uint32_t tid) const {
+  int found = -1;
+  for (int i = 0; i < profile_.threads_size(); ++i) {
+    if (profile_.threads(i).tid() != tid) continue;
+    if (found >= 0) return Error{ErrorCode::kNotFound, "two threads " + std::to_string(tid), ""};
+    found = i;
+  }
+  if (found < 0) return Error{ErrorCode::kNotFound, "no thread " + std::to_string(tid), ""};
+  return ThreadView(profile_, found);
+}
+
+const nlohmann::json& TruthRun::Truth(const std::string& name) const {
+  const auto& threads = truth_.at("threads");
+  return *std::ranges::find_if(threads,
+                               [&](const auto& thread) { return thread.at("name") == name; });
+}
+
+ThreadView TruthRun::MustThread(const std::string& name) const {
+  return Thread(Truth(name).at("tid").get<std::uint32_t>()).value();
+}
+
+TrueTime TrueTimeIn(const nlohmann::json& thread, const std::string& function) {
+  TrueTime time;
+  for (const auto& phase : thread.at("phases")) {
+    if (phase.at("function") != function) continue;
+    time.wall_ns += phase.at("wall_ns").get<double>();
+    time.cpu_ns += phase.at("cpu_ns").get<double>();
+    time.count += phase.at("count").get<double>();
+  }
+  return time;
+}
+
+}  // namespace profd::accuracy

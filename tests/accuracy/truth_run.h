@@ -1,0 +1,78 @@
+// TruthRun: one run of `truth` under the real profctl, and the two accounts of it side by side.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+#include "tests/accuracy/statistics.h"
+
+namespace profd::accuracy {
+
+// The part of a thread's time in some states that has a function on its stack.
+struct MeasuredShare {
+  double share = 0;     // by scaled weights
+  double total_ns = 0;  // of the states, in samples
+  Weights weights;      // raw, of all samples of the states; exact ones are not by chance
+};
+
+enum class Side { kOnCpu, kOffCpu };  // off: blocked and runnable
+
+// What profd says of one thread.
+class ThreadView {
+ public:
+  ThreadView(const v1::Profile& profile, int index) : profile_(&profile), index_(index) {}
+
+  [[nodiscard]] const v1::Thread& thread() const { return profile_->threads(index_); }
+  [[nodiscard]] MeasuredShare Share(const std::string& function, Side side) const;
+  // Time with this function on the stack and this wait reason.
+  [[nodiscard]] std::uint64_t BlockedNs(const std::string& function, v1::WaitReason wait) const;
+  // Sum of the scaled weights of all its samples.
+  [[nodiscard]] std::uint64_t WeightNs() const;
+  [[nodiscard]] std::uint64_t RunnableNs() const;
+  [[nodiscard]] std::uint64_t RunnableCount() const;
+  [[nodiscard]] std::uint64_t ElapsedNs() const;  // by the clock: the sum of its states
+
+ private:
+  const v1::Profile* profile_;
+  int index_;
+};
+
+class TruthRun {
+ public:
+  // Runs `profctl collect OPTIONS -o FILE -- truth ARGUMENTS`: from the program's first instruction
+  // to its end. `frequency_hz` is that of samples on the CPU and of marks off it.
+  [[nodiscard]] static Result<TruthRun> Collect(const std::vector<std::string>& arguments,
+                                                int frequency_hz);
+  // Starts `truth ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
+  [[nodiscard]] static Result<TruthRun> CollectRunning(const std::vector<std::string>& arguments,
+                                                       const std::string& seconds);
+
+  [[nodiscard]] const nlohmann::json& truth() const { return truth_; }
+  [[nodiscard]] const v1::Profile& profile() const { return profile_; }
+  // kNotFound when the profile has none, or more than one, of this tid.
+  [[nodiscard]] Result<ThreadView> Thread(std::uint32_t tid) const;
+  // What the program says of its thread of this name.
+  [[nodiscard]] const nlohmann::json& Truth(const std::string& name) const;
+  [[nodiscard]] ThreadView MustThread(const std::string& name) const;
+  // Steal time of the whole machine while it ran: the kernel's books leave it out, profd does not.
+  [[nodiscard]] std::uint64_t steal_ns() const { return steal_ns_; }
+
+ private:
+  nlohmann::json truth_;
+  v1::Profile profile_;
+  std::uint64_t steal_ns_ = 0;
+};
+
+// Wall and CPU time the program measured in a function, summed over its thread's phases.
+struct TrueTime {
+  double wall_ns = 0;
+  double cpu_ns = 0;
+  double count = 0;
+};
+[[nodiscard]] TrueTime TrueTimeIn(const nlohmann::json& thread, const std::string& function);
+
+}  // namespace profd::accuracy

@@ -1,0 +1,37 @@
+// What every case of the suite asks of a run.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/accuracy/truth_run.h"
+
+namespace profd::accuracy {
+
+// Skips without root. One run a case.
+class TruthTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  // Makes run_: `truth ARGUMENTS` from its first instruction to its end. What must hold of every
+  // run (sums, books) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
+  void Collect(const std::vector<std::string>& arguments, int frequency_hz);
+
+  std::optional<TruthRun> run_;
+};
+
+// The parts of every thread add up to its life within 0.1 %, and those of all threads together.
+void ExpectSums(const TruthRun& run);
+
+// Clocks of the threads that the program reported against the kernel's own books: on_cpu within one
+// tick and the steal time of sum_exec_runtime, runnable within 1 us a wait of run_delay.
+void ExpectBooks(const TruthRun& run);
+
+// The share of a thread's time on or off the CPU that has `function` on its stack is what the
+// program measured, within what chance explains for the samples it rests on. One comparison.
+void ExpectShare(const TruthRun& run, const std::string& thread, const std::string& function,
+                 Side side);
+
+}  // namespace profd::accuracy
