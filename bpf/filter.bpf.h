@@ -95,16 +95,16 @@ static __noinline int may_match(const struct profd_filter* filter, struct task_s
 
 static __always_inline int match_filter(const struct profd_filter* filter, u32 session,
                                         struct task_struct* task) {
+  int named = filter->kind == PROFD_TARGET_PID || filter->kind == PROFD_TARGET_TID;
+  if (named) return match_id(filter, session, task);
+  if (!may_match(filter, task)) return 0;
   switch (filter->kind) {
     case PROFD_TARGET_ALL:
-      return may_match(filter, task);
-    case PROFD_TARGET_PID:
-    case PROFD_TARGET_TID:
-      return match_id(filter, session, task);
+      return 1;
     case PROFD_TARGET_COMM:
-      return may_match(filter, task) && match_comm(filter, task);
+      return match_comm(filter, task);
     case PROFD_TARGET_CGROUP:
-      return may_match(filter, task) && match_cgroup(filter, task);
+      return match_cgroup(filter, task);
     default:
       return 0;
   }
@@ -136,7 +136,15 @@ struct match_context {
   struct task_struct* task;
   u64 candidates;
   u64 matched;
+  u64 parents;     /* sessions of the thread that made it */
+  int new_process; /* it made a process, not only a thread */
 };
+
+static __always_inline int inherits(const struct profd_filter* filter,
+                                    const struct match_context* context) {
+  return filter->kind != PROFD_TARGET_TID &&
+         (!context->new_process || (filter->flags & PROFD_TARGET_CHILDREN));
+}
 
 static long match_session(u32 session, struct match_context* context) {
   struct ancestor_search search = {.session = session, .task = context->task};
@@ -144,20 +152,22 @@ static long match_session(u32 session, struct match_context* context) {
   if (!(context->candidates & bit)) return 0;
   search.filter = bpf_map_lookup_elem(&filters, &session);
   if (!search.filter) return 0;
+  if ((context->parents & bit) && inherits(search.filter, context)) {
+    context->matched |= bit;
+    return 0;
+  }
   bpf_loop(MAX_ANCESTORS, search_ancestor, &search, 0);
   if (search.found) context->matched |= bit;
   return 0;
 }
 
 /*
- * Those of the `candidates` sessions whose filter matches the task or, where the filter takes
- * children, a process above it.
+ * Those of the candidates whose filter matches the task or, where the filter takes children, a
+ * process above it; and those of its parent's that it inherits.
  */
-static __noinline u64 matching_sessions(struct task_struct* task, u64 candidates) {
-  struct match_context context = {.task = task, .candidates = candidates};
-  if (!candidates) return 0;
-  bpf_loop(PROFD_MAX_SESSIONS, match_session, &context, 0);
-  return context.matched;
+static __always_inline u64 matching_sessions(struct match_context* context) {
+  if (context->candidates) bpf_loop(PROFD_MAX_SESSIONS, match_session, context, 0);
+  return context->matched;
 }
 
 /* A thread that takes another name, or moves to another cgroup, may join sessions or leave them. */
@@ -198,28 +208,4 @@ static long revise_session(u32 session, struct revision* revision) {
 
 static __always_inline void revise_sessions(struct revision* revision) {
   bpf_loop(PROFD_MAX_SESSIONS, revise_session, revision, 0);
-}
-
-struct inherit_context {
-  u64 candidates;
-  u64 inherited;
-  int new_process;
-};
-
-static long inherit_session(u32 session, struct inherit_context* context) {
-  u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
-  struct profd_filter* filter;
-  if (!(context->candidates & bit)) return 0;
-  filter = bpf_map_lookup_elem(&filters, &session);
-  if (!filter || filter->kind == PROFD_TARGET_TID) return 0;
-  if (!context->new_process || (filter->flags & PROFD_TARGET_CHILDREN)) context->inherited |= bit;
-  return 0;
-}
-
-/* Those of the forking thread's sessions that its child joins. */
-static __noinline u64 inherited_sessions(u64 parent_sessions, int new_process) {
-  struct inherit_context context = {.candidates = parent_sessions, .new_process = new_process};
-  if (!parent_sessions) return 0;
-  bpf_loop(PROFD_MAX_SESSIONS, inherit_session, &context, 0);
-  return context.inherited;
 }

@@ -68,19 +68,18 @@ static __always_inline void send_task_event(struct profd_task_event* event) {
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }
 
-/* Sessions that the child of `parent` belongs to from its first instruction. */
+/*
+ * Sessions that a child belongs to from its first instruction. Bits of starting sessions may be
+ * stale in the parent, or not set yet while the iterator is under way: there its own ids, name,
+ * cgroup and ancestors decide, which are the parent's.
+ */
 static __always_inline u64 sessions_of_child(struct task_struct* parent, struct task_struct* child,
                                              int new_process) {
-  u64 running = control.sessions;
-  u64 starting = control.starting_sessions;
-  struct thread* thread;
-  u64 parents;
-  if (!running) return 0;
-  thread = find_thread(parent);
-  /* Bits of starting sessions may be stale, or not set yet: the iterator is under way. */
-  parents = thread ? thread->sessions & running & ~starting : 0;
-  parents |= matching_sessions(parent, running & starting);
-  return inherited_sessions(parents, new_process) | matching_sessions(child, running);
+  struct match_context context = {
+      .task = child, .candidates = control.sessions, .new_process = new_process};
+  struct thread* thread = find_thread(parent);
+  if (thread) context.parents = thread->sessions & ~control.starting_sessions;
+  return matching_sessions(&context);
 }
 
 /* Buffer for stacks, which only the switch-out rung needs. */

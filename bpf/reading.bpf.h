@@ -5,7 +5,7 @@
 #include "bpf/clock_reading.bpf.h"
 #include "bpf/task.bpf.h"
 
-#define READ_TRIES 8
+#define READ_TRIES 4
 
 static __always_inline int is_running(const struct task_struct* task) {
   return bpf_core_field_exists(task->on_cpu) && task->on_cpu;

@@ -29,6 +29,7 @@ static __always_inline void adopt_thread(struct task_struct* task, struct thread
 /* Gives a thread its clock and its membership in the sessions that start. */
 static __always_inline void assign_thread(struct task_struct* task) {
   u64 starting = control.starting_sessions;
+  struct match_context context = {.task = task, .candidates = starting};
   struct thread* thread;
   u64 matched;
   if (task->exit_state) return; /* has ended, or is about to */
@@ -39,7 +40,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
   }
   if (!thread->begin_ns) adopt_thread(task, thread);
   if (!starting) return;
-  matched = matching_sessions(task, starting);
+  matched = matching_sessions(&context);
   make_stack_buffer(task, matched);
   __sync_fetch_and_and(&thread->sessions, matched | ~starting);
   __sync_fetch_and_or(&thread->sessions, matched);
