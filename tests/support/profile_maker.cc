@@ -121,7 +121,12 @@ std::uint32_t ProfileMaker::AddThread(std::uint32_t tid, const std::string& comm
 void ProfileMaker::Add(std::uint32_t thread, const std::vector<std::string>& stack,
                        const SampleSpec& spec) {
   std::vector<v1::Frame> frames;
-  for (const std::string& text : stack) frames.push_back(FrameFromText(text));
+  for (const std::string& text : stack) {
+    v1::Frame frame = FrameFromText(text);
+    // A function is inlined at an address of its caller.
+    if (frame.inlined() && !frames.empty()) frame.set_offset(frames.back().offset());
+    frames.push_back(frame);
+  }
   AddFrames(thread, frames, spec);
 }
 

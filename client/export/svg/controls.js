@@ -3,6 +3,9 @@
 
 const kToolsTop = 150;
 const kToolsHeight = 34;
+// Tab comes to the tools first, although they are drawn last, on top of the frames.
+const kTabTools = 1;
+const kTabFrames = 2;
 
 const paper = element('rect', {class: 'paper', width: '100%', height: kToolsHeight});
 const tools = element('svg', {id: 'tools', y: kToolsTop, width: '100%', height: kToolsHeight});
@@ -10,12 +13,15 @@ const toolsBody = element('foreignObject', {x: '1%', width: '98%', height: kTool
 const bar = html('div', {class: 'tools', role: 'toolbar', 'aria-label': 'Flame graph'});
 const input = html('input', {
   type: 'search', id: 'search', placeholder: 'search: name or regular expression',
-  'aria-label': 'Search frames', spellcheck: 'false', autocomplete: 'off',
+  'aria-label': 'Search frames', tabindex: kTabTools, spellcheck: 'false', autocomplete: 'off',
 });
 const result = html('output', {id: 'result', 'aria-live': 'polite'});
-const resetButton = html('button', {id: 'reset', type: 'button', title: 'Esc'}, 'Reset zoom');
-const turnButton = html('button', {id: 'turn', type: 'button', title: 'i', 'aria-pressed': 'false'},
-                        'Icicle');
+const resetButton = html('button', {
+  id: 'reset', type: 'button', title: 'Esc', tabindex: kTabTools,
+}, 'Reset zoom');
+const turnButton = html('button', {
+  id: 'turn', type: 'button', title: 'i', tabindex: kTabTools, 'aria-pressed': 'false',
+}, 'Icicle');
 const keys = html('span', {class: 'keys'},
                   '/ search \u00b7 arrows, Enter zoom \u00b7 Backspace out \u00b7 Esc reset');
 bar.append(resetButton, turnButton, input, result, keys);
@@ -45,7 +51,7 @@ function setCurrent(frame) {
   current = frame;
   const told = describe(frame);
   const attributes = {
-    tabindex: 0, role: 'treeitem', 'aria-level': graph.depth[frame.node] + 1,
+    tabindex: kTabFrames, role: 'treeitem', 'aria-level': graph.depth[frame.node] + 1,
     'aria-label': [told.name, ...told.rows].join(', '),
   };
   for (const key in attributes) frame.element.setAttribute(key, attributes[key]);
@@ -63,38 +69,60 @@ function redraw() {
   if (focused) current.element.focus();
 }
 
-function zoom(frame) {
+const whole = (node) => ({node, merged: false, ns: graph.ns[node]});
+
+function setZoom(frame) {
   view.node = frame.node;
   view.from = graph.start[frame.merged ? frame.first : frame.node];
   view.to = view.from + frame.ns;
   resetButton.disabled = frame.node === 0 && !frame.merged;
-  showResult();
-  redraw();
 }
 
-function reset() {
-  zoom({node: 0, merged: false, ns: graph.total});
-}
-
-function turn() {
-  view.icicle = !view.icicle;
-  turnButton.setAttribute('aria-pressed', view.icicle);
-  redraw();
-}
-
-let results = null;
-
-function showResult() {
-  result.textContent = results === null ? '' :
-      `${format.share(results.ns, graph.total)} of the time matches (` +
-      `${format.duration(results.ns)}, ${format.count(results.frames)} frames)`;
+function setTurned(icicle) {
+  view.icicle = icicle;
+  turnButton.setAttribute('aria-pressed', icicle);
 }
 
 function setSearch(text) {
-  results = text === '' ? null : search(text);
+  input.value = text;
+  const results = text === '' ? null : search(text);
   view.found = results && results.found;
-  showResult();
+  result.textContent = results === null ? '' :
+      `${format.share(results.ns, graph.total)} of the time matches (` +
+      `${format.duration(results.ns)}, ${format.number(results.frames, 'frame')})`;
+}
+
+// What is shown is kept in the address: reloading it and passing it on show the same.
+function show() {
   redraw();
+  const state = new URLSearchParams();
+  if (input.value) state.set('s', input.value);
+  if (view.node > 0) state.set('z', view.node);
+  if (view.icicle) state.set('i', 1);
+  try {
+    history.replaceState(null, '', '#' + state);
+  } catch {
+    // Embedded where it has no address of its own, or more often than the browser likes.
+  }
+}
+
+function recall() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  const node = Math.trunc(Number(state.get('z')));
+  setTurned(state.has('i'));
+  setSearch(state.get('s') || '');
+  setZoom(whole(node > 0 && node < graph.size ? node : 0));
+  redraw();
+}
+
+function zoom(frame) {
+  setZoom(frame);
+  show();
+}
+
+function turn() {
+  setTurned(!view.icicle);
+  show();
 }
 
 function showTip(frame, x, y) {
@@ -171,9 +199,8 @@ document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = event.target === input;
   if (event.key === 'Escape') {
-    input.value = '';
     setSearch('');
-    reset();
+    zoom(whole(0));
     if (typing) goTo(current);
   } else if (typing) {
     if (event.key === 'Enter') goTo(current);
@@ -181,14 +208,18 @@ document.addEventListener('keydown', (event) => {
     input.focus();
     input.select();
     event.preventDefault();
-  } else if (event.key === 'Backspace' && view.node > 0) {
-    zoom({node: graph.parent[view.node], merged: false, ns: graph.ns[graph.parent[view.node]]});
+  } else if (event.key === 'Backspace') {
+    const part = view.to - view.from < graph.ns[view.node];  // of narrow frames above this one
+    zoom(whole(part ? view.node : Math.max(0, graph.parent[view.node])));
   } else if (event.key === 'i') {
     turn();
   }
 });
-input.addEventListener('input', () => setSearch(input.value));
-resetButton.addEventListener('click', reset);
+input.addEventListener('input', () => {
+  setSearch(input.value);
+  show();
+});
+resetButton.addEventListener('click', () => zoom(whole(0)));
 turnButton.addEventListener('click', turn);
 
 // The tools stay in sight.
@@ -208,6 +239,6 @@ addEventListener('beforeprint', () => draw(680));
 addEventListener('afterprint', redraw);
 
 document.addEventListener('DOMContentLoaded', () => document.getElementById('still').remove());
-reset();
+recall();
 place();
 })();

@@ -64,6 +64,7 @@ const format = {
     return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${['us', 'ms', 's'][unit]}`;
   },
   count: (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ','),
+  number: (n, thing) => `${format.count(n)} ${thing}${n === 1 ? '' : 's'}`,
   share: (part, whole) => `${(whole > 0 ? 100 * part / whole : 0).toFixed(1)} %`,
 };
 
@@ -101,10 +102,10 @@ function describe(frame) {
   let time = `${format.duration(frame.ns)}, ${share(frame.ns, graph.total)} of all`;
   if (below >= 0) time += `, ${share(frame.ns, graph.ns[below])} of its parent`;
   rows.push(time);
-  rows.push(`${format.count(frame.count)} ${frame.count === 1 ? 'sample' : 'samples'}`);
+  rows.push(format.number(frame.count, 'sample'));
   if (frame.merged) {
     rows.push('each too narrow to be drawn: click to zoom in');
-    return {name: `${format.count(frame.frames)} frames`, rows};
+    return {name: format.number(frame.frames, 'frame'), rows};
   }
   if (graph.states) {
     const part = (name) => format.share(graph.states[name][frame.node], frame.ns);

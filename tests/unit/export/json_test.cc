@@ -89,7 +89,7 @@ TEST(Json, EveryCutOfAFileIsAnErrorAndNoCrash) {
 TEST(Json, DamagedBytesAreAnErrorOrAProfileThatCanBeWritten) {
   const std::string text = Written(kJson, testing::SmallProfile());
   const Exporters exporters;
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  for (std::size_t at = 0; at < text.size(); at += 3) {
     for (const char byte : {'9', '"', ',', '}', '-', '\xff'}) {
       std::string damaged = text;
       damaged[at] = byte;

@@ -40,7 +40,7 @@ TEST(Svg, HeadSaysWhatWasMeasuredAndWhatItRestsOn) {
   // Style, script and data have tests of their own; this is what is seen without script.
   const std::string svg = Written(kSvg, testing::TypicalProfile());
   ExpectGolden(Between(svg, "<g id=\"head\">", "</g>"), "typical.head.svg");
-  ExpectGolden(Between(svg, "<g id=\"frames\">", "</g>"), "typical.frames.svg");
+  ExpectGolden(Between(svg, "<svg id=\"still\"", "</svg>\n</svg>\n"), "typical.frames.svg");
 }
 
 TEST(Svg, NothingIsFetched) {
@@ -68,7 +68,7 @@ TEST(Svg, DataHoldsTheWholeTree) {
 TEST(Svg, ElementsStayFewHoweverLargeTheGraph) {
   const std::string svg = Written(kSvg, testing::LargeProfile(20'000));
   EXPECT_GE(DataOf(svg)["ns"].size(), 20'000u);
-  const std::string frames = Between(svg, "<g id=\"frames\">", "</g>");
+  const std::string frames = Between(svg, "<svg id=\"still\"", "</svg>\n</svg>\n");
   EXPECT_LT(Count(frames, "<rect"), 9000u);
   EXPECT_GT(Count(frames, "too narrow to be drawn"), 0u);
 }
