@@ -45,14 +45,13 @@ static __always_inline void keep_kernel_stack(struct profd_sample_event* event, 
 
 #define KERNEL_STACK_BYTES (PROFD_MAX_KERNEL_FRAMES * sizeof(u64))
 
-/* The stacks of the current thread as it is inside the kernel, and what it asked for. */
-static __always_inline void take_current_stacks(void* ctx, struct profd_sample_event* event,
-                                                struct task_struct* task) {
-  struct pt_regs___kernel* pt_regs;
+/* The user stack of a thread that is inside the kernel, and what it asked for. */
+static __always_inline void take_user_stack(struct profd_sample_event* event,
+                                            struct task_struct* task, int reader) {
+  struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
   struct user_registers registers;
-  keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
-  pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  if (is_kernel_thread(task) || !pt_regs) {
+  /* Workers of io_uring are threads of their process, but have never been in user mode. */
+  if (is_kernel_thread(task) || !pt_regs || !pt_regs->ip) {
     event->stack_flags |= PROFD_STACK_NO_USER;
     return;
   }
@@ -60,7 +59,14 @@ static __always_inline void take_current_stacks(void* ctx, struct profd_sample_e
   registers.pc = pt_regs->ip;
   registers.stack_pointer = pt_regs->sp;
   registers.frame_pointer = pt_regs->cs == USER_CS ? pt_regs->bp : 0;
-  walk_user_stack(event, &registers, READ_CURRENT, task);
+  walk_user_stack(event, &registers, reader, task);
+}
+
+/* The stacks of the current thread as it is inside the kernel. */
+static __always_inline void take_current_stacks(void* ctx, struct profd_sample_event* event,
+                                                struct task_struct* task) {
+  keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
+  take_user_stack(event, task, READ_CURRENT);
 }
 
 /* Bytes of a sample with the frames it has; sets its size. */

@@ -46,13 +46,13 @@ static __always_inline void send_thread_end(struct task_struct* task, const stru
 
 /* Reserves a FORK, COMM or EXIT event; 0 when the ring is full. */
 static __always_inline struct profd_task_event* begin_task_event(struct task_struct* task, u16 kind,
-                                                                 u64 sessions) {
+                                                                 u64 now, u64 sessions) {
   struct profd_task_event* event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
   if (!event) {
     count(PROFD_COUNTER_EVENT_RING_FULL);
     return 0;
   }
-  fill_event(&event->event, task, kind, bpf_ktime_get_ns(), sessions);
+  fill_event(&event->event, task, kind, now, sessions);
   event->event.size = sizeof(*event);
   if (is_kernel_thread(task)) event->event.flags |= PROFD_TASK_KTHREAD;
   event->parent_pid = 0;
@@ -89,12 +89,24 @@ static __always_inline void make_stack_buffer(struct task_struct* task, u64 sess
     count(PROFD_COUNTER_STORAGE_FAILED);
 }
 
+static __always_inline void send_fork(struct task_struct* parent, struct task_struct* child,
+                                      u64 now, u64 sessions, int new_process) {
+  struct profd_task_event* event = begin_task_event(child, PROFD_EVENT_FORK, now, sessions);
+  struct ids ids;
+  if (!event) return;
+  read_ids(parent, &ids);
+  if (new_process) event->event.flags |= PROFD_TASK_NEW_PROCESS;
+  event->parent_pid = ids.pid;
+  event->parent_tid = ids.tid;
+  event->parent_process_start_ns = parent->group_leader->start_boottime;
+  send_task_event(event);
+}
+
 static __always_inline void thread_forked(struct task_struct* child, int new_process) {
   struct task_struct* parent = bpf_get_current_task_btf();
   struct kernel_books books;
-  struct profd_task_event* event;
+  u64 now = bpf_ktime_get_ns();
   struct thread* thread;
-  struct ids ids;
   u64 sessions;
   if (!child->pid) return; /* the idle thread of a CPU that comes online */
   thread = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -106,17 +118,10 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   __sync_fetch_and_or(&thread->sessions, sessions);
   make_stack_buffer(child, sessions);
   read_books(child, &books);
-  clock_begin(thread, bpf_ktime_get_ns(), PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &books,
+  clock_begin(thread, now, PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &books,
               bpf_get_smp_processor_id());
-  if (!sessions) return;
-  event = begin_task_event(child, PROFD_EVENT_FORK, sessions);
-  if (!event) return;
-  read_ids(parent, &ids);
-  if (new_process) event->event.flags |= PROFD_TASK_NEW_PROCESS;
-  event->parent_pid = ids.pid;
-  event->parent_tid = ids.tid;
-  event->parent_process_start_ns = parent->group_leader->start_boottime;
-  send_task_event(event);
+  if (sessions) send_fork(parent, child, now, sessions, new_process);
+  if (cost_is_due(now)) add_cost(now);
 }
 
 /* An exec event with room for the longest path. */
@@ -162,7 +167,7 @@ static __always_inline void thread_exited(struct task_struct* task) {
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
   struct profd_task_event* event;
   if (!sessions) return;
-  event = begin_task_event(task, PROFD_EVENT_EXIT, sessions);
+  event = begin_task_event(task, PROFD_EVENT_EXIT, bpf_ktime_get_ns(), sessions);
   if (!event) return;
   event->exit_code = task->exit_code;
   if (task->signal->live.counter == 0) event->event.flags |= PROFD_TASK_LAST_THREAD;

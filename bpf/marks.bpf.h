@@ -30,7 +30,8 @@ static __always_inline u32 pass_marks(struct thread* thread, u64 length) {
   periods = end / period;
   thread->mark_phase_ns = end - periods * period;
   thread->mark_ns = draw_below(period);
-  return marks + (periods - 1) + (thread->mark_ns < thread->mark_phase_ns);
+  marks += (periods - 1) + (thread->mark_ns < thread->mark_phase_ns);
+  return smaller(marks, 0xffffffff);
 }
 
 /* Begins anew when the period in force has changed. */

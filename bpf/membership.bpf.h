@@ -46,7 +46,7 @@ static __always_inline void send_name(struct task_struct* task, const struct thr
   u64 sessions = thread->sessions & control.sessions;
   struct profd_task_event* event;
   if (!sessions) return;
-  event = begin_task_event(task, PROFD_EVENT_COMM, sessions);
+  event = begin_task_event(task, PROFD_EVENT_COMM, bpf_ktime_get_ns(), sessions);
   if (!event) return;
   if (name) __builtin_memcpy(event->comm, name, PROFD_COMM_LEN);
   send_task_event(event);

@@ -75,12 +75,22 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
 }
 
 /* Switch-out rung: keeps the stack with which a member of a session leaves. */
-static __always_inline void capture_switch_out(void* ctx, struct task_struct* task) {
+static __always_inline void capture_switch_out(void* ctx, struct task_struct* task,
+                                               const struct thread* thread) {
   union sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   if (!buffer) return;
   begin_sample(&buffer->event, task, PROFD_EVENT_OFF_CPU, 0, 0);
+  buffer->event.begin_ns = thread->since_ns;
   buffer->event.event.flags |= PROFD_SAMPLE_SWITCH_OUT;
   take_current_stacks(ctx, &buffer->event, task);
+}
+
+/* It left before it was a member: its time is told, but no stack is known. */
+static __always_inline void begin_without_stack(struct profd_sample_event* event,
+                                                struct task_struct* task) {
+  begin_sample(event, task, PROFD_EVENT_OFF_CPU, 0, 0);
+  event->event.flags |= PROFD_SAMPLE_SWITCH_OUT;
+  event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
 }
 
 /* Switch-out rung: sends what was captured, if it is due; another thread is current. */
@@ -91,8 +101,8 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   if (!count_marks(thread, interval, &marks)) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
   buffer = bpf_task_storage_get(&stacks, task, 0, 0);
-  /* Made, but not yet filled by a switch-out. */
-  if (!buffer || !buffer->event.event.kind) return;
+  if (!buffer) return;
+  if (buffer->event.begin_ns != interval->begin_ns) begin_without_stack(&buffer->event, task);
   buffer->event.event.time_ns = interval->end_ns;
   buffer->event.event.sessions = sessions;
   buffer->event.event.cpu = bpf_get_smp_processor_id();

@@ -25,7 +25,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct scratch* scratch;
   struct thread* thread;
-  u64 sessions;
+  u64 sessions, now;
   u32 zero = 0;
   if (!task->pid) return;
   thread = find_thread(task);
@@ -40,11 +40,13 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   }
   scratch->busy = 1;
   barrier();
-  begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, bpf_ktime_get_ns(), sessions);
+  now = bpf_ktime_get_ns();
+  begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = ctx->sample_period;
   take_on_cpu_stacks(ctx, &scratch->sample.event, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample.event,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
+  count_many(PROFD_COUNTER_COST_NS, bpf_ktime_get_ns() - now);
 }

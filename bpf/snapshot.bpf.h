@@ -30,19 +30,19 @@ static __always_inline void adopt_thread(struct task_struct* task, struct thread
 static __always_inline void assign_thread(struct task_struct* task) {
   u64 starting = control.starting_sessions;
   struct match_context context = {.task = task, .candidates = starting};
-  struct thread* thread;
-  u64 matched;
-  if (task->exit_state) return; /* has ended, or is about to */
-  thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  int ends = task->exit_state != 0; /* it may still run, but will not be anyone's member */
+  struct thread* thread =
+      bpf_task_storage_get(&threads, task, 0, ends ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+  u64 matched = 0;
   if (!thread) {
-    count(PROFD_COUNTER_STORAGE_FAILED);
+    if (!ends) count(PROFD_COUNTER_STORAGE_FAILED);
     return;
   }
-  if (!thread->begin_ns) adopt_thread(task, thread);
+  if (!ends && !thread->begin_ns) adopt_thread(task, thread);
   if (!starting) return;
-  matched = matching_sessions(&context);
+  if (!ends) matched = matching_sessions(&context);
   make_stack_buffer(task, matched);
-  __sync_fetch_and_and(&thread->sessions, matched | ~starting);
+  __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
 }
 
@@ -84,24 +84,6 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   bpf_seq_write(out, event, sizeof(*event));
 }
 
-/* Stacks of a thread that is not running: its kernel stack, and its user stack wherever that is. */
-static __always_inline void take_task_stacks(struct profd_sample_event* event,
-                                             struct task_struct* task) {
-  struct pt_regs___kernel* pt_regs;
-  struct user_registers registers;
-  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
-  pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  if (is_kernel_thread(task) || !pt_regs) {
-    event->stack_flags |= PROFD_STACK_NO_USER;
-    return;
-  }
-  fill_syscall(event, task, pt_regs);
-  registers.pc = pt_regs->ip;
-  registers.stack_pointer = pt_regs->sp;
-  registers.frame_pointer = pt_regs->cs == USER_CS ? pt_regs->bp : 0;
-  walk_user_stack(event, &registers, READ_TASK, task);
-}
-
 /* Writes the stack of a member that is blocked since before the time set. */
 static __always_inline void snapshot_stack(struct seq_file* out, struct task_struct* task) {
   struct thread* thread = find_thread(task);
@@ -121,7 +103,8 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   event->begin_ns = thread->since_ns;
   event->task_state = thread->task_state;
   if (thread->kind == PROFD_IOWAIT) event->event.flags |= PROFD_SAMPLE_IOWAIT;
-  take_task_stacks(event, task);
+  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
+  take_user_stack(event, task, READ_TASK);
   barrier();
   if (sequence != *(volatile u64*)&thread->sequence) return; /* it moved meanwhile */
   bpf_seq_write(out, event, finish_sample(event));

@@ -10,15 +10,6 @@
 #include "bpf/lifecycle.bpf.h"
 #include "bpf/offcpu.bpf.h"
 
-/* One run in PROFD_COST_SAMPLING is timed. Hashed: clocks may tick in steps of more than 1 ns. */
-static __always_inline int cost_is_due(u64 now) {
-  return (u32)((u32)now * 0x9E3779B1u) < (u32)(0x100000000ull / PROFD_COST_SAMPLING);
-}
-
-static __always_inline void add_cost(u64 begin_ns) {
-  count_many(PROFD_COUNTER_COST_NS, (bpf_ktime_get_ns() - begin_ns) * PROFD_COST_SAMPLING);
-}
-
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
 static __always_inline u32 runnable_kind(struct task_struct* task, int preempted) {
   struct pt_regs___kernel* pt_regs;
@@ -89,7 +80,7 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
   if (leaving.state == PROFD_STATE_DEAD)
     send_thread_end(task, thread, thread->since_ns, thread->sessions & control.sessions);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
-    capture_switch_out(ctx, task);
+    capture_switch_out(ctx, task, thread);
 }
 
 /* What the kernel will book for the wait of the thread that comes; it has not done so yet. */
