@@ -57,6 +57,8 @@ struct thread {
   u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
   u32 cpu;            /* it ran on last */
   u32 task_state;     /* prev_state of the last switch-out */
+  u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
+  u64 read_queued_ns; /* written by readers, so that all date one wait alike */
   u64 mark_period_ns; /* period of the two below; 0: not drawn yet */
   u64 mark_phase_ns;  /* where in the period the thread's off-CPU clock stands */
   u64 mark_ns;        /* where in the period its mark lies */

@@ -11,30 +11,34 @@ static __always_inline int is_running(const struct task_struct* task) {
   return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
 }
 
-/* Where a thread that is off CPU stands, in CLOCK_MONOTONIC. */
-static __always_inline void read_standing(struct task_struct* task, u64 now,
-                                          struct standing* standing) {
+/* Since when a thread waits for a CPU, in CLOCK_MONOTONIC; 0: it does not. */
+static __always_inline u64 waits_since(struct task_struct* task, struct thread* thread, u64 now) {
   struct switch_state* state = this_switch();
   u64 queued = bpf_core_field_exists(task->sched_info) ? task->sched_info.last_queued : 0;
-  standing->queued_ns = state ? queued_since(&state->offset, now, queued) : 0;
-  standing->running = is_running(task);
+  if (!queued || !state) return 0;
+  if (thread->read_queued != queued) {
+    thread->read_queued_ns = queued_since(&state->offset, now, queued);
+    thread->read_queued = queued;
+  }
+  return thread->read_queued_ns;
 }
 
 /* A copy of a thread's storage and what belongs to it; 0: it switched at that moment. */
-static __always_inline int copy_thread(struct task_struct* task, const struct thread* thread,
-                                       u64 now, struct thread* copy, struct kernel_books* books,
+static __always_inline int copy_thread(struct task_struct* task, struct thread* thread, u64 now,
+                                       struct thread* copy, struct kernel_books* books,
                                        struct standing* standing) {
   u64 sequence = *(volatile const u64*)&thread->sequence;
   barrier();
   *copy = *thread;
   read_books(task, books);
-  read_standing(task, now, standing);
+  standing->queued_ns = waits_since(task, thread, now);
+  standing->running = is_running(task);
   barrier();
   return !(sequence & 1) && sequence == *(volatile const u64*)&thread->sequence;
 }
 
 /* The same, brought up to now; 0: it switched during every try. */
-static __always_inline int read_thread(struct task_struct* task, const struct thread* thread,
+static __always_inline int read_thread(struct task_struct* task, struct thread* thread,
                                        struct thread* copy) {
   struct kernel_books books;
   struct standing standing;
