@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Births, deaths and changes of name and place: storage, membership, and the events that say so. */
+/* Births and deaths of threads: storage, membership, and the events that say so. */
 #pragma once
 
 #include "bpf/clock.bpf.h"

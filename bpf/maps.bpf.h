@@ -2,7 +2,7 @@
 /* All maps and global words: purpose, key, value, who writes, who deletes. */
 #pragma once
 
-/* Its maps and the types of their helpers come first. */
+/* What libbpf's header needs. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -51,7 +51,6 @@ struct thread {
   u32 state;          /* enum profd_thread_state */
   u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
-  u64 last_arrival;   /* sched_info.last_arrival at the last switch-in */
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
   u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
   u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
@@ -95,7 +94,7 @@ struct {
 
 /*
  * Key: task. Switch-out rung only: the stack of the present or last off-CPU interval, from its
- * switch-out to its switch-in. Made with the clock, for members of sessions with off-CPU samples.
+ * switch-out to its switch-in. Made for members of sessions, with their membership.
  */
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
