@@ -1,4 +1,4 @@
-// The manual page, the completion and --help name the same options.
+// The manual pages, the completion and --help name the same options.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,6 +67,22 @@ TEST(ManualTest, IsWellFormed) {
       testing::Run({"groff", "-man", "-Tascii", "-ww", PROFD_SOURCE_DIR "/deploy/man/profctl.1"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
+}
+
+TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
+  const auto outcome = testing::Run({PROFD_BINARY_DIR "/bin/profd", "--help"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  Names in_help;
+  static const std::regex kLine(R"(^  (-[^ ]+))");
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kLine)) continue;
+    std::istringstream names(match[1]);
+    for (std::string name; std::getline(names, name, ',');) in_help.insert(name);
+  }
+  EXPECT_TRUE(in_help.contains("--listen")) << outcome.out;
+  EXPECT_EQ(OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profd.8")["OPTIONS"], in_help);
 }
 
 // What the shell offers behind these words.
