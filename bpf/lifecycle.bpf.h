@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/clock.bpf.h"
+#include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
 #include "bpf/filter.bpf.h"
 

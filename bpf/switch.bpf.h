@@ -7,6 +7,7 @@
 #pragma once
 
 #include "bpf/clock_reading.bpf.h"
+#include "bpf/cost.bpf.h"
 #include "bpf/lifecycle.bpf.h"
 #include "bpf/offcpu.bpf.h"
 

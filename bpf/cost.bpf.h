@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What the programs cost, as they time it themselves: their way in and out is not seen. */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+/* One run in PROFD_COST_SAMPLING is timed. Hashed: clocks may tick in steps of more than 1 ns. */
+static __always_inline int cost_is_due(u64 now) {
+  return (u32)((u32)now * 0x9E3779B1u) < (u32)(0x100000000ull / PROFD_COST_SAMPLING);
+}
+
+static __always_inline void add_cost(u64 begin_ns) {
+  count_many(PROFD_COUNTER_COST_NS, (bpf_ktime_get_ns() - begin_ns) * PROFD_COST_SAMPLING);
+}
