@@ -123,6 +123,7 @@ void ProfileBuilder::Update(const decode::EventHeader& header, const Change& cha
   ThreadHistory& history = threads_[index];
   const bool was_alive = history.alive();
   change(history);
+  had_threads_ = true;
   if (history.alive() && !was_alive) ++live_threads_;
   if (!history.alive() && was_alive) --live_threads_;
 }
@@ -130,6 +131,9 @@ void ProfileBuilder::Update(const decode::EventHeader& header, const Change& cha
 void ProfileBuilder::AddClock(const decode::ClockEvent& event) {
   // The totals of a thread that was gone before the session began.
   if (event.end && event.header.time_ns < start_.epoch_ns) return;
+  const auto known = thread_index_.find(event.header.thread);
+  if (known != thread_index_.end() && threads_[known->second].RejoinsWith(event))
+    thread_index_.erase(known);
   Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
 }
 

@@ -81,6 +81,8 @@ class ProfileBuilder {
   [[nodiscard]] std::uint64_t samples() const { return parts_.size(); }
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
+  // It had threads, and none of them is alive.
+  [[nodiscard]] bool target_gone() const { return had_threads_ && live_threads_ == 0; }
   [[nodiscard]] const decode::SessionEvent& start() const { return start_; }
 
   [[nodiscard]] Profile Build(const decode::SessionEvent& end, const FrameLookup& frames) const;
@@ -110,6 +112,7 @@ class ProfileBuilder {
   std::uint64_t parts_dropped_ = 0;
   std::uint64_t threads_dropped_ = 0;
   std::uint32_t live_threads_ = 0;
+  bool had_threads_ = false;
 };
 
 }  // namespace profd::aggregate

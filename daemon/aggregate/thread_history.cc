@@ -33,7 +33,8 @@ void ThreadHistory::OnClock(const decode::ClockEvent& event) {
   clock_begin_ns_ = event.begin_ns;
   SetComm(event.comm);
   if (event.epoch != 0) AddReading(event);
-  if (event.end) end_ = End{event.header.time_ns, event.final};
+  if (event.end)
+    end_ = End{event.header.time_ns, event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
 }
 
 void ThreadHistory::OnExit(const decode::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
@@ -80,20 +81,23 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
 
   const auto first = FirstReading(start, end);
   const auto last = LastReading(start, end);
+  // Without the fork the clock's own begin has to do, but not for a thread that joined later: its
+  // first reading, if that is not the one of the session's end, is where it joined.
   const std::uint64_t born_ns = fork_ns_ != 0 ? fork_ns_ : clock_begin_ns_;
-  const bool at_start = first && first->at.epoch == start.epoch;
-  life.began = born_ns > start.time_ns || (born_ns == start.time_ns && !at_start);
+  const bool at_start = first && first->at.time_ns <= start.time_ns;
+  const bool joined = fork_ns_ == 0 && first && first->at.epoch < end.epoch;
+  life.began = !at_start && !joined && born_ns >= start.time_ns && born_ns != 0;
   if (life.began) {
     life.window.begin_ns = std::min(born_ns, end.time_ns);
   } else if (first) {
-    life.window.begin_ns = first->at.time_ns;  // later than the start: it joined then
+    life.window.begin_ns = std::min(first->at.time_ns, end.time_ns);
   }
 
-  const std::uint64_t died_ns = end_ ? end_->time_ns : exit_ns_;
-  life.exited = died_ns != 0 && died_ns <= end.time_ns;
+  const std::uint64_t ended_ns = end_ ? end_->time_ns : exit_ns_;
   const profd_clock* final = nullptr;
-  if (life.exited) {
-    life.window.end_ns = died_ns;
+  if (ended_ns != 0 && ended_ns <= end.time_ns) {
+    life.exited = !end_ || end_->died;
+    life.window.end_ns = ended_ns;
     if (end_) final = &end_->totals;
   } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
     life.window.end_ns = last->at.time_ns;

@@ -25,7 +25,7 @@ struct Lifetime {
   Window window;
   profd_clock clock{};
   bool began = false;
-  bool exited = false;
+  bool exited = false;  // died; one that left the session did not
   bool clock_missing = true;
   // Set when the thread is blocked at the end of the window: when that began (maybe before it).
   std::optional<std::uint64_t> blocked_since_ns;
@@ -48,8 +48,13 @@ class ThreadHistory {
   [[nodiscard]] const ThreadKey& key() const { return key_; }
   [[nodiscard]] const ProcessKey& process() const { return process_; }
   [[nodiscard]] const std::string& comm() const { return comm_; }
-  // Seen alive and not yet seen to end.
+  // Seen alive and not yet seen to end or to leave the session.
   [[nodiscard]] bool alive() const { return seen_ && !end_; }
+  // Whether this event tells of the same thread's next stay in the session, after it had left: that
+  // one has a history of its own.
+  [[nodiscard]] bool RejoinsWith(const decode::ClockEvent& event) const {
+    return end_ && !end_->died && !event.end && event.header.time_ns > end_->time_ns;
+  }
 
  private:
   static constexpr std::size_t kMaxReadings = 6;
@@ -63,6 +68,7 @@ class ThreadHistory {
   struct End {
     std::uint64_t time_ns = 0;
     profd_clock totals{};
+    bool died = false;  // else it left the session and lives on
   };
 
   void AddReading(const decode::ClockEvent& event);

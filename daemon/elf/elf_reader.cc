@@ -32,7 +32,8 @@ Error FromLibelf(const std::string& what) {
 // One reading of one file; lives as long as the call.
 class Reader {
  public:
-  Reader(FileImage image, const ElfLimits& limits) : image_(std::move(image)), limits_(limits) {}
+  Reader(FileImage image, const ElfLimits& limits)
+      : image_(std::move(image)), limits_(limits), note_bytes_left_(limits.note_bytes) {}
 
   Result<ObjectRef> Read() {
     PROFD_TRY(FetchHeaders(image_, limits_));
@@ -110,7 +111,9 @@ class Reader {
 
   // "" when these notes hold none, or cannot be read: a build id is a help, not a need.
   std::string BuildIdIn(std::uint64_t offset, std::uint64_t bytes, std::uint64_t align) {
-    if (bytes > limits_.note_bytes || !image_.Fetch(offset, bytes)) return "";
+    if (bytes < sizeof(GElf_Nhdr) || bytes > note_bytes_left_) return "";
+    note_bytes_left_ -= bytes;
+    if (!image_.Fetch(offset, bytes)) return "";
     Elf_Data* data = elf_getdata_rawchunk(elf_.get(), static_cast<std::int64_t>(offset), bytes,
                                           align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
     if (data == nullptr) return "";
@@ -178,7 +181,7 @@ class Reader {
       return BeyondBound("bytes of symbol names", strings.bytes, limits_.string_bytes);
     Elf_Data* entries = DataOf(index);
     if (entries == nullptr) return Corrupt("symbol table: outside the file");
-    const auto names = image_.Fetch(strings.offset, strings.bytes);
+    Result<std::string> names = image_.Copy(strings.offset, strings.bytes);
     if (!names) return names.error().Wrap("symbol names");
     Elf_Data* section_indexes = IndexTableOf(index);
 
@@ -190,11 +193,11 @@ class Reader {
       if (gelf_getsymshndx(entries, section_indexes, static_cast<int>(i), &symbol, &extended) ==
           nullptr)
         return FromLibelf("symbol table");
-      const auto raw = ToRaw(symbol, extended, *names);
+      const auto raw = ToRaw(symbol, extended, names->size());
       // Where local functions are missing, a symbol without a size would reach over them.
       if (raw && (raw->size > 0 || table.type == SHT_SYMTAB)) symbols.push_back(*raw);
     }
-    return SymbolTable(std::move(symbols), std::string(names->data(), names->size()));
+    return SymbolTable(std::move(symbols), std::move(names).value());
   }
 
   // The contents of a section, fetched first; null when they are not inside the file.
@@ -214,8 +217,8 @@ class Reader {
   }
 
   [[nodiscard]] std::optional<RawSymbol> ToRaw(const GElf_Sym& symbol, Elf32_Word extended,
-                                               std::span<const char> names) const {
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size()) return std::nullopt;
+                                               std::size_t name_bytes) const {
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= name_bytes) return std::nullopt;
     const int type = GELF_ST_TYPE(symbol.st_info);
     const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
     const bool local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
@@ -239,6 +242,7 @@ class Reader {
 
   FileImage image_;
   const ElfLimits limits_;
+  std::uint64_t note_bytes_left_;
   ElfHandle elf_{nullptr, elf_end};
   std::vector<Section> sections_;
 };

@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace profd::elf {
+namespace {
+
+Error Outside() {
+  return Error{ErrorCode::kCorrupt, "a part that should be there lies outside the file", ""};
+}
+
+}  // namespace
 
 Result<char*> FileImage::Reserve(std::uint64_t bytes) {
   if (bytes == 0) return Error{ErrorCode::kCorrupt, "empty file", ""};
@@ -39,10 +46,22 @@ FileImage::~FileImage() {
 }
 
 Result<std::span<const char>> FileImage::Fetch(std::uint64_t offset, std::uint64_t bytes) {
-  if (offset > size_ || bytes > size_ - offset)
-    return Error{ErrorCode::kCorrupt, "a part that should be there lies outside the file", ""};
+  if (!Holds(offset, bytes)) return Outside();
   const std::span<char> part(data_ + offset, bytes);
-  std::size_t done = fd_ < 0 ? part.size() : 0;
+  if (fd_ >= 0) PROFD_TRY(Read(offset, part));
+  return std::span<const char>(part);
+}
+
+Result<std::string> FileImage::Copy(std::uint64_t offset, std::uint64_t bytes) const {
+  if (!Holds(offset, bytes)) return Outside();
+  if (fd_ < 0) return std::string(data_ + offset, bytes);
+  std::string copy(bytes, '\0');
+  PROFD_TRY(Read(offset, copy));
+  return copy;
+}
+
+Result<void> FileImage::Read(std::uint64_t offset, std::span<char> part) const {
+  std::size_t done = 0;
   while (done < part.size()) {
     const ssize_t got =
         ::pread(fd_, part.data() + done, part.size() - done, static_cast<off_t>(offset + done));
@@ -51,7 +70,7 @@ Result<std::span<const char>> FileImage::Fetch(std::uint64_t offset, std::uint64
     if (got == 0) return Error{ErrorCode::kCorrupt, "the file shrank while it was read", ""};
     done += static_cast<std::size_t>(got);
   }
-  return std::span<const char>(part);
+  return {};
 }
 
 }  // namespace profd::elf

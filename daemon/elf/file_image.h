@@ -29,12 +29,18 @@ class FileImage {
   // Reads [offset, offset + bytes) of the file. kCorrupt when that is not inside the file, or no
   // longer is.
   [[nodiscard]] Result<std::span<const char>> Fetch(std::uint64_t offset, std::uint64_t bytes);
+  // The same into memory of its own, to keep; the image does not get it.
+  [[nodiscard]] Result<std::string> Copy(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] char* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
   FileImage(int fd, char* data, std::size_t size) : fd_(fd), data_(data), size_(size) {}
   [[nodiscard]] static Result<char*> Reserve(std::uint64_t bytes);
+  [[nodiscard]] bool Holds(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= size_ && bytes <= size_ - offset;
+  }
+  [[nodiscard]] Result<void> Read(std::uint64_t offset, std::span<char> part) const;
 
   int fd_;  // -1: everything is there
   char* data_;

@@ -58,6 +58,16 @@ ProcessCounters ProcessTable::Counters() const {
           .threads_forgotten = threads_forgotten_.value()};
 }
 
+void ProcessTable::On(const decode::SessionEvent& event) {
+  const std::uint64_t bit = std::uint64_t{1} << (event.session % PROFD_MAX_SESSIONS);
+  sessions_ = event.end ? sessions_ & ~bit : sessions_ | bit;
+  if (sessions_ != 0) return;
+  current_.clear();
+  processes_.clear();
+  dead_.clear();
+  names_.Clear();
+}
+
 void ProcessTable::On(const decode::ClockEvent& event) {
   // The last reading of a thread may come when its process has been forgotten already.
   if (!event.end && event.state != PROFD_STATE_DEAD)

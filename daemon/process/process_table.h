@@ -40,8 +40,10 @@ struct ProcessCounters {
 
 // Takes events in order of time; what comes late does not overwrite what is newer. Processes are
 // kept for a grace time after their exit, because their last samples come late. When there are too
-// many, the dead go first, then those that were quiet longest. Nothing here touches /proc: a replay
-// is the same as life. Owned and used by the worker thread; Counters() from any.
+// many, the dead go first, then those that were quiet longest. When the last session ends
+// everything is forgotten: nobody tells of forks, mappings and exits between sessions, and the
+// source asks /proc anew in the next one. Nothing here touches /proc: a replay is the same as life.
+// Owned and used by the worker thread; Counters() from any.
 class ProcessTable {
  public:
   struct Process {
@@ -58,7 +60,7 @@ class ProcessTable {
   ProcessTable(const ProcessTable&) = delete;
   ProcessTable& operator=(const ProcessTable&) = delete;
 
-  // Samples, session and counter events change nothing.
+  // Samples and counters change nothing.
   void Apply(const decode::Event& event);
 
   // Null when it is not known (any more). Valid until the next Apply.
@@ -72,8 +74,8 @@ class ProcessTable {
 
  private:
   void On(const decode::StackEvent&) {}
-  void On(const decode::SessionEvent&) {}
   void On(const decode::CountersEvent&) {}
+  void On(const decode::SessionEvent& event);
   void On(const decode::ClockEvent& event);
   void On(const decode::ForkEvent& event);
   void On(const decode::ExecEvent& event);
@@ -103,6 +105,7 @@ class ProcessTable {
   std::unordered_map<ProcessKey, Process> processes_;
   std::unordered_map<std::uint32_t, Process*> current_;  // by pid, the youngest
   std::deque<ProcessKey> dead_;                          // by time of exit
+  std::uint64_t sessions_ = 0;                           // that run, one bit each
   std::uint64_t now_ns_ = 0;                             // newest event
   Counter known_;
   Counter evicted_alive_;

@@ -31,6 +31,9 @@ class BpfObjects {
   BpfObjects(const BpfObjects&) = delete;
   BpfObjects& operator=(const BpfObjects&) = delete;
 
+  // Ends the scheduler hooks: no event is made after it. For good, and by one thread.
+  void Detach() { hooks_.clear(); }
+
   [[nodiscard]] profd_control& control() const;
   [[nodiscard]] int filters_fd() const;
   [[nodiscard]] int filter_ids_fd() const;

@@ -39,6 +39,8 @@ class BpfSource : public EventSource, public SessionControl {
 
   [[nodiscard]] Result<PollStatus> Poll(std::chrono::milliseconds timeout,
                                         const Sink& sink) override;
+  // No new events after it; Poll still hands over those there are. Sessions must have ended.
+  void Detach() { objects_->Detach(); }
 
   [[nodiscard]] Result<std::uint32_t> StartSession(const SessionSpec& spec) override;
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;

@@ -42,13 +42,23 @@ Result<bool> ReadChunk(int fd, std::vector<std::byte>* bytes) {
   return got > 0 && bytes->size() < kMaxBytes;
 }
 
+// Closes all files but these two: a reader that hangs must not keep our sockets open.
+void CloseAllBut(int a, int b) {
+  const auto low = static_cast<unsigned>(std::min(a, b));
+  const auto high = static_cast<unsigned>(std::max(a, b));
+  if (low > 0) ::syscall(SYS_close_range, 0u, low - 1, 0u);
+  if (high > low + 1) ::syscall(SYS_close_range, low + 1, high - 1, 0u);
+  ::syscall(SYS_close_range, high + 1, ~0u, 0u);
+}
+
 // The whole life of the reading process. Nothing here may allocate, lock, or touch what other
 // threads of the parent might have been holding when it was forked; sanitizers intercept read and
 // write, hence the bare system calls.
 [[noreturn]] void CopyLoop(int from, int to, pid_t parent, std::span<char> buffer) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   ::syscall(SYS_prctl, PR_SET_NAME, "profd-snapshot", 0, 0, 0);
   if (::syscall(SYS_getppid) != parent) ::syscall(SYS_exit_group, 1);
+  CloseAllBut(from, to);
   while (true) {
     const long got = ::syscall(SYS_read, from, buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -61,23 +71,22 @@ Result<bool> ReadChunk(int fd, std::vector<std::byte>* bytes) {
   }
 }
 
-// Owns the reading process: it does not outlive this, unless even a kill cannot move it; then it
-// ends when the kernel lets go of it, and init, or the next call, reaps it.
-class Reader {
- public:
-  explicit Reader(pid_t pid) : pid_(pid) {}
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-  ~Reader() {
-    ::kill(pid_, SIGKILL);
-    // A reader that is not stuck ends within the time it takes to deliver the signal.
-    constexpr int kTries = 100;
-    for (int i = 0; i < kTries && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) ::usleep(1'000);
+// Reads the pipe to its end or until the deadline.
+Result<KillableReader::Outcome> ReadInTime(int fd, std::chrono::steady_clock::time_point deadline) {
+  KillableReader::Outcome outcome;
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready{fd, POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (count < 0 && errno == EINTR) continue;
+    outcome.timed_out = count <= 0;
+    if (outcome.timed_out) return outcome;
+    const auto more = ReadChunk(fd, &outcome.bytes);
+    if (!more) return more.error();
+    if (!*more) return outcome;
   }
-
- private:
-  const pid_t pid_;
-};
+}
 
 // Keeps signals away from the child, whose handlers would be ours.
 class BlockSignals {
@@ -108,7 +117,13 @@ Result<std::vector<std::byte>> ReadIterator(int link_fd) {
   }
 }
 
-Result<KillableRead> ReadSleepableIterator(int link_fd, std::chrono::milliseconds timeout) {
+void KillableReader::Reap() {
+  std::erase_if(left_behind_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+}
+
+Result<KillableReader::Outcome> KillableReader::Read(int link_fd,
+                                                     std::chrono::milliseconds timeout) {
+  Reap();
   auto iterator = OpenIterator(link_fd);
   if (!iterator) return iterator.error();
   std::array<int, 2> ends{};
@@ -125,24 +140,16 @@ Result<KillableRead> ReadSleepableIterator(int link_fd, std::chrono::millisecond
     if (pid == 0) CopyLoop(iterator->get(), to.get(), self, buffer);
   }
   if (pid < 0) return ErrorFromErrno(errno, "cannot start the snapshot's process");
-  const Reader reader(pid);
   to.Reset();
   iterator->Reset();
-
-  KillableRead read;
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd ready{from.get(), POLLIN, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (count < 0 && errno == EINTR) continue;
-    read.timed_out = count <= 0;
-    if (read.timed_out) return read;
-    const auto more = ReadChunk(from.get(), &read.bytes);
-    if (!more) return more.error();
-    if (!*more) return read;
+  auto outcome = ReadInTime(from.get(), std::chrono::steady_clock::now() + timeout);
+  if (!outcome || outcome->timed_out) {
+    ::kill(pid, SIGKILL);
+    left_behind_.push_back(pid);
+  } else {
+    ::waitpid(pid, nullptr, 0);  // it has closed the pipe and is ending
   }
+  return outcome;
 }
 
 std::vector<EventBytes> SplitEvents(std::span<const std::byte> bytes, bool* malformed) {

@@ -13,7 +13,6 @@
 
 #include "daemon/source/features.h"
 #include "daemon/source/filter.h"
-#include "daemon/source/iterator.h"
 
 namespace profd::source {
 namespace {
@@ -141,9 +140,11 @@ Result<void> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   if (members->empty() && by_id) return NotFound(spec.target);
   parts_.pending.PutBefore(ReadProcesses(*members));
 
-  const std::uint64_t cost_ns = parts_.counters()[PROFD_COUNTER_COST_NS];
+  const std::vector<std::uint64_t> counters = parts_.counters();
+  const std::uint64_t cost_ns = counters[PROFD_COUNTER_COST_NS];
   const Epoch epoch = epochs_.Announce();
   std::vector<EventBytes> start;
+  start.push_back(LayOutCounters(parts_.clock.MonotonicNs(), counters));
   start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch, cost_ns));
   parts_.pending.PutBefore(std::move(start));
   SleepPast(epoch);
@@ -245,7 +246,7 @@ std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& 
   profd_control& control = parts_.objects.control();
   StoreControl(control.snapshot_before_ns, epoch.time_ns);
   StoreControl(control.snapshot_sessions, BitOf(slot));
-  const auto read = ReadSleepableIterator(parts_.objects.snapshot_link_fd(), kSnapshotTimeout);
+  const auto read = snapshot_reader_.Read(parts_.objects.snapshot_link_fd(), kSnapshotTimeout);
   StoreControl(control.snapshot_sessions, 0);
   if (!read || read->timed_out) ++snapshot_timeouts_;
   return read ? Cut(read->bytes) : std::vector<EventBytes>();

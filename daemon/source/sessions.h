@@ -14,6 +14,7 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/source/bpf_objects.h"
 #include "daemon/source/epochs.h"
+#include "daemon/source/iterator.h"
 #include "daemon/source/on_cpu_events.h"
 #include "daemon/source/pending_events.h"
 #include "daemon/source/process_reader.h"
@@ -26,9 +27,9 @@ namespace profd::source {
 // One session is started or ended at a time: the control words and the epoch are for all.
 //
 // Start: filter -> side-band open -> every thread asked whether it belongs (the assign iterator) ->
-// members listed, PROCESS of each -> epoch announced, SESSION_START -> epoch passes -> CLOCK of
-// each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of those that
-// are blocked -> bits withdrawn -> COUNTERS -> SESSION_END.
+// members listed, PROCESS of each -> epoch announced, COUNTERS, SESSION_START -> epoch passes ->
+// CLOCK of each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of
+// those that are blocked -> bits withdrawn -> COUNTERS -> SESSION_END.
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may (kSnapshotTimeout).
@@ -82,6 +83,7 @@ class Sessions {
   std::mutex mutex_;
   Epochs epochs_;
   SessionTable table_;
+  KillableReader snapshot_reader_;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> snapshot_timeouts_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;

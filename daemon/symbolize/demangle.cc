@@ -43,9 +43,10 @@ enum class Language { kCpp, kRust };
 bool Run(Language language, const char* mangled, int options, Output& output) {
   output.text.clear();
   if (setjmp(output.full) != 0) return true;
-  return language == Language::kRust
-             ? rust_demangle_callback(mangled, options, Append, &output) != 0
-             : cplus_demangle_v3_callback(mangled, options, Append, &output) != 0;
+  const int done = language == Language::kRust
+                       ? rust_demangle_callback(mangled, options, Append, &output)
+                       : cplus_demangle_v3_callback(mangled, options, Append, &output);
+  return done != 0 && !output.text.empty();
 }
 
 // End of an operator's own symbols ("operator<<", "operator->") that starts at `at`, else `at`:
@@ -106,7 +107,9 @@ DemangledName Demangle(std::string_view symbol) {
 
   const std::string mangled(symbol);
   Output output;
-  if (Run(Language::kRust, mangled.c_str(), DMGL_NO_RECURSE_LIMIT, output))
+  // Rust's back references may lead to themselves: there the demangler's own limit must stand. For
+  // C++ it would refuse names of 1,024 bytes, which exist, while it recurses by length alone.
+  if (Run(Language::kRust, mangled.c_str(), DMGL_NO_OPTS, output))
     return {CleanText(Shorten(output.text), kMaxNameBytes), ""};
   if (v0 || !Run(Language::kCpp, mangled.c_str(), DMGL_NO_RECURSE_LIMIT, output)) return plain;
   DemangledName demangled{CleanText(Shorten(output.text), kMaxNameBytes), ""};

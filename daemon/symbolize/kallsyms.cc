@@ -31,7 +31,7 @@ std::optional<Line> ParseLine(std::string_view text) {
   const std::string_view rest(after + 3, static_cast<std::size_t>(end - after - 3));
   line.name = rest.substr(0, rest.find('\t'));
   if (line.name.size() < rest.size()) line.module = rest.substr(line.name.size() + 1);
-  if (line.name.empty()) return std::nullopt;
+  if (line.name.empty() || line.name.find('\0') != std::string_view::npos) return std::nullopt;
   return line;
 }
 

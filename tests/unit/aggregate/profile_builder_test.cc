@@ -469,6 +469,27 @@ TEST_F(ProfileBuilderTest, AThreadThatExecutesTakesTheLeadersPlace) {
   EXPECT_EQ(profile.threads[1].clock.on_cpu_ns, kEndNs - kStartNs);
 }
 
+TEST_F(ProfileBuilderTest, AThreadThatLeavesAndComesBackIsThereTwice) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 30'000 * kMs, 1);
+  builder_.AddClock(thread.ClockAt(1, kStartNs));
+  auto leaving = thread.ClockAt(1, 7000 * kMs);
+  leaving.end = true;
+  leaving.header.time_ns = 7000 * kMs;
+  builder_.AddClock(leaving);
+  EXPECT_EQ(builder_.live_threads(), 0u);
+  builder_.AddClock(thread.ClockAt(1, 9000 * kMs));
+  EXPECT_EQ(builder_.live_threads(), 1u);
+  builder_.AddClock(thread.ClockAt(2, kEndNs));
+  AddSamples(thread);
+  const auto profile = Build();
+  ASSERT_EQ(profile.threads.size(), 2u);
+  EXPECT_EQ(profile.threads[0].end_ns, 7000 * kMs);
+  EXPECT_EQ(profile.threads[1].begin_ns, 9000 * kMs);
+  EXPECT_EQ(profile.processes.size(), 1u);
+  ExpectSumsEqualClocks(profile);
+}
+
 TEST_F(ProfileBuilderTest, SurvivesAbsurdEvents) {
   constexpr auto kMax = ~std::uint64_t{0};
   symbolize::SymbolizedSample absurd;

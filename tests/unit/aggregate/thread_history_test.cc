@@ -40,6 +40,7 @@ decode::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_c
   event.epoch = epoch;
   event.epoch_ns = epoch == kStart.epoch ? kStart.time_ns : kEnd.time_ns;
   event.begin_ns = 100;
+  event.state = PROFD_STATE_DEAD;
   event.at_epoch = at_epoch;
   event.final = final;
   return event;
@@ -91,16 +92,6 @@ TEST(ThreadHistory, BeginsWithItsClockWhenTheForkWasLost) {
   EXPECT_TRUE(life.exited);
   EXPECT_EQ(life.window, (Window{1302, 1500}));
   EXPECT_EQ(ElapsedOf(life.clock), 198u);
-}
-
-TEST(ThreadHistory, AReadingOfTheStartDoesNotMakeAChildOlder) {
-  auto history = History();
-  history.OnFork(Fork(1300));
-  auto zero = Clock(3, 1000, {});
-  zero.begin_ns = 1302;
-  history.OnClock(zero);
-  history.OnClock(Clock(5, 2000, Totals(700, 0, 0)));
-  EXPECT_EQ(history.Resolve(kStart, kEnd).window, (Window{1300, 2000}));
 }
 
 TEST(ThreadHistory, EndsInsideWithFinalTotals) {
@@ -166,6 +157,35 @@ TEST(ThreadHistory, OneThatJoinsLaterIsObservedFromItsFirstReading) {
   EXPECT_EQ(life.window, (Window{1500, 2000}));
   EXPECT_EQ(ElapsedOf(life.clock), 500u);
   EXPECT_FALSE(life.began);
+}
+
+TEST(ThreadHistory, OneThatIsBornAndJoinsLaterCountsFromTheJoining) {
+  auto history = History();
+  auto joining = Clock(3, 1500, Totals(200, 0, 100));  // under the number of the start's epoch
+  joining.begin_ns = 1200;
+  history.OnClock(joining);
+  auto last = Clock(5, 2000, Totals(700, 0, 100));
+  last.begin_ns = 1200;
+  history.OnClock(last);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1500, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 500u);
+  EXPECT_FALSE(life.began);
+}
+
+TEST(ThreadHistory, OneThatLeavesTheSessionHasNotExited) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(0, 0, 0)));
+  auto leaving = End(1600, 3, Totals(0, 0, 0), Totals(600, 0, 0));
+  leaving.state = PROFD_STATE_ON_CPU;
+  history.OnClock(leaving);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1000, 1600}));
+  EXPECT_EQ(ElapsedOf(life.clock), 600u);
+  EXPECT_FALSE(life.exited);
+  EXPECT_FALSE(history.alive());
+  EXPECT_TRUE(history.RejoinsWith(Clock(3, 1700, Totals(700, 0, 0))));
+  EXPECT_FALSE(history.RejoinsWith(Clock(3, 1000, Totals(0, 0, 0))));  // came late
 }
 
 TEST(ThreadHistory, KnowsThatItIsStillBlocked) {

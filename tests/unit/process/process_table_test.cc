@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <memory>
 #include <string>
 
 #include "tests/support/process_events.h"
@@ -270,6 +270,32 @@ TEST_F(ProcessTableTest, ExitOfOneThreadIsNotTheEndOfTheProcess) {
   table_.Apply(last);
   EXPECT_TRUE(table_.Info(Key(7))->exited);
   EXPECT_EQ(table_.Info(Key(7))->exit_code, 256u);
+}
+
+TEST_F(ProcessTableTest, EverythingIsForgottenWhenTheLastSessionEnds) {
+  decode::SessionEvent first;
+  first.session = 3;
+  decode::SessionEvent second;
+  second.session = 63;
+  table_.Apply(first);
+  table_.Apply(second);
+  table_.Apply(ProcessAt(10, 7, "1000-2000 r-xp 0 08:01 5 /a\n"));
+  table_.Apply(CommAt(11, 7, 9, "worker"));
+  table_.Apply(ExitAt(12, 7));
+  const std::weak_ptr<const Module> module = table_.Find(Key(7))->mappings.Find(0x1000)->module;
+  first.end = true;
+  table_.Apply(first);
+  EXPECT_EQ(PathAt(7, 0x1000), "/a");
+  second.end = true;
+  table_.Apply(second);
+  EXPECT_EQ(table_.Find(Key(7)), nullptr);
+  EXPECT_EQ(table_.ThreadComm({9, 1'009}), "");
+  EXPECT_EQ(table_.Counters().processes, 0u);
+  EXPECT_EQ(table_.Counters().evicted_early, 0u);
+  EXPECT_TRUE(module.expired());
+  // A process of that number lives in the next session.
+  table_.Apply(ProcessAt(20, 7, "1000-2000 r-xp 0 08:01 5 /a\n"));
+  EXPECT_FALSE(table_.Info(Key(7))->exited);
 }
 
 TEST(ProcessTableBoundsTest, TheDeadAreKeptForTheGraceTime) {

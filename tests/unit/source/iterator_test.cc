@@ -49,7 +49,8 @@ TEST(SplitEvents, StopsAtWhatMakesNoSense) {
 TEST(ReadIterator, AnIteratorThatCannotBeMadeIsAnError) {
   const auto read = ReadIterator(-1);
   ASSERT_FALSE(read);
-  EXPECT_FALSE(ReadSleepableIterator(-1, std::chrono::milliseconds(1)));
+  KillableReader reader;
+  EXPECT_FALSE(reader.Read(-1, std::chrono::milliseconds(1)));
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ TEST(Demangle, CNamesStayAsTheyAre) {
                {"_Z", "_Z", ""},
                {"_R", "_R", ""},
                {"", "", ""},
+               {"_RC0", "_RC0", ""},  // a crate without a name
                {"main.(*T).run", "main.(*T).run", ""}});
 }
 
@@ -148,6 +149,13 @@ TEST(Demangle, SubstitutionsAreBounded) {
   // These would be 2^60 characters.
   EXPECT_LE(Demangle(CppBomb(60)).full_name.size(), kMaxTextBytes);
   EXPECT_LE(Demangle(RustBomb(60)).name.size(), kMaxTextBytes);
+}
+
+TEST(Demangle, ReferencesToThemselvesAreRefused) {
+  // Found by fuzzing: the path of an impl within a path, by way of a back reference.
+  const std::string loop =
+      "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB_75PathBuf3newCs15kBYyAo9fc_7mycrate";
+  EXPECT_EQ(Demangle(loop).name, loop);
 }
 
 TEST(Demangle, NestingIsBounded) {

@@ -1,0 +1,194 @@
+#include "daemon/daemon.h"
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "daemon/elf/file_object_source.h"
+#include "daemon/elf/recording_object_source.h"
+#include "daemon/pipeline.h"
+#include "daemon/recording/recording_source.h"
+#include "daemon/replay_backend.h"
+#include "daemon/rpc/profiler_service.h"
+#include "daemon/rpc/server.h"
+#include "daemon/rpc/session_manager.h"
+#include "daemon/source/bpf_source.h"
+#include "daemon/symbolize/caching_symbolizer.h"
+#include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/kernel_symbols.h"
+
+namespace profd {
+namespace {
+
+constexpr std::size_t kSymbolCacheBytes = 64u << 20;
+constexpr std::chrono::seconds kSessionsGrace{5};
+constexpr std::chrono::milliseconds kCallsGrace{500};
+
+// How clients reach a backend.
+class FrontEnd {
+ public:
+  // All must outlive this.
+  FrontEnd(rpc::SessionBackend& backend, const Clock& clock, const ProcFs& proc,
+           spdlog::logger& logger)
+      : manager_(backend, clock), service_(manager_, backend, clock, proc, logger) {}
+
+  Result<void> Serve(const std::string& address) {
+    auto server = rpc::Server::Start(address, service_);
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    return {};
+  }
+  // Clients get what their sessions have so far.
+  void EndSessions() { manager_.Shutdown(kSessionsGrace); }
+  void StopServing() {
+    if (server_) server_->Shutdown(kCallsGrace);
+  }
+
+ private:
+  rpc::SessionManager manager_;
+  rpc::ProfilerService service_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+class ReplayDaemon : public Daemon {
+ public:
+  ReplayDaemon(std::unique_ptr<ReplayBackend> backend, const SystemClock& clock,
+               spdlog::logger& logger)
+      : backend_(std::move(backend)), front_end_(*backend_, clock, proc_, logger) {}
+
+  Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  Result<void> Stop() override {
+    front_end_.EndSessions();
+    front_end_.StopServing();
+    return {};
+  }
+
+ private:
+  const ProcFs proc_;
+  const std::unique_ptr<ReplayBackend> backend_;
+  FrontEnd front_end_;
+};
+
+// What stands between the live parts and the pipeline while a recording is made.
+class Recorder {
+ public:
+  Recorder(std::unique_ptr<recording::RecordingWriter> writer, source::EventSource& source,
+           symbolize::KernelSymbols& kernel, elf::ObjectSource& objects)
+      : writer_(std::move(writer)),
+        source_(source, *writer_),
+        kernel_(kernel, Sink()),
+        objects_(objects, Sink()) {}
+
+  [[nodiscard]] source::EventSource& source() { return source_; }
+  [[nodiscard]] symbolize::KernelSymbols& kernel() { return kernel_; }
+  [[nodiscard]] elf::ObjectSource& objects() { return objects_; }
+  void FlushEnvironment() {
+    kernel_.Flush();
+    objects_.Flush();
+  }
+  Result<void> Close() { return writer_->Close(); }
+
+ private:
+  using Record = std::function<void(std::string_view, std::string_view, std::string_view)>;
+  [[nodiscard]] Record Sink() {
+    return [this](std::string_view kind, std::string_view key, std::string_view value) {
+      writer_->AddEnvironment(kind, key, value);
+    };
+  }
+
+  const std::unique_ptr<recording::RecordingWriter> writer_;
+  recording::RecordingSource source_;
+  symbolize::RecordingKernelSymbols kernel_;
+  elf::RecordingObjectSource objects_;
+};
+
+class LiveDaemon : public Daemon {
+ public:
+  LiveDaemon(std::unique_ptr<source::BpfSource> source,
+             std::unique_ptr<recording::RecordingWriter> writer,
+             const recording::RecordingInfo& info, const std::string& recording_file,
+             const SystemClock& clock, spdlog::logger& logger)
+      : source_(std::move(source)),
+        kernel_(proc_, clock),
+        objects_(proc_),
+        recorder_(writer
+                      ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_, objects_)
+                      : nullptr),
+        host_(recorder_ ? recorder_->kernel() : kernel_,
+              recorder_ ? recorder_->objects() : objects_),
+        symbolizer_(host_, kSymbolCacheBytes),
+        pipeline_({.source = recorder_ ? recorder_->source() : *source_,
+                   .control = *source_,
+                   .symbolizer = symbolizer_,
+                   .clock = clock,
+                   .proc = proc_,
+                   .logger = logger,
+                   .origin = {.host = info.host,
+                              .kernel = info.kernel_release,
+                              .profd_version = info.profd_version,
+                              .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
+                   .recording_file = recording_file,
+                   .detach = [this] { source_->Detach(); },
+                   .flush_environment =
+                       [this] {
+                         if (recorder_) recorder_->FlushEnvironment();
+                       }}),
+        front_end_(pipeline_, clock, proc_, logger) {}
+
+  Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  Result<void> Stop() override {
+    front_end_.EndSessions();
+    pipeline_.Stop();
+    front_end_.StopServing();
+    return recorder_ ? recorder_->Close() : Result<void>{};
+  }
+
+ private:
+  const ProcFs proc_;
+  const std::unique_ptr<source::BpfSource> source_;
+  symbolize::LiveKernelSymbols kernel_;
+  elf::FileObjectSource objects_;
+  const std::unique_ptr<Recorder> recorder_;
+  symbolize::HostSymbolizer host_;
+  symbolize::CachingSymbolizer symbolizer_;
+  LivePipeline pipeline_;
+  FrontEnd front_end_;
+};
+
+Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, const SystemClock& clock,
+                                            spdlog::logger& logger) {
+  auto backend = ReplayBackend::Open(options.replay_file, clock, logger);
+  if (!backend) return backend.error();
+  auto daemon = std::make_unique<ReplayDaemon>(std::move(*backend), clock, logger);
+  PROFD_TRY(daemon->Serve(options.listen));
+  return std::unique_ptr<Daemon>(std::move(daemon));
+}
+
+Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemClock& clock,
+                                          spdlog::logger& logger) {
+  auto source = source::BpfSource::Create({.force_hook = options.force_hook});
+  if (!source) return source.error();
+  auto info = recording::DescribeThisMachine(clock);
+  info.hook = (*source)->Status().hook;
+  logger.info("kernel {}, hook {}", info.kernel_release, info.hook);
+  std::unique_ptr<recording::RecordingWriter> writer;
+  if (!options.record_file.empty()) {
+    auto created = recording::RecordingWriter::Create(options.record_file, info, {}, clock);
+    if (!created) return created.error();
+    writer = std::move(*created);
+  }
+  auto daemon = std::make_unique<LiveDaemon>(std::move(*source), std::move(writer), info,
+                                             options.record_file, clock, logger);
+  PROFD_TRY(daemon->Serve(options.listen));
+  return std::unique_ptr<Daemon>(std::move(daemon));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::Start(const Options& options, const SystemClock& clock,
+                                              spdlog::logger& logger) {
+  return options.replay_file.empty() ? StartLive(options, clock, logger)
+                                     : StartReplay(options, clock, logger);
+}
+
+}  // namespace profd

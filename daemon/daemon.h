@@ -1,0 +1,27 @@
+// Daemon: the composition root. Makes the parts, connects them, and takes them down in order.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <memory>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/result.h"
+#include "daemon/options.h"
+
+namespace profd {
+
+// Owned and used by the main thread.
+class Daemon {
+ public:
+  virtual ~Daemon() = default;
+  // Serves when it returns. Clock and logger must outlive the daemon.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Options& options,
+                                                             const SystemClock& clock,
+                                                             spdlog::logger& logger);
+  // Ends the sessions, detaches the kernel side, flushes every stage, stops serving. An error is
+  // one of the recording, which may then be incomplete.
+  [[nodiscard]] virtual Result<void> Stop() = 0;
+};
+
+}  // namespace profd

@@ -1,0 +1,196 @@
+#include "daemon/pipeline.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon/aggregate/counters.h"
+#include "daemon/decode/decoder.h"
+#include "daemon/symbolizer_stage.h"
+#include "daemon/target_description.h"
+#include "daemon/worker_stage.h"
+
+namespace profd {
+namespace {
+
+using source::PollStatus;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPoll{50};
+// Batches of up to BatchSender::kBatch. An event is about 1 KiB, an item about 2 KiB.
+constexpr std::size_t kEventBatches = 128;
+constexpr std::size_t kItemBatches = 64;
+
+void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
+}  // namespace
+
+LivePipeline::LivePipeline(Parts parts)
+    : parts_(std::move(parts)),
+      events_(kEventBatches),
+      items_(kItemBatches),
+      symbolizer_thread_([this] { Symbolize(); }),
+      worker_thread_([this] { Work(); }),
+      reader_thread_([this](const std::stop_token& stop) { Read(stop); }) {}
+
+LivePipeline::~LivePipeline() { Stop(); }
+
+void LivePipeline::Stop() {
+  SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
+  // Each stage closes its queue when it is done, which ends the next one.
+  reader_thread_.request_stop();
+  for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
+    if (thread->joinable()) thread->join();
+}
+
+void LivePipeline::Read(const std::stop_token& stop) {
+  NameThread("profd-reader");
+  decode::Decoder decoder;
+  BatchSender<decode::Event> sender(events_, counters_.queue_full);
+  const auto sink = [&](const source::RawEvent& raw) {
+    if (auto event = decoder.Decode(raw)) sender.Add(*std::move(event));
+  };
+  bool detached = false;
+  while (true) {
+    if (stop.stop_requested() && !std::exchange(detached, true)) parts_.detach();
+    const std::uint64_t now_ns = parts_.clock.MonotonicNs();
+    const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
+    counters_.undecodable.Set(decoder.Counters().Rejected());
+    if (!polled) {
+      parts_.logger.error("no more events: {}", polled.error().message);
+      SetFailure(polled.error().Wrap("profd lost its event source"));
+      break;
+    }
+    // Everything up to `now_ns` has been handed over.
+    sender.Send(now_ns);
+    if (*polled == PollStatus::kEnd)
+      SetFailure(Error{ErrorCode::kUnavailable, "there are no more events", ""});
+    if (*polled == PollStatus::kEnd || (detached && *polled == PollStatus::kTimeout)) break;
+  }
+  (void)sender.SendAll();
+  events_.Close();
+}
+
+void LivePipeline::Work() {
+  NameThread("profd-worker");
+  BatchSender<PipelineItem> sender(items_, counters_.names_behind);
+  WorkerStage stage(counters_, [&](PipelineItem&& item) { sender.Add(std::move(item)); });
+  while (auto batch = events_.Pop()) {
+    for (auto& event : batch->items) stage.Push(std::move(event));
+    stage.Advance(batch->now_ns);
+    sender.Send(batch->now_ns);
+  }
+  stage.Flush();
+  (void)sender.SendAll();
+  items_.Close();
+}
+
+void LivePipeline::Symbolize() {
+  NameThread("profd-symbolize");
+  SymbolizerStage stage(parts_.symbolizer, counters_, [this](const decode::SessionEvent& event) {
+    SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
+    waiting.origin.innermost_pids =
+        waiting.session && waiting.session->spec().target.pidns_inode != 0;
+    return waiting;
+  });
+  constexpr std::uint64_t kFlushNs = 1'000'000'000;
+  std::uint64_t flushed_ns = 0;
+  while (auto batch = items_.Pop()) {
+    for (auto& item : batch->items) stage.Handle(std::move(item));
+    stage.Report();
+    if (batch->now_ns - flushed_ns < kFlushNs) continue;
+    flushed_ns = batch->now_ns;
+    parts_.flush_environment();
+  }
+  parts_.flush_environment();
+  FailAll(stage);
+}
+
+void LivePipeline::FailAll(SymbolizerStage& stage) {
+  const std::scoped_lock lock(mutex_);
+  const Error error = failure_.value_or(Error{ErrorCode::kInternal, "events have ended", ""});
+  stage.Fail(error);
+  for (const auto& expected : expected_) expected.session->Finish(error);
+  expected_.clear();
+}
+
+Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
+                                                          const source::SessionSpec& asked) {
+  const std::scoped_lock start_lock(start_mutex_);
+  source::SessionSpec spec = asked;
+  if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
+  // The session's start is an epoch as far ahead of the call as its end is of StopSession: the
+  // time between the two calls is its length.
+  auto start = DescribeTarget(spec.target, parts_.proc);
+  start.start_ns = parts_.clock.MonotonicNs();
+  start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;
+  auto session = std::make_shared<rpc::Session>(id, spec, std::move(start), parts_.clock);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_) return *failure_;
+    expected_.push_back({session, std::nullopt});
+  }
+  const auto slot = parts_.control.StartSession(spec);
+  const std::scoped_lock lock(mutex_);
+  const auto mine = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& expected) {
+    return expected.session == session;
+  });
+  if (!slot) {
+    if (mine != expected_.end()) expected_.erase(mine);
+    return slot.error();
+  }
+  if (mine != expected_.end()) mine->slot = *slot;
+  slots_[id] = *slot;
+  return session;
+}
+
+std::shared_ptr<rpc::Session> LivePipeline::TakeExpected(const decode::SessionEvent& event) {
+  const std::scoped_lock lock(mutex_);
+  if (expected_.empty()) return nullptr;
+  // Of a start that failed after it was announced: nobody waits for it.
+  if (expected_.front().slot && *expected_.front().slot != event.session) return nullptr;
+  auto session = std::move(expected_.front().session);
+  expected_.pop_front();
+  return session;
+}
+
+void LivePipeline::End(const std::shared_ptr<rpc::Session>& session) {
+  std::uint32_t slot = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = slots_.find(session->id());
+    if (found == slots_.end()) return;
+    slot = found->second;
+    slots_.erase(found);
+  }
+  const auto stopped = parts_.control.StopSession(slot);
+  if (stopped) return;
+  parts_.logger.error("session {}: cannot end it: {}", session->id(), stopped.error().message);
+  session->Finish(stopped.error());
+}
+
+rpc::BackendStatus LivePipeline::Status() const {
+  rpc::BackendStatus status;
+  status.source = parts_.control.Status();
+  status.recording_file = parts_.recording_file;
+  auto report = aggregate::DescribeCounters({}, status.source.counters);
+  auto stages = health::Describe(counters_);
+  const auto append = [](auto& to, auto&& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(status.lost, report.lost);
+  append(status.lost, report.dropped);
+  append(status.lost, stages.dropped);
+  append(status.notes, report.notes);
+  append(status.notes, stages.notes);
+  return status;
+}
+
+void LivePipeline::SetFailure(Error error) {
+  const std::scoped_lock lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+}
+
+}  // namespace profd

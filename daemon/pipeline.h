@@ -1,0 +1,97 @@
+// LivePipeline: from the kernel's events to profiles, on three threads.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "daemon/aggregate/profile_builder.h"
+#include "daemon/base/bounded_queue.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/batch_sender.h"
+#include "daemon/decode/event.h"
+#include "daemon/health/stage_counters.h"
+#include "daemon/pipeline_item.h"
+#include "daemon/rpc/session_backend.h"
+#include "daemon/source/event_source.h"
+#include "daemon/source/session_control.h"
+#include "daemon/symbolize/symbolizer.h"
+
+namespace profd {
+
+class SymbolizerStage;
+
+// reader: polls and decodes, never waits for the others; worker: WorkerStage; symbolizer:
+// SymbolizerStage. Between them are bounded queues; a stage that falls behind loses samples, which
+// are counted, and never clocks or lifecycle events. Owned by the composition root; runs from
+// construction to Stop.
+class LivePipeline : public rpc::SessionBackend {
+ public:
+  // All must outlive the pipeline.
+  struct Parts {
+    source::EventSource& source;
+    source::SessionControl& control;
+    symbolize::Symbolizer& symbolizer;
+    const Clock& clock;
+    const ProcFs& proc;
+    spdlog::logger& logger;
+    aggregate::ProfileOrigin origin;
+    std::string recording_file;               // "": events are not recorded
+    std::function<void()> detach;             // the source's programs: no new events after it
+    std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
+  };
+
+  explicit LivePipeline(Parts parts);
+  ~LivePipeline() override;
+
+  [[nodiscard]] Result<std::shared_ptr<rpc::Session>> Start(
+      std::uint32_t id, const source::SessionSpec& asked) override;
+  void End(const std::shared_ptr<rpc::Session>& session) override;
+  [[nodiscard]] bool EndsByItself() const override { return false; }
+  [[nodiscard]] rpc::BackendStatus Status() const override;
+
+  // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
+  // that still run fail. Idempotent.
+  void Stop();
+
+ private:
+  using EventBatch = Batch<decode::Event>;
+  using ItemBatch = Batch<PipelineItem>;
+  struct Expected {
+    std::shared_ptr<rpc::Session> session;
+    std::optional<std::uint32_t> slot;  // once StartSession has returned
+  };
+
+  void Read(const std::stop_token& stop);
+  void Work();
+  void Symbolize();
+  [[nodiscard]] std::shared_ptr<rpc::Session> TakeExpected(const decode::SessionEvent& event);
+  void SetFailure(Error error);
+  void FailAll(SymbolizerStage& stage);
+
+  const Parts parts_;
+  health::StageCounters counters_;
+  BoundedQueue<EventBatch> events_;
+  BoundedQueue<ItemBatch> items_;
+
+  std::mutex start_mutex_;  // one StartSession at a time: starts and their events have one order
+  mutable std::mutex mutex_;
+  std::deque<Expected> expected_;                 // sessions whose start event has not come yet
+  std::map<std::uint32_t, std::uint32_t> slots_;  // session id -> the source's number of it
+  std::optional<Error> failure_;                  // why there are no more events
+
+  std::jthread symbolizer_thread_;
+  std::jthread worker_thread_;
+  std::jthread reader_thread_;  // last: the first to be stopped
+};
+
+}  // namespace profd

@@ -1,0 +1,29 @@
+// PipelineItem: what the worker hands to the symbolizer thread.
+#pragma once
+
+#include <variant>
+
+#include "daemon/decode/event.h"
+#include "daemon/process/process_info.h"
+#include "daemon/process/sample.h"
+
+namespace profd {
+
+// A sample, or an event that says what samples mean, in order of time, with what is known of its
+// process at that moment (may be null).
+struct PipelineItem {
+  std::variant<process::Sample, decode::ClockEvent, decode::ForkEvent, decode::ExecEvent,
+               decode::ExitEvent, decode::SessionEvent, decode::CountersEvent>
+      what;
+  process::ProcessInfoRef process;
+};
+
+// Only samples may be given up when a stage falls behind: without the others sums would be wrong.
+[[nodiscard]] inline bool MayDrop(const PipelineItem& item) {
+  return std::holds_alternative<process::Sample>(item.what);
+}
+[[nodiscard]] inline bool MayDrop(const decode::Event& event) {
+  return std::holds_alternative<decode::StackEvent>(event);
+}
+
+}  // namespace profd

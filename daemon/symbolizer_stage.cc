@@ -1,0 +1,143 @@
+#include "daemon/symbolizer_stage.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace profd {
+
+using decode::ClockEvent;
+using decode::CountersEvent;
+using decode::ExecEvent;
+using decode::ExitEvent;
+using decode::ForkEvent;
+using decode::SessionEvent;
+
+SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer,
+                                 const health::StageCounters& counters, Finder finder)
+    : counters_(counters), finder_(std::move(finder)), symbolizer_(symbolizer, frames_) {}
+
+template <typename Action>
+void SymbolizerStage::ForEach(std::uint64_t sessions, const Action& action) {
+  for (std::uint64_t left = sessions & active_; left != 0; left &= left - 1)
+    action(*slots_[static_cast<std::size_t>(std::countr_zero(left))]);
+}
+
+void SymbolizerStage::Handle(PipelineItem&& item) {
+  std::visit([&](auto&& what) { On(std::forward<decltype(what)>(what), item.process); },
+             std::move(item.what));
+}
+
+void SymbolizerStage::On(process::Sample&& sample, const process::ProcessInfoRef& process) {
+  if ((sample.sessions & active_) == 0) return;
+  const auto symbolized = symbolizer_.Symbolize(std::move(sample));
+  ForEach(symbolized.sample.sessions, [&](Running& running) {
+    running.builder.AddProcess(process);
+    running.builder.AddSample(symbolized);
+  });
+}
+
+template <typename Event>
+void SymbolizerStage::On(Event&& event, const process::ProcessInfoRef& process) {
+  using Type = std::decay_t<Event>;
+  ForEach(event.header.sessions, [&](Running& running) {
+    running.builder.AddProcess(process);
+    if constexpr (std::is_same_v<Type, ClockEvent>) running.builder.AddClock(event);
+    if constexpr (std::is_same_v<Type, ForkEvent>) running.builder.AddFork(event);
+    if constexpr (std::is_same_v<Type, ExecEvent>) running.builder.AddExec(event);
+    if constexpr (std::is_same_v<Type, ExitEvent>) running.builder.AddExit(event);
+  });
+}
+
+void SymbolizerStage::On(CountersEvent&& event, const process::ProcessInfoRef& /*process*/) {
+  counter_values_ = std::move(event.values);
+  ForEach(active_, [&](Running& running) { running.builder.SetCounters(counter_values_); });
+}
+
+void SymbolizerStage::On(SessionEvent&& event, const process::ProcessInfoRef& /*process*/) {
+  if (event.session >= slots_.size()) return;
+  if (event.end)
+    End(event);
+  else
+    Begin(event);
+}
+
+void SymbolizerStage::Begin(const SessionEvent& event) {
+  auto waiting = finder_(event);
+  auto& slot = slots_[event.session];
+  if (slot) {
+    slot->session->Finish(Error{ErrorCode::kInternal, "the session's end was lost", ""});
+    Close(slot);
+  }
+  if (!waiting.session) return;
+  slot = std::make_unique<Running>(event, std::move(waiting));
+  slot->dropped_before = health::Describe(counters_).dropped;
+  if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
+  active_ |= std::uint64_t{1} << event.session;
+  ShareOnCpuPeriod();
+}
+
+void SymbolizerStage::End(const SessionEvent& event) {
+  auto& slot = slots_[event.session];
+  if (!slot) return;
+  if (slot->session->abandoned()) {
+    slot->session->Finish(Error{ErrorCode::kUnavailable, "nobody waits for this profile", ""});
+    Close(slot);
+    return;
+  }
+  for (const auto& now : health::Describe(counters_).dropped) {
+    const auto& before = slot->dropped_before;
+    const auto same = std::find_if(before.begin(), before.end(),
+                                   [&](const auto& count) { return count.name == now.name; });
+    slot->builder.AddDropped(now.name, now.text,
+                             now.count - (same == before.end() ? 0 : same->count));
+  }
+  const auto lookup = [this](symbolize::FrameId id) -> const symbolize::Frame& {
+    return frames_.At(id);
+  };
+  auto profile = std::make_shared<const aggregate::Profile>(slot->builder.Build(event, lookup));
+  const auto& builder = slot->builder;
+  slot->session->Report(builder.samples(), builder.lost(), builder.live_threads());
+  slot->session->Finish(std::move(profile));
+  Close(slot);
+}
+
+void SymbolizerStage::Close(Slot& slot) {
+  active_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
+  slot.reset();
+  ShareOnCpuPeriod();
+  // Nobody holds a FrameId any more: the time to forget what an always-on daemon has piled up.
+  if (active_ == 0) symbolizer_.Clear();
+}
+
+void SymbolizerStage::ShareOnCpuPeriod() {
+  std::uint64_t finest = std::numeric_limits<std::uint64_t>::max();
+  ForEach(active_, [&](const Running& running) {
+    const auto& start = running.builder.start();
+    if ((start.mode & 1u) != 0) finest = std::min(finest, start.on_cpu_period_ns);
+    if (running.on_cpu_period_in_force_ns != 0)
+      finest = std::min(finest, running.on_cpu_period_in_force_ns);
+  });
+  ForEach(active_, [&](Running& running) { running.builder.SetOnCpuPeriodInForce(finest); });
+}
+
+void SymbolizerStage::Report() {
+  ForEach(active_, [](const Running& running) {
+    const auto& builder = running.builder;
+    running.session->Report(builder.samples(), builder.lost(), builder.live_threads());
+    running.session->ReportTargetGone(builder.target_gone());
+  });
+}
+
+void SymbolizerStage::Fail(const Error& error) {
+  for (auto& slot : slots_) {
+    if (!slot) continue;
+    slot->session->Finish(error);
+    Close(slot);
+  }
+}
+
+}  // namespace profd

@@ -1,0 +1,81 @@
+// SymbolizerStage: third and last stage of the pipeline: names, builders, profiles.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bpf/limits.h"
+#include "daemon/aggregate/profile_builder.h"
+#include "daemon/base/result.h"
+#include "daemon/health/stage_counters.h"
+#include "daemon/pipeline_item.h"
+#include "daemon/rpc/session.h"
+#include "daemon/symbolize/frame_table.h"
+#include "daemon/symbolize/sample_symbolizer.h"
+
+namespace profd {
+
+// Has a builder for each session between its start and end events. Used by the symbolizer thread.
+class SymbolizerStage {
+ public:
+  // Who waits for the session that begins with this event, and what its profile says of where it
+  // comes from. Null: nobody; then it is not collected.
+  struct Waiting {
+    std::shared_ptr<rpc::Session> session;
+    aggregate::ProfileOrigin origin;
+    // Replays: the finest period that on-CPU samples were recorded with; 0: the running sessions'.
+    std::uint64_t on_cpu_period_in_force_ns = 0;
+  };
+  using Finder = std::function<Waiting(const decode::SessionEvent&)>;
+
+  // All must outlive this.
+  SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
+                  Finder finder);
+
+  void Handle(PipelineItem&& item);
+  // Tells every running session how far it is.
+  void Report();
+  // No more items will come: sessions that still run fail with this error.
+  void Fail(const Error& error);
+
+ private:
+  struct Running {
+    Running(const decode::SessionEvent& start, Waiting waiting)
+        : session(std::move(waiting.session)),
+          builder(start, std::move(waiting.origin)),
+          on_cpu_period_in_force_ns(waiting.on_cpu_period_in_force_ns) {}
+    std::shared_ptr<rpc::Session> session;
+    aggregate::ProfileBuilder builder;
+    std::uint64_t on_cpu_period_in_force_ns;
+    std::vector<aggregate::NamedCount> dropped_before;  // by the stages, when it began
+  };
+  using Slot = std::unique_ptr<Running>;
+
+  void On(process::Sample&& sample, const process::ProcessInfoRef& process);
+  void On(decode::SessionEvent&& event, const process::ProcessInfoRef& process);
+  void On(decode::CountersEvent&& event, const process::ProcessInfoRef& process);
+  template <typename Event>
+  void On(Event&& event, const process::ProcessInfoRef& process);
+  template <typename Action>
+  void ForEach(std::uint64_t sessions, const Action& action);
+
+  void Begin(const decode::SessionEvent& event);
+  void End(const decode::SessionEvent& event);
+  void Close(Slot& slot);
+  // The finest nominal period of all running sessions decides how often samples are taken.
+  void ShareOnCpuPeriod();
+
+  const health::StageCounters& counters_;
+  const Finder finder_;
+  symbolize::FrameTable frames_;
+  symbolize::SampleSymbolizer symbolizer_;
+  std::array<Slot, PROFD_MAX_SESSIONS> slots_;
+  std::uint64_t active_ = 0;                   // bit i: slots_[i] is set
+  std::vector<std::uint64_t> counter_values_;  // the latest of the kernel side
+};
+
+}  // namespace profd

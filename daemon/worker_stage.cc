@@ -1,0 +1,62 @@
+#include "daemon/worker_stage.h"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace profd {
+
+WorkerStage::WorkerStage(health::StageCounters& counters, Sink sink, Selector selector)
+    : counters_(counters),
+      sink_(std::move(sink)),
+      selector_(std::move(selector)),
+      sampler_(table_),
+      orderer_(decode::Orderer::Options{},
+               [this](decode::Event&& event) { Handle(std::move(event)); }) {}
+
+void WorkerStage::Push(decode::Event&& event) {
+  orderer_.Push(std::move(event));
+  CountOrder();
+}
+
+void WorkerStage::Advance(std::uint64_t now_ns) { orderer_.Advance(now_ns); }
+
+void WorkerStage::Flush() {
+  orderer_.Flush();
+  CountOrder();
+}
+
+void WorkerStage::CountOrder() {
+  const auto order = orderer_.Counters();
+  counters_.out_of_order.Set(order.late);
+  counters_.order_crowded.Set(order.crowded);
+}
+
+void WorkerStage::Handle(decode::Event&& event) {
+  table_.Apply(event);
+  const auto& header = decode::HeaderOf(event);
+  const std::uint64_t sessions = selector_ ? selector_(event, table_) : header.sessions;
+  auto process = table_.Info(header.process);
+  std::visit(
+      [&](auto&& typed) {
+        using Type = std::decay_t<decltype(typed)>;
+        if constexpr (std::is_same_v<Type, decode::StackEvent>) {
+          if (sessions == 0) return;
+          typed.header.sessions = sessions;
+          sink_({sampler_.Place(typed), std::move(process)});
+        } else if constexpr (std::is_same_v<Type, decode::SessionEvent> ||
+                             std::is_same_v<Type, decode::CountersEvent>) {
+          sink_({std::forward<decltype(typed)>(typed), nullptr});
+        } else if constexpr (std::is_same_v<Type, decode::ClockEvent> ||
+                             std::is_same_v<Type, decode::ForkEvent> ||
+                             std::is_same_v<Type, decode::ExecEvent> ||
+                             std::is_same_v<Type, decode::ExitEvent>) {
+          if (sessions == 0) return;
+          typed.header.sessions = sessions;
+          sink_({std::forward<decltype(typed)>(typed), std::move(process)});
+        }
+      },
+      std::move(event));
+}
+
+}  // namespace profd

@@ -1,0 +1,117 @@
+// A whole profd in this process, with a synthetic kernel below and real gRPC above.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/null_sink.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/pipeline.h"
+#include "daemon/rpc/profiler_service.h"
+#include "daemon/rpc/server.h"
+#include "daemon/rpc/session_manager.h"
+#include "profd/v1/profiler.grpc.pb.h"
+#include "tests/rpc/synthetic_kernel.h"
+#include "tests/support/numbering_symbolizer.h"
+
+namespace profd::test {
+
+// What a Collect stream said.
+struct Collected {
+  std::optional<v1::Started> started;
+  std::vector<v1::Progress> progress;
+  std::vector<std::size_t> chunk_sizes;
+  std::optional<v1::Profile> profile;  // after `done`
+  grpc::Status status;
+};
+
+class RpcFixture : public testing::Test {
+ protected:
+  RpcFixture() {
+    std::string name = (std::filesystem::temp_directory_path() / "profd_rpc_XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+    auto server = rpc::Server::Start(address(), service_);
+    EXPECT_TRUE(server.ok()) << server.error().message;
+    server_ = *std::move(server);
+    channel_ = grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
+    stub_ = v1::Profiler::NewStub(channel_);
+  }
+  ~RpcFixture() override {
+    manager_.Shutdown(std::chrono::seconds(10));
+    pipeline_.Stop();
+    server_->Shutdown(std::chrono::seconds(10));
+    std::filesystem::remove_all(directory_);
+  }
+
+  [[nodiscard]] std::string socket() const { return (directory_ / "profd.sock").string(); }
+  [[nodiscard]] std::string address() const { return "unix:" + socket(); }
+
+  static v1::CollectRequest RequestFor(std::uint32_t pid, std::chrono::nanoseconds duration) {
+    v1::CollectRequest request;
+    request.mutable_target()->mutable_pids()->add_id(pid);
+    request.set_duration_ns(static_cast<std::uint64_t>(duration.count()));
+    request.set_progress_interval_ns(20'000'000);
+    return request;
+  }
+
+  // Reads a stream to its end; `on_started` may act on the session meanwhile.
+  template <typename OnStarted>
+  Collected Collect(const v1::CollectRequest& request, const OnStarted& on_started) {
+    grpc::ClientContext context;
+    Collected collected;
+    const auto reader = stub_->Collect(&context, request);
+    v1::CollectResponse response;
+    std::string bytes;
+    while (reader->Read(&response)) {
+      if (response.has_started()) {
+        collected.started = response.started();
+        on_started(response.started().session());
+      }
+      if (response.has_progress()) collected.progress.push_back(response.progress());
+      if (response.kind_case() == v1::CollectResponse::kProfileChunk) {
+        collected.chunk_sizes.push_back(response.profile_chunk().size());
+        bytes += response.profile_chunk();
+      }
+      if (response.done()) {
+        collected.profile.emplace();
+        EXPECT_TRUE(collected.profile->ParseFromString(bytes));
+      }
+    }
+    collected.status = reader->Finish();
+    return collected;
+  }
+  Collected Collect(const v1::CollectRequest& request) {
+    return Collect(request, [](std::uint32_t) {});
+  }
+
+  SystemClock clock_;
+  ProcFs proc_;
+  spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
+  NumberingSymbolizer symbolizer_;
+  SyntheticKernel kernel_{{{100, 100}, {100, 101}, {200, 200}}, clock_};
+  LivePipeline pipeline_{LivePipeline::Parts{kernel_,
+                                             kernel_,
+                                             symbolizer_,
+                                             clock_,
+                                             proc_,
+                                             logger_,
+                                             {"host", "synthetic", "0.1.0", 1000},
+                                             "",
+                                             [] {},
+                                             [] {}}};
+  rpc::SessionManager manager_{pipeline_, clock_};
+  rpc::ProfilerService service_{manager_, pipeline_, clock_, proc_, logger_};
+  std::filesystem::path directory_;
+  std::unique_ptr<rpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Profiler::Stub> stub_;
+};
+
+}  // namespace profd::test
