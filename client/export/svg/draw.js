@@ -25,12 +25,12 @@ function html(name, attributes = {}, text = '') {
   return made;
 }
 
-// Cuts names to a width in px.
-const ruler = (() => {
+// Cuts names to a width in px, in the font of `element`.
+function ruler(element) {
   const context = html('canvas').getContext('2d');
   const widths = new Map();
-  const font = getComputedStyle(document.querySelector('text.line'));
-  context.font = `${font.fontSize} ${font.fontFamily}`;
+  const font = getComputedStyle(element);
+  context.font = `${font.fontWeight} ${font.fontSize} ${font.fontFamily}`;
   const widthOf = (text) => {
     let width = 0;
     for (const char of text) {
@@ -39,6 +39,18 @@ const ruler = (() => {
       width += own;
     }
     return width;
+  };
+  // '' where not even three characters fit.
+  const cut = (text, width) => {
+    if (text.length * 2 < width && widthOf(text) <= width) return text;
+    let room = width - widthOf('\u2026');
+    let kept = '';
+    for (const char of text) {
+      room -= widthOf(char);
+      if (room < 0) break;
+      kept += char;
+    }
+    return kept.length > 2 ? kept + '\u2026' : '';
   };
   // a::B<c::d>::e -> B<c::d>::e; '' when there is no scope to leave out.
   const withoutScope = (name) => {
@@ -52,23 +64,30 @@ const ruler = (() => {
     }
     return '';
   };
-  return {
-    fit(name, width) {
-      for (let rest = name; rest; rest = withoutScope(rest)) {
-        if (rest.length * 2 < width && widthOf(rest) <= width) return rest;
-        name = rest;
-      }
-      let room = width - widthOf('\u2026');
-      let cut = '';
-      for (const char of name) {
-        room -= widthOf(char);
-        if (room < 0) break;
-        cut += char;
-      }
-      return cut.length > 2 ? cut + '\u2026' : '';
-    },
+  // Scopes go before letters: a function's own name says more than where it is.
+  const cutName = (name, width) => {
+    for (;;) {
+      const shown = cut(name, width);
+      const shorter = shown === name ? '' : withoutScope(name);
+      if (!shorter) return shown;
+      name = shorter;
+    }
   };
-})();
+  return {cut, cutName};
+}
+
+const names = ruler(document.querySelector('text.line'));
+
+// The lines of the head, where a name is too long for the window.
+const lines = [...document.querySelectorAll('#head > text')].filter((line) => !line.children.length)
+    .map((line) => ({line, ruler: ruler(line), full: line.textContent}));
+
+function cutLines(width) {
+  for (const {line, ruler, full} of lines) {
+    line.textContent = ruler.cut(full, width);
+    if (line.textContent !== full) line.append(element('title', {}, full));
+  }
+}
 
 // What is shown: the stretch [from, to) of the whole in ns, and the frame it is about.
 const view = {from: 0, to: graph.total, node: 0, icicle: false, found: null};
@@ -131,7 +150,7 @@ function drawFrame(frame, y, percent, labels) {
   frame.element = made;
   if (frame.width < kNamed) return;
   const name = frame.merged ? `+${format.count(frame.frames)}` : graph.name(frame.node);
-  const text = ruler.fit(name, frame.width - 2 * kPad);
+  const text = names.cutName(name, frame.width - 2 * kPad);
   if (text) {
     labels.append(element('text', {
       class: style + ' in', x, dx: kPad, y: y + 13,
@@ -141,6 +160,7 @@ function drawFrame(frame, y, percent, labels) {
 
 // The pane leaves 1 % free on either side.
 function draw(width = 0.98 * svg.getBoundingClientRect().width) {
+  cutLines(width);
   drawn = layout(width);
   const boxes = document.createDocumentFragment();
   const labels = document.createDocumentFragment();

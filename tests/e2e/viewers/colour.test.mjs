@@ -66,7 +66,8 @@ const distance = (a, b, sight) => Math.hypot(...lab(a, sight).map((value, i) => 
 for (const colorScheme of ['light', 'dark']) {
   test(`names can be read (${colorScheme})`, async (t) => {
     const page = await open(t, 'typical.svg', {colorScheme, viewport: {width: 1200, height: 420}});
-    const colours = await coloursOf(page, [...kStates, ...kFrames, 'nat hit']);
+    const all = [...kStates, ...kFrames];
+    const colours = await coloursOf(page, [...all, 'nat hit', ...all.map((name) => name + ' miss')]);
     for (const [name, {fill, ink}] of Object.entries(colours))
       assert.ok(contrast(fill, ink) >= 4.5, `${name}: ${contrast(fill, ink).toFixed(2)}`);
     await keepPicture(page, 'typical-1200-' + colorScheme);

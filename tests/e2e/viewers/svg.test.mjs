@@ -237,6 +237,9 @@ test('no name reaches beyond its frame', async (t) => {
       }).map((text) => text.textContent);
     });
     assert.deepEqual(beyond, []);
+    const head = await page.$$eval('#head > text', (lines) =>
+        Math.max(...lines.map((line) => line.getBoundingClientRect().right)));
+    assert.ok(head <= width, `the head ends at ${head}`);
     assert.deepEqual(page.errors, []);
   }
 });

@@ -4,47 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include "client/export/exporter.h"
 #include "tests/e2e/viewers/exported_files.h"
-#include "tests/support/sample_profiles.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::testing {
-
-const std::string& ExportedFiles() {
-  static const std::string folder = [] {
-    const std::string path = PROFD_BINARY_DIR "/viewers/files";
-    std::filesystem::create_directories(path);
-    const std::pair<std::string, v1::Profile> profiles[] = {
-        {"small", SmallProfile()},       {"typical", TypicalProfile()},
-        {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
-        {"hostile", HostileProfile()},   {"empty", EmptyProfile()}};
-    const client::Exporters exporters;
-    for (const auto& [name, profile] : profiles) {
-      for (const auto& exporter : exporters.all()) {
-        const std::string file = path + "/" + name + std::string(exporter->extensions().front());
-        std::ofstream out(file, std::ios::binary);
-        const auto written = exporter->Write(profile, {.threads = name == "many"}, out);
-        EXPECT_TRUE(written) << file << ": " << (written ? "" : written.error().message);
-      }
-    }
-    return path;
-  }();
-  return folder;
-}
-
-std::string FindProgram(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return folder + "/" + program;
-  return "";
-}
 
 namespace {
 
@@ -69,7 +32,6 @@ class Pprof : public ::testing::Test {
     SubprocessOptions options;
     options.environment["PPROF_TMPDIR"] = PROFD_BINARY_DIR "/viewers";
     options.environment["GOTOOLCHAIN"] = "local";
-    options.environment["GOFLAGS"] = "-mod=mod";
     const Outcome outcome = testing::Run(command, options);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return outcome.out;

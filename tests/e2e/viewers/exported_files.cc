@@ -1,0 +1,47 @@
+#include "tests/e2e/viewers/exported_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "client/export/exporter.h"
+#include "tests/support/sample_profiles.h"
+
+namespace profd::testing {
+
+const std::string& ExportedFiles() {
+  static const std::string folder = [] {
+    const std::string path = VIEWER_FILES;
+    std::filesystem::create_directories(path);
+    const std::pair<std::string, v1::Profile> profiles[] = {
+        {"small", SmallProfile()},       {"typical", TypicalProfile()},
+        {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
+        {"hostile", HostileProfile()},   {"empty", EmptyProfile()}};
+    const client::Exporters exporters;
+    for (const auto& [name, profile] : profiles) {
+      for (const auto& exporter : exporters.all()) {
+        const std::string file = path + "/" + name + std::string(exporter->extensions().front());
+        std::ofstream out(file, std::ios::binary);
+        const auto written = exporter->Write(profile, {.threads = name == "many"}, out);
+        EXPECT_TRUE(written) << file << ": " << (written ? "" : written.error().message);
+      }
+    }
+    return path;
+  }();
+  return folder;
+}
+
+std::string FindProgram(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return folder + "/" + program;
+  return "";
+}
+
+}  // namespace profd::testing
