@@ -39,7 +39,7 @@ class CollectSession {
   std::optional<std::uint32_t> session_;
   bool stop_wanted_ = false;
   bool stop_sent_ = false;  // or not to be sent any more
-  std::jthread stopper_;  // the call: nobody who asks for the end may wait for it
+  std::jthread stopper_;    // the call: nobody who asks for the end may wait for it
 };
 
 }  // namespace profd::commands

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "daemon/source/cpu_list.h"
-#include "daemon/source/hook_test.h"
+#include "daemon/source/hook_check.h"
 #include "daemon/source/iterator.h"
 
 namespace profd::source {

@@ -1,4 +1,4 @@
-#include "daemon/source/hook_test.h"
+#include "daemon/source/hook_check.h"
 
 #include <chrono>
 #include <thread>

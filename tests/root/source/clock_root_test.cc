@@ -1,0 +1,141 @@
+#include <thread>
+
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using ClockTest = LiveTest;
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kTick =
+    10 * kMs;  // of the slowest kernel; the kernel's books move by ticks
+
+// |sum of the states - elapsed| <= 0.1 % of elapsed.
+void ExpectCloses(const profd_clock& clock, std::uint64_t elapsed_ns) {
+  const auto sum = static_cast<double>(SumOf(clock));
+  const auto elapsed = static_cast<double>(elapsed_ns);
+  EXPECT_NEAR(sum / elapsed, 1.0, 0.001) << SumOf(clock) << " of " << elapsed_ns << " ns";
+}
+
+// What the clock of a thread that was there all the time showed for the session.
+profd_clock InSession(const Heard& heard, std::uint32_t tid) {
+  const auto start = heard.AtStart(tid);
+  const auto end = heard.AtEnd(tid);
+  EXPECT_TRUE(start && end) << "no clock of " << tid;
+  if (!start || !end) return {};
+  EXPECT_EQ(start->epoch_ns, heard.start.epoch_ns);
+  EXPECT_EQ(end->epoch_ns, heard.end.epoch_ns);
+  return Growth(start->at_epoch, end->at_epoch);
+}
+
+TEST_F(ClockTest, ASpinningThreadRunsForAsLongAsItsOwnClockSays) {
+  Puppet puppet([](const Puppet::Strings& strings) {
+    strings.Wait();
+    const std::uint64_t begin = ThreadCpuNs();
+    Spin(200 * kMs);
+    strings.Say({ThreadCpuNs() - begin});
+    strings.Wait();
+  });
+  puppet.AwaitState('S');
+  const std::uint64_t steal_ns = StealNs();
+  const auto session = live_->Begin(SpecOf(puppet));
+  puppet.Go();
+  const std::uint64_t cpu_ns = puppet.Hear(1)[0];
+  puppet.AwaitState('S');
+  const Heard heard = live_->End(session);
+  const profd_clock clock = InSession(heard, puppet.pid());
+  ExpectCloses(clock, heard.ElapsedNs());
+  // It is on the CPU a little longer than it measures: waking up and telling us.
+  EXPECT_GE(clock.on_cpu_ns + kTick, cpu_ns);
+  EXPECT_LE(clock.on_cpu_ns, cpu_ns + kTick + (StealNs() - steal_ns) + 2 * kTick);
+  EXPECT_GE(clock.blocked_count[PROFD_INTERRUPTIBLE], 1u);
+}
+
+TEST_F(ClockTest, AThreadAsleepFromBeforeUntilAfterIsBlockedToTheNanosecond) {
+  const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
+  puppet.AwaitState('S');
+  const auto session = live_->Begin(SpecOf(puppet));
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  const Heard heard = live_->End(session);
+  const profd_clock clock = InSession(heard, puppet.pid());
+  EXPECT_EQ(SumOf(clock), heard.ElapsedNs());
+  EXPECT_EQ(clock.blocked_ns[PROFD_INTERRUPTIBLE], heard.ElapsedNs());
+  EXPECT_EQ(clock.on_cpu_count, 0u);
+}
+
+TEST_F(ClockTest, AThreadThatSpinsThroughoutCloses) {
+  const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
+  const auto session = live_->Begin(SpecOf(puppet));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const Heard heard = live_->End(session);
+  const profd_clock clock = InSession(heard, puppet.pid());
+  ExpectCloses(clock, heard.ElapsedNs());
+  EXPECT_EQ(BlockedOf(clock), 0u);
+  EXPECT_GT(clock.on_cpu_ns, 0u);
+}
+
+TEST_F(ClockTest, APeriodicSleeperIsBlockedForWhatItSlept) {
+  Puppet puppet([](const Puppet::Strings& strings) {
+    strings.Wait();
+    const std::uint64_t begin = MonotonicNs();
+    for (int i = 0; i < 200; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    strings.Say({MonotonicNs() - begin});
+    strings.Wait();
+  });
+  puppet.AwaitState('S');
+  const auto session = live_->Begin(SpecOf(puppet));
+  puppet.Go();
+  const std::uint64_t slept_ns = puppet.Hear(1)[0];
+  puppet.AwaitState('S');
+  const Heard heard = live_->End(session);
+  const profd_clock clock = InSession(heard, puppet.pid());
+  ExpectCloses(clock, heard.ElapsedNs());
+  EXPECT_GE(clock.blocked_count[PROFD_INTERRUPTIBLE], 200u);
+  EXPECT_GE(BlockedOf(clock) + RunnableOf(clock) + clock.on_cpu_ns, slept_ns);
+  EXPECT_GE(BlockedOf(clock), 200 * kMs) << "200 sleeps of at least 1 ms";
+}
+
+TEST_F(ClockTest, TwoSpinnersOnOneCpuAreRunnableHalfOfTheTime) {
+  Puppet puppet([](const Puppet::Strings& strings) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    ::sched_setaffinity(0, sizeof(one), &one);
+    std::vector<std::uint64_t> truth(4);
+    strings.Wait();
+    const auto spin = [&truth](std::size_t at) {
+      truth[at] = ThreadId();
+      Spin(150 * kMs);
+      truth[at + 1] = ThreadCpuNs();
+    };
+    std::thread a(spin, 0);
+    std::thread b(spin, 2);
+    a.join();
+    b.join();
+    strings.Say(truth);
+    strings.Wait();
+  });
+  puppet.AwaitState('S');
+  const auto session = live_->Begin(SpecOf(puppet));
+  const std::uint64_t steal_ns = StealNs();
+  puppet.Go();
+  const auto truth = puppet.Hear(4);
+  const Heard heard = live_->End(session);
+  const std::uint64_t slack_ns = 3 * kTick + (StealNs() - steal_ns);
+  for (const std::size_t at : {0u, 2u}) {
+    const auto tid = static_cast<std::uint32_t>(truth[at]);
+    EXPECT_FALSE(heard.AtStart(tid)) << "it was born inside the session";
+    const auto end = heard.AtEnd(tid);
+    ASSERT_TRUE(end);
+    ASSERT_TRUE(end->end);
+    ExpectCloses(end->final, end->header.time_ns - end->begin_ns);
+    EXPECT_GE(end->final.on_cpu_ns + kTick, truth[at + 1]);
+    EXPECT_LE(end->final.on_cpu_ns, truth[at + 1] + slack_ns);
+    EXPECT_GE(RunnableOf(end->final), 50 * kMs) << "the other one had the CPU";
+    EXPECT_GT(end->final.runnable_count[PROFD_AFTER_PREEMPTION], 0u);
+  }
+}
+
+}  // namespace
+}  // namespace profd::source

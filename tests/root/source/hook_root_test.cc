@@ -1,0 +1,78 @@
+#include <thread>
+
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using decode::SampleOrigin;
+
+class HookTest : public testing::TestWithParam<profd_hook> {};
+
+// Every rung that this kernel has must tell the same truth.
+TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  auto live = LiveSource::Start({.force_hook = GetParam()});
+  if (!live) {
+    ASSERT_EQ(live.error().code, ErrorCode::kUnsupported) << live.error().message;
+    GTEST_SKIP() << live.error().message;
+  }
+  Puppet puppet([](const Puppet::Strings& strings) {
+    strings.Wait();
+    for (int i = 0; i < 50; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    strings.Say({1});
+    strings.Wait();
+  });
+  puppet.AwaitState('S');
+  SessionSpec spec;
+  spec.target = ParseTarget("pid " + std::to_string(puppet.pid())).value();
+  spec.off_cpu_period_ns = 1'000'000;
+  const auto session = (*live)->Begin(spec);
+  puppet.Go();
+  ASSERT_EQ(puppet.Hear(1)[0], 1u);
+  puppet.AwaitState('S');
+  const Heard heard = (*live)->End(session);
+  EXPECT_EQ(heard.start.hook, static_cast<std::uint32_t>(GetParam()));
+
+  const auto start = heard.AtStart(puppet.pid());
+  const auto end = heard.AtEnd(puppet.pid());
+  ASSERT_TRUE(start && end);
+  const profd_clock clock = Growth(start->at_epoch, end->at_epoch);
+  EXPECT_NEAR(static_cast<double>(SumOf(clock)) / static_cast<double>(heard.ElapsedNs()), 1.0,
+              0.001);
+  EXPECT_GE(BlockedOf(clock), 250'000'000u) << "50 sleeps of at least 5 ms";
+  // 5 marks in each sleep, so every one of them has a stack.
+  const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kOffCpu);
+  EXPECT_GE(stacks.size(), 50u);
+  std::uint64_t marks = 0;
+  for (const auto& stack : stacks) {
+    marks += stack.blocked_marks;
+    EXPECT_FALSE(stack.kernel_frames.empty());
+    EXPECT_EQ((stack.flags & PROFD_SAMPLE_SWITCH_OUT) != 0, GetParam() == PROFD_HOOK_SWITCH_OUT);
+  }
+  // Stratified marks: one in each period of 1 ms of the blocked time, save for the ends.
+  EXPECT_NEAR(static_cast<double>(marks), static_cast<double>(BlockedOf(clock)) / 1e6, 60.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rungs, HookTest,
+                         testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
+                                         PROFD_HOOK_SWITCH_OUT));
+
+TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  auto source = BpfSource::Create({});
+  ASSERT_TRUE(source) << source.error().message;
+  const SourceStatus best = (*source)->Status();
+  if (best.hook == "sched_exit_tp") {
+    EXPECT_EQ(best.hook_reason, "");
+  } else {
+    EXPECT_NE(best.hook_reason.find("sched_exit_tp"), std::string::npos) << best.hook_reason;
+  }
+  auto last = BpfSource::Create({.force_hook = PROFD_HOOK_SWITCH_OUT});
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ((*last)->Status().hook, "switch-out");
+  EXPECT_NE((*last)->Status().hook_reason.find("as configured"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace profd::source

@@ -1,0 +1,131 @@
+#include "tests/root/source/live_source.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "daemon/decode/decoder.h"
+
+namespace profd::source {
+namespace {
+
+template <typename Values>
+std::uint64_t Sum(const Values& values) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t value : values) sum += value;
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t BlockedOf(const profd_clock& clock) { return Sum(clock.blocked_ns); }
+std::uint64_t RunnableOf(const profd_clock& clock) { return Sum(clock.runnable_ns); }
+std::uint64_t SumOf(const profd_clock& clock) {
+  return clock.on_cpu_ns + BlockedOf(clock) + RunnableOf(clock);
+}
+
+profd_clock Growth(const profd_clock& from, const profd_clock& to) {
+  profd_clock growth{};
+  const auto* a = reinterpret_cast<const __u64*>(&from);
+  const auto* b = reinterpret_cast<const __u64*>(&to);
+  auto* out = reinterpret_cast<__u64*>(&growth);
+  for (std::size_t i = 0; i < sizeof(growth) / sizeof(__u64); ++i) out[i] = b[i] - a[i];
+  return growth;
+}
+
+std::vector<decode::StackEvent> Heard::Stacks(std::uint32_t tid,
+                                              decode::SampleOrigin origin) const {
+  std::vector<decode::StackEvent> stacks = All<decode::StackEvent>();
+  std::erase_if(stacks, [&](const decode::StackEvent& stack) {
+    return stack.header.thread.tid != tid || stack.origin != origin ||
+           (stack.header.sessions >> start.session & 1) == 0 ||
+           (origin != decode::SampleOrigin::kSnapshot &&
+            (stack.header.time_ns < start.epoch_ns || stack.header.time_ns > end.epoch_ns));
+  });
+  return stacks;
+}
+
+std::optional<decode::ClockEvent> Heard::AtStart(std::uint32_t tid) const {
+  for (const auto& clock : All<decode::ClockEvent>())
+    if (!clock.end && clock.epoch == start.epoch && clock.header.thread.tid == tid) return clock;
+  return std::nullopt;
+}
+
+std::optional<decode::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
+  for (const auto& clock : All<decode::ClockEvent>())
+    if ((clock.end || clock.epoch == end.epoch) && clock.header.thread.tid == tid) return clock;
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& options) {
+  auto source = BpfSource::Create(options);
+  if (!source) return source.error();
+  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(source)));
+}
+
+LiveSource::LiveSource(std::unique_ptr<BpfSource> source)
+    : source_(std::move(source)),
+      poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}
+
+LiveSource::~LiveSource() = default;
+
+void LiveSource::PollUntil(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto polled = source_->Poll(std::chrono::milliseconds(50), [this](const RawEvent& raw) {
+      auto event = decode::DecodeEvent(raw);
+      if (!event) {
+        ADD_FAILURE() << event.error().message;
+        return;
+      }
+      const std::scoped_lock lock(mutex_);
+      events_.push_back(*std::move(event));
+    });
+    if (!polled) {
+      ADD_FAILURE() << polled.error().message;
+      return;
+    }
+    heard_.notify_all();
+  }
+}
+
+std::uint32_t LiveSource::Begin(const SessionSpec& spec) {
+  std::size_t before = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    before = events_.size();
+  }
+  const auto session = source_->StartSession(spec);
+  if (!session) {
+    ADD_FAILURE() << session.error().message;
+    return PROFD_MAX_SESSIONS;
+  }
+  const std::scoped_lock lock(mutex_);
+  begun_[*session] = before;
+  return *session;
+}
+
+Heard LiveSource::End(std::uint32_t session) {
+  const auto stopped = source_->StopSession(session);
+  if (!stopped) {
+    ADD_FAILURE() << stopped.error().message;
+    return {};
+  }
+  const auto is_of = [&](const decode::Event& event, bool end) {
+    const auto* of = std::get_if<decode::SessionEvent>(&event);
+    return of != nullptr && of->session == session && of->end == end;
+  };
+  std::unique_lock lock(mutex_);
+  const auto first = static_cast<std::ptrdiff_t>(begun_[session]);
+  const auto is_end = [&](const decode::Event& event) { return is_of(event, true); };
+  heard_.wait(lock, [&] { return std::any_of(events_.begin() + first, events_.end(), is_end); });
+
+  Heard heard;
+  heard.events.assign(events_.begin() + first, events_.end());
+  for (const decode::Event& event : heard.events) {
+    if (is_of(event, false)) heard.start = std::get<decode::SessionEvent>(event);
+    if (is_of(event, true)) heard.end = std::get<decode::SessionEvent>(event);
+  }
+  return heard;
+}
+
+}  // namespace profd::source

@@ -1,0 +1,77 @@
+// LiveSource: the real BpfSource with a thread that polls it, for tests.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/decode/event.h"
+#include "daemon/source/bpf_source.h"
+
+namespace profd::source {
+
+// What came from the start of one session until its end was through, in the order it came; events
+// of other sessions among it.
+struct Heard {
+  std::vector<decode::Event> events;
+  decode::SessionEvent start;
+  decode::SessionEvent end;
+
+  template <typename Kind>
+  [[nodiscard]] std::vector<Kind> All() const {
+    std::vector<Kind> found;
+    for (const decode::Event& event : events)
+      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
+    return found;
+  }
+  [[nodiscard]] std::uint64_t ElapsedNs() const { return end.epoch_ns - start.epoch_ns; }
+  // Stacks of a thread that belongs to the session, taken inside it.
+  [[nodiscard]] std::vector<decode::StackEvent> Stacks(std::uint32_t tid,
+                                                       decode::SampleOrigin origin) const;
+  // The clock's reading at the session's start; nothing when the thread was not there.
+  [[nodiscard]] std::optional<decode::ClockEvent> AtStart(std::uint32_t tid) const;
+  // ... and at its end, or at the thread's own.
+  [[nodiscard]] std::optional<decode::ClockEvent> AtEnd(std::uint32_t tid) const;
+};
+
+// Sum of all ns of a clock; and the growth from one reading to another.
+[[nodiscard]] std::uint64_t SumOf(const profd_clock& clock);
+[[nodiscard]] std::uint64_t BlockedOf(const profd_clock& clock);
+[[nodiscard]] std::uint64_t RunnableOf(const profd_clock& clock);
+[[nodiscard]] profd_clock Growth(const profd_clock& from, const profd_clock& to);
+
+// Owned and used by the test thread; the polling thread is its own.
+class LiveSource {
+ public:
+  // An error is why there is none here.
+  [[nodiscard]] static Result<std::unique_ptr<LiveSource>> Start(
+      const BpfSourceOptions& options = {});
+  LiveSource(const LiveSource&) = delete;
+  LiveSource& operator=(const LiveSource&) = delete;
+  ~LiveSource();
+
+  [[nodiscard]] BpfSource& source() { return *source_; }
+  // The session's number; fails the test when it cannot be started.
+  [[nodiscard]] std::uint32_t Begin(const SessionSpec& spec);
+  // Ends the session and waits until its end has come through.
+  [[nodiscard]] Heard End(std::uint32_t session);
+
+ private:
+  explicit LiveSource(std::unique_ptr<BpfSource> source);
+  void PollUntil(const std::stop_token& stop);
+
+  std::unique_ptr<BpfSource> source_;
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  std::vector<decode::Event> events_;
+  std::map<std::uint32_t, std::size_t> begun_;  // by session: events_ that came before it
+  std::jthread poller_;                         // last: uses all of them
+};
+
+}  // namespace profd::source

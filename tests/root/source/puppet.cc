@@ -1,0 +1,122 @@
+#include "tests/root/source/puppet.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace profd::source {
+namespace {
+
+std::uint64_t ReadClock(clockid_t id) {
+  timespec now{};
+  ::clock_gettime(id, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+bool ReadAll(int fd, void* to, std::size_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = ::read(fd, at, bytes);
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+void Puppet::Strings::Wait() const {
+  char go = 0;
+  if (!ReadAll(in_, &go, 1)) ::_exit(1);
+}
+
+void Puppet::Strings::Say(const std::vector<std::uint64_t>& numbers) const {
+  const std::size_t bytes = numbers.size() * sizeof(numbers[0]);
+  if (::write(out_, numbers.data(), bytes) != static_cast<ssize_t>(bytes)) ::_exit(1);
+}
+
+Puppet::Puppet(const Body& body) {
+  std::array<int, 2> down{};
+  std::array<int, 2> up{};
+  if (::pipe2(down.data(), O_CLOEXEC) != 0 || ::pipe2(up.data(), O_CLOEXEC) != 0) std::abort();
+  pid_ = ::fork();
+  if (pid_ < 0) std::abort();
+  if (pid_ == 0) {
+    ::close(down[1]);
+    ::close(up[0]);
+    body(Strings(down[0], up[1]));
+    ::_exit(0);
+  }
+  ::close(down[0]);
+  ::close(up[1]);
+  to_.Reset(down[1]);
+  from_.Reset(up[0]);
+}
+
+Puppet::~Puppet() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void Puppet::Go() const {
+  if (::write(to_.get(), "g", 1) != 1) std::abort();
+}
+
+std::vector<std::uint64_t> Puppet::Hear(std::size_t count) const {
+  std::vector<std::uint64_t> numbers(count);
+  if (!ReadAll(from_.get(), numbers.data(), count * sizeof(numbers[0]))) numbers.assign(count, 0);
+  return numbers;
+}
+
+bool Puppet::Join() {
+  int status = -1;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void Puppet::AwaitState(char state) const {
+  while (true) {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+    const std::string stat(std::istreambuf_iterator<char>(file), {});
+    const auto bracket = stat.rfind(')');
+    if (bracket == std::string::npos) return;  // gone
+    if (stat[bracket + 2] == state || stat[bracket + 2] == 'Z') return;
+    std::this_thread::yield();
+  }
+}
+
+std::uint64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
+std::uint64_t ThreadCpuNs() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
+
+void Spin(std::uint64_t ns) {
+  const std::uint64_t end = ThreadCpuNs() + ns;
+  while (ThreadCpuNs() < end) {
+  }
+}
+
+std::uint32_t ThreadId() { return static_cast<std::uint32_t>(::syscall(SYS_gettid)); }
+
+std::uint64_t StealNs() {
+  std::ifstream file("/proc/stat");
+  std::string name;
+  std::uint64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
+  std::uint64_t steal = 0;
+  file >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;
+  return steal * 10'000'000;
+}
+
+}  // namespace profd::source

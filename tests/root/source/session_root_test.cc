@@ -1,0 +1,206 @@
+#include <dirent.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using SessionTest = LiveTest;
+using decode::ClockEvent;
+using decode::CountersEvent;
+using decode::SampleOrigin;
+using decode::SessionEvent;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+Puppet::Body Spinner() {
+  return [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
+}
+
+// Index of the first event that `is` says yes to; -1: none.
+template <typename Predicate>
+std::ptrdiff_t IndexOf(const Heard& heard, Predicate is) {
+  const auto found = std::ranges::find_if(heard.events, is);
+  return found == heard.events.end() ? -1 : found - heard.events.begin();
+}
+
+TEST_F(SessionTest, EventsStandInDueOrder) {
+  const Puppet puppet(Spinner());
+  SessionSpec spec = SpecOf(puppet);
+  spec.on_cpu_period_ns = kMs;
+  const auto session = live_->Begin(spec);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const Heard heard = live_->End(session);
+
+  const auto start = IndexOf(heard, [&](const decode::Event& event) {
+    const auto* of = std::get_if<SessionEvent>(&event);
+    return of != nullptr && of->session == session && !of->end;
+  });
+  const auto end = IndexOf(heard, [&](const decode::Event& event) {
+    const auto* of = std::get_if<SessionEvent>(&event);
+    return of != nullptr && of->session == session && of->end;
+  });
+  ASSERT_GE(start, 0);
+  ASSERT_GT(end, start);
+  EXPECT_TRUE(
+      std::holds_alternative<CountersEvent>(heard.events[static_cast<std::size_t>(end) - 1]));
+  EXPECT_EQ(IndexOf(heard,
+                    [&](const decode::Event& event) {
+                      return std::holds_alternative<decode::ProcessEvent>(event);
+                    }) < start,
+            true);
+  // Everything up to the end's epoch stands before the end.
+  for (std::size_t i = static_cast<std::size_t>(end) + 1; i < heard.events.size(); ++i) {
+    const auto* stack = std::get_if<decode::StackEvent>(&heard.events[i]);
+    EXPECT_TRUE(stack == nullptr || stack->header.time_ns > heard.end.epoch_ns);
+  }
+  EXPECT_GT(heard.Stacks(puppet.pid(), SampleOrigin::kOnCpu).size(), 20u);
+}
+
+TEST_F(SessionTest, SaysWhatItIsAndWhatItCost) {
+  const Puppet puppet(Spinner());
+  SessionSpec spec = SpecOf(puppet, " +children");
+  spec.on_cpu_period_ns = 2 * kMs;
+  spec.off_cpu_period_ns = 3 * kMs;
+  const auto session = live_->Begin(spec);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const Heard heard = live_->End(session);
+  EXPECT_EQ(heard.start.target, "pid " + std::to_string(puppet.pid()) + " +children");
+  EXPECT_EQ(heard.start.mode, 3u);
+  EXPECT_EQ(heard.start.on_cpu_period_ns, 2 * kMs);
+  EXPECT_EQ(heard.start.off_cpu_period_ns, 3 * kMs);
+  EXPECT_EQ(heard.end.epoch > heard.start.epoch, true);
+  EXPECT_GE(heard.ElapsedNs(), 50 * kMs);
+  EXPECT_GT(heard.end.own_cpu_ns, heard.start.own_cpu_ns);
+  EXPECT_GE(heard.end.bpf_cost_ns, heard.start.bpf_cost_ns);
+  EXPECT_NE(heard.start.hook, 0u);
+}
+
+TEST_F(SessionTest, SeveralAtOnceEachHearsOfItsOwn) {
+  const Puppet a(Spinner());
+  const Puppet b(Spinner());
+  SessionSpec coarse = SpecOf(a);
+  coarse.on_cpu_period_ns = 20 * kMs;
+  SessionSpec fine = SpecOf(b);
+  fine.on_cpu_period_ns = 2 * kMs;
+  fine.off_cpu = false;
+  const auto first = live_->Begin(coarse);
+  const auto second = live_->Begin(fine);
+  const auto both =
+      live_->Begin(SpecOf("pid " + std::to_string(a.pid()) + "," + std::to_string(b.pid())));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const Heard of_second = live_->End(second);
+  const Heard of_first = live_->End(first);
+  const Heard of_both = live_->End(both);
+
+  EXPECT_EQ(of_second.start.mode, 1u);
+  EXPECT_TRUE(of_first.AtStart(a.pid()) && of_first.AtEnd(a.pid()));
+  EXPECT_TRUE(of_second.AtStart(b.pid()) && of_second.AtEnd(b.pid()));
+  EXPECT_TRUE(of_both.AtStart(a.pid()) && of_both.AtStart(b.pid()));
+  EXPECT_TRUE(of_first.Stacks(b.pid(), SampleOrigin::kOnCpu).empty());
+  EXPECT_TRUE(of_second.Stacks(a.pid(), SampleOrigin::kOnCpu).empty());
+  // The finest period in force was that of the second.
+  EXPECT_GT(of_both.Stacks(a.pid(), SampleOrigin::kOnCpu).size() +
+                of_both.Stacks(b.pid(), SampleOrigin::kOnCpu).size(),
+            60u);
+  for (const auto& stack : of_both.Stacks(a.pid(), SampleOrigin::kOnCpu)) {
+    EXPECT_EQ(stack.header.sessions & (1ull << second), 0u);
+    EXPECT_NE(stack.header.sessions & (1ull << both), 0u);
+  }
+  // The clocks are shared and exact in each.
+  const auto start = of_both.AtStart(a.pid());
+  const auto end = of_both.AtEnd(a.pid());
+  ASSERT_TRUE(start && end);
+  EXPECT_NEAR(static_cast<double>(SumOf(Growth(start->at_epoch, end->at_epoch))) /
+                  static_cast<double>(of_both.ElapsedNs()),
+              1.0, 0.001);
+}
+
+TEST_F(SessionTest, AllSlotsCanBeInUseAndComeBack) {
+  const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
+  std::vector<std::uint32_t> sessions;
+  for (int i = 0; i < PROFD_MAX_SESSIONS; ++i) sessions.push_back(live_->Begin(SpecOf(puppet)));
+  const auto one_more = live_->source().StartSession(SpecOf(puppet));
+  ASSERT_FALSE(one_more);
+  EXPECT_EQ(one_more.error().code, ErrorCode::kExhausted);
+  for (const std::uint32_t session : sessions) EXPECT_TRUE(live_->source().StopSession(session));
+  const auto again = live_->Begin(SpecOf(puppet));
+  EXPECT_TRUE(live_->End(again).AtEnd(puppet.pid()));
+}
+
+TEST_F(SessionTest, NothingIsLeftBehind) {
+  const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  (void)live_->End(live_->Begin(SpecOf(puppet)));
+  const auto before = open_files();
+  for (int i = 0; i < 70; ++i) (void)live_->End(live_->Begin(SpecOf(puppet)));
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(SessionTest, TargetsThatAreNotThereAreNamed) {
+  Puppet ended([](const Puppet::Strings&) {});
+  const std::uint32_t pid = ended.pid();
+  ended.AwaitState('Z');
+  const auto dead = live_->source().StartSession(SpecOf(ended));
+  ASSERT_FALSE(dead) << "a process that has ended but was not reaped has no thread";
+  EXPECT_EQ(dead.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(dead.error().message,
+            "cannot open process " + std::to_string(pid) + ": no such process");
+  EXPECT_TRUE(ended.Join());
+  const auto gone = live_->source().StartSession(SpecOf("pid " + std::to_string(pid)));
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().message,
+            "cannot open process " + std::to_string(pid) + ": no such process");
+  EXPECT_EQ(live_->source().StopSession(5).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(SessionTest, RefusesRatesTheKernelRefuses) {
+  SessionSpec spec = SpecOf("all");
+  spec.on_cpu_period_ns = 1'000;
+  const auto fast = live_->source().StartSession(spec);
+  ASSERT_FALSE(fast);
+  EXPECT_EQ(fast.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(fast.error().message.find("above the kernel's limit"), std::string::npos)
+      << fast.error().message;
+  spec.on_cpu_period_ns = 0;
+  EXPECT_EQ(live_->source().StartSession(spec).error().code, ErrorCode::kInvalidArgument);
+  spec.on_cpu = false;
+  spec.off_cpu = false;
+  EXPECT_EQ(live_->source().StartSession(spec).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(SessionTest, HardwareCyclesWhereThereIsACounter) {
+  const Puppet puppet(Spinner());
+  SessionSpec spec = SpecOf(puppet);
+  spec.clock = OnCpuClock::kHardwareCycles;
+  const auto session = live_->source().StartSession(spec);
+  if (!session) {
+    EXPECT_EQ(session.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(session.error().message, "this machine has no hardware cycle counter");
+    GTEST_SKIP() << session.error().message;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(live_->End(*session).Stacks(puppet.pid(), SampleOrigin::kOnCpu).empty());
+}
+
+TEST_F(SessionTest, StatusSaysHowItWorks) {
+  const auto session = live_->Begin(SpecOf("all"));
+  const SourceStatus status = live_->source().Status();
+  (void)live_->End(session);
+  EXPECT_FALSE(status.hook.empty());
+  EXPECT_FALSE(status.split.empty());
+  EXPECT_FALSE(status.kernel_release.empty());
+  EXPECT_GT(status.online_cpus, 0u);
+  EXPECT_GT(status.switches, 0u);
+  EXPECT_GT(status.map_bytes, std::uint64_t{PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES});
+  EXPECT_EQ(status.counters.size(), std::size_t{PROFD_COUNTER_MAX});
+}
+
+}  // namespace
+}  // namespace profd::source

@@ -1,0 +1,104 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <thread>
+
+#include "tests/root/source/live_test.h"
+#include "tests/root/source/stuck_file.h"
+#include "tests/testprogs/raw_syscall.h"
+
+namespace profd::source {
+namespace {
+
+using SnapshotTest = LiveTest;
+using decode::SampleOrigin;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+[[gnu::noinline]] void WaitForever() {
+  testprog::RawSleep(3'600'000 * static_cast<std::int64_t>(kMs));
+}
+
+TEST_F(SnapshotTest, AThreadThatIsStillBlockedAppearsWithItsStack) {
+  const Puppet puppet([](const Puppet::Strings&) { WaitForever(); });
+  puppet.AwaitState('S');
+  const auto session = live_->Begin(SpecOf(puppet));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const Heard heard = live_->End(session);
+  const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot);
+  ASSERT_EQ(stacks.size(), 1u);
+  EXPECT_LT(stacks[0].begin_ns, heard.start.epoch_ns) << "it slept before the session";
+  EXPECT_GE(stacks[0].header.time_ns, heard.end.epoch_ns);
+  EXPECT_EQ(stacks[0].syscall, SYS_nanosleep);
+  EXPECT_FALSE(stacks[0].kernel_frames.empty());
+  ASSERT_GE(stacks[0].user_frames.size(), 2u);
+  const auto function = reinterpret_cast<std::uint64_t>(&WaitForever);
+  EXPECT_GE(stacks[0].user_frames[0], function);
+  EXPECT_LE(stacks[0].user_frames[0], function + 256);
+}
+
+TEST_F(SnapshotTest, AThreadThatRunsIsNotInIt) {
+  const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
+  const auto session = live_->Begin(SpecOf(puppet));
+  const Heard heard = live_->End(session);
+  EXPECT_TRUE(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).empty());
+}
+
+TEST_F(SnapshotTest, OnCpuSessionsTakeNone) {
+  const Puppet puppet([](const Puppet::Strings&) { WaitForever(); });
+  puppet.AwaitState('S');
+  SessionSpec spec = SpecOf(puppet);
+  spec.off_cpu = false;
+  const Heard heard = live_->End(live_->Begin(spec));
+  EXPECT_TRUE(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).empty());
+}
+
+// Sleeps with the frame pointer at `frame`, as a hostile program may.
+[[gnu::noinline]] void SleepWithFrame([[maybe_unused]] char* frame) {
+#if defined(__x86_64__)
+  const timespec forever{.tv_sec = 3'600, .tv_nsec = 0};
+  asm volatile("xchg %[frame], %%rbp\n syscall\n xchg %[frame], %%rbp"
+               : [frame] "+r"(frame)
+               : "a"(SYS_nanosleep), "D"(&forever), "S"(nullptr)
+               : "rcx", "r11", "memory");
+#endif
+}
+
+TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the hostile program is written for x86-64";
+#endif
+  const auto file = StuckFile::Mount();
+  if (!file) GTEST_SKIP() << file.error().message;
+  const std::string path = (*file)->path();
+  const Puppet hostile([&path](const Puppet::Strings& strings) {
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    void* page = ::mmap(nullptr, 4'096, PROT_READ, MAP_PRIVATE, fd, 0);
+    strings.Say({fd >= 0 && page != MAP_FAILED ? 1u : 2u});
+    SleepWithFrame(static_cast<char*>(page) + 128);
+  });
+  ASSERT_EQ(hostile.Hear(1)[0], 1u);
+  hostile.AwaitState('S');
+  const Puppet harmless([](const Puppet::Strings&) { WaitForever(); });
+  harmless.AwaitState('S');
+  const auto counter = [](const Heard& heard) {
+    return heard.All<decode::CountersEvent>().back().values[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
+  };
+  const std::uint64_t before = live_->source().Status().counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
+
+  const auto session = live_->Begin(SpecOf("pid " + std::to_string(hostile.pid())));
+  const Heard heard = live_->End(session);
+  ASSERT_TRUE(heard.AtEnd(hostile.pid())) << "its clock is there all the same";
+  EXPECT_EQ(
+      SumOf(Growth(heard.AtStart(hostile.pid())->at_epoch, heard.AtEnd(hostile.pid())->at_epoch)),
+      heard.ElapsedNs());
+  EXPECT_EQ(counter(heard), before + 1);
+
+  // The next session has its snapshot: nothing hangs on.
+  const auto next = live_->Begin(SpecOf(harmless));
+  EXPECT_EQ(live_->End(next).Stacks(harmless.pid(), SampleOrigin::kSnapshot).size(), 1u);
+}
+
+}  // namespace
+}  // namespace profd::source
