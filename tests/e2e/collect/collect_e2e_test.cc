@@ -91,7 +91,8 @@ TEST_F(CollectTest, OneThreadOnly) {
   const auto all = Profctl({"collect", "-p", pid_, "-d", "0.5", "-o", File("all.json")});
   ASSERT_EQ(all.exit_code, 0) << all.err;
   std::string tid;
-  for (const auto& thread : ReadProfile(File("all.json")).threads()) {
+  const auto everything = ReadProfile(File("all.json"));
+  for (const auto& thread : everything.threads()) {
     if (thread.comm() == "worker") tid = std::to_string(thread.tid());
   }
   ASSERT_FALSE(tid.empty());
@@ -125,7 +126,8 @@ TEST_F(CollectTest, ByCommAndWholeMachine) {
   const auto all = Profctl({"collect", "-a", "-d", "1", "-o", File("all.json")});
   ASSERT_EQ(all.exit_code, 0) << all.err;
   std::set<std::string> comms;
-  for (const auto& process : ReadProfile(File("all.json")).processes()) {
+  const auto everything = ReadProfile(File("all.json"));
+  for (const auto& process : everything.processes()) {
     comms.insert(process.comm());
   }
   EXPECT_EQ(comms.count("phases"), 1u);
