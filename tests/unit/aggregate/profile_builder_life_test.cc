@@ -1,0 +1,185 @@
+// Bounds, order, identities and absurd events.
+#include "daemon/aggregate/profile_builder.h"
+
+#include "tests/unit/aggregate/profile_builder_fixture.h"
+
+namespace profd::aggregate {
+namespace {
+
+TEST(ProfileBuilder, IsBoundedAndStaysExact) {
+  std::mt19937_64 random(6);
+  ProfileBuilder::Limits limits;
+  limits.parts = 50;
+  ProfileBuilder builder(StartEvent(), {}, limits);
+  const auto thread = BusyThread(random);
+  builder.AddClock(thread.ClockAt(1, kStartNs));
+  builder.AddClock(thread.ClockAt(2, kEndNs));
+  const auto samples = thread.Samples(kPeriodNs, random);
+  for (const auto& sample : samples) builder.AddSample(sample);
+  EXPECT_EQ(builder.samples(), 50u);
+  const auto profile = builder.Build(EndEvent(), FrameOf);
+  ExpectSumsEqualClocks(profile);
+  EXPECT_THAT(profile.dropped,
+              testing::ElementsAre(testing::Field(&NamedCount::name, "session_full")));
+}
+
+TEST(ProfileBuilder, DoesNotDependOnTheOrderOfThreads) {
+  std::mt19937_64 random(7);
+  SyntheticThread first({11, 1}, {10, 1}, 1000 * kMs);
+  SyntheticThread second({21, 1}, {20, 1}, 1000 * kMs);
+  for (int i = 0; i < 2000; ++i) {
+    first.Run(State::kOnCpu, 5 * kMs, 1);
+    first.Run(State::kBlocked, 5 * kMs, 2);
+    second.Run(State::kOnCpu, 3 * kMs, 3);
+    second.Run(State::kBlocked, 7 * kMs, 4);
+  }
+  const auto of_first = first.Samples(kPeriodNs, random);
+  const auto of_second = second.Samples(kPeriodNs, random);
+  const auto build = [&](bool swapped) {
+    ProfileBuilder builder(StartEvent(), {});
+    const auto add = [&](const SyntheticThread& thread, const auto& samples) {
+      builder.AddClock(thread.ClockAt(1, kStartNs));
+      for (const auto& sample : samples) builder.AddSample(sample);
+      builder.AddClock(thread.ClockAt(2, kEndNs));
+    };
+    if (swapped) add(second, of_second);
+    add(first, of_first);
+    if (!swapped) add(second, of_second);
+    return builder.Build(EndEvent(), FrameOf);
+  };
+  const auto a = build(false);
+  const auto b = build(true);
+  EXPECT_EQ(a.frames, b.frames);
+  ASSERT_EQ(a.nodes.size(), b.nodes.size());
+  ASSERT_EQ(a.samples.size(), b.samples.size());
+  for (std::size_t i = 0; i < a.samples.size(); ++i) {
+    EXPECT_EQ(a.samples[i].time_ns, b.samples[i].time_ns);
+    EXPECT_EQ(a.samples[i].node, b.samples[i].node);
+    EXPECT_EQ(a.samples[i].thread, b.samples[i].thread);
+    EXPECT_EQ(a.samples[i].weight_ns, b.samples[i].weight_ns);
+  }
+}
+
+TEST_F(ProfileBuilderTest, TellsWhatItRestsOn) {
+  process::ProcessInfo info;
+  info.key = kProcess;
+  info.comm = "server";
+  info.command_line = "server --fast";
+  info.namespace_pids = {100, 7};
+  builder_.AddProcess(std::make_shared<const process::ProcessInfo>(info));
+  builder_.AddProcess(nullptr);
+  builder_.SetCounters(std::vector<std::uint64_t>(PROFD_COUNTER_MAX, 4));
+  std::vector<std::uint64_t> later(PROFD_COUNTER_MAX, 4);
+  later[PROFD_COUNTER_ON_CPU_RING_FULL] = 10;
+  builder_.SetCounters(later);
+  EXPECT_EQ(builder_.lost(), 6u);
+  builder_.AddDropped("queue_full", "samples dropped", 2);
+  builder_.AddDropped("queue_full", "samples dropped", 3);
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 20'000 * kMs, 1);
+  AddReadings(thread);
+  const auto profile = Build();
+  EXPECT_EQ(profile.target, "pid 100");
+  EXPECT_EQ(profile.start_unix_ns, kStartNs + 1'000'000);
+  EXPECT_EQ(profile.cost.bpf_ns, 500u);
+  EXPECT_EQ(profile.cost.daemon_cpu_ns, 7000u);
+  EXPECT_EQ(profile.hook, "sched_exit_tp");
+  ASSERT_EQ(profile.processes.size(), 1u);
+  EXPECT_EQ(profile.processes[0].shown_pid, 100u);
+  EXPECT_EQ(profile.processes[0].comm, "server");
+  EXPECT_EQ(profile.processes[0].command_line, "server --fast");
+  ASSERT_EQ(profile.lost.size(), 1u);
+  EXPECT_EQ(profile.lost[0].count, 6u);
+  ASSERT_EQ(profile.dropped.size(), 1u);
+  EXPECT_EQ(profile.dropped[0].count, 5u);
+}
+
+TEST(ProfileBuilder, ShowsThePidsOfAContainerToItsOwnPeople) {
+  ProfileOrigin origin;
+  origin.innermost_pids = true;
+  ProfileBuilder builder(StartEvent(), origin);
+  process::ProcessInfo info;
+  info.key = kProcess;
+  info.namespace_pids = {100, 7};
+  builder.AddProcess(std::make_shared<const process::ProcessInfo>(info));
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 20'000 * kMs, 1);
+  builder.AddClock(thread.ClockAt(1, kStartNs));
+  builder.AddClock(thread.ClockAt(2, kEndNs));
+  const auto profile = builder.Build(EndEvent(), FrameOf);
+  EXPECT_EQ(profile.processes.at(0).shown_pid, 7u);
+  EXPECT_EQ(profile.threads.at(0).shown_tid, 7u);
+  EXPECT_EQ(profile.threads.at(0).key.tid, 100u);
+}
+
+TEST_F(ProfileBuilderTest, AThreadThatExecutesTakesTheLeadersPlace) {
+  // The leader ends, thread 105 goes on as 100.
+  SyntheticThread leader(kMain, kProcess, 1000 * kMs);
+  leader.Run(State::kBlocked, 7000 * kMs, 2);
+  SyntheticThread other({105, 900}, kProcess, 2000 * kMs);
+  other.Run(State::kOnCpu, 30'000 * kMs, 1);
+  builder_.AddClock(leader.ClockAt(1, kStartNs));
+  builder_.AddClock(other.ClockAt(1, kStartNs));
+  builder_.AddClock(leader.EndEvent());
+  decode::ExecEvent exec;
+  exec.header = leader.Header(8001 * kMs);
+  exec.old_tid = 105;
+  builder_.AddExec(exec);
+  EXPECT_EQ(builder_.live_threads(), 1u);
+  auto end = other.ClockAt(2, kEndNs);
+  end.header.thread = kMain;
+  builder_.AddClock(end);
+  const auto profile = Build();
+  ASSERT_EQ(profile.threads.size(), 2u);
+  EXPECT_EQ(profile.threads[0].end_ns, 8000 * kMs);
+  EXPECT_EQ(profile.threads[0].clock.blocked_ns[PROFD_INTERRUPTIBLE], 3000 * kMs);
+  EXPECT_EQ(profile.threads[1].key, kMain);
+  EXPECT_EQ(profile.threads[1].clock.on_cpu_ns, kEndNs - kStartNs);
+}
+
+TEST_F(ProfileBuilderTest, AThreadThatLeavesAndComesBackIsThereTwice) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 30'000 * kMs, 1);
+  builder_.AddClock(thread.ClockAt(1, kStartNs));
+  auto leaving = thread.ClockAt(1, 7000 * kMs);
+  leaving.end = true;
+  leaving.header.time_ns = 7000 * kMs;
+  builder_.AddClock(leaving);
+  EXPECT_EQ(builder_.live_threads(), 0u);
+  builder_.AddClock(thread.ClockAt(1, 9000 * kMs));
+  EXPECT_EQ(builder_.live_threads(), 1u);
+  builder_.AddClock(thread.ClockAt(2, kEndNs));
+  AddSamples(thread);
+  const auto profile = Build();
+  ASSERT_EQ(profile.threads.size(), 2u);
+  EXPECT_EQ(profile.threads[0].end_ns, 7000 * kMs);
+  EXPECT_EQ(profile.threads[1].begin_ns, 9000 * kMs);
+  EXPECT_EQ(profile.processes.size(), 1u);
+  ExpectSumsEqualClocks(profile);
+}
+
+TEST_F(ProfileBuilderTest, SurvivesAbsurdEvents) {
+  constexpr auto kMax = ~std::uint64_t{0};
+  symbolize::SymbolizedSample absurd;
+  absurd.sample.time_ns = kMax;
+  absurd.sample.begin_ns = 1;
+  absurd.sample.runnable_ns = kMax;
+  absurd.sample.period_ns = kMax;
+  absurd.sample.blocked_marks = absurd.sample.runnable_marks = ~0u;
+  absurd.sample.state = State::kBlocked;
+  builder_.AddSample(absurd);
+  absurd.sample.begin_ns = kMax;
+  builder_.AddSample(absurd);
+  absurd.sample.state = State::kOnCpu;
+  builder_.AddSample(absurd);
+  decode::ClockEvent clock;
+  clock.header.time_ns = kMax;
+  clock.epoch = kMax;
+  clock.end = true;
+  builder_.AddClock(clock);
+  const auto profile = Build();
+  for (const auto& sample : profile.samples) EXPECT_LT(sample.node, profile.nodes.size());
+}
+
+}  // namespace
+}  // namespace profd::aggregate
