@@ -1,33 +1,22 @@
 #include "client/command_child.h"
 
-#include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
+#include "client/pipe.h"
+
 namespace profd::client {
 namespace {
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> fds{};
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return ErrorFromErrno(errno, "cannot make a pipe");
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
 
 // Everything the child needs, made before the fork: between fork and exec only system calls are
 // safe.

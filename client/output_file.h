@@ -1,6 +1,7 @@
 // OutputFile: a file that appears whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <ostream>

@@ -1,12 +1,12 @@
 #include "client/private_daemon.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -15,6 +15,7 @@
 
 #include "client/command_child.h"
 #include "client/exit_code.h"
+#include "client/pipe.h"
 #include "daemon/base/proc_fs.h"
 
 namespace profd::client {
@@ -23,17 +24,6 @@ namespace {
 constexpr int kStartTimeoutMs = 60'000;  // BPF programs of a loaded host under emulation
 constexpr int kEndTimeoutMs = 10'000;
 constexpr std::size_t kMaxWords = 16'384;
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> fds{};
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return ErrorFromErrno(errno, "cannot make a pipe");
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
 
 // The arguments of posix_spawn, destroyed with the scope.
 class SpawnSetup {

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "daemon/base/result.h"

@@ -32,7 +32,8 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
           "write to FILE, in the format of its extension; may be given again for more files; - is "
           "standard output");
   AddText(app, kOutput, "-f,--format", raw.format, "FORMAT",
-          "folded, svg, speedscope, pprof, json or summary, whatever the file is called");
+          "folded, svg, speedscope, pprof, json or summary: for standard output and files whose "
+          "names do not say it");
   AddFlag(app, kOutput, "--threads", raw.threads, "tell threads apart in folded stacks and svg");
   AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
 }

@@ -45,6 +45,7 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
     plan.outputs_.push_back({std::string(kStdout), format});
     return plan;
   }
+  bool format_used = options.format.empty();
   for (const std::string& file : options.files) {
     if (file.empty())
       return Error{ErrorCode::kInvalidArgument, "the name of an output file is empty", ""};
@@ -53,15 +54,20 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                    "each output needs a name of its own"};
     // First of all: that a directory has no extension is not what is wrong with it.
     if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
-    Output output{file, format};
-    if (format == nullptr && !summary) {
-      const Result<const client::Exporter*> by_name =
-          file == kStdout ? folded : exporters.ByFileName(file);
-      if (!by_name) return by_name.error();
-      output.exporter = *by_name;
-    }
-    plan.outputs_.push_back(std::move(output));
+    const Result<const client::Exporter*> by_name =
+        file == kStdout ? folded : exporters.ByFileName(file);
+    // An extension says what a file is; ".txt" says no more than that it is text.
+    const bool open = file == kStdout || file.ends_with(".txt") || !by_name;
+    const bool by_option = open && !options.format.empty();
+    if (!by_option && !by_name) return by_name.error();
+    plan.outputs_.push_back({file, by_option ? format : *by_name});
+    format_used = format_used || plan.outputs_.back().exporter == format;
   }
+  if (!format_used)
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "-f " + options.format + " is for no output: all files say by their names what they are",
+        "leave it out, or rename a file"};
   return plan;
 }
 

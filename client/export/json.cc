@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -38,13 +39,17 @@ Result<std::string> ReadAll(std::istream& in, std::size_t max_bytes) {
   return text;
 }
 
-// Says what a file is that people take for a profile.
-Result<void> CheckBeginning(std::string_view text) {
+// Says what a file is that people take for a profile. An object of three bytes, "{},", becomes a
+// message of a hundred: their number is bounded too.
+Result<void> CheckText(std::string_view text) {
   if (text.empty()) return NotAProfile("it is empty");
   if (text.starts_with("\x1f\x8b")) return NotAProfile("it is compressed, perhaps a pprof file");
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{')
     return NotAProfile("it does not begin with '{'");
+  if (std::count(text.begin(), text.end(), '{') > static_cast<std::ptrdiff_t>(kMaxJsonObjects))
+    return Error{ErrorCode::kExhausted,
+                 "the profile holds more than " + std::to_string(kMaxJsonObjects) + " objects", ""};
   return {};
 }
 
@@ -77,7 +82,7 @@ Result<void> JsonExporter::Write(const v1::Profile& profile, const ExportOptions
 Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes) {
   auto text = ReadAll(in, max_bytes);
   if (!text) return text.error();
-  PROFD_TRY(CheckBeginning(*text));
+  PROFD_TRY(CheckText(*text));
   ProfileFile file;
   json::JsonParseOptions parse;
   parse.ignore_unknown_fields = true;

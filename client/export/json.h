@@ -22,10 +22,12 @@ class JsonExporter : public Exporter {
 };
 
 inline constexpr std::size_t kMaxJsonBytes = 1u << 30;
+inline constexpr std::size_t kMaxJsonObjects = 16u << 20;
 
 // Reads what JsonExporter wrote. Fields it does not know are ignored, and the profile has passed
 // CheckProfile. The input is hostile: kCorrupt says what it is not, kUnsupported that a newer profd
-// wrote it, kExhausted that it is longer than `max_bytes`, kIo that the stream failed.
+// wrote it, kExhausted that it is longer than `max_bytes` or holds more than kMaxJsonObjects, kIo
+// that the stream failed.
 [[nodiscard]] Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes = kMaxJsonBytes);
 
 }  // namespace profd::client

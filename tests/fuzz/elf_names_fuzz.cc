@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RequireClean(demangled.full_name);
   RequireClean(symbolize::CleanText(name));
   fuzz::Require(!demangled.name.empty() || name.empty(), "a name stays a name");
-  for (const std::size_t bound : {0, 1, 3, 10})
+  for (const std::size_t bound : {0u, 1u, 3u, 10u})
     fuzz::Require(symbolize::CleanText(name, bound).size() <= bound, "bound that was asked for");
   return 0;
 }

@@ -25,6 +25,8 @@ TEST(FileImage, HoldsWhatWasFetchedAndZeroesElsewhere) {
   EXPECT_EQ(std::string(part->data(), part->size()), "hello");
   EXPECT_EQ(part->data(), image->data() + 10'000);
   EXPECT_EQ(image->data()[0], '\0');
+  EXPECT_EQ(*image->Copy(10'001, 3), "ell");
+  EXPECT_EQ(image->Copy(19'999, 2).error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(image->size(), content.size());
 }
 
