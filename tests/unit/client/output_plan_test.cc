@@ -56,13 +56,17 @@ TEST_F(OutputPlanTest, FilesByTheirExtensionOrByF) {
                           directory_.File("e.txt"), "-"})),
             (Names{"svg", "speedscope", "json", "pprof", "folded", "folded"}));
   EXPECT_EQ(Formats(Plan({directory_.File("a.svg"), directory_.File("odd")}, "json")),
-            (Names{"json", "json"}));
+            (Names{"svg", "json"}));
+  EXPECT_EQ(Formats(Plan({"-", directory_.File("a.json")}, "summary")), (Names{"summary", "json"}));
   EXPECT_EQ(Formats(Plan({directory_.File("a.txt")}, "summary")), Names{"summary"});
+  EXPECT_EQ(Formats(Plan({directory_.File("a.svg")}, "svg")), Names{"svg"});
 }
 
 TEST_F(OutputPlanTest, WhatCannotWork) {
   EXPECT_FALSE(Plan({directory_.File("odd")}));
   EXPECT_FALSE(Plan({}, "gif"));
+  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "json")) << "which of the two is meant?";
+  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "summary"));
   EXPECT_FALSE(Plan({""}));
   EXPECT_FALSE(Plan({directory_.File("a.svg"), directory_.File("a.svg")}));
   EXPECT_FALSE(Plan({directory_.File("missing/a.svg")}));

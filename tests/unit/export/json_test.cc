@@ -111,6 +111,7 @@ TEST(Json, NestingAndLengthAreBounded) {
   const std::string text = Written(kJson, testing::SmallProfile());
   EXPECT_TRUE(Read(text, text.size()));
   EXPECT_EQ(ReadError(text, text.size() - 1).code, ErrorCode::kExhausted);
+  EXPECT_EQ(ReadError(std::string(kMaxJsonObjects + 1, '{')).code, ErrorCode::kExhausted);
 }
 
 TEST(Json, IndexesOutOfRangeAreFound) {
