@@ -66,6 +66,17 @@ std::uint64_t MemlockOf(int map_fd) {
   return bytes;
 }
 
+// What cannot be attached is missing in this kernel, unless a right is.
+Error AttachError(int error_number, const std::string& what) {
+  Error error = ErrorFromErrno(error_number, "cannot attach " + what);
+  if (error.code == ErrorCode::kPermissionDenied) {
+    error.hint = RightsHint();
+  } else {
+    error.code = ErrorCode::kUnsupported;
+  }
+  return error;
+}
+
 }  // namespace
 
 void BpfObjects::DestroySkeleton::operator()(profd_bpf* skeleton) const {
@@ -114,14 +125,7 @@ void BpfObjects::Configure(const Rung& rung, const Features& features) {
 Result<BpfObjects::LinkPtr> BpfObjects::Attach(bpf_program* program) const {
   LinkPtr link(::bpf_program__attach(program));
   if (link) return link;
-  Error error = ErrorFromErrno(
-      errno, std::string("cannot attach BPF program ") + ::bpf_program__name(program));
-  if (error.code == ErrorCode::kPermissionDenied) {
-    error.hint = RightsHint();
-  } else {
-    error.code = ErrorCode::kUnsupported;
-  }
-  return error;
+  return AttachError(errno, std::string("BPF program ") + ::bpf_program__name(program));
 }
 
 Result<void> BpfObjects::AttachIterators() {
@@ -157,7 +161,7 @@ Result<void> BpfObjects::AttachHooks(const Rung& rung, const Features& features)
   if (rung.hook != PROFD_HOOK_FINISH_TASK) return {};
   for (const std::string& symbol : rung.symbols) {
     LinkPtr link(::bpf_program__attach_kprobe(programs.on_switch_in_kprobe, false, symbol.c_str()));
-    if (!link) return ErrorFromErrno(errno, "cannot attach a kprobe to " + symbol);
+    if (!link) return AttachError(errno, "a kprobe to " + symbol);
     hooks_.push_back(std::move(link));
   }
   return {};
