@@ -108,7 +108,7 @@ void ExpectSameNames(const std::string& path, unsigned seed) {
   std::vector<std::uint64_t> addresses;
   for (const LoadSegment& segment : info.segments) {
     if (!segment.executable) continue;
-    for (int i = 0; i < 1000; ++i)
+    for (int i = 0; i < 200; ++i)
       addresses.push_back(segment.vaddr + random() % segment.file_bytes);
   }
   for (int i = 0; i < 200; ++i) {
