@@ -54,15 +54,18 @@ TEST_F(SnapshotTest, OnCpuSessionsTakeNone) {
   EXPECT_TRUE(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).empty());
 }
 
-// Sleeps with the frame pointer at `frame`, as a hostile program may.
-[[gnu::noinline]] void SleepWithFrame([[maybe_unused]] char* frame) {
+// Sleeps for ever with a stack of its own whose first frame lies in `stuck`, as a hostile program
+// may. `stack` lies below it: a walk goes up only.
+[[noreturn]] void SleepWithFrame([[maybe_unused]] char* stack, [[maybe_unused]] char* stuck) {
 #if defined(__x86_64__)
-  const timespec forever{.tv_sec = 3'600, .tv_nsec = 0};
-  asm volatile("xchg %[frame], %%rbp\n syscall\n xchg %[frame], %%rbp"
-               : [frame] "+r"(frame)
-               : "a"(SYS_nanosleep), "D"(&forever), "S"(nullptr)
-               : "rcx", "r11", "memory");
+  static constexpr timespec kForever{.tv_sec = 3'600, .tv_nsec = 0};
+  asm volatile("mov %[stack], %%rsp\n mov %[stuck], %%rbp\n syscall\n ud2"
+               :
+               : [stack] "r"(stack), [stuck] "r"(stuck), "a"(SYS_nanosleep), "D"(&kForever),
+                 "S"(nullptr)
+               : "memory");
 #endif
+  ::_exit(1);
 }
 
 TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
@@ -74,9 +77,13 @@ TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
   const std::string path = (*file)->path();
   const Puppet hostile([&path](const Puppet::Strings& strings) {
     const int fd = ::open(path.c_str(), O_RDONLY);
-    void* page = ::mmap(nullptr, 4'096, PROT_READ, MAP_PRIVATE, fd, 0);
-    strings.Say({fd >= 0 && page != MAP_FAILED ? 1u : 2u});
-    SleepWithFrame(static_cast<char*>(page) + 128);
+    constexpr std::size_t kPage = 4'096;
+    auto* pages = static_cast<char*>(
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const bool mapped =
+        ::mmap(pages + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == pages + kPage;
+    strings.Say({mapped ? 1u : 2u});
+    SleepWithFrame(pages + kPage / 2, pages + kPage + 128);
   });
   ASSERT_EQ(hostile.Hear(1)[0], 1u);
   hostile.AwaitState('S');
