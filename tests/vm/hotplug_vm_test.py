@@ -5,7 +5,8 @@ import os
 import subprocess
 import unittest
 
-BINARIES = os.environ["PROFD_BINARY_DIR"]
+from live_profd import Profd, program, read_profile
+
 ONLINE = "/sys/devices/system/cpu/cpu1/online"
 
 
@@ -20,30 +21,26 @@ class Hotplug(unittest.TestCase):
         self.addCleanup(set_online, "1")
 
     def test_cpu_that_comes_back_is_sampled(self):
-        collect = subprocess.Popen(
-            [f"{BINARIES}/bin/profctl", "collect", "-a", "-d", "60", "-o", "/tmp/x.json"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(collect.kill)
-        self.wait_for_session(collect)
-        set_online("0")
-        set_online("1")
-        # All of it runs on the CPU that was away.
-        spin = subprocess.run(["taskset", "-c", "1", f"{BINARIES}/testprogs/truth", "spin", "--ms", "3000"],
-                              capture_output=True, check=True, text=True)
-        pid = json.loads(spin.stdout)["pid"]
-        collect.send_signal(2)
-        self.assertEqual(collect.wait(), 0, collect.stderr.read())
-        with open("/tmp/x.json", encoding="utf-8") as file:
-            profile = json.load(file)["profile"]
-        self.assertGreater(self.samples_of(profile, pid), 50)
+        with Profd() as profd:
+            collect = profd.profctl("-v", "collect", "-a", "-d", "300", "-o", "/tmp/x.json")
+            self.await_session(collect)
+            set_online("0")
+            set_online("1")
+            # All of it runs on the CPU that was away.
+            spin = subprocess.run(["taskset", "-c", "1", program("truth"), "spin", "--ms", "3000"],
+                                  capture_output=True, check=True, text=True)
+            collect.send_signal(2)
+            _, errors = collect.communicate()
+            self.assertEqual(collect.returncode, 0, errors)
+        self.assertGreater(self.samples_of(read_profile("/tmp/x.json"), json.loads(spin.stdout)["pid"]), 50)
 
-    def wait_for_session(self, collect):
-        """Until profctl says that it collects, on stderr."""
+    def await_session(self, collect):
+        """Until profctl says, on stderr, that it collects."""
         said = ""
         while "collecting" not in said:
-            text = os.read(collect.stderr.fileno(), 4096).decode()
-            self.assertTrue(text, f"profctl ended: {said}")
-            said += text
+            line = collect.stderr.readline()
+            self.assertTrue(line, f"profctl ended: {said}")
+            said += line
 
     @staticmethod
     def samples_of(profile, pid):
