@@ -149,10 +149,20 @@ std::string_view StateFrameName(v1::State state, v1::WaitReason wait) {
 }
 
 std::string TitleOf(const v1::Profile& profile) {
-  if (profile.processes_size() != 1) return SafeName(profile.target());
-  const v1::Process& process = profile.processes(0);
-  return Numbered(process.command_line().empty() ? process.comm() : process.command_line(),
-                  process.pid());
+  constexpr std::string_view kOnePid = "pid ";
+  const int others = profile.processes_size() - 1;
+  for (const v1::Process& process : profile.processes()) {
+    const std::string target = std::string(kOnePid) + std::to_string(process.pid());
+    const bool named = profile.target() == target || profile.target().starts_with(target + " ");
+    if (others > 0 && !named) continue;
+    std::string title = Numbered(
+        process.command_line().empty() ? process.comm() : process.command_line(), process.pid());
+    if (others > 0)
+      title +=
+          " and " + std::to_string(others) + (others == 1 ? " more process" : " more processes");
+    return title;
+  }
+  return SafeName(profile.target());
 }
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -6,6 +6,7 @@
 #include "client/export/escape.h"
 #include "client/export/svg_assets.h"
 #include "client/export/svg_parts.h"
+#include "client/export/svg_picture.h"
 
 namespace profd::client {
 namespace {
@@ -14,25 +15,26 @@ constexpr std::uint32_t kMargin = 12;
 // A graph without frames has this place for saying so.
 constexpr std::uint32_t kEmptyHeight = 60;
 
-void OpenPane(std::string_view id, const FlameGraph& graph, std::ostream& out) {
+void OpenPane(std::string_view id, std::uint32_t rows, std::ostream& out) {
   out << "<svg id=\"" << id << R"(" x="1%" y=")" << kSvgHeadHeight << R"(" width="98%" height=")"
-      << graph.rows * kSvgRowHeight << "\">\n";
+      << rows * kSvgRowHeight << "\">\n";
 }
 
-void WriteGraph(const v1::Profile& profile, const FlameGraph& graph, std::ostream& out) {
+void WriteGraph(const v1::Profile& profile, const FlameGraph& graph, const SvgPicture& picture,
+                std::ostream& out) {
   if (graph.nodes.empty()) {
     out << R"(<text class="title" x="1%" y=")" << kSvgHeadHeight + kEmptyHeight / 2
         << "\">There are no samples in this profile.</text>\n";
     return;
   }
-  OpenPane("graph", graph, out);
+  OpenPane("graph", picture.rows(), out);
   out << R"(<g id="frames"/></svg>)" << '\n';
   // The script comes first: where it runs, the picture behind it is never drawn.
   out << R"(<script type="application/json" id="data">)";
   WriteSvgData(profile, graph, out);
   out << "</script>\n<script><![CDATA[\n" << kSvgScript << "]]></script>\n";
-  OpenPane("still", graph, out);
-  WriteSvgFrames(graph, out);
+  OpenPane("still", picture.rows(), out);
+  picture.Write(out);
   out << "</svg>\n";
 }
 
@@ -52,8 +54,10 @@ Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions&
   PROFD_TRY(CheckProfile(profile));
   const auto graph = FlameGraph::Build(profile, options);
   if (!graph) return graph.error();
-  const std::uint32_t height = kSvgHeadHeight + kMargin +
-                               (graph->nodes.empty() ? kEmptyHeight : graph->rows * kSvgRowHeight);
+  const SvgPicture picture(*graph);
+  const std::uint32_t height =
+      kSvgHeadHeight + kMargin +
+      (graph->nodes.empty() ? kEmptyHeight : picture.rows() * kSvgRowHeight);
 
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       << R"(<svg xmlns="http://www.w3.org/2000/svg" width="1200" height=")" << height
@@ -64,7 +68,7 @@ Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions&
       << R"(<rect class="hatching" width="2.5" height="6"/></pattern></defs>)" << '\n'
       << R"(<rect class="paper" width="100%" height="100%"/>)" << '\n';
   WriteSvgHead(profile, options, out);
-  WriteGraph(profile, *graph, out);
+  WriteGraph(profile, *graph, picture, out);
   out << "</svg>\n";
   return FinishStream(out);
 }

@@ -18,10 +18,6 @@ inline constexpr std::uint32_t kSvgRowHeight = 18;
 [[nodiscard]] std::string SvgTitle(const v1::Profile& profile, const ExportOptions& options);
 void WriteSvgHead(const v1::Profile& profile, const ExportOptions& options, std::ostream& out);
 
-// The frames at full width, for where no script runs; what is too narrow there is one hatched frame
-// per parent. At most some thousand elements however large the graph is.
-void WriteSvgFrames(const FlameGraph& graph, std::ostream& out);
-
 // The whole graph as one JSON object that may stand in a <script>; svg/model.js reads it.
 void WriteSvgData(const v1::Profile& profile, const FlameGraph& graph, std::ostream& out);
 

@@ -87,6 +87,16 @@ v1::Profile EmptyProfile() {
   return maker.Make();
 }
 
+v1::Profile TowerProfile() {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  maker.Add(thread, {"main", "wide"}, {.weight_ns = 10'000'000'000, .count = 1000});
+  std::vector<std::string> tower{"main"};
+  for (int i = 0; i < 50; ++i) tower.push_back("tower_" + std::to_string(i));
+  maker.Add(thread, tower, {.weight_ns = 1'000'000});
+  return maker.Make();
+}
+
 v1::Profile ManyThreadsProfile(int threads) {
   ProfileMaker maker;
   for (int i = 0; i < threads; ++i) {

@@ -11,6 +11,8 @@ namespace profd::testing {
 [[nodiscard]] v1::Profile SmallProfile();    // five functions, two threads, every state
 [[nodiscard]] v1::Profile TypicalProfile();  // a Python program with native and kernel frames
 [[nodiscard]] v1::Profile EmptyProfile();    // a thread without samples
+// A wide frame beside a tower of 50 that is far too narrow to be seen at first.
+[[nodiscard]] v1::Profile TowerProfile();
 // A process with `threads` threads, each in functions of its own and in common ones.
 [[nodiscard]] v1::Profile ManyThreadsProfile(int threads);
 // Stacks of a tree of about `frames` frames, up to 60 deep; the same at every call.

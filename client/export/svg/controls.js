@@ -42,7 +42,7 @@ frames.setAttribute('aria-label', 'Call stacks, the outermost caller first');
 let current = null;  // the frame that the keyboard is at
 
 function find(node) {
-  return drawn[graph.depth[node]].find((frame) => !frame.merged && frame.node === node);
+  return (drawn[graph.depth[node]] || []).find((frame) => !frame.merged && frame.node === node);
 }
 
 // Roving: one frame is in the order of Tab, and only it says what it is.
@@ -63,7 +63,7 @@ function redraw() {
   hideTip();
   current = null;
   draw();
-  const row = kept === null ? null : drawn[graph.depth[kept.node] + (kept.merged ? 1 : 0)];
+  const row = kept && drawn[graph.depth[kept.node] + (kept.merged ? 1 : 0)];
   const again = row && row.find((frame) => frame.node === kept.node && frame.merged === kept.merged);
   setCurrent(again || find(view.node) || drawn[0][0]);
   if (focused) current.element.focus();
@@ -75,7 +75,7 @@ function setZoom(frame) {
   view.node = frame.node;
   view.from = graph.start[frame.merged ? frame.first : frame.node];
   view.to = view.from + frame.ns;
-  resetButton.disabled = frame.node === 0 && !frame.merged;
+  resetButton.disabled = isWhole();
 }
 
 function setTurned(icicle) {
@@ -209,7 +209,7 @@ document.addEventListener('keydown', (event) => {
     input.select();
     event.preventDefault();
   } else if (event.key === 'Backspace') {
-    const part = view.to - view.from < graph.ns[view.node];  // of narrow frames above this one
+    const part = view.to - view.from < graph.ns[view.node];  // narrow frames above this one
     zoom(whole(part ? view.node : Math.max(0, graph.parent[view.node])));
   } else if (event.key === 'i') {
     turn();

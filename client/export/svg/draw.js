@@ -7,6 +7,7 @@ const kNarrowest = 1;  // px; what is narrower is merged with its narrow sibling
 const kNamed = 34;     // px; narrower frames show no name
 const kEdged = 3;      // px; narrower frames have no edge, it would be most of what is seen
 const kPad = 4;
+const kBelow = 12;     // px free below the frames
 const svg = document.documentElement;
 const pane = document.getElementById('graph');
 const frames = document.getElementById('frames');
@@ -91,9 +92,12 @@ function cutLines(width) {
 
 // What is shown: the stretch [from, to) of the whole in ns, and the frame it is about.
 const view = {from: 0, to: graph.total, node: 0, icicle: false, found: null};
+const isWhole = () => view.to - view.from === graph.total;
 
 // The frames on screen: {node, merged, ns, count, frames, left, element}; by row, left to right.
 let drawn = [];
+let rowsOfWhole = 0;
+let rowsNow = 0;
 
 function layout(width) {
   const scale = width / (view.to - view.from);
@@ -129,7 +133,18 @@ function layout(width) {
     }
     add(merged, from);
   }
+  while (rows[rows.length - 1].length === 0) rows.pop();
   return rows;
+}
+
+// As high as what is drawn, but zooming never takes rows away. Frames stay where they are on screen.
+function setHeight() {
+  if (isWhole()) rowsOfWhole = drawn.length;
+  const rows = Math.max(drawn.length, rowsOfWhole);
+  pane.setAttribute('height', rows * kRow);
+  svg.setAttribute('height', Number(pane.getAttribute('y')) + rows * kRow + kBelow);
+  if (rowsNow > 0 && !view.icicle) scrollBy(0, (rows - rowsNow) * kRow);
+  rowsNow = rows;
 }
 
 // Places in percent, so that a page that is printed or about to be drawn anew is not torn.
@@ -162,10 +177,11 @@ function drawFrame(frame, y, percent, labels) {
 function draw(width = 0.98 * svg.getBoundingClientRect().width) {
   cutLines(width);
   drawn = layout(width);
+  setHeight();
   const boxes = document.createDocumentFragment();
   const labels = document.createDocumentFragment();
   drawn.forEach((row, depth) => {
-    const y = (view.icicle ? depth : graph.rows - 1 - depth) * kRow;
+    const y = (view.icicle ? depth : rowsNow - 1 - depth) * kRow;
     for (const frame of row) {
       drawFrame(frame, y, 100 / width, labels);
       boxes.append(frame.element);

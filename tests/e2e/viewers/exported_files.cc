@@ -21,7 +21,8 @@ const std::string& ExportedFiles() {
     const std::pair<std::string, v1::Profile> profiles[] = {
         {"small", SmallProfile()},       {"typical", TypicalProfile()},
         {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
-        {"hostile", HostileProfile()},   {"empty", EmptyProfile()}};
+        {"hostile", HostileProfile()},   {"empty", EmptyProfile()},
+        {"tower", TowerProfile()}};
     const client::Exporters exporters;
     for (const auto& [name, profile] : profiles) {
       for (const auto& exporter : exporters.all()) {

@@ -203,6 +203,22 @@ test('20,000 frames: nothing is left out, and the time it takes', async (t) => {
   assert.deepEqual(page.errors, []);
 });
 
+test('is as high as what is drawn, and grows where zooming shows more', async (t) => {
+  const page = await open(t, 'tower.svg');
+  const height = () => page.$eval('#graph', (pane) => Number(pane.getAttribute('height')) / 18);
+  assert.equal(await height(), 4);  // demo, main, wide, [running]; the tower is merged
+  await page.evaluate(() => {
+    const merged = [...document.querySelectorAll('#frames rect')].find((rect) => rect.frame.merged);
+    merged.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+  });
+  assert.equal(await height(), 53);
+  close((await boxOf(page, 'tower_49')).width, 0.98 * 1200);
+  assert.equal(await page.$eval('#reset', (button) => button.disabled), false);
+  await page.click('#reset');
+  assert.equal(await height(), 4);
+  assert.deepEqual(page.errors, []);
+});
+
 test('fits narrow and wide windows, follows a change, and keeps its tools in sight', async (t) => {
   const page = await open(t, 'large.svg', {viewport: {width: 800, height: 700}, colorScheme: 'dark'});
   const right = () => page.$$eval('#frames rect', (rects) =>

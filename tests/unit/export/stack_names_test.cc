@@ -113,5 +113,20 @@ TEST(StackNames, ProcessesAndThreadsCarryTheirNumber) {
   EXPECT_EQ(TitleOf(v1::Profile()), "[unknown]");
 }
 
+TEST(StackNames, TitlesOfSeveralProcessesNameTheOneThatWasAskedFor) {
+  testing::ProfileMaker maker;
+  maker.AddProcess(42, "child");
+  maker.profile().set_target("pid 4242 +children");
+  EXPECT_EQ(TitleOf(maker.Make()), "/usr/bin/demo --fast (4242) and 1 more process");
+  maker.AddProcess(43, "child");
+  EXPECT_EQ(TitleOf(maker.Make()), "/usr/bin/demo --fast (4242) and 2 more processes");
+  maker.profile().set_target("pid 43");
+  EXPECT_EQ(TitleOf(maker.Make()), "child (43) and 2 more processes");
+  for (const char* target : {"all", "pid 42421", "comm demo"}) {
+    maker.profile().set_target(target);
+    EXPECT_EQ(TitleOf(maker.Make()), target);
+  }
+}
+
 }  // namespace
 }  // namespace profd::client
