@@ -53,6 +53,8 @@ struct profd_unwind_file {
   __u32 index;         /* place of struct profd_stretch_ref[stretches] */
   __u32 first_stretch; /* file offset >> PROFD_STRETCH_SHIFT of index[0] */
   __u32 stretches;
+  /* One 64-bit word to both sides: rules may move when they grow, and none goes away. A row that
+   * names a rule beyond rule_count is of a stretch newer than this reading. */
   __u32 rules; /* place of struct profd_unwind_rule[rule_count]; a multiple of 4 */
   __u32 rule_count;
   __u32 last_used; /* control.tick of the last look-up; written by the programs */
@@ -105,6 +107,7 @@ enum profd_saved_register {
 
 /* rule->flags */
 #define PROFD_RULE_SAVED_BY_RBP 1 /* saved[] counts from rbp's value, not from the CFA */
+#define PROFD_RULE_RETURN_IN_REGISTER 2 /* return_address is the DWARF number of a register */
 
 /* 32 bytes: no rule lies across two pages. */
 struct profd_unwind_rule {
