@@ -146,20 +146,30 @@ static __always_inline u64 lag_of(u64 booked, u64 seen) {
   return lag <= MAX_LAG_NS ? lag : 0;
 }
 
+/*
+ * When a wait that the hooks saw to last from `begin_ns` to `now` ended by the kernel's books. They
+ * hold nothing where the thread was preempted while it was going to sleep: it is not queued then.
+ */
+static __always_inline u64 booked_end(u64 booked, u64 begin_ns, u64 now) {
+  u64 seen = above(now, begin_ns);
+  u64 apart = booked > seen ? booked - seen : seen - booked;
+  return booked && apart <= MAX_LAG_NS && now >= begin_ns ? begin_ns + booked : now;
+}
+
 /* The thread came back: the hook saw it at `now`. */
 static __always_inline void come_back(struct thread* thread, u64 now,
                                       const struct kernel_books* books, u32 cpu,
                                       struct interval* interval) {
   u64 end_ns = now;
   if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
-    end_ns += lag_of(above(books->run_delay, thread->run_delay), above(now, thread->since_ns));
+    end_ns = booked_end(above(books->run_delay, thread->run_delay), thread->since_ns, now);
   interval->begin_ns = thread->since_ns;
   interval->state = thread->state;
   interval->kind = thread->kind;
   interval->runnable_ns = close_off_cpu(thread, end_ns, books->run_delay);
   interval->end_ns = thread->since_ns;
   thread->run_delay = books->run_delay;
-  thread->switch_in_ns = now;
+  thread->switch_in_ns = smaller(now, thread->since_ns);
   open_on_cpu(thread, cpu);
 }
 
@@ -247,8 +257,8 @@ static __always_inline void clock_wake(struct thread* thread, u64 now) {
 }
 
 /* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line. */
-static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,
-                                        const struct kernel_books* books, u32 cpu) {
+static __always_inline void begin_clock(struct thread* thread, u64 now, u32 state, u32 kind,
+                                        const struct kernel_books* books, u32 cpu, u64 blocks) {
   thread->since_ns = now;
   thread->state = state;
   thread->kind = kind;
@@ -257,7 +267,7 @@ static __always_inline void clock_begin(struct thread* thread, u64 now, u32 stat
   /* How much of the kernel's run time belongs to the present stretch is not known. */
   thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : books->sum_exec;
   if (state == PROFD_STATE_ON_CPU) thread->switch_in_ns = now;
-  if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = 1;
+  if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = blocks;
   if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;
   /* Epochs before its birth are not kept: all of its totals were zero. */
   if (now >= control.epoch_ns) {
@@ -266,4 +276,18 @@ static __always_inline void clock_begin(struct thread* thread, u64 now, u32 stat
   }
   barrier();
   thread->begin_ns = now;
+}
+
+static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,
+                                        const struct kernel_books* books, u32 cpu) {
+  begin_clock(thread, now, state, kind, books, cpu, 1);
+}
+
+/*
+ * Makes the clock of a new thread. It is not on a run queue until its parent has put it together
+ * (some us, or for as long as the parent is preempted meanwhile): that is blocked, but no switch.
+ */
+static __always_inline void clock_begin_unborn(struct thread* thread, u64 now,
+                                               const struct kernel_books* books, u32 cpu) {
+  begin_clock(thread, now, PROFD_STATE_BLOCKED, PROFD_UNINTERRUPTIBLE, books, cpu, 0);
 }

@@ -13,19 +13,6 @@ struct standing {
   int running;   /* the kernel says that it is on a CPU */
 };
 
-/* A copy of a thread that runs although no hook has seen it come. */
-static __always_inline void advance_unseen(struct thread* copy, u64 now,
-                                           const struct kernel_books* books) {
-  u64 waited = above(books->run_delay, copy->run_delay);
-  if (copy->state == PROFD_STATE_RUNNABLE && copy->kind == PROFD_AFTER_WAKEUP) {
-    /* A new thread's first switch-in: it has waited once and runs since. */
-    close_off_cpu(copy, smaller(now, copy->since_ns + waited), books->run_delay);
-    open_on_cpu(copy, copy->cpu);
-  } else {
-    settle_missed_switch_in(copy, now, books, copy->cpu);
-  }
-}
-
 /*
  * Brings a copy of a thread's storage up to `now`, as if the present stretch ended, so that
  * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
@@ -40,7 +27,7 @@ static __always_inline void clock_advance(struct thread* copy, u64 now,
     if (copy->switch_in_ns) {
       come_back(copy, copy->switch_in_ns, books, copy->cpu, &interval);
     } else if (standing->running) {
-      advance_unseen(copy, now, books);
+      settle_missed_switch_in(copy, now, books, copy->cpu);
     } else {
       close_off_cpu(copy, now, books->run_delay + waits);
       return;

@@ -119,8 +119,7 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   __sync_fetch_and_or(&thread->sessions, sessions);
   make_stack_buffer(child, sessions);
   read_books(child, &books);
-  clock_begin(thread, now, PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &books,
-              bpf_get_smp_processor_id());
+  clock_begin_unborn(thread, now, &books, bpf_get_smp_processor_id());
   if (sessions) send_fork(parent, child, now, sessions, new_process);
   if (cost_is_due(now)) add_cost(now);
 }

@@ -113,6 +113,12 @@ static __always_inline void thread_comes(struct task_struct* task, u64 now,
   send_switch_out(task, thread, &interval, sessions);
 }
 
+/* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
+static __always_inline void thread_comes_first(struct task_struct* task, u64 now) {
+  struct thread* thread = find_thread(task);
+  if (thread && thread->state == PROFD_STATE_BLOCKED) thread->switch_in_ns = now;
+}
+
 static __always_inline void switch_out(void* ctx, int preempted, struct task_struct* prev,
                                        struct task_struct* next, u32 task_state) {
   struct switch_state* state = this_switch();
@@ -122,7 +128,10 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   state->next = (u64)next;
   count_switch(state);
   if (prev->pid) thread_leaves(ctx, prev, preempted, task_state, now, state);
-  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid) thread_comes(next, now, &state->offset);
+  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid)
+    thread_comes(next, now, &state->offset);
+  else if (!next->se.sum_exec_runtime && next->pid)
+    thread_comes_first(next, now);
   if (cost_is_due(now)) add_cost(now);
 }
 

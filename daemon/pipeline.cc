@@ -121,8 +121,6 @@ Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
   const std::scoped_lock start_lock(start_mutex_);
   source::SessionSpec spec = asked;
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
-  // The session's start is an epoch as far ahead of the call as its end is of StopSession: the
-  // time between the two calls is its length.
   auto start = DescribeTarget(spec.target, parts_.proc);
   start.start_ns = parts_.clock.MonotonicNs();
   start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;
@@ -132,17 +130,18 @@ Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
     if (failure_) return *failure_;
     expected_.push_back({session, std::nullopt});
   }
-  const auto slot = parts_.control.StartSession(spec);
+  const auto started = parts_.control.StartSession(spec);
   const std::scoped_lock lock(mutex_);
   const auto mine = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& expected) {
     return expected.session == session;
   });
-  if (!slot) {
+  if (!started) {
     if (mine != expected_.end()) expected_.erase(mine);
-    return slot.error();
+    return started.error();
   }
-  if (mine != expected_.end()) mine->slot = *slot;
-  slots_[id] = *slot;
+  if (mine != expected_.end()) mine->slot = started->number;
+  slots_[id] = started->number;
+  session->ReportBegin(started->start_ns);
   return session;
 }
 

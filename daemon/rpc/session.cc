@@ -5,7 +5,11 @@
 namespace profd::rpc {
 
 Session::Session(std::uint32_t id, source::SessionSpec spec, SessionStart start, const Clock& clock)
-    : id_(id), spec_(std::move(spec)), start_(std::move(start)), clock_(clock) {
+    : id_(id),
+      spec_(std::move(spec)),
+      start_(std::move(start)),
+      clock_(clock),
+      begin_ns_(start_.start_ns) {
   threads_ = start_.threads;
 }
 
@@ -32,7 +36,8 @@ SessionProgress Session::Progress() const {
   SessionProgress progress;
   const std::uint64_t ended_ns = ended_ns_.load();
   const std::uint64_t until_ns = ended_ns != 0 ? ended_ns : clock_.MonotonicNs();
-  progress.elapsed_ns = until_ns > start_.start_ns ? until_ns - start_.start_ns : 0;
+  const std::uint64_t begin_ns = begin_ns_;
+  progress.elapsed_ns = until_ns > begin_ns ? until_ns - begin_ns : 0;
   progress.samples = samples_.load(std::memory_order_relaxed);
   progress.lost = lost_.load(std::memory_order_relaxed);
   progress.threads = threads_.load(std::memory_order_relaxed);

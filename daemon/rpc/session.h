@@ -45,7 +45,11 @@ class Session {
   [[nodiscard]] const source::SessionSpec& spec() const { return spec_; }
   [[nodiscard]] const SessionStart& start() const { return start_; }
 
+  // CLOCK_MONOTONIC; exact once the pipeline has reported it.
+  [[nodiscard]] std::uint64_t begin_ns() const { return begin_ns_; }
+
   // --- pipeline
+  void ReportBegin(std::uint64_t begin_ns) { begin_ns_ = begin_ns; }
   void Report(std::uint64_t samples, std::uint64_t lost, std::uint32_t threads);
   void ReportTargetGone(bool gone) { target_gone_.store(gone, std::memory_order_relaxed); }
   // The result for whoever waits. Later calls change nothing.
@@ -70,6 +74,7 @@ class Session {
   const source::SessionSpec spec_;
   const SessionStart start_;
   const Clock& clock_;
+  std::atomic<std::uint64_t> begin_ns_;
   std::atomic<std::uint64_t> samples_ = 0;
   std::atomic<std::uint64_t> lost_ = 0;
   std::atomic<std::uint32_t> threads_ = 0;

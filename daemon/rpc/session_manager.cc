@@ -49,7 +49,7 @@ Result<std::shared_ptr<Session>> SessionManager::Start(const source::SessionSpec
   Entry entry;
   entry.session = *started;
   entry.duration_ns = backend_.EndsByItself() ? 0 : duration_ns;
-  if (entry.duration_ns != 0) entry.deadline_ns = (*started)->start().start_ns + entry.duration_ns;
+  if (entry.duration_ns != 0) entry.deadline_ns = (*started)->begin_ns() + entry.duration_ns;
   entries_.emplace(id, std::move(entry));
   changed_.notify_all();
   const bool closed = closed_;

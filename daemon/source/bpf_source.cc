@@ -130,7 +130,7 @@ Result<PollStatus> BpfSource::Poll(std::chrono::milliseconds timeout, const Sink
   }
 }
 
-Result<std::uint32_t> BpfSource::StartSession(const SessionSpec& spec) {
+Result<StartedSession> BpfSource::StartSession(const SessionSpec& spec) {
   return sessions_.Start(spec);
 }
 

@@ -42,7 +42,7 @@ class BpfSource : public EventSource, public SessionControl {
   // No new events after it; Poll still hands over those there are. Sessions must have ended.
   void Detach() { objects_->Detach(); }
 
-  [[nodiscard]] Result<std::uint32_t> StartSession(const SessionSpec& spec) override;
+  [[nodiscard]] Result<StartedSession> StartSession(const SessionSpec& spec) override;
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
   [[nodiscard]] SourceStatus Status() const override;
 

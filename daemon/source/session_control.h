@@ -52,14 +52,19 @@ struct SourceStatus {
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
 };
 
+struct StartedSession {
+  std::uint32_t number = 0;
+  std::uint64_t start_ns = 0;  // its exact start, CLOCK_MONOTONIC
+};
+
 // All methods may be called from any thread; each returns when the kernel side has been told, and
 // the events that answer (SESSION_START with every thread's CLOCK; CLOCK, SNAPSHOT, SESSION_END)
 // come through the EventSource in due order.
 class SessionControl {
  public:
   virtual ~SessionControl() = default;
-  // The session's number. kNotFound: no thread matches. kExhausted: all sessions are in use.
-  [[nodiscard]] virtual Result<std::uint32_t> StartSession(const SessionSpec& spec) = 0;
+  // kNotFound: no thread matches. kExhausted: all sessions are in use.
+  [[nodiscard]] virtual Result<StartedSession> StartSession(const SessionSpec& spec) = 0;
   [[nodiscard]] virtual Result<void> StopSession(std::uint32_t session) = 0;
   [[nodiscard]] virtual SourceStatus Status() const = 0;
 };

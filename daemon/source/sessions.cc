@@ -61,7 +61,7 @@ Result<void> CheckRate(std::uint64_t period_ns, std::uint64_t limit_hz) {
 Sessions::Sessions(const Parts& parts)
     : parts_(parts), reader_(parts.proc), epochs_(parts.objects.control(), parts.clock) {}
 
-Result<std::uint32_t> Sessions::Start(const SessionSpec& spec) {
+Result<StartedSession> Sessions::Start(const SessionSpec& spec) {
   const std::scoped_lock lock(mutex_);
   PROFD_TRY(CheckSpec(spec));
   const auto slot = table_.NextSlot();
@@ -71,13 +71,13 @@ Result<std::uint32_t> Sessions::Start(const SessionSpec& spec) {
                  "end one, or wait for an end"};
   }
   table_.Add(*slot, spec);
-  auto started = Enlist(*slot, spec);
-  if (started) started = Begin(*slot, spec);
-  if (!started) {
+  const auto enlisted = Enlist(*slot, spec);
+  const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
+  if (!start) {
     Withdraw(*slot);
-    return started.error();
+    return start.error();
   }
-  return *slot;
+  return StartedSession{*slot, start->time_ns};
 }
 
 Result<void> Sessions::CheckSpec(const SessionSpec& spec) const {
@@ -131,7 +131,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   return PutPeriodsInForce();
 }
 
-Result<void> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
+Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   // An epoch only to see who is there: what /proc says of them is to stand before the start.
   SleepPast(epochs_.Announce());
   const auto members = ReadClocks(slot);
@@ -156,7 +156,7 @@ Result<void> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
     return clocks.error();
   }
   parts_.pending.PutAfter(*std::move(clocks));
-  return {};
+  return epoch;
 }
 
 Result<void> Sessions::Stop(std::uint32_t session) {

@@ -52,7 +52,7 @@ class Sessions {
 
   explicit Sessions(const Parts& parts);
 
-  [[nodiscard]] Result<std::uint32_t> Start(const SessionSpec& spec);
+  [[nodiscard]] Result<StartedSession> Start(const SessionSpec& spec);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
@@ -65,7 +65,7 @@ class Sessions {
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const SessionSpec& spec);
   [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const SessionSpec& spec,
                                          const profd_filter& filter);
-  [[nodiscard]] Result<void> Begin(std::uint32_t slot, const SessionSpec& spec);
+  [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
   [[nodiscard]] Result<void> PutPeriodsInForce();
 

@@ -56,8 +56,8 @@ Result<void> SideBand::Open() {
 void SideBand::Close() {
   const std::scoped_lock lock(mutex_);
   open_ = false;
+  for (Cpu& cpu : cpus_) Rescue(cpu);
   cpus_.clear();
-  rescued_.clear();
 }
 
 void SideBand::DrainCpu(Cpu& cpu, const Sink& sink) {
@@ -68,6 +68,10 @@ void SideBand::DrainCpu(Cpu& cpu, const Sink& sink) {
     if (decoded.mmap) sink(*std::move(decoded.mmap));
   });
   malformed_ += sound ? 0 : 1;
+}
+
+void SideBand::Rescue(Cpu& cpu) {
+  DrainCpu(cpu, [this](EventBytes event) { rescued_.push_back(std::move(event)); });
 }
 
 void SideBand::Drain(const Sink& sink) {
@@ -85,7 +89,7 @@ void SideBand::Refresh() {
   std::erase_if(cpus_, [&](Cpu& cpu) {
     const std::uint64_t before_ns = std::exchange(cpu.enabled_ns, TimeEnabledNs(cpu.event));
     if (cpu.enabled_ns > before_ns && std::ranges::binary_search(*online, cpu.number)) return false;
-    DrainCpu(cpu, [this](EventBytes event) { rescued_.push_back(std::move(event)); });
+    Rescue(cpu);
     return true;
   });
   for (const std::uint32_t number : *online) {

@@ -26,6 +26,7 @@ class SideBand {
 
   // Opens on every CPU that is online; nothing happens when it is open already.
   [[nodiscard]] Result<void> Open();
+  // What has come until now is still handed over by the next Drain.
   void Close();
 
   // Hands over what has come since; time order holds within a CPU only.
@@ -46,6 +47,7 @@ class SideBand {
   };
   [[nodiscard]] Result<Cpu> OpenCpu(std::uint32_t number) const;
   void DrainCpu(Cpu& cpu, const Sink& sink);
+  void Rescue(Cpu& cpu);  // before its ring is closed
 
   const std::string sys_root_;
   mutable std::mutex mutex_;

@@ -73,12 +73,24 @@ static struct kernel_books books_of(const struct user_books* books) {
   return out;
 }
 
+static struct thread* new_thread(void) {
+  struct thread* thread = calloc(1, sizeof(*thread));
+  if (!thread) abort();
+  return thread;
+}
+
 struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
                                       const struct user_books* books) {
-  struct thread* thread = calloc(1, sizeof(*thread));
+  struct thread* thread = new_thread();
   struct kernel_books kernel = books_of(books);
-  if (!thread) abort();
   clock_begin(thread, now, state, kind, &kernel, 0);
+  return (struct user_thread*)thread;
+}
+
+struct user_thread* user_thread_begin_unborn(__u64 now, const struct user_books* books) {
+  struct thread* thread = new_thread();
+  struct kernel_books kernel = books_of(books);
+  clock_begin_unborn(thread, now, &kernel, 0);
   return (struct user_thread*)thread;
 }
 

@@ -50,6 +50,7 @@ void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 fr
 
 struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
                                       const struct user_books* books);
+struct user_thread* user_thread_begin_unborn(__u64 now, const struct user_books* books);
 void user_thread_free(struct user_thread* thread);
 void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 kind, __u32 cpu,
                      const struct user_books* books);

@@ -88,14 +88,16 @@ TEST_F(ClockTest, AWakeUpThatWasNotSeenLeavesAllOfItBlocked) {
   user_thread_free(thread);
 }
 
-TEST_F(ClockTest, NewThreadIsRunnableUntilItsFirstSwitchIn) {
+TEST_F(ClockTest, NewThreadWaitsForACpuFromWhenItIsQueued) {
   const user_books none{};
-  user_thread* thread = user_thread_begin(100, PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &none);
+  user_thread* thread = user_thread_begin_unborn(100, &none);
   const user_books arrived{30, 0};
   const user_interval wait = user_switch_in(thread, 150, 0, &arrived);
-  EXPECT_EQ(wait.runnable_ns, 50);
-  EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 50);
+  EXPECT_EQ(wait.runnable_ns, 30);
+  EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 30);
   EXPECT_EQ(user_clock(thread)->runnable_count[PROFD_AFTER_WAKEUP], 1);
+  EXPECT_EQ(user_clock(thread)->blocked_ns[PROFD_UNINTERRUPTIBLE], 20);
+  EXPECT_EQ(user_clock(thread)->blocked_count[PROFD_UNINTERRUPTIBLE], 0);
   user_thread_free(thread);
 }
 
@@ -202,6 +204,18 @@ TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
   user_switch_out(thread, 100, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &none);
   EXPECT_EQ(user_switch_in(thread, 300, 0, &none).runnable_ns, 200);
   user_thread_free(thread);
+}
+
+TEST_F(ClockTest, AHookThatLagsBehindTheSwitchInDoesNotMakeTheWaitLonger) {
+  KernelModel thread(0);
+  thread.Preempt(1'000);
+  const user_books second{1'000, 1'000};
+  const user_interval wait = user_switch_in(thread.thread(), 9'000, 0, &second);
+  EXPECT_EQ(wait.runnable_ns, 1'000);
+  EXPECT_EQ(wait.end_ns, 2'000);
+  const user_books third{1'000, 1'000 + 7'500};
+  user_switch_out(thread.thread(), 9'500, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &third);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 1'000 + 7'500);
 }
 
 TEST(QueueOffsetTest, KeepsTheLeastDistance) {

@@ -76,19 +76,6 @@ TEST_F(EpochTest, PreemptedThread) {
   EXPECT_EQ(reading.at_epoch.runnable_count[PROFD_AFTER_PREEMPTION], 1);
 }
 
-TEST_F(EpochTest, NewThreadThatRunsWithoutAnyHookHavingSeenIt) {
-  const user_books none{};
-  user_thread* thread = user_thread_begin(1'000, PROFD_STATE_RUNNABLE, PROFD_AFTER_WAKEUP, &none);
-  Announce(1, kEpochNs);
-  const user_books books{500, 0};  // it waited 500 ns; its run time is stale until a tick
-  const user_standing running{0, 1};
-  const user_reading reading = user_read(thread, 12'000, &books, &running);
-  EXPECT_EQ(reading.at_epoch.runnable_ns[PROFD_AFTER_WAKEUP], 500);
-  EXPECT_EQ(reading.at_epoch.on_cpu_ns, 8'500);
-  EXPECT_EQ(reading.state, PROFD_STATE_ON_CPU);
-  user_thread_free(thread);
-}
-
 TEST_F(EpochTest, ThreadOnTheSwitchOutRung) {
   KernelModel thread(1'000);
   thread.Block(3'000);

@@ -117,7 +117,7 @@ Result<source::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeo
   return events.empty() ? source::PollStatus::kTimeout : source::PollStatus::kEvents;
 }
 
-Result<std::uint32_t> SyntheticKernel::StartSession(const source::SessionSpec& spec) {
+Result<source::StartedSession> SyntheticKernel::StartSession(const source::SessionSpec& spec) {
   const std::scoped_lock lock(mutex_);
   Session session{spec, 0};
   const auto alive = [&](const Thread& thread) {
@@ -132,7 +132,7 @@ Result<std::uint32_t> SyntheticKernel::StartSession(const source::SessionSpec& s
   for (const auto& thread : threads_)
     if (alive(thread)) PutClock(thread, std::uint64_t{1} << slot, false, epoch_ns_ + 1);
   sessions_.emplace(slot, session);
-  return slot;
+  return source::StartedSession{slot, session.told_ns};
 }
 
 Result<void> SyntheticKernel::StopSession(std::uint32_t slot) {

@@ -37,7 +37,7 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   Result<source::PollStatus> Poll(std::chrono::milliseconds timeout, const Sink& sink) override;
 
   // --- SessionControl
-  Result<std::uint32_t> StartSession(const source::SessionSpec& spec) override;
+  Result<source::StartedSession> StartSession(const source::SessionSpec& spec) override;
   Result<void> StopSession(std::uint32_t session) override;
   source::SourceStatus Status() const override;
 

@@ -1,6 +1,7 @@
 #include "tests/testprogs/thread_truth.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,18 +43,28 @@ nlohmann::json ThreadTruth::Finish() const {
                       {"cpu_ns", sum.cpu_ns},
                       {"count", sum.count}});
   }
+  const std::int64_t read_ns = MonotonicNs();
+  const std::int64_t cpu_when_read_ns = ThreadCpuNs();
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
   std::int64_t run_ns = -1;
   std::int64_t run_delay_ns = -1;
   std::int64_t stretches = -1;
   std::ifstream("/proc/thread-self/schedstat") >> run_ns >> run_delay_ns >> stretches;
-  return {
-      {"name", name_},
-      {"tid", gettid()},
-      {"begin_ns", begin_ns_},
-      {"phases", std::move(phases)},
-      {"schedstat", {{"run_ns", run_ns}, {"run_delay_ns", run_delay_ns}, {"stretches", stretches}}},
-      {"cpu_ns", ThreadCpuNs()},
-      {"end_ns", MonotonicNs()}};
+  return {{"name", name_},
+          {"tid", gettid()},
+          {"begin_ns", begin_ns_},
+          {"phases", std::move(phases)},
+          {"schedstat",
+           {{"read_ns", read_ns},
+            {"cpu_when_read_ns", cpu_when_read_ns},
+            {"run_ns", run_ns},
+            {"run_delay_ns", run_delay_ns},
+            {"stretches", stretches}}},
+      {"voluntary_switches", usage.ru_nvcsw},
+      {"involuntary_switches", usage.ru_nivcsw},
+          {"cpu_ns", ThreadCpuNs()},
+          {"end_ns", MonotonicNs()}};
 }
 
 Report::Report(std::string program)
@@ -70,11 +81,6 @@ void Report::Join() {
 void Report::Add(nlohmann::json thread) {
   const std::lock_guard lock(mutex_);
   document_["threads"].push_back(std::move(thread));
-}
-
-void Report::Fact(const std::string& name, nlohmann::json value) {
-  const std::lock_guard lock(mutex_);
-  document_[name] = std::move(value);
 }
 
 void Report::Print() {

@@ -65,8 +65,6 @@ class Report {
   }
   void Join();
   void Add(nlohmann::json thread);
-  // A fact of the case as a whole, e.g. how many round trips there were.
-  void Fact(const std::string& name, nlohmann::json value);
   // The whole as one JSON document and a newline on stdout.
   void Print();
 

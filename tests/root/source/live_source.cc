@@ -100,8 +100,8 @@ std::uint32_t LiveSource::Begin(const SessionSpec& spec) {
     return PROFD_MAX_SESSIONS;
   }
   const std::scoped_lock lock(mutex_);
-  begun_[*session] = before;
-  return *session;
+  begun_[session->number] = before;
+  return session->number;
 }
 
 Heard LiveSource::End(std::uint32_t session) {

@@ -186,7 +186,7 @@ TEST_F(SessionTest, HardwareCyclesWhereThereIsACounter) {
     GTEST_SKIP() << session.error().message;
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_FALSE(live_->End(*session).Stacks(puppet.pid(), SampleOrigin::kOnCpu).empty());
+  EXPECT_FALSE(live_->End(session->number).Stacks(puppet.pid(), SampleOrigin::kOnCpu).empty());
 }
 
 TEST_F(SessionTest, StatusSaysHowItWorks) {
