@@ -160,9 +160,12 @@ static __always_inline u64 booked_end(u64 booked, u64 begin_ns, u64 now) {
 static __always_inline void come_back(struct thread* thread, u64 now,
                                       const struct kernel_books* books, u32 cpu,
                                       struct interval* interval) {
+  u64 booked = above(books->run_delay, thread->run_delay);
   u64 end_ns = now;
-  if (thread->state == PROFD_STATE_RUNNABLE && thread->kind != PROFD_AFTER_WAKEUP)
-    end_ns = booked_end(above(books->run_delay, thread->run_delay), thread->since_ns, now);
+  if (thread->state == PROFD_STATE_BLOCKED)
+    end_ns += lag_of(booked, above(now, thread->since_ns));
+  else if (thread->kind != PROFD_AFTER_WAKEUP)
+    end_ns = booked_end(booked, thread->since_ns, now);
   interval->begin_ns = thread->since_ns;
   interval->state = thread->state;
   interval->kind = thread->kind;

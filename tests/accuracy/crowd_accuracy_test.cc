@@ -1,5 +1,6 @@
 // Threads and processes that meet at a lock or a pipe, and many that come and go.
-#include <map>
+#include <algorithm>
+#include <cmath>
 
 #include "tests/accuracy/truth_suite.h"
 
@@ -66,20 +67,16 @@ TEST_F(CrowdAccuracy, AThousandThreadsThatComeAndGo) {
 TEST_F(CrowdAccuracy, ForkStorm) {
   ASSERT_NO_FATAL_FAILURE(Collect({"forks", "--lives", "1000"}, 499));
   const TruthRun& run = *run_;
-  std::map<std::uint32_t, int> threads_of;
-  for (int i = 0; i < run.profile().threads_size(); ++i) {
-    ++threads_of[run.profile().threads(i).tid()];
-  }
+  double apart_ns = 0;
   for (const auto& truth : run.truth().at("threads")) {
     const auto tid = truth.at("tid").get<std::uint32_t>();
     const auto view = run.Thread(tid);
     ASSERT_TRUE(view.ok()) << view.error().message;
     // What wait4 says is the whole sum_exec_runtime of the child, in us.
     const auto on_cpu_ns = static_cast<double>(view->thread().clock().on_cpu_ns());
-    EXPECT_NEAR(on_cpu_ns, truth.at("cpu_ns").get<double>(),
-                1e5 + static_cast<double>(run.steal_ns()))
-        << "child " << tid;
+    apart_ns += std::max(0.0, std::abs(on_cpu_ns - truth.at("cpu_ns").get<double>()) - 1e5);
   }
+  EXPECT_LE(apart_ns, static_cast<double>(run.steal_ns()));
 }
 
 }  // namespace

@@ -17,14 +17,18 @@ namespace {
 
 std::string Program(const std::string& path) { return std::string(PROFD_BINARY_DIR) + "/" + path; }
 
-// Of all CPUs since the machine started.
+std::uint64_t StealUnitNs() {
+  return 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
+// Of all CPUs since the machine started, less than a unit too little.
 std::uint64_t StealNs() {
   std::istringstream stat(ProcFs().Read("stat").value());
   std::string name;
   std::uint64_t ticks = 0;
   stat >> name;
   for (int column = 0; column < 8; ++column) stat >> ticks;  // user nice system ... steal
-  return ticks * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return ticks * StealUnitNs();
 }
 
 class TemporaryFile {
@@ -144,7 +148,7 @@ Result<TruthRun> TruthRun::Collect(const std::vector<std::string>& arguments, in
   TruthRun run;
   const std::uint64_t steal_before = StealNs();
   const testing::Outcome outcome = testing::Run(command);
-  run.steal_ns_ = StealNs() - steal_before;
+  run.steal_ns_ = StealNs() + StealUnitNs() - steal_before;
   if (outcome.exit_code != 0) {
     return Error{ErrorCode::kInternal,
                  "profctl ended with " + std::to_string(outcome.exit_code) + ": " + outcome.err,

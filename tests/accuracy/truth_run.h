@@ -58,7 +58,8 @@ class TruthRun {
   // What the program says of its thread of this name.
   [[nodiscard]] const nlohmann::json& Truth(const std::string& name) const;
   [[nodiscard]] ThreadView MustThread(const std::string& name) const;
-  // Steal time of the whole machine while it ran: the kernel's books leave it out, profd does not.
+  // Steal time of the whole machine while it ran, at most: the kernel's books leave it out, profd
+  // does not.
   [[nodiscard]] std::uint64_t steal_ns() const { return steal_ns_; }
 
  private:

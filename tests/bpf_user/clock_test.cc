@@ -206,6 +206,15 @@ TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
   user_thread_free(thread);
 }
 
+TEST_F(ClockTest, ASleepThatTheHookSawTooLateWaitsAsLongAsTheKernelSays) {
+  KernelModel thread(0);
+  thread.Block(1'000);
+  const user_books second{800, 1'000};
+  const user_interval wait = user_switch_in(thread.thread(), 1'500, 0, &second);
+  EXPECT_EQ(wait.runnable_ns, 800);
+  EXPECT_EQ(wait.end_ns, 1'800);
+}
+
 TEST_F(ClockTest, AHookThatLagsBehindTheSwitchInDoesNotMakeTheWaitLonger) {
   KernelModel thread(0);
   thread.Preempt(1'000);
