@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -76,6 +77,11 @@ int Main(std::vector<std::string> arguments) {
 }  // namespace profd
 
 int main(int argc, char** argv) {
-  profd::OpenStandardStreams();
-  return profd::Main(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    profd::OpenStandardStreams();
+    return profd::Main(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& exception) {  // of libraries: out of memory, no thread to be had
+    std::fprintf(stderr, "profctl: %s\n", exception.what());
+    return 1;
+  }
 }

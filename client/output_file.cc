@@ -136,7 +136,7 @@ Result<std::uint64_t> OutputFile::Write(const std::string& path, const Writer& w
 Result<std::uint64_t> WriteToFd(int fd, std::string_view name, const OutputFile::Writer& writer) {
   FdStreambuf buffer(fd);
   std::ostream out(&buffer);
-  Result<void> result = writer(out);
+  const Result<void> result = writer(out);
   out.flush();
   if (buffer.error() == EPIPE) return Error{ErrorCode::kIo, "", ""};
   if (buffer.error() != 0) {

@@ -1,6 +1,7 @@
 #include "client/temp_files.h"
 
 #include <cstdio>
+#include <ranges>
 
 namespace profd::client {
 
@@ -17,7 +18,7 @@ void TempFiles::Forget(const std::string& path) {
 void TempFiles::RemoveAll() {
   const std::scoped_lock lock(mutex_);
   // In reverse order of names a file comes before its directory.
-  for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) ::remove(path->c_str());
+  for (const std::string& path : std::views::reverse(paths_)) ::remove(path.c_str());
   paths_.clear();
 }
 

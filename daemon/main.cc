@@ -1,6 +1,5 @@
 // profd: the host agent. Flags, logger and signals; everything else is the Daemon's.
 #include <poll.h>
-#include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
@@ -8,6 +7,9 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <memory>
 
@@ -57,9 +59,7 @@ void WaitForStop(int signals, bool private_use) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   const auto line = profd::ParseCommandLine(argc, argv);
   if (!line) return Fail(line.error());
   if (line->text) {
@@ -82,4 +82,15 @@ int main(int argc, char** argv) {
   logger.info("stopping");
   if (const auto stopped = (*daemon)->Stop(); !stopped) return Fail(stopped.error());
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& exception) {  // of libraries: out of memory, no thread to be had
+    std::fprintf(stderr, "profd: %s\n", exception.what());
+    return 1;
+  }
 }

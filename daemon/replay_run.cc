@@ -67,7 +67,6 @@ Result<std::unique_ptr<ReplayRun>> ReplayRun::Open(const std::string& path) {
 Result<ReplayRun::Extent> ReplayRun::Scan(recording::ReplaySource& source) {
   Extent extent;
   decode::Decoder decoder;
-  std::optional<decode::SessionEvent> last;
   const auto sink = [&](const source::RawEvent& raw) {
     auto event = decoder.Decode(raw);
     if (!event) return;

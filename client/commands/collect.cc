@@ -155,7 +155,7 @@ Result<void> Collection::OnStarted(const v1::Started& started) {
   context_.console.Explain("collecting " + progress_.target);
   if (!child_) return {};
   child_->Watch([this] { session_.Stop(); });
-  const Result<void> released = child_->Release();
+  Result<void> released = child_->Release();
   if (!released)
     exec_failure_ = released.error().code == ErrorCode::kNotFound ? ExitCode::kCommandNotFound
                                                                   : ExitCode::kCannotExecute;

@@ -4,7 +4,8 @@
 
 namespace profd::commands {
 
-Result<v1::Profile> CollectSession::Run(client::GrpcClient& client, v1::CollectRequest request,
+Result<v1::Profile> CollectSession::Run(client::GrpcClient& client,
+                                        const v1::CollectRequest& request,
                                         const client::CollectCallbacks& callbacks) {
   client::CollectCallbacks own = callbacks;
   own.started = [&](const v1::Started& started) -> Result<void> {

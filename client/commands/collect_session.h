@@ -22,7 +22,8 @@ class CollectSession {
   CollectSession& operator=(const CollectSession&) = delete;
 
   // Once only. `client` is not used after it returns.
-  [[nodiscard]] Result<v1::Profile> Run(client::GrpcClient& client, v1::CollectRequest request,
+  [[nodiscard]] Result<v1::Profile> Run(client::GrpcClient& client,
+                                        const v1::CollectRequest& request,
                                         const client::CollectCallbacks& callbacks);
   // Asks for the end; Run still gives the profile. Before the session has started the wish is kept,
   // after its end it is ignored.

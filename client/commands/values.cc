@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 namespace profd::commands {
@@ -48,7 +49,7 @@ Result<std::uint64_t> ParseDuration(std::string_view text) {
   const double ns = value * unit->ns;
   if (ns < static_cast<double>(kShortestNs) || ns > static_cast<double>(kLongestNs))
     return Refuse(kOption, text, kRange, kForms);
-  return static_cast<std::uint64_t>(ns + 0.5);
+  return static_cast<std::uint64_t>(std::llround(ns));
 }
 
 Result<void> ParseIds(std::string_view option, std::string_view text,

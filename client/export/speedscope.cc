@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "client/export/check_profile.h"
@@ -101,8 +102,7 @@ class Stacks {
       at = node.parent();
     }
     const char* comma = "[";
-    for (auto at = path_.rbegin(); at != path_.rend(); ++at)
-      out << std::exchange(comma, ",") << *at;
+    for (const auto& frame : std::views::reverse(path_)) out << std::exchange(comma, ",") << frame;
     out << (path_.empty() ? "[]" : "]");
   }
 

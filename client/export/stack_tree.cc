@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <unordered_map>
 
 #include "client/export/stack_names.h"
@@ -99,9 +100,9 @@ class Builder {
       }
       path_.push_back(at);
     }
-    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
-      node = Frame(node, Node(*at).frame());
-      placed_.emplace(Pair(root, *at), node);
+    for (const auto at : std::views::reverse(path_)) {
+      node = Frame(node, Node(at).frame());
+      placed_.emplace(Pair(root, at), node);
     }
     return node;
   }

@@ -1,6 +1,8 @@
 #include "client/view/status_view.h"
 
 #include <nlohmann/json.hpp>
+
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,8 @@ std::string Reasons(const google::protobuf::RepeatedPtrField<v1::NamedCount>& co
 }
 
 std::string Switches(const v1::StatusResponse& status) {
-  const auto rate = static_cast<std::uint64_t>(PerSecond(status.switches(), status.up_ns()) + 0.5);
+  const auto rate =
+      static_cast<std::uint64_t>(std::llround(PerSecond(status.switches(), status.up_ns())));
   std::string text;
   if (status.switches() > 0)
     text = FormatDuration(status.bpf_ns() / status.switches()) + " a switch, ";

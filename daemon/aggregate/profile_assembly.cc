@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -69,8 +70,8 @@ void ProfileAssembly::PlaceThreads() {
   };
   std::vector<Placed> placed;
   for (std::uint32_t i = 0; i < input_.threads.size(); ++i) {
-    auto life = input_.threads[i].Resolve(start_, end_);
-    if (life.window.Length() != 0) placed.push_back({i, std::move(life)});
+    const auto life = input_.threads[i].Resolve(start_, end_);
+    if (life.window.Length() != 0) placed.push_back({i, life});
   }
   const auto order = [this](const Placed& item) {
     const auto& history = input_.threads[item.input];
@@ -80,7 +81,7 @@ void ProfileAssembly::PlaceThreads() {
                    [&](const Placed& a, const Placed& b) { return order(a) < order(b); });
 
   thread_of_.assign(input_.threads.size(), kNone);
-  for (auto& [input, life] : placed) {
+  for (const auto& [input, life] : placed) {
     const auto& history = input_.threads[input];
     thread_of_[input] = static_cast<std::uint32_t>(profile_.threads.size());
     ProfileThread thread;
@@ -97,7 +98,7 @@ void ProfileAssembly::PlaceThreads() {
     thread.exited = life.exited;
     thread.clock_missing = life.clock_missing;
     profile_.threads.push_back(std::move(thread));
-    lives_.push_back(std::move(life));
+    lives_.push_back(life);
   }
 }
 
@@ -302,9 +303,9 @@ void ProfileAssembly::Renumber() {
     if (node >= tree_size && node_of[node] == kNone) node_of[node] = place_pseudo(node);
     path.clear();
     for (; node_of[node] == kNone; node = stacks.At(node).parent) path.push_back(node);
-    for (auto step = path.rbegin(); step != path.rend(); ++step) {
-      const auto& place = stacks.At(*step);
-      node_of[*step] = add_node(node_of[place.parent], place_frame(place.frame));
+    for (const std::uint32_t step : std::views::reverse(path)) {
+      const auto& place = stacks.At(step);
+      node_of[step] = add_node(node_of[place.parent], place_frame(place.frame));
     }
     sample.node = node_of[sample.node];
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <ranges>
 
 namespace profd::aggregate {
 namespace {
@@ -70,8 +71,8 @@ std::optional<ThreadHistory::Reading> ThreadHistory::FirstReading(const Instant&
 
 std::optional<ThreadHistory::Reading> ThreadHistory::LastReading(const Instant& start,
                                                                  const Instant& end) const {
-  for (auto reading = readings_.rbegin(); reading != readings_.rend(); ++reading)
-    if (reading->at.epoch >= start.epoch && reading->at.epoch <= end.epoch) return *reading;
+  for (const auto& reading : std::views::reverse(readings_))
+    if (reading.at.epoch >= start.epoch && reading.at.epoch <= end.epoch) return reading;
   return std::nullopt;
 }
 

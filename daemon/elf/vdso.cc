@@ -13,7 +13,9 @@
 namespace profd::elf {
 
 Result<ObjectRef> ReadOwnVdso() {
-  const auto* start = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
+  const std::uint64_t address = ::getauxval(AT_SYSINFO_EHDR);
+  const auto* start =
+      reinterpret_cast<const std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
   if (start == nullptr) return Error{ErrorCode::kNotFound, "this kernel maps no vdso", ""};
   // The kernel's own, so trusted. It ends with the section headers, or with what a section holds.
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(start);

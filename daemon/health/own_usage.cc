@@ -1,9 +1,9 @@
 #include "daemon/health/own_usage.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <ctime>
 #include <string>
 
 namespace profd::health {

@@ -67,7 +67,7 @@ ModuleRef ModuleTable::Intern(const ModuleIdentity& identity, const ModuleHome& 
 ModuleRef ModuleTable::Rehome(const ModuleRef& module, const ModuleHome& home) {
   if (!module || module->first_pid == home.pid || !is_alive_(home.pid)) return module;
   if (!IsAnonymous(*module) && is_alive_(module->first_pid)) return module;
-  ModuleRef moved = Intern(
+  const ModuleRef moved = Intern(
       IdentityOf(module->path, module->device_major, module->device_minor, module->inode, home.pid),
       home);
   return moved ? moved : module;

@@ -99,7 +99,7 @@ grpc::Status ProfilerService::StreamProfile(const Session& session, Writer& writ
   if (!ToProto(**result).SerializeToString(&bytes))
     return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
                           "collect for a shorter time, or at a lower frequency"});
-  const auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   v1::CollectResponse response;
   for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
     response.set_profile_chunk(bytes.substr(at, kChunkBytes));

@@ -100,6 +100,7 @@ void SessionManager::Shutdown(nanoseconds timeout) {
 std::vector<SessionSummary> SessionManager::List() const {
   const std::scoped_lock lock(mutex_);
   std::vector<SessionSummary> list;
+  list.reserve(entries_.size());
   for (const auto& [id, entry] : entries_)
     list.push_back({id, source::FormatTarget(entry.session->spec().target), entry.duration_ns,
                     entry.session->Progress()});

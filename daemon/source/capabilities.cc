@@ -69,6 +69,7 @@ std::string JoinNames(const std::vector<std::string>& names) {
 
 std::string RightsHint() {
   std::vector<std::string> names;
+  names.reserve(std::size(kNeeds));
   for (const Need& need : kNeeds) names.emplace_back(need.name);
   return "run it as root, or with " + JoinNames(names);
 }

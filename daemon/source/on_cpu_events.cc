@@ -43,7 +43,7 @@ OnCpuEvents::OnCpuEvents(int program_fd, std::string sys_root)
     : program_fd_(program_fd),
       sys_root_(std::move(sys_root)),
       jitter_(std::random_device{}()),
-      redraw_([this](std::stop_token stop) { Redraw(std::move(stop)); }) {}
+      redraw_([this](const std::stop_token& stop) { Redraw(stop); }) {}
 
 Result<void> OnCpuEvents::Run(OnCpuClock clock, std::uint64_t period_ns) {
   const std::scoped_lock lock(mutex_);
@@ -110,7 +110,7 @@ std::uint64_t OnCpuEvents::DrawPeriod() {
 }
 
 void OnCpuEvents::SetPeriods() {
-  for (Cpu& cpu : cpus_) {
+  for (const Cpu& cpu : cpus_) {
     std::uint64_t period = DrawPeriod();
     // Fails only for a CPU on its way out; Refresh sees to it.
     (void)::ioctl(cpu.event.get(), PERF_EVENT_IOC_PERIOD, &period);
@@ -131,7 +131,7 @@ void OnCpuEvents::Refresh() {
   }
 }
 
-void OnCpuEvents::Redraw(std::stop_token stop) {
+void OnCpuEvents::Redraw(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   auto refreshed = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {

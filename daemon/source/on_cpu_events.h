@@ -37,7 +37,7 @@ class OnCpuEvents {
     UniqueFd event;
     std::uint64_t enabled_ns = 0;  // at the last Refresh
   };
-  void Redraw(std::stop_token stop);
+  void Redraw(const std::stop_token& stop);
   [[nodiscard]] Result<Cpu> OpenCpu(std::uint32_t number);  // with mutex_ held, as all below
   [[nodiscard]] Result<void> OpenAll();
   void SetPeriods();

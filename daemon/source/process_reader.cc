@@ -68,7 +68,9 @@ std::string ProcessReader::ReadThreads(const std::string& directory) const {
   if (!tids) return threads;
   for (std::size_t i = 0; i < tids->size() && i < kMaxThreads; ++i) {
     const std::string tid = std::to_string((*tids)[i]);
-    const std::string comm = ReadPart(directory + "/task/" + tid + "/comm", kMaxSmall);
+    std::string file = directory;
+    file.append("/task/").append(tid).append("/comm");
+    const std::string comm = ReadPart(file, kMaxSmall);
     if (!comm.empty()) threads.append(tid).append("\t").append(comm);  // ends with a newline
   }
   return threads;

@@ -167,9 +167,9 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   const SessionSpec spec = *table_.Find(session);
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
-  auto clocks = ReadClocks(session);
+  const auto clocks = ReadClocks(session);
   std::vector<EventBytes> events;
-  if (clocks) events = *std::move(clocks);
+  if (clocks) events = *clocks;
   if (spec.off_cpu) std::ranges::move(ReadSnapshot(session, epoch), std::back_inserter(events));
   Withdraw(session);
 

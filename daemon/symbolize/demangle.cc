@@ -91,7 +91,7 @@ std::string FoldTemplates(std::string_view name, std::size_t depth) {
 std::string Shorten(const std::string& name) {
   constexpr std::size_t kDeepest = 8;
   for (std::size_t depth = kDeepest; name.size() > kMaxNameBytes; --depth) {
-    const std::string folded = FoldTemplates(name, depth);
+    std::string folded = FoldTemplates(name, depth);
     if (!folded.empty() && folded.size() <= kMaxNameBytes) return folded;
     if (depth == 0) break;
   }
