@@ -26,13 +26,14 @@ T InHostOrder(T value, bool swap) {
 }
 
 template <typename Ehdr, typename Phdr, typename Shdr>
-Result<void> FetchHeaders(FileImage& image, bool swap, const ElfLimits& limits) {
+Result<void> FetchHeaders(FileImage& image, bool swap, const ElfLimits& limits, ElfKind kind) {
   const auto bytes = image.Fetch(0, sizeof(Ehdr));
   if (!bytes) return bytes.error().Wrap("ELF header");
   Ehdr header;
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::uint16_t type = InHostOrder(header.e_type, swap);
-  if (type != ET_EXEC && type != ET_DYN) return Corrupt("neither a program nor a shared library");
+  if (kind == ElfKind::kLoadable && type != ET_EXEC && type != ET_DYN)
+    return Corrupt("neither a program nor a shared library");
 
   const std::uint64_t sections_at = InHostOrder(header.e_shoff, swap);
   std::uint64_t sections = InHostOrder(header.e_shnum, swap);
@@ -64,7 +65,7 @@ Result<void> FetchHeaders(FileImage& image, bool swap, const ElfLimits& limits) 
 
 }  // namespace
 
-Result<void> FetchHeaders(FileImage& image, const ElfLimits& limits) {
+Result<void> FetchHeaders(FileImage& image, const ElfLimits& limits, ElfKind kind) {
   const auto ident = image.Fetch(0, std::min<std::uint64_t>(EI_NIDENT, image.size()));
   if (!ident) return ident.error();
   if (ident->size() < EI_NIDENT || std::memcmp(ident->data(), ELFMAG, SELFMAG) != 0)
@@ -74,9 +75,9 @@ Result<void> FetchHeaders(FileImage& image, const ElfLimits& limits) {
   const bool swap = (order == ELFDATA2LSB) != (std::endian::native == std::endian::little);
   switch ((*ident)[EI_CLASS]) {
     case ELFCLASS64:
-      return FetchHeaders<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr>(image, swap, limits);
+      return FetchHeaders<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr>(image, swap, limits, kind);
     case ELFCLASS32:
-      return FetchHeaders<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr>(image, swap, limits);
+      return FetchHeaders<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr>(image, swap, limits, kind);
     default:
       return Corrupt("unknown ELF class");
   }

@@ -29,6 +29,9 @@ struct ObjectInfo {
   SymbolOrigin symbols_from = SymbolOrigin::kNone;
   // Why symbols_from is kNone or kDynsym; "" when nothing is missing.
   std::string symbols_missing;
+  std::string symbols_file;   // where the symbols were found, when not in the file itself
+  std::string debug_file;     // where inlined functions and lines are from; "" when there are none
+  std::string debug_missing;  // why there are none; what was tried
   friend bool operator==(const ObjectInfo&, const ObjectInfo&) = default;
 };
 
@@ -41,14 +44,28 @@ struct SymbolRange {
   friend bool operator==(const SymbolRange&, const SymbolRange&) = default;
 };
 
-// Immutable to its users. Used by the thread that uses its ObjectSource.
+// One function at an address, by the debug information. Texts are as the file has them.
+struct SourceFrame {
+  std::string name;  // mangled where the file says so; "" when the debug information has none
+  std::string file;
+  std::uint32_t line = 0;  // 0: not known
+  friend bool operator==(const SourceFrame&, const SourceFrame&) = default;
+};
+
+// Immutable to its users, but for what FindSource can say. Used by the thread that uses its
+// ObjectSource.
 class Object {
  public:
   virtual ~Object() = default;
   [[nodiscard]] virtual const ObjectInfo& info() const = 0;
   // The function that holds this address; nothing when no symbol covers it.
   [[nodiscard]] virtual std::optional<SymbolRange> FindSymbol(std::uint64_t vaddr) const = 0;
-  // Memory it holds, for caches.
+  // The function that holds this address, and those inlined into it there, innermost first: the
+  // last one is not inlined. Empty when the debug information, if any, does not cover the address.
+  [[nodiscard]] virtual std::vector<SourceFrame> FindSource(std::uint64_t /*vaddr*/) const {
+    return {};
+  }
+  // Memory it holds, for caches; without the debug information, which has its own bound.
   [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 using ObjectRef = std::shared_ptr<const Object>;

@@ -59,7 +59,8 @@ std::string_view SymbolTable::NameAt(std::uint32_t offset) const {
   const std::string_view rest = std::string_view(pool_).substr(offset, kMaxNameBytes);
   std::string_view name = rest.substr(0, rest.find('\0'));
   // A version ("memcpy@@GLIBC_2.14") is no part of the name.
-  if (const std::size_t version = name.find('@'); version != 0) name = name.substr(0, version);
+  if (const std::size_t version = name.find('@'); version != 0 && !name.ends_with("@plt"))
+    name = name.substr(0, version);
   return name;
 }
 

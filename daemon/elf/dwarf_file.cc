@@ -1,0 +1,231 @@
+#include "daemon/elf/dwarf_file.h"
+
+#include <dwarf.h>
+#include <libelf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "daemon/elf/debug_sections.h"
+#include "daemon/elf/file_image.h"
+
+namespace profd::elf {
+namespace {
+
+// What libdw keeps of a unit is freed with everything else alone: it is started anew beyond this.
+constexpr std::size_t kLibdwBytes = 32u << 20;
+constexpr std::size_t kHeldUnitBytes = 32u << 20;
+constexpr std::size_t kMaxUnits = 1u << 20;
+constexpr std::size_t kMaxCode = 4u << 20;
+constexpr std::size_t kMaxInlined = 64;
+
+Error Damaged(const std::string& what) {
+  const char* cause = dwarf_errmsg(-1);
+  return Error{ErrorCode::kCorrupt, what + ": " + (cause == nullptr ? "damaged" : cause), ""};
+}
+
+}  // namespace
+
+DwarfFile::Opened::~Opened() { End(*this); }
+
+DwarfFile::~DwarfFile() = default;
+
+Result<std::unique_ptr<DwarfFile>> DwarfFile::Open(UniqueFd fd, UniqueFd alternate,
+                                                   const DebugLimits& limits) {
+  std::unique_ptr<DwarfFile> file(new DwarfFile(limits));
+  if (alternate.valid()) {
+    auto opened = OpenOne(std::move(alternate), limits);
+    if (!opened) return opened.error().Wrap("alternate debug file");
+    file->alternate_ = std::move(opened).value();
+  }
+  auto opened = OpenOne(std::move(fd), limits);
+  if (!opened) return opened.error();
+  file->main_ = std::move(opened).value();
+  PROFD_TRY(file->BeginAll());
+  PROFD_TRY(file->ListUnits());
+  return file;
+}
+
+Result<std::unique_ptr<DwarfFile::Opened>> DwarfFile::OpenOne(UniqueFd fd,
+                                                              const DebugLimits& limits) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return ErrorFromErrno(errno, "cannot look at the file");
+  auto opened = std::make_unique<Opened>();
+  opened->fd = std::move(fd);
+  auto headers = FileImage::Create(opened->fd.get(), static_cast<std::uint64_t>(status.st_size));
+  if (!headers) return headers.error();
+  auto sections = FindDebugSections(*headers, limits.elf);
+  if (!sections) return sections.error();
+  auto image = DebugImage::Create(opened->fd.get(), std::move(sections).value(), limits);
+  if (!image) return image.error();
+  opened->image = std::move(image).value();
+  return opened;
+}
+
+Result<void> DwarfFile::Begin(Opened& opened) {
+  elf_version(EV_CURRENT);
+  opened.elf = elf_memory(opened.image->data(), opened.image->size());
+  if (opened.elf == nullptr) return Error{ErrorCode::kInternal, "libelf refuses our headers", ""};
+  opened.dwarf = dwarf_begin_elf(opened.elf, DWARF_C_READ, nullptr);
+  if (opened.dwarf == nullptr) return Damaged("debug information");
+  return {};
+}
+
+void DwarfFile::End(Opened& opened) {
+  if (opened.dwarf != nullptr) dwarf_end(std::exchange(opened.dwarf, nullptr));
+  if (opened.elf != nullptr) elf_end(std::exchange(opened.elf, nullptr));
+}
+
+Result<void> DwarfFile::BeginAll() {
+  if (main_->dwarf != nullptr) return {};
+  libdw_bytes_ = 0;
+  PROFD_TRY(Begin(*main_));
+  if (alternate_) {
+    PROFD_TRY(Begin(*alternate_));
+    dwarf_setalt(main_->dwarf, alternate_->dwarf);
+  }
+  return {};
+}
+
+Result<void> DwarfFile::ListUnits() {
+  Dwarf_CU* unit = nullptr;
+  std::uint8_t type = 0;
+  Dwarf_Die die;
+  Dwarf_Off last = 0;
+  int status = 0;
+  while ((status = dwarf_get_units(main_->dwarf, unit, &unit, nullptr, &type, &die, nullptr)) ==
+         0) {
+    const Dwarf_Off offset = dwarf_dieoffset(&die);
+    if (offset <= last || units_.size() >= kMaxUnits) break;
+    last = offset;
+    if (type == DW_UT_type || dwarf_tag(&die) != DW_TAG_compile_unit) continue;
+    const auto number = static_cast<std::uint32_t>(units_.size());
+    units_.push_back(offset);
+    Dwarf_Addr base = 0;
+    Code code{0, 0, number};
+    std::ptrdiff_t at = 0;
+    while ((at = dwarf_ranges(&die, at, &base, &code.begin, &code.end)) > 0) {
+      if (code.begin != 0 && code.begin < code.end && code_.size() < kMaxCode)
+        code_.push_back(code);
+    }
+  }
+  if (units_.empty() && status < 0) return Damaged("units");
+  std::ranges::sort(code_, {}, &Code::begin);
+  code_.shrink_to_fit();
+  return {};
+}
+
+const DwarfFile::Code* DwarfFile::CodeAt(std::uint64_t vaddr) const {
+  auto after = std::ranges::upper_bound(code_, vaddr, {}, &Code::begin);
+  // They hardly ever overlap.
+  for (int tries = 8; after != code_.begin() && tries > 0; --tries) {
+    --after;
+    if (vaddr < after->end) return &*after;
+  }
+  return nullptr;
+}
+
+std::vector<SourceFrame> DwarfFile::Find(std::uint64_t vaddr) {
+  std::vector<SourceFrame> frames;
+  const Code* code = CodeAt(vaddr);
+  if (code == nullptr) return frames;
+  if (libdw_bytes_ > kLibdwBytes) {
+    End(*main_);
+    if (alternate_) End(*alternate_);
+  }
+  if (!BeginAll()) return frames;
+  const UnitIndex* index = Unit(code->unit);
+  if (index == nullptr) return frames;
+
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  std::size_t file_count = 0;
+  const std::uint64_t unit_entry = units_[code->unit];
+  if (dwarf_offdie(main_->dwarf, unit_entry, &unit) == nullptr) return frames;
+  if (dwarf_getsrcfiles(&unit, &files, &file_count) != 0) files = nullptr;
+  const std::uint64_t unit_start = unit_entry - dwarf_cuoffset(&unit);
+  Dwarf_Attribute folder_attribute;
+  const char* folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &folder_attribute));
+  const auto place = [&](SourceFrame& frame, std::uint32_t file, std::uint32_t line) {
+    const char* name = files != nullptr && file < file_count
+                           ? dwarf_filesrc(files, file, nullptr, nullptr)
+                           : nullptr;
+    frame.line = line;
+    if (name == nullptr) return;
+    // A build folder that is relative itself is one that was made unrecognisable.
+    if (name[0] != '/' && folder != nullptr && folder[0] == '/')
+      frame.file = std::string(folder) + "/";
+    frame.file += name;
+  };
+
+  const LineRow* row = index->LineAt(vaddr);
+  std::uint32_t scope = index->ScopeAt(vaddr);
+  if (row == nullptr && scope == CodeScope::kNone) return frames;
+  frames.emplace_back();
+  if (row != nullptr) place(frames.back(), row->file, row->line);
+  while (scope != CodeScope::kNone && frames.size() < kMaxInlined) {
+    const CodeScope& here = index->scope(scope);
+    frames.back().name = NameOf(unit_start + here.die);
+    scope = here.parent;
+    if (scope == CodeScope::kNone) break;
+    frames.emplace_back();
+    place(frames.back(), here.call_file, here.call_line);
+  }
+  return frames;
+}
+
+std::string DwarfFile::NameOf(std::uint64_t offset) const {
+  Dwarf_Die die;
+  if (dwarf_offdie(main_->dwarf, offset, &die) == nullptr) return "";
+  Dwarf_Attribute attribute;
+  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
+    if (dwarf_attr_integrate(&die, name, &attribute) == nullptr) continue;
+    if (const char* text = dwarf_formstring(&attribute); text != nullptr) return text;
+  }
+  return "";
+}
+
+const UnitIndex* DwarfFile::Unit(std::uint32_t unit) {
+  if (const auto found = by_unit_.find(unit); found != by_unit_.end()) {
+    held_.splice(held_.begin(), held_, found->second);
+    return &held_.front().index;
+  }
+  Dwarf_Die die;
+  if (dwarf_offdie(main_->dwarf, units_[unit], &die) == nullptr) return nullptr;
+  ++units_read_;
+  held_.push_front({unit, UnitIndex::Build(die)});
+  by_unit_.emplace(unit, held_.begin());
+  held_bytes_ += held_.front().index.bytes();
+  libdw_bytes_ += 3 * held_.front().index.bytes();
+  while (held_bytes_ > kHeldUnitBytes && held_.size() > 1) {
+    held_bytes_ -= held_.back().index.bytes();
+    by_unit_.erase(held_.back().unit);
+    held_.pop_back();
+  }
+  return &held_.front().index;
+}
+
+std::size_t DwarfFile::bytes() const {
+  std::size_t bytes = sizeof(*this) + held_bytes_ + libdw_bytes_ + main_->image->resident() +
+                      units_.capacity() * sizeof(std::uint64_t) + code_.capacity() * sizeof(Code);
+  if (alternate_) bytes += alternate_->image->resident();
+  return bytes;
+}
+
+void DwarfFile::Shrink() {
+  End(*main_);
+  main_->image->Drop();
+  if (alternate_) {
+    End(*alternate_);
+    alternate_->image->Drop();
+  }
+  held_.clear();
+  by_unit_.clear();
+  held_bytes_ = 0;
+  libdw_bytes_ = 0;
+}
+
+}  // namespace profd::elf

@@ -1,0 +1,87 @@
+// DwarfFile: inlined functions and lines of one file with debug information.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/elf/debug_image.h"
+#include "daemon/elf/dwarf_unit.h"
+#include "daemon/elf/object.h"
+
+namespace profd::elf {
+
+// Opening it reads the list of units and what code each has; a unit is read when an address in it
+// is first asked for. Everything beyond the list can be forgotten and is read again when needed.
+// Used by one thread at a time.
+class DwarfFile {
+ public:
+  // Owns the descriptors; `alternate` is the dwz file that it shares, or none.
+  [[nodiscard]] static Result<std::unique_ptr<DwarfFile>> Open(UniqueFd fd, UniqueFd alternate,
+                                                               const DebugLimits& limits = {});
+  DwarfFile(const DwarfFile&) = delete;
+  DwarfFile& operator=(const DwarfFile&) = delete;
+  ~DwarfFile();
+
+  // As Object::FindSource.
+  [[nodiscard]] std::vector<SourceFrame> Find(std::uint64_t vaddr);
+  // Of units and of what libdw was given and, by an estimate, keeps.
+  [[nodiscard]] std::size_t bytes() const;
+  // Forgets what can be read again. The next Find takes longer.
+  void Shrink();
+  [[nodiscard]] std::size_t units() const { return units_.size(); }
+  // Units read so far, and read again.
+  [[nodiscard]] std::size_t units_read() const { return units_read_; }
+
+ private:
+  // One file as libdw has it.
+  struct Opened {
+    ~Opened();
+    UniqueFd fd;
+    std::unique_ptr<DebugImage> image;  // outlives what follows
+    Elf* elf = nullptr;
+    Dwarf* dwarf = nullptr;
+  };
+  struct Code {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint32_t unit = 0;
+  };
+  struct HeldUnit {
+    std::uint32_t unit = 0;
+    UnitIndex index;
+  };
+  using HeldUnits = std::list<HeldUnit>;
+
+  explicit DwarfFile(const DebugLimits& limits) : limits_(limits) {}
+  [[nodiscard]] static Result<std::unique_ptr<Opened>> OpenOne(UniqueFd fd,
+                                                               const DebugLimits& limits);
+  [[nodiscard]] static Result<void> Begin(Opened& opened);
+  static void End(Opened& opened);
+  [[nodiscard]] Result<void> BeginAll();
+  [[nodiscard]] Result<void> ListUnits();
+  [[nodiscard]] const Code* CodeAt(std::uint64_t vaddr) const;
+  [[nodiscard]] const UnitIndex* Unit(std::uint32_t unit);
+  [[nodiscard]] std::string NameOf(std::uint64_t die) const;
+
+  const DebugLimits limits_;
+  std::unique_ptr<Opened> alternate_;  // outlives main_
+  std::unique_ptr<Opened> main_;
+  std::vector<std::uint64_t> units_;  // offsets of their entries
+  std::vector<Code> code_;            // ascending
+  HeldUnits held_;                    // most recently used first
+  std::unordered_map<std::uint32_t, HeldUnits::iterator> by_unit_;
+  std::size_t held_bytes_ = 0;
+  std::size_t libdw_bytes_ = 0;
+  std::size_t units_read_ = 0;
+};
+
+}  // namespace profd::elf
