@@ -106,7 +106,7 @@ enum profd_saved_register {
 #define PROFD_LOST (-32767) /* it is not known */
 
 /* rule->flags */
-#define PROFD_RULE_SAVED_BY_RBP 1 /* saved[] counts from rbp's value, not from the CFA */
+#define PROFD_RULE_SAVED_BY_RBP 1       /* saved[] counts from rbp's value, not from the CFA */
 #define PROFD_RULE_RETURN_IN_REGISTER 2 /* return_address is the DWARF number of a register */
 
 /* 32 bytes: no rule lies across two pages. */
