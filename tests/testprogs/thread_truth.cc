@@ -61,8 +61,8 @@ nlohmann::json ThreadTruth::Finish() const {
             {"run_ns", run_ns},
             {"run_delay_ns", run_delay_ns},
             {"stretches", stretches}}},
-      {"voluntary_switches", usage.ru_nvcsw},
-      {"involuntary_switches", usage.ru_nivcsw},
+          {"voluntary_switches", usage.ru_nvcsw},
+          {"involuntary_switches", usage.ru_nivcsw},
           {"cpu_ns", ThreadCpuNs()},
           {"end_ns", MonotonicNs()}};
 }
