@@ -203,7 +203,12 @@ std::vector<std::uint64_t> BpfObjects::ReadCounters() const {
 std::uint64_t BpfObjects::MapBytes() const {
   std::uint64_t bytes = 0;
   const bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, skeleton_->obj) bytes += MemlockOf(::bpf_map__fd(map));
+  bpf_object__for_each_map(map, skeleton_->obj) {
+    // Until 6.4 the kernel told nothing of rings.
+    const bool ring = ::bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
+    const std::uint64_t least = ring ? ::bpf_map__max_entries(map) : 0;
+    bytes += std::max(least, MemlockOf(::bpf_map__fd(map)));
+  }
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <iterator>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "daemon/source/features.h"
@@ -20,6 +21,10 @@ namespace {
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint64_t kLongestPeriodNs = 3'600 * kNsPerSecond;
 constexpr std::uint64_t kShortestPeriodNs = 1'000;
+
+// All clocks are read again while some could not be: up to this often, this long apart.
+constexpr int kClockReadings = 50;
+constexpr std::chrono::milliseconds kClockReadingPause{1};
 
 std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
 
@@ -216,8 +221,15 @@ std::vector<EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint32_t slot) {
-  const auto bytes = ReadIterator(parts_.objects.clocks_link_fd());
-  if (!bytes) return bytes.error();
+  // A thread whose CPU is taken away in the middle of a switch cannot be read until it comes back.
+  Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
+  for (int left = kClockReadings; left > 0; --left) {
+    const std::uint64_t torn = parts_.counters()[PROFD_COUNTER_TORN_READ];
+    bytes = ReadIterator(parts_.objects.clocks_link_fd());
+    if (!bytes) return bytes.error();
+    if (parts_.counters()[PROFD_COUNTER_TORN_READ] == torn) break;
+    std::this_thread::sleep_for(kClockReadingPause);
+  }
   std::vector<EventBytes> clocks = Cut(*bytes);
   std::erase_if(clocks, [&](const EventBytes& clock) {
     profd_event header{};

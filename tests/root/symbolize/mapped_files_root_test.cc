@@ -145,7 +145,9 @@ TEST_F(MappedFilesTest, InAnotherMountNamespace) {
              "mount -t tmpfs none \"$1\" && cp \"$2\" \"$1/program\" && exec \"$1/program\"", "sh",
              Path("mount"), PROFD_FIRST_PUPPET});
   ASSERT_TRUE(puppet.function.module);
-  EXPECT_EQ(puppet.function.module->path, Path("mount/program"));
+  // Seen from the new namespace; where / is not the root of ours, more stands before it.
+  EXPECT_TRUE(puppet.function.module->path.ends_with(Path("mount/program")))
+      << puppet.function.module->path;
   EXPECT_EQ(Resolve(puppet.function).name, "first_function");
   // By the root of the process alone, too: its map_files may be closed to us.
   process::AddressFrame other_range = puppet.function;
