@@ -28,7 +28,16 @@
   X(MMAP_LOST, LOST, "new mappings lost: side-band ring full")                                 \
   X(PROCESS_GONE, INFO, "processes that ended before /proc could be asked about them")         \
   X(SNAPSHOT_TIMEOUT, LOST, "snapshots given up: a thread's memory could not be read in time") \
-  X(MALFORMED, LOST, "events of impossible size thrown away")
+  X(MALFORMED, LOST, "events of impossible size thrown away")                                  \
+  X(USER_STACKS, INFO, "user stacks walked")                                                   \
+  X(USER_STACK_COMPLETE, INFO, "user stacks that reach their root")                            \
+  X(USER_STACK_NOT_READY, INFO, "user stacks cut: unwind tables not loaded yet")               \
+  X(USER_STACK_TRUNCATED, INFO, "user stacks cut: deeper than what is kept")                   \
+  X(USER_STACK_BROKEN, INFO, "user stacks cut: a frame that cannot be followed")               \
+  X(USER_STACK_UNCERTAIN, INFO, "user stacks with frames by frame pointer")                    \
+  X(MAPPING_FAILED, INFO, "mappings that changed while they were looked up")                   \
+  X(TABLES_WANTED, INFO, "requests for unwind tables")                                         \
+  X(TABLES_WANTED_LOST, INFO, "requests for unwind tables lost: ring full")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

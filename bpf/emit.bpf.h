@@ -29,6 +29,10 @@ static __always_inline void begin_sample(struct profd_sample_event* event, struc
   event->stack_flags = 0;
   event->kernel_frames = 0;
   event->user_frames = 0;
+  event->missing_stack_bytes = 0;
+  event->uncertain_from = PROFD_ALL_CERTAIN;
+  event->cfas = 0;
+  event->reserved = 0;
 }
 
 /* Takes the length in bytes that a stack helper returned, or its error. */
@@ -46,35 +50,35 @@ static __always_inline void keep_kernel_stack(struct profd_sample_event* event, 
 #define KERNEL_STACK_BYTES (PROFD_MAX_KERNEL_FRAMES * sizeof(u64))
 
 /* The user stack of a thread that is inside the kernel, and what it asked for. */
-static __always_inline void take_user_stack(struct profd_sample_event* event,
+static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
                                             struct task_struct* task, int reader) {
   struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  struct user_registers registers;
   /* Workers of io_uring are threads of their process, but have never been in user mode. */
   if (is_kernel_thread(task) || !pt_regs || !pt_regs->ip) {
     event->stack_flags |= PROFD_STACK_NO_USER;
     return;
   }
   fill_syscall(event, task, pt_regs);
-  registers.pc = pt_regs->ip;
-  registers.stack_pointer = pt_regs->sp;
-  registers.frame_pointer = pt_regs->cs == USER_CS ? pt_regs->bp : 0;
-  walk_user_stack(event, &registers, reader, task);
+  walk->pc = pt_regs->ip;
+  COPY_REGISTERS(walk->registers.value, pt_regs, );
+  walk_user_stack(event, walk, task, pt_regs->cs == USER_CS, reader);
 }
 
 /* The stacks of the current thread as it is inside the kernel. */
 static __always_inline void take_current_stacks(void* ctx, struct profd_sample_event* event,
-                                                struct task_struct* task) {
+                                                struct walk* walk, struct task_struct* task) {
   keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
-  take_user_stack(event, task, READ_CURRENT);
+  take_user_stack(event, walk, task, READ_CURRENT);
 }
+
+#define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES)
 
 /* Bytes of a sample with the frames it has; sets its size. */
 static __always_inline u64 finish_sample(struct profd_sample_event* event) {
-  u64 frames = (u64)event->kernel_frames + event->user_frames;
+  u64 words = (u64)event->kernel_frames + event->user_frames + event->cfas;
   u64 bytes;
-  if (frames > PROFD_MAX_FRAMES) frames = PROFD_MAX_FRAMES;
-  bytes = sizeof(*event) + frames * sizeof(u64);
+  if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
+  bytes = sizeof(*event) + words * sizeof(u64);
   event->event.size = bytes;
   return bytes;
 }

@@ -22,7 +22,7 @@
 #include "bpf/limits.h"
 
 /* Written into recordings; raised with every incompatible change. */
-#define PROFD_EVENTS_VERSION 1
+#define PROFD_EVENTS_VERSION 2
 
 enum profd_event_kind {
   /* From BPF rings. */
@@ -121,6 +121,25 @@ struct profd_clock_event {
 #define PROFD_STACK_USER_FAULT 4 /* the walk ended on memory that could not be read */
 #define PROFD_STACK_KERNEL_FAILED 8
 #define PROFD_STACK_NO_USER 16 /* kernel thread, or no user registers */
+/* The user stack reaches its root; else one of those below says why not. */
+#define PROFD_STACK_COMPLETE 32
+#define PROFD_STACK_TABLES_NOT_READY 64   /* the rules for the last frame are not loaded yet */
+#define PROFD_STACK_UNCERTAIN 128         /* frames from `uncertain_from` on: by frame pointer */
+#define PROFD_STACK_NO_MAPPING 256        /* the last frame lies in no executable mapping */
+#define PROFD_STACK_REGISTER_LOST 512     /* its rule needs a register that is not known */
+#define PROFD_STACK_NO_PROGRESS 1024      /* its caller's frame would not lie above its own */
+#define PROFD_STACK_NO_FRAME_POINTER 2048 /* no rules, and no frame pointer that could be one */
+#define PROFD_STACK_32_BIT 4096           /* 32-bit code: only the program counter is kept */
+
+/* uncertain_from of a stack without such frames. */
+#define PROFD_ALL_CERTAIN 0xffff
+
+/* Added to a user frame that is no return address though it is not the first one: where a signal is
+ * returned from, and what it interrupted. No user address has this bit. */
+#define PROFD_FRAME_EXACT (1ull << 63)
+
+/* Words of the second tail: a user frame's index, and the CFA with which it was left. */
+#define PROFD_CFA_INDEX_SHIFT 48
 
 /* What a file descriptor in the first syscall argument is. */
 enum profd_fd_kind {
@@ -142,6 +161,9 @@ enum profd_fd_kind {
  * OFF_CPU: the interval [begin_ns, event.time_ns): blocked first, then `runnable_ns` of runnable.
  * A mark stands for `period_ns`; marks that fell into the blocked and the runnable part are counted
  * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read.
+ *
+ * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
+ * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA.
  */
 struct profd_sample_event {
   struct profd_event event;
@@ -157,6 +179,10 @@ struct profd_sample_event {
   __u16 stack_flags;
   __u16 kernel_frames;
   __u16 user_frames;
+  __u64 missing_stack_bytes; /* not COMPLETE: above the last frame, to the end of the stack */
+  __u16 uncertain_from;      /* index of a user frame, or PROFD_ALL_CERTAIN */
+  __u16 cfas;
+  __u32 reserved;
   __u64 frames[]; /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
 };
 
@@ -233,7 +259,7 @@ struct profd_counters_event {
 PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_clock) == 15 * 8, "profd_clock");
 PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 240 + 16, "profd_clock_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 72, "profd_sample_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 88, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
@@ -245,7 +271,7 @@ PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, at_epoch) == 96
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, comm) == 336, "comm");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, syscall_args) == 96,
                     "syscall_args");
-PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 128, "frames");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 144, "frames");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_task_event, path) == 96, "task path");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_mmap_event, path) == 112, "mmap path");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_session_event, target) == 120, "target");

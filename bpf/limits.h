@@ -7,7 +7,7 @@
 
 /* Frames kept per stack, leaf side first. What lies beyond is marked PROFD_STACK_TRUNCATED. */
 #define PROFD_MAX_KERNEL_FRAMES 64
-#define PROFD_MAX_USER_FRAMES 256
+#define PROFD_MAX_USER_FRAMES 512
 #define PROFD_MAX_FRAMES (PROFD_MAX_KERNEL_FRAMES + PROFD_MAX_USER_FRAMES)
 
 /* TASK_COMM_LEN of the kernel, terminating zero included. */
@@ -25,6 +25,9 @@
 /* Bytes of each ring; powers of two. One for perf-event programs, one for all others. */
 #define PROFD_RING_ON_CPU_BYTES (4 << 20)
 #define PROFD_RING_SCHED_BYTES (8 << 20)
+
+/* Ring of requests for unwind tables, written by all programs. */
+#define PROFD_RING_WANTED_BYTES (64 << 10)
 
 /* A program in this many is timed, and the time multiplied by it: what profd itself costs. Power of
  * two. */

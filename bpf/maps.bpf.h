@@ -11,6 +11,7 @@
 #include "bpf/counters.h"
 #include "bpf/events.h"
 #include "bpf/kernel_types.h"
+#include "bpf/unwind_table.h"
 
 typedef __u8 u8;
 typedef __u16 u16;
@@ -19,6 +20,8 @@ typedef __u64 u64;
 typedef __s64 s64;
 
 #define barrier() asm volatile("" ::: "memory")
+/* The compiler forgets what it knows of a value: what is computed without branches stays so. */
+#define forget(value) asm volatile("" : "+r"(value))
 
 #ifndef LOADED_CONST /* tests of these files as user code write the constants */
 #define LOADED_CONST const
@@ -76,12 +79,55 @@ struct {
 /* A sample with room for the deepest stack. */
 union sample_buffer {
   struct profd_sample_event event;
-  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + PROFD_MAX_FRAMES];
+  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + PROFD_MAX_FRAMES +
+            PROFD_MAX_USER_FRAMES];
+};
+
+/* A mapping of a process, found by an address in it. */
+struct mapping {
+  u64 begin;
+  u64 end;
+  u64 file_offset; /* of `begin` */
+  u32 kind;        /* enum mapping_kind */
+  u32 file;        /* index in unwind_files; NO_FILE: not known */
+  struct profd_file_key key;
+};
+
+#define KNOWN_MAPPINGS 4
+#define MAPLE_NODE_WORDS 32
+#define SIGNAL_REGISTERS 17
+
+/* Registers of one frame, by their DWARF numbers. */
+struct registers {
+  u64 value[16]; /* of the register, or the address at which it is saved */
+  u32 known;     /* bit r: value[r] is the register's */
+  u32 saved;     /* bit r: value[r] is where it is saved */
+};
+
+/* A walk up a user stack. In a map, as it is larger than a program's stack. */
+struct walk {
+  u64 mm; /* struct mm_struct */
+  u64 pc;
+  struct registers registers;
+  struct profd_unwind_rule rule; /* of the frame at hand */
+  u32 exact;                     /* pc is the next instruction, not the one after a call */
+  u32 frames;
+  u32 first; /* index of the first user frame in event->frames */
+  u32 cfas;
+  u32 flags; /* PROFD_STACK_* */
+  u32 uncertain_from;
+  u32 current; /* in mappings[]: the last one used */
+  u32 keep_cfa;
+  struct mapping mappings[KNOWN_MAPPINGS];
+  u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
+  u64 signal_registers[SIGNAL_REGISTERS];
+  u64 kept_cfas[PROFD_MAX_USER_FRAMES];
 };
 
 /* Buffer of one program type on one CPU; `busy` while a run of it is building a sample. */
 struct scratch {
   u64 busy;
+  struct walk walk;
   union sample_buffer sample;
 };
 
@@ -106,6 +152,7 @@ struct {
 /* What an iterator builds its answer in. */
 struct reader {
   struct thread copy;
+  struct walk walk;
   union sample_buffer sample;
 };
 
@@ -185,6 +232,63 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, PROFD_RING_SCHED_BYTES);
 } ring_sched SEC(".maps");
+
+/* Requests for unwind tables: struct profd_wanted. Written by all programs. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, PROFD_RING_WANTED_BYTES);
+} ring_wanted SEC(".maps");
+
+#define WANTED_RECENTLY 16
+
+/* What was asked for lately on one CPU, so that it is not asked for again at once. */
+struct wanted_recently {
+  u64 what[WANTED_RECENTLY];
+  u64 time_ns[WANTED_RECENTLY];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct wanted_recently);
+} wanted_recently SEC(".maps");
+
+/* Unwind tables: unwind_table.h. Written by the user side, all but last_used. */
+
+/* The value is an index in unwind_files. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PROFD_MAX_UNWIND_FILES);
+  __type(key, struct profd_file_key);
+  __type(value, u32);
+} unwind_file_ids SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_MAX_UNWIND_FILES);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __type(key, u32);
+  __type(value, struct profd_unwind_file);
+} unwind_files SEC(".maps");
+
+#define PAGE_UNITS (PROFD_POOL_PAGE_BYTES / PROFD_PLACE_UNIT)
+
+/* One slab; it lives as long as the user side wants it. */
+struct unwind_slab {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_SLAB_PAGES);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __type(key, u32);
+  __type(value, u64[PAGE_UNITS]);
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, PROFD_MAX_SLABS);
+  __type(key, u32);
+  __array(values, struct unwind_slab);
+} unwind_pool SEC(".maps");
 
 static __always_inline struct switch_state* this_switch(void) {
   u32 zero = 0;

@@ -67,7 +67,7 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
   event = &scratch->sample.event;
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
   fill_interval(event, thread, interval, &marks);
-  take_current_stacks(ctx, event, task);
+  take_current_stacks(ctx, event, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, event, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();
@@ -78,11 +78,14 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
 static __always_inline void capture_switch_out(void* ctx, struct task_struct* task,
                                                const struct thread* thread) {
   union sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
-  if (!buffer) return;
+  u32 zero = 0;
+  /* On this rung nobody else uses it. */
+  struct scratch* scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
+  if (!buffer || !scratch) return;
   begin_sample(&buffer->event, task, PROFD_EVENT_OFF_CPU, 0, 0);
   buffer->event.begin_ns = thread->since_ns;
   buffer->event.event.flags |= PROFD_SAMPLE_SWITCH_OUT;
-  take_current_stacks(ctx, &buffer->event, task);
+  take_current_stacks(ctx, &buffer->event, &scratch->walk, task);
 }
 
 /* It left before it was a member: its time is told, but no stack is known. */

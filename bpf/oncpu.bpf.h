@@ -7,18 +7,16 @@
 #include "bpf/emit.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
-                                               struct profd_sample_event* event,
+                                               struct profd_sample_event* event, struct walk* walk,
                                                struct task_struct* task) {
-  struct user_registers registers;
   if ((ctx->regs.cs & 3) == 0) {
-    take_current_stacks(ctx, event, task);
+    take_current_stacks(ctx, event, walk, task);
     return;
   }
   event->event.flags |= PROFD_SAMPLE_USER_MODE;
-  registers.pc = ctx->regs.rip;
-  registers.stack_pointer = ctx->regs.rsp;
-  registers.frame_pointer = ctx->regs.cs == USER_CS ? ctx->regs.rbp : 0;
-  walk_user_stack(event, &registers, READ_CURRENT, task);
+  walk->pc = ctx->regs.rip;
+  COPY_REGISTERS(walk->registers.value, &ctx->regs, r);
+  walk_user_stack(event, walk, task, ctx->regs.cs == USER_CS, READ_CURRENT);
 }
 
 static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
@@ -43,7 +41,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   now = bpf_ktime_get_ns();
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = ctx->sample_period;
-  take_on_cpu_stacks(ctx, &scratch->sample.event, task);
+  take_on_cpu_stacks(ctx, &scratch->sample.event, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample.event,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();

@@ -104,7 +104,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   event->task_state = thread->task_state;
   if (thread->kind == PROFD_IOWAIT) event->event.flags |= PROFD_SAMPLE_IOWAIT;
   keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
-  take_user_stack(event, task, READ_TASK);
+  take_user_stack(event, &reader->walk, task, READ_TASK);
   barrier();
   if (sequence != *(volatile u64*)&thread->sequence) return; /* it moved meanwhile */
   bpf_seq_write(out, event, finish_sample(event));

@@ -1,107 +1,247 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * User stacks by frame pointers: each frame begins with the caller's frame pointer, above it lies
- * the return address. Frames must move up the stack, so that no content of memory makes the walk
- * run in circles. It ends without a flag where the chain ends in zero, as at the entry point.
+ * User stacks, by the rules of unwind tables. From the registers of a frame its rule makes those of
+ * its caller, until a rule says that there is none, or the return address is zero. Code that no
+ * rule is known for is left by its frame pointer, and the stack says from where on.
  *
  * frames[0] is the program counter: when the thread was interrupted, the instruction it was at; in
- * a syscall, the one after `syscall`. All others are return addresses: one past the call.
+ * a syscall, the one after `syscall`. So is the first frame after a signal's. All others are return
+ * addresses, one past the call, which may be the last instruction of its function: their rule is
+ * that of the byte before. A program counter after `syscall` is looked up as it is: nothing has
+ * been executed since, so the registers are those that its own rule expects.
+ *
+ * Each frame must lie above the one it called, so no content of memory makes a walk run in circles,
+ * save by signal frames: those may lead to another stack, and are bounded by the number of frames.
  */
 #pragma once
 
-#include "bpf/maps.bpf.h"
+#include "bpf/tables.bpf.h"
+#include "bpf/unwind_registers.bpf.h"
 
-/* Where the walk reads: constants, so that each program holds one reader. */
-#define READ_CURRENT 0 /* memory of the running thread; a page that is not there is a fault */
-#define READ_TASK 1    /* memory of any task; may sleep and fetch the page */
-
-struct walk {
-  struct profd_sample_event* event;
-  struct task_struct* task; /* READ_TASK */
-  u64 frame_pointer;
-  u64 stack_pointer;
-  u32 frames;
-  u32 first; /* index of the first user frame in event->frames */
-  u32 flags; /* PROFD_STACK_USER_* */
-};
-
-struct user_frame {
-  u64 caller;
-  u64 return_address;
-};
-
-/*
- * Keeps one address as user frame `position`; 0 when there is no room. The position comes from the
- * loop's own counter, which the verifier takes for any number: so it looks at one turn, not at all.
- */
-static __always_inline int keep_frame(struct walk* walk, u32 position, u64 address) {
-  u32 index = walk->first + position;
-  if (position >= PROFD_MAX_USER_FRAMES || index >= PROFD_MAX_FRAMES) {
-    walk->flags |= PROFD_STACK_USER_TRUNCATED;
-    return 0;
-  }
-  walk->event->frames[index] = address;
-  walk->frames = position + 1;
-  return 1;
+/* The rule of code that keeps a frame pointer, and of which nothing else is known. */
+static __always_inline void take_frame_pointer_rule(struct walk* walk) {
+  struct profd_unwind_rule* rule = &walk->rule;
+  rule->cfa = PROFD_CFA_REGISTER;
+  rule->cfa_register = REGISTER_RBP;
+  rule->flags = 0;
+  rule->offset = 16;
+  rule->saved[PROFD_SAVED_RBP] = -2;
+  for (int i = PROFD_SAVED_RBX; i < PROFD_SAVED_MAX; i++) rule->saved[i] = PROFD_LOST;
+  rule->return_address = -1;
 }
 
-/* One frame up, to be user frame `position`; 1 when the walk is over. */
-static __always_inline long walk_frame(struct walk* walk, u32 position, int reader) {
-  struct user_frame frame = {};
-  void* address = (void*)walk->frame_pointer;
-  long error;
-  if (!walk->frame_pointer) return 1;
-  if (walk->frame_pointer < walk->stack_pointer || (walk->frame_pointer & 7)) {
-    walk->flags |= PROFD_STACK_USER_FAULT;
-    return 1;
-  }
-  if (reader == READ_TASK)
-    error = bpf_copy_from_user_task(&frame, sizeof(frame), address, walk->task, 0);
-  else
-    error = bpf_probe_read_user(&frame, sizeof(frame), address);
-  if (error) {
-    walk->flags |= PROFD_STACK_USER_FAULT;
-    return 1;
-  }
-  if (!frame.return_address) return 1;
-  if (!keep_frame(walk, position, frame.return_address)) return 1;
-  walk->stack_pointer = walk->frame_pointer + sizeof(frame);
-  walk->frame_pointer = frame.caller;
+/* Could rbp be a frame pointer? 0, and the walk is flagged, if not. */
+static __always_inline int has_frame_pointer(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  u64 frame_pointer;
+  if (!read_register(context, REGISTER_RBP, &frame_pointer, reader)) return 0;
+  if (frame_pointer >= walk->registers.value[REGISTER_RSP] && !(frame_pointer & 7)) return 1;
+  walk->flags |= PROFD_STACK_NO_FRAME_POINTER;
   return 0;
 }
 
-static long walk_current_frame(u32 index, struct walk* walk) {
-  return walk_frame(walk, index + 1, READ_CURRENT);
+static __always_inline int go_on_by_frame_pointer(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  if (!has_frame_pointer(context, reader)) return 0;
+  take_frame_pointer_rule(walk);
+  if (walk->uncertain_from == PROFD_ALL_CERTAIN) walk->uncertain_from = walk->frames;
+  walk->flags |= PROFD_STACK_UNCERTAIN;
+  return 1;
 }
 
-static long walk_task_frame(u32 index, struct walk* walk) {
-  return walk_frame(walk, index + 1, READ_TASK);
+/* Makes sure that walk->rule leads on from the frame at hand; 0: the walk ends here. */
+static __always_inline int choose_rule(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  enum rule_search search = RULE_NONE;
+  if (has_mapping_tree() && control.tick)
+    search = find_rule(walk, walk->pc - !walk->exact, context->event->event.pid);
+  if (search == RULE_FOUND) return 1;
+  if (search == RULE_NONE) return go_on_by_frame_pointer(context, reader);
+  walk->flags |= search == RULE_NOT_READY ? PROFD_STACK_TABLES_NOT_READY : PROFD_STACK_NO_MAPPING;
+  return 0;
 }
 
-struct user_registers {
-  u64 pc;
-  u64 stack_pointer;
-  u64 frame_pointer;
-};
-
-/* Appends the user stack after the kernel frames of `event`. */
-static __always_inline void walk_user_stack(struct profd_sample_event* event,
-                                            const struct user_registers* registers, int reader,
-                                            struct task_struct* task) {
-  struct walk walk = {
-      .event = event,
-      .task = task,
-      .frame_pointer = registers->frame_pointer,
-      .stack_pointer = registers->stack_pointer,
-      .first = event->kernel_frames,
-  };
-  if (keep_frame(&walk, 0, registers->pc)) {
-    if (reader == READ_TASK)
-      bpf_loop(PROFD_MAX_USER_FRAMES, walk_task_frame, &walk, 0);
-    else
-      bpf_loop(PROFD_MAX_USER_FRAMES, walk_current_frame, &walk, 0);
+/* The canonical frame address by walk->rule; 0: it cannot be had. */
+static __always_inline u64 find_cfa(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  const struct profd_unwind_rule* rule = &walk->rule;
+  u64 stack_pointer = walk->registers.value[REGISTER_RSP];
+  u64 cfa = 0;
+  if (rule->cfa == PROFD_CFA_PLT) {
+    cfa = stack_pointer + 8 + ((walk->pc & 15) >= (u64)(s64)rule->add ? 8 : 0);
+  } else {
+    if (!read_register(context, rule->cfa_register, &cfa, reader)) return 0;
+    cfa += (s64)rule->offset;
+    if (rule->cfa == PROFD_CFA_DEREF) {
+      if (!read_user(context, &cfa, sizeof(cfa), cfa, reader)) return 0;
+      cfa += (s64)rule->add;
+    }
   }
-  if (walk.flags & PROFD_STACK_USER_FAULT) count(PROFD_COUNTER_USER_STACK_FAULT);
-  event->user_frames = walk.frames;
-  event->stack_flags |= walk.flags;
+  /* Only where nothing has been called may a frame be empty. */
+  if (cfa > stack_pointer || (walk->exact && cfa == stack_pointer)) return cfa;
+  walk->flags |= PROFD_STACK_NO_PROGRESS;
+  return 0;
+}
+
+/* The return address of the frame at hand; 0: there is none. */
+static __always_inline u64 find_return_address(struct walk_context* context, u64 cfa, int reader) {
+  struct walk* walk = context->walk;
+  s64 place = walk->rule.return_address;
+  u64 address = 0;
+  int found;
+  if (walk->rule.flags & PROFD_RULE_RETURN_IN_REGISTER)
+    found = read_register(context, place, &address, reader);
+  else
+    found = read_user(context, &address, sizeof(address), cfa + (u64)place * sizeof(u64), reader);
+  if (found && !address) walk->flags |= PROFD_STACK_COMPLETE;
+  return address;
+}
+
+static __always_inline void keep_cfa(struct walk* walk, u64 cfa) {
+  u32 index = walk->cfas;
+  if (!walk->keep_cfa || index >= PROFD_MAX_USER_FRAMES || cfa >> PROFD_CFA_INDEX_SHIFT) return;
+  walk->kept_cfas[index] = ((u64)(walk->frames - 1) << PROFD_CFA_INDEX_SHIFT) | cfa;
+  walk->cfas = index + 1;
+}
+
+/* From the frame at hand to its caller; 0: the walk ends here. */
+static __always_inline int leave_by_rule(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  u64 cfa = find_cfa(context, reader);
+  u64 base = cfa, return_address;
+  if (!cfa) return 0;
+  keep_cfa(walk, cfa);
+  return_address = find_return_address(context, cfa, reader);
+  if (!return_address) return 0;
+  if ((walk->rule.flags & PROFD_RULE_SAVED_BY_RBP) &&
+      !read_register(context, REGISTER_RBP, &base, reader))
+    return 0;
+  leave_frame(&walk->registers, &walk->rule, cfa, base);
+  walk->pc = return_address;
+  walk->exact = 0;
+  return 1;
+}
+
+/* Says that the last frame's address is no return address. */
+static __always_inline void mark_exact(struct walk_context* context) {
+  u32 index = context->walk->first + context->walk->frames - 1;
+  if (index < PROFD_MAX_FRAMES) context->event->frames[index] |= PROFD_FRAME_EXACT;
+}
+
+/* From the frame of a signal's return to what the signal interrupted; 0: the walk ends here. */
+static __always_inline int leave_signal(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  u64 ucontext = walk->registers.value[REGISTER_RSP] + (s64)walk->rule.offset;
+  if (!read_user(context, walk->signal_registers, sizeof(walk->signal_registers),
+                 ucontext + UCONTEXT_REGISTERS, reader))
+    return 0;
+  take_signal_registers(walk);
+  mark_exact(context);
+  return 1;
+}
+
+/* Keeps walk->pc as the next user frame; 0 when there is no room. */
+static __always_inline int keep_frame(struct walk_context* context) {
+  struct walk* walk = context->walk;
+  u32 frames = walk->frames;
+  u32 index = walk->first + frames;
+  if (frames >= PROFD_MAX_USER_FRAMES || index >= PROFD_MAX_FRAMES) {
+    walk->flags |= PROFD_STACK_USER_TRUNCATED;
+    return 0;
+  }
+  context->event->frames[index] = walk->pc;
+  walk->frames = frames + 1;
+  return 1;
+}
+
+/* One frame up; 1 when the walk is over. */
+static __always_inline long walk_frame(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  if (!choose_rule(context, reader)) return 1;
+  if (walk->rule.cfa == PROFD_CFA_END) {
+    walk->flags |= PROFD_STACK_COMPLETE;
+    return 1;
+  }
+  if (walk->rule.cfa == PROFD_CFA_SIGNAL) {
+    if (!leave_signal(context, reader) || !keep_frame(context)) return 1;
+    mark_exact(context);
+    return 0;
+  }
+  return !leave_by_rule(context, reader) || !keep_frame(context);
+}
+
+static long walk_current_frame(u32 index, struct walk_context* context) {
+  (void)index; /* the walk counts for itself: the verifier looks at one turn, not at all */
+  return walk_frame(context, READ_CURRENT);
+}
+
+static long walk_task_frame(u32 index, struct walk_context* context) {
+  (void)index;
+  return walk_frame(context, READ_TASK);
+}
+
+static __always_inline void count_walk(u32 flags) {
+  count(PROFD_COUNTER_USER_STACKS);
+  if (flags & PROFD_STACK_COMPLETE)
+    count(PROFD_COUNTER_USER_STACK_COMPLETE);
+  else if (flags & PROFD_STACK_TABLES_NOT_READY)
+    count(PROFD_COUNTER_USER_STACK_NOT_READY);
+  else if (flags & PROFD_STACK_USER_TRUNCATED)
+    count(PROFD_COUNTER_USER_STACK_TRUNCATED);
+  else if (flags & PROFD_STACK_USER_FAULT)
+    count(PROFD_COUNTER_USER_STACK_FAULT);
+  else
+    count(PROFD_COUNTER_USER_STACK_BROKEN);
+  if (flags & PROFD_STACK_UNCERTAIN) count(PROFD_COUNTER_USER_STACK_UNCERTAIN);
+}
+
+/* Hands over what the walk found. */
+static __always_inline void end_walk(struct walk_context* context) {
+  struct profd_sample_event* event = context->event;
+  struct walk* walk = context->walk;
+  u32 frames = walk->first + walk->frames, cfas = walk->cfas;
+  if (!(walk->flags & PROFD_STACK_COMPLETE) && has_mapping_tree()) {
+    event->missing_stack_bytes =
+        stack_above((struct mm_struct*)walk->mm, walk->registers.value[REGISTER_RSP], walk->node);
+  }
+  if (frames <= PROFD_MAX_FRAMES && cfas <= PROFD_MAX_USER_FRAMES &&
+      !bpf_probe_read_kernel(&event->frames[frames], cfas * sizeof(u64), walk->kept_cfas))
+    event->cfas = cfas;
+  event->user_frames = walk->frames;
+  event->uncertain_from = walk->uncertain_from;
+  event->stack_flags |= walk->flags;
+  count_walk(walk->flags);
+}
+
+static __always_inline void begin_walk(struct walk* walk, struct task_struct* task, u32 first) {
+  walk->mm = (u64)task->mm;
+  walk->registers.known = ALL_REGISTERS;
+  walk->registers.saved = 0;
+  walk->exact = 1;
+  walk->frames = 0;
+  walk->first = first;
+  walk->cfas = 0;
+  walk->flags = 0;
+  walk->uncertain_from = PROFD_ALL_CERTAIN;
+  walk->current = 0;
+  walk->keep_cfa = 0;
+  for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
+}
+
+/*
+ * Appends the user stack after the kernel frames of `event`, from walk->registers.value and
+ * walk->pc. Of 32-bit code only the program counter is kept.
+ */
+static __always_inline void walk_user_stack(struct profd_sample_event* event, struct walk* walk,
+                                            struct task_struct* task, int is_64_bit, int reader) {
+  struct walk_context context = {.event = event, .walk = walk, .task = task};
+  begin_walk(walk, task, event->kernel_frames);
+  if (!is_64_bit) walk->flags = PROFD_STACK_32_BIT;
+  if (keep_frame(&context) && is_64_bit) {
+    if (reader == READ_TASK)
+      bpf_loop(PROFD_MAX_USER_FRAMES, walk_task_frame, &context, 0);
+    else
+      bpf_loop(PROFD_MAX_USER_FRAMES, walk_current_frame, &context, 0);
+  }
+  end_walk(&context);
 }

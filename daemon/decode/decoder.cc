@@ -65,6 +65,21 @@ void ReadNumbers(Bytes from, std::size_t count, std::vector<std::uint64_t>& numb
   if (count > 0) std::memcpy(numbers.data(), from.data(), count * sizeof(std::uint64_t));
 }
 
+// False when they do not ascend, or name a frame that is not there.
+bool ReadCfas(Bytes from, std::size_t count, std::size_t frames, std::vector<FrameCfa>& cfas) {
+  std::vector<std::uint64_t> words;
+  ReadNumbers(from, count, words);
+  std::size_t next = 0;
+  for (const std::uint64_t word : words) {
+    const std::uint64_t frame = word >> PROFD_CFA_INDEX_SHIFT;
+    if (frame < next || frame >= frames) return false;
+    next = frame + 1;
+    const std::uint64_t cfa = word & ((std::uint64_t{1} << PROFD_CFA_INDEX_SHIFT) - 1);
+    cfas.push_back({.frame = static_cast<std::uint16_t>(frame), .cfa = cfa});
+  }
+  return true;
+}
+
 Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   profd_sample_event fixed;
   Bytes tail;
@@ -74,6 +89,11 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   const std::size_t kernel_bytes = fixed.kernel_frames * sizeof(std::uint64_t);
   const std::size_t user_bytes = fixed.user_frames * sizeof(std::uint64_t);
   if (kernel_bytes + user_bytes > tail.size()) return Corrupt(kind, "frames beyond its end");
+  const Bytes cfa_bytes = tail.subspan(kernel_bytes + user_bytes);
+  if (fixed.cfas > cfa_bytes.size() / sizeof(std::uint64_t))
+    return Corrupt(kind, "frame addresses beyond its end");
+  if (fixed.uncertain_from != PROFD_ALL_CERTAIN && fixed.uncertain_from > fixed.user_frames)
+    return Corrupt(kind, "uncertain beyond its frames");
   if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
   if (kind != PROFD_EVENT_ON_CPU) {
     if (fixed.begin_ns > fixed.event.time_ns) return Corrupt(kind, "ends before it begins");
@@ -99,6 +119,10 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   event.fd_kind = fixed.fd_kind;
   ReadNumbers(tail, fixed.kernel_frames, event.kernel_frames);
   ReadNumbers(tail.subspan(kernel_bytes), fixed.user_frames, event.user_frames);
+  event.missing_stack_bytes = fixed.missing_stack_bytes;
+  event.uncertain_from = fixed.uncertain_from;
+  if (!ReadCfas(cfa_bytes, fixed.cfas, fixed.user_frames, event.cfas))
+    return Corrupt(kind, "frame addresses of no frame");
   return Event(std::move(event));
 }
 

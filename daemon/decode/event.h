@@ -22,6 +22,12 @@ struct EventHeader {
   std::uint32_t cpu = 0;
 };
 
+// Where a user frame lay on its stack: its CFA (canonical frame address).
+struct FrameCfa {
+  std::uint16_t frame = 0;  // index in user_frames
+  std::uint64_t cfa = 0;
+};
+
 enum class SampleOrigin { kOnCpu, kOffCpu, kSnapshot };
 
 // One stack of one thread, addresses only.
@@ -39,8 +45,11 @@ struct StackEvent {
   std::uint32_t task_state = 0;
   std::array<std::uint64_t, 3> syscall_args{};
   std::uint16_t fd_kind = 0;
-  std::vector<std::uint64_t> kernel_frames;  // leaf first
-  std::vector<std::uint64_t> user_frames;    // leaf first
+  std::vector<std::uint64_t> kernel_frames;          // leaf first
+  std::vector<std::uint64_t> user_frames;            // leaf first; may carry PROFD_FRAME_EXACT
+  std::uint64_t missing_stack_bytes = 0;             // of the user stack, above its last frame
+  std::uint16_t uncertain_from = PROFD_ALL_CERTAIN;  // index in user_frames
+  std::vector<FrameCfa> cfas;                        // ascending by frame
 };
 
 struct ClockEvent {

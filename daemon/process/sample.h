@@ -49,9 +49,11 @@ enum class WaitReason : std::uint8_t {
 struct AddressFrame {
   bool kernel = false;
   bool return_address = false;    // not the leaf: look up at address - 1
+  bool uncertain = false;         // found by frame pointer where no unwind rule was known
   std::uint64_t address = 0;      // as the CPU saw it
   ModuleRef module;               // null: no mapping held this address
   std::uint64_t file_offset = 0;  // within the module's file; where there is none, the address
+  std::uint64_t cfa = 0;          // of frames that may hold an interpreter; 0: not kept
 };
 
 struct Sample {
@@ -69,8 +71,9 @@ struct Sample {
   std::uint64_t period_ns = 0;
   std::uint32_t blocked_marks = 0;
   std::uint32_t runnable_marks = 0;
-  std::uint16_t stack_flags = 0;     // PROFD_STACK_*
-  std::vector<AddressFrame> frames;  // leaf first, kernel then user
+  std::uint16_t stack_flags = 0;          // PROFD_STACK_*
+  std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
+  std::vector<AddressFrame> frames;       // leaf first, kernel then user
 };
 
 }  // namespace profd::process

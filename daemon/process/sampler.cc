@@ -14,6 +14,9 @@ State StateOf(const decode::StackEvent& event) {
   return preempted || event.task_state == 0 ? State::kRunnable : State::kBlocked;
 }
 
+// Words on a broken stack may have the same bit: they are no addresses, but kept as they are.
+bool IsMarkedExact(std::uint64_t address) { return address >> 56 == PROFD_FRAME_EXACT >> 56; }
+
 WaitReason WaitOf(const decode::StackEvent& event) {
   return ReasonFor({.syscall = event.syscall,
                     .arguments = event.syscall_args,
@@ -46,6 +49,7 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   sample.blocked_marks = event.blocked_marks;
   sample.runnable_marks = event.runnable_marks;
   sample.stack_flags = event.stack_flags;
+  sample.missing_stack_bytes = event.missing_stack_bytes;
 
   sample.frames.reserve(event.kernel_frames.size() + event.user_frames.size());
   const bool interrupted = event.origin == decode::SampleOrigin::kOnCpu;
@@ -65,9 +69,17 @@ void Sampler::PlaceUserFrames(const decode::StackEvent& event, const ProcessTabl
   bool return_address = event.syscall >= 0 && (event.flags & PROFD_SAMPLE_USER_MODE) == 0;
   const Mapping* mapping = nullptr;
   ModuleRef module;
-  for (const std::uint64_t address : event.user_frames) {
+  auto cfa = event.cfas.begin();
+  for (std::size_t index = 0; index < event.user_frames.size(); ++index) {
+    std::uint64_t address = event.user_frames[index];
+    if (IsMarkedExact(address)) {
+      address &= ~PROFD_FRAME_EXACT;
+      return_address = false;
+    }
     AddressFrame& frame = frames.emplace_back();
     frame.return_address = return_address;
+    frame.uncertain = index >= event.uncertain_from;
+    if (cfa != event.cfas.end() && cfa->frame == index) frame.cfa = (cfa++)->cfa;
     frame.address = address;
     frame.file_offset = address;
     const std::uint64_t inside = return_address && address > 0 ? address - 1 : address;

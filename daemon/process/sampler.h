@@ -22,6 +22,7 @@ struct SamplerCounters {
 //   frames are return addresses; a thread that waits has called into the scheduler.
 // - The first user frame is exact where an interrupt or a fault stopped it. In a syscall it is the
 //   instruction after `syscall`, which is as good as a return address: the function may end there.
+// - Where a signal is returned from, and what it interrupted, are exact: the unwinder says so.
 // - All other user frames are return addresses.
 // A return address is placed by the byte before it, since the call may be the last instruction of
 // a mapping. Owned and used by the worker thread; Counters() from any.

@@ -8,15 +8,31 @@
 #include "bpf/marks.bpf.h"
 #include "bpf/syscall.bpf.h"
 #include "bpf/unwind.bpf.h"
+#include "tests/bpf_user/user_maps.h"
 
-static u64 counter_values[PROFD_COUNTER_MAX];
 static __u32 (*random_source)(void* context);
 static void* random_context;
 static long (*memory_reader)(void* context, void* to, __u32 bytes, __u64 from);
 static void* memory_context;
 
 void* bpf_map_lookup_elem(void* map, const void* key) {
-  return map == &counters ? &counter_values[*(const u32*)key] : NULL;
+  const u32 index = *(const u32*)key;
+  if (map == &counters) return user_find_counter(index);
+  if (map == &wanted_recently) return user_find_recently();
+  if (map == &unwind_file_ids) return user_find_file_id(key);
+  if (map == &unwind_files) return user_find_file(index);
+  if (map == &unwind_pool) return user_find_slab(index);
+  return user_find_page(map, index);
+}
+
+void* bpf_ringbuf_reserve(void* ring, __u64 bytes, __u64 flags) {
+  (void)flags;
+  return ring == &ring_wanted ? user_make_wanted(bytes) : NULL;
+}
+
+void bpf_ringbuf_submit(void* record, __u64 flags) {
+  (void)record;
+  (void)flags;
 }
 
 __u32 bpf_get_prandom_u32(void) { return random_source(random_context); }
@@ -48,12 +64,11 @@ long bpf_loop(__u32 turns, void* callback, void* context, __u64 flags) {
 
 struct profd_control* user_control(void) { return (struct profd_control*)&control; }
 struct profd_constants* user_constants(void) { return (struct profd_constants*)&constants; }
-__u64 user_counter(enum profd_counter counter) { return counter_values[counter]; }
 
 void user_reset(void) {
   memset((void*)&control, 0, sizeof(control));
   memset((void*)&constants, 0, sizeof(constants));
-  memset(counter_values, 0, sizeof(counter_values));
+  user_reset_maps();
   constants.split = PROFD_SPLIT_RUN_DELAY;
 }
 
@@ -164,14 +179,17 @@ __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   return pass_marks((struct thread*)thread, length);
 }
 
-void user_walk(struct profd_sample_event* event, __u64 pc, __u64 stack_pointer, __u64 frame_pointer,
-               int task_reader) {
-  struct user_registers registers = {
-      .pc = pc, .stack_pointer = stack_pointer, .frame_pointer = frame_pointer};
+void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
+               int is_64_bit, int task_reader) {
+  static struct walk walk;
+  struct task_struct task = {.mm = user_mm()};
+  memset(&walk, 0x5a, sizeof(walk)); /* what the last walk left */
+  walk.pc = registers->pc;
+  memcpy(walk.registers.value, registers->value, sizeof(registers->value));
   if (task_reader)
-    walk_user_stack(event, &registers, READ_TASK, NULL);
+    walk_user_stack(event, &walk, &task, is_64_bit, READ_TASK);
   else
-    walk_user_stack(event, &registers, READ_CURRENT, NULL);
+    walk_user_stack(event, &walk, &task, is_64_bit, READ_CURRENT);
 }
 
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }

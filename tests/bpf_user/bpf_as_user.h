@@ -5,6 +5,7 @@
 #include "bpf/control.h"
 #include "bpf/counters.h"
 #include "bpf/events.h"
+#include "bpf/unwind_table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,9 +76,36 @@ __u64 user_sequence(const struct user_thread* thread);
 /* Marks passed by `length` of off-CPU time at `period`. */
 __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length);
 
+/* By DWARF number. */
+struct user_registers {
+  __u64 pc;
+  __u64 value[16];
+};
+
 /* Walks from these registers; kernel frames stand before, `task_reader` picks the sleeping one. */
-void user_walk(struct profd_sample_event* event, __u64 pc, __u64 stack_pointer, __u64 frame_pointer,
-               int task_reader);
+void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
+               int is_64_bit, int task_reader);
+
+/* A mapping of the process that is walked. */
+struct user_mapping {
+  __u64 begin;
+  __u64 end;
+  __u64 file_offset;
+  int executable;
+  int has_file;
+  int vdso;
+  struct profd_file_key key;
+};
+/* In order of address; they are copied into a tree as the kernel has it. */
+void user_set_mappings(const struct user_mapping* mappings, __u32 count, __u64 start_stack);
+
+/* Unwind tables. A page of the pool is made when it is first asked for. */
+void* user_pool_page(__u32 page);
+struct profd_unwind_file* user_unwind_file(__u32 index);
+void user_set_file(const struct profd_file_key* key, __u32 index);
+/* The requests for tables so far. */
+__u32 user_wanted(const struct profd_wanted** first);
+void user_set_time(__u64 now); /* what bpf_ktime_get_ns says */
 
 int user_takes_fd(__s64 syscall);
 __u32 user_kind_of_mode(__u32 mode);

@@ -1,6 +1,7 @@
 /* One variable of each type that both sides share, so that their layouts stand in the BTF. */
 #include "bpf/control.h"
 #include "bpf/events.h"
+#include "bpf/unwind_table.h"
 
 struct profd_event event;
 struct profd_clock thread_clock;
@@ -15,3 +16,10 @@ struct profd_constants constants;
 struct profd_control control;
 struct profd_filter filter;
 struct profd_filter_id filter_id;
+struct profd_file_key file_key;
+struct profd_unwind_file unwind_file;
+struct profd_stretch_ref stretch_ref;
+struct profd_stretch stretch;
+struct profd_unwind_row unwind_row;
+struct profd_unwind_rule unwind_rule;
+struct profd_wanted wanted;

@@ -10,6 +10,7 @@
 
 #include "bpf/control.h"
 #include "bpf/events.h"
+#include "bpf/unwind_table.h"
 
 namespace profd {
 namespace {
@@ -53,7 +54,9 @@ std::map<std::string, Layout> CppLayouts() {
          AT(profd_sample_event, syscall), AT(profd_sample_event, task_state),
          AT(profd_sample_event, syscall_args), AT(profd_sample_event, fd_kind),
          AT(profd_sample_event, stack_flags), AT(profd_sample_event, kernel_frames),
-         AT(profd_sample_event, user_frames), AT(profd_sample_event, frames)}}},
+         AT(profd_sample_event, user_frames), AT(profd_sample_event, missing_stack_bytes),
+         AT(profd_sample_event, uncertain_from), AT(profd_sample_event, cfas),
+         AT(profd_sample_event, reserved), AT(profd_sample_event, frames)}}},
       {"profd_task_event",
        {sizeof(profd_task_event),
         {AT(profd_task_event, event), AT(profd_task_event, parent_pid),
@@ -93,13 +96,41 @@ std::map<std::string, Layout> CppLayouts() {
         {AT(profd_control, epoch), AT(profd_control, epoch_ns), AT(profd_control, sessions),
          AT(profd_control, on_cpu_sessions), AT(profd_control, off_cpu_sessions),
          AT(profd_control, off_cpu_period_ns), AT(profd_control, starting_sessions),
-         AT(profd_control, snapshot_sessions), AT(profd_control, snapshot_before_ns)}}},
+         AT(profd_control, snapshot_sessions), AT(profd_control, snapshot_before_ns),
+         AT(profd_control, tick)}}},
       {"profd_filter",
        {sizeof(profd_filter),
         {AT(profd_filter, kind), AT(profd_filter, flags), AT(profd_filter, pidns_inum),
          AT(profd_filter, reserved), AT(profd_filter, cgroup_id), AT(profd_filter, comm)}}},
       {"profd_filter_id",
        {sizeof(profd_filter_id), {AT(profd_filter_id, session), AT(profd_filter_id, id)}}},
+      {"profd_file_key",
+       {sizeof(profd_file_key),
+        {AT(profd_file_key, inode), AT(profd_file_key, size), AT(profd_file_key, mtime_ns),
+         AT(profd_file_key, device), AT(profd_file_key, generation)}}},
+      {"profd_unwind_file",
+       {sizeof(profd_unwind_file),
+        {AT(profd_unwind_file, flags), AT(profd_unwind_file, index),
+         AT(profd_unwind_file, first_stretch), AT(profd_unwind_file, stretches),
+         AT(profd_unwind_file, rules), AT(profd_unwind_file, rule_count),
+         AT(profd_unwind_file, last_used), AT(profd_unwind_file, reserved)}}},
+      {"profd_stretch_ref",
+       {sizeof(profd_stretch_ref),
+        {AT(profd_stretch_ref, place), AT(profd_stretch_ref, last_used)}}},
+      {"profd_stretch",
+       {sizeof(profd_stretch), {AT(profd_stretch, first_row), AT(profd_stretch, reserved)}}},
+      {"profd_unwind_row",
+       {sizeof(profd_unwind_row), {AT(profd_unwind_row, offset), AT(profd_unwind_row, rule)}}},
+      {"profd_unwind_rule",
+       {sizeof(profd_unwind_rule),
+        {AT(profd_unwind_rule, cfa), AT(profd_unwind_rule, cfa_register),
+         AT(profd_unwind_rule, flags), AT(profd_unwind_rule, reserved),
+         AT(profd_unwind_rule, offset), AT(profd_unwind_rule, add), AT(profd_unwind_rule, saved),
+         AT(profd_unwind_rule, return_address), AT(profd_unwind_rule, padding)}}},
+      {"profd_wanted",
+       {sizeof(profd_wanted),
+        {AT(profd_wanted, key), AT(profd_wanted, mapping_begin), AT(profd_wanted, mapping_end),
+         AT(profd_wanted, file_offset), AT(profd_wanted, pid), AT(profd_wanted, reserved)}}},
   };
 }
 

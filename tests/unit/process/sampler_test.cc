@@ -175,6 +175,23 @@ TEST_F(SamplerTest, AddressesInNoMappingAreKeptAndCounted) {
   EXPECT_EQ(sampler_.Counters().unplaced_frames, 4u);
 }
 
+TEST_F(SamplerTest, FramesSayHowFarTheyCanBeTrusted) {
+  decode::StackEvent event = OnCpu({}, {0x1100, 0x1200 | PROFD_FRAME_EXACT, 0x1300, 0x1400});
+  event.uncertain_from = 3;
+  event.missing_stack_bytes = 4096;
+  event.cfas = {{.frame = 2, .cfa = 0x7ffc00}};
+  const Sample sample = sampler_.Place(event);
+  ASSERT_THAT(sample.frames, SizeIs(4));
+  EXPECT_FALSE(sample.frames[1].return_address);
+  EXPECT_EQ(sample.frames[1].address, 0x1200u);
+  EXPECT_TRUE(sample.frames[2].return_address);
+  EXPECT_EQ(sample.frames[2].cfa, 0x7ffc00u);
+  EXPECT_EQ(sample.frames[3].cfa, 0u);
+  EXPECT_FALSE(sample.frames[2].uncertain);
+  EXPECT_TRUE(sample.frames[3].uncertain);
+  EXPECT_EQ(sample.missing_stack_bytes, 4096u);
+}
+
 TEST_F(SamplerTest, SampleOfAnUnknownProcessKeepsItsAddresses) {
   decode::StackEvent event = OnCpu({1}, {0x1100});
   event.header = HeaderAt(100, 8);

@@ -7,6 +7,7 @@
 #define SEC(name)
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) __typeof__(value)* name
+#define __array(name, value) __typeof__(value)* name[]
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
@@ -21,4 +22,7 @@ long bpf_probe_read_user(void* to, __u32 bytes, const void* from);
 long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from);
 long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct task_struct* task,
                              __u64 flags);
+__u64 bpf_ktime_get_ns(void);
+void* bpf_ringbuf_reserve(void* ring, __u64 bytes, __u64 flags);
+void bpf_ringbuf_submit(void* record, __u64 flags);
 long bpf_loop(__u32 turns, void* callback, void* context, __u64 flags);
