@@ -134,9 +134,13 @@ std::string WaitList(const ThreadRow& row) {
   return list;
 }
 
+// A main thread that is called what its process is: naming both would say one thing twice.
+bool IsNamesake(const v1::Process& process, const ThreadRow& row) {
+  return row.tid == process.pid() && ThreadLabel(row) == SafeText(process.comm());
+}
+
 std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>& rows,
                         const SummaryOptions& options) {
-  const bool many_processes = profile.processes_size() > 1;
   const bool part_time = std::ranges::any_of(profile.threads(), [](const v1::Thread& thread) {
     return thread.began() || thread.exited();
   });
@@ -149,6 +153,11 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
                {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
                {"on", Align::kLeft, Shrink::kList}});
   const std::size_t shown = options.complete ? rows.size() : std::min(rows.size(), kMaxRows);
+  const bool name_processes =
+      profile.processes_size() > 1 &&
+      !std::ranges::all_of(std::span(rows).first(shown), [&](const ThreadRow& row) {
+        return IsNamesake(ProcessOf(profile, row), row);
+      });
   for (std::size_t i = 0; i < shown; ++i) {
     const ThreadRow& row = rows[i];
     const auto share = [&](std::uint64_t ns) {
@@ -156,7 +165,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     };
     const v1::Process& process = ProcessOf(profile, row);
     table.AddRow(
-        {many_processes ? SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")"
+        {name_processes ? SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")"
                         : "",
          ThreadLabel(row), row.tid ? std::to_string(*row.tid) : "...",
          part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "", share(row.on_cpu_ns),
@@ -212,7 +221,9 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
       HotPaths(profile, row.threads, options.complete ? kPathsWhenComplete : kPathsPerRow);
   if (paths.empty()) return {};
   std::string who = ThreadLabel(row);
-  if (profile.processes_size() > 1) who = SafeText(ProcessOf(profile, row).comm()) + " / " + who;
+  const v1::Process& process = ProcessOf(profile, row);
+  if (profile.processes_size() > 1 && !IsNamesake(process, row))
+    who = SafeText(process.comm()) + " / " + who;
   if (row.tid) who += " (" + std::to_string(*row.tid) + ")";
   std::string out =
       options.palette.Paint(Tone::kFaint, CutMiddle("where the time goes: " + who, options.width)) +
