@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,9 +46,10 @@ std::uint64_t Total(const Counts& counts) {
   return total;
 }
 
+// Every mark is one.
 std::uint64_t SampleCount(const v1::Profile& profile) {
-  return static_cast<std::uint64_t>(std::ranges::count_if(
-      profile.samples().count(), [](std::uint32_t count) { return count > 0; }));
+  const auto& counts = profile.samples().count();
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
 // The worst of all threads. Two decimals: what is good here is far below a tenth of a percent.

@@ -101,6 +101,7 @@ void ProfileBuilder::Place(SamplePart part, const symbolize::SymbolizedSample& s
   }
   part.node = stacks_.Intern(symbolized.frames);
   parts_.push_back(part);
+  samples_ += part.count;
 }
 
 std::uint32_t ProfileBuilder::ThreadIndex(const ThreadKey& key, const ProcessKey& process) {

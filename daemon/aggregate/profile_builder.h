@@ -78,7 +78,7 @@ class ProfileBuilder {
   // Samples of this session that a stage in user space gave up.
   void AddDropped(std::string_view name, std::string_view text, std::uint64_t count);
 
-  [[nodiscard]] std::uint64_t samples() const { return parts_.size(); }
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }  // every mark is one
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
   // It had threads, and none of them is alive.
@@ -110,6 +110,7 @@ class ProfileBuilder {
   std::vector<std::uint64_t> last_counters_;
   std::vector<NamedCount> dropped_;
   std::uint64_t parts_dropped_ = 0;
+  std::uint64_t samples_ = 0;
   std::uint64_t threads_dropped_ = 0;
   std::uint32_t live_threads_ = 0;
   bool had_threads_ = false;
