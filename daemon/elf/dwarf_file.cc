@@ -27,6 +27,14 @@ Error Damaged(const std::string& what) {
   return Error{ErrorCode::kCorrupt, what + ": " + (cause == nullptr ? "damaged" : cause), ""};
 }
 
+Result<DebugSections> SectionsOf(int fd, const DebugLimits& limits) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return ErrorFromErrno(errno, "cannot look at the file");
+  auto headers = FileImage::Create(fd, static_cast<std::uint64_t>(status.st_size));
+  if (!headers) return headers.error();
+  return FindDebugSections(*headers, limits.elf);
+}
+
 }  // namespace
 
 DwarfFile::Opened::~Opened() { End(*this); }
@@ -49,15 +57,32 @@ Result<std::unique_ptr<DwarfFile>> DwarfFile::Open(UniqueFd fd, UniqueFd alterna
   return file;
 }
 
+DwarfFile::Descriptors DwarfFile::Close(std::unique_ptr<DwarfFile> file) {
+  Descriptors descriptors;
+  for (const auto& [opened, fd] : {std::pair{file->main_.get(), &descriptors.fd},
+                                   std::pair{file->alternate_.get(), &descriptors.alternate}}) {
+    if (opened == nullptr) continue;
+    End(*opened);
+    opened->image.reset();
+    *fd = std::move(opened->fd);
+  }
+  return descriptors;
+}
+
+Result<std::uint64_t> DwarfFile::UnpackedBytes(int fd, const DebugLimits& limits) {
+  const auto file = SectionsOf(fd, limits);
+  if (!file) return file.error();
+  std::uint64_t bytes = 0;
+  for (const DebugSection& section : file->sections)
+    bytes += std::min(section.unpacked, limits.max_bytes);
+  return bytes;
+}
+
 Result<std::unique_ptr<DwarfFile::Opened>> DwarfFile::OpenOne(UniqueFd fd,
                                                               const DebugLimits& limits) {
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return ErrorFromErrno(errno, "cannot look at the file");
   auto opened = std::make_unique<Opened>();
   opened->fd = std::move(fd);
-  auto headers = FileImage::Create(opened->fd.get(), static_cast<std::uint64_t>(status.st_size));
-  if (!headers) return headers.error();
-  auto sections = FindDebugSections(*headers, limits.elf);
+  auto sections = SectionsOf(opened->fd.get(), limits);
   if (!sections) return sections.error();
   auto image = DebugImage::Create(opened->fd.get(), std::move(sections).value(), limits);
   if (!image) return image.error();

@@ -27,6 +27,14 @@ class DwarfFile {
   // Owns the descriptors; `alternate` is the dwz file that it shares, or none.
   [[nodiscard]] static Result<std::unique_ptr<DwarfFile>> Open(UniqueFd fd, UniqueFd alternate,
                                                                const DebugLimits& limits = {});
+  // Of the sections that Open reads: it takes time in proportion.
+  [[nodiscard]] static Result<std::uint64_t> UnpackedBytes(int fd, const DebugLimits& limits);
+  // Closes it and gives the descriptors back, to be opened again.
+  struct Descriptors {
+    UniqueFd fd;
+    UniqueFd alternate;
+  };
+  [[nodiscard]] static Descriptors Close(std::unique_ptr<DwarfFile> file);
   DwarfFile(const DwarfFile&) = delete;
   DwarfFile& operator=(const DwarfFile&) = delete;
   ~DwarfFile();

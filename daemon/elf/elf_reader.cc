@@ -33,11 +33,14 @@ Error FromLibelf(const std::string& what) {
 // One reading of one file; lives as long as the call.
 class Reader {
  public:
-  Reader(FileImage image, const ElfLimits& limits)
-      : image_(std::move(image)), limits_(limits), note_bytes_left_(limits.note_bytes) {}
+  Reader(FileImage image, const ElfLimits& limits, ElfKind kind)
+      : image_(std::move(image)),
+        limits_(limits),
+        kind_(kind),
+        note_bytes_left_(limits.note_bytes) {}
 
   Result<ElfContents> Read() {
-    PROFD_TRY(FetchHeaders(image_, limits_));
+    PROFD_TRY(FetchHeaders(image_, limits_, kind_));
     elf_version(EV_CURRENT);
     elf_.reset(elf_memory(image_.data(), image_.size()));
     if (!elf_ || elf_kind(elf_.get()) != ELF_K_ELF) return FromLibelf("ELF header");
@@ -392,6 +395,7 @@ class Reader {
 
   FileImage image_;
   const ElfLimits limits_;
+  const ElfKind kind_;
   std::uint64_t note_bytes_left_;
   ElfHandle elf_{nullptr, elf_end};
   std::vector<Section> sections_;
@@ -400,16 +404,17 @@ class Reader {
 
 }  // namespace
 
-Result<ElfContents> ReadElfContents(int fd, std::uint64_t file_bytes, const ElfLimits& limits) {
+Result<ElfContents> ReadElfContents(int fd, std::uint64_t file_bytes, const ElfLimits& limits,
+                                    ElfKind kind) {
   Result<FileImage> image = FileImage::Create(fd, file_bytes);
   if (!image) return image.error();
-  return Reader(std::move(image).value(), limits).Read();
+  return Reader(std::move(image).value(), limits, kind).Read();
 }
 
 Result<ElfContents> ReadElfContents(std::span<const std::byte> bytes, const ElfLimits& limits) {
   Result<FileImage> image = FileImage::FromMemory(bytes);
   if (!image) return image.error();
-  return Reader(std::move(image).value(), limits).Read();
+  return Reader(std::move(image).value(), limits, ElfKind::kLoadable).Read();
 }
 
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,

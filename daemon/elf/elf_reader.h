@@ -37,7 +37,8 @@ struct ElfContents {
 // is contents that say so. Reads headers, notes, links, stubs, one symbol table and its names,
 // nothing else.
 [[nodiscard]] Result<ElfContents> ReadElfContents(int fd, std::uint64_t file_bytes,
-                                                  const ElfLimits& limits = {});
+                                                  const ElfLimits& limits = {},
+                                                  ElfKind kind = ElfKind::kLoadable);
 // The same from memory.
 [[nodiscard]] Result<ElfContents> ReadElfContents(std::span<const std::byte> bytes,
                                                   const ElfLimits& limits = {});

@@ -3,12 +3,17 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/elf/debug_finder.h"
+#include "daemon/elf/debug_pool.h"
 #include "daemon/elf/elf_headers.h"
+#include "daemon/elf/elf_reader.h"
 #include "daemon/elf/file_finder.h"
 #include "daemon/elf/object_source.h"
 
@@ -27,18 +32,42 @@ class FileObjectSource : public ObjectSource {
     Counter failures;    // those without an answer
   };
 
+  // Where more is looked for than is in the mapped files themselves.
+  struct DebugSearch {
+    bool inlined = true;          // inlined functions and lines too, not only symbols
+    std::string download_folder;  // of debuginfod; "" for none
+    DebugPool::Options pool;
+  };
+
+  // The mapped files' own symbols alone.
   explicit FileObjectSource(ProcFs proc, ElfLimits limits = {})
       : finder_(std::move(proc)), limits_(limits) {}
+  FileObjectSource(ProcFs proc, ElfLimits limits, const DebugSearch& search)
+      : finder_(proc),
+        limits_(limits),
+        debug_finder_(std::in_place, std::move(proc), search.download_folder),
+        pool_(search.inlined ? std::make_unique<DebugPool>(search.pool) : nullptr) {}
 
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
+  [[nodiscard]] std::uint64_t improvements() const override {
+    return pool_ ? pool_->improvements() : 0;
+  }
+  // Memory of debug information; any thread.
+  [[nodiscard]] std::size_t debug_bytes() const { return pool_ ? pool_->bytes() : 0; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   Result<ObjectRef> LoadFile(const ObjectId& id);
+  // Symbols of a separate file, or packed ones, in the place of `contents`' own.
+  void AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const;
+  [[nodiscard]] DebugPool::EntryRef DebugEntry(const ObjectId& id, FoundFile& file,
+                                               ElfContents& contents, FoundDebugFile* found);
   Result<ObjectRef> LoadVdso(const ObjectId& id);
 
   const FileFinder finder_;
   const ElfLimits limits_;
+  const std::optional<DebugFinder> debug_finder_;
+  const std::unique_ptr<DebugPool> pool_;
   std::unordered_map<FileStamp, std::weak_ptr<const Object>> held_;
   std::size_t sweep_at_ = 64;  // when `held_` grows to this, those nobody holds are forgotten
   ObjectRef vdso_;

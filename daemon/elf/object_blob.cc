@@ -1,12 +1,15 @@
 #include "daemon/elf/object_blob.h"
 
+#include <algorithm>
 #include <concepts>
+#include <span>
 #include <utility>
 
 namespace profd::elf {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kWithoutSources = 1;  // version of recordings before there were any
 
 class Writer {
  public:
@@ -83,13 +86,28 @@ std::string EncodeObjectBlob(const ObjectBlob& blob) {
     writer.Number(symbol.end);
     writer.Text(symbol.name);
   }
+  writer.Text(blob.info.symbols_file);
+  writer.Text(blob.info.debug_file);
+  writer.Text(blob.info.debug_missing);
+  writer.Number(static_cast<std::uint32_t>(blob.sources.size()));
+  for (const RecordedSource& source : blob.sources) {
+    writer.Number(source.vaddr);
+    writer.Number(static_cast<std::uint8_t>(std::min<std::size_t>(source.frames.size(), 255)));
+    for (const SourceFrame& frame :
+         std::span(source.frames).first(std::min<std::size_t>(source.frames.size(), 255))) {
+      writer.Text(frame.name);
+      writer.Text(frame.file);
+      writer.Number(frame.line);
+    }
+  }
   return writer.Take();
 }
 
 Result<ObjectBlob> DecodeObjectBlob(std::string_view bytes) {
   const Error corrupt{ErrorCode::kCorrupt, "damaged record of an ELF file", ""};
   Reader reader(bytes);
-  if (reader.Number<std::uint8_t>() != kVersion) return corrupt;
+  const auto version = reader.Number<std::uint8_t>();
+  if (version != kVersion && version != kWithoutSources) return corrupt;
   const auto failed = reader.Number<std::uint8_t>();
   ObjectBlob blob;
   if (failed == 1) {
@@ -119,6 +137,23 @@ Result<ObjectBlob> DecodeObjectBlob(std::string_view bytes) {
     symbol.end = reader.Number<std::uint64_t>();
     symbol.name = reader.Text();
     if (symbol.begin >= symbol.end) return corrupt;
+  }
+  if (version == kVersion) {
+    blob.info.symbols_file = reader.Text();
+    blob.info.debug_file = reader.Text();
+    blob.info.debug_missing = reader.Text();
+    const auto sources = reader.Number<std::uint32_t>();
+    for (std::uint32_t i = 0; i < sources && reader.ok(); ++i) {
+      RecordedSource& source = blob.sources.emplace_back();
+      source.vaddr = reader.Number<std::uint64_t>();
+      const auto frames = reader.Number<std::uint8_t>();
+      for (std::uint8_t k = 0; k < frames && reader.ok(); ++k) {
+        SourceFrame& frame = source.frames.emplace_back();
+        frame.name = reader.Text();
+        frame.file = reader.Text();
+        frame.line = reader.Number<std::uint32_t>();
+      }
+    }
   }
   if (!reader.AtEnd()) return corrupt;
   return blob;

@@ -21,11 +21,17 @@ struct RecordedSymbol {
   std::string name;
 };
 
+struct RecordedSource {
+  std::uint64_t vaddr = 0;
+  std::vector<SourceFrame> frames;
+};
+
 // One blob is a whole answer; several of one key add up (symbols that were asked for later).
 struct ObjectBlob {
   std::optional<Error> failure;  // Load failed with this; the rest is empty
   ObjectInfo info;
   std::vector<RecordedSymbol> symbols;  // the ones that look-ups found
+  std::vector<RecordedSource> sources;  // of the addresses that had any
 };
 
 [[nodiscard]] std::string EncodeObjectBlob(const ObjectBlob& blob);

@@ -16,6 +16,11 @@ class RecordingObject : public Object {
     if (symbol) learnt_->Add(*symbol);
     return symbol;
   }
+  [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
+    std::vector<SourceFrame> frames = inner_->FindSource(vaddr);
+    if (!frames.empty()) learnt_->Add(vaddr, frames);
+    return frames;
+  }
   [[nodiscard]] std::size_t bytes() const override { return sizeof(*this) + inner_->bytes(); }
 
  private:
@@ -32,6 +37,13 @@ void RecordingObjectSource::Learnt::Add(const SymbolRange& symbol) {
   if (after != seen.end() && after->first < symbol.end) return;
   seen.emplace_hint(after, symbol.begin, symbol.end);
   unsent.symbols.push_back({symbol.begin, symbol.end, std::string(symbol.name)});
+  changed = true;
+}
+
+void RecordingObjectSource::Learnt::Add(std::uint64_t vaddr,
+                                        const std::vector<SourceFrame>& frames) {
+  if (!asked.insert(vaddr).second) return;
+  unsent.sources.push_back({vaddr, frames});
   changed = true;
 }
 
@@ -58,6 +70,7 @@ void RecordingObjectSource::Flush() {
     if (!std::exchange(learnt->changed, false)) continue;
     sink_(kObjectBlobKind, key, EncodeObjectBlob(learnt->unsent));
     learnt->unsent.symbols.clear();
+    learnt->unsent.sources.clear();
   }
 }
 

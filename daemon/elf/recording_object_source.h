@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/elf/object_blob.h"
 #include "daemon/elf/object_source.h"
@@ -24,6 +26,7 @@ class RecordingObjectSource : public ObjectSource {
   RecordingObjectSource(ObjectSource& inner, Sink sink) : inner_(inner), sink_(std::move(sink)) {}
 
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
+  [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   // Hands over one blob for each file that has something new since the last time.
   void Flush();
 
@@ -32,7 +35,9 @@ class RecordingObjectSource : public ObjectSource {
     ObjectBlob unsent;
     bool changed = true;
     std::map<std::uint64_t, std::uint64_t> seen;  // begin -> end of all symbols found so far
+    std::set<std::uint64_t> asked;                // addresses whose source was found
     void Add(const SymbolRange& symbol);
+    void Add(std::uint64_t vaddr, const std::vector<SourceFrame>& frames);
   };
 
  private:

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "daemon/elf/object_blob.h"
 
@@ -20,6 +21,8 @@ class ReplayObjectSource::Replayed : public Object {
     if (!std::exchange(loaded_, true)) info_ = std::move(blob.info);
     for (RecordedSymbol& symbol : blob.symbols)
       symbols_.try_emplace(symbol.begin, Symbol{symbol.end, std::move(symbol.name)});
+    for (RecordedSource& source : blob.sources)
+      sources_.try_emplace(source.vaddr, std::move(source.frames));
   }
 
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
@@ -30,6 +33,10 @@ class ReplayObjectSource::Replayed : public Object {
     const auto& [begin, symbol] = *std::prev(after);
     if (vaddr >= symbol.end) return std::nullopt;
     return SymbolRange{begin, symbol.end, symbol.name};
+  }
+  [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
+    const auto found = sources_.find(vaddr);
+    return found == sources_.end() ? std::vector<SourceFrame>() : found->second;
   }
   [[nodiscard]] std::size_t bytes() const override {
     return sizeof(*this);  // of one's own; the symbols stay with the source in any case
@@ -44,6 +51,7 @@ class ReplayObjectSource::Replayed : public Object {
   std::optional<Error> failure_;
   ObjectInfo info_;
   std::map<std::uint64_t, Symbol> symbols_;
+  std::map<std::uint64_t, std::vector<SourceFrame>> sources_;
 };
 
 Result<void> ReplayObjectSource::AddBlob(std::string_view key, std::string_view bytes) {

@@ -12,7 +12,7 @@ std::size_t BytesOf(const std::vector<Frame>& frames) {
   for (const Frame& frame : frames) {
     bytes += sizeof(Frame);
     for (const std::string* text :
-         {&frame.name, &frame.full_name, &frame.module, &frame.file, &frame.reason})
+         {&frame.name, &frame.full_name, &frame.symbol, &frame.module, &frame.file, &frame.reason})
       bytes += text->capacity();
   }
   return bytes;
@@ -21,6 +21,12 @@ std::size_t BytesOf(const std::vector<Frame>& frames) {
 }  // namespace
 
 void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+  if (const std::uint64_t now = inner_.improvements(); now != improvements_) {
+    improvements_ = now;
+    by_key_.clear();
+    answers_.clear();
+    counters_.bytes.Set(0);
+  }
   const bool in_module = !address.kernel && address.module != nullptr;
   const Key key{in_module ? address.module.get() : nullptr,
                 in_module ? address.file_offset : address.address, address.kernel,
@@ -35,7 +41,7 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vecto
   counters_.misses.Add();
   const std::size_t first = frames.size();
   inner_.Resolve(address, frames);
-  if (address.kernel && !frames[first].reason.empty()) return;
+  if ((address.kernel && !frames[first].reason.empty()) || MayChange(address)) return;
 
   constexpr std::size_t kNodeBytes = sizeof(Answer) + 2 * sizeof(Key) + 64;  // list, map, malloc
   Answer& answer = answers_.emplace_front();

@@ -14,7 +14,8 @@ namespace profd::symbolize {
 
 // A decorator, bounded by the memory of the answers; the least recently used go first. The key is
 // the module object and the place looked up in it; it holds the module, so that no other takes its
-// address. Kernel addresses without a name are not kept: a BPF program may be listed later. Used by
+// address. Kernel addresses without a name are not kept: a BPF program may be listed later; nor is
+// code made at run time. Used by
 // the symbolizer thread; any thread may read the counters.
 class CachingSymbolizer : public Symbolizer {
  public:
@@ -28,6 +29,7 @@ class CachingSymbolizer : public Symbolizer {
       : inner_(inner), max_bytes_(max_bytes) {}
 
   void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
@@ -53,6 +55,7 @@ class CachingSymbolizer : public Symbolizer {
   const std::size_t max_bytes_;
   Answers answers_;  // most recently used first
   std::unordered_map<Key, Answers::iterator, Hash> by_key_;
+  std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
   Counters counters_;
 };
 

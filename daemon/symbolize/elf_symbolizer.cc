@@ -20,9 +20,18 @@ std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
   return info.symbols_missing;
 }
 
+void SetName(Frame& frame, std::string_view symbol) {
+  DemangledName demangled = Demangle(symbol);
+  frame.name = std::move(demangled.name);
+  frame.full_name = std::move(demangled.full_name);
+  frame.symbol = CleanText(symbol);
+  if (frame.symbol == frame.name) frame.symbol.clear();
+}
+
 }  // namespace
 
 void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+  const std::size_t first = frames.size();
   Frame& frame = frames.emplace_back();
   frame.module = CleanText(address.module->path);
   frame.offset = address.file_offset;
@@ -41,13 +50,33 @@ void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Fr
     return;
   }
   const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
-  if (!symbol) {
-    frame.reason = CleanText(WhyNotCovered(info));
-    return;
+  if (symbol) SetName(frame, symbol->name);
+  AddSource(*held.object, *vaddr, first, frames);
+  if (frames.back().name.empty()) frames.back().reason = CleanText(WhyNotCovered(info));
+}
+
+void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
+                              std::vector<Frame>& frames) {
+  const std::vector<elf::SourceFrame> sources = object.FindSource(vaddr);
+  if (sources.empty()) return;
+  // The outermost has the name that the symbols give it, with or without debug information.
+  Frame function = std::move(frames[first]);
+  frames.resize(first);
+  for (const elf::SourceFrame& source : sources) {
+    const bool outermost = &source == &sources.back();
+    Frame& frame = frames.emplace_back();
+    if (outermost) {
+      frame = std::move(function);
+    } else {
+      frame.inlined = true;
+      frame.module = function.module;
+      frame.offset = function.offset;
+    }
+    if (frame.name.empty()) SetName(frame, source.name);
+    if (frame.name.empty() && !outermost) frame.reason = "the debug information has no name for it";
+    frame.file = CleanText(source.file);
+    frame.line = source.line;
   }
-  DemangledName demangled = Demangle(symbol->name);
-  frame.name = std::move(demangled.name);
-  frame.full_name = std::move(demangled.full_name);
 }
 
 const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module) {

@@ -28,6 +28,7 @@ class ElfSymbolizer : public Symbolizer {
 
   // `address.module` must be set.
   void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
   // Memory in the objects held now; any thread may ask.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
@@ -39,6 +40,9 @@ class ElfSymbolizer : public Symbolizer {
   };
   using HeldList = std::list<Held>;
 
+  // Replaces frames[first], which has module and offset, by what the debug information says.
+  static void AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
+                        std::vector<Frame>& frames);
   const Held& Hold(const process::ModuleRef& module);
   void DropOldest();
 

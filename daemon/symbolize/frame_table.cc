@@ -38,7 +38,7 @@ std::size_t FrameTable::Hash::operator()(const Frame& frame) const {
                                static_cast<std::uint64_t>(frame.inlined) << 63);
   hash = MixBits(hash ^ text(frame.module));
   hash = MixBits(hash ^ text(frame.name));
-  hash = MixBits(hash ^ text(frame.file) ^ frame.line);
+  hash = MixBits(hash ^ text(frame.file) ^ frame.line);  // `symbol` goes with the name
   return MixBits(hash ^ text(frame.reason));
 }
 

@@ -26,6 +26,13 @@ void HostSymbolizer::Resolve(const process::AddressFrame& address, std::vector<F
     return elf_.Resolve(address, frames);
   const std::string_view reason =
       address.module ? ReasonWithoutFile(*address.module) : "no mapping held this address";
+  // Some run times map their code from a memory file, to have it writable elsewhere.
+  if (jit_ != nullptr && address.module && address.module->path.starts_with("/memfd:")) {
+    Frame frame;
+    frame.module = CleanText(address.module->path);
+    frame.offset = address.file_offset;
+    if (ResolveJit(address, frame)) return frames.push_back(std::move(frame));
+  }
   if (reason.empty()) return elf_.Resolve(address, frames);
   Frame& frame = frames.emplace_back();
   frame.reason = reason;
@@ -33,7 +40,21 @@ void HostSymbolizer::Resolve(const process::AddressFrame& address, std::vector<F
   if (address.module) {
     frame.module = CleanText(address.module->path);
     frame.offset = address.file_offset;
+    if (jit_ != nullptr) ResolveJit(address, frame);
   }
+}
+
+bool HostSymbolizer::ResolveJit(const process::AddressFrame& address, Frame& frame) {
+  const Result<JitSymbol> symbol =
+      jit_->Find(address.module->first_pid, address.address - (address.return_address ? 1 : 0));
+  if (!symbol) {
+    frame.reason = CleanText(frame.reason + " (" + symbol.error().message + ")");
+    return false;
+  }
+  frame.kind = FrameKind::kJit;
+  frame.name = CleanText(symbol->name);
+  frame.reason.clear();
+  return true;
 }
 
 void HostSymbolizer::ResolveKernel(const process::AddressFrame& address, Frame& frame) {

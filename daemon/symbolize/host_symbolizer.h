@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "daemon/symbolize/elf_symbolizer.h"
+#include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
 #include "daemon/symbolize/symbolizer.h"
 
@@ -13,17 +14,23 @@ namespace profd::symbolize {
 // of the rest what it is. Used by the symbolizer thread, with everything it refers to.
 class HostSymbolizer : public Symbolizer {
  public:
-  HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects)
-      : kernel_(kernel), elf_(objects) {}
+  // `jit`: null when code made at run time is not to be named.
+  HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr)
+      : kernel_(kernel), elf_(objects), jit_(jit) {}
 
   void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  [[nodiscard]] std::uint64_t improvements() const override { return elf_.improvements(); }
   [[nodiscard]] const ElfSymbolizer& elf() const { return elf_; }
 
  private:
   void ResolveKernel(const process::AddressFrame& address, Frame& frame);
 
+  // False when it is not named; then the frame says why.
+  bool ResolveJit(const process::AddressFrame& address, Frame& frame);
+
   KernelSymbols& kernel_;
   ElfSymbolizer elf_;
+  JitSymbols* const jit_;
 };
 
 }  // namespace profd::symbolize

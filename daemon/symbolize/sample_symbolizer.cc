@@ -9,7 +9,9 @@ namespace profd::symbolize {
 SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample) {
   counters_.samples.Add();
   counters_.frames.Add(sample.frames.size());
-  if (known_.size() >= kMaxAddresses) ForgetAddresses();
+  const std::uint64_t improvements = symbolizer_.improvements();
+  if (known_.size() >= kMaxAddresses || improvements != improvements_) ForgetAddresses();
+  improvements_ = improvements;
   stack_.clear();
   roles_.clear();
   for (const process::AddressFrame& address : sample.frames) {
@@ -45,13 +47,20 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
                 in_module ? address.file_offset : address.address, address.kernel,
                 address.return_address};
   const auto [entry, added] = known_.try_emplace(key);
-  if (!added) return entry->second;
+  const bool lasting = !Symbolizer::MayChange(address);
+  if (!added && lasting) return entry->second;
 
   counters_.looked_up.Add();
   if (in_module) modules_.try_emplace(address.module.get(), address.module);
   frames_.clear();
   symbolizer_.Resolve(address, frames_);
   Known& known = entry->second;
+  if (!added && known.count == frames_.size()) {
+    // In the place of the old ones, which have been handed on.
+    for (std::size_t i = 0; i < frames_.size(); ++i)
+      ids_[known.first + i] = table_.Intern(std::move(frames_[i]));
+    return known;
+  }
   known.first = static_cast<std::uint32_t>(ids_.size());
   known.count = static_cast<std::uint32_t>(frames_.size());
   for (Frame& frame : frames_) {

@@ -69,6 +69,7 @@ class SampleSymbolizer {
   std::vector<Known> stack_;  // of the sample at hand
   std::vector<KernelRole> roles_;
   std::vector<Frame> frames_;
+  std::uint64_t improvements_ = 0;  // of symbolizer_, when the addresses were looked up
   Counters counters_;
 };
 

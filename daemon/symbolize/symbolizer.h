@@ -17,11 +17,12 @@ struct Frame {
   bool inlined = false;
   std::string name;          // demangled, without parameters; "" when unresolved
   std::string full_name;     // with parameters, when it differs from `name`
+  std::string symbol;        // as the file has it (mangled), when it differs from `name`
   std::string module;        // path, "[kernel]", "[vdso]", or ""
   std::uint64_t offset = 0;  // of the address in the module's file (kernel: the address)
-  std::string file;
-  std::uint32_t line = 0;
-  std::string reason;  // why there is no name; "" when there is one
+  std::string file;          // of the source; "" when not known
+  std::uint32_t line = 0;    // of the address, or of the call that was inlined; 0: not known
+  std::string reason;        // why there is no name; "" when there is one
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
@@ -32,6 +33,14 @@ class Symbolizer {
   // Appends the frames of one address, innermost first (more than one when functions are inlined),
   // or exactly one unresolved frame with a reason.
   virtual void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) = 0;
+  // Whether this answer may be another one the next time: code that is made at run time moves.
+  [[nodiscard]] static bool MayChange(const process::AddressFrame& address) {
+    return !address.kernel && address.module != nullptr &&
+           (address.module->path.empty() || address.module->path.starts_with("/memfd:") ||
+            address.module->path.starts_with("[anon"));
+  }
+  // Counts up when addresses, resolved again, may get better answers: caches start anew.
+  [[nodiscard]] virtual std::uint64_t improvements() const { return 0; }
 };
 
 }  // namespace profd::symbolize

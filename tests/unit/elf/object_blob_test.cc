@@ -45,13 +45,18 @@ TEST(ObjectBlob, BytesAreFixed) {
   ObjectBlob blob;
   blob.info.build_id = "ab";
   blob.symbols = {{0x10, 0x20, "f"}};
+  blob.sources = {{0x11, {{"g", "a.c", 7}}}, {0x12, {}}};
   const std::string expected(
-      "\1\0"        // version, no failure
+      "\2\0"        // version, no failure
       "\2\0\0\0ab"  // build id
       "\0\0\0\0\0"  // no symbol table, nothing said about it
       "\0\0\0\0"    // segments
-      "\1\0\0\0\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\1\0\0\0f",
-      42);
+      "\1\0\0\0\x10\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\1\0\0\0f"
+      "\0\0\0\0\0\0\0\0\0\0\0\0"  // neither symbols' file nor debug file, nothing missing
+      "\2\0\0\0"                  // addresses with a source: one frame, and none
+      "\x11\0\0\0\0\0\0\0\1\1\0\0\0g\3\0\0\0a.c\7\0\0\0"
+      "\x12\0\0\0\0\0\0\0\0",
+      42 + 16 + 25 + 9);
   EXPECT_EQ(EncodeObjectBlob(blob), expected);
 }
 

@@ -1,0 +1,53 @@
+// JitMap: names of code that a process made at run time, as its own files list them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace profd::symbolize {
+
+struct JitSymbol {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;  // past it
+  std::string_view name;  // as the file has it; until the map changes
+};
+
+// Code that is listed later takes the place of what was there. Bounded: what is beyond kMaxBytes is
+// left out, and counted.
+class JitMap {
+ public:
+  static constexpr std::size_t kMaxBytes = 64u << 20;
+
+  void Add(std::uint64_t begin, std::uint64_t size, std::string_view name);
+  [[nodiscard]] std::optional<JitSymbol> Find(std::uint64_t address) const;
+  [[nodiscard]] std::size_t size() const { return code_.size(); }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }
+
+ private:
+  struct Code {
+    std::uint64_t end = 0;
+    std::string name;
+  };
+  using Codes = std::map<std::uint64_t, Code>;
+  Codes::iterator Erase(Codes::iterator code);
+
+  Codes code_;  // disjoint
+  std::size_t bytes_ = 0;
+  std::size_t left_out_ = 0;
+};
+
+// Both take the next bytes of a file that grows, and return how many they are through with: the
+// rest is the beginning of something that is not whole yet. Lines and records that make no sense
+// are left out; a dump that makes none at all ends there: all bytes are taken.
+
+// perf-PID.map: lines of "start size name", hexadecimal.
+[[nodiscard]] std::size_t ReadPerfMap(std::string_view bytes, JitMap& map);
+// jit-PID.dump: linux/tools/perf/Documentation/jitdump-specification.txt. `first`: of the file.
+[[nodiscard]] std::size_t ReadJitDump(std::string_view bytes, bool first, JitMap& map);
+
+}  // namespace profd::symbolize

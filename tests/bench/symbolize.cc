@@ -1,0 +1,115 @@
+// bench_symbolize FILE ADDRESSES: names the addresses (hexadecimal, one a line, of the file's own
+// address space) as profd does, first cold and then known. Prints "what value" lines.
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/elf/file_object_source.h"
+#include "daemon/symbolize/caching_symbolizer.h"
+#include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/sample_symbolizer.h"
+
+namespace profd {
+namespace {
+
+double Seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::optional<std::uint64_t> FileOffsetOf(const std::vector<elf::LoadSegment>& segments,
+                                          std::uint64_t vaddr) {
+  for (const elf::LoadSegment& segment : segments) {
+    if (vaddr - segment.vaddr < segment.file_bytes)
+      return segment.file_offset + (vaddr - segment.vaddr);
+  }
+  return std::nullopt;
+}
+
+int Run(const std::string& path, const std::string& list) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::perror(path.c_str()), 1;
+  auto module = std::make_shared<process::Module>();
+  module->path = path;
+  module->inode = status.st_ino;
+  module->device_major = major(status.st_dev);
+  module->device_minor = minor(status.st_dev);
+  elf::FileObjectSource plain{ProcFs()};
+  elf::ObjectId id;
+  id.path = path;
+  id.inode = module->inode;
+  id.device_major = module->device_major;
+  id.device_minor = module->device_minor;
+  const auto object = plain.Load(id);
+  if (!object) return std::fprintf(stderr, "%s\n", object.error().message.c_str()), 1;
+
+  process::Sample sample;
+  std::ifstream lines(list);
+  for (std::string line; std::getline(lines, line);) {
+    const auto offset = FileOffsetOf((*object)->info().segments, std::stoull(line, nullptr, 16));
+    if (!offset) continue;
+    process::AddressFrame address;
+    address.address = *offset;
+    address.module = module;
+    address.file_offset = *offset;
+    sample.frames.push_back(address);
+  }
+
+  symbolize::ReplayKernelSymbols kernel;
+  const double start = Seconds();
+  elf::FileObjectSource source{ProcFs(), {}, elf::FileObjectSource::DebugSearch{}};
+  symbolize::HostSymbolizer host(kernel, source);
+  symbolize::CachingSymbolizer caching(host, 256u << 20);
+  std::vector<symbolize::Frame> frames;
+  std::size_t named = 0;
+  std::size_t inlined = 0;
+  double first = 0;
+  for (const process::AddressFrame& address : sample.frames) {
+    frames.clear();
+    caching.Resolve(address, frames);
+    if (first == 0) first = Seconds() - start;
+    if (!frames.back().name.empty()) ++named;
+    inlined += frames.size() - 1;
+  }
+  std::printf("first_s %.4f\ncold_s %.4f\naddresses %zu\nnamed %zu\ninlined %zu\n", first,
+              Seconds() - start, sample.frames.size(), named, inlined);
+  std::printf("debug_bytes %zu\n", source.debug_bytes());
+
+  constexpr int kRounds = 100;
+  const double cached = Seconds();
+  for (int round = 0; round < kRounds; ++round) {
+    for (const process::AddressFrame& address : sample.frames) {
+      frames.clear();
+      caching.Resolve(address, frames);
+    }
+  }
+  const double lookups = static_cast<double>(sample.frames.size()) * kRounds;
+  std::printf("cached_per_s %.0f\n", lookups / (Seconds() - cached));
+
+  symbolize::FrameTable table;
+  symbolize::SampleSymbolizer samples(caching, table);
+  (void)samples.Symbolize(sample);
+  double known = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    process::Sample copy = sample;
+    const double begin = Seconds();
+    (void)samples.Symbolize(std::move(copy));
+    known += Seconds() - begin;
+  }
+  std::printf("known_per_s %.0f\n", lookups / known);
+  return 0;
+}
+
+}  // namespace
+}  // namespace profd
+
+int main(int argc, char** argv) {
+  if (argc != 3) return std::fprintf(stderr, "usage: bench_symbolize FILE ADDRESSES\n"), 2;
+  return profd::Run(argv[1], argv[2]);
+}
