@@ -1,0 +1,213 @@
+// Stacks of functions without frame pointers, held against what the C++ runtime's own unwinder saw
+// from inside.
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bpf/events.h"
+#include "tests/root/source/puppet.h"
+#include "tests/root/unwind/unwinder.h"
+
+namespace profd::unwind {
+namespace {
+
+using source::Puppet;
+
+// The rest of a function after it has told its callers: what it waits in.
+using Ending = std::function<void()>;
+
+constexpr std::size_t kMaxFrames = 600;
+
+// Tells the return addresses of the callers of whoever calls this, root last.
+[[gnu::noinline]] void TellCallers(const Puppet::Strings& strings) {
+  std::array<void*, kMaxFrames> frames{};
+  const int count = ::backtrace(frames.data(), kMaxFrames);
+  std::vector<std::uint64_t> numbers{static_cast<std::uint64_t>(count - 2)};
+  for (int i = 2; i < count; ++i)
+    numbers.push_back(reinterpret_cast<std::uint64_t>(frames[static_cast<std::size_t>(i)]));
+  strings.Say(numbers);
+}
+
+// Frames of known depth; each keeps something on its stack that differs in size.
+[[gnu::noinline, gnu::noclone]] int Descend(int depth, const Puppet::Strings& strings,
+                                            const Ending& ending) {
+  volatile int kept[7] = {depth, 1, 2, 3, 4, 5, 6};
+  if (depth == 0) {
+    TellCallers(strings);
+    ending();
+  } else {
+    kept[1] = Descend(depth - 1, strings, ending);
+  }
+  return kept[depth % 7] + kept[1];
+}
+
+void SleepLong() {
+  timespec hour{.tv_sec = 3'600, .tv_nsec = 0};
+  ::nanosleep(&hour, nullptr);
+}
+
+void SpinLong() {
+  for (std::uint64_t i = 0; true; ++i) asm volatile("" : "+r"(i));
+}
+
+class UnwindRootTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (::geteuid() != 0) return;
+    void* warm[1];
+    ::backtrace(warm, 1);  // it loads a library at its first call
+    auto unwinder = Unwinder::Load();
+    ASSERT_TRUE(unwinder) << unwinder.error().message;
+    unwinder_ = *std::move(unwinder);
+  }
+  static void TearDownTestSuite() { unwinder_.reset(); }
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    ASSERT_TRUE(unwinder_);
+  }
+
+  static std::vector<std::uint64_t> HearCallers(const Puppet& puppet) {
+    return puppet.Hear(puppet.Hear(1)[0]);
+  }
+
+  // The stack ends with exactly the frames that the program told, and says that it is whole.
+  static void ExpectEndsWith(const decode::StackEvent& stack,
+                             const std::vector<std::uint64_t>& callers) {
+    std::vector<std::uint64_t> frames = stack.user_frames;
+    for (std::uint64_t& frame : frames) frame &= ~PROFD_FRAME_EXACT;
+    EXPECT_EQ(stack.stack_flags, PROFD_STACK_COMPLETE);
+    EXPECT_EQ(stack.uncertain_from, PROFD_ALL_CERTAIN);
+    EXPECT_EQ(stack.missing_stack_bytes, 0u);
+    ASSERT_GT(frames.size(), callers.size());
+    frames.erase(frames.begin(), frames.end() - static_cast<std::ptrdiff_t>(callers.size()));
+    EXPECT_EQ(frames, callers);
+  }
+
+  static void ExpectBlockedStack(const Puppet& puppet) {
+    const auto callers = HearCallers(puppet);
+    puppet.AwaitState('S');
+    unwinder_->Watch(puppet.pid());
+    const auto stacks = unwinder_->Snapshot();
+    ASSERT_EQ(stacks.size(), 1u);
+    ExpectEndsWith(stacks[0], callers);
+  }
+
+  static inline std::unique_ptr<Unwinder> unwinder_;
+};
+
+TEST_F(UnwindRootTest, InNanosleep) {
+  const Puppet puppet([](const Puppet::Strings& strings) { Descend(20, strings, SleepLong); });
+  ExpectBlockedStack(puppet);
+}
+
+TEST_F(UnwindRootTest, InRead) {
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    Descend(5, strings, [] {
+      std::array<int, 2> ends{};
+      char byte = 0;
+      if (::pipe(ends.data()) == 0 && ::read(ends[0], &byte, 1) < 0) ::_exit(1);
+    });
+  });
+  ExpectBlockedStack(puppet);
+}
+
+TEST_F(UnwindRootTest, InAFutexOfAnotherThread) {
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    std::thread([&strings] {
+      Descend(9, strings, [] {
+        pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        ::pthread_mutex_lock(&mutex);
+        ::pthread_mutex_lock(&mutex);
+      });
+    }).join();
+  });
+  const auto callers = HearCallers(puppet);
+  puppet.AwaitState('S');
+  unwinder_->Watch(puppet.pid());
+  const auto stacks = unwinder_->Snapshot();
+  ASSERT_EQ(stacks.size(), 2u);
+  const bool first = stacks[0].header.thread.tid != puppet.pid();
+  ExpectEndsWith(stacks[first ? 0 : 1], callers);
+  EXPECT_EQ(stacks[first ? 1 : 0].stack_flags, PROFD_STACK_COMPLETE);
+}
+
+TEST_F(UnwindRootTest, InUserMode) {
+  const Puppet puppet([](const Puppet::Strings& strings) { Descend(30, strings, SpinLong); });
+  const auto callers = HearCallers(puppet);
+  unwinder_->Watch(puppet.pid());
+  const auto stacks = unwinder_->SampleOnCpu();
+  ASSERT_EQ(stacks.size(), 1u);
+  ExpectEndsWith(stacks[0], callers);
+}
+
+// What the handler needs; set before the signal.
+const Puppet::Strings* handler_strings = nullptr;
+
+void SleepInHandler(int) { Descend(3, *handler_strings, SleepLong); }
+
+TEST_F(UnwindRootTest, InASignalHandlerOnAnAlternateStack) {
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    handler_strings = &strings;
+    stack_t stack{};
+    stack.ss_size = 1u << 20;
+    stack.ss_sp =
+        ::mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ::sigaltstack(&stack, nullptr);
+    struct sigaction action {};
+    action.sa_handler = SleepInHandler;
+    action.sa_flags = SA_ONSTACK;
+    ::sigaction(SIGALRM, &action, nullptr);
+    Descend(7, strings, [] {
+      itimerval soon{};
+      soon.it_value.tv_usec = 20'000;
+      ::setitimer(ITIMER_REAL, &soon, nullptr);
+      SpinLong();
+    });
+  });
+  HearCallers(puppet);
+  ExpectBlockedStack(puppet);
+}
+
+TEST_F(UnwindRootTest, DeeperThanWhatIsKept) {
+  const Puppet puppet([](const Puppet::Strings& strings) { Descend(550, strings, SleepLong); });
+  const auto callers = HearCallers(puppet);
+  puppet.AwaitState('S');
+  unwinder_->Watch(puppet.pid());
+  const auto stacks = unwinder_->Snapshot();
+  ASSERT_EQ(stacks.size(), 1u);
+  EXPECT_EQ(stacks[0].user_frames.size(), std::size_t{PROFD_MAX_USER_FRAMES});
+  EXPECT_EQ(stacks[0].stack_flags, PROFD_STACK_USER_TRUNCATED);
+  EXPECT_GT(stacks[0].missing_stack_bytes, 40u * 48);
+  EXPECT_LT(stacks[0].missing_stack_bytes, 1u << 20);
+}
+
+TEST_F(UnwindRootTest, WhatAFrameCosts) {
+  const auto cost = [](int depth) {
+    const Puppet puppet(
+        [depth](const Puppet::Strings& strings) { Descend(depth, strings, SpinLong); });
+    HearCallers(puppet);
+    unwinder_->Watch(puppet.pid());
+    const auto stacks = unwinder_->SampleOnCpu();
+    const double ns = unwinder_->OnCpuCostNs();
+    std::printf("%zu user frames: %.0f ns a sample\n", stacks.at(0).user_frames.size(), ns);
+    return ns;
+  };
+  const double shallow = cost(10);
+  const double deep = cost(110);
+  std::printf("%.0f ns a frame\n", (deep - shallow) / 100);
+  EXPECT_GT(deep, shallow);
+}
+
+}  // namespace
+}  // namespace profd::unwind
