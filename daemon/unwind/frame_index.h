@@ -1,0 +1,46 @@
+// FrameIndex: the sorted table of `.eh_frame_hdr`: where each FDE's code begins, where it lies.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/unwind/elf_text.h"
+
+namespace profd::unwind {
+
+// Brings `.eh_frame_hdr` and `.eh_frame` into the image. Immutable; addresses are the object's own.
+class FrameIndex {
+ public:
+  struct Entry {
+    std::uint64_t begin = 0;   // vaddr of the first byte of code
+    std::uint64_t offset = 0;  // of the FDE in .eh_frame
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  static constexpr std::uint64_t kMaxBytes = 256u << 20;  // of either part
+
+  // kNotFound: the file has no such table. Its FDEs lie inside the image afterwards.
+  [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
+
+  // Ascending by `begin`.
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  // Entries that may hold code of [begin, end): [first, second) of entries().
+  [[nodiscard]] std::pair<std::size_t, std::size_t> Overlapping(std::uint64_t begin,
+                                                                std::uint64_t end) const;
+  // Begin of the first FDE after `vaddr`; all bits set when there is none.
+  [[nodiscard]] std::uint64_t NextAfter(std::uint64_t vaddr) const;
+  // .eh_frame: where it lies in the image, and how far its FDEs reach.
+  [[nodiscard]] std::uint64_t frames_offset() const { return frames_offset_; }
+  [[nodiscard]] std::uint64_t frames_bytes() const { return frames_bytes_; }
+  [[nodiscard]] std::uint64_t frames_vaddr() const { return frames_vaddr_; }
+
+ private:
+  FrameIndex() = default;
+  std::vector<Entry> entries_;
+  std::uint64_t frames_offset_ = 0;
+  std::uint64_t frames_bytes_ = 0;
+  std::uint64_t frames_vaddr_ = 0;
+};
+
+}  // namespace profd::unwind

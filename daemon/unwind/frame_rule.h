@@ -1,0 +1,17 @@
+// FrameRule: what libdw says of a frame, as a rule that the unwinder can follow.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include "bpf/unwind_table.h"
+
+namespace profd::unwind {
+
+// Rule 0, all zero: not known.
+inline constexpr profd_unwind_rule kNoRule{};
+
+// kNoRule when the frame needs more than a rule can say; a register whose place a rule cannot say
+// is PROFD_LOST.
+[[nodiscard]] profd_unwind_rule RuleOf(Dwarf_Frame* frame);
+
+}  // namespace profd::unwind

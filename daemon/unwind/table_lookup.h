@@ -1,0 +1,27 @@
+// What the unwinder finds in published tables, found the same way in user space.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "bpf/unwind_table.h"
+
+namespace profd::unwind {
+
+enum class LookupStatus { kFound, kNoRule, kNotLoaded, kNoTables };
+
+struct LookupAnswer {
+  LookupStatus status = LookupStatus::kNotLoaded;
+  profd_unwind_rule rule{};
+};
+
+// `pool` is the base of the pool. May run while another thread publishes, between two Synchronize.
+// Writes `tick` to last_used as the unwinder does.
+[[nodiscard]] LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file,
+                                  std::uint64_t file_offset, std::uint32_t tick);
+
+// `rules` in the lower half, `rule_count` in the upper one, read and written at once.
+[[nodiscard]] std::uint64_t LoadRules(const profd_unwind_file& file);
+void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count);
+
+}  // namespace profd::unwind
