@@ -15,6 +15,7 @@
 #include "daemon/source/bpf_source.h"
 #include "daemon/symbolize/caching_symbolizer.h"
 #include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
 
 namespace profd {
@@ -73,18 +74,21 @@ class ReplayDaemon : public Daemon {
 class Recorder {
  public:
   Recorder(std::unique_ptr<recording::RecordingWriter> writer, source::EventSource& source,
-           symbolize::KernelSymbols& kernel, elf::ObjectSource& objects)
+           symbolize::KernelSymbols& kernel, elf::ObjectSource& objects, symbolize::JitSymbols& jit)
       : writer_(std::move(writer)),
         source_(source, *writer_),
         kernel_(kernel, Sink()),
-        objects_(objects, Sink()) {}
+        objects_(objects, Sink()),
+        jit_(jit, Sink()) {}
 
   [[nodiscard]] source::EventSource& source() { return source_; }
   [[nodiscard]] symbolize::KernelSymbols& kernel() { return kernel_; }
   [[nodiscard]] elf::ObjectSource& objects() { return objects_; }
+  [[nodiscard]] symbolize::JitSymbols& jit() { return jit_; }
   void FlushEnvironment() {
     kernel_.Flush();
     objects_.Flush();
+    jit_.Flush();
   }
   Result<void> Close() { return writer_->Close(); }
 
@@ -100,6 +104,7 @@ class Recorder {
   recording::RecordingSource source_;
   symbolize::RecordingKernelSymbols kernel_;
   elf::RecordingObjectSource objects_;
+  symbolize::RecordingJitSymbols jit_;
 };
 
 class LiveDaemon : public Daemon {
@@ -107,15 +112,17 @@ class LiveDaemon : public Daemon {
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
              std::unique_ptr<recording::RecordingWriter> writer,
              const recording::RecordingInfo& info, const std::string& recording_file,
-             const SystemClock& clock, spdlog::logger& logger)
+             bool debug_info, const SystemClock& clock, spdlog::logger& logger)
       : source_(std::move(source)),
         kernel_(proc_, clock),
-        objects_(proc_),
-        recorder_(writer
-                      ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_, objects_)
-                      : nullptr),
+        objects_(proc_, {}, {.inlined = debug_info, .download_folder = {}, .pool = {}}),
+        jit_(proc_, clock),
+        recorder_(writer ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_,
+                                                      objects_, jit_)
+                         : nullptr),
         host_(recorder_ ? recorder_->kernel() : kernel_,
-              recorder_ ? recorder_->objects() : objects_),
+              recorder_ ? recorder_->objects() : objects_,
+              recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
         symbolizer_(host_, kSymbolCacheBytes),
         pipeline_({.source = recorder_ ? recorder_->source() : *source_,
                    .control = *source_,
@@ -148,6 +155,7 @@ class LiveDaemon : public Daemon {
   const std::unique_ptr<source::BpfSource> source_;
   symbolize::LiveKernelSymbols kernel_;
   elf::FileObjectSource objects_;
+  symbolize::LiveJitSymbols jit_;
   const std::unique_ptr<Recorder> recorder_;
   symbolize::HostSymbolizer host_;
   symbolize::CachingSymbolizer symbolizer_;
@@ -177,8 +185,9 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
     if (!created) return created.error();
     writer = std::move(*created);
   }
-  auto daemon = std::make_unique<LiveDaemon>(std::move(*source), std::move(writer), info,
-                                             options.record_file, clock, logger);
+  auto daemon =
+      std::make_unique<LiveDaemon>(std::move(*source), std::move(writer), info, options.record_file,
+                                   options.debug_info, clock, logger);
   PROFD_TRY(daemon->Serve(options.listen));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }

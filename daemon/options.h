@@ -14,6 +14,7 @@ struct Options {
   std::string record_file;   // "": no recording
   std::string replay_file;   // "": live
   bool private_use = false;  // ends when standard input does; says "ready" on standard output
+  bool debug_info = true;    // inlined functions and lines, where debug information is local
   std::optional<profd_hook> force_hook;
   std::string log_level;  // as spdlog names them
 };

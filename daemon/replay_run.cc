@@ -10,6 +10,7 @@
 #include "daemon/health/stage_counters.h"
 #include "daemon/symbolize/caching_symbolizer.h"
 #include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
 #include "daemon/symbolizer_stage.h"
 #include "daemon/target_selector.h"
@@ -28,10 +29,11 @@ std::uint64_t Finest(std::uint64_t a, std::uint64_t b) {
   return std::min(a, b);
 }
 
-// What the recording keeps of ELF files and of the kernel's symbols.
+// What the recording keeps of ELF files, of the kernel's symbols and of code made at run time.
 struct Environment {
   symbolize::ReplayKernelSymbols kernel;
   elf::ReplayObjectSource objects;
+  symbolize::ReplayJitSymbols jit;
 
   Result<void> Load(const recording::RecordingReader& reader) {
     Result<void> result;
@@ -42,6 +44,10 @@ struct Environment {
     reader.ForEachEnvironment(elf::kObjectBlobKind,
                               [&](std::string_view key, std::string_view value) {
                                 if (result) result = objects.AddBlob(key, value);
+                              });
+    reader.ForEachEnvironment(symbolize::kJitBlobKind,
+                              [&](std::string_view key, std::string_view value) {
+                                if (result) result = jit.AddBlob(key, value);
                               });
     return result;
   }
@@ -111,7 +117,7 @@ void ReplayRun::Run(const std::shared_ptr<rpc::Session>& session, const std::sto
     session->Finish(loaded.error().Wrap("cannot replay " + path_));
     return;
   }
-  symbolize::HostSymbolizer host(environment.kernel, environment.objects);
+  symbolize::HostSymbolizer host(environment.kernel, environment.objects, &environment.jit);
   symbolize::CachingSymbolizer symbolizer(host, kSymbolCacheBytes);
   health::StageCounters counters;
   SymbolizerStage names(symbolizer, counters, [&](const decode::SessionEvent&) {

@@ -36,6 +36,7 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
           "names do not say it");
   AddFlag(app, kOutput, "--threads", raw.threads, "tell threads apart in folded stacks and svg");
   AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
+  AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
 }
 
 void AddCommonOptions(CLI::App& app, RawOptions& raw) {

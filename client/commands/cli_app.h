@@ -13,6 +13,7 @@ struct RawOutputOptions {
   std::string format;
   bool threads = false;
   bool signatures = false;
+  bool mangled = false;
 };
 
 struct RawOptions {

@@ -104,7 +104,7 @@ Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command) {
 }
 
 OutputOptions Output(const RawOutputOptions& raw) {
-  return OutputOptions{raw.files, raw.format, raw.threads, raw.signatures};
+  return OutputOptions{raw.files, raw.format, raw.threads, raw.signatures, raw.mangled};
 }
 
 Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> command) {

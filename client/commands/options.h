@@ -24,6 +24,7 @@ struct OutputOptions {
   std::string format;              // empty: by the file name
   bool threads = false;
   bool signatures = false;
+  bool mangled = false;
 };
 
 struct CollectOptions {

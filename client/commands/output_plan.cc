@@ -26,7 +26,8 @@ bool IsForTerminals(const client::Exporter& exporter) {
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                                     const client::Exporters& exporters, bool stdout_is_terminal) {
-  OutputPlan plan(client::ExportOptions{options.threads, options.signatures, ""});
+  OutputPlan plan(client::ExportOptions{
+      .threads = options.threads, .signatures = options.signatures, .mangled = options.mangled});
   const client::Exporter* format = nullptr;
   const bool summary = options.format == kSummary;
   if (!options.format.empty() && !summary) {

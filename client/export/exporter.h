@@ -16,6 +16,7 @@ namespace profd::client {
 struct ExportOptions {
   bool threads = false;     // folded, svg: the second frame is the thread
   bool signatures = false;  // native names with their parameters
+  bool mangled = false;     // native names as the file has them
   std::string title{};      // svg, speedscope; empty: the command and its pid
 };
 

@@ -38,7 +38,10 @@ class Builder {
  public:
   Builder(const v1::Profile& profile, const ExportOptions& options)
       : profile_(profile),
-        style_{.signature = options.signatures, .place = false, .inlined = false} {
+        style_{.signature = options.signatures,
+               .mangled = options.mangled,
+               .place = false,
+               .inlined = false} {
     String("");
   }
 

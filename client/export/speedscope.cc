@@ -19,7 +19,7 @@ namespace {
 class FrameTable {
  public:
   FrameTable(const v1::Profile& profile, const ExportOptions& options) {
-    const FrameStyle style{.signature = options.signatures};
+    const FrameStyle style{.signature = options.signatures, .mangled = options.mangled};
     for (const v1::Frame& frame : profile.frames())
       of_frame_.push_back(Add(FrameName(frame, style), SafeFile(frame), frame.line()));
   }

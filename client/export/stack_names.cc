@@ -107,8 +107,9 @@ std::string SafeName(std::string_view name) {
 }
 
 std::string FrameName(const v1::Frame& frame, const FrameStyle& style) {
+  const bool mangled = style.mangled && !frame.symbol().empty();
   const bool full = style.signature && !frame.full_name().empty();
-  const std::string& known = full ? frame.full_name() : frame.name();
+  const std::string& known = mangled ? frame.symbol() : full ? frame.full_name() : frame.name();
   std::string name = SafeName(known.empty() ? UnknownName(frame) : known);
   if (frame.kind() == v1::FRAME_PYTHON && style.place && !frame.file().empty()) {
     name += " (" + SafeName(BaseName(frame.file()));

@@ -46,7 +46,7 @@ class Builder {
       : profile_(profile), options_(options), states_(states) {
     tree_.nodes.push_back({.label = Label("all")});
     frame_labels_.reserve(static_cast<std::size_t>(profile.frames_size()));
-    const FrameStyle style{.signature = options.signatures};
+    const FrameStyle style{.signature = options.signatures, .mangled = options.mangled};
     for (const v1::Frame& frame : profile.frames())
       frame_labels_.push_back(Label(FrameName(frame, style)));
     roots_.resize(static_cast<std::size_t>(options.threads ? profile.threads_size()

@@ -93,6 +93,7 @@ void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
   proto.set_inlined(frame.inlined);
   proto.set_name(Utf8(frame.name));
   proto.set_full_name(Utf8(frame.full_name));
+  proto.set_symbol(Utf8(frame.symbol));
   proto.set_module(Utf8(frame.module));
   proto.set_offset(frame.offset);
   proto.set_file(Utf8(frame.file));
