@@ -73,7 +73,9 @@ static __always_inline struct vm_area_struct* find_vma(struct mm_struct* mm, u64
     if ((node[0] & ~(u64)MAPLE_NODE_MASK) == at) break; /* replaced meanwhile */
     if (type == MAPLE_ARANGE_64)
       slot = bpf_core_field_offset(struct maple_arange_64, slot) / sizeof(u64);
-    entry = node[(slot + slot_of(node, address)) & (MAPLE_NODE_WORDS - 1)];
+    slot += slot_of(node, address);
+    forget(slot); /* the mask is for the verifier, and must stay */
+    entry = node[slot & (MAPLE_NODE_WORDS - 1)];
     if (type == MAPLE_LEAF_64)
       return entry >= FIRST_POINTER && !(entry & 3) ? (struct vm_area_struct*)entry : 0;
   }

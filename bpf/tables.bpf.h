@@ -33,6 +33,13 @@ static __always_inline void* at_place(u32 place, u32 bytes) {
   return page + unit;
 }
 
+/* A row of a page, its number made sure of where the verifier sees it. */
+static __always_inline const struct profd_unwind_row* row_at(const struct profd_unwind_row* rows,
+                                                             u64 number) {
+  forget(number);
+  return &rows[number % PAGE_ROWS];
+}
+
 /*
  * Rule of the last of `count` rows that begins at or before `offset`, all in one page; the first
  * row's if none does. The comparisons are arithmetic, as the verifier would follow each branch.
@@ -44,12 +51,12 @@ static __always_inline u32 rule_in_page(const struct profd_unwind_row* rows, u64
   for (u64 step = PROFD_BLOCK_MAX_ROWS / 2; step; step /= 2) {
     if (count > step) {
       u64 next = found + step;
-      u64 both = (rows[next % PAGE_ROWS].offset - offset - 1) & (next - first - count);
+      u64 both = (row_at(rows, next)->offset - offset - 1) & (next - first - count);
       forget(both); /* the top bit: the row begins in time, and it is one */
       found += (both >> 63) * step;
     }
   }
-  return rows[found % PAGE_ROWS].rule;
+  return row_at(rows, found)->rule;
 }
 
 /* Rule of the row for `offset` in a stretch; 0: none. Global: the verifier looks at it once. */
