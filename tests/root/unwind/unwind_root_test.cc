@@ -133,9 +133,9 @@ TEST_F(UnwindRootTest, InAFutexOfAnotherThread) {
     }).join();
   });
   const auto callers = HearCallers(puppet);
-  puppet.AwaitState('S');
   unwinder_->Watch(puppet.pid());
-  const auto stacks = unwinder_->Snapshot();
+  std::vector<decode::StackEvent> stacks;
+  while (stacks.size() < 2) stacks = unwinder_->Snapshot();  // until both wait
   ASSERT_EQ(stacks.size(), 2u);
   const bool first = stacks[0].header.thread.tid != puppet.pid();
   ExpectEndsWith(stacks[first ? 0 : 1], callers);
