@@ -12,7 +12,7 @@
 
 namespace profd::elf {
 
-Result<ObjectRef> ReadOwnVdso() {
+Result<std::span<const std::byte>> OwnVdsoBytes() {
   const std::uint64_t address = ::getauxval(AT_SYSINFO_EHDR);
   const auto* start =
       reinterpret_cast<const std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -27,7 +27,13 @@ Result<ObjectRef> ReadOwnVdso() {
   for (const Elf64_Shdr& section : std::span(sections, header->e_shnum)) {
     if (section.sh_type != SHT_NOBITS) bytes = std::max(bytes, section.sh_offset + section.sh_size);
   }
-  return ReadElf(std::span(start, bytes));
+  return std::span(start, bytes);
+}
+
+Result<ObjectRef> ReadOwnVdso() {
+  const auto bytes = OwnVdsoBytes();
+  if (!bytes) return bytes.error();
+  return ReadElf(*bytes);
 }
 
 }  // namespace profd::elf

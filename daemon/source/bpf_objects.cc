@@ -188,6 +188,19 @@ std::vector<RingReader::Ring> BpfObjects::rings() const {
   return rings;
 }
 
+int BpfObjects::wanted_ring_fd() const { return ::bpf_map__fd(skeleton_->maps.ring_wanted); }
+
+LiveUnwindMaps::Maps BpfObjects::unwind_maps() const {
+  const auto& maps = skeleton_->maps;
+  LiveUnwindMaps::Maps unwind{.pool_fd = ::bpf_map__fd(maps.unwind_pool),
+                              .files_fd = ::bpf_map__fd(maps.unwind_files),
+                              .file_ids_fd = ::bpf_map__fd(maps.unwind_file_ids),
+                              .control = &control()};
+  for (const int fd : {unwind.pool_fd, unwind.files_fd, unwind.file_ids_fd})
+    unwind.list_bytes += MemlockOf(fd);
+  return unwind;
+}
+
 std::vector<std::uint64_t> BpfObjects::ReadCounters() const {
   std::vector<std::uint64_t> sums(PROFD_COUNTER_MAX, 0);
   const int cpus = ::libbpf_num_possible_cpus();

@@ -11,6 +11,7 @@
 #include "daemon/base/result.h"
 #include "daemon/source/features.h"
 #include "daemon/source/hook_ladder.h"
+#include "daemon/source/live_unwind_maps.h"
 #include "daemon/source/ring_reader.h"
 
 struct profd_bpf;  // the skeleton, profd_bpf.skel.h
@@ -47,6 +48,8 @@ class BpfObjects {
   [[nodiscard]] profd_split split() const { return split_; }
 
   [[nodiscard]] std::vector<RingReader::Ring> rings() const;
+  [[nodiscard]] int wanted_ring_fd() const;
+  [[nodiscard]] LiveUnwindMaps::Maps unwind_maps() const;
   // By enum profd_counter, summed over all CPUs, since the programs were loaded.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
   // Kernel memory of all maps, as far as the kernel accounts for it.

@@ -60,19 +60,26 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& opt
     }
     auto rings = RingReader::Open((*objects)->rings());
     if (!rings) return rings.error();
-    return std::unique_ptr<BpfSource>(new BpfSource(*std::move(features), Hook{rung, reasons},
-                                                    *std::move(objects), *std::move(rings),
-                                                    *std::move(wake)));
+    auto wanted = WantedRing::Open((*objects)->wanted_ring_fd());
+    if (!wanted) return wanted.error();
+    auto unwind_maps = LiveUnwindMaps::Create((*objects)->unwind_maps());
+    if (!unwind_maps) return unwind_maps.error();
+    return std::unique_ptr<BpfSource>(new BpfSource(
+        *std::move(features), Hook{rung, reasons}, *std::move(objects), *std::move(rings),
+        *std::move(wanted), *std::move(unwind_maps), *std::move(wake)));
   }
   return last;
 }
 
 BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects,
-                     RingReader rings, UniqueFd wake)
+                     RingReader rings, WantedRing wanted,
+                     std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake)
     : features_(std::move(features)),
       hook_(std::move(hook)),
       objects_(std::move(objects)),
       rings_(std::move(rings)),
+      wanted_(std::move(wanted)),
+      unwind_maps_(std::move(unwind_maps)),
       on_cpu_events_(objects_->on_cpu_program_fd()),
       pending_(std::move(wake)),
       backfill_(ProcessReader(proc_), clock_),
@@ -92,6 +99,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
     sink(event);
   };
   const auto pass = [&](const RawEvent& event) { backfill_.Pass(event, counting); };
+  if (on_wanted_) wanted_.Drain(on_wanted_);
   backfill_.BeginRound();
   // Taken before the rings are drained: whatever was written before `after` was put comes first.
   const PendingEvents::Taken taken = pending_.Take();
@@ -114,6 +122,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
 
 void BpfSource::Wait(std::chrono::milliseconds longest) const {
   std::vector<pollfd> ready{{pending_.wake_fd(), POLLIN, 0}};
+  if (on_wanted_) ready.push_back({wanted_.wait_fd(), POLLIN, 0});
   for (const int fd : rings_.wait_fds()) ready.push_back({fd, POLLIN, 0});
   // Interrupted or in error: the next round finds out.
   (void)::poll(ready.data(), ready.size(), static_cast<int>(longest.count()));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bpf/control.h"
@@ -16,12 +17,14 @@
 #include "daemon/source/bpf_objects.h"
 #include "daemon/source/event_source.h"
 #include "daemon/source/features.h"
+#include "daemon/source/live_unwind_maps.h"
 #include "daemon/source/on_cpu_events.h"
 #include "daemon/source/pending_events.h"
 #include "daemon/source/ring_reader.h"
 #include "daemon/source/session_control.h"
 #include "daemon/source/sessions.h"
 #include "daemon/source/side_band.h"
+#include "daemon/source/wanted_ring.h"
 
 namespace profd::source {
 
@@ -39,6 +42,10 @@ class BpfSource : public EventSource, public SessionControl {
 
   [[nodiscard]] Result<PollStatus> Poll(std::chrono::milliseconds timeout,
                                         const Sink& sink) override;
+  // Where unwind tables are put, by one thread; lives as long as this.
+  [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
+  // Takes the requests for unwind tables; called by Poll. Set before the first one.
+  void OnWanted(WantedRing::Sink sink) { on_wanted_ = std::move(sink); }
   // No new events after it; Poll still hands over those there are. Sessions must have ended.
   void Detach() { objects_->Detach(); }
 
@@ -56,7 +63,7 @@ class BpfSource : public EventSource, public SessionControl {
   };
 
   BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,
-            UniqueFd wake);
+            WantedRing wanted, std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake);
 
   // Hands over what is there; returns the number of events.
   std::uint64_t Round(const Sink& sink);
@@ -70,6 +77,9 @@ class BpfSource : public EventSource, public SessionControl {
   const Hook hook_;
   const std::unique_ptr<BpfObjects> objects_;
   RingReader rings_;
+  WantedRing wanted_;
+  const std::unique_ptr<LiveUnwindMaps> unwind_maps_;
+  WantedRing::Sink on_wanted_;
   SideBand side_band_;
   OnCpuEvents on_cpu_events_;
   PendingEvents pending_;

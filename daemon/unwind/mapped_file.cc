@@ -1,0 +1,62 @@
+#include "daemon/unwind/mapped_file.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+
+namespace profd::unwind {
+namespace {
+
+constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
+
+std::int64_t Ns(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid, std::uint64_t begin,
+                                  std::uint64_t end) {
+  std::array<char, 80> name;
+  std::snprintf(name.data(), name.size(), "%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, begin,
+                end);
+  // Looked at before it is opened: opening a device or a FIFO would be noticed.
+  const UniqueFd seen(::open(proc.Path(name.data()).c_str(), O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (!seen.valid() || ::fstat(seen.get(), &status) != 0) return ErrorFromErrno(errno, name.data());
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kUnsupported, "not a regular file", ""};
+  const std::string path = "/proc/self/fd/" + std::to_string(seen.get());
+  MappedFile file;
+  file.fd.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.fd.valid()) return ErrorFromErrno(errno, "cannot open a mapped file");
+  file.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                Ns(status.st_mtim), Ns(status.st_ctim)};
+  return file;
+}
+
+bool Fits(const MappedFile& file, const profd_file_key& key) {
+  return file.stamp.inode == key.inode && file.stamp.bytes == key.size &&
+         static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
+}
+
+profd_file_key LikelyKey(const MappedFile& file) {
+  profd_file_key key{};
+  key.inode = file.stamp.inode;
+  key.size = file.stamp.bytes;
+  key.mtime_ns = static_cast<std::uint64_t>(file.stamp.modified_ns);
+  key.device = major(file.stamp.device) << kMinorBits | minor(file.stamp.device);
+  int generation = 0;  // the kernel writes an int, whatever the request's number says
+  if (::ioctl(file.fd.get(), FS_IOC_GETVERSION, &generation) == 0)
+    key.generation = static_cast<__u32>(generation);
+  return key;
+}
+
+}  // namespace profd::unwind

@@ -1,0 +1,100 @@
+// TableService: makes the unwind tables that the programs ask for, and those they will need.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "bpf/unwind_table.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/source/unwind_maps.h"
+#include "daemon/unwind/cfi_reader.h"
+#include "daemon/unwind/mapped_file.h"
+#include "daemon/unwind/table_store.h"
+
+namespace profd::unwind {
+
+// Written by the service's thread, those of the queues under its lock; any thread may read.
+struct ServiceCounters {
+  Counter wanted;      // requests of programs taken
+  Counter repeated;    // of those, asked for already
+  Counter queue_full;  // requests that found no room in a queue
+  Counter files_read;  // files whose tables were made
+  Counter no_tables;   // files without usable tables
+  Counter gone;        // the process or its mapping was gone
+  Counter changed;     // another file lay there, or it had been changed
+  Counter damaged;     // FDEs that were left out
+  Counter prefetched;  // files read before a program asked
+};
+
+// Has a thread of its own; nobody waits for it. Owned by the composition root; the maps outlive it.
+class TableService {
+ public:
+  // Of kernel memory, all tables and lists together.
+  static constexpr std::uint64_t kDefaultCapBytes = 64u << 20;
+
+  struct Mapping {
+    std::uint32_t pid = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
+  TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
+               std::uint64_t cap_bytes = kDefaultCapBytes);
+  TableService(const TableService&) = delete;
+  TableService& operator=(const TableService&) = delete;
+  ~TableService() = default;
+
+  // Any thread; they return at once. What finds no room is counted; programs ask again.
+  void Want(const profd_wanted& wanted);
+  void Prefetch(std::uint32_t pid);  // all executable mappings
+  void Prefetch(const Mapping& mapping);
+
+  [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
+  [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
+
+ private:
+  struct OpenReader {
+    profd_file_key key;
+    CfiReader reader;
+  };
+
+  void Run(const std::stop_token& stop);
+  void HandleWanted(const profd_wanted& wanted);
+  void HandlePrefetch(const Mapping& mapping);
+  void HandleProcess(const std::stop_token& stop, std::uint32_t pid);
+  // A reader of the wanted file; nothing when there is none, which is counted and published.
+  [[nodiscard]] CfiReader* ReaderFor(const profd_wanted& wanted);
+  [[nodiscard]] Result<CfiReader> OpenFile(MappedFile file, const profd_file_key& key);
+  CfiReader* Keep(const profd_file_key& key, Result<CfiReader> reader);
+  // The file that was made from the same contents, under another key.
+  [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp) const;
+  void Remember(const elf::FileStamp& stamp, const profd_file_key& key);
+  void Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
+            TableStore::Room room);
+
+  const ProcFs proc_;
+  TableStore store_;
+  ServiceCounters counters_;
+  std::list<OpenReader> readers_;  // used last first
+  std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
+
+  std::mutex mutex_;
+  std::condition_variable_any ready_;
+  std::deque<profd_wanted> wanted_;
+  std::unordered_set<std::uint64_t> waiting_;  // hashes of what is in wanted_
+  std::deque<Mapping> mappings_;               // end 0: the whole process
+  std::jthread thread_;                        // last: uses all of the above
+};
+
+}  // namespace profd::unwind
