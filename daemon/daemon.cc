@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,9 @@
 #include "daemon/symbolize/host_symbolizer.h"
 #include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
+#include "daemon/unwind/prefetch_source.h"
+#include "daemon/unwind/table_notes.h"
+#include "daemon/unwind/table_service.h"
 
 namespace profd {
 namespace {
@@ -115,16 +119,21 @@ class LiveDaemon : public Daemon {
              bool debug_info, const SystemClock& clock, spdlog::logger& logger)
       : source_(std::move(source)),
         kernel_(proc_, clock),
-        objects_(proc_, {}, {.inlined = debug_info, .download_folder = {}, .pool = {}}),
+        objects_(proc_, {},
+                 {.inlined = debug_info,
+                  .download = std::getenv("DEBUGINFOD_URLS") != nullptr,
+                  .pool = {}}),
         jit_(proc_, clock),
         recorder_(writer ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_,
                                                       objects_, jit_)
                          : nullptr),
+        tables_(source_->unwind_maps(), source_->unwind_maps(), proc_),
+        prefetch_(recorder_ ? recorder_->source() : *source_, tables_),
         host_(recorder_ ? recorder_->kernel() : kernel_,
               recorder_ ? recorder_->objects() : objects_,
               recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
         symbolizer_(host_, kSymbolCacheBytes),
-        pipeline_({.source = recorder_ ? recorder_->source() : *source_,
+        pipeline_({.source = prefetch_,
                    .control = *source_,
                    .symbolizer = symbolizer_,
                    .clock = clock,
@@ -139,7 +148,8 @@ class LiveDaemon : public Daemon {
                    .flush_environment =
                        [this] {
                          if (recorder_) recorder_->FlushEnvironment();
-                       }}),
+                       },
+                   .describe_tables = [this] { return unwind::Describe(tables_); }}),
         front_end_(pipeline_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
@@ -157,6 +167,8 @@ class LiveDaemon : public Daemon {
   elf::FileObjectSource objects_;
   symbolize::LiveJitSymbols jit_;
   const std::unique_ptr<Recorder> recorder_;
+  unwind::TableService tables_;
+  unwind::PrefetchSource prefetch_;
   symbolize::HostSymbolizer host_;
   symbolize::CachingSymbolizer symbolizer_;
   LivePipeline pipeline_;

@@ -162,9 +162,14 @@ Result<FoundDebugFile> DebugFinder::Find(const ObjectId& id, const std::string& 
         return attempt.found();
     }
   }
-  if (!download_folder_.empty() && !build_id.empty() &&
-      attempt.Take(download_folder_ + "/" + build_id + "/debuginfo", build_id, nullptr))
-    return attempt.found();
+  return attempt.Failure();
+}
+
+Result<FoundDebugFile> DebugFinder::TakeDownloaded(const std::string& path,
+                                                   const std::string& build_id,
+                                                   const ElfLimits& limits) const {
+  Attempt attempt(*this, ObjectId{}, limits);
+  if (attempt.Take(path, build_id, nullptr)) return attempt.found();
   return attempt.Failure();
 }
 

@@ -26,17 +26,19 @@ struct FoundDebugFile {
 //   /usr/lib/debug/.build-id/ab/cdef.debug
 //   DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME, by .gnu_debuglink; its checksum must be
 //   right, unless both files have a build id
-// and then what debuginfod has fetched before. Links inside a target's root stay inside of it, and
+// Links inside a target's root stay inside of it, and
 // nothing but regular files is opened. Stateless; safe from any thread.
 class DebugFinder {
  public:
-  // `download_folder`: of debuginfod; "" for none.
-  DebugFinder(ProcFs proc, std::string download_folder)
-      : proc_(std::move(proc)), download_folder_(std::move(download_folder)) {}
+  explicit DebugFinder(ProcFs proc) : proc_(std::move(proc)) {}
 
   // The error says what was tried.
   [[nodiscard]] Result<FoundDebugFile> Find(const ObjectId& id, const std::string& build_id,
                                             const DebugLinks& links, const ElfLimits& limits) const;
+  // One file of this machine that is said to be of this build.
+  [[nodiscard]] Result<FoundDebugFile> TakeDownloaded(const std::string& path,
+                                                      const std::string& build_id,
+                                                      const ElfLimits& limits) const;
   // The dwz file that a debug file at `path` shares with others.
   [[nodiscard]] Result<UniqueFd> FindAlternate(const ObjectId& id, const std::string& path,
                                                const DebugLinks& links,
@@ -45,7 +47,6 @@ class DebugFinder {
  private:
   class Attempt;
   const ProcFs proc_;
-  const std::string download_folder_;
 };
 
 // "/usr/lib/debug/.build-id/ab/cdef.debug"; "" for an id that is too short.

@@ -54,14 +54,7 @@ Result<ObjectRef> FileObjectSource::LoadFile(const ObjectId& id) {
     const bool complete =
         contents.info.symbols_from == SymbolOrigin::kSymtab && contents.links.has_dwarf;
     std::optional<FoundDebugFile> found;
-    if (!complete) {
-      auto searched = debug_finder_->Find(id, contents.info.build_id, contents.links, limits_);
-      if (searched) {
-        found = std::move(searched).value();
-      } else {
-        contents.info.debug_missing = searched.error().message;
-      }
-    }
+    if (!complete) found = FindDebugFile(id, contents);
     AddDebugSymbols(contents, found ? &*found : nullptr);
     if (pool_) entry = DebugEntry(id, *file, contents, found ? &*found : nullptr);
   }
@@ -73,6 +66,24 @@ Result<ObjectRef> FileObjectSource::LoadFile(const ObjectId& id) {
     sweep_at_ = 2 * held_.size() + 64;
   }
   return object;
+}
+
+std::optional<FoundDebugFile> FileObjectSource::FindDebugFile(const ObjectId& id,
+                                                              ElfContents& contents) const {
+  const std::string& build_id = contents.info.build_id;
+  auto local = debug_finder_->Find(id, build_id, contents.links, limits_);
+  if (local) return std::move(local).value();
+  contents.info.debug_missing = local.error().message;
+  if (!download_ || build_id.empty()) return std::nullopt;
+  const DebugDownload::Answer answer = download_->Ask(build_id);
+  if (!answer.path.empty()) {
+    auto fetched = debug_finder_->TakeDownloaded(answer.path, build_id, limits_);
+    if (fetched) return std::move(fetched).value();
+    contents.info.debug_missing += ", " + fetched.error().message;
+  } else {
+    contents.info.debug_missing += ", " + answer.why;
+  }
+  return std::nullopt;
 }
 
 void FileObjectSource::AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const {

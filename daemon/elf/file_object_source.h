@@ -10,6 +10,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/elf/debug_download.h"
 #include "daemon/elf/debug_finder.h"
 #include "daemon/elf/debug_pool.h"
 #include "daemon/elf/elf_headers.h"
@@ -34,8 +35,8 @@ class FileObjectSource : public ObjectSource {
 
   // Where more is looked for than is in the mapped files themselves.
   struct DebugSearch {
-    bool inlined = true;          // inlined functions and lines too, not only symbols
-    std::string download_folder;  // of debuginfod; "" for none
+    bool inlined = true;    // inlined functions and lines too, not only symbols
+    bool download = false;  // from the servers of DEBUGINFOD_URLS, for later look-ups
     DebugPool::Options pool;
   };
 
@@ -45,12 +46,13 @@ class FileObjectSource : public ObjectSource {
   FileObjectSource(ProcFs proc, ElfLimits limits, const DebugSearch& search)
       : finder_(proc),
         limits_(limits),
-        debug_finder_(std::in_place, std::move(proc), search.download_folder),
+        debug_finder_(std::in_place, std::move(proc)),
+        download_(search.download ? std::make_unique<DebugDownload>() : nullptr),
         pool_(search.inlined ? std::make_unique<DebugPool>(search.pool) : nullptr) {}
 
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
   [[nodiscard]] std::uint64_t improvements() const override {
-    return pool_ ? pool_->improvements() : 0;
+    return (pool_ ? pool_->improvements() : 0) + (download_ ? download_->improvements() : 0);
   }
   // Memory of debug information; any thread.
   [[nodiscard]] std::size_t debug_bytes() const { return pool_ ? pool_->bytes() : 0; }
@@ -58,6 +60,9 @@ class FileObjectSource : public ObjectSource {
 
  private:
   Result<ObjectRef> LoadFile(const ObjectId& id);
+  // Nothing: contents.info.debug_missing says what was tried.
+  [[nodiscard]] std::optional<FoundDebugFile> FindDebugFile(const ObjectId& id,
+                                                            ElfContents& contents) const;
   // Symbols of a separate file, or packed ones, in the place of `contents`' own.
   void AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const;
   [[nodiscard]] DebugPool::EntryRef DebugEntry(const ObjectId& id, FoundFile& file,
@@ -67,6 +72,7 @@ class FileObjectSource : public ObjectSource {
   const FileFinder finder_;
   const ElfLimits limits_;
   const std::optional<DebugFinder> debug_finder_;
+  const std::unique_ptr<DebugDownload> download_;
   const std::unique_ptr<DebugPool> pool_;
   std::unordered_map<FileStamp, std::weak_ptr<const Object>> held_;
   std::size_t sweep_at_ = 64;  // when `held_` grows to this, those nobody holds are forgotten

@@ -1,5 +1,6 @@
 #include "daemon/symbolize/elf_symbolizer.h"
 
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,10 @@ void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, st
 }
 
 const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module) {
+  if (const std::uint64_t now = source_.improvements(); now != improvements_) {
+    improvements_ = now;
+    ForgetIncomplete();
+  }
   const auto found = by_module_.find(module.get());
   if (found != by_module_.end()) {
     held_.splice(held_.begin(), held_, found->second);
@@ -101,16 +106,26 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
   return held_.front();
 }
 
-void ElfSymbolizer::DropOldest() {
-  const Held& oldest = held_.back();
-  if (const auto user = users_.find(oldest.object.get()); user != users_.end()) {
+void ElfSymbolizer::DropOldest() { Drop(std::prev(held_.end())); }
+
+void ElfSymbolizer::Drop(HeldList::iterator held) {
+  if (const auto user = users_.find(held->object.get()); user != users_.end()) {
     if (--user->second == 0) {
-      bytes_.Set(bytes_.value() - oldest.object->bytes());
+      bytes_.Set(bytes_.value() - held->object->bytes());
       users_.erase(user);
     }
   }
-  by_module_.erase(oldest.module.get());
-  held_.pop_back();
+  by_module_.erase(held->module.get());
+  held_.erase(held);
+}
+
+void ElfSymbolizer::ForgetIncomplete() {
+  for (auto held = held_.begin(); held != held_.end();) {
+    const auto next = std::next(held);
+    // What is not there at all stays so: files do not come back.
+    if (held->object && held->object->info().debug_file.empty()) Drop(held);
+    held = next;
+  }
 }
 
 }  // namespace profd::symbolize

@@ -45,12 +45,16 @@ class ElfSymbolizer : public Symbolizer {
                         std::vector<Frame>& frames);
   const Held& Hold(const process::ModuleRef& module);
   void DropOldest();
+  void Drop(HeldList::iterator held);
+  // Those that lack debug information are loaded again.
+  void ForgetIncomplete();
 
   elf::ObjectSource& source_;
   const Options options_;
   HeldList held_;  // most recently used first
   std::unordered_map<const process::Module*, HeldList::iterator> by_module_;
   std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
+  std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;
 };
 

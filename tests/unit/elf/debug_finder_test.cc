@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <span>
 #include <string>
 
 #include "daemon/elf/file_object_source.h"
@@ -65,7 +68,7 @@ class DebugFinderTest : public ::testing::Test {
   }
   [[nodiscard]] std::string ById() const { return BuildIdPath(contents_.info.build_id); }
   [[nodiscard]] Result<FoundDebugFile> Find() const {
-    return DebugFinder(ProcFs(tree_.Path("proc")), "")
+    return DebugFinder(ProcFs(tree_.Path("proc")))
         .Find(id_, contents_.info.build_id, contents_.links, {});
   }
 
@@ -154,6 +157,42 @@ TEST_F(DebugFinderTest, TheObjectHasSymbolsAndInlinedFunctionsOfIt) {
   }
   EXPECT_GT(functions, 10u);
   EXPECT_GT(inlined, 50u);
+}
+
+// A server of the machine's own, which has the debug file.
+TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
+  const std::string folder = "served/buildid/" + contents_.info.build_id;
+  Shell("mkdir -p " + folder + " && cp fixture.debug " + folder + "/debuginfo");
+  auto server = profd::testing::Subprocess::Start(
+      {"python3", "-u", "-c",
+       "import http.server, functools, sys\n"
+       "handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])\n"
+       "server = http.server.HTTPServer(('127.0.0.1', 0), handler)\n"
+       "print(server.server_port)\n"
+       "server.serve_forever()\n",
+       tree_.Path("served")});
+  if (!server) GTEST_SKIP() << "needs python3";
+  const auto port = server->ReadLine();
+  ASSERT_TRUE(port);
+  const std::string url = "http://127.0.0.1:" + std::to_string(std::stoi(*port));
+  ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", tree_.Path("cache").c_str(), 1);
+  FileObjectSource::DebugSearch search;
+  search.download = true;
+  FileObjectSource source(ProcFs(tree_.Path("proc")), {}, search);
+  {
+    const auto first = source.Load(id_);
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_THAT((*first)->info().debug_missing, HasSubstr("debuginfod is being asked"));
+    EXPECT_THAT((*first)->info().symbols_missing, HasSubstr("debuginfod is being asked"));
+  }
+  while (source.improvements() == 0) ::usleep(1000);  // ctest's limit ends it
+  const auto later = source.Load(id_);
+  ASSERT_TRUE(later);
+  EXPECT_EQ((*later)->info().symbols_missing, "");
+  EXPECT_THAT((*later)->info().debug_file, HasSubstr(tree_.Path("cache")));
+  ::unsetenv("DEBUGINFOD_URLS");
+  ::unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
 TEST_F(DebugFinderTest, PackedSymbolsAreAdded) {
