@@ -77,16 +77,6 @@ struct inode {
   long long i_mtime_sec; /* since 6.11 */
   unsigned int i_mtime_nsec;
 };
-struct timespec64 {
-  long long tv_sec;
-  long tv_nsec;
-};
-struct inode___hidden {
-  struct timespec64 __i_mtime; /* 6.7 to 6.10 */
-};
-struct inode___plain {
-  struct timespec64 i_mtime; /* until 6.6 */
-};
 struct file {
   struct inode* f_inode;
   struct path f_path;
@@ -109,34 +99,7 @@ struct linux_binprm {
   const char* filename;
 };
 
-/* Mappings of a process: a tree whose leaves hold vm_area_struct, by address. Since 6.1. */
-struct maple_tree {
-  void* ma_root;
-};
-struct maple_range_64 {
-  void* parent;
-  unsigned long pivot[15];
-  void* slot[16];
-};
-struct maple_arange_64 {
-  void* parent;
-  unsigned long pivot[9];
-  void* slot[10];
-};
-struct vm_area_struct {
-  unsigned long vm_start;
-  unsigned long vm_end;
-  unsigned long vm_flags;
-  unsigned long vm_pgoff;
-  struct file* vm_file;
-};
-struct mm_struct {
-  struct maple_tree mm_mt;
-  unsigned long start_stack;
-  struct {
-    void* vdso;
-  } context;
-};
+struct mm_struct; /* process_types.h */
 
 struct task_struct {
   unsigned int __state;
@@ -160,29 +123,6 @@ struct task_struct {
   struct css_set* cgroups;
 };
 
-/* What bpf_task_pt_regs returns. The UAPI struct of the same name calls its fields otherwise. */
-struct pt_regs___kernel {
-  unsigned long orig_ax;
-  unsigned long ip;
-  unsigned long sp;
-  unsigned long bp;
-  unsigned long di;
-  unsigned long si;
-  unsigned long dx;
-  unsigned long ax;
-  unsigned long bx;
-  unsigned long cx;
-  unsigned long r8;
-  unsigned long r9;
-  unsigned long r10;
-  unsigned long r11;
-  unsigned long r12;
-  unsigned long r13;
-  unsigned long r14;
-  unsigned long r15;
-  unsigned short cs;
-};
-
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -204,4 +144,3 @@ struct bpf_iter__task {
 #define TASK_NOLOAD 0x400
 #define PF_KTHREAD 0x00200000
 #define CLONE_THREAD 0x00010000
-#define VM_EXEC 0x4

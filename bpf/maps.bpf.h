@@ -10,7 +10,7 @@
 #include "bpf/control.h"
 #include "bpf/counters.h"
 #include "bpf/events.h"
-#include "bpf/kernel_types.h"
+#include "bpf/process_types.h"
 #include "bpf/unwind_table.h"
 
 typedef __u8 u8;

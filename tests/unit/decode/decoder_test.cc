@@ -222,44 +222,6 @@ TEST(DecoderTest, OffCpuSample) {
   EXPECT_THAT(event.user_frames, ElementsAre(21, 22, 23));
 }
 
-TEST(DecoderTest, WhereTheUserStackEndsAndWhereItsFramesLay) {
-  profd_sample_event fixed = OffCpuFixed();
-  fixed.missing_stack_bytes = 8'192;
-  fixed.uncertain_from = 2;
-  fixed.cfas = 2;
-  const std::uint64_t third = (std::uint64_t{2} << PROFD_CFA_INDEX_SHIFT) | 0x7ffc00;
-  const auto event = Decoded<StackEvent>(
-      RawEventBytes(PROFD_EVENT_OFF_CPU, fixed, RawNumbers({11, 12, 21, 22, 23, 0x7ffb00, third})));
-  EXPECT_EQ(event.missing_stack_bytes, 8'192u);
-  EXPECT_EQ(event.uncertain_from, 2);
-  ASSERT_EQ(event.cfas.size(), 2u);
-  EXPECT_EQ(event.cfas[0].frame, 0);
-  EXPECT_EQ(event.cfas[0].cfa, 0x7ffb00u);
-  EXPECT_EQ(event.cfas[1].frame, 2);
-  EXPECT_EQ(event.cfas[1].cfa, 0x7ffc00u);
-}
-
-TEST(DecoderTest, FrameAddressesThatCannotBeAreRejected) {
-  profd_sample_event fixed = OffCpuFixed();
-  fixed.cfas = 2;
-  const auto error_of = [&](std::uint64_t first, std::uint64_t second) {
-    return ErrorOf(
-        RawEventBytes(PROFD_EVENT_OFF_CPU, fixed, RawNumbers({11, 12, 21, 22, 23, first, second})));
-  };
-  const std::uint64_t frame = std::uint64_t{1} << PROFD_CFA_INDEX_SHIFT;
-  EXPECT_EQ(error_of(0, frame), "decoded");
-  EXPECT_EQ(error_of(frame, 0), "off-CPU sample event: frame addresses of no frame");
-  EXPECT_EQ(error_of(frame, frame), "off-CPU sample event: frame addresses of no frame");
-  EXPECT_EQ(error_of(0, 3 * frame), "off-CPU sample event: frame addresses of no frame");
-  fixed.cfas = 3;
-  EXPECT_EQ(error_of(0, frame), "off-CPU sample event: frame addresses beyond its end");
-  fixed.cfas = 0;
-  fixed.uncertain_from = 4;
-  EXPECT_EQ(error_of(0, frame), "off-CPU sample event: uncertain beyond its frames");
-  fixed.uncertain_from = PROFD_ALL_CERTAIN;
-  EXPECT_EQ(error_of(0, frame), "decoded");
-}
-
 TEST(DecoderTest, OriginFollowsTheKind) {
   EXPECT_EQ(Decoded<StackEvent>(RawSample(PROFD_EVENT_ON_CPU, RawHeader(1), {}, {})).origin,
             SampleOrigin::kOnCpu);
