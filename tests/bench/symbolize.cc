@@ -63,7 +63,9 @@ int Run(const std::string& path, const std::string& list) {
 
   symbolize::ReplayKernelSymbols kernel;
   const double start = Seconds();
-  elf::FileObjectSource source{ProcFs(), {}, elf::FileObjectSource::DebugSearch{}};
+  elf::FileObjectSource::DebugSearch search;
+  search.pool.prompt_bytes = search.pool.limits.max_bytes;  // else large files answer later
+  elf::FileObjectSource source{ProcFs(), {}, search};
   symbolize::HostSymbolizer host(kernel, source);
   symbolize::CachingSymbolizer caching(host, 256u << 20);
   std::vector<symbolize::Frame> frames;
