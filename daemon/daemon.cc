@@ -7,6 +7,7 @@
 
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
+#include "daemon/health/table_notes.h"
 #include "daemon/pipeline.h"
 #include "daemon/recording/recording_source.h"
 #include "daemon/replay_backend.h"
@@ -19,7 +20,6 @@
 #include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
 #include "daemon/unwind/prefetch_source.h"
-#include "daemon/unwind/table_notes.h"
 #include "daemon/unwind/table_service.h"
 
 namespace profd {
@@ -114,10 +114,12 @@ class Recorder {
 class LiveDaemon : public Daemon {
  public:
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
+             std::unique_ptr<unwind::TableService> tables,
              std::unique_ptr<recording::RecordingWriter> writer,
              const recording::RecordingInfo& info, const std::string& recording_file,
              bool debug_info, const SystemClock& clock, spdlog::logger& logger)
       : source_(std::move(source)),
+        tables_(std::move(tables)),
         kernel_(proc_, clock),
         objects_(proc_, {},
                  {.inlined = debug_info,
@@ -127,8 +129,7 @@ class LiveDaemon : public Daemon {
         recorder_(writer ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_,
                                                       objects_, jit_)
                          : nullptr),
-        tables_(source_->unwind_maps(), source_->unwind_maps(), proc_),
-        prefetch_(recorder_ ? recorder_->source() : *source_, tables_),
+        prefetch_(recorder_ ? recorder_->source() : *source_, *tables_),
         host_(recorder_ ? recorder_->kernel() : kernel_,
               recorder_ ? recorder_->objects() : objects_,
               recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
@@ -149,7 +150,7 @@ class LiveDaemon : public Daemon {
                        [this] {
                          if (recorder_) recorder_->FlushEnvironment();
                        },
-                   .describe_tables = [this] { return unwind::Describe(tables_); }}),
+                   .describe_tables = [this] { return health::Describe(*tables_); }}),
         front_end_(pipeline_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
@@ -163,11 +164,11 @@ class LiveDaemon : public Daemon {
  private:
   const ProcFs proc_;
   const std::unique_ptr<source::BpfSource> source_;
+  const std::unique_ptr<unwind::TableService> tables_;
   symbolize::LiveKernelSymbols kernel_;
   elf::FileObjectSource objects_;
   symbolize::LiveJitSymbols jit_;
   const std::unique_ptr<Recorder> recorder_;
-  unwind::TableService tables_;
   unwind::PrefetchSource prefetch_;
   symbolize::HostSymbolizer host_;
   symbolize::CachingSymbolizer symbolizer_;
@@ -197,9 +198,12 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
     if (!created) return created.error();
     writer = std::move(*created);
   }
+  auto& maps = (*source)->unwind_maps();
+  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs());
+  (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto daemon =
-      std::make_unique<LiveDaemon>(std::move(*source), std::move(writer), info, options.record_file,
-                                   options.debug_info, clock, logger);
+      std::make_unique<LiveDaemon>(std::move(*source), std::move(tables), std::move(writer), info,
+                                   options.record_file, options.debug_info, clock, logger);
   PROFD_TRY(daemon->Serve(options.listen));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }

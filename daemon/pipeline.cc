@@ -184,6 +184,7 @@ rpc::BackendStatus LivePipeline::Status() const {
   append(status.lost, stages.dropped);
   append(status.notes, report.notes);
   append(status.notes, stages.notes);
+  append(status.notes, parts_.describe_tables());
   return status;
 }
 

@@ -48,6 +48,7 @@ class LivePipeline : public rpc::SessionBackend {
     std::string recording_file;               // "": events are not recorded
     std::function<void()> detach;             // the source's programs: no new events after it
     std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
+    std::function<std::vector<aggregate::NamedCount>()> describe_tables;  // for Status
   };
 
   explicit LivePipeline(Parts parts);

@@ -1,0 +1,32 @@
+#include "daemon/health/table_notes.h"
+
+namespace profd::health {
+
+std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables) {
+  std::vector<aggregate::NamedCount> notes;
+  const auto add = [&](const Counter& counter, const char* name, const char* text) {
+    if (counter.value() != 0) notes.push_back({name, text, counter.value()});
+  };
+  const unwind::StoreCounters& store = tables.store_counters();
+  add(store.files, "unwind_files", "files known to the unwinder");
+  add(store.rows, "unwind_rows", "rows of unwind tables loaded");
+  add(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
+  add(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
+  add(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
+  add(store.evictions, "unwind_evictions", "stretches given up to make room for others");
+  add(store.crowded, "unwind_crowded", "stretches not loaded: no room");
+  add(store.cut, "unwind_cut", "blocks of code with more rows or rules than fit");
+  const unwind::ServiceCounters& service = tables.counters();
+  add(service.wanted, "unwind_wanted", "requests for unwind tables");
+  add(service.repeated, "unwind_repeated", "of those, for what was asked for already");
+  add(service.queue_full, "unwind_queue_full", "requests for unwind tables dropped: too many");
+  add(service.files_read, "unwind_files_read", "files whose unwind tables were made");
+  add(service.prefetched, "unwind_prefetched", "of those, before they were asked for");
+  add(service.no_tables, "unwind_no_tables", "files without usable .eh_frame");
+  add(service.gone, "unwind_gone", "mappings gone before their tables could be made");
+  add(service.changed, "unwind_changed", "files changed before their tables could be made");
+  add(service.damaged, "unwind_damaged", "entries of .eh_frame that made no sense");
+  return notes;
+}
+
+}  // namespace profd::health

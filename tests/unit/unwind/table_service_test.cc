@@ -1,0 +1,115 @@
+#include "daemon/unwind/table_service.h"
+
+#include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "daemon/process/maps_parser.h"
+#include "daemon/unwind/table_lookup.h"
+#include "tests/unit/unwind/vector_maps.h"
+
+namespace profd::unwind {
+namespace {
+
+// Code of this program and of libc, as the kernel maps it.
+process::MapsLine MappingOf(const void* address) {
+  const auto maps = ProcFs().Read("self/maps");
+  process::MapsLine found;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    if (at >= line.start && at < line.end) found = std::move(line);
+  });
+  return found;
+}
+
+class Service : public testing::Test {
+ protected:
+  void SetUp() override {
+    line_ = MappingOf(reinterpret_cast<const void*>(&std::qsort));
+    const auto file = OpenMappedFile(ProcFs(), Pid(), line_.start, line_.end);
+    if (!file) GTEST_SKIP() << "map_files cannot be opened here: " << file.error().message;
+    wanted_.key = LikelyKey(*file);
+    wanted_.mapping_begin = line_.start;
+    wanted_.mapping_end = line_.end;
+    wanted_.file_offset =
+        reinterpret_cast<std::uint64_t>(&std::qsort) - line_.start + line_.file_offset;
+    wanted_.pid = Pid();
+  }
+  static std::uint32_t Pid() { return static_cast<std::uint32_t>(::getpid()); }
+  // Waits as long as the test may run.
+  static void Until(const std::function<bool()>& condition) {
+    while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  process::MapsLine line_;
+  profd_wanted wanted_{};
+  VectorPoolMemory memory_;
+  VectorFileMaps maps_;
+};
+
+TEST_F(Service, WhatIsWantedComes) {
+  TableService service(memory_, maps_, ProcFs());
+  EXPECT_NE(maps_.tick, 0u);
+  service.Want(wanted_);
+  Until([&] {
+    profd_unwind_file* file = maps_.Find(wanted_.key);
+    return file != nullptr &&
+           Lookup(memory_.base(), *file, wanted_.file_offset, 1).status == LookupStatus::kFound;
+  });
+  EXPECT_EQ(service.counters().files_read.value(), 1u);
+}
+
+TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
+  TableService service(memory_, maps_, ProcFs());
+  service.Prefetch({Pid(), line_.start, line_.end});
+  profd_wanted other = wanted_;
+  other.key.device += 7;
+  other.key.generation += 9;
+  Until([&] { return service.counters().prefetched.value() == 1; });
+  service.Want(other);
+  Until([&] { return maps_.Find(other.key) != nullptr; });
+  EXPECT_EQ(maps_.Find(other.key), maps_.Find(wanted_.key));
+  EXPECT_EQ(service.counters().files_read.value(), 1u);
+}
+
+TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
+  TableService service(memory_, maps_, ProcFs());
+  wanted_.key.mtime_ns += 1;
+  service.Want(wanted_);
+  Until([&] { return service.counters().changed.value() == 1; });
+  EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
+}
+
+TEST_F(Service, MappingsThatAreGoneAreCounted) {
+  TableService service(memory_, maps_, ProcFs());
+  wanted_.mapping_end += 4096;
+  service.Want(wanted_);
+  Until([&] { return service.counters().gone.value() == 1; });
+  EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
+}
+
+TEST_F(Service, Vdso) {
+  if (::getauxval(AT_SYSINFO_EHDR) == 0) GTEST_SKIP() << "this kernel maps no vdso";
+  TableService service(memory_, maps_, ProcFs());
+  profd_wanted vdso{};
+  vdso.key.inode = PROFD_VDSO_INODE;
+  vdso.file_offset = 0x1000;
+  service.Want(vdso);
+  Until([&] { return service.store_counters().rows.value() > 0; });
+  EXPECT_NE(maps_.Find(vdso.key), nullptr);
+}
+
+TEST_F(Service, AWholeProcessAheadOfTime) {
+  TableService service(memory_, maps_, ProcFs());
+  service.Prefetch(Pid());
+  Until([&] { return maps_.Find(wanted_.key) != nullptr; });
+  EXPECT_GT(service.counters().prefetched.value(), 0u);
+}
+
+}  // namespace
+}  // namespace profd::unwind
