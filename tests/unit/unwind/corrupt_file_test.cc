@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "daemon/unwind/cfi_reader.h"
+#include "daemon/unwind/stretch_builder.h"
+#include "tests/unit/unwind/system_files.h"
+
+namespace profd::unwind {
+namespace {
+
+std::vector<std::byte> ContentsOf(const std::string& path) {
+  const OpenFile file = OpenSystemFile(path);
+  std::vector<std::byte> bytes(file.bytes);
+  if (::pread(file.fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    bytes.clear();
+  return bytes;
+}
+
+// Reads all there is, if the file can be opened; rows must be in order and inside what was asked.
+void ReadAll(const std::vector<std::byte>& bytes) {
+  auto reader = CfiReader::FromMemory(bytes);
+  if (!reader) return;
+  for (const TextRange& range : reader->text()) {
+    const std::uint64_t first = range.begin / kStretchBytes * kStretchBytes;
+    for (std::uint64_t begin = first; begin < range.end; begin += kStretchBytes) {
+      const auto rows = reader->ReadRows(begin, begin + kStretchBytes);
+      ASSERT_EQ(rows.front().offset, begin);
+      for (std::size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].offset, rows[i].offset);
+      ASSERT_LT(rows.back().offset, begin + kStretchBytes);
+    }
+  }
+}
+
+const char* const kFile = "/usr/lib/x86_64-linux-gnu/libz.so.1";
+
+TEST(CorruptFile, Cut) {
+  const auto whole = ContentsOf(kFile);
+  if (whole.empty()) GTEST_SKIP() << "no libz here";
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 200 && !HasFatalFailure(); ++i)
+    ReadAll({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(random() % whole.size())});
+}
+
+TEST(CorruptFile, Changed) {
+  const auto whole = ContentsOf(kFile);
+  if (whole.empty()) GTEST_SKIP() << "no libz here";
+  // Most changes where they matter: headers, and the tables that follow the text.
+  const auto intact = CfiReader::FromMemory(whole);
+  ASSERT_TRUE(intact);
+  const std::uint64_t tables = intact->text().back().end;
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 300 && !HasFatalFailure(); ++i) {
+    auto bytes = whole;
+    for (std::uint64_t j = 0; j < 1 + random() % 200; ++j) {
+      const bool header = random() % 50 == 0;
+      const std::uint64_t at =
+          header ? random() % 1024 : tables + random() % (bytes.size() - tables);
+      bytes[at] = static_cast<std::byte>(random());
+    }
+    ReadAll(bytes);
+  }
+}
+
+}  // namespace
+}  // namespace profd::unwind
