@@ -190,12 +190,13 @@ std::vector<RingReader::Ring> BpfObjects::rings() const {
 
 int BpfObjects::wanted_ring_fd() const { return ::bpf_map__fd(skeleton_->maps.ring_wanted); }
 
-LiveUnwindMaps::Maps BpfObjects::unwind_maps() const {
+LiveUnwindMaps::Maps BpfObjects::unwind_maps() {
   const auto& maps = skeleton_->maps;
   LiveUnwindMaps::Maps unwind{.pool_fd = ::bpf_map__fd(maps.unwind_pool),
                               .files_fd = ::bpf_map__fd(maps.unwind_files),
                               .file_ids_fd = ::bpf_map__fd(maps.unwind_file_ids),
-                              .control = &control()};
+                              .control = &control(),
+                              .snapshot = &snapshot_mutex_};
   for (const int fd : {unwind.pool_fd, unwind.files_fd, unwind.file_ids_fd})
     unwind.list_bytes += MemlockOf(fd);
   return unwind;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,9 @@ class BpfObjects {
 
   [[nodiscard]] std::vector<RingReader::Ring> rings() const;
   [[nodiscard]] int wanted_ring_fd() const;
-  [[nodiscard]] LiveUnwindMaps::Maps unwind_maps() const;
+  [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
+  // Held while the snapshot iterator is being read.
+  [[nodiscard]] std::mutex& snapshot_mutex() { return snapshot_mutex_; }
   // By enum profd_counter, summed over all CPUs, since the programs were loaded.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
   // Kernel memory of all maps, as far as the kernel accounts for it.
@@ -76,6 +79,7 @@ class BpfObjects {
   LinkPtr clocks_;
   LinkPtr snapshot_;
   std::string snapshot_missing_;
+  std::mutex snapshot_mutex_;
   profd_split split_ = PROFD_SPLIT_RUN_DELAY;
 };
 

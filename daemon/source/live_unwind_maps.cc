@@ -53,6 +53,7 @@ Result<void> LiveUnwindMaps::AddSlab() {
 void LiveUnwindMaps::Synchronize() {
   // Putting the first slab in its place once more changes nothing, but the kernel waits for all
   // programs that may hold what was there.
+  const std::scoped_lock no_snapshot(*maps_.snapshot);
   const __u32 first = 0;
   const int fd = first_slab_.get();
   if (fd >= 0) (void)::bpf_map_update_elem(maps_.pool_fd, &first, &fd, BPF_ANY);

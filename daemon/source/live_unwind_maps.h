@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "bpf/control.h"
@@ -23,6 +24,9 @@ class LiveUnwindMaps : public PoolMemory, public FileMaps {
     int file_ids_fd = -1;
     std::uint64_t list_bytes = 0;  // kernel memory of all but the slabs
     profd_control* control = nullptr;
+    // Held while the snapshot iterator runs: a change of a map does not wait for programs that may
+    // sleep.
+    std::mutex* snapshot = nullptr;
   };
 
   [[nodiscard]] static Result<std::unique_ptr<LiveUnwindMaps>> Create(const Maps& maps);

@@ -258,6 +258,7 @@ std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& 
   profd_control& control = parts_.objects.control();
   StoreControl(control.snapshot_before_ns, epoch.time_ns);
   StoreControl(control.snapshot_sessions, BitOf(slot));
+  const std::scoped_lock walking(parts_.objects.snapshot_mutex());
   const auto read = snapshot_reader_.Read(parts_.objects.snapshot_link_fd(), kSnapshotTimeout);
   StoreControl(control.snapshot_sessions, 0);
   if (!read || read->timed_out) ++snapshot_timeouts_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/base/keys.h"
+#include "daemon/symbolize/stack_end.h"
 
 namespace profd::symbolize {
 
@@ -25,9 +26,18 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample) {
     const auto first = ids_.begin() + stack_[i].first;
     symbolized.frames.insert(symbolized.frames.end(), first, first + stack_[i].count);
   }
+  const auto end = StackEndName(sample.stack_flags, sample.missing_stack_bytes);
+  if (!end.empty()) symbolized.frames.push_back(InternEnd(end));
   sample.frames.clear();
   symbolized.sample = std::move(sample);
   return symbolized;
+}
+
+FrameId SampleSymbolizer::InternEnd(std::string_view name) {
+  Frame frame;
+  frame.kind = FrameKind::kPseudo;
+  frame.name = name;
+  return table_.Intern(std::move(frame));
 }
 
 void SampleSymbolizer::Clear() {

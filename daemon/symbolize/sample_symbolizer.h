@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -14,9 +15,9 @@
 
 namespace profd::symbolize {
 
-// Gives every address its frames, once: what it has seen costs one hash look-up and no string. Off
-// CPU it trims the scheduler's frames (stack_trimming.h). Used by the symbolizer thread; any thread
-// may read the counters.
+// Gives every address its frames; what it has seen costs one hash look-up and no string. Off CPU it
+// trims the scheduler's frames (stack_trimming.h); a stack that ends early gets a last frame that
+// says why (stack_end.h). Used by the symbolizer thread; any thread may read the counters.
 class SampleSymbolizer {
  public:
   // Beyond this all addresses are forgotten and looked up again: processes that come and go bring
@@ -58,6 +59,7 @@ class SampleSymbolizer {
   };
 
   const Known& Look(const process::AddressFrame& address);
+  [[nodiscard]] FrameId InternEnd(std::string_view name);
   void ForgetAddresses();
 
   Symbolizer& symbolizer_;

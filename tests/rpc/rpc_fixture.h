@@ -105,7 +105,8 @@ class RpcFixture : public testing::Test {
                                              {"host", "synthetic", "0.1.0", 1000},
                                              "",
                                              [] {},
-                                             [] {}}};
+                                             [] {},
+                                             [] { return std::vector<aggregate::NamedCount>(); }}};
   rpc::SessionManager manager_{pipeline_, clock_};
   rpc::ProfilerService service_{manager_, pipeline_, clock_, proc_, logger_};
   std::filesystem::path directory_;

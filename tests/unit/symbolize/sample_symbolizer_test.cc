@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/events.h"
 #include "tests/unit/symbolize/fake_objects.h"
 
 namespace profd::symbolize {
@@ -78,6 +79,27 @@ TEST_F(SampleSymbolizerTest, NamesEachFrameAndKeepsTheRest) {
   EXPECT_EQ(symbolized.sample.time_ns, 17u);
   EXPECT_EQ(symbolized.sample.thread, (ThreadKey{42, 7}));
   EXPECT_TRUE(symbolized.sample.frames.empty());
+}
+
+TEST_F(SampleSymbolizerTest, AStackThatEndsEarlySaysWhy) {
+  const auto ending = [&](std::uint16_t flags, std::uint64_t missing_bytes) {
+    process::Sample sample = Stack(process::State::kOnCpu, {"leaf", "main"});
+    sample.stack_flags = flags;
+    sample.missing_stack_bytes = missing_bytes;
+    const SymbolizedSample symbolized = symbolizer_.Symbolize(std::move(sample));
+    if (symbolized.frames.size() == 2) return std::string();
+    const Frame& last = table_.At(symbolized.frames.back());
+    EXPECT_EQ(last.kind, FrameKind::kPseudo);
+    return last.name;
+  };
+  EXPECT_EQ(ending(0, 0), "");
+  EXPECT_EQ(ending(PROFD_STACK_COMPLETE | PROFD_STACK_UNCERTAIN, 0), "");
+  EXPECT_EQ(ending(PROFD_STACK_TABLES_NOT_READY, 4'000), "[tables not ready]");
+  EXPECT_EQ(ending(PROFD_STACK_USER_TRUNCATED, 100'000),
+            "[stack truncated: up to 128 KiB missing]");
+  EXPECT_EQ(ending(PROFD_STACK_USER_TRUNCATED, 1 << 30),
+            "[stack truncated: more than 1 MiB missing]");
+  EXPECT_EQ(ending(PROFD_STACK_USER_FAULT, 0), "[stack memory not readable]");
 }
 
 TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
