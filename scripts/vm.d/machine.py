@@ -82,7 +82,7 @@ def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, me
         nine_p = "security_model=none,multidevs=remap"
         writable = ["-virtfs", f"local,path={out},mount_tag=out,{nine_p}"] if out else []
         qemu = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg"), "-cpu", "max",
+            ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single"), "-cpu", "max",
              "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
              "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initrd,
              "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off",
