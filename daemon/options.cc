@@ -41,8 +41,9 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
       ->excludes(record);
   app.add_flag("--private", options.private_use,
                "end when standard input ends; print 'ready' when serving");
-  app.add_flag("!--no-debug-info", options.debug_info,
-               "no inlined functions and lines, only symbols");
+  app.add_flag_callback(
+      "--no-debug-info", [&options] { options.debug_info = false; },
+      "no inlined functions and lines, only symbols");
   app.add_option("--hook", hook, "only this rung of the hook ladder")
       ->check(CLI::IsMember(hooks))
       ->type_name("{sched_exit_tp|kprobe|switch-out}")

@@ -1,5 +1,7 @@
 #include "daemon/unwind/table_service.h"
 
+#include <sys/resource.h>
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 namespace profd::unwind {
 namespace {
 
+constexpr int kNice = 10;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
 constexpr std::size_t kMaxReaders = 4;
@@ -59,6 +62,8 @@ void TableService::Prefetch(const Mapping& mapping) {
 }
 
 void TableService::Run(const std::stop_token& stop) {
+  // Tables can wait longer than the program that is being looked at. Of this thread alone.
+  (void)::setpriority(PRIO_PROCESS, 0, kNice);
   ::pthread_setname_np(::pthread_self(), "profd-unwind");
   const auto start = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
