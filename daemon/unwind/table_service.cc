@@ -1,8 +1,7 @@
 #include "daemon/unwind/table_service.h"
 
-#include <sys/resource.h>
-
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
