@@ -113,6 +113,7 @@ class Recorder {
 
 class LiveDaemon : public Daemon {
  public:
+  // NOLINTNEXTLINE(readability-function-size): the parts that it is made of
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
              std::unique_ptr<unwind::TableService> tables,
              std::unique_ptr<recording::RecordingWriter> writer,

@@ -22,7 +22,7 @@ DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
   const std::scoped_lock lock(mutex_);
   if (const auto known = answers_.find(build_id); known != answers_.end()) return known->second;
   if (answers_.size() >= kMaxAsked) return {"", "debuginfod was asked too often"};
-  const Answer asked{"", "debuginfod is being asked"};
+  Answer asked{"", "debuginfod is being asked"};
   answers_.emplace(build_id, asked);
   queue_.push_back(build_id);
   wake_.notify_one();

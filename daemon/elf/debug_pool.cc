@@ -54,8 +54,9 @@ std::vector<SourceFrame> DebugPool::Find(const EntryRef& entry, std::uint64_t va
 
 void DebugPool::Open(Entry& entry) const {
   auto file = DwarfFile::Open(std::move(entry.fd), std::move(entry.alternate), options_.limits);
-  if (file) entry.file = std::move(file).value();
-  entry.state = file ? Entry::State::kOpen : Entry::State::kFailed;
+  const bool opened = file.ok();
+  if (opened) entry.file = *std::move(file);
+  entry.state = opened ? Entry::State::kOpen : Entry::State::kFailed;
 }
 
 void DebugPool::OpenLater(const EntryRef& entry) {

@@ -300,7 +300,8 @@ class Reader {
       const auto found =
           std::ranges::find(sections_, static_cast<std::uint32_t>(type), &Section::type);
       if (found == sections_.end()) continue;
-      Result<void> table = ReadTable(static_cast<std::size_t>(found - sections_.begin()), contents);
+      const Result<void> table =
+          ReadTable(static_cast<std::size_t>(found - sections_.begin()), contents);
       if (!table) {
         if (damage.empty()) damage = table.error().message;
         continue;
