@@ -129,8 +129,8 @@ DebugPool::EntryRef FileObjectSource::DebugEntry(const ObjectId& id, FoundFile& 
   if (!links.alternate.empty()) {
     auto searched = debug_finder_->FindAlternate(id, path, links, limits_);
     // Without it some names are missing, lines and places are not.
-    if (searched) alternate = std::move(searched).value();
     info.debug_missing = searched ? "" : "alternate file: " + searched.error().message;
+    if (searched) alternate = *std::move(searched);
   } else {
     info.debug_missing.clear();
   }

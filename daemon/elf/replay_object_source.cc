@@ -21,8 +21,8 @@ class ReplayObjectSource::Replayed : public Object {
     if (!std::exchange(loaded_, true)) info_ = std::move(blob.info);
     for (RecordedSymbol& symbol : blob.symbols)
       symbols_.try_emplace(symbol.begin, Symbol{symbol.end, std::move(symbol.name)});
-    for (RecordedSource& source : blob.sources)
-      sources_.try_emplace(source.vaddr, std::move(source.frames));
+    for (const RecordedSource& source : blob.sources)
+      sources_.try_emplace(source.vaddr, source.frames);
   }
 
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }

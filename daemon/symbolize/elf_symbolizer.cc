@@ -61,13 +61,13 @@ void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, st
   const std::vector<elf::SourceFrame> sources = object.FindSource(vaddr);
   if (sources.empty()) return;
   // The outermost has the name that the symbols give it, with or without debug information.
-  Frame function = std::move(frames[first]);
+  const Frame function = std::move(frames[first]);
   frames.resize(first);
   for (const elf::SourceFrame& source : sources) {
     const bool outermost = &source == &sources.back();
     Frame& frame = frames.emplace_back();
     if (outermost) {
-      frame = std::move(function);
+      frame = function;
     } else {
       frame.inlined = true;
       frame.module = function.module;

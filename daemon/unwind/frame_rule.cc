@@ -125,9 +125,9 @@ Place PlaceOf(Dwarf_Frame* frame, int reg) {
 
 __s16 InWords(std::int64_t bytes) {
   constexpr std::int64_t kMost = 32'000;
-  if (bytes % PROFD_PLACE_UNIT != 0) return PROFD_LOST;
+  if (bytes % PROFD_PLACE_UNIT != 0) return __s16{PROFD_LOST};
   const std::int64_t words = bytes / PROFD_PLACE_UNIT;
-  return words < -kMost || words > kMost ? PROFD_LOST : static_cast<__s16>(words);
+  return static_cast<__s16>(words < -kMost || words > kMost ? PROFD_LOST : words);
 }
 
 // False when the return address is where a rule cannot say.
@@ -150,9 +150,9 @@ void SetSaved(Dwarf_Frame* frame, profd_unwind_rule& rule) {
   }
   const auto base = (rule.flags & PROFD_RULE_SAVED_BY_RBP) != 0 ? Place::kAtRbp : Place::kAtCfa;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    rule.saved[i] = places[i].kind == Place::kSame ? PROFD_SAME
+    rule.saved[i] = places[i].kind == Place::kSame ? __s16{PROFD_SAME}
                     : places[i].kind == base       ? InWords(places[i].value)
-                                                   : PROFD_LOST;
+                                                   : __s16{PROFD_LOST};
   }
 }
 

@@ -19,7 +19,7 @@ constexpr int kNice = 10;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
 constexpr std::size_t kMaxReaders = 4;
-constexpr std::size_t kMaxStamps = 2 * PROFD_MAX_UNWIND_FILES;
+constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
 constexpr std::chrono::seconds kTick{1};
 
 std::uint64_t HashOf(const profd_wanted& wanted) {

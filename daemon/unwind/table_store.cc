@@ -62,7 +62,7 @@ Result<TableStore::FileIndex> TableStore::TakeIndex() {
 
 Result<TableStore::FileIndex> TableStore::Publish(const profd_file_key& key,
                                                   profd_unwind_file entry) {
-  const auto index = TakeIndex();
+  auto index = TakeIndex();
   if (!index) return index.error();
   const std::uint32_t flags = entry.flags | PROFD_FILE_PRESENT;
   entry.flags = 0;
@@ -171,7 +171,7 @@ bool TableStore::GrowRules(FileIndex file, std::span<const profd_unwind_rule> ru
 Result<void> TableStore::LoadStretch(FileIndex file, std::uint64_t begin, std::span<const Row> rows,
                                      Room room) {
   if (!Lacks(file, begin)) return {};
-  profd_unwind_file& entry = maps_.files()[file];
+  const profd_unwind_file& entry = maps_.files()[file];
   RuleTable rules(entry.rule_count == 0
                       ? std::span<const profd_unwind_rule>()
                       : std::span<const profd_unwind_rule>(pool_.At<profd_unwind_rule>(entry.rules),
