@@ -57,14 +57,17 @@ std::optional<decode::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
   return std::nullopt;
 }
 
-Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& options) {
+Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& options,
+                                                      const Prepare& prepare) {
   auto source = BpfSource::Create(options);
   if (!source) return source.error();
-  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(source)));
+  auto prepared = prepare ? prepare(**source) : nullptr;
+  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(source), std::move(prepared)));
 }
 
-LiveSource::LiveSource(std::unique_ptr<BpfSource> source)
+LiveSource::LiveSource(std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
     : source_(std::move(source)),
+      prepared_(std::move(prepared)),
       poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}
 
 LiveSource::~LiveSource() = default;

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,9 +50,13 @@ struct Heard {
 // Owned and used by the test thread; the polling thread is its own.
 class LiveSource {
  public:
+  // What is made of the source before it is polled, such as a service for unwind tables; it goes
+  // after the last Poll and before the source.
+  using Prepare = std::function<std::shared_ptr<void>(BpfSource&)>;
+
   // An error is why there is none here.
   [[nodiscard]] static Result<std::unique_ptr<LiveSource>> Start(
-      const BpfSourceOptions& options = {});
+      const BpfSourceOptions& options = {}, const Prepare& prepare = {});
   LiveSource(const LiveSource&) = delete;
   LiveSource& operator=(const LiveSource&) = delete;
   ~LiveSource();
@@ -63,10 +68,11 @@ class LiveSource {
   [[nodiscard]] Heard End(std::uint32_t session);
 
  private:
-  explicit LiveSource(std::unique_ptr<BpfSource> source);
+  LiveSource(std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared);
   void PollUntil(const std::stop_token& stop);
 
   std::unique_ptr<BpfSource> source_;
+  std::shared_ptr<void> prepared_;
   std::mutex mutex_;
   std::condition_variable heard_;
   std::vector<decode::Event> events_;
