@@ -24,6 +24,10 @@ class CfiCheck {
   // Bytes of instructions that libdw executes for the FDE at `offset`, its CIE's included; nothing
   // when it is none, or one that is out of bounds.
   [[nodiscard]] std::optional<std::uint64_t> Fde(std::uint64_t offset);
+  // Where the code of such an FDE begins, when .eh_frame lies at `frames_vaddr`; nothing when that
+  // is written in a way that linkers do not use.
+  [[nodiscard]] std::optional<std::uint64_t> CodeOf(std::uint64_t offset,
+                                                    std::uint64_t frames_vaddr);
 
  private:
   struct Cie {

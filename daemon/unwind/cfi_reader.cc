@@ -8,13 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "daemon/unwind/cfi_check.h"
-#include "daemon/unwind/dynamic_symbols.h"
 #include "daemon/unwind/frame_index.h"
 #include "daemon/unwind/frame_rule.h"
+#include "daemon/unwind/interpreter.h"
 
 namespace profd::unwind {
 namespace {
@@ -23,9 +22,8 @@ namespace {
 // it. libdw begins each FDE anew for every row.
 constexpr std::uint64_t kMaxExecutedBytes = 64u << 20;
 
-// CPython exports these even where it is stripped: extension modules need them.
-constexpr std::array<std::string_view, 2> kInterpreterSymbols{"_PyEval_EvalFrameDefault",
-                                                              "_PyRuntime"};
+// From the `syscall` of clone to what the new thread does first.
+constexpr std::uint64_t kMaxBytesAfterSyscall = 32;
 
 struct Free {
   void operator()(Dwarf_Frame* frame) const { std::free(frame); }
@@ -49,8 +47,7 @@ class CfiReader::State {
   State(ElfText text, FrameIndex index) : text_(std::move(text)), index_(std::move(index)) {}
 
   Result<void> Start() {
-    for (const std::string_view name : kInterpreterSymbols)
-      cpython_ = cpython_ || DefinesSymbol(text_, name);
+    cpython_ = IsCpython(text_);
     ::elf_version(EV_CURRENT);
     elf_.reset(::elf_memory(text_.image().data(), text_.image().size()));
     if (!elf_) return Error{ErrorCode::kCorrupt, "libelf cannot read the file", ""};
@@ -106,9 +103,19 @@ class CfiReader::State {
     }
   }
 
+  // glibc ends the FDE of clone before its `syscall`, as what follows is the new thread's as well.
+  // Whoever waits there, for a vfork child, has not moved its stack since.
+  bool GoesOnAfterSyscall(std::uint64_t offset, std::uint64_t bytes) {
+    constexpr std::array<char, 2> kSyscall{'\x0f', '\x05'};
+    if (bytes < kSyscall.size() || bytes > kMaxBytesAfterSyscall) return false;
+    const auto code = text_.image().Fetch(offset, kSyscall.size());
+    return code && std::equal(code->begin(), code->end(), kSyscall.begin());
+  }
+
   // One FDE's rows within [vaddr, end), vaddrs.
   void ReadFde(std::uint64_t vaddr, std::uint64_t end, std::uint64_t bytes, std::uint64_t bias,
                std::uint64_t& budget, std::vector<Row>& rows) {
+    const std::uint64_t begin = vaddr;
     while (vaddr < end) {
       if (budget < bytes) {
         ++damaged_;
@@ -125,7 +132,8 @@ class CfiReader::State {
       Append(vaddr - bias, RuleOf(frame.get()), rows);
       vaddr = std::min<std::uint64_t>(row_end, end);
     }
-    if (vaddr < end) Append(vaddr - bias, kNoRule, rows);
+    if (vaddr < end && (vaddr == begin || !GoesOnAfterSyscall(vaddr - bias, end - vaddr)))
+      Append(vaddr - bias, kNoRule, rows);
   }
 
   ElfText text_;

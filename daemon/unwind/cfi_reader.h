@@ -20,8 +20,9 @@ struct Row {
   profd_unwind_rule rule{};
 };
 
-// Interprets through libdw; only what a part of the text needs is read. A file without a usable
-// `.eh_frame_hdr` is refused. Damaged entries leave gaps, and are counted. Used by one thread.
+// Interprets through libdw; only what a part of the text needs is read, where the file has an
+// `.eh_frame_hdr`. A file without `.eh_frame` is refused. Damaged entries leave gaps, and are
+// counted. Used by one thread.
 class CfiReader {
  public:
   // Below this a file has some 100,000 rows, which take about 100 ms: read it whole.
@@ -37,7 +38,7 @@ class CfiReader {
 
   [[nodiscard]] const std::vector<TextRange>& text() const;
   [[nodiscard]] bool small() const;  // to be read whole
-  // The program or library defines one of CPython's own symbols: it is an interpreter.
+  // It holds a CPython interpreter.
   [[nodiscard]] bool cpython() const;
 
   // Rows of [begin, end) of the file, ascending, the first at `begin`, no two neighbours with the

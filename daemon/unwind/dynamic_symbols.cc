@@ -40,6 +40,7 @@ struct Dynamic {
   std::uint64_t hash = 0;
   std::uint64_t symbols = 0;
   std::uint64_t strings = 0;
+  bool needs_libraries = false;
 };
 
 std::optional<Dynamic> ReadDynamic(ElfText& text) {
@@ -55,8 +56,8 @@ std::optional<Dynamic> ReadDynamic(ElfText& text) {
     if (entry.d_tag == DT_GNU_HASH) dynamic.hash = entry.d_un.d_ptr;
     if (entry.d_tag == DT_SYMTAB) dynamic.symbols = entry.d_un.d_ptr;
     if (entry.d_tag == DT_STRTAB) dynamic.strings = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_NEEDED) dynamic.needs_libraries = true;
   }
-  if (dynamic.hash == 0 || dynamic.symbols == 0 || dynamic.strings == 0) return std::nullopt;
   return dynamic;
 }
 
@@ -70,7 +71,8 @@ std::uint32_t GnuHash(std::string_view name) {
 
 bool DefinesSymbol(ElfText& text, std::string_view name) {
   const auto dynamic = ReadDynamic(text);
-  if (!dynamic) return false;
+  if (!dynamic || dynamic->hash == 0 || dynamic->symbols == 0 || dynamic->strings == 0)
+    return false;
   Memory memory(text);
   // Buckets, first symbol in the chains, words of the Bloom filter.
   const auto buckets = memory.Get<std::uint32_t>(dynamic->hash);
@@ -96,6 +98,11 @@ bool DefinesSymbol(ElfText& text, std::string_view name) {
     if ((*chain & 1) != 0) return false;
   }
   return false;
+}
+
+bool NeedsLibraries(ElfText& text) {
+  const auto dynamic = ReadDynamic(text);
+  return dynamic && dynamic->needs_libraries;
 }
 
 }  // namespace profd::unwind

@@ -51,6 +51,8 @@ Result<void> ElfText::ReadHeaders() {
   if (header.e_phnum == 0 || header.e_phnum > kMaxSegments ||
       header.e_phentsize != sizeof(Elf64_Phdr))
     return Corrupt("program headers of an unknown number or size");
+  sections_ = {header.e_shoff, header.e_shentsize == sizeof(Elf64_Shdr) ? header.e_shnum : 0u,
+               header.e_shstrndx};
   header.e_shoff = 0;
   header.e_shnum = 0;
   header.e_shstrndx = SHN_UNDEF;
@@ -58,6 +60,7 @@ Result<void> ElfText::ReadHeaders() {
 
   const auto table = image_.Fetch(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
   if (!table) return table.error().Wrap("program headers");
+  headers_end_ = std::max(sizeof header, header.e_phoff + table->size());
   // They may overlap the ELF header, and then have brought its bytes back.
   std::memcpy(image_.data(), &header, sizeof header);
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
@@ -92,6 +95,15 @@ Result<void> ElfText::FindText() {
   std::erase_if(text_, [](const TextRange& range) { return range.begin == range.end; });
   if (text_.empty()) return Corrupt("no executable segment");
   return {};
+}
+
+void ElfText::ShowSections(std::size_t count, std::size_t names) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image_.data(), sizeof header);
+  header.e_shoff = sections_.offset;
+  header.e_shnum = static_cast<Elf64_Half>(count);
+  header.e_shstrndx = static_cast<Elf64_Half>(names);
+  std::memcpy(image_.data(), &header, sizeof header);
 }
 
 const ElfText::Segment* ElfText::FindSegment(std::uint32_t type) const {

@@ -21,8 +21,8 @@ struct TextRange {
   friend bool operator==(const TextRange&, const TextRange&) = default;
 };
 
-// Section headers are not looked at, and hidden from whoever reads the image after this: the kernel
-// runs files whose section headers are damaged, so they must unwind, too. Used by one thread.
+// Section headers are hidden from whoever reads the image after this: the kernel runs files whose
+// section headers are damaged, so they must unwind, too. Used by one thread.
 class ElfText {
  public:
   struct Segment {
@@ -32,6 +32,12 @@ class ElfText {
     std::uint64_t file_bytes = 0;
     bool executable = false;
   };
+  // As the file says; not checked.
+  struct SectionTable {
+    std::uint64_t offset = 0;
+    std::uint64_t count = 0;
+    std::uint64_t names = 0;  // index of the section with their names
+  };
   // File offsets of code reach less far than this.
   static constexpr std::uint64_t kMaxTextOffset = 4ull << 30;
 
@@ -40,6 +46,7 @@ class ElfText {
   [[nodiscard]] static Result<ElfText> FromMemory(std::span<const std::byte> bytes);
 
   [[nodiscard]] elf::FileImage& image() { return image_; }
+  [[nodiscard]] const elf::FileImage& image() const { return image_; }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   [[nodiscard]] const Segment* FindSegment(std::uint32_t type) const;
   // Ascending, disjoint; not empty.
@@ -50,6 +57,11 @@ class ElfText {
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] std::optional<FilePart> PartAt(std::uint64_t vaddr) const;
+  [[nodiscard]] const SectionTable& sections() const { return sections_; }
+  // File offset behind the ELF header and the program headers.
+  [[nodiscard]] std::uint64_t headers_end() const { return headers_end_; }
+  // The image has its section headers where the file has its own: so many.
+  void ShowSections(std::size_t count, std::size_t names);
 
  private:
   ElfText(UniqueFd fd, elf::FileImage image) : fd_(std::move(fd)), image_(std::move(image)) {}
@@ -61,6 +73,8 @@ class ElfText {
   elf::FileImage image_;
   std::vector<Segment> segments_;
   std::vector<TextRange> text_;
+  SectionTable sections_;
+  std::uint64_t headers_end_ = 0;
 };
 
 }  // namespace profd::unwind

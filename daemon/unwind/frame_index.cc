@@ -1,11 +1,15 @@
 #include "daemon/unwind/frame_index.h"
 
 #include <elf.h>
+#include <elfutils/libdw.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <span>
+
+#include "daemon/unwind/cfi_check.h"
+#include "daemon/unwind/section_frames.h"
 
 namespace profd::unwind {
 namespace {
@@ -40,7 +44,7 @@ std::uint64_t Plus(std::uint64_t base, std::int64_t offset) {
 
 Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   const ElfText::Segment* segment = text.FindSegment(PT_GNU_EH_FRAME);
-  if (segment == nullptr) return Error{ErrorCode::kNotFound, "no .eh_frame_hdr", ""};
+  if (segment == nullptr) return Walk(text);
   if (segment->file_bytes > kMaxBytes)
     return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 256 MiB", ""};
   const auto bytes = text.image().Fetch(segment->file_offset, segment->file_bytes);
@@ -89,6 +93,36 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
     return Error{ErrorCode::kExhausted, ".eh_frame is larger than 256 MiB", ""};
   const auto frames = text.image().Fetch(index.frames_offset_, index.frames_bytes_);
   if (!frames) return frames.error().Wrap(".eh_frame");
+  return index;
+}
+
+Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
+  const auto part = ShowFrames(text);
+  if (!part) return part.error();
+  FrameIndex index;
+  index.frames_offset_ = part->offset;
+  index.frames_vaddr_ = part->vaddr;
+  index.frames_bytes_ = part->bytes;
+  const auto* ident = reinterpret_cast<const unsigned char*>(text.image().data());
+  Elf_Data frames{};
+  frames.d_buf = text.image().data() + part->offset;
+  frames.d_size = part->bytes;
+  frames.d_type = ELF_T_BYTE;
+  frames.d_version = EV_CURRENT;
+  CfiCheck check(ident, &frames);
+  constexpr auto kEnd = static_cast<Dwarf_Off>(-1);
+  Dwarf_Off next = 0;
+  for (Dwarf_Off at = 0; at != kEnd && at < part->bytes; at = next) {
+    Dwarf_CFI_Entry entry;
+    const int result = ::dwarf_next_cfi(ident, &frames, true, at, &next, &entry);
+    if (result > 0) break;  // a length of zero
+    if (result < 0 || next <= at) return Corrupt(".eh_frame: damaged");
+    if (dwarf_cfi_cie_p(&entry)) continue;
+    const auto begin = check.CodeOf(at, part->vaddr);
+    if (!begin) return Corrupt(".eh_frame: an FDE that is damaged, or encoded otherwise");
+    index.entries_.push_back({*begin, at});
+  }
+  std::ranges::stable_sort(index.entries_, {}, &Entry::begin);
   return index;
 }
 

@@ -1,4 +1,4 @@
-// FrameIndex: the sorted table of `.eh_frame_hdr`: where each FDE's code begins, where it lies.
+// FrameIndex: where each FDE's code begins, where it lies; the sorted table of `.eh_frame_hdr`.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ class FrameIndex {
   };
   static constexpr std::uint64_t kMaxBytes = 256u << 20;  // of either part
 
-  // kNotFound: the file has no such table. Its FDEs lie inside the image afterwards.
+  // A file without such a table has its `.eh_frame` walked, and is refused if any of it is damaged:
+  // libdw will walk it, too. kNotFound: it has neither. FDEs lie inside the image afterwards.
   [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
 
   // Ascending by `begin`.
@@ -37,6 +38,7 @@ class FrameIndex {
 
  private:
   FrameIndex() = default;
+  [[nodiscard]] static Result<FrameIndex> Walk(ElfText& text);
   std::vector<Entry> entries_;
   std::uint64_t frames_offset_ = 0;
   std::uint64_t frames_bytes_ = 0;

@@ -117,6 +117,7 @@ void* FaultInALeaf(void*) {
   return reinterpret_cast<void*>(Faults(nowhere));
 }
 
+#ifndef PROFD_NO_EXCEPTIONS
 struct BlocksAtItsEnd {
   ~BlocksAtItsEnd() { Nested(2, 1, 2, 3); }
 };
@@ -132,6 +133,7 @@ void* DestructorOfAnException(void*) {
     return nullptr;
   }
 }
+#endif
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -187,7 +189,9 @@ constexpr Body kBodies[] = {
     SignalOnAlternateStack,
     SignalOnOwnStack,
     FaultInALeaf,
+#ifndef PROFD_NO_EXCEPTIONS
     DestructorOfAnException,
+#endif
     ConditionVariable,
     Semaphore,
     Sleep,

@@ -30,7 +30,7 @@ std::vector<std::string> Variants() {
   std::vector<std::string> variants;
   for (const std::string compiler : {"gcc", "clang"})
     for (const std::string kind :
-         {"O2", "O2-fp", "O3", "O3-fp", "O0", "lto", "static-pie", "no-pie"})
+         {"O2", "O2-fp", "O3", "O3-fp", "O0", "lto", "static-pie", "no-pie", "no-index"})
       variants.push_back(compiler + "-" + kind);
   return variants;
 }

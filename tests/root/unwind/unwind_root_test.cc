@@ -1,17 +1,24 @@
 // Stacks of functions without frame pointers, held against what the C++ runtime's own unwinder saw
 // from inside.
 #include <execinfo.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -94,9 +101,9 @@ class UnwindRootTest : public testing::Test {
     EXPECT_EQ(frames, callers);
   }
 
-  static void ExpectBlockedStack(const Puppet& puppet) {
+  static void ExpectBlockedStack(const Puppet& puppet, char state = 'S') {
     const auto callers = HearCallers(puppet);
-    puppet.AwaitState('S');
+    puppet.AwaitState(state);
     unwinder_->Watch(puppet.pid());
     const auto stacks = unwinder_->Snapshot();
     ASSERT_EQ(stacks.size(), 1u);
@@ -140,6 +147,41 @@ TEST_F(UnwindRootTest, InAFutexOfAnotherThread) {
   const bool first = stacks[0].header.thread.tid != puppet.pid();
   ExpectEndsWith(stacks[first ? 0 : 1], callers);
   EXPECT_EQ(stacks[first ? 1 : 0].stack_flags, PROFD_STACK_COMPLETE);
+}
+
+// Each waits for a child that it has made by vfork, which gdb cannot attach to.
+TEST_F(UnwindRootTest, InVfork) {
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    Descend(5, strings, [] {
+      if (::vfork() != 0) return;
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) ::pause();
+    });
+  });
+  ExpectBlockedStack(puppet, 'D');
+}
+
+TEST_F(UnwindRootTest, InPosixSpawn) {
+  std::string folder = ::testing::TempDir() + "profd-spawn-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string fifo = folder + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  Puppet puppet([&fifo](const Puppet::Strings& strings) {
+    Descend(5, strings, [&fifo] {
+      posix_spawn_file_actions_t actions;
+      ::posix_spawn_file_actions_init(&actions);
+      ::posix_spawn_file_actions_addopen(&actions, 0, fifo.c_str(), O_RDONLY, 0);
+      std::array<char, 10> program{"/bin/true"};
+      std::array<char*, 2> arguments{program.data(), nullptr};
+      pid_t child = 0;
+      ::posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), nullptr);
+      ::waitpid(child, nullptr, 0);
+    });
+  });
+  ExpectBlockedStack(puppet, 'D');
+  const UniqueFd lets_the_child_go(::open(fifo.c_str(), O_WRONLY | O_CLOEXEC));
+  EXPECT_TRUE(puppet.Join());
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(UnwindRootTest, InUserMode) {

@@ -1,10 +1,14 @@
 // Files of this machine that unwind tables are tested on.
 #pragma once
 
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,6 +27,27 @@ inline OpenFile OpenSystemFile(const std::string& path) {
   if (file.fd.valid() && ::fstat(file.fd.get(), &status) == 0)
     file.bytes = static_cast<std::uint64_t>(status.st_size);
   return file;
+}
+
+inline std::vector<std::byte> ContentsOf(const std::string& path) {
+  const OpenFile file = OpenSystemFile(path);
+  std::vector<std::byte> bytes(file.bytes);
+  if (::pread(file.fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    bytes.clear();
+  return bytes;
+}
+
+// Takes every program header of this type away.
+inline void RemoveSegments(std::vector<std::byte>& bytes, std::uint32_t type) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    std::byte* at = bytes.data() + header.e_phoff + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment;
+    std::memcpy(&segment, at, sizeof segment);
+    if (segment.p_type == type) segment.p_type = PT_NULL;
+    std::memcpy(at, &segment, sizeof segment);
+  }
 }
 
 // Those of them that are here.

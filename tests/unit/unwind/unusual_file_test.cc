@@ -1,0 +1,110 @@
+// Files whose `.eh_frame` is found, or said, in other ways than usual.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/unwind/cfi_reader.h"
+#include "tests/unit/unwind/libdw_oracle.h"
+#include "tests/unit/unwind/system_files.h"
+
+namespace profd::unwind {
+namespace {
+
+const char* const kProgram = "/usr/bin/bash";
+
+std::vector<Row> AllRows(CfiReader& reader) {
+  return reader.ReadRows(reader.text().front().begin, reader.text().back().end);
+}
+
+void ExpectSame(const std::vector<Row>& rows, const std::vector<Row>& expected) {
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_EQ(rows[i].offset, expected[i].offset);
+    ASSERT_EQ(std::memcmp(&rows[i].rule, &expected[i].rule, sizeof rows[i].rule), 0)
+        << std::hex << rows[i].offset;
+  }
+}
+
+// As `ld --no-eh-frame-hdr` leaves it.
+TEST(UnusualFile, FramesWithoutTheirIndexGiveTheSameRows) {
+  auto bytes = ContentsOf(kProgram);
+  if (bytes.empty()) GTEST_SKIP() << "no bash here";
+  auto usual = CfiReader::FromMemory(bytes);
+  ASSERT_TRUE(usual) << usual.error().message;
+  RemoveSegments(bytes, PT_GNU_EH_FRAME);
+  auto reader = CfiReader::FromMemory(bytes);
+  ASSERT_TRUE(reader) << reader.error().message;
+  const auto rows = AllRows(*reader);
+  EXPECT_GT(rows.size(), 10'000u);
+  ExpectSame(rows, AllRows(*usual));
+  EXPECT_EQ(reader->damaged(), 0u);
+}
+
+TEST(UnusualFile, DamagedSectionsOfSuchAFileAreAnError) {
+  auto bytes = ContentsOf(kProgram);
+  if (bytes.empty()) GTEST_SKIP() << "no bash here";
+  RemoveSegments(bytes, PT_GNU_EH_FRAME);
+  Elf64_Ehdr intact;
+  std::memcpy(&intact, bytes.data(), sizeof intact);
+  const auto error_with = [&](const std::function<void(Elf64_Ehdr&)>& damage) {
+    Elf64_Ehdr header = intact;
+    damage(header);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    return !CfiReader::FromMemory(bytes).ok();
+  };
+  EXPECT_FALSE(error_with([](Elf64_Ehdr&) {}));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shnum = 0; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shnum = 0xfeff; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shstrndx = 0xffff; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shstrndx = 1; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shentsize = 1; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shoff = 0; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shoff -= 8; }));
+  EXPECT_TRUE(error_with([](Elf64_Ehdr& header) { header.e_shoff = ~std::uint64_t{7}; }));
+}
+
+TEST(UnusualFile, AnInterpreterThatExportsNothingIsKnownByItsMessages) {
+  auto python = ContentsOf("/usr/bin/python3.11");
+  if (python.empty()) GTEST_SKIP() << "no python3.11 here";
+  RemoveSegments(python, PT_DYNAMIC);  // what a static program does not have
+  EXPECT_TRUE(CfiReader::FromMemory(python)->cpython());
+  auto bash = ContentsOf(kProgram);
+  RemoveSegments(bash, PT_DYNAMIC);
+  EXPECT_FALSE(CfiReader::FromMemory(bash)->cpython());
+}
+
+// Each byte of its code.
+TEST(UnusualFile, RowsOfTheVdsoSayWhatLibdwSays) {
+  std::optional<process::MapsLine> vdso;
+  const auto maps = ProcFs().Read("self/maps");
+  ASSERT_TRUE(maps);
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (line.path == "[vdso]") vdso = line;
+  });
+  ASSERT_TRUE(vdso);
+  const auto* first = reinterpret_cast<const std::byte*>(vdso->start);
+  const std::vector<std::byte> bytes(first, first + (vdso->end - vdso->start));
+  const LibdwOracle oracle(bytes);
+  ASSERT_NE(oracle.cfi(), nullptr);
+  auto reader = CfiReader::FromMemory(bytes);
+  ASSERT_TRUE(reader) << reader.error().message;
+  const auto rows = AllRows(*reader);
+  Tally tally;
+  for (const TextRange& range : reader->text())
+    for (std::uint64_t at = range.begin; at < range.end && !HasFatalFailure(); ++at)
+      Compare(oracle.cfi(), at - range.begin + range.vaddr, RuleAt(rows, at), tally);
+  EXPECT_GT(tally.known, 500u);
+  EXPECT_EQ(tally.inexpressible, 0u);
+  EXPECT_EQ(tally.lost, 0u);
+  EXPECT_TRUE(tally.beyond.empty());
+  EXPECT_EQ(reader->damaged(), 0u);
+}
+
+}  // namespace
+}  // namespace profd::unwind
