@@ -118,6 +118,7 @@ struct walk {
   u32 uncertain_from;
   u32 current; /* in mappings[]: the last one used */
   u32 keep_cfa;
+  u64 asked; /* tables were missing, and this walk was the first to ask for them */
   struct mapping mappings[KNOWN_MAPPINGS];
   u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
   u64 signal_registers[SIGNAL_REGISTERS];

@@ -121,14 +121,14 @@ static __always_inline int is_wanted_already(const struct profd_file_key* key, u
   return 0;
 }
 
-/* Asks for the tables of a stretch. */
-static __always_inline void want_tables(const struct mapping* mapping, u64 file_offset, u32 pid) {
+/* Asks for the tables of a stretch; 0: it was asked for already, or the ring is full. */
+static __always_inline int want_tables(const struct mapping* mapping, u64 file_offset, u32 pid) {
   struct profd_wanted* wanted;
-  if (is_wanted_already(&mapping->key, file_offset)) return;
+  if (is_wanted_already(&mapping->key, file_offset)) return 0;
   wanted = bpf_ringbuf_reserve(&ring_wanted, sizeof(*wanted), 0);
   if (!wanted) {
     count(PROFD_COUNTER_TABLES_WANTED_LOST);
-    return;
+    return 0;
   }
   wanted->key = mapping->key;
   wanted->mapping_begin = mapping->begin;
@@ -138,6 +138,7 @@ static __always_inline void want_tables(const struct mapping* mapping, u64 file_
   wanted->reserved = 0;
   bpf_ringbuf_submit(wanted, 0);
   count(PROFD_COUNTER_TABLES_WANTED);
+  return 1;
 }
 
 /* The rule for a file offset, into the walk. */
@@ -210,6 +211,34 @@ __noinline int find_rule(struct walk* walk, u64 address, u32 pid) {
   if (mapping->kind == MAPPING_ANONYMOUS) return RULE_NONE;
   file_offset = address - mapping->begin + mapping->file_offset;
   search = find_file_rule(walk, mapping, file_offset);
-  if (search == RULE_NOT_READY) want_tables(mapping, file_offset, pid);
+  if (search == RULE_NOT_READY) walk->asked = want_tables(mapping, file_offset, pid);
   return search;
+}
+
+/* Is the stretch of this file offset one that is not loaded? */
+static __always_inline int lacks_stretch(const struct mapping* mapping, u64 file_offset) {
+  u32 index = mapping->file;
+  struct profd_unwind_file* file = bpf_map_lookup_elem(&unwind_files, &index);
+  struct profd_stretch_ref* ref;
+  u64 stretch;
+  if (!file || !(file->flags & PROFD_FILE_PRESENT)) return 1;
+  stretch = (file_offset >> PROFD_STRETCH_SHIFT) - file->first_stretch;
+  if (stretch >= file->stretches) return 0;
+  ref = at_place(file->index + (u32)stretch, sizeof(*ref));
+  return ref && !ref->place;
+}
+
+/*
+ * Asks for what the walk will miss next: `word`, from above the frame where it ended, may be a
+ * return address into the same file. Global: as above.
+ */
+__noinline int ask_ahead(struct walk* walk, u64 word, u32 pid) {
+  struct mapping* mapping;
+  u64 file_offset;
+  if (!walk) return 0;
+  mapping = &walk->mappings[walk->current % KNOWN_MAPPINGS];
+  if (mapping->kind != MAPPING_FILE || !is_in(mapping, word)) return 0;
+  file_offset = word - 1 - mapping->begin + mapping->file_offset;
+  if (lacks_stretch(mapping, file_offset)) want_tables(mapping, file_offset, pid);
+  return 0;
 }

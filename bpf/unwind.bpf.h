@@ -180,6 +180,32 @@ static long walk_task_frame(u32 index, struct walk_context* context) {
   return walk_frame(context, READ_TASK);
 }
 
+/*
+ * A walk that ends for want of tables knows of one missing stretch, though each of its callers may
+ * lie in another: of large files only what is asked for is loaded. So the words above are asked
+ * about, too, as far up as this.
+ */
+#define WORDS_AHEAD 256
+
+static __always_inline long look_ahead(u32 index, struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  u64 place = walk->registers.value[REGISTER_RSP] + (u64)index * sizeof(u64), word;
+  u32 flags = walk->flags;
+  int found = read_user(context, &word, sizeof(word), place, reader);
+  walk->flags = flags; /* the stack may end here */
+  if (!found) return 1;
+  ask_ahead(walk, word, context->event->event.pid);
+  return 0;
+}
+
+static long look_ahead_current(u32 index, struct walk_context* context) {
+  return look_ahead(index, context, READ_CURRENT);
+}
+
+static long look_ahead_task(u32 index, struct walk_context* context) {
+  return look_ahead(index, context, READ_TASK);
+}
+
 static __always_inline void count_walk(u32 flags) {
   count(PROFD_COUNTER_USER_STACKS);
   if (flags & PROFD_STACK_COMPLETE)
@@ -225,6 +251,7 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   walk->uncertain_from = PROFD_ALL_CERTAIN;
   walk->current = 0;
   walk->keep_cfa = 0;
+  walk->asked = 0;
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }
 
@@ -242,6 +269,12 @@ static __always_inline void walk_user_stack(struct profd_sample_event* event, st
       bpf_loop(PROFD_MAX_USER_FRAMES, walk_task_frame, &context, 0);
     else
       bpf_loop(PROFD_MAX_USER_FRAMES, walk_current_frame, &context, 0);
+  }
+  if (walk->asked) {
+    if (reader == READ_TASK)
+      bpf_loop(WORDS_AHEAD, look_ahead_task, &context, 0);
+    else
+      bpf_loop(WORDS_AHEAD, look_ahead_current, &context, 0);
   }
   end_walk(&context);
 }

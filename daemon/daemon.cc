@@ -202,6 +202,12 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
   auto& maps = (*source)->unwind_maps();
   auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
+  (*source)->UseTables({
+      .prefetch = [&tables = *tables](std::uint32_t pid) { tables.Prefetch(pid); },
+      .await = [&tables = *tables](
+                   std::uint64_t requests,
+                   std::chrono::milliseconds timeout) { return tables.Await(requests, timeout); },
+  });
   auto daemon =
       std::make_unique<LiveDaemon>(std::move(*source), std::move(tables), std::move(writer), info,
                                    options.record_file, options.debug_info, clock, logger);

@@ -46,6 +46,9 @@ class BpfSource : public EventSource, public SessionControl {
   [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
   // Takes the requests for unwind tables; called by Poll. Set before the first one.
   void OnWanted(WantedRing::Sink sink) { on_wanted_ = std::move(sink); }
+  // Who is waited for where tables are missing at a session's start or end. Set before the first
+  // session.
+  void UseTables(Sessions::Tables tables) { sessions_.UseTables(std::move(tables)); }
   // No new events after it; Poll still hands over those there are. Sessions must have ended.
   void Detach() { objects_->Detach(); }
 

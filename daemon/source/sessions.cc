@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <ctime>
 #include <iterator>
 #include <map>
@@ -26,6 +27,9 @@ constexpr std::uint64_t kShortestPeriodNs = 1'000;
 constexpr int kClockReadings = 50;
 constexpr std::chrono::milliseconds kClockReadingPause{1};
 
+// What has been asked for is not asked for again for so long (bpf/tables.bpf.h).
+constexpr std::chrono::milliseconds kWalkPause{10};
+
 std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
 
 // Of profd and of the processes that read its snapshots.
@@ -39,6 +43,29 @@ std::uint64_t OwnCpuNs() {
   return static_cast<std::uint64_t>(own.tv_sec) * kNsPerSecond +
          static_cast<std::uint64_t>(own.tv_nsec) +
          static_cast<std::uint64_t>(of_children_us) * 1'000;
+}
+
+// Of a SNAPSHOT: the walk ended where tables were missing.
+bool LacksTables(const EventBytes& snapshot) {
+  profd_sample_event sample{};
+  if (snapshot.size() < sizeof sample) return false;
+  std::memcpy(&sample, snapshot.data(), sizeof sample);
+  return (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
+}
+
+// Puts the later stacks of threads into the places of those that lacked tables.
+void TakeBetter(std::vector<EventBytes> later, std::vector<EventBytes>& stacks) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, EventBytes*> by_thread;
+  for (EventBytes& stack : later) {
+    profd_event header{};
+    if (ReadHeader(stack, &header)) by_thread[{header.tid, header.thread_start_ns}] = &stack;
+  }
+  for (EventBytes& stack : stacks) {
+    profd_event header{};
+    if (!LacksTables(stack) || !ReadHeader(stack, &header)) continue;
+    const auto found = by_thread.find({header.tid, header.thread_start_ns});
+    if (found != by_thread.end()) stack = std::move(*found->second);
+  }
 }
 
 std::string RateOf(std::uint64_t period_ns) {
@@ -143,7 +170,9 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   if (!members) return members.error();
   const bool by_id = spec.target.kind == TargetKind::kPids || spec.target.kind == TargetKind::kTids;
   if (members->empty() && by_id) return NotFound(spec.target);
-  parts_.pending.PutBefore(ReadProcesses(*members));
+  auto processes = ReadProcesses(*members);
+  PrepareTables(processes);
+  parts_.pending.PutBefore(std::move(processes));
 
   const std::vector<std::uint64_t> counters = parts_.counters();
   const std::uint64_t cost_ns = counters[PROFD_COUNTER_COST_NS];
@@ -253,16 +282,48 @@ std::vector<EventBytes> Sessions::ReadProcesses(std::span<const EventBytes> cloc
   return events;
 }
 
+void Sessions::PrepareTables(std::span<const EventBytes> processes) {
+  if (!tables_.prefetch || !tables_.await) return;
+  for (const EventBytes& process : processes) {
+    profd_event header{};
+    if (ReadHeader(process, &header)) tables_.prefetch(header.pid);
+  }
+  (void)tables_.await(0, kTablesAtStart);
+}
+
 std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& epoch) {
   if (parts_.objects.snapshot_link_fd() < 0) return {};
+  StoreControl(parts_.objects.control().snapshot_before_ns, epoch.time_ns);
+  std::vector<EventBytes> stacks = WalkBlocked(slot, kSnapshotTimeout);
+  if (tables_.await) CompleteSnapshot(slot, stacks);
+  return stacks;
+}
+
+std::vector<EventBytes> Sessions::WalkBlocked(std::uint32_t slot,
+                                              std::chrono::milliseconds timeout) {
   profd_control& control = parts_.objects.control();
-  StoreControl(control.snapshot_before_ns, epoch.time_ns);
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(parts_.objects.snapshot_mutex());
-  const auto read = snapshot_reader_.Read(parts_.objects.snapshot_link_fd(), kSnapshotTimeout);
+  const auto read = snapshot_reader_.Read(parts_.objects.snapshot_link_fd(), timeout);
   StoreControl(control.snapshot_sessions, 0);
   if (!read || read->timed_out) ++snapshot_timeouts_;
   return read ? Cut(read->bytes) : std::vector<EventBytes>();
+}
+
+void Sessions::CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks) {
+  // Each walk asks for what it misses, and may find the next thing missing further up.
+  const auto deadline = std::chrono::steady_clock::now() + kTablesAtEnd;
+  std::uint64_t requests = 0;
+  while (std::ranges::any_of(stacks, LacksTables)) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const std::uint64_t wanted = parts_.counters()[PROFD_COUNTER_TABLES_WANTED];
+    if (left.count() <= 0) return;
+    if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // asked for a moment ago
+    requests = wanted;
+    (void)tables_.await(wanted, left);
+    TakeBetter(WalkBlocked(slot, left), stacks);
+  }
 }
 
 EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,

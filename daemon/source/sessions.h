@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "bpf/control.h"
@@ -36,6 +37,16 @@ namespace profd::source {
 class Sessions {
  public:
   static constexpr std::chrono::milliseconds kSnapshotTimeout{1'000};
+  // A start waits this long for the unwind tables of its members, an end for those it missed.
+  static constexpr std::chrono::milliseconds kTablesAtStart{200};
+  static constexpr std::chrono::milliseconds kTablesAtEnd{100};
+
+  // Who makes unwind tables; may be called with a lock held. Empty functions: nobody.
+  struct Tables {
+    std::function<void(std::uint32_t pid)> prefetch;
+    // Until so many requests of the programs, since they were loaded, and all else is done.
+    std::function<bool(std::uint64_t requests, std::chrono::milliseconds timeout)> await;
+  };
 
   // What it works with; all of it outlives this.
   struct Parts {
@@ -51,6 +62,8 @@ class Sessions {
   };
 
   explicit Sessions(const Parts& parts);
+  // Before the first session.
+  void UseTables(Tables tables) { tables_ = std::move(tables); }
 
   [[nodiscard]] Result<StartedSession> Start(const SessionSpec& spec);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
@@ -72,7 +85,13 @@ class Sessions {
   // CLOCK events of the members of `slot`.
   [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint32_t slot);
   [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
+  void PrepareTables(std::span<const EventBytes> processes);
   [[nodiscard]] std::vector<EventBytes> ReadSnapshot(std::uint32_t slot, const Epoch& epoch);
+  // SNAPSHOT events of one run of the iterator.
+  [[nodiscard]] std::vector<EventBytes> WalkBlocked(std::uint32_t slot,
+                                                    std::chrono::milliseconds timeout);
+  // Walks once more whose stacks ended early for want of tables.
+  void CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks);
   [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);
   [[nodiscard]] EventBytes SessionEvent(profd_event_kind kind, std::uint32_t slot,
                                         const SessionSpec& spec, const Epoch& epoch,
@@ -83,6 +102,7 @@ class Sessions {
   std::mutex mutex_;
   Epochs epochs_;
   SessionTable table_;
+  Tables tables_;
   KillableReader snapshot_reader_;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> snapshot_timeouts_ = 0;

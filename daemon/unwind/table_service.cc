@@ -15,15 +15,27 @@
 namespace profd::unwind {
 namespace {
 
-constexpr int kNice = 10;
+// Tables that nobody misses can wait longer than the program that is being looked at; those of a
+// file that stacks end in now, less long.
+constexpr int kNiceAhead = 10;
+constexpr int kNiceMissed = 5;
+// Stretches of a large file that programs must ask for before it is loaded whole.
+constexpr std::uint32_t kOftenWanted = 16;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
 constexpr std::size_t kMaxReaders = 4;
+constexpr std::size_t kMaxUnfinished = 16;
 constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
 constexpr std::chrono::seconds kTick{1};
 
 std::uint64_t HashOf(const profd_wanted& wanted) {
   return MixBits(FileKeyHash()(wanted.key) + (wanted.file_offset >> PROFD_STRETCH_SHIFT));
+}
+
+profd_file_key VdsoKey() {
+  profd_file_key key{};
+  key.inode = PROFD_VDSO_INODE;
+  return key;
 }
 
 bool IsVdso(const profd_file_key& key) { return key.inode == PROFD_VDSO_INODE && key.size == 0; }
@@ -60,40 +72,77 @@ void TableService::Prefetch(const Mapping& mapping) {
   ready_.notify_one();
 }
 
+bool TableService::Await(std::uint64_t requests, std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  ++awaiting_;
+  const bool done = idle_.wait_for(lock, timeout, [&] {
+    return counters_.wanted.value() >= requests && !busy_ && wanted_.empty() && mappings_.empty();
+  });
+  --awaiting_;
+  return done;
+}
+
 void TableService::Run(const std::stop_token& stop) {
-  // Tables can wait longer than the program that is being looked at. Of this thread alone.
-  (void)::setpriority(PRIO_PROCESS, 0, kNice);
   ::pthread_setname_np(::pthread_self(), "profd-unwind");
   const auto start = std::chrono::steady_clock::now();
+  // Every process has it, and no mapping of a file tells of it.
+  profd_wanted vdso{};
+  vdso.key = VdsoKey();
+  HandleWanted(vdso);
   while (!stop.stop_requested()) {
     const auto up = std::chrono::steady_clock::now() - start;
     store_.SetTick(static_cast<std::uint32_t>(up / kTick) + 1);
-    std::optional<profd_wanted> wanted;
-    std::optional<Mapping> mapping;
-    {
-      std::unique_lock lock(mutex_);
-      const bool any = ready_.wait_for(lock, stop, kTick,
-                                       [this] { return !wanted_.empty() || !mappings_.empty(); });
-      if (!wanted_.empty()) {
-        wanted = wanted_.front();
-        wanted_.pop_front();
-        waiting_.erase(HashOf(*wanted));
-      } else if (!mappings_.empty()) {
-        mapping = mappings_.front();
-        mappings_.pop_front();
-      }
-      if (!any && !stop.stop_requested()) readers_.clear();  // their images are memory
-    }
-    if (wanted) HandleWanted(*wanted);
-    if (mapping && mapping->end == 0) HandleProcess(stop, mapping->pid);
-    if (mapping && mapping->end != 0) HandlePrefetch(*mapping);
+    const Task task = NextTask(stop);
+    if (stop.stop_requested()) return;
+    if (task.wanted)
+      HandleWanted(*task.wanted);
+    else if (!task.mapping)
+      LoadUnfinished();
+    else if (task.mapping->end == 0)
+      HandleProcess(task.mapping->pid);
+    else
+      HandlePrefetch(*task.mapping);
   }
+}
+
+TableService::Task TableService::NextTask(const std::stop_token& stop) {
+  Task task;
+  int nice = kNiceAhead;
+  {
+    std::unique_lock lock(mutex_);
+    const auto any = [this] { return !wanted_.empty() || !mappings_.empty(); };
+    const bool small_left = !unfinished_.empty() && unfinished_.front().reader->small();
+    busy_ = small_left || any();
+    if (!busy_) idle_.notify_all();
+    if (unfinished_.empty() && !any()) {
+      // Readers' images are memory.
+      if (!ready_.wait_for(lock, stop, kTick, any)) readers_.clear();
+      busy_ = true;
+    }
+    if (!unfinished_.empty() && unfinished_.front().missed) nice = kNiceMissed;
+    if (!wanted_.empty() || awaiting_ > 0) nice = 0;
+    if (!wanted_.empty()) {
+      task.wanted = wanted_.front();
+      wanted_.pop_front();
+      waiting_.erase(HashOf(*task.wanted));
+    } else if (!small_left && !mappings_.empty()) {
+      task.mapping = mappings_.front();
+      mappings_.pop_front();
+    }
+  }
+  SetNice(nice);
+  return task;
+}
+
+// Of this thread alone. Without the right to come back it stays nice.
+void TableService::SetNice(int nice) {
+  if (nice != nice_ && ::setpriority(PRIO_PROCESS, 0, nice) == 0) nice_ = nice;
 }
 
 void TableService::HandleWanted(const profd_wanted& wanted) {
   auto file = store_.Find(wanted.key);
   if (file && !store_.Lacks(*file, wanted.file_offset)) return;
-  CfiReader* reader = ReaderFor(wanted);
+  const Reader reader = ReaderFor(wanted);
   file = store_.Find(wanted.key);
   if (reader == nullptr || (file && !store_.has_tables(*file))) return;
   if (!file) {
@@ -105,19 +154,40 @@ void TableService::HandleWanted(const profd_wanted& wanted) {
   }
   const std::uint64_t begin = wanted.file_offset / kStretchBytes * kStretchBytes;
   if (store_.Lacks(*file, begin)) Load(*file, *reader, begin, TableStore::Room::kMake);
-  // A small file's other stretches, as far as nobody has to go for them.
-  if (!reader->small() || !store_.roomy()) return;
-  for (const std::uint64_t lacked : store_.LackedStretches(*file))
-    Load(*file, *reader, lacked, TableStore::Room::kFree);
+  if (reader->small() || store_.loaded(*file) >= kOftenWanted) Finish(wanted.key, reader, true);
 }
 
-CfiReader* TableService::ReaderFor(const profd_wanted& wanted) {
+void TableService::Finish(const profd_file_key& key, const Reader& reader, bool missed) {
+  const auto known =
+      std::find_if(unfinished_.begin(), unfinished_.end(),
+                   [&](const Unfinished& one) { return FileKeyEqual()(one.key, key); });
+  if (known != unfinished_.end()) {
+    known->missed |= missed;
+    return;
+  }
+  // What is forgotten here is asked for when it is missed.
+  if (unfinished_.size() == kMaxUnfinished) unfinished_.pop_back();
+  unfinished_.insert(reader->small() ? unfinished_.begin() : unfinished_.end(),
+                     {key, reader, missed});
+}
+
+void TableService::LoadUnfinished() {
+  if (unfinished_.empty()) return;
+  const Unfinished& next = unfinished_.front();
+  const auto file = store_.Find(next.key);
+  const auto lacked =
+      file && store_.roomy() ? store_.LackedStretches(*file) : std::vector<std::uint64_t>();
+  if (!lacked.empty()) Load(*file, *next.reader, lacked.front(), TableStore::Room::kFree);
+  if (lacked.size() <= 1 || store_.Lacks(*file, lacked.front())) unfinished_.pop_front();
+}
+
+TableService::Reader TableService::ReaderFor(const profd_wanted& wanted) {
   const auto open = std::find_if(readers_.begin(), readers_.end(), [&](const OpenReader& one) {
     return FileKeyEqual()(one.key, wanted.key);
   });
   if (open != readers_.end()) {
     readers_.splice(readers_.begin(), readers_, open);
-    return &readers_.front().reader;
+    return readers_.front().reader;
   }
   if (IsVdso(wanted.key)) {
     const auto bytes = elf::OwnVdsoBytes();
@@ -139,15 +209,15 @@ CfiReader* TableService::ReaderFor(const profd_wanted& wanted) {
   return Keep(wanted.key, CfiReader::Open(std::move(mapped->fd), stamp.bytes));
 }
 
-CfiReader* TableService::Keep(const profd_file_key& key, Result<CfiReader> reader) {
+TableService::Reader TableService::Keep(const profd_file_key& key, Result<CfiReader> reader) {
   if (!reader) {
     counters_.no_tables.Add();
     if (!store_.Find(key)) (void)store_.AddWithoutTables(key);
     return nullptr;
   }
   if (readers_.size() == kMaxReaders) readers_.pop_back();
-  readers_.push_front({key, *std::move(reader)});
-  return &readers_.front().reader;
+  readers_.push_front({key, std::make_shared<CfiReader>(*std::move(reader))});
+  return readers_.front().reader;
 }
 
 void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
@@ -158,13 +228,16 @@ void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint
   (void)store_.LoadStretch(file, begin, rows, room);  // the store counts what finds no room
 }
 
-void TableService::HandleProcess(const std::stop_token& stop, std::uint32_t pid) {
+void TableService::HandleProcess(std::uint32_t pid) {
   const auto maps = proc_.Read(std::to_string(pid) + "/maps");
   if (!maps) return counters_.gone.Add();
+  std::vector<Mapping> found;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (!line.executable || line.inode == 0 || stop.stop_requested()) return;
-    HandlePrefetch({pid, line.start, line.end});
+    if (line.executable && line.inode != 0) found.push_back({pid, line.start, line.end});
   });
+  const std::scoped_lock lock(mutex_);
+  if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
+  mappings_.insert(mappings_.begin(), found.begin(), found.end());
 }
 
 void TableService::HandlePrefetch(const Mapping& mapping) {
@@ -187,8 +260,7 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
   if (!file) return;
   counters_.files_read.Add();
   counters_.prefetched.Add();
-  for (const std::uint64_t begin : store_.LackedStretches(*file))
-    Load(*file, *reader, begin, TableStore::Room::kFree);
+  Finish(key, std::make_shared<CfiReader>(*std::move(reader)), false);
 }
 
 std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) const {

@@ -1,11 +1,13 @@
 // TableService: makes the unwind tables that the programs ask for, and those they will need.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -37,7 +39,9 @@ struct ServiceCounters {
   Counter prefetched;  // files read before a program asked
 };
 
-// Has a thread of its own; nobody waits for it. Owned by the composition root; the maps outlive it.
+// Has a thread of its own. What programs ask for comes first; then, stretch by stretch and at a low
+// priority, the rest of small files, then what is fetched ahead. Owned by the composition root; the
+// maps outlive it.
 class TableService {
  public:
   // Of kernel memory, all tables and lists together.
@@ -60,23 +64,44 @@ class TableService {
   void Prefetch(std::uint32_t pid);  // all executable mappings
   void Prefetch(const Mapping& mapping);
 
+  // Waits until `requests` of the programs have been taken, since the start, and all that has been
+  // asked for is there; of large files only what was asked for. Any thread; meanwhile the work has
+  // a normal priority. False: timed out.
+  bool Await(std::uint64_t requests, std::chrono::milliseconds timeout);
+
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
 
  private:
+  using Reader = std::shared_ptr<CfiReader>;
   struct OpenReader {
     profd_file_key key;
-    CfiReader reader;
+    Reader reader;
+  };
+  struct Unfinished {
+    profd_file_key key;
+    Reader reader;
+    bool missed = false;  // by a program
+  };
+  // One piece of work; nothing in it: load one stretch of an unfinished file.
+  struct Task {
+    std::optional<profd_wanted> wanted;
+    std::optional<Mapping> mapping;
   };
 
   void Run(const std::stop_token& stop);
+  [[nodiscard]] Task NextTask(const std::stop_token& stop);
+  void SetNice(int nice);
   void HandleWanted(const profd_wanted& wanted);
+  void HandleProcess(std::uint32_t pid);
   void HandlePrefetch(const Mapping& mapping);
-  void HandleProcess(const std::stop_token& stop, std::uint32_t pid);
+  // A file's other stretches, as far as nobody has to go for them: of small files, and of those
+  // that are asked for again and again.
+  void Finish(const profd_file_key& key, const Reader& reader, bool missed);
+  void LoadUnfinished();
   // A reader of the wanted file; nothing when there is none, which is counted and published.
-  [[nodiscard]] CfiReader* ReaderFor(const profd_wanted& wanted);
-  [[nodiscard]] Result<CfiReader> OpenFile(MappedFile file, const profd_file_key& key);
-  CfiReader* Keep(const profd_file_key& key, Result<CfiReader> reader);
+  [[nodiscard]] Reader ReaderFor(const profd_wanted& wanted);
+  Reader Keep(const profd_file_key& key, Result<CfiReader> reader);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp) const;
   void Remember(const elf::FileStamp& stamp, const profd_file_key& key);
@@ -86,14 +111,19 @@ class TableService {
   const ProcFs proc_;
   TableStore store_;
   ServiceCounters counters_;
-  std::list<OpenReader> readers_;  // used last first
+  std::list<OpenReader> readers_;      // used last first
+  std::deque<Unfinished> unfinished_;  // small files first
   std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
+  int nice_ = 0;
 
   std::mutex mutex_;
   std::condition_variable_any ready_;
+  std::condition_variable idle_;
   std::deque<profd_wanted> wanted_;
   std::unordered_set<std::uint64_t> waiting_;  // hashes of what is in wanted_
   std::deque<Mapping> mappings_;               // end 0: the whole process
+  bool busy_ = true;                           // with what Await waits for
+  int awaiting_ = 0;                           // callers of Await
   std::jthread thread_;                        // last: uses all of the above
 };
 

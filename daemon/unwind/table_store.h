@@ -68,6 +68,8 @@ class TableStore {
   // The stretch of this file offset: whether it is one of the file and not loaded yet.
   [[nodiscard]] bool Lacks(FileIndex file, std::uint64_t file_offset) const;
   [[nodiscard]] bool has_tables(FileIndex file) const;
+  // Stretches with rules that are loaded.
+  [[nodiscard]] std::uint32_t loaded(FileIndex file) const { return files_.at(file).loaded; }
   // First file offset of each stretch that is not loaded.
   [[nodiscard]] std::vector<std::uint64_t> LackedStretches(FileIndex file) const;
   // `rows` of the stretch that begins at `begin`. kExhausted: no room.

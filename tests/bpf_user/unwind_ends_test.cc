@@ -49,6 +49,24 @@ TEST(UnwindEndsTest, StretchThatIsNotLoadedIsAskedFor) {
   EXPECT_EQ(world.event()->missing_stack_bytes, kStackEnd - kStack - 8);
 }
 
+TEST(UnwindEndsTest, StretchesOfCallersFurtherUpAreAskedForAtOnce) {
+  for (const bool task_reader : {false, true}) {
+    UnwindWorld world;
+    world.Publish({{0x400100, CfaAt(kRsp, 8)}});
+    user_set_time(1'000'000'000);
+    world.Stack(kStack, {0x410101, 0x411000, 7, UnwindWorld::kJit + 1, 0x40d001});
+    EXPECT_EQ(world.Walk(0x400100, task_reader), "400100 410101 | not-ready");
+    const profd_wanted* wanted = nullptr;
+    ASSERT_EQ(user_wanted(&wanted), 1u);  // the next two words lie in the same stretch, or in none
+    EXPECT_EQ(wanted->file_offset, 0x13100u);
+    user_set_time(2'000'000'000);
+    world.Stack(kStack, {0x410101, 7, 0x41e001});
+    EXPECT_EQ(world.Walk(0x400100, task_reader), "400100 410101 | not-ready");
+    ASSERT_EQ(user_wanted(&wanted), 3u);
+    EXPECT_EQ(wanted[2].file_offset, 0x21000u);
+  }
+}
+
 TEST(UnwindEndsTest, UseIsNoted) {
   UnwindWorld world;
   world.Publish({{0x400100, CfaAt(kRsp, 8)}});

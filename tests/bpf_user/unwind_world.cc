@@ -109,7 +109,7 @@ void UnwindWorld::Publish(const std::map<std::uint64_t, profd_unwind_rule>& rows
   *user_unwind_file(2) = {.flags = PROFD_FILE_PRESENT | flags,
                           .index = kIndexPage * kPageUnits,
                           .first_stretch = 0,
-                          .stretches = 2,
+                          .stretches = 3,
                           .rules = kRulesPage * kPageUnits,
                           .rule_count = rule + 1u,
                           .last_used = 0,

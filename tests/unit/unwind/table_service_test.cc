@@ -16,6 +16,8 @@
 namespace profd::unwind {
 namespace {
 
+constexpr std::chrono::minutes kLongest{5};
+
 // Code of this program and of libc, as the kernel maps it.
 process::MapsLine MappingOf(const void* address) {
   const auto maps = ProcFs().Read("self/maps");
@@ -40,6 +42,8 @@ class Service : public testing::Test {
         reinterpret_cast<std::uint64_t>(&std::qsort) - line_.start + line_.file_offset;
     wanted_.pid = Pid();
   }
+  // The service makes the vdso's tables by itself, first.
+  static std::uint64_t Vdsos() { return ::getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : 0; }
   static std::uint32_t Pid() { return static_cast<std::uint32_t>(::getpid()); }
   // Waits as long as the test may run.
   static void Until(const std::function<bool()>& condition) {
@@ -61,7 +65,7 @@ TEST_F(Service, WhatIsWantedComes) {
     return file != nullptr &&
            Lookup(memory_.base(), *file, wanted_.file_offset, 1).status == LookupStatus::kFound;
   });
-  EXPECT_EQ(service.counters().files_read.value(), 1u);
+  EXPECT_EQ(service.counters().files_read.value(), Vdsos() + 1);
 }
 
 TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
@@ -74,7 +78,7 @@ TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
   service.Want(other);
   Until([&] { return maps_.Find(other.key) != nullptr; });
   EXPECT_EQ(maps_.Find(other.key), maps_.Find(wanted_.key));
-  EXPECT_EQ(service.counters().files_read.value(), 1u);
+  EXPECT_EQ(service.counters().files_read.value(), Vdsos() + 1);
 }
 
 TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
@@ -94,14 +98,39 @@ TEST_F(Service, MappingsThatAreGoneAreCounted) {
 }
 
 TEST_F(Service, Vdso) {
-  if (::getauxval(AT_SYSINFO_EHDR) == 0) GTEST_SKIP() << "this kernel maps no vdso";
+  if (Vdsos() == 0) GTEST_SKIP() << "this kernel maps no vdso";
   TableService service(memory_, maps_, ProcFs());
-  profd_wanted vdso{};
-  vdso.key.inode = PROFD_VDSO_INODE;
-  vdso.file_offset = 0x1000;
-  service.Want(vdso);
+  profd_file_key vdso{};
+  vdso.inode = PROFD_VDSO_INODE;
   Until([&] { return service.store_counters().rows.value() > 0; });
-  EXPECT_NE(maps_.Find(vdso.key), nullptr);
+  EXPECT_NE(maps_.Find(vdso), nullptr);
+}
+
+TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
+  TableService service(memory_, maps_, ProcFs());
+  service.Want(wanted_);
+  ASSERT_TRUE(service.Await(1, kLongest));
+  profd_unwind_file* file = maps_.Find(wanted_.key);
+  ASSERT_NE(file, nullptr);
+  for (std::uint32_t i = 0; i < file->stretches; ++i) {
+    const std::uint64_t begin = (std::uint64_t{file->first_stretch} + i) << PROFD_STRETCH_SHIFT;
+    EXPECT_NE(Lookup(memory_.base(), *file, begin, 1).status, LookupStatus::kNotLoaded) << i;
+  }
+}
+
+TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
+  TableService service(memory_, maps_, ProcFs());
+  EXPECT_FALSE(service.Await(1, std::chrono::milliseconds(1)));
+  std::jthread late([&] { service.Want(wanted_); });
+  EXPECT_TRUE(service.Await(1, kLongest));
+  EXPECT_NE(maps_.Find(wanted_.key), nullptr);
+}
+
+TEST_F(Service, AwaitHasWhatWasFetchedAhead) {
+  TableService service(memory_, maps_, ProcFs());
+  service.Prefetch(Pid());
+  ASSERT_TRUE(service.Await(0, kLongest));
+  EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
 TEST_F(Service, AWholeProcessAheadOfTime) {
