@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/health/own_usage.h"
+#include "daemon/base/own_usage.h"
 
 namespace profd::rpc {
 namespace {
@@ -120,8 +120,8 @@ grpc::Status ProfilerService::Status(grpc::ServerContext* /*context*/,
                                      v1::StatusResponse* response) {
   DaemonStatus daemon;
   daemon.up_ns = clock_.MonotonicNs() - started_ns_;
-  daemon.cpu_ns = health::OwnCpuNs();
-  daemon.resident_bytes = health::OwnResidentBytes(proc_);
+  daemon.cpu_ns = OwnCpuNs();
+  daemon.resident_bytes = OwnResidentBytes(proc_);
   *response = ToProto(daemon, backend_.Status(), manager_.List());
   return grpc::Status::OK;
 }

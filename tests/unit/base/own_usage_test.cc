@@ -1,0 +1,50 @@
+#include "daemon/base/own_usage.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <vector>
+
+namespace profd {
+namespace {
+
+// Burns CPU until this process has used `ns` more.
+void Burn(std::uint64_t ns) {
+  const auto used = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  for (const std::uint64_t begin = used(); used() - begin < ns;) {
+  }
+}
+
+TEST(OwnUsage, CountsItsOwnTimeAndThatOfEndedChildren) {
+  const std::uint64_t begin = OwnCpuNs();
+  Burn(5'000'000);
+  const std::uint64_t alone = OwnCpuNs();
+  EXPECT_GE(alone - begin, 5'000'000u);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Burn(50'000'000);
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  // The kernel rounds the time of children to ticks where it does not account it exactly.
+  EXPECT_GE(OwnCpuNs() - alone, 30'000'000u);
+}
+
+TEST(OwnUsage, ResidentMemoryGrowsByWhatIsTouched) {
+  const std::uint64_t before = OwnResidentBytes(ProcFs());
+  ASSERT_GT(before, 0u);
+  const std::vector<char> touched(64u << 20, 'x');
+  EXPECT_GE(OwnResidentBytes(ProcFs()), before + touched.size() / 2);
+  EXPECT_EQ(OwnResidentBytes(ProcFs("/nonexistent")), 0u);
+}
+
+}  // namespace
+}  // namespace profd
