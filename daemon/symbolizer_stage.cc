@@ -16,6 +16,17 @@ using decode::ExitEvent;
 using decode::ForkEvent;
 using decode::SessionEvent;
 
+namespace {
+
+void ForgetLines(aggregate::Profile& profile) {
+  for (symbolize::Frame& frame : profile.frames) {
+    frame.file.clear();
+    frame.line = 0;
+  }
+}
+
+}  // namespace
+
 SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer,
                                  const health::StageCounters& counters, Finder finder)
     : counters_(counters), finder_(std::move(finder)), symbolizer_(symbolizer, frames_) {}
@@ -33,10 +44,21 @@ void SymbolizerStage::Handle(PipelineItem&& item) {
 
 void SymbolizerStage::On(process::Sample&& sample, const process::ProcessInfoRef& process) {
   if ((sample.sessions & active_) == 0) return;
-  const auto symbolized = symbolizer_.Symbolize(std::move(sample));
+  auto detail = symbolize::Detail::kSymbols;
+  ForEach(sample.sessions, [&](const Running& running) {
+    const auto& spec = running.session->spec();
+    if (spec.inlined || spec.lines) detail = symbolize::Detail::kSource;
+  });
+  const auto symbolized = symbolizer_.Symbolize(std::move(sample), detail);
+  std::optional<symbolize::SymbolizedSample> outer;  // without inlined functions
   ForEach(symbolized.sample.sessions, [&](Running& running) {
     running.builder.AddProcess(process);
-    running.builder.AddSample(symbolized);
+    if (running.session->spec().inlined) return running.builder.AddSample(symbolized);
+    if (!outer) {
+      outer = symbolized;
+      std::erase_if(outer->frames, [this](auto id) { return frames_.At(id).inlined; });
+    }
+    running.builder.AddSample(*outer);
   });
 }
 
@@ -98,7 +120,9 @@ void SymbolizerStage::End(const SessionEvent& event) {
   const auto lookup = [this](symbolize::FrameId id) -> const symbolize::Frame& {
     return frames_.At(id);
   };
-  auto profile = std::make_shared<const aggregate::Profile>(slot->builder.Build(event, lookup));
+  auto built = slot->builder.Build(event, lookup);
+  if (!slot->session->spec().lines) ForgetLines(built);
+  auto profile = std::make_shared<const aggregate::Profile>(std::move(built));
   const auto& builder = slot->builder;
   slot->session->Report(builder.samples(), builder.lost(), builder.live_threads());
   slot->session->Finish(std::move(profile));

@@ -20,7 +20,8 @@ struct ProfileProcess {
   std::string comm;
   std::string command_line;  // space separated, bounded
   std::string cgroup;
-  bool exited = false;  // before the session ended
+  bool exited = false;     // before the session ended
+  std::string executable;  // path of its file; "" when not known
 };
 
 struct ProfileThread {

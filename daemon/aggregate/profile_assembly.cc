@@ -118,6 +118,7 @@ std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
     if (!info.comm.empty()) process.comm = info.comm;
     process.command_line = info.command_line;
     process.cgroup = info.cgroup;
+    process.executable = info.executable;
   }
   const auto exit = input_.process_exits.find(key);
   process.exited = exit != input_.process_exits.end() && exit->second <= end_.time_ns;

@@ -1,5 +1,8 @@
+#include <map>
 #include <string>
+#include <utility>
 
+#include "daemon/aggregate/program_names.h"
 #include "daemon/rpc/convert.h"
 
 namespace profd::rpc {
@@ -72,6 +75,7 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_command_line(Utf8(process.command_line));
   proto.set_cgroup(Utf8(process.cgroup));
   proto.set_exited(process.exited);
+  proto.set_executable(Utf8(process.executable));
 }
 
 void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
@@ -100,6 +104,36 @@ void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
   proto.set_line(frame.line);
   proto.set_reason(Utf8(frame.reason));
 }
+
+// Numbers what is said of each file. When more became known in the meantime (a debug file has
+// come), the latest word stands for all frames of it.
+class Modules {
+ public:
+  explicit Modules(v1::Profile& proto) : proto_(proto) {}
+
+  // 1 + index into the profile's modules.
+  std::uint32_t Add(const symbolize::ModuleInfoRef& info) {
+    if (!info) return 0;
+    const auto [known, added] = seen_.try_emplace(info.get(), 0);
+    if (!added) return known->second;
+    const auto [file, is_new] =
+        files_.try_emplace({info->path, info->build_id}, proto_.modules_size());
+    auto& module = is_new ? *proto_.add_modules() : *proto_.mutable_modules(file->second);
+    module.set_path(Utf8(info->path));
+    module.set_build_id(Utf8(info->build_id));
+    module.set_symbols_from(Utf8(info->symbols_from));
+    module.set_symbols_file(Utf8(info->symbols_file));
+    module.set_symbols_missing(Utf8(info->symbols_missing));
+    module.set_debug_file(Utf8(info->debug_file));
+    module.set_debug_missing(Utf8(info->debug_missing));
+    return known->second = static_cast<std::uint32_t>(file->second) + 1;
+  }
+
+ private:
+  v1::Profile& proto_;
+  std::map<const symbolize::ModuleInfo*, std::uint32_t> seen_;
+  std::map<std::pair<std::string, std::string>, int> files_;  // path and build id -> index
+};
 
 void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
   for (const auto& sample : samples) {
@@ -144,7 +178,16 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   proto.set_profd_version(Utf8(profile.profd_version));
   for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
-  for (const auto& frame : profile.frames) Fill(frame, *proto.add_frames());
+  Modules modules(proto);
+  const auto programs = aggregate::ProgramNames(profile.processes);
+  for (const auto& frame : profile.frames) {
+    auto& added = *proto.add_frames();
+    Fill(frame, added);
+    added.set_module_info(modules.Add(frame.origin));
+    if (!frame.name.empty()) continue;
+    if (const auto program = programs.find(frame.module); program != programs.end())
+      added.set_program(Utf8(program->second));
+  }
   for (std::size_t i = 1; i < profile.nodes.size(); ++i) {  // the root is not sent
     auto& node = *proto.add_nodes();
     node.set_parent(profile.nodes[i].parent);

@@ -115,6 +115,9 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   }
   if (request.hardware_cycles()) plan.spec.clock = source::OnCpuClock::kHardwareCycles;
 
+  plan.spec.inlined = !request.no_inlined();
+  plan.spec.lines = !request.no_lines();
+
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();
   if (interval_ns < limits.min_progress_ns || interval_ns > limits.max_progress_ns)

@@ -34,6 +34,8 @@ struct SessionSpec {
   std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own
   std::uint64_t off_cpu_period_ns = 10'101'010;
   OnCpuClock clock = OnCpuClock::kCpuClock;
+  bool inlined = true;  // inlined functions as frames, where debug information is local
+  bool lines = true;    // source files and lines, likewise
 };
 
 // How the live source works on this kernel, for people and for profiles.

@@ -20,7 +20,8 @@ std::size_t BytesOf(const std::vector<Frame>& frames) {
 
 }  // namespace
 
-void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+void CachingSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
+                                std::vector<Frame>& frames) {
   if (const std::uint64_t now = inner_.improvements(); now != improvements_) {
     improvements_ = now;
     by_key_.clear();
@@ -30,7 +31,7 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vecto
   const bool in_module = !address.kernel && address.module != nullptr;
   const Key key{in_module ? address.module.get() : nullptr,
                 in_module ? address.file_offset : address.address, address.kernel,
-                address.return_address};
+                address.return_address, detail};
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     counters_.hits.Add();
     answers_.splice(answers_.begin(), answers_, found->second);
@@ -40,7 +41,7 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vecto
   }
   counters_.misses.Add();
   const std::size_t first = frames.size();
-  inner_.Resolve(address, frames);
+  inner_.Resolve(address, detail, frames);
   if ((address.kernel && !frames[first].reason.empty()) || MayChange(address)) return;
 
   constexpr std::size_t kNodeBytes = sizeof(Answer) + 2 * sizeof(Key) + 64;  // list, map, malloc
@@ -62,7 +63,8 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, std::vecto
 std::size_t CachingSymbolizer::Hash::operator()(const Key& key) const {
   const auto module = reinterpret_cast<std::uintptr_t>(key.module);
   return MixBits(key.place ^
-                 MixBits(module * 4 + (key.kernel ? 2 : 0) + (key.return_address ? 1 : 0)));
+                 MixBits(module * 4 + (key.kernel ? 2 : 0) + (key.return_address ? 1 : 0)) ^
+                 static_cast<std::uint64_t>(key.detail) << 63);
 }
 
 }  // namespace profd::symbolize

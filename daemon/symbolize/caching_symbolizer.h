@@ -28,7 +28,8 @@ class CachingSymbolizer : public Symbolizer {
   CachingSymbolizer(Symbolizer& inner, std::size_t max_bytes)
       : inner_(inner), max_bytes_(max_bytes) {}
 
-  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
@@ -38,6 +39,7 @@ class CachingSymbolizer : public Symbolizer {
     std::uint64_t place = 0;
     bool kernel = false;
     bool return_address = false;
+    Detail detail = Detail::kSource;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {

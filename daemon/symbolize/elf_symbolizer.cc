@@ -11,9 +11,45 @@
 namespace profd::symbolize {
 namespace {
 
+// How elf calls symbols that the file itself has packed.
+constexpr std::string_view kMiniDebugInfo = ".gnu_debugdata";
+
 elf::ObjectId IdOf(const process::Module& module) {
   return elf::ObjectId{module.path,      module.device_major, module.device_minor, module.inode,
                        module.first_pid, module.map_start,    module.map_end};
+}
+
+std::string_view OriginName(const elf::ObjectInfo& info) {
+  if (info.symbols_file == kMiniDebugInfo) return kMiniDebugInfo;
+  switch (info.symbols_from) {
+    case elf::SymbolOrigin::kSymtab:
+      return ".symtab";
+    case elf::SymbolOrigin::kDynsym:
+      return ".dynsym";
+    case elf::SymbolOrigin::kNone:
+      break;
+  }
+  return "";
+}
+
+ModuleInfoRef InfoOf(const process::Module& module, const elf::ObjectInfo& info) {
+  auto known = std::make_shared<ModuleInfo>();
+  known->path = CleanText(module.path);
+  known->build_id = info.build_id;
+  known->symbols_from = OriginName(info);
+  if (info.symbols_file != kMiniDebugInfo) known->symbols_file = CleanText(info.symbols_file);
+  known->symbols_missing = CleanText(info.symbols_missing);
+  known->debug_file = CleanText(info.debug_file);
+  known->debug_missing = CleanText(info.debug_missing);
+  return known;
+}
+
+// Of a file that could not be read.
+ModuleInfoRef InfoOf(const process::Module& module, const std::string& failure) {
+  auto known = std::make_shared<ModuleInfo>();
+  known->path = CleanText(module.path);
+  known->symbols_missing = failure;
+  return known;
 }
 
 std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
@@ -31,12 +67,14 @@ void SetName(Frame& frame, std::string_view symbol) {
 
 }  // namespace
 
-void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+void ElfSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
+                            std::vector<Frame>& frames) {
   const std::size_t first = frames.size();
   Frame& frame = frames.emplace_back();
   frame.module = CleanText(address.module->path);
   frame.offset = address.file_offset;
   const Held& held = Hold(address.module);
+  frame.origin = held.info;
   if (!held.object) {
     frame.reason = held.failure;
     return;
@@ -52,7 +90,7 @@ void ElfSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Fr
   }
   const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
   if (symbol) SetName(frame, symbol->name);
-  AddSource(*held.object, *vaddr, first, frames);
+  if (detail == Detail::kSource) AddSource(*held.object, *vaddr, first, frames);
   if (frames.back().name.empty()) frames.back().reason = CleanText(WhyNotCovered(info));
 }
 
@@ -72,6 +110,7 @@ void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, st
       frame.inlined = true;
       frame.module = function.module;
       frame.offset = function.offset;
+      frame.origin = function.origin;
     }
     if (frame.name.empty()) SetName(frame, source.name);
     if (frame.name.empty() && !outermost) frame.reason = "the debug information has no name for it";
@@ -96,9 +135,12 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
   by_module_.emplace(module.get(), held_.begin());
   if (object) {
     held.object = std::move(object).value();
+    held.info = InfoOf(*module, held.object->info());
     if (++users_[held.object.get()] == 1) bytes_.Add(held.object->bytes());
   } else {
-    held.failure = CleanText(object.error().message);
+    const Error& error = object.error();
+    held.failure = CleanText(error.message + (error.hint.empty() ? "" : ": " + error.hint));
+    held.info = InfoOf(*module, held.failure);
   }
   while (held_.size() > 1 &&
          (bytes_.value() > options_.held_bytes || held_.size() > options_.held_modules))

@@ -27,7 +27,8 @@ class ElfSymbolizer : public Symbolizer {
   ElfSymbolizer(elf::ObjectSource& source, Options options) : source_(source), options_(options) {}
 
   // `address.module` must be set.
-  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
   // Memory in the objects held now; any thread may ask.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
@@ -37,6 +38,7 @@ class ElfSymbolizer : public Symbolizer {
     process::ModuleRef module;
     elf::ObjectRef object;  // null: `failure` says why
     std::string failure;
+    ModuleInfoRef info;
   };
   using HeldList = std::list<Held>;
 

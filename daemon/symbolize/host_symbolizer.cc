@@ -20,10 +20,11 @@ std::string_view ReasonWithoutFile(const process::Module& module) {
 
 }  // namespace
 
-void HostSymbolizer::Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) {
+void HostSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
+                             std::vector<Frame>& frames) {
   if (address.kernel) return ResolveKernel(address, frames.emplace_back());
   if (address.module && address.module->path == elf::kVdsoPath)
-    return elf_.Resolve(address, frames);
+    return elf_.Resolve(address, detail, frames);
   const std::string_view reason =
       address.module ? ReasonWithoutFile(*address.module) : "no mapping held this address";
   // Some run times map their code from a memory file, to have it writable elsewhere.
@@ -33,7 +34,7 @@ void HostSymbolizer::Resolve(const process::AddressFrame& address, std::vector<F
     frame.offset = address.file_offset;
     if (ResolveJit(address, frame)) return frames.push_back(std::move(frame));
   }
-  if (reason.empty()) return elf_.Resolve(address, frames);
+  if (reason.empty()) return elf_.Resolve(address, detail, frames);
   Frame& frame = frames.emplace_back();
   frame.reason = reason;
   frame.offset = address.address;

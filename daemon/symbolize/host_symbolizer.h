@@ -18,7 +18,8 @@ class HostSymbolizer : public Symbolizer {
   HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr)
       : kernel_(kernel), elf_(objects), jit_(jit) {}
 
-  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override;
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return elf_.improvements(); }
   [[nodiscard]] const ElfSymbolizer& elf() const { return elf_; }
 

@@ -14,6 +14,8 @@
 namespace profd::symbolize {
 namespace {
 
+constexpr std::string_view kWhoWritesIt =
+    ": node does with --perf-basic-prof, Java on jcmd PID Compiler.perfmap";
 constexpr std::size_t kPiece = 1u << 20;
 constexpr std::size_t kMaxAtOnce = 64u << 20;  // of one file in one look
 
@@ -124,8 +126,8 @@ void LiveJitSymbols::Open(std::uint32_t pid, File& file) {
       static_cast<int>(::syscall(SYS_openat2, root.get(), file.path.c_str(), &how, sizeof how)));
   struct stat status {};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0) {
-    file.missing =
-        errno == ENOENT ? "it wrote no " + file.path : ErrorFromErrno(errno, file.path).message;
+    file.missing = errno == ENOENT ? "it wrote no " + file.path + std::string(kWhoWritesIt)
+                                   : ErrorFromErrno(errno, file.path).message;
     return;
   }
   if (!S_ISREG(status.st_mode) || (status.st_uid != owner.st_uid && status.st_uid != 0)) {

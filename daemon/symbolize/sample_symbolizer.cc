@@ -7,7 +7,7 @@
 
 namespace profd::symbolize {
 
-SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample) {
+SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail detail) {
   counters_.samples.Add();
   counters_.frames.Add(sample.frames.size());
   const std::uint64_t improvements = symbolizer_.improvements();
@@ -16,7 +16,7 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample) {
   stack_.clear();
   roles_.clear();
   for (const process::AddressFrame& address : sample.frames) {
-    stack_.push_back(Look(address));
+    stack_.push_back(Look(address, detail));
     if (address.kernel) roles_.push_back(stack_.back().role);
   }
   const bool off_cpu = sample.state != process::State::kOnCpu;
@@ -51,11 +51,12 @@ void SampleSymbolizer::ForgetAddresses() {
   modules_.clear();
 }
 
-const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFrame& address) {
+const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFrame& address,
+                                                      Detail detail) {
   const bool in_module = !address.kernel && address.module != nullptr;
   const Key key{in_module ? address.module.get() : nullptr,
                 in_module ? address.file_offset : address.address, address.kernel,
-                address.return_address};
+                address.return_address, detail};
   const auto [entry, added] = known_.try_emplace(key);
   const bool lasting = !Symbolizer::MayChange(address);
   if (!added && lasting) return entry->second;
@@ -63,7 +64,7 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
   counters_.looked_up.Add();
   if (in_module) modules_.try_emplace(address.module.get(), address.module);
   frames_.clear();
-  symbolizer_.Resolve(address, frames_);
+  symbolizer_.Resolve(address, detail, frames_);
   Known& known = entry->second;
   if (!added && known.count == frames_.size()) {
     // In the place of the old ones, which have been handed on.
@@ -84,7 +85,8 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
 std::size_t SampleSymbolizer::Hash::operator()(const Key& key) const {
   const auto module = reinterpret_cast<std::uintptr_t>(key.module);
   return MixBits(key.place ^
-                 MixBits(module * 4 + (key.kernel ? 2 : 0) + (key.return_address ? 1 : 0)));
+                 MixBits(module * 4 + (key.kernel ? 2 : 0) + (key.return_address ? 1 : 0)) ^
+                 static_cast<std::uint64_t>(key.detail) << 63);
 }
 
 }  // namespace profd::symbolize

@@ -34,7 +34,7 @@ class SampleSymbolizer {
   SampleSymbolizer(Symbolizer& symbolizer, FrameTable& table)
       : symbolizer_(symbolizer), table_(table) {}
 
-  [[nodiscard]] SymbolizedSample Symbolize(process::Sample sample);
+  [[nodiscard]] SymbolizedSample Symbolize(process::Sample sample, Detail detail = Detail::kSource);
   // Forgets all addresses and clears the table; for when nobody holds FrameIds of it, that is when
   // no session is running. Bounds what an always-on daemon keeps.
   void Clear();
@@ -46,6 +46,7 @@ class SampleSymbolizer {
     std::uint64_t place = 0;
     bool kernel = false;
     bool return_address = false;
+    Detail detail = Detail::kSource;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -58,7 +59,7 @@ class SampleSymbolizer {
     KernelRole role = KernelRole::kOther;
   };
 
-  const Known& Look(const process::AddressFrame& address);
+  const Known& Look(const process::AddressFrame& address, Detail detail);
   [[nodiscard]] FrameId InternEnd(std::string_view name);
   void ForgetAddresses();
 

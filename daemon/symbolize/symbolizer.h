@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "daemon/process/sample.h"
+#include "daemon/symbolize/module_info.h"
 
 namespace profd::symbolize {
 
@@ -23,16 +25,30 @@ struct Frame {
   std::string file;          // of the source; "" when not known
   std::uint32_t line = 0;    // of the address, or of the call that was inlined; 0: not known
   std::string reason;        // why there is no name; "" when there is one
-  friend bool operator==(const Frame&, const Frame&) = default;
+  ModuleInfoRef origin;      // where names of this module come from; null: nothing to say
+  friend bool operator==(const Frame& a, const Frame& b);
 };
+
+[[nodiscard]] inline bool operator==(const Frame& a, const Frame& b) {
+  const auto texts = [](const Frame& f) {
+    return std::tie(f.kind, f.inlined, f.name, f.full_name, f.symbol, f.module, f.offset, f.file,
+                    f.line, f.reason);
+  };
+  const bool same_origin = a.origin == b.origin || (a.origin && b.origin && *a.origin == *b.origin);
+  return same_origin && texts(a) == texts(b);
+}
+
+// How much is wanted of an address: the second costs the reading of debug information.
+enum class Detail : std::uint8_t { kSymbols, kSource };
 
 // Used by one thread. Never blocks on the network; bounded memory.
 class Symbolizer {
  public:
   virtual ~Symbolizer() = default;
-  // Appends the frames of one address, innermost first (more than one when functions are inlined),
-  // or exactly one unresolved frame with a reason.
-  virtual void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) = 0;
+  // Appends the frames of one address, innermost first (more than one when functions are inlined
+  // and kSource is asked for), or exactly one unresolved frame with a reason.
+  virtual void Resolve(const process::AddressFrame& address, Detail detail,
+                       std::vector<Frame>& frames) = 0;
   // Whether this answer may be another one the next time: code that is made at run time moves.
   [[nodiscard]] static bool MayChange(const process::AddressFrame& address) {
     return !address.kernel && address.module != nullptr &&

@@ -11,7 +11,7 @@ namespace profd::test {
 // 0x400002 is "f_4194306".
 class NumberingSymbolizer : public symbolize::Symbolizer {
  public:
-  void Resolve(const process::AddressFrame& address,
+  void Resolve(const process::AddressFrame& address, symbolize::Detail /*detail*/,
                std::vector<symbolize::Frame>& frames) override {
     symbolize::Frame frame;
     frame.kind = address.kernel ? symbolize::FrameKind::kKernel : symbolize::FrameKind::kNative;

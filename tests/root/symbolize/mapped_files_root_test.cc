@@ -78,7 +78,7 @@ class MappedFilesTest : public ::testing::Test {
     elf::FileObjectSource objects{ProcFs()};
     HostSymbolizer symbolizer(kernel, objects);
     std::vector<Frame> frames;
-    symbolizer.Resolve(address, frames);
+    symbolizer.Resolve(address, Detail::kSource, frames);
     EXPECT_EQ(frames.size(), 1u);
     EXPECT_TRUE(frames[0].name.empty() != frames[0].reason.empty()) << frames[0].reason;
     return frames[0];

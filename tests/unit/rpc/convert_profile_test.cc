@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <memory>
 
 #include "daemon/rpc/convert.h"
 
@@ -22,7 +23,7 @@ aggregate::Profile MakeProfile() {
   profile.kernel = "6.18";
   profile.hook = "sched_exit_tp";
   profile.profd_version = "0.1.0";
-  profile.processes.push_back({{100, 6}, 7, "comm", "comm --flag", "/slice", true});
+  profile.processes.push_back({{100, 6}, 7, "comm", "comm --flag", "/slice", true, "/bin/x"});
   aggregate::ProfileThread thread;
   thread.key = {101, 8};
   thread.shown_tid = 9;
@@ -44,6 +45,8 @@ aggregate::Profile MakeProfile() {
   frame.file = "x.cc";
   frame.line = 31;
   frame.reason = "none";
+  frame.origin = std::make_shared<symbolize::ModuleInfo>(
+      symbolize::ModuleInfo{"/bin/x", "ab12", ".symtab", "s.debug", "why", "d.debug", "why not"});
   profile.frames.push_back(frame);
   profile.nodes = {{0, 0}, {0, 0}, {1, 0}};
   aggregate::ProfileSample sample;
@@ -96,6 +99,16 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.frames(0).file(), "x.cc");
   EXPECT_EQ(proto.frames(0).line(), 31u);
   EXPECT_EQ(proto.frames(0).reason(), "none");
+  EXPECT_EQ(proto.frames(0).module_info(), 1u);
+  EXPECT_EQ(proto.processes(0).executable(), "/bin/x");
+  ASSERT_EQ(proto.modules_size(), 1);
+  EXPECT_EQ(proto.modules(0).path(), "/bin/x");
+  EXPECT_EQ(proto.modules(0).build_id(), "ab12");
+  EXPECT_EQ(proto.modules(0).symbols_from(), ".symtab");
+  EXPECT_EQ(proto.modules(0).symbols_file(), "s.debug");
+  EXPECT_EQ(proto.modules(0).symbols_missing(), "why");
+  EXPECT_EQ(proto.modules(0).debug_file(), "d.debug");
+  EXPECT_EQ(proto.modules(0).debug_missing(), "why not");
   ASSERT_EQ(proto.nodes_size(), 2);  // without the root
   EXPECT_EQ(proto.nodes(1).parent(), 1u);
   EXPECT_EQ(proto.lost(0).count(), 50u);
@@ -103,6 +116,36 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.notes(0).name(), "n");
   EXPECT_EQ(proto.daemon_cpu_ns(), 60u);
   EXPECT_EQ(proto.bpf_ns(), 61u);
+}
+
+TEST(ProfileToProto, TheLatestWordOnAFileStandsForAllItsFrames) {
+  auto profile = MakeProfile();
+  symbolize::ModuleInfo later{"/bin/x", "ab12", ".symtab", "", "", "d.debug", ""};
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[1].origin = std::make_shared<symbolize::ModuleInfo>(later);
+  later.build_id = "cd34";
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[2].origin = std::make_shared<symbolize::ModuleInfo>(later);
+  profile.frames.emplace_back();  // of the kernel, say
+  const auto proto = ToProto(profile);
+  ASSERT_EQ(proto.modules_size(), 2);
+  EXPECT_EQ(proto.modules(0).debug_missing(), "");
+  EXPECT_EQ(proto.modules(1).build_id(), "cd34");
+  EXPECT_EQ(proto.frames(0).module_info(), 1u);
+  EXPECT_EQ(proto.frames(1).module_info(), 1u);
+  EXPECT_EQ(proto.frames(2).module_info(), 2u);
+  EXPECT_EQ(proto.frames(3).module_info(), 0u);
+}
+
+TEST(ProfileToProto, UnresolvedFramesSayWhatTheirProgramWasStartedAs) {
+  auto profile = MakeProfile();
+  profile.processes[0].comm = "started-as";
+  profile.processes[0].command_line = "/bin/started-as --flag";
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[1].name.clear();
+  const auto proto = ToProto(profile);
+  EXPECT_EQ(proto.frames(0).program(), "") << "it has a name";
+  EXPECT_EQ(proto.frames(1).program(), "started-as");
 }
 
 TEST(ProfileToProto, CarriesThreadsWithTheirClocks) {

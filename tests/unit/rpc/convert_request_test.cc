@@ -77,6 +77,17 @@ TEST(ToPlan, TakesEveryMode) {
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("17"));
 }
 
+TEST(ToPlan, InlinedFunctionsAndLinesAreWantedUnlessRefused) {
+  auto request = Request();
+  EXPECT_TRUE(ToPlan(request, RequestLimits{})->spec.inlined);
+  EXPECT_TRUE(ToPlan(request, RequestLimits{})->spec.lines);
+  request.set_no_inlined(true);
+  EXPECT_FALSE(ToPlan(request, RequestLimits{})->spec.inlined);
+  EXPECT_TRUE(ToPlan(request, RequestLimits{})->spec.lines);
+  request.set_no_lines(true);
+  EXPECT_FALSE(ToPlan(request, RequestLimits{})->spec.lines);
+}
+
 TEST(ToPlan, RefusesAMissingOrEmptyTarget) {
   auto request = Request();
   request.clear_target();

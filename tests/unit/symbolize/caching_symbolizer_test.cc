@@ -17,7 +17,8 @@ using testing::UserAddress;
 // Names an address after itself, in two frames; counts.
 class NamingSymbolizer : public Symbolizer {
  public:
-  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override {
+  void Resolve(const process::AddressFrame& address, Detail /*detail*/,
+               std::vector<Frame>& frames) override {
     ++asked;
     for (const char* prefix : {"inlined_", "outer_"}) {
       Frame& frame = frames.emplace_back();
@@ -43,8 +44,8 @@ class CachingSymbolizerTest : public ::testing::Test {
     plain.unresolved = inner_.unresolved;
     std::vector<Frame> expected(1);
     std::vector<Frame> actual(1);
-    plain.Resolve(address, expected);
-    cache_.Resolve(address, actual);
+    plain.Resolve(address, Detail::kSource, expected);
+    cache_.Resolve(address, Detail::kSource, actual);
     EXPECT_EQ(actual, expected);
   }
 
@@ -90,8 +91,17 @@ TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreAskedAgain) {
   inner_.unresolved = false;
   ExpectRight(KernelAddress(0x10));
   std::vector<Frame> frames;
-  cache_.Resolve(UserAddress(a_, 0x10), frames);
+  cache_.Resolve(UserAddress(a_, 0x10), Detail::kSource, frames);
   EXPECT_EQ(frames.at(0).reason, "unknown") << "a file without a name stays without";
+}
+
+TEST_F(CachingSymbolizerTest, ADetailThatWasNotAskedForIsNoAnswerToTheOther) {
+  std::vector<Frame> frames;
+  for (int i = 0; i < 2; ++i) {
+    cache_.Resolve(UserAddress(a_, 0x10), Detail::kSymbols, frames);
+    cache_.Resolve(UserAddress(a_, 0x10), Detail::kSource, frames);
+  }
+  EXPECT_EQ(inner_.asked, 2);
 }
 
 TEST_F(CachingSymbolizerTest, HoldsModulesSoThatNoneIsMistakenForAnother) {
@@ -110,14 +120,14 @@ TEST_F(CachingSymbolizerTest, DropsTheLeastRecentlyUsedBeyondItsBound) {
   CachingSymbolizer small(inner_, 10 * one + one / 2);
   inner_.asked = 0;
   std::vector<Frame> frames;
-  for (std::uint64_t i = 0; i < 10; ++i) small.Resolve(UserAddress(a_, i), frames);
-  small.Resolve(UserAddress(a_, 0), frames);
+  for (std::uint64_t i = 0; i < 10; ++i) small.Resolve(UserAddress(a_, i), Detail::kSource, frames);
+  small.Resolve(UserAddress(a_, 0), Detail::kSource, frames);
   EXPECT_EQ(inner_.asked, 10);
-  small.Resolve(UserAddress(a_, 10), frames);  // the eleventh takes the place of 1
+  small.Resolve(UserAddress(a_, 10), Detail::kSource, frames);  // the eleventh takes the place of 1
   EXPECT_LE(small.counters().bytes.value(), 10 * one + one / 2);
-  small.Resolve(UserAddress(a_, 0), frames);
+  small.Resolve(UserAddress(a_, 0), Detail::kSource, frames);
   EXPECT_EQ(inner_.asked, 11);
-  small.Resolve(UserAddress(a_, 1), frames);
+  small.Resolve(UserAddress(a_, 1), Detail::kSource, frames);
   EXPECT_EQ(inner_.asked, 12);
 }
 

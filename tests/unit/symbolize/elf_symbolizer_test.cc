@@ -17,7 +17,7 @@ using testing::UserAddress;
 
 Frame Resolve(Symbolizer& symbolizer, const process::AddressFrame& address) {
   std::vector<Frame> frames;
-  symbolizer.Resolve(address, frames);
+  symbolizer.Resolve(address, Detail::kSource, frames);
   EXPECT_EQ(frames.size(), 1u);
   return frames.at(0);
 }
@@ -43,6 +43,34 @@ TEST_F(ElfSymbolizerTest, NamesAnAddress) {
   EXPECT_EQ(source_.loads, 1);
 }
 
+TEST_F(ElfSymbolizerTest, SaysWhereTheNamesOfAModuleAreFrom) {
+  source_.objects["/lib/a.so"] = MakeObject({{"f", 0x401000, 0x10}}, "stripped");
+  const auto module = MakeModule("/lib/a.so");
+  const Frame named = Resolve(symbolizer_, UserAddress(module, 0x1004));
+  ASSERT_NE(named.origin, nullptr);
+  EXPECT_EQ(named.origin->path, "/lib/a.so");
+  EXPECT_EQ(named.origin->symbols_from, ".symtab");
+  EXPECT_EQ(named.origin->symbols_missing, "stripped");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1020)).origin, named.origin);
+  const Frame gone = Resolve(symbolizer_, UserAddress(MakeModule("/gone"), 0x1000));
+  ASSERT_NE(gone.origin, nullptr);
+  EXPECT_EQ(gone.origin->symbols_from, "");
+  EXPECT_EQ(gone.origin->symbols_missing, "file gone: /gone");
+}
+
+TEST_F(ElfSymbolizerTest, FramesAreEqualWhenWhatIsSaidOfTheirModuleIs) {
+  source_.objects["/lib/a.so"] = MakeObject({{"f", 0x401000, 0x10}});
+  const Frame one = Resolve(symbolizer_, UserAddress(MakeModule("/lib/a.so"), 0x1004));
+  const Frame other = Resolve(symbolizer_, UserAddress(MakeModule("/lib/a.so"), 0x1004));
+  EXPECT_NE(one.origin, other.origin) << "each module has its own";
+  EXPECT_EQ(one, other);
+  Frame changed = other;
+  auto info = *other.origin;
+  info.debug_file = "/found.debug";
+  changed.origin = std::make_shared<ModuleInfo>(info);
+  EXPECT_NE(one, changed);
+}
+
 TEST_F(ElfSymbolizerTest, AReturnAddressBelongsToTheCallBeforeIt) {
   source_.objects["/a"] = MakeObject({{"calls_exit", 0x401000, 0x10}, {"next", 0x401010, 0x10}});
   const auto module = MakeModule("/a");
@@ -66,6 +94,18 @@ TEST_F(ElfSymbolizerTest, UnresolvedFramesKeepModuleAndOffsetAndSayWhy) {
   EXPECT_EQ(reason("/stripped", 0x1020), "stripped: install its debug package");
   EXPECT_EQ(reason("/whole", 0x900000), "outside of what the file loads");
   EXPECT_EQ(reason("/gone", 0x1000), "file gone: /gone");
+}
+
+TEST_F(ElfSymbolizerTest, AReasonSaysWhatToDoWhereThatIsKnown) {
+  class Refusing : public elf::ObjectSource {
+   public:
+    Result<elf::ObjectRef> Load(const elf::ObjectId& /*id*/) override {
+      return Error{ErrorCode::kPermissionDenied, "cannot open it", "profd needs CAP_X"};
+    }
+  } refusing;
+  ElfSymbolizer symbolizer(refusing);
+  EXPECT_EQ(Resolve(symbolizer, UserAddress(MakeModule("/a"), 0)).reason,
+            "cannot open it: profd needs CAP_X");
 }
 
 TEST_F(ElfSymbolizerTest, TextFromFilesIsCleaned) {

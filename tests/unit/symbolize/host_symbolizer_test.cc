@@ -26,7 +26,7 @@ class HostSymbolizerTest : public ::testing::Test {
   }
   Frame Resolve(const process::AddressFrame& address) {
     std::vector<Frame> frames;
-    symbolizer_.Resolve(address, frames);
+    symbolizer_.Resolve(address, Detail::kSource, frames);
     EXPECT_EQ(frames.size(), 1u);
     return frames.at(0);
   }

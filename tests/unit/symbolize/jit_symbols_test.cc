@@ -17,6 +17,7 @@ namespace {
 
 using elf::testing::TempTree;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Process 70 of the tree, which is 7 in its own namespace, and its root.
 class JitSymbolsTest : public ::testing::Test {
@@ -48,7 +49,7 @@ class JitSymbolsTest : public ::testing::Test {
 };
 
 TEST_F(JitSymbolsTest, SaysWhichFileIsMissing) {
-  EXPECT_EQ(NameAt(0x1000), "it wrote no /tmp/perf-7.map");
+  EXPECT_THAT(NameAt(0x1000), StartsWith("it wrote no /tmp/perf-7.map: node does with "));
   Wait();
   Append("1000 10 f\n");
   EXPECT_EQ(NameAt(0x1000), "f");
@@ -73,7 +74,7 @@ TEST_F(JitSymbolsTest, AnotherProcessOfThatPidHasItsOwn) {
   EXPECT_EQ(NameAt(0x1000), "f") << "the file may go, the code stays";
   Start(200);
   Wait();
-  EXPECT_EQ(NameAt(0x1000), "it wrote no /tmp/perf-7.map");
+  EXPECT_THAT(NameAt(0x1000), StartsWith("it wrote no /tmp/perf-7.map: node does with "));
 }
 
 TEST_F(JitSymbolsTest, ALinkIsNotFollowed) {
@@ -90,9 +91,9 @@ TEST_F(JitSymbolsTest, FramesAreOfTheirOwnKind) {
   auto module = std::make_shared<process::Module>();
   module->first_pid = 70;
   std::vector<Frame> frames;
-  host.Resolve(testing::UserAddress(module, 0x1008), frames);
-  host.Resolve(testing::UserAddress(module, 0x1010, true), frames);
-  host.Resolve(testing::UserAddress(module, 0x1010), frames);
+  host.Resolve(testing::UserAddress(module, 0x1008), Detail::kSource, frames);
+  host.Resolve(testing::UserAddress(module, 0x1010, true), Detail::kSource, frames);
+  host.Resolve(testing::UserAddress(module, 0x1010), Detail::kSource, frames);
   ASSERT_EQ(frames.size(), 3u);
   EXPECT_EQ(frames[0].kind, FrameKind::kJit);
   EXPECT_EQ(frames[0].name, "LazyCompile:*work");

@@ -22,8 +22,10 @@ using testing::UserAddress;
 // Names by address; "a>b" is b inlined into a.
 class TableSymbolizer : public Symbolizer {
  public:
-  void Resolve(const process::AddressFrame& address, std::vector<Frame>& frames) override {
+  void Resolve(const process::AddressFrame& address, Detail wanted,
+               std::vector<Frame>& frames) override {
     ++asked;
+    detail = wanted;
     std::string name = names[address.file_offset];
     if (const auto inlined = name.find('>'); inlined != std::string::npos) {
       Frame& frame = frames.emplace_back();
@@ -38,6 +40,7 @@ class TableSymbolizer : public Symbolizer {
   }
   std::map<std::uint64_t, std::string> names;
   int asked = 0;
+  Detail detail = Detail::kSymbols;
 };
 
 class SampleSymbolizerTest : public ::testing::Test {
@@ -109,6 +112,14 @@ TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
   EXPECT_EQ(symbolizer_.counters().samples.value(), 5u);
   EXPECT_EQ(symbolizer_.counters().frames.value(), 15u);
   EXPECT_EQ(symbolizer_.counters().looked_up.value(), 2u);
+}
+
+TEST_F(SampleSymbolizerTest, AsksAgainForMoreDetail) {
+  for (const Detail detail : {Detail::kSymbols, Detail::kSource}) {
+    for (int i = 0; i < 2; ++i) (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf"}), detail);
+    EXPECT_EQ(symbols_.detail, detail);
+  }
+  EXPECT_EQ(symbols_.asked, 2);
 }
 
 TEST_F(SampleSymbolizerTest, InlinedFramesStandInside) {
