@@ -1,18 +1,17 @@
 #include "daemon/source/sessions.h"
 
 #include <bpf/bpf.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
 
+#include "daemon/base/own_usage.h"
 #include "daemon/source/features.h"
 #include "daemon/source/filter.h"
 
@@ -31,19 +30,6 @@ constexpr std::chrono::milliseconds kClockReadingPause{1};
 constexpr std::chrono::milliseconds kWalkPause{10};
 
 std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
-
-// Of profd and of the processes that read its snapshots.
-std::uint64_t OwnCpuNs() {
-  timespec own{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
-  rusage children{};
-  ::getrusage(RUSAGE_CHILDREN, &children);
-  const auto of_children_us = (children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1'000'000 +
-                              children.ru_utime.tv_usec + children.ru_stime.tv_usec;
-  return static_cast<std::uint64_t>(own.tv_sec) * kNsPerSecond +
-         static_cast<std::uint64_t>(own.tv_nsec) +
-         static_cast<std::uint64_t>(of_children_us) * 1'000;
-}
 
 // Of a SNAPSHOT: the walk ended where tables were missing.
 bool LacksTables(const EventBytes& snapshot) {
