@@ -19,10 +19,11 @@ int RunStatus(const StatusOptions& options, const Context& context) {
   const Result<v1::StatusResponse> status = (*client)->Status();
   if (!status) return fail(status.error());
   const std::string text =
-      options.json ? view::StatusJson(*status)
-                   : view::RenderStatus(
-                         *status, client::WidthOf(STDOUT_FILENO),
-                         view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)));
+      options.json
+          ? view::StatusJson(*status)
+          : view::RenderStatus(*status, client::WidthOf(STDOUT_FILENO),
+                               view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)),
+                               context.global.verbose);
   const auto written =
       client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
         out << text;

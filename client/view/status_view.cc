@@ -2,11 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "client/view/number.h"
+#include "client/view/table.h"
 #include "client/view/text.h"
 
 namespace profd::view {
@@ -47,6 +50,50 @@ std::string Cpu(const v1::StatusResponse& status) {
   return FormatShare(cpus) + " of one CPU, " + FormatShare(bpf) + " in BPF programs";
 }
 
+std::uint64_t Note(const v1::StatusResponse& status, std::string_view name) {
+  for (const v1::NamedCount& count : status.notes())
+    if (count.name() == name) return count.count();
+  return 0;
+}
+
+// What the unwind tables hold; "" for a daemon that has none.
+std::string Tables(const v1::StatusResponse& status) {
+  const std::uint64_t cap = Note(status, "unwind_cap");
+  if (cap == 0) return "";
+  return FormatBytes(Note(status, "unwind_memory")) + " of " + FormatBytes(cap) + ", " +
+         FormatCount(Note(status, "unwind_files")) + " files, " +
+         FormatCount(Note(status, "unwind_rows")) + " rows, " +
+         FormatCount(Note(status, "unwind_evictions")) + " evictions";
+}
+
+// What has no tables, or lost them, by reason; "" when there is nothing to say.
+std::string RefusedTables(const v1::StatusResponse& status) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kReasons{{
+      {"unwind_no_tables", "files without .eh_frame"},
+      {"unwind_damaged", "damaged entries"},
+      {"unwind_changed", "files changed"},
+      {"unwind_gone", "mappings gone"},
+      {"unwind_crowded", "stretches without room"},
+      {"unwind_cut", "blocks cut"},
+      {"unwind_queue_full", "requests dropped"},
+  }};
+  std::string text;
+  for (const auto& [name, words] : kReasons)
+    if (const std::uint64_t count = Note(status, name); count != 0)
+      text += (text.empty() ? "refused: " : ", ") + FormatCount(count) + " " + std::string(words);
+  return text;
+}
+
+std::string Notes(const v1::StatusResponse& status, std::size_t width) {
+  Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
+               {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
+               {"what it counts", Align::kLeft, Shrink::kMiddle, Tone::kFaint}});
+  for (const auto& counts : {status.lost(), status.notes()})
+    for (const v1::NamedCount& count : counts)
+      table.AddRow({FormatCount(count.count()), SafeText(count.name()), SafeText(count.text())});
+  return table.Render(width, Palette());
+}
+
 std::string Session(const v1::SessionStatus& session) {
   std::string time = FormatDuration(session.elapsed_ns());
   time += session.duration_ns() == 0 ? ", until stopped"
@@ -65,7 +112,7 @@ nlohmann::json Counts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& 
 }  // namespace
 
 std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
-                         const Palette& palette) {
+                         const Palette& palette, bool complete) {
   std::string out = palette.Paint(Tone::kStrong, "profd " + SafeText(status.version())) + ", up " +
                     FormatSpan(status.up_ns()) + ", kernel " + SafeText(status.kernel()) + "\n";
   std::vector<std::pair<std::string, std::string>> lines;
@@ -82,6 +129,8 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("cost", Cpu(status));
   lines.emplace_back("memory", FormatBytes(status.memory_bytes()) + " resident, " +
                                    FormatBytes(status.map_bytes()) + " maps and rings");
+  lines.emplace_back("unwinding", Tables(status));
+  lines.emplace_back("", RefusedTables(status));
   lines.emplace_back("lost", Reasons(status.lost()));
   if (!status.recording_file().empty())
     lines.emplace_back("recording", SafeText(status.recording_file()));
@@ -95,6 +144,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     out += palette.Paint(Tone::kFaint, topic) + std::string(kTopicWidth - topic.size(), ' ') +
            CutMiddle(text, room) + "\n";
   }
+  if (complete && status.lost_size() + status.notes_size() > 0) out += "\n" + Notes(status, width);
   return out;
 }
 

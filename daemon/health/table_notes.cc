@@ -2,7 +2,8 @@
 
 namespace profd::health {
 
-std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables) {
+std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables,
+                                            std::uint64_t cap_bytes) {
   std::vector<aggregate::NamedCount> notes;
   const auto add = [&](const Counter& counter, const char* name, const char* text) {
     if (counter.value() != 0) notes.push_back({name, text, counter.value()});
@@ -13,6 +14,7 @@ std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables) 
   add(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
   add(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
   add(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
+  notes.push_back({"unwind_cap", "bytes of kernel memory that unwind tables may take", cap_bytes});
   add(store.evictions, "unwind_evictions", "stretches given up to make room for others");
   add(store.crowded, "unwind_crowded", "stretches not loaded: no room");
   add(store.cut, "unwind_cut", "blocks of code with more rows or rules than fit");

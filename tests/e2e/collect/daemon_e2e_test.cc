@@ -67,6 +67,8 @@ TEST_F(DaemonTest, StatusSaysHowItWorks) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("hook"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("lost"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nunwinding  "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" of 64.0 MiB, "), std::string::npos) << outcome.out;
   Stop(*daemon);
 }
 

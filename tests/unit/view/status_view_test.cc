@@ -34,7 +34,36 @@ v1::StatusResponse Sample() {
   lost->set_name("sched_ring_full");
   lost->set_text("samples lost: ring full");
   lost->set_count(12);
+  const auto note = [&](const char* name, const char* text, std::uint64_t count) {
+    v1::NamedCount* added = status.add_notes();
+    added->set_name(name);
+    added->set_text(text);
+    added->set_count(count);
+  };
+  note("unwind_files", "files known to the unwinder", 31);
+  note("unwind_rows", "rows of unwind tables loaded", 120'034);
+  note("unwind_memory", "bytes of kernel memory for unwind tables", 2'621'440);
+  note("unwind_cap", "bytes of kernel memory that unwind tables may take", 64u << 20);
+  note("unwind_no_tables", "files without usable .eh_frame", 2);
+  note("unwind_gone", "mappings gone before their tables could be made", 5);
   return status;
+}
+
+TEST(StatusViewTest, SaysWhatTheUnwindTablesHold) {
+  const std::string text = RenderStatus(Sample(), 80, Palette());
+  EXPECT_NE(text.find("unwinding  2.50 MiB of 64.0 MiB, 31 files, 120,034 rows, 0 evictions\n"
+                      "           refused: 2 files without .eh_frame, 5 mappings gone\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(RenderStatus(v1::StatusResponse(), 80, Palette()).find("unwinding"), std::string::npos)
+      << "a replay has no tables";
+}
+
+TEST(StatusViewTest, CompleteShowsEveryCounter) {
+  const std::string text = RenderStatus(Sample(), 80, Palette(), true);
+  EXPECT_NE(text.find("12  sched_ring_full   samples lost: ring full\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("5  unwind_gone "), std::string::npos) << text;
 }
 
 TEST(StatusViewTest, ForPeople) {
