@@ -39,9 +39,19 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
   AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
 }
 
+void AddTargetOptions(CLI::App& app, RawOptions& raw) {
+  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
+  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
+  AddFlag(app, kTarget, "-a,--all", raw.all, "all processes of the host");
+  AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
+  AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
+          "processes in a cgroup: a directory below /sys/fs/cgroup");
+}
+
 void AddCommonOptions(CLI::App& app, RawOptions& raw) {
   AddFlag(app, kOther, "-q,--quiet", raw.quiet, "no words on standard error but errors");
-  AddFlag(app, kOther, "-v,--verbose", raw.verbose, "explain choices, show all threads");
+  AddFlag(app, kOther, "-v,--verbose", raw.verbose,
+          "explain choices, show all threads and counters");
   AddText(app, kOther, "--color", raw.color, "WHEN", "auto, always or never; auto obeys NO_COLOR");
   AddText(app, kOther, "--host", raw.host, "ADDRESS",
           "the profd to speak to, unix:///PATH or HOST:PORT; else PROFD_HOST, else "
@@ -70,6 +80,7 @@ CliApp::CliApp(RawOptions& raw)
       "\n"
       "Options of a command: profctl COMMAND --help");
   AddCollect(raw);
+  AddSymbols(raw);
   AddExport(raw);
   AddOthers(raw);
 }
@@ -84,12 +95,7 @@ void CliApp::AddCollect(RawOptions& raw) {
       "collection early and still writes; a second Ctrl-C gives up.");
   collect_->alias("record");
   CLI::App& app = *collect_;
-  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
-  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
-  AddFlag(app, kTarget, "-a,--all", raw.all, "all processes of the host");
-  AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
-  AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
-          "processes in a cgroup: a directory below /sys/fs/cgroup");
+  AddTargetOptions(app, raw);
 
   AddText(app, kWhat, "-d,--duration", raw.duration, "TIME",
           "how long: 10s, 500ms, 2m; a bare number is seconds; default 10s, with -- COMMAND until "
@@ -106,6 +112,9 @@ void CliApp::AddCollect(RawOptions& raw) {
   AddFlag(app, kWhat, "--cycles", raw.cycles,
           "take samples by the hardware's cycle counter instead of a timer");
   AddFlag(app, kWhat, "--native", raw.native, "accepted; native frames are always recorded");
+  AddFlag(app, kWhat, "--no-inlines", raw.no_inlines,
+          "no frames of inlined functions, which are shown where debug information is on the host");
+  AddFlag(app, kWhat, "--no-lines", raw.no_lines, "no source files and lines, likewise");
 
   AddOutputOptions(app, raw.collect_output);
   AddCommonOptions(app, raw);
@@ -118,6 +127,32 @@ void CliApp::AddCollect(RawOptions& raw) {
       "\n"
       "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
       "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.");
+}
+
+void CliApp::AddSymbols(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "symbols",
+      "profctl symbols TARGET [-d TIME] [--json] [-o FILE] [OPTIONS]\n"
+      "       profctl symbols FILE.json [--json] [-o FILE] [OPTIONS]\n\n"
+      "show where names come from, module by module, and what to install\n\n"
+      "Collects for a moment, or takes a json file of collect, and counts the frames of each "
+      "module: how many have a name and a source line, and why the others have none.");
+  app.add_option("FILE", raw.input, "json file")->group("");
+  AddTargetOptions(app, raw);
+  AddText(app, kWhat, "-d,--duration", raw.duration, "TIME",
+          "how long: 10s, 500ms, 2m; a bare number is seconds; default 2s");
+  AddText(app, kWhat, "-F,--frequency", raw.frequency, "HZ",
+          "samples a second of each thread; default 99");
+  AddFlag(app, kWhat, "-s,--children", raw.children, "also processes that the target starts");
+  AddFlag(app, kOutput, "--json", raw.json, "as JSON, with every frame that has no name");
+  AddList(app, kOutput, "-o,--output", raw.symbols_files, "FILE",
+          "write to FILE; - is standard output");
+  AddCommonOptions(app, raw);
+  AddFlag(app, kOther, "--no-progress", raw.no_progress, "no progress line");
+  app.footer(
+      "Examples:\n"
+      "  profctl symbols -p 1234\n"
+      "  profctl symbols out.json --json");
 }
 
 void CliApp::AddExport(RawOptions& raw) {
@@ -136,7 +171,7 @@ void CliApp::AddExport(RawOptions& raw) {
 void CliApp::AddOthers(RawOptions& raw) {
   CLI::App& status = *root_.add_subcommand(
       "status", "profctl status [--json] [OPTIONS]\n\nshow what profd does and what it costs");
-  AddFlag(status, kOutput, "--json", raw.status_json, "as JSON");
+  AddFlag(status, kOutput, "--json", raw.json, "as JSON");
   AddCommonOptions(status, raw);
   CLI::App& formats = *root_.add_subcommand(
       "formats", "profctl formats\n\nlist the formats of output files and what opens them");

@@ -36,12 +36,15 @@ struct RawOptions {
   std::string mode = "wall";
   bool cycles = false;
   bool native = false;
+  bool no_inlines = false;
+  bool no_lines = false;
   bool no_progress = false;
   RawOutputOptions collect_output;
 
   std::string input;
   RawOutputOptions export_output;
-  bool status_json = false;
+  std::vector<std::string> symbols_files;
+  bool json = false;  // of status and symbols
 };
 
 // Binds CLI11 to `raw`, which must outlive it. What it does not know it keeps: see Remaining.
@@ -60,6 +63,7 @@ class CliApp {
 
  private:
   void AddCollect(RawOptions& raw);
+  void AddSymbols(RawOptions& raw);
   void AddExport(RawOptions& raw);
   void AddOthers(RawOptions& raw);
 

@@ -103,6 +103,8 @@ v1::CollectRequest Collection::Request() const {
   request.set_mode(options_.mode);
   request.set_frequency_hz(options_.frequency_hz);
   request.set_hardware_cycles(options_.hardware_cycles);
+  request.set_no_inlined(!options_.inlined);
+  request.set_no_lines(!options_.lines);
   return request;
 }
 

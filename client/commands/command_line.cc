@@ -12,6 +12,7 @@
 namespace profd::commands {
 namespace {
 
+constexpr std::uint64_t kSymbolsDurationNs = 2'000'000'000;
 constexpr std::size_t kCommBytes = 15;  // what the kernel keeps of a program's name
 
 Error Usage(std::string message, std::string hint) {
@@ -72,7 +73,8 @@ Result<v1::Mode> ParseMode(const std::string& text) {
   return Usage("-m " + text + ": no such mode", "it is wall, on or off");
 }
 
-Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command) {
+// `other`: what may stand in the place of a target.
+Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command, const char* other) {
   v1::Target target;
   int given = has_command ? 1 : 0;
   if (!raw.pids.empty()) ++given;
@@ -80,10 +82,10 @@ Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command) {
   if (raw.all) ++given;
   if (!raw.comm.empty()) ++given;
   if (!raw.cgroup.empty()) ++given;
-  constexpr const char* kTargets =
-      "name one of -p PID, -t TID, -a, --comm NAME, --cgroup PATH and -- COMMAND";
-  if (given == 0) return Usage("nothing to collect: no target is named", kTargets);
-  if (given > 1) return Usage("more than one kind of target is named", kTargets);
+  const std::string targets =
+      std::string("name one of -p PID, -t TID, -a, --comm NAME, --cgroup PATH and ") + other;
+  if (given == 0) return Usage("nothing to collect: no target is named", targets);
+  if (given > 1) return Usage("more than one kind of target is named", targets);
   std::vector<std::uint32_t> ids;
   for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, ids));
   for (const std::string& text : raw.tids) PROFD_TRY(ParseIds("-t", text, ids));
@@ -104,12 +106,18 @@ Result<v1::Target> ParseTarget(const RawOptions& raw, bool has_command) {
 }
 
 OutputOptions Output(const RawOutputOptions& raw) {
-  return OutputOptions{raw.files, raw.format, raw.threads, raw.signatures, raw.mangled};
+  OutputOptions options;
+  options.files = raw.files;
+  options.format = raw.format;
+  options.threads = raw.threads;
+  options.signatures = raw.signatures;
+  options.mangled = raw.mangled;
+  return options;
 }
 
 Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> command) {
   CollectOptions options;
-  const Result<v1::Target> target = ParseTarget(raw, !command.empty());
+  const Result<v1::Target> target = ParseTarget(raw, !command.empty(), "-- COMMAND");
   if (!target) return target.error();
   options.target = *target;
   options.command = std::move(command);
@@ -129,9 +137,35 @@ Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> c
   if (raw.cycles && options.mode == v1::MODE_OFF_CPU)
     return Usage("--cycles has no meaning with -m off", "leave one out");
   options.hardware_cycles = raw.cycles;
+  options.inlined = !raw.no_inlines;
+  options.lines = !raw.no_lines;
   options.no_progress = raw.no_progress;
   options.output = Output(raw.collect_output);
   return options;
+}
+
+// A collection or the reading of a file, with another report.
+Result<void> Symbols(const RawOptions& raw, CommandLine& line) {
+  OutputOptions output;
+  output.report = raw.json ? Report::kSymbolsJson : Report::kSymbols;
+  output.files = raw.symbols_files;
+  const bool has_target =
+      !raw.pids.empty() || !raw.tids.empty() || raw.all || !raw.comm.empty() || !raw.cgroup.empty();
+  if (!raw.input.empty()) {
+    if (has_target) return Usage("both a file and a target are named", "leave one out");
+    line.verb = Verb::kExport;
+    line.export_command = {raw.input, std::move(output)};
+    return {};
+  }
+  const Result<v1::Target> target = ParseTarget(raw, false, "FILE.json");
+  if (!target) return target.error();
+  Result<CollectOptions> options = Collect(raw, {});
+  if (!options) return options.error();
+  line.verb = Verb::kCollect;
+  line.collect = *std::move(options);
+  line.collect.output = std::move(output);
+  if (!line.collect.duration_ns) line.collect.duration_ns = kSymbolsDurationNs;
+  return {};
 }
 
 Error FromCli(const CLI::ParseError& error, const CLI::App* command) {
@@ -170,9 +204,11 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     if (raw.input.empty())
       return Usage("no file is named", "as in profctl export out.json -o out.svg");
     line.export_command = {raw.input, Output(raw.export_output)};
+  } else if (name == "symbols") {
+    PROFD_TRY(Symbols(raw, line));
   } else if (name == "status") {
     line.verb = Verb::kStatus;
-    line.status.json = raw.status_json;
+    line.status.json = raw.json;
   } else if (name == "formats") {
     line.verb = Verb::kFormats;
   } else {

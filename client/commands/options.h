@@ -18,10 +18,14 @@ struct GlobalOptions {
   std::string host;  // empty: PROFD_HOST, else the default
 };
 
+// What a summary and a terminal show of a profile.
+enum class Report { kSummary, kSymbols, kSymbolsJson };
+
 // Where a profile goes, and how it is written.
 struct OutputOptions {
-  std::vector<std::string> files;  // "-" is stdout; empty: stdout, as fits what it is
-  std::string format;              // empty: by the file name
+  std::vector<std::string> files;    // "-" is stdout; empty: stdout, as fits what it is
+  std::string format;                // empty: by the file name
+  Report report = Report::kSummary;  // the others take the place of every format
   bool threads = false;
   bool signatures = false;
   bool mangled = false;
@@ -34,6 +38,8 @@ struct CollectOptions {
   std::uint32_t frequency_hz = 99;
   v1::Mode mode = v1::MODE_WALL;
   bool hardware_cycles = false;
+  bool inlined = true;
+  bool lines = true;
   bool no_progress = false;
   OutputOptions output;
 };

@@ -3,20 +3,29 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
 #include "client/output_file.h"
+#include "client/packages.h"
 #include "client/terminal.h"
 #include "client/view/number.h"
 #include "client/view/summary.h"
+#include "client/view/symbols_view.h"
 
 namespace profd::commands {
 namespace {
 
 constexpr std::string_view kStdout = "-";
 constexpr std::string_view kSummary = "summary";
-constexpr std::size_t kFileWidth = 120;  // columns of a summary that goes elsewhere
+constexpr std::size_t kFileWidth = 120;    // columns of a summary that goes elsewhere
+constexpr std::size_t kReportWidth = 100;  // of the other reports
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 bool IsForTerminals(const client::Exporter& exporter) {
   return exporter.name() != "svg" && exporter.name() != "pprof";
@@ -26,8 +35,17 @@ bool IsForTerminals(const client::Exporter& exporter) {
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                                     const client::Exporters& exporters, bool stdout_is_terminal) {
-  OutputPlan plan(client::ExportOptions{
-      .threads = options.threads, .signatures = options.signatures, .mangled = options.mangled});
+  OutputPlan plan(
+      {.threads = options.threads, .signatures = options.signatures, .mangled = options.mangled},
+      options.report);
+  if (options.report != Report::kSummary) {
+    for (const std::string& file : options.files) {
+      if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
+      plan.outputs_.push_back({file, nullptr});
+    }
+    if (options.files.empty()) plan.outputs_.push_back({std::string(kStdout), nullptr});
+    return plan;
+  }
   const client::Exporter* format = nullptr;
   const bool summary = options.format == kSummary;
   if (!options.format.empty() && !summary) {
@@ -72,20 +90,35 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
   return plan;
 }
 
+std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
+                                     const std::string& footer, const Context& context) const {
+  const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
+  const std::size_t width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth;
+  const view::Palette palette(to_stdout && client::UseColor(context.global.color, STDOUT_FILENO));
+  if (report_ == Report::kSummary)
+    return view::RenderSummary(profile, {.width = width,
+                                         .palette = palette,
+                                         .complete = context.global.verbose,
+                                         .footer = terminal ? footer : ""});
+  view::SymbolsOptions symbols{.width = terminal ? width : kReportWidth,
+                               .palette = palette,
+                               .complete = context.global.verbose,
+                               .packages = {}};
+  // Of a profile that was made elsewhere this host's packages say nothing.
+  if (profile.host() == HostName())
+    for (auto& [path, package] : client::PackagesOf(view::ModulesToComplete(profile)))
+      symbols.packages.emplace(path, client::DebugPackage(package));
+  return report_ == Report::kSymbols ? view::RenderSymbols(profile, symbols)
+                                     : view::SymbolsJson(profile, symbols);
+}
+
 Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profile,
                                   const std::optional<client::InvokingUser>& owner,
                                   const std::string& footer, const Context& context) const {
   const bool to_stdout = output.path == kStdout;
   const auto writer = [&](std::ostream& out) -> Result<void> {
     if (output.exporter != nullptr) return output.exporter->Write(profile, options_, out);
-    const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
-    view::SummaryOptions summary;
-    summary.width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth;
-    summary.palette =
-        view::Palette(to_stdout && client::UseColor(context.global.color, STDOUT_FILENO));
-    summary.complete = context.global.verbose;
-    if (terminal) summary.footer = footer;
-    out << view::RenderSummary(profile, summary);
+    out << RenderReport(profile, to_stdout, footer, context);
     return {};
   };
   if (to_stdout) {

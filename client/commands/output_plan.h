@@ -16,7 +16,7 @@ namespace profd::commands {
 
 struct Output {
   std::string path;                            // "-": stdout
-  const client::Exporter* exporter = nullptr;  // null: the summary
+  const client::Exporter* exporter = nullptr;  // null: the report
 };
 
 // Immutable. `exporters` must outlive it.
@@ -37,12 +37,16 @@ class OutputPlan {
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  explicit OutputPlan(client::ExportOptions options) : options_(std::move(options)) {}
+  OutputPlan(client::ExportOptions options, Report report)
+      : options_(std::move(options)), report_(report) {}
+  [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
+                                         const std::string& footer, const Context& context) const;
   [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
                                       const std::optional<client::InvokingUser>& owner,
                                       const std::string& footer, const Context& context) const;
 
   client::ExportOptions options_;
+  Report report_;
   std::vector<Output> outputs_;
 };
 

@@ -24,7 +24,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kForeign{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kForeign{{
     {"-r", "the rate is -F HZ"},
     {"--rate", "the rate is -F HZ"},
     {"--subprocesses", "processes it starts are followed with -s"},
@@ -38,6 +38,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kForeign
     {"-c", "the rate is -F HZ"},
     {"--all-cpus", "the whole host is -a"},
     {"--pidns", "process numbers are always those of your own pid namespace"},
+    {"--no-inline", "inlined functions are left out with --no-inlines"},
+    {"--nolineno", "source lines are left out with --no-lines"},
     {"--stdio", "without -o it prints a summary"},
 }};
 

@@ -75,6 +75,11 @@ Result<void> CheckProfile(const v1::Profile& profile) {
     if (!Fits(profile.threads(i).process(), profile.processes_size()))
       return OutOfRange("thread", i, "process", profile.threads(i).process(),
                         profile.processes_size());
+  for (int i = 0; i < profile.frames_size(); ++i) {
+    const std::uint32_t module = profile.frames(i).module_info();
+    if (module != 0 && !Fits(module - 1, profile.modules_size()))
+      return OutOfRange("frame", i, "module", module - 1, profile.modules_size());
+  }
   PROFD_TRY(CheckStacks(profile));
   return CheckSamples(profile);
 }

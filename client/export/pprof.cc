@@ -95,6 +95,9 @@ class Builder {
       std::uint64_t last = 0;
     };
     std::map<std::string, Range> modules;
+    std::map<std::string, std::string> build_ids;
+    for (const v1::Module& module : profile_.modules())
+      if (!module.build_id().empty()) build_ids[SafeName(module.path())] = module.build_id();
     for (const v1::Frame& frame : profile_.frames()) {
       if (frame.module().empty()) continue;
       Range& range = modules[SafeName(frame.module())];
@@ -116,6 +119,8 @@ class Builder {
       const std::uint64_t limit = (range.last / kPageBytes + 1) * kPageBytes;
       mapping->set_memory_limit(limit > range.last ? limit : ~0ull);
       mapping->set_filename(String(module));
+      if (const auto id = build_ids.find(module); id != build_ids.end())
+        mapping->set_build_id(String(SafeName(id->second)));
       mapping->set_has_functions(true);
       mapping->set_has_filenames(true);
       mapping->set_has_line_numbers(true);

@@ -63,7 +63,7 @@ std::string UnknownName(const v1::Frame& frame) {
   std::string name = "[unknown";
   if (!frame.module().empty()) {
     name += ' ';
-    name += BaseName(frame.module());
+    name += ModuleName(frame);
   }
   if (frame.offset() != 0) {
     name += frame.module().empty() ? ' ' : '+';
@@ -117,6 +117,10 @@ std::string FrameName(const v1::Frame& frame, const FrameStyle& style) {
     name += ")";
   }
   return name.append(Mark(frame, style));
+}
+
+std::string_view ModuleName(const v1::Frame& frame) {
+  return frame.program().empty() ? BaseName(frame.module()) : std::string_view(frame.program());
 }
 
 std::string ProcessName(const v1::Process& process) {

@@ -27,6 +27,8 @@ struct FrameStyle {
 
 // "read_[k]", "Tensor.numpy (tensor.py:31)", "[unknown libfoo.so+0x1234]".
 [[nodiscard]] std::string FrameName(const v1::Frame& frame, const FrameStyle& style);
+// What an unresolved frame's file is called: "redis-server", which is a link to redis-check-rdb.
+[[nodiscard]] std::string_view ModuleName(const v1::Frame& frame);
 // "python3 (4242)".
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);

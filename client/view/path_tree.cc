@@ -36,7 +36,7 @@ std::string SummaryName(const v1::Frame& frame) {
   }
   if (frame.name().empty() && !frame.module().empty()) {
     // Places without a name in one module are one place here: an offset means nothing to a reader.
-    return "[unknown " + client::SafeName(client::BaseName(frame.module())) + "]";
+    return "[unknown " + client::SafeName(client::ModuleName(frame)) + "]";
   }
   return client::FrameName(frame, {.signature = false, .place = true, .marks = false});
 }

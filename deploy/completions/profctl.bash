@@ -23,10 +23,17 @@ _profctl()
         -t|--tid|-d|--duration|-F|--frequency|--host) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record export status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record symbols export status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --mode --children
-                --no-children --kernel-threads --cycles --native --no-progress $output $common" -- "$current")) ;;
+                --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
+        symbols)
+            if [[ $current == -* ]]; then
+                COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --children --json
+                    --output --no-progress $common" -- "$current"))
+            else
+                compopt -o default
+            fi ;;
         export)
             if [[ $current == -* ]]; then
                 COMPREPLY=($(compgen -W "$output $common" -- "$current"))

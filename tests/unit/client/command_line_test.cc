@@ -36,6 +36,36 @@ TEST(CommandLineTest, CollectHasTheDefaultsOfItsHelp) {
   EXPECT_TRUE(line.collect.output.files.empty());
 }
 
+TEST(CommandLineTest, InlinedFunctionsAndLinesCanBeRefused) {
+  EXPECT_TRUE(Parsed({"collect", "-a"}).collect.inlined);
+  EXPECT_TRUE(Parsed({"collect", "-a"}).collect.lines);
+  const CommandLine line = Parsed({"collect", "-a", "--no-inlines", "--no-lines"});
+  EXPECT_FALSE(line.collect.inlined);
+  EXPECT_FALSE(line.collect.lines);
+  EXPECT_NE(Refused({"collect", "-a", "--no-inline"}).hint.find("--no-inlines"), std::string::npos);
+}
+
+TEST(CommandLineTest, SymbolsCollectsForAMoment) {
+  const CommandLine line = Parsed({"symbols", "-p", "12", "--json", "-o", "x.txt"});
+  EXPECT_EQ(line.verb, Verb::kCollect);
+  EXPECT_EQ(line.collect.target.pids().id(0), 12u);
+  EXPECT_EQ(line.collect.duration_ns, 2'000'000'000u);
+  EXPECT_EQ(line.collect.output.report, Report::kSymbolsJson);
+  EXPECT_EQ(line.collect.output.files, std::vector<std::string>{"x.txt"});
+  EXPECT_EQ(Parsed({"symbols", "-a", "-d", "5"}).collect.duration_ns, 5'000'000'000u);
+  EXPECT_EQ(Parsed({"symbols", "-a"}).collect.output.report, Report::kSymbols);
+}
+
+TEST(CommandLineTest, SymbolsTakesAFile) {
+  const CommandLine line = Parsed({"symbols", "out.json"});
+  EXPECT_EQ(line.verb, Verb::kExport);
+  EXPECT_EQ(line.export_command.input, "out.json");
+  EXPECT_EQ(line.export_command.output.report, Report::kSymbols);
+  EXPECT_EQ(Refused({"symbols", "out.json", "-p", "1"}).message,
+            "both a file and a target are named");
+  EXPECT_NE(Refused({"symbols"}).hint.find("FILE.json"), std::string::npos);
+}
+
 TEST(CommandLineTest, RecordIsCollect) {
   EXPECT_EQ(Parsed({"record", "-a"}).verb, Verb::kCollect);
   EXPECT_TRUE(Parsed({"record", "-a"}).collect.target.all());

@@ -24,6 +24,8 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
        [](v1::Profile& p) { p.mutable_threads(0)->set_process(1); }},
       {"stack node 2 points at frame 4294967295 of 7",
        [](v1::Profile& p) { p.mutable_nodes(1)->set_frame(~0u); }},
+      {"frame 2 points at module 4 of 0",
+       [](v1::Profile& p) { p.mutable_frames(2)->set_module_info(5); }},
       {"stack node 3 stands before its parent",
        [](v1::Profile& p) { p.mutable_nodes(2)->set_parent(3); }},
       {"sample 5 points at thread 2 of 2",

@@ -171,8 +171,13 @@ TEST(Pprof, TheFirstMappingIsTheProgram) {
   v1::Frame other = testing::FrameFromText("f");
   other.set_module("/lib/a.so");
   maker.AddFrames(maker.AddThread(1, "t"), {testing::FrameFromText("main"), other});
+  v1::Module* module = maker.profile().add_modules();
+  module->set_path("/lib/a.so");
+  module->set_build_id("ab12");
   const pprof::Profile profile = Parsed(maker.Make());
   EXPECT_EQ(Text(profile, profile.mapping(0).filename()), "/usr/bin/demo");
+  EXPECT_EQ(Text(profile, profile.mapping(0).build_id()), "");
+  EXPECT_EQ(Text(profile, profile.mapping(1).build_id()), "ab12");
 }
 
 TEST(Pprof, AddressesAtTheEndOfTheirRangeStayWithinTheirMapping) {

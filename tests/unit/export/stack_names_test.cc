@@ -18,6 +18,9 @@ TEST(StackNames, SaysWhatAFrameIs) {
 
 TEST(StackNames, AFrameWithoutNameKeepsItsPlace) {
   EXPECT_EQ(FrameName(FrameFromText("libfoo.so+0x1234"), {}), "[unknown libfoo.so+0x1234]");
+  v1::Frame linked = FrameFromText("redis-check-rdb+0x12");
+  linked.set_program("redis-server");
+  EXPECT_EQ(FrameName(linked, {}), "[unknown redis-server+0x12]");
   v1::Frame frame;
   EXPECT_EQ(FrameName(frame, {}), "[unknown]");
   frame.set_offset(0x7f12);

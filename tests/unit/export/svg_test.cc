@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -34,6 +35,26 @@ std::size_t Count(const std::string& text, const std::string& part) {
 nlohmann::json DataOf(const std::string& svg) {
   return nlohmann::json::parse(
       Between(svg, "<script type=\"application/json\" id=\"data\">", "</script>"));
+}
+
+TEST(Svg, UnresolvedFramesSayWhyAndWhatTheirProgramIsCalled) {
+  testing::ProfileMaker maker;
+  v1::Frame frame;
+  frame.set_module("/usr/bin/redis-check-rdb");
+  frame.set_program("redis-server");
+  frame.set_offset(0x64e51);
+  frame.set_reason("stripped: install its debug package (tried /x.debug: none)");
+  maker.AddFrames(maker.AddThread(1, "redis-server"), {frame});
+  const nlohmann::json data = DataOf(Written(kSvg, maker.Make()));
+  const auto holds = [&](const char* list, const std::string& text) {
+    const auto& texts = data[list];
+    return std::find(texts.begin(), texts.end(), text) != texts.end();
+  };
+  EXPECT_TRUE(holds("labels", "[unknown redis-server+0x64e51]")) << data["labels"];
+  EXPECT_TRUE(holds("places",
+                    "\n/usr/bin/redis-check-rdb\n"
+                    "stripped: install its debug package (tried /x.debug: none)"))
+      << data["places"];
 }
 
 TEST(Svg, HeadSaysWhatWasMeasuredAndWhatItRestsOn) {
