@@ -6,12 +6,16 @@ namespace {
 
 class CpuAccuracy : public TruthTest {};
 
-TEST_F(CpuAccuracy, TwoFunctionsOfAThreadThatOnlySpins) {
-  ASSERT_NO_FATAL_FAILURE(Collect({"spin", "--ms", "3000"}, 997));
+using SpinAccuracy = BuildTest;
+
+TEST_P(SpinAccuracy, TwoFunctionsOfAThreadThatOnlySpins) {
+  ASSERT_NO_FATAL_FAILURE(Collect({"spin", "--ms", "3000"}, 997, GetParam()));
   const TruthRun& run = *run_;
   ExpectShare(run, "spinner", "truth::SpinMost", Side::kOnCpu);
   ExpectShare(run, "spinner", "truth::SpinRest", Side::kOnCpu);
 }
+
+PROFD_EACH_BUILD(SpinAccuracy);
 
 TEST_F(CpuAccuracy, ALoopInStepWithTheSamplingRate) {
   // 1/99 s, sampled 99 times a second: a period that is not redrawn shows 0 or 100 %.

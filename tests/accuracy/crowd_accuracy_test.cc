@@ -9,8 +9,10 @@ namespace {
 
 class CrowdAccuracy : public TruthTest {};
 
-TEST_F(CrowdAccuracy, LockConvoy) {
-  ASSERT_NO_FATAL_FAILURE(Collect({"convoy", "--ms", "4000", "--threads", "4"}, 499));
+using ConvoyAccuracy = BuildTest;
+
+TEST_P(ConvoyAccuracy, LockConvoy) {
+  ASSERT_NO_FATAL_FAILURE(Collect({"convoy", "--ms", "4000", "--threads", "4"}, 499, GetParam()));
   const TruthRun& run = *run_;
   for (const auto& truth : run.truth().at("threads")) {
     const std::string name = truth.at("name");
@@ -21,6 +23,8 @@ TEST_F(CrowdAccuracy, LockConvoy) {
     EXPECT_EQ(view.BlockedNs("truth::WaitForConvoyLock", v1::WAIT_SLEEP), 0u);
   }
 }
+
+PROFD_EACH_BUILD(ConvoyAccuracy);
 
 TEST_F(CrowdAccuracy, PipePingPong) {
   ASSERT_NO_FATAL_FAILURE(Collect({"ping-pong", "--ms", "3000"}, 499));

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "bpf/events.h"
 #include "client/export/json.h"
 #include "daemon/base/proc_fs.h"
 #include "tests/support/subprocess.h"
@@ -99,6 +100,29 @@ MeasuredShare ThreadView::Share(const std::string& function, Side side) const {
   return measured;
 }
 
+ThreadView::Stacks ThreadView::CountStacks() const {
+  const v1::Samples& samples = profile_->samples();
+  const std::vector<char> at_end = NodesWith(*profile_, "do_exit");
+  Stacks stacks;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (static_cast<int>(samples.thread(i)) != index_ || samples.count(i) == 0 ||
+        at_end[samples.node(i)] != 0)
+      continue;
+    if ((samples.stack_flags(i) & PROFD_STACK_TABLES_NOT_READY) != 0) {
+      ++stacks.not_ready;
+    } else if ((samples.stack_flags(i) & PROFD_STACK_COMPLETE) == 0) {
+      ++stacks.cut;
+    } else {
+      ++stacks.complete;
+      std::uint32_t node = samples.node(i);
+      const auto parent = [&] { return profile_->nodes(static_cast<int>(node) - 1).parent(); };
+      while (parent() != 0) node = parent();
+      stacks.roots.insert(profile_->nodes(static_cast<int>(node) - 1).frame());
+    }
+  }
+  return stacks;
+}
+
 std::uint64_t ThreadView::BlockedNs(const std::string& function, v1::WaitReason wait) const {
   const std::vector<char> with = NodesWith(*profile_, function);
   const v1::Samples& samples = profile_->samples();
@@ -139,11 +163,12 @@ std::uint64_t ThreadView::ElapsedNs() const {
          clock.blocked_uninterruptible_ns() + clock.blocked_iowait_ns();
 }
 
-Result<TruthRun> TruthRun::Collect(const std::vector<std::string>& arguments, int frequency_hz) {
+Result<TruthRun> TruthRun::Collect(const std::string& program,
+                                   const std::vector<std::string>& arguments, int frequency_hz) {
   const TemporaryFile file;
-  std::vector<std::string> command = {Program("bin/profctl"),       "collect", "-q",        "-F",
-                                      std::to_string(frequency_hz), "-o",      file.path(), "--",
-                                      Program("testprogs/truth")};
+  std::vector<std::string> command = {Program("bin/profctl"),         "collect", "-q",        "-F",
+                                      std::to_string(frequency_hz),   "-o",      file.path(), "--",
+                                      Program("testprogs/" + program)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   TruthRun run;
   const std::uint64_t steal_before = StealNs();

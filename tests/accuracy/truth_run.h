@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,16 @@ class ThreadView {
 
   [[nodiscard]] const v1::Thread& thread() const { return profile_->threads(index_); }
   [[nodiscard]] MeasuredShare Share(const std::string& function, Side side) const;
+  // Samples by whether their stack reached the thread's root; `not_ready`: for want of tables that
+  // were still being made. Of the complete ones, the frames they begin with. Without those of the
+  // thread's end, when it has given its memory back.
+  struct Stacks {
+    std::uint64_t complete = 0;
+    std::uint64_t not_ready = 0;
+    std::uint64_t cut = 0;
+    std::set<std::uint32_t> roots;  // index into Profile.frames
+  };
+  [[nodiscard]] Stacks CountStacks() const;
   // Time with this function on the stack and this wait reason.
   [[nodiscard]] std::uint64_t BlockedNs(const std::string& function, v1::WaitReason wait) const;
   // Sum of the scaled weights of all its samples.
@@ -43,9 +54,10 @@ class ThreadView {
 
 class TruthRun {
  public:
-  // Runs `profctl collect OPTIONS -o FILE -- truth ARGUMENTS`: from the program's first instruction
-  // to its end. `frequency_hz` is that of samples on the CPU and of marks off it.
-  [[nodiscard]] static Result<TruthRun> Collect(const std::vector<std::string>& arguments,
+  // Runs `profctl collect OPTIONS -o FILE -- PROGRAM ARGUMENTS`: from the program's first
+  // instruction to its end. `frequency_hz` is that of samples on the CPU and of marks off it.
+  [[nodiscard]] static Result<TruthRun> Collect(const std::string& program,
+                                                const std::vector<std::string>& arguments,
                                                 int frequency_hz);
   // Starts `truth ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
   [[nodiscard]] static Result<TruthRun> CollectRunning(const std::vector<std::string>& arguments,

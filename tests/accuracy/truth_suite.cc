@@ -60,8 +60,9 @@ void TruthTest::SetUp() {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root: real BPF programs are loaded";
 }
 
-void TruthTest::Collect(const std::vector<std::string>& arguments, int frequency_hz) {
-  auto run = TruthRun::Collect(arguments, frequency_hz);
+void TruthTest::Collect(const std::vector<std::string>& arguments, int frequency_hz,
+                        const std::string& program) {
+  auto run = TruthRun::Collect(program, arguments, frequency_hz);
   ASSERT_TRUE(run.ok()) << run.error().message;
   run_ = std::move(*run);
   ExpectSums(*run_);

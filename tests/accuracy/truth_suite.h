@@ -15,12 +15,19 @@ namespace profd::accuracy {
 class TruthTest : public ::testing::Test {
  protected:
   void SetUp() override;
-  // Makes run_: `truth ARGUMENTS` from its first instruction to its end. What must hold of every
+  // Makes run_: `PROGRAM ARGUMENTS` from its first instruction to its end. What must hold of every
   // run (sums, books) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
-  void Collect(const std::vector<std::string>& arguments, int frequency_hz);
+  void Collect(const std::vector<std::string>& arguments, int frequency_hz,
+               const std::string& program = "truth");
 
   std::optional<TruthRun> run_;
 };
+
+// Parameter: the program, compiled with frame pointers or without.
+class BuildTest : public TruthTest, public ::testing::WithParamInterface<const char*> {};
+#define PROFD_EACH_BUILD(suite)                                                      \
+  INSTANTIATE_TEST_SUITE_P(Builds, suite, ::testing::Values("truth", "truth_no_fp"), \
+                           [](const auto& build) { return std::string(build.param); })
 
 // The parts of every thread add up to its life within 0.1 %, and those of all threads together.
 void ExpectSums(const TruthRun& run);

@@ -12,12 +12,16 @@ double SleepShare(const ThreadView& view, const std::string& function) {
          static_cast<double>(view.ElapsedNs());
 }
 
-TEST_F(WaitAccuracy, AThreadThatOnlySleeps) {
-  ASSERT_NO_FATAL_FAILURE(Collect({"sleep", "--ms", "3000"}, 499));
+using SleepAccuracy = BuildTest;
+
+TEST_P(SleepAccuracy, AThreadThatOnlySleeps) {
+  ASSERT_NO_FATAL_FAILURE(Collect({"sleep", "--ms", "3000"}, 499, GetParam()));
   const TruthRun& run = *run_;
   ExpectShare(run, "sleeper", "truth::SleepTenth", Side::kOffCpu);
   EXPECT_GT(SleepShare(run.MustThread("sleeper"), "truth::SleepTenth"), 0.98);
 }
+
+PROFD_EACH_BUILD(SleepAccuracy);
 
 TEST_F(WaitAccuracy, ASleepLongerThanTheCollection) {
   auto run = TruthRun::CollectRunning({"long-sleep", "--ms", "60000"}, "2");

@@ -11,17 +11,12 @@ int main(int argc, char** argv) {
   double ms = 2000;
   double period_us = 10000;
   const std::vector<std::pair<const char*, std::function<void(truth::Case&)>>> cases = {
-      {"spin", truth::Spin},
-      {"lockstep", truth::Lockstep},
-      {"crowd", truth::Crowd},
-      {"sleep", truth::Sleep},
-      {"long-sleep", truth::LongSleep},
-      {"periodic", truth::Periodic},
-      {"alternate", truth::Alternate},
-      {"convoy", truth::Convoy},
-      {"ping-pong", truth::PingPong},
-      {"threads", truth::Threads},
-      {"forks", truth::Forks},
+      {"spin", truth::Spin},         {"lockstep", truth::Lockstep},
+      {"crowd", truth::Crowd},       {"depth", truth::Depth},
+      {"sleep", truth::Sleep},       {"long-sleep", truth::LongSleep},
+      {"periodic", truth::Periodic}, {"alternate", truth::Alternate},
+      {"convoy", truth::Convoy},     {"ping-pong", truth::PingPong},
+      {"threads", truth::Threads},   {"forks", truth::Forks},
   };
   CLI::App app{"Programs whose time is known by construction"};
   app.require_subcommand(1);

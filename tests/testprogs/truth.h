@@ -34,6 +34,9 @@ void Spin(Case& run);      // two functions, 70 : 30, never off the CPU
 void Lockstep(Case& run);  // a loop of exactly 1/99 s whose first 30 % is another function
 void Crowd(Case& run);     // spinners on two CPUs, more than fit
 
+// truth_depth.cc
+void Depth(Case& run);  // six functions, each called by the one before, of known time
+
 // truth_waits.cc
 void Sleep(Case& run);      // one function, sleeps of 100 ms
 void LongSleep(Case& run);  // one sleep, ended by SIGTERM or by the time
