@@ -53,8 +53,11 @@ static __always_inline void keep_kernel_stack(struct profd_sample_event* event, 
 static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
                                             struct task_struct* task, int reader) {
   struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  /* Workers of io_uring are threads of their process, but have never been in user mode. */
-  if (is_kernel_thread(task) || !pt_regs || !pt_regs->ip) {
+  /*
+   * Workers of io_uring are threads of their process, but have never been in user mode; a thread on
+   * its way out has given its memory back.
+   */
+  if (is_kernel_thread(task) || !task->mm || !pt_regs || !pt_regs->ip) {
     event->stack_flags |= PROFD_STACK_NO_USER;
     return;
   }

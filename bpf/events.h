@@ -120,7 +120,7 @@ struct profd_clock_event {
 #define PROFD_STACK_USER_TRUNCATED 2
 #define PROFD_STACK_USER_FAULT 4 /* the walk ended on memory that could not be read */
 #define PROFD_STACK_KERNEL_FAILED 8
-#define PROFD_STACK_NO_USER 16 /* kernel thread, or no user registers */
+#define PROFD_STACK_NO_USER 16 /* kernel thread, no user registers, or no user memory any more */
 /* The user stack reaches its root; else one of those below says why not. */
 #define PROFD_STACK_COMPLETE 32
 #define PROFD_STACK_TABLES_NOT_READY 64   /* the rules for the last frame are not loaded yet */

@@ -171,6 +171,16 @@ Result<CfiReader> CfiReader::Read(Result<ElfText> text) {
 const std::vector<TextRange>& CfiReader::text() const { return state_->text().text(); }
 bool CfiReader::small() const { return state_->index().frames_bytes() <= kWholeFileFrameBytes; }
 bool CfiReader::cpython() const { return state_->cpython(); }
+std::optional<std::uint64_t> CfiReader::entry() const {
+  Elf64_Ehdr header;
+  const auto& image = state_->text().image();
+  if (image.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, image.data(), sizeof header);
+  for (const TextRange& range : text())
+    if (header.e_entry != 0 && header.e_entry - range.vaddr < range.end - range.begin)
+      return header.e_entry - range.vaddr + range.begin;
+  return std::nullopt;
+}
 std::vector<Row> CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end) {
   return state_->ReadRows(begin, end);
 }

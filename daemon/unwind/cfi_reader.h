@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,9 @@ class CfiReader {
   [[nodiscard]] bool small() const;  // to be read whole
   // It holds a CPython interpreter.
   [[nodiscard]] bool cpython() const;
+
+  // Where the kernel, or the loader, begins to run the file, as file offset.
+  [[nodiscard]] std::optional<std::uint64_t> entry() const;
 
   // Rows of [begin, end) of the file, ascending, the first at `begin`, no two neighbours with the
   // same rule.

@@ -10,6 +10,7 @@
 
 #include "daemon/elf/vdso.h"
 #include "daemon/process/maps_parser.h"
+#include "daemon/unwind/entry_rows.h"
 #include "daemon/unwind/stretch_builder.h"
 
 namespace profd::unwind {
@@ -223,7 +224,8 @@ TableService::Reader TableService::Keep(const profd_file_key& key, Result<CfiRea
 void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
                         TableStore::Room room) {
   const std::uint64_t damaged = reader.damaged();
-  const auto rows = reader.ReadRows(begin, begin + kStretchBytes);
+  auto rows = reader.ReadRows(begin, begin + kStretchBytes);
+  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kStretchBytes, rows);
   counters_.damaged.Add(reader.damaged() - damaged);
   (void)store_.LoadStretch(file, begin, rows, room);  // the store counts what finds no room
 }
