@@ -1,0 +1,123 @@
+// profctl collect -- make -j2: compilers that live some tens of ms each are seen, and seen whole.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "bpf/events.h"
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+constexpr int kFiles = 30;
+
+class MakeTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    for (const char* tool : {"/usr/bin/make", "/usr/bin/cc"})
+      if (::access(tool, X_OK) != 0) GTEST_SKIP() << tool << " is not installed";
+    WriteProject();
+  }
+
+  void WriteProject() const {
+    std::string objects = "main.o";
+    for (int i = 0; i < kFiles; ++i) {
+      const std::string name = "part" + std::to_string(i);
+      objects += " " + name + ".o";
+      std::ofstream source(File(name + ".c"));
+      source << "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n";
+      for (int j = 0; j < 20; ++j) {
+        source << "int f" << i << "_" << j << "(int a, const char* s) {\n"
+               << "  for (int k = 0; k < " << j + 3 << "; ++k) a += (int)strlen(s) * k;\n"
+               << "  return printf(\"%d\", a);\n}\n";
+      }
+    }
+    std::ofstream(File("main.c")) << "int main(void) { return 0; }\n";
+    std::ofstream(File("Makefile"))
+        << "CC = cc\nCFLAGS = -O2\nprogram: " << objects << "\n\t$(CC) -o $@ " << objects << "\n";
+  }
+};
+
+// Of one program's processes.
+struct Seen {
+  int processes = 0;
+  int stacks = 0;
+  int complete = 0;
+  int unplaced = 0;  // frames with neither name nor file and reason
+};
+
+bool IsNative(const v1::Frame& frame) { return frame.kind() == v1::FRAME_NATIVE; }
+
+Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
+  Seen seen;
+  for (const auto& process : profile.processes()) seen.processes += process.comm() == comm ? 1 : 0;
+  const auto& samples = profile.samples();
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    const auto& thread = profile.threads(static_cast<int>(samples.thread(i)));
+    if (profile.processes(static_cast<int>(thread.process())).comm() != comm) continue;
+    if (samples.node(i) == 0 || (samples.stack_flags(i) & PROFD_STACK_NO_USER) != 0) continue;
+    ++seen.stacks;
+    seen.complete += (samples.stack_flags(i) & PROFD_STACK_COMPLETE) != 0 ? 1 : 0;
+    for (auto node = samples.node(i); node != 0;
+         node = profile.nodes(static_cast<int>(node) - 1).parent()) {
+      const auto& frame =
+          profile.frames(static_cast<int>(profile.nodes(static_cast<int>(node) - 1).frame()));
+      if (IsNative(frame) && frame.name().empty() &&
+          (frame.module().empty() || frame.reason().empty()))
+        ++seen.unplaced;
+    }
+  }
+  return seen;
+}
+
+TEST_F(MakeTest, EachCompilerIsSeen) {
+  const auto outcome = Profctl({"collect", "-q", "-F", "999", "-o", File("x.json"), "--", "make",
+                                "-s", "-j2", "-C", directory_});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  const Seen compiler = SeenOf(profile, "cc1");
+  const Seen assembler = SeenOf(profile, "as");
+  const Seen linker = SeenOf(profile, "ld");
+  if (compiler.processes == 0) GTEST_SKIP() << "cc starts no cc1 here";
+  EXPECT_EQ(compiler.processes, kFiles + 1);
+  EXPECT_EQ(assembler.processes, kFiles + 1);
+  EXPECT_EQ(linker.processes, 1);
+  for (const auto& [name, seen] : {std::pair("cc1", compiler), {"as", assembler}, {"ld", linker}}) {
+    EXPECT_GT(seen.complete, 0) << name;
+    EXPECT_EQ(seen.unplaced, 0) << name;
+    RecordProperty(std::string(name) + "_complete",
+                   std::to_string(seen.complete) + " of " + std::to_string(seen.stacks));
+    std::cout << name << ": " << seen.complete << " of " << seen.stacks << " stacks whole\n";
+  }
+}
+
+TEST_F(MakeTest, EveryRootOfAWholeStackIsOne) {
+  const auto outcome =
+      Profctl({"collect", "-q", "-o", File("x.json"), "--", "make", "-s", "-j2", "-C", directory_});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  const std::set<std::string> roots{"_start",   "_dl_start_user", "clone3",
+                                    "__clone3", "clone",          "__clone"};
+  int whole = 0;
+  for (int i = 0; i < profile.samples().node_size(); ++i) {
+    if ((profile.samples().stack_flags(i) & PROFD_STACK_COMPLETE) == 0) continue;
+    const v1::Frame* root = nullptr;
+    for (auto node = profile.samples().node(i); node != 0;
+         node = profile.nodes(static_cast<int>(node) - 1).parent()) {
+      const auto& frame =
+          profile.frames(static_cast<int>(profile.nodes(static_cast<int>(node) - 1).frame()));
+      if (IsNative(frame)) root = &frame;
+    }
+    if (root == nullptr || root->name().empty()) continue;
+    ++whole;
+    EXPECT_TRUE(roots.contains(root->name())) << root->name() << " in " << root->module();
+  }
+  EXPECT_GT(whole, 0);
+}
+
+}  // namespace
+}  // namespace profd::e2e
