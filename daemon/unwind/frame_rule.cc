@@ -146,6 +146,9 @@ void SetSaved(Dwarf_Frame* frame, profd_unwind_rule& rule) {
   std::array<Place, PROFD_SAVED_MAX> places;
   for (std::size_t i = 0; i < places.size(); ++i) {
     places[i] = PlaceOf(frame, kSavedRegisters[i]);
+    // libdw's list of registers that functions keep unless told otherwise has rax where rbx
+    // belongs.
+    if (i == PROFD_SAVED_RBX && places[i].kind == Place::kUndefined) places[i] = {Place::kSame, 0};
     if (places[i].kind == Place::kAtRbp) rule.flags |= PROFD_RULE_SAVED_BY_RBP;
   }
   const auto base = (rule.flags & PROFD_RULE_SAVED_BY_RBP) != 0 ? Place::kAtRbp : Place::kAtCfa;
