@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * THE list of the source's counters: name, kind, description. Both sides are generated from it.
- * MMAP_LOST to MALFORMED are counted by the user side of the source, all others by the kernel side.
- * Kind LOST is a sample or event that the kernel could not hand over; SKIPPED is one it chose not
- * to take; INFO counts work. Append only: the numbers stand in recordings.
+ * MMAP_LOST to MALFORMED and CLOCKS_UNREAD are counted by the user side of the source, all others
+ * by the kernel side. Kind LOST is a sample or event that the kernel could not hand over; SKIPPED
+ * is one it chose not to take; INFO counts work. Append only: the numbers stand in recordings.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
   X(UNKNOWN_THREAD, LOST, "switches of a thread that has no clock")                            \
   X(SWITCH_IN_MISSED, INFO, "switch-ins not seen; on_cpu taken from sum_exec_runtime")         \
   X(CLOCK_WENT_BACK, INFO, "stretches of negative length, taken as zero")                      \
-  X(TORN_READ, LOST, "clock readings given up: the thread switched during every try")          \
+  X(TORN_READ, INFO, "clock readings repeated: the thread switched during every try")          \
   X(KERNEL_STACK_FAILED, INFO, "kernel stacks that could not be read")                         \
   X(USER_STACK_FAULT, INFO, "user stacks cut: memory could not be read")                       \
   X(SCRATCH_BUSY, LOST, "samples lost: scratch buffer in use by an interrupted program")       \
@@ -37,7 +37,8 @@
   X(USER_STACK_UNCERTAIN, INFO, "user stacks with frames by frame pointer")                    \
   X(MAPPING_FAILED, INFO, "mappings that changed while they were looked up")                   \
   X(TABLES_WANTED, INFO, "requests for unwind tables")                                         \
-  X(TABLES_WANTED_LOST, INFO, "requests for unwind tables lost: ring full")
+  X(TABLES_WANTED_LOST, INFO, "requests for unwind tables lost: ring full")                    \
+  X(CLOCKS_UNREAD, LOST, "threads whose clock could not be read")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -168,10 +168,14 @@ struct {
   __type(value, struct reader);
 } readers SEC(".maps");
 
-/* Copy of the storage of a thread that joins or leaves a session. */
+/*
+ * Copy of the storage of a thread that joins or leaves a session. By enum revising_program: an
+ * iterator may be preempted by a hook.
+ */
+enum revising_program { REVISED_BY_HOOK, REVISED_BY_ITERATOR, REVISING_PROGRAMS };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, REVISING_PROGRAMS);
   __type(key, u32);
   __type(value, struct thread);
 } membership_copy SEC(".maps");

@@ -24,13 +24,14 @@ static __always_inline void send_joining(struct task_struct* task, const struct 
 
 /* Puts a revision into force; returns the sessions that the thread has joined. */
 static __always_inline u64 apply_revision(struct task_struct* task, struct thread* thread,
-                                          const struct revision* revision) {
+                                          const struct revision* revision,
+                                          enum revising_program program) {
   u64 joined = revision->matched & ~thread->sessions;
   u64 left = thread->sessions & revision->decided & ~revision->matched;
   struct thread* copy;
-  u32 zero = 0;
+  u32 index = program;
   if (!joined && !left) return 0;
-  copy = bpf_map_lookup_elem(&membership_copy, &zero);
+  copy = bpf_map_lookup_elem(&membership_copy, &index);
   if (!copy || !read_thread(task, thread, copy)) return 0;
   make_stack_buffer(task, joined);
   __sync_fetch_and_or(&thread->sessions, joined);
@@ -61,16 +62,18 @@ static __always_inline void thread_renamed(struct task_struct* task, const char*
   if (!thread || !control.sessions) return;
   bpf_probe_read_kernel_str(name, sizeof(name), new_name);
   revise_sessions(&revision);
-  apply_revision(task, thread, &revision);
+  apply_revision(task, thread, &revision, REVISED_BY_HOOK);
   send_name(task, thread, name);
 }
 
-/* The kernel tells only the leader of a process that moves as a whole. */
-static __always_inline void thread_moved(struct task_struct* task) {
+/* Processes that have moved as a whole, of which the kernel tells the leader alone. */
+__u64 process_moves;
+
+static __always_inline void thread_moved(struct task_struct* task, enum revising_program program) {
   u64 candidates = control.sessions & ~control.starting_sessions;
   struct thread* thread = find_thread(task);
   struct revision revision = {.task = task, .candidates = candidates};
   if (!thread || !candidates) return;
   revise_sessions(&revision);
-  if (apply_revision(task, thread, &revision)) send_name(task, thread, 0);
+  if (apply_revision(task, thread, &revision, program)) send_name(task, thread, 0);
 }

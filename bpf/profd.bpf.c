@@ -74,7 +74,8 @@ int on_rename(__u64* ctx) {
 
 SEC("tp_btf/cgroup_attach_task")
 int on_cgroup_attach(__u64* ctx) {
-  thread_moved(TASK(2));
+  thread_moved(TASK(2), REVISED_BY_HOOK);
+  if (ctx[3] & 1) __sync_fetch_and_add(&process_moves, 1);
   return 0;
 }
 
@@ -92,6 +93,13 @@ SEC("iter/task")
 int assign_threads(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
   if (task) assign_thread(task);
+  return 0;
+}
+
+SEC("iter/task")
+int revise_threads(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (task) thread_moved(task, REVISED_BY_ITERATOR);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -137,6 +138,7 @@ Result<void> BpfObjects::AttachIterators() {
     return {};
   };
   PROFD_TRY(attach(skeleton_->progs.assign_threads, &assign_));
+  PROFD_TRY(attach(skeleton_->progs.revise_threads, &revise_));
   PROFD_TRY(attach(skeleton_->progs.read_clocks, &clocks_));
   if (const auto attached = attach(skeleton_->progs.snapshot_stacks, &snapshot_); !attached)
     snapshot_missing_ = attached.error().message;
@@ -168,6 +170,9 @@ Result<void> BpfObjects::AttachHooks(const Rung& rung, const Features& features)
   return {};
 }
 
+std::uint64_t BpfObjects::process_moves() const {
+  return std::atomic_ref(skeleton_->bss->process_moves).load(std::memory_order_relaxed);
+}
 profd_control& BpfObjects::control() const { return skeleton_->data->control; }
 int BpfObjects::filters_fd() const { return ::bpf_map__fd(skeleton_->maps.filters); }
 int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.filter_ids); }
@@ -175,6 +180,7 @@ int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
 int BpfObjects::assign_link_fd() const { return ::bpf_link__fd(assign_.get()); }
+int BpfObjects::revise_link_fd() const { return ::bpf_link__fd(revise_.get()); }
 int BpfObjects::clocks_link_fd() const { return ::bpf_link__fd(clocks_.get()); }
 int BpfObjects::snapshot_link_fd() const {
   return snapshot_ ? ::bpf_link__fd(snapshot_.get()) : -1;

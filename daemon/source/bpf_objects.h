@@ -43,6 +43,7 @@ class BpfObjects {
   // Task iterators (bpf_link file descriptors). `snapshot` is -1 where the kernel has no sleepable
   // iterator; `snapshot_missing` says why.
   [[nodiscard]] int assign_link_fd() const;
+  [[nodiscard]] int revise_link_fd() const;
   [[nodiscard]] int clocks_link_fd() const;
   [[nodiscard]] int snapshot_link_fd() const;
   [[nodiscard]] const std::string& snapshot_missing() const { return snapshot_missing_; }
@@ -51,6 +52,8 @@ class BpfObjects {
   [[nodiscard]] std::vector<RingReader::Ring> rings() const;
   [[nodiscard]] int wanted_ring_fd() const;
   [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
+  // Processes of several threads that have moved to another cgroup since the programs were loaded.
+  [[nodiscard]] std::uint64_t process_moves() const;
   // Held while the snapshot iterator is being read.
   [[nodiscard]] std::mutex& snapshot_mutex() { return snapshot_mutex_; }
   // By enum profd_counter, summed over all CPUs, since the programs were loaded.
@@ -76,6 +79,7 @@ class BpfObjects {
   std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
   std::vector<LinkPtr> hooks_;
   LinkPtr assign_;
+  LinkPtr revise_;
   LinkPtr clocks_;
   LinkPtr snapshot_;
   std::string snapshot_missing_;

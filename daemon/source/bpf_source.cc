@@ -100,6 +100,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   };
   const auto pass = [&](const RawEvent& event) { backfill_.Pass(event, counting); };
   if (on_wanted_) wanted_.Drain(on_wanted_);
+  sessions_.FollowMoves();
   backfill_.BeginRound();
   // Taken before the rings are drained: whatever was written before `after` was put comes first.
   const PendingEvents::Taken taken = pending_.Take();
@@ -152,6 +153,7 @@ std::vector<std::uint64_t> BpfSource::ReadCounters() const {
   counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT] = sessions_.snapshot_timeouts();
   counters[PROFD_COUNTER_MALFORMED] =
       malformed_.value() + side_band_.malformed() + sessions_.malformed();
+  counters[PROFD_COUNTER_CLOCKS_UNREAD] = sessions_.clocks_unread();
   return counters;
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/source/session_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace profd::source {
@@ -49,6 +50,11 @@ std::uint64_t SessionTable::on_cpu() const {
 
 std::uint64_t SessionTable::off_cpu() const {
   return Mask(slots_, [](const SessionSpec& spec) { return spec.off_cpu; });
+}
+
+bool SessionTable::AnyOf(TargetKind kind) const {
+  return std::ranges::any_of(slots_,
+                             [&](const auto& spec) { return spec && spec->target.kind == kind; });
 }
 
 std::uint64_t SessionTable::on_cpu_period_ns() const {

@@ -27,6 +27,8 @@ class SessionTable {
   [[nodiscard]] std::uint64_t on_cpu() const;
   [[nodiscard]] std::uint64_t off_cpu() const;
 
+  [[nodiscard]] bool AnyOf(TargetKind kind) const;
+
   // The finest period that a running session asks for; 0: none asks.
   [[nodiscard]] std::uint64_t on_cpu_period_ns() const;
   [[nodiscard]] std::uint64_t off_cpu_period_ns() const;

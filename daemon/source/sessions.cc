@@ -185,6 +185,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
     return Error{ErrorCode::kNotFound, "no session " + std::to_string(session) + " is running", ""};
   }
   const SessionSpec spec = *table_.Find(session);
+  ReviseMembers();
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
   const auto clocks = ReadClocks(session);
@@ -217,6 +218,20 @@ void Sessions::Withdraw(std::uint32_t slot) {
   if (table_.running() == 0) parts_.side_band.Close();
 }
 
+void Sessions::FollowMoves() {
+  if (moves_followed_ == parts_.objects.process_moves()) return;
+  // A session that starts or ends meanwhile takes a while, and the caller has rings to read.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) ReviseMembers();
+}
+
+void Sessions::ReviseMembers() {
+  const std::uint64_t moves = parts_.objects.process_moves();
+  if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(TargetKind::kCgroup)) return;
+  // In error nothing is lost but what the threads beside the first did in the cgroup.
+  (void)ReadIterator(parts_.objects.revise_link_fd());
+}
+
 Result<void> Sessions::PutPeriodsInForce() {
   profd_control& control = parts_.objects.control();
   StoreControl(control.off_cpu_period_ns, table_.off_cpu_period_ns());
@@ -238,13 +253,16 @@ std::vector<EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
 Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint32_t slot) {
   // A thread whose CPU is taken away in the middle of a switch cannot be read until it comes back.
   Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
+  std::uint64_t torn = 0;
   for (int left = kClockReadings; left > 0; --left) {
-    const std::uint64_t torn = parts_.counters()[PROFD_COUNTER_TORN_READ];
+    const std::uint64_t before = parts_.counters()[PROFD_COUNTER_TORN_READ];
     bytes = ReadIterator(parts_.objects.clocks_link_fd());
     if (!bytes) return bytes.error();
-    if (parts_.counters()[PROFD_COUNTER_TORN_READ] == torn) break;
+    torn = parts_.counters()[PROFD_COUNTER_TORN_READ] - before;
+    if (torn == 0) break;
     std::this_thread::sleep_for(kClockReadingPause);
   }
+  clocks_unread_ += torn;
   std::vector<EventBytes> clocks = Cut(*bytes);
   std::erase_if(clocks, [&](const EventBytes& clock) {
     profd_event header{};

@@ -68,9 +68,14 @@ class Sessions {
   [[nodiscard]] Result<StartedSession> Start(const SessionSpec& spec);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
 
+  // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
+  // finds that some have: call it often. Any thread; does not wait for a session's start or end.
+  void FollowMoves();
+
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] std::uint64_t snapshot_timeouts() const { return snapshot_timeouts_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
 
  private:
   // With mutex_ held, as everything below.
@@ -78,6 +83,7 @@ class Sessions {
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const SessionSpec& spec);
   [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const SessionSpec& spec,
                                          const profd_filter& filter);
+  void ReviseMembers();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
   [[nodiscard]] Result<void> PutPeriodsInForce();
@@ -104,9 +110,11 @@ class Sessions {
   SessionTable table_;
   Tables tables_;
   KillableReader snapshot_reader_;
+  std::atomic<std::uint64_t> moves_followed_ = 0;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> snapshot_timeouts_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
+  std::atomic<std::uint64_t> clocks_unread_ = 0;
 };
 
 }  // namespace profd::source

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Counts the test cases of finished CTest runs: test_summary.py [--failed-step WHAT]... FOLDER[=NAME]...
 
-FOLDER is a build folder in which `ctest --output-junit tests/results/ctest.xml` has run. An entry that
+FOLDER is a build folder in which `ctest --output-junit tests/results/ctest.xml` has run, and perhaps what
+failed there once more into again.xml, which counts then; a test that passed only then is named. An entry that
 writes a GoogleTest XML file (its GTEST_OUTPUT says where) counts with its cases; one that should have and
 did not, because it crashed or ran out of time, counts as one failed case. Exits 1 when anything failed.
 """
@@ -16,9 +17,12 @@ import xml.etree.ElementTree as ElementTree
 from typing import NamedTuple
 
 
+WORDS = {"skipped": "SKIPPED", "again": "PASSED ONLY AGAIN", "failed": "FAILED"}
+
+
 class Case(NamedTuple):
     name: str
-    result: str  # "passed", "failed" or "skipped"
+    result: str  # "passed", "failed" or "skipped", or "again": an entry that passed at its second run
     reason: str
 
 
@@ -94,15 +98,26 @@ def reason_of_output(entry):
                  if line.startswith("SKIPPED:")), "")
 
 
-def folder_cases(folder, build_name):
-    junit = os.path.join(folder, "tests", "results", "ctest.xml")
+def entries(junit):
+    """Name -> JUnit element of what ran; empty when there is no such file."""
     if not os.path.exists(junit):
-        return [Case(build_name, "failed", f"CTest left no results in {junit}")]
+        return {}
+    return {entry.get("name"): entry for entry in ElementTree.parse(junit).getroot().iter("testcase")}
+
+
+def folder_cases(folder, build_name):
+    results = os.path.join(folder, "tests", "results")
+    first, again = entries(os.path.join(results, "ctest.xml")), entries(os.path.join(results, "again.xml"))
+    if not first:
+        return [Case(build_name, "failed", f"CTest left no results in {results}")]
     outputs = expected_outputs(folder)
     cases = []
-    for entry in ElementTree.parse(junit).getroot().iter("testcase"):
-        cases += entry_cases(entry, outputs.get(entry.get("name")), build_name)
-    return cases or [Case(build_name, "failed", "no test ran")]
+    for name, entry in (first | again).items():
+        of_entry = entry_cases(entry, outputs.get(name), build_name)
+        if name in again and all(case.result != "failed" for case in of_entry):
+            of_entry.append(Case(f"{build_name}: {name}", "again", "failed at first; its output stands above"))
+        cases += of_entry
+    return cases
 
 
 def main():
@@ -116,9 +131,9 @@ def main():
         path, _, name = folder.partition("=")
         cases += folder_cases(path, name or os.path.basename(os.path.abspath(path)))
 
-    for result in ("skipped", "failed"):
+    for result in WORDS:
         for case in (c for c in cases if c.result == result):
-            print(f"{result.upper()}: {case.name}: {case.reason}")
+            print(f"{WORDS[result]}: {case.name}: {case.reason}")
     count = {result: sum(c.result == result for c in cases) for result in ("passed", "failed", "skipped")}
     print(f'{count["passed"]} passed, {count["failed"]} failed, {count["skipped"]} skipped')
     return 1 if count["failed"] else 0

@@ -1,4 +1,4 @@
-"""What profd adds to a context switch: `perf bench sched pipe` bare, under profd, under bpftrace."""
+"""What profd adds to a context switch: `perf bench sched pipe` bare, under profd, under bpftrace and offcputime."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PLACEMENTS = ("one CPU", "two CPUs")
+OFFCPUTIME = "/usr/sbin/offcputime"
 
 
 def perf_bench(operations, placement):
@@ -59,6 +60,7 @@ class Profd(Nothing):
             [self.profctl, "collect", "-a", "-d", "600", "-o", os.path.join(self.folder.name, "x.folded")],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         await_programs(self, "try it by hand: profctl collect -a")
+        await_calm("profd")
         return self
 
     def __exit__(self, *_):
@@ -89,6 +91,46 @@ class Bpftrace(Nothing):
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGINT)
         self.process.communicate()
+
+
+class Offcputime(Nothing):
+    """libbpf-tools' off-CPU tool."""
+    name = "offcputime"
+
+    def __enter__(self):
+        self.process = subprocess.Popen([OFFCPUTIME, "600"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await_programs(self, "try it by hand: offcputime 1")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def cpu_seconds(comm):
+    """Of all processes of this name, in ticks of 10 ms."""
+    ticks = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                before, _, after = file.read().rpartition(")")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if before.partition("(")[2] == comm:
+            fields = after.split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def await_calm(comm):
+    """Until a second passes in which it uses less than 5 % of a CPU: its tables and names are made."""
+    for _ in range(30):
+        before = cpu_seconds(comm)
+        time.sleep(1)
+        if cpu_seconds(comm) - before < 0.05:
+            return
+    print(f"bench: {comm} does not come to rest", file=sys.stderr)
 
 
 def await_programs(profiler, words):
@@ -177,6 +219,10 @@ def table(profilers, results, bpf_ns):
 
 def main(profctl, rounds, operations):
     profilers = [Nothing(), Profd(profctl), Bpftrace()]
+    if os.path.exists(OFFCPUTIME):
+        profilers.append(Offcputime())
+    else:
+        print("bench: SKIPPED offcputime: it is not installed (libbpf-tools)", file=sys.stderr)
     results = measure(profilers, rounds, operations)
     bpf_ns = {(placement, profiler.name): statistics.median(
         bpf_ns_per_switch(profiler, operations, placement) for _ in range(3))

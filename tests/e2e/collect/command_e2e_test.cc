@@ -1,6 +1,7 @@
 // profctl collect -- CMD: from the first instruction, with the command's status, as the right user.
 #include <sys/stat.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/profctl.h"
@@ -57,6 +58,37 @@ TEST_F(CommandTest, FollowsChildren) {
   int sleeps = 0;
   for (const auto& process : profile.processes()) sleeps += process.comm() == "sleep" ? 1 : 0;
   EXPECT_EQ(sleeps, 2);
+}
+
+// The kernel gives the thread the leader's tid, and ends the leader; each keeps its own clock.
+TEST_F(CommandTest, AnExecByAnotherThreadThanTheFirst) {
+  const std::string script = File("script.py");
+  std::ofstream(script) << R"(import os, threading
+def work():
+    sum(i * i for i in range(1000000))
+    os.execv('/bin/sleep', ['sleep', '0.3'])
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+)";
+  const auto outcome = Profctl({"collect", "-o", File("x.json"), "--", "/usr/bin/python3", script});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  ASSERT_EQ(profile.processes_size(), 1);
+  EXPECT_EQ(profile.processes(0).comm(), "sleep");
+  ASSERT_EQ(profile.threads_size(), 2);
+  for (const auto& thread : profile.threads()) {
+    EXPECT_EQ(thread.tid(), profile.processes(0).pid());
+    EXPECT_LE(std::abs(thread.closure_error()), 0.001) << thread.comm();
+    EXPECT_TRUE(thread.exited());
+  }
+  const auto& first = profile.threads(0);
+  const auto& other = profile.threads(1);
+  EXPECT_EQ(other.comm(), "sleep");
+  EXPECT_LT(first.end_ns(), other.end_ns()) << "the exec ended the first thread";
+  EXPECT_GT(other.end_ns() - first.end_ns(), 300'000'000u) << "the sleep comes after the exec";
+  EXPECT_GT(other.clock().blocked_interruptible_ns(), 300'000'000u);
+  EXPECT_GT(other.begin_ns(), first.begin_ns());
 }
 
 TEST_F(CommandTest, UnderSudoItRunsAsTheInvokingUserAndGivesHimTheFiles) {

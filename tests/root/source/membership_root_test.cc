@@ -198,6 +198,48 @@ TEST_F(MembershipTest, ACgroupIsWhatRunsInIt) {
   EXPECT_EQ(::rmdir(directory.c_str()), 0);
 }
 
+TEST_F(MembershipTest, WhatMovesIntoACgroupBelongsFromThenOn) {
+  const auto mount = CgroupDirectory("/", ProcFs());
+  if (!mount) GTEST_SKIP() << mount.error().message;
+  const std::string directory = *mount + "/profd-move-" + std::to_string(::getpid());
+  if (::mkdir(directory.c_str(), 0755) != 0) GTEST_SKIP() << "cannot make " << directory;
+  {
+    // Two threads: the kernel tells of the first alone that the process has moved.
+    const Puppet puppet([](const Puppet::Strings& strings) {
+      std::thread other([&] {
+        strings.Say({ThreadId()});
+        strings.Wait();
+      });
+      other.join();
+    });
+    const auto tid = static_cast<std::uint32_t>(puppet.Hear(1)[0]);
+    const auto session = live_->Begin(SpecOf("cgroup " + directory));
+    const std::uint64_t before = MonotonicNs();
+    std::ofstream(directory + "/cgroup.procs") << puppet.pid() << std::flush;
+    const std::uint64_t after = MonotonicNs();
+    const Heard heard = live_->End(session);
+    EXPECT_EQ(Members(heard), (std::set{puppet.pid(), tid}));
+    for (const std::uint32_t member : {puppet.pid(), tid}) {
+      const auto joined = heard.AtStart(member);
+      ASSERT_TRUE(joined) << member;
+      EXPECT_GE(joined->epoch_ns, before);
+      EXPECT_LE(joined->epoch_ns, member == tid ? heard.end.epoch_ns : after);
+    }
+
+    const auto inside = live_->Begin(SpecOf("cgroup " + directory));
+    std::ofstream(*mount + "/cgroup.procs") << puppet.pid() << std::flush;
+    const std::uint64_t gone = MonotonicNs();
+    const Heard left = live_->End(inside);
+    for (const std::uint32_t member : {puppet.pid(), tid}) {
+      const auto end = left.AtEnd(member);
+      ASSERT_TRUE(end) << member;
+      EXPECT_TRUE(end->end);
+      EXPECT_LE(end->header.time_ns, member == tid ? left.end.epoch_ns : gone);
+    }
+  }
+  EXPECT_EQ(::rmdir(directory.c_str()), 0);
+}
+
 TEST_F(MembershipTest, ProfdIsNotSampledUnlessNamed) {
   const auto own = static_cast<std::uint32_t>(::getpid());
   const Puppet other([](const Puppet::Strings& strings) { strings.Wait(); });

@@ -36,8 +36,8 @@ TEST(DescribeCounters, TakesListsOfOtherLengths) {
 TEST(DescribeCounters, CountsWholeWhatWentBack) {
   std::vector<std::uint64_t> before(PROFD_COUNTER_MAX, 0);
   auto after = before;
-  before[PROFD_COUNTER_TORN_READ] = 9;
-  after[PROFD_COUNTER_TORN_READ] = 2;
+  before[PROFD_COUNTER_CLOCKS_UNREAD] = 9;
+  after[PROFD_COUNTER_CLOCKS_UNREAD] = 2;
   EXPECT_EQ(LostBetween(before, after), 2u);
 }
 

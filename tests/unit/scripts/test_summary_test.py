@@ -101,6 +101,19 @@ class TestSummary(unittest.TestCase):
         self.assertEqual(lines[-1], "0 passed, 1 failed, 0 skipped")
         self.assertEqual(status, 1)
 
+    def test_what_passes_only_at_the_second_run_is_named(self):
+        self.run_ctest({"one": (f"mkdir {self.folder}/was-here", None), "two": ("exit 1", None),
+                        "three": (f"mkdir {self.folder}/was-here", None)})
+        os.rmdir(f"{self.folder}/was-here")
+        subprocess.run(["ctest", "--test-dir", self.folder, "--rerun-failed", "--output-junit",
+                        "tests/results/again.xml"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        status, lines = self.summary(f"{self.folder}=release")
+        self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: (one|three): failed at first")
+        self.assertRegex(lines[1], "^FAILED: release: two: ")
+        self.assertEqual(lines[2], "2 passed, 1 failed, 0 skipped")
+        self.assertEqual(status, 1)
+
     def test_failed_step_and_missing_results(self):
         status, lines = self.summary("--failed-step", "build asan", self.folder)
         self.assertEqual(lines[0], "FAILED: build asan: see above")
