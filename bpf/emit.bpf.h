@@ -2,6 +2,7 @@
 /* How events get into the rings: exactly the bytes used, woken rarely, failures counted. */
 #pragma once
 
+#include "bpf/python.bpf.h"
 #include "bpf/syscall.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -32,7 +33,8 @@ static __always_inline void begin_sample(struct profd_sample_event* event, struc
   event->missing_stack_bytes = 0;
   event->uncertain_from = PROFD_ALL_CERTAIN;
   event->cfas = 0;
-  event->reserved = 0;
+  event->python_words = 0;
+  event->python_flags = 0;
 }
 
 /* Takes the length in bytes that a stack helper returned, or its error. */
@@ -65,6 +67,7 @@ static __always_inline void take_user_stack(struct profd_sample_event* event, st
   walk->pc = pt_regs->ip;
   COPY_REGISTERS(walk->registers.value, pt_regs, );
   walk_user_stack(event, walk, task, pt_regs->cs == USER_CS, reader);
+  walk_python(event, walk, task, reader);
 }
 
 /* The stacks of the current thread as it is inside the kernel. */
@@ -74,11 +77,9 @@ static __always_inline void take_current_stacks(void* ctx, struct profd_sample_e
   take_user_stack(event, walk, task, READ_CURRENT);
 }
 
-#define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES)
-
 /* Bytes of a sample with the frames it has; sets its size. */
 static __always_inline u64 finish_sample(struct profd_sample_event* event) {
-  u64 words = (u64)event->kernel_frames + event->user_frames + event->cfas;
+  u64 words = (u64)event->kernel_frames + event->user_frames + event->cfas + event->python_words;
   u64 bytes;
   if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
   bytes = sizeof(*event) + words * sizeof(u64);

@@ -20,6 +20,7 @@
 
 #include "bpf/counters.h"
 #include "bpf/limits.h"
+#include "bpf/python_layout.h"
 
 /* Written into recordings; raised with every incompatible change. */
 #define PROFD_EVENTS_VERSION 2
@@ -37,11 +38,13 @@ enum profd_event_kind {
   PROFD_EVENT_CLOCK = 8,    /* struct profd_clock_event: totals as of an epoch */
   PROFD_EVENT_SNAPSHOT = 9, /* struct profd_sample_event: stack of a thread that is blocked */
   /* Made by the user side of the source, so that recordings hold them too. */
-  PROFD_EVENT_MMAP = 16,          /* struct profd_mmap_event: from perf side-band records */
-  PROFD_EVENT_PROCESS = 17,       /* struct profd_process_event: what /proc said */
-  PROFD_EVENT_SESSION_START = 18, /* struct profd_session_event */
-  PROFD_EVENT_SESSION_END = 19,   /* struct profd_session_event: all its events stand before it */
-  PROFD_EVENT_COUNTERS = 20,      /* struct profd_counters_event */
+  PROFD_EVENT_MMAP = 16,           /* struct profd_mmap_event: from perf side-band records */
+  PROFD_EVENT_PROCESS = 17,        /* struct profd_process_event: what /proc said */
+  PROFD_EVENT_SESSION_START = 18,  /* struct profd_session_event */
+  PROFD_EVENT_SESSION_END = 19,    /* struct profd_session_event: all its events stand before it */
+  PROFD_EVENT_COUNTERS = 20,       /* struct profd_counters_event */
+  PROFD_EVENT_PYTHON_PROCESS = 21, /* struct profd_python_process_event: an interpreter was found */
+  PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
 };
 
 /* Every event starts with this. */
@@ -163,7 +166,8 @@ enum profd_fd_kind {
  * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read.
  *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
- * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA.
+ * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
+ * `python_words` of the Python part (python_layout.h).
  */
 struct profd_sample_event {
   struct profd_event event;
@@ -182,8 +186,9 @@ struct profd_sample_event {
   __u64 missing_stack_bytes; /* not COMPLETE: above the last frame, to the end of the stack */
   __u16 uncertain_from;      /* index of a user frame, or PROFD_ALL_CERTAIN */
   __u16 cfas;
-  __u32 reserved;
-  __u64 frames[]; /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
+  __u16 python_words;
+  __u16 python_flags; /* PROFD_PYTHON_* */
+  __u64 frames[];     /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
 };
 
 #define PROFD_TASK_NEW_PROCESS 1 /* FORK: not only a new thread */
@@ -255,6 +260,47 @@ struct profd_counters_event {
   __u64 values[]; /* indexed by enum profd_counter, since the programs were loaded */
 };
 
+/*
+ * A process with an interpreter, or one that is not understood. After it, reason_bytes of text:
+ * why not, without terminating zero.
+ */
+struct profd_python_process_event {
+  struct profd_event event;
+  __u32 version;      /* as PY_VERSION_HEX; 0: not known */
+  __u32 chain;        /* enum profd_python_chain; 0: refused */
+  __u64 module_begin; /* mapping of the interpreter's code */
+  __u64 module_end;
+  __u64 eval_begin; /* the eval function; 0: not known */
+  __u64 eval_end;
+  __u64 gil_begin; /* futexes inside are waits for the GIL */
+  __u64 gil_end;
+  __u32 reason_bytes;
+  __u32 reserved;
+  char reason[];
+};
+
+/* What a code object says; a tail of its texts in this order, without terminating zeros. */
+enum profd_python_text {
+  PROFD_PYTHON_NAME,
+  PROFD_PYTHON_QUALNAME, /* empty before 3.11 */
+  PROFD_PYTHON_FILE,
+  PROFD_PYTHON_LINES, /* the line table, as it is */
+  PROFD_PYTHON_TEXT_MAX
+};
+
+#define PROFD_PYTHON_CODE_STALE 1 /* flags: it was another one when it was read; no texts */
+
+struct profd_python_code_event {
+  struct profd_event event;
+  __u64 code;
+  __u32 validator;
+  __u32 version; /* of the interpreter, as PY_VERSION_HEX: says how to read the line table */
+  __s32 first_line;
+  __u32 text_bytes[PROFD_PYTHON_TEXT_MAX];
+  __u32 reserved;
+  char texts[];
+};
+
 /* Both compilers see these; tests/unit/bpf checks every offset. */
 PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_clock) == 15 * 8, "profd_clock");
@@ -265,6 +311,9 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_even
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 72, "profd_python_process");
+PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");
+PROFD_STATIC_ASSERT(sizeof(struct profd_python_code_event) == 56 + 40, "python code");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, sessions) == 40, "sessions");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, at_epoch) == 96, "at_epoch");

@@ -101,6 +101,10 @@ struct linux_binprm {
 
 struct mm_struct; /* process_types.h */
 
+struct thread_struct {
+  unsigned long fsbase;
+};
+
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
@@ -121,6 +125,7 @@ struct task_struct {
   struct files_struct* files;
   struct signal_struct* signal;
   struct css_set* cgroups;
+  struct thread_struct thread;
 };
 
 struct seq_file;
@@ -142,5 +147,6 @@ struct bpf_iter__task {
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_DEAD 0x80
 #define TASK_NOLOAD 0x400
+#define PF_FORKNOEXEC 0x00000040
 #define PF_KTHREAD 0x00200000
 #define CLONE_THREAD 0x00010000

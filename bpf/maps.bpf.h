@@ -76,11 +76,13 @@ struct {
   __type(value, struct thread);
 } threads SEC(".maps");
 
+/* Frames, their CFAs, and the Python part. */
+#define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES + PROFD_MAX_PYTHON_WORDS)
+
 /* A sample with room for the deepest stack. */
 union sample_buffer {
   struct profd_sample_event event;
-  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + PROFD_MAX_FRAMES +
-            PROFD_MAX_USER_FRAMES];
+  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + MAX_TAIL_WORDS];
 };
 
 /* A mapping of a process, found by an address in it. */
@@ -104,6 +106,21 @@ struct registers {
   u32 saved;     /* bit r: value[r] is where it is saved */
 };
 
+#define PYTHON_FRAME_WORDS (PROFD_PYTHON_FRAME_BYTES / 8)
+
+/* A walk along the frames of an interpreter. */
+struct python_walk {
+  struct profd_python_process process;
+  u64 frame;  /* to be read next; 0: none */
+  u64 cframe; /* of the eval call that runs it */
+  u32 first;  /* index of its first word in event->frames */
+  u32 words;
+  u32 frames;
+  u32 flags;                           /* PROFD_PYTHON_* */
+  u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the frame at hand */
+  u64 code_words[PROFD_PYTHON_CODE_WORDS];
+};
+
 /* A walk up a user stack. In a map, as it is larger than a program's stack. */
 struct walk {
   u64 mm; /* struct mm_struct */
@@ -123,6 +140,7 @@ struct walk {
   u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
   u64 signal_registers[SIGNAL_REGISTERS];
   u64 kept_cfas[PROFD_MAX_USER_FRAMES];
+  struct python_walk python;
 };
 
 /* Buffer of one program type on one CPU; `busy` while a run of it is building a sample. */
@@ -179,6 +197,17 @@ struct {
   __type(key, u32);
   __type(value, struct thread);
 } membership_copy SEC(".maps");
+
+/*
+ * Key: pid, as in events. Written and deleted by the user side, which knows interpreters. Made
+ * whole in advance: nothing is allocated while a sample is taken.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PROFD_MAX_PYTHON_PROCESSES);
+  __type(key, u32);
+  __type(value, struct profd_python_process);
+} python_processes SEC(".maps");
 
 /* How far CLOCK_MONOTONIC is ahead of the run-queue clock of one CPU. */
 struct queue_offset {

@@ -17,6 +17,7 @@ static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
   walk->pc = ctx->regs.rip;
   COPY_REGISTERS(walk->registers.value, &ctx->regs, r);
   walk_user_stack(event, walk, task, ctx->regs.cs == USER_CS, READ_CURRENT);
+  walk_python(event, walk, task, READ_CURRENT);
 }
 
 static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {

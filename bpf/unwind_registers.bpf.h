@@ -50,15 +50,18 @@ struct walk_context {
   struct task_struct* task; /* READ_TASK */
 };
 
-/* Reads user memory; 0, and the walk is flagged, when it cannot be read. */
+/* Reads user memory; 0 when it cannot be read. */
+static __always_inline int read_memory(struct walk_context* context, void* to, u32 bytes, u64 from,
+                                       int reader) {
+  if (reader == READ_TASK)
+    return !bpf_copy_from_user_task(to, bytes, (void*)from, context->task, 0);
+  return !bpf_probe_read_user(to, bytes, (void*)from);
+}
+
+/* The same; the walk is flagged when it cannot be read. */
 static __always_inline int read_user(struct walk_context* context, void* to, u32 bytes, u64 from,
                                      int reader) {
-  long error;
-  if (reader == READ_TASK)
-    error = bpf_copy_from_user_task(to, bytes, (void*)from, context->task, 0);
-  else
-    error = bpf_probe_read_user(to, bytes, (void*)from);
-  if (!error) return 1;
+  if (read_memory(context, to, bytes, from, reader)) return 1;
   context->walk->flags |= PROFD_STACK_USER_FAULT;
   return 0;
 }

@@ -171,6 +171,7 @@ void CommandChild::Kill(int signal) const {
 }
 
 int CommandChild::Wait() {
+  go_.Reset();  // one that was never released ends
   if (watcher_.joinable()) watcher_.join();
   if (!wait_status_) {
     int status = 0;

@@ -40,7 +40,7 @@ class CommandChild {
   [[nodiscard]] Result<void> Release();
   // Sends a signal if the child is still there.
   void Kill(int signal) const;
-  // Waits for the child to end (it must have been released, or cannot). waitpid's status.
+  // Waits for the child to end; one that was not released ends now. waitpid's status.
   [[nodiscard]] int Wait();
 
  private:

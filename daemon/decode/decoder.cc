@@ -9,38 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/decode/event_names.h"
+#include "daemon/decode/fields.h"
+#include "daemon/decode/python_decoder.h"
 
 namespace profd::decode {
 namespace {
-
-using Bytes = std::span<const std::byte>;
-
-Error Corrupt(std::uint16_t kind, std::string_view what) {
-  return Error{ErrorCode::kCorrupt, std::string(KindName(kind)) + " event: " + std::string(what),
-               ""};
-}
-
-// The fixed part of an event, and the tail that follows it.
-template <typename Fixed>
-bool Split(Bytes bytes, Fixed& fixed, Bytes& tail) {
-  if (bytes.size() < sizeof(Fixed)) return false;
-  std::memcpy(&fixed, bytes.data(), sizeof(Fixed));
-  tail = bytes.subspan(sizeof(Fixed));
-  return true;
-}
-
-EventHeader HeaderFrom(const profd_event& event) {
-  return EventHeader{.time_ns = event.time_ns,
-                     .process = {event.pid, event.process_start_ns},
-                     .thread = {event.tid, event.thread_start_ns},
-                     .sessions = event.sessions,
-                     .cpu = event.cpu};
-}
-
-std::string_view TextOf(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Text up to its zero; false when there is none.
 bool ReadTerminated(std::string_view field, std::string& text) {
@@ -58,11 +31,6 @@ bool ReadComm(const char (&comm)[PROFD_COMM_LEN], std::string& text) {
 bool ReadPath(Bytes tail, std::uint32_t path_bytes, std::string& path) {
   if (path_bytes > tail.size()) return false;
   return path_bytes == 0 || ReadTerminated(TextOf(tail.first(path_bytes)), path);
-}
-
-void ReadNumbers(Bytes from, std::size_t count, std::vector<std::uint64_t>& numbers) {
-  numbers.resize(count);
-  if (count > 0) std::memcpy(numbers.data(), from.data(), count * sizeof(std::uint64_t));
 }
 
 // False when they do not ascend, or name a frame that is not there.
@@ -123,6 +91,10 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   event.uncertain_from = fixed.uncertain_from;
   if (!ReadCfas(cfa_bytes, fixed.cfas, fixed.user_frames, event.cfas))
     return Corrupt(kind, "frame addresses of no frame");
+  event.python_flags = fixed.python_flags;
+  if (!ReadPythonFrames(cfa_bytes.subspan(fixed.cfas * sizeof(std::uint64_t)), fixed.python_words,
+                        event.python))
+    return Corrupt(kind, "Python frames beyond its end");
   return Event(std::move(event));
 }
 
@@ -259,7 +231,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 
 bool IsKnown(std::uint16_t kind) {
   return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_SNAPSHOT) ||
-         (kind >= PROFD_EVENT_MMAP && kind <= PROFD_EVENT_COUNTERS);
+         (kind >= PROFD_EVENT_MMAP && kind <= PROFD_EVENT_PYTHON_CODE);
 }
 
 Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
@@ -285,6 +257,10 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodeSession(bytes, kind);
     case PROFD_EVENT_COUNTERS:
       return DecodeCountersEvent(bytes);
+    case PROFD_EVENT_PYTHON_PROCESS:
+      return DecodePythonProcess(bytes);
+    case PROFD_EVENT_PYTHON_CODE:
+      return DecodePythonCode(bytes);
     default:
       return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
   }

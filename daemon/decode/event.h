@@ -9,18 +9,10 @@
 
 #include "bpf/control.h"
 #include "bpf/events.h"
-#include "daemon/base/keys.h"
+#include "daemon/decode/event_header.h"
+#include "daemon/decode/python_event.h"
 
 namespace profd::decode {
-
-// What all events have.
-struct EventHeader {
-  std::uint64_t time_ns = 0;
-  ProcessKey process;
-  ThreadKey thread;
-  std::uint64_t sessions = 0;
-  std::uint32_t cpu = 0;
-};
 
 // Where a user frame lay on its stack: its CFA (canonical frame address).
 struct FrameCfa {
@@ -50,6 +42,8 @@ struct StackEvent {
   std::uint64_t missing_stack_bytes = 0;             // of the user stack, above its last frame
   std::uint16_t uncertain_from = PROFD_ALL_CERTAIN;  // index in user_frames
   std::vector<FrameCfa> cfas;                        // ascending by frame
+  std::uint16_t python_flags = 0;                    // PROFD_PYTHON_*
+  std::vector<PythonFrame> python;                   // leaf first
 };
 
 struct ClockEvent {
@@ -131,8 +125,9 @@ struct CountersEvent {
   std::vector<std::uint64_t> values;  // by enum profd_counter
 };
 
-using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
-                           MmapEvent, ProcessEvent, SessionEvent, CountersEvent>;
+using Event =
+    std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent, MmapEvent,
+                 ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent, PythonCodeEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

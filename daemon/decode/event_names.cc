@@ -34,6 +34,10 @@ const char* KindName(std::uint16_t kind) {
       return "session end";
     case PROFD_EVENT_COUNTERS:
       return "counters";
+    case PROFD_EVENT_PYTHON_PROCESS:
+      return "Python process";
+    case PROFD_EVENT_PYTHON_CODE:
+      return "Python code";
     default:
       return "unknown";
   }

@@ -75,6 +75,8 @@ class ProcessTable {
  private:
   void On(const decode::StackEvent&) {}
   void On(const decode::CountersEvent&) {}
+  void On(const decode::PythonProcessEvent&) {}  // of daemon/python
+  void On(const decode::PythonCodeEvent&) {}
   void On(const decode::SessionEvent& event);
   void On(const decode::ClockEvent& event);
   void On(const decode::ForkEvent& event);

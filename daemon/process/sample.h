@@ -46,6 +46,13 @@ enum class WaitReason : std::uint8_t {
   kOther
 };
 
+// A Python function, as its code object names it. Immutable; shared by its frames.
+struct PythonFunction {
+  std::string name;  // qualified where the version knows it (3.11); "<stale>" when it had gone
+  std::string file;
+};
+using PythonFunctionRef = std::shared_ptr<const PythonFunction>;
+
 struct AddressFrame {
   bool kernel = false;
   bool return_address = false;    // not the leaf: look up at address - 1
@@ -54,6 +61,10 @@ struct AddressFrame {
   ModuleRef module;               // null: no mapping held this address
   std::uint64_t file_offset = 0;  // within the module's file; where there is none, the address
   std::uint64_t cfa = 0;          // of frames that may hold an interpreter; 0: not kept
+  bool interpreter = false;       // code of the interpreter itself, on a stack with Python frames
+  // A Python frame: `address` is its code object's, and nothing above but this is set.
+  PythonFunctionRef python = nullptr;
+  std::uint32_t line = 0;  // of a Python frame; 0: not known
 };
 
 struct Sample {
@@ -74,6 +85,10 @@ struct Sample {
   std::uint16_t stack_flags = 0;          // PROFD_STACK_*
   std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
   std::vector<AddressFrame> frames;       // leaf first, kernel then user
+  std::uint16_t python_flags = 0;         // PROFD_PYTHON_*
+  // Python frames that could not be put among the native ones; leaf first. Else they are in
+  // `frames`.
+  std::vector<AddressFrame> unmerged_python;
 };
 
 }  // namespace profd::process

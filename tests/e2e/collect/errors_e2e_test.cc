@@ -63,6 +63,12 @@ TEST_F(ErrorsTest, UnreachableDaemon) {
   ExpectError({"collect", "-p", "1", "-d", "1"}, 4, "other.sock");
 }
 
+TEST_F(ErrorsTest, ACommandThatNobodyWatchesIsNotRun) {
+  ExpectError({"collect", "--host", "unix:" + File("none.sock"), "--", "touch", File("run")}, 4,
+              "none.sock");
+  EXPECT_FALSE(std::filesystem::exists(File("run")));
+}
+
 TEST_F(ErrorsTest, UnprivilegedUser) {
   options_.uid = 65534;
   options_.gid = 65534;

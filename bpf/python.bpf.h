@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Python stacks, independent of native ones: from the thread pointer to the thread state, which
+ * must say that it is this thread's, and along its frames. Two reads a frame where code objects
+ * have versions, else three. What the words mean is found out by the user side: the validators say
+ * whether a code object is still the one that was seen.
+ *
+ * The map is only read here. A child that has not executed another program has its parent's
+ * interpreter at the same addresses, so it does until it has an entry of its own.
+ */
+#pragma once
+
+#include "bpf/task.bpf.h"
+#include "bpf/unwind_registers.bpf.h"
+
+#define PYTHON_ANCESTORS 3
+
+struct python_search {
+  u64 task; /* struct task_struct */
+  const struct profd_python_process* found;
+};
+
+static long try_parent(u32 index, struct python_search* search) {
+  struct task_struct* task = (struct task_struct*)search->task;
+  struct ids ids = {};
+  (void)index;
+  if (!(BPF_CORE_READ(task, group_leader, flags) & PF_FORKNOEXEC)) return 1;
+  task = BPF_CORE_READ(task, real_parent);
+  if (!task) return 1;
+  search->task = (u64)task;
+  ids_by_namespace(task, &ids);
+  search->found = bpf_map_lookup_elem(&python_processes, &ids.pid);
+  return search->found != 0;
+}
+
+/* What is known of the interpreter of the task's process; 0: there is none. */
+static __always_inline const struct profd_python_process* find_python(struct task_struct* task,
+                                                                      u32 pid) {
+  struct python_search search = {.task = (u64)task};
+  search.found = bpf_map_lookup_elem(&python_processes, &pid);
+  if (!search.found) bpf_loop(PYTHON_ANCESTORS, try_parent, &search, 0);
+  return search.found;
+}
+
+/* Reads memory of the interpreter; 0, and the walk is flagged, when it cannot be read. */
+static __always_inline int read_python(struct walk_context* context, void* to, u32 bytes, u64 from,
+                                       int reader) {
+  if (read_memory(context, to, bytes, from, reader)) return 1;
+  context->walk->python.flags |= PROFD_PYTHON_FAULT;
+  return 0;
+}
+
+static __always_inline void keep_python_word(struct walk_context* context, u64 word) {
+  struct python_walk* python = &context->walk->python;
+  u32 index = python->first + python->words;
+  if (index >= MAX_TAIL_WORDS) return;
+  context->event->frames[index] = word;
+  python->words++;
+}
+
+/* 0, and the walk is flagged, when there is no room for a frame and its anchor. */
+static __always_inline int has_python_room(struct python_walk* python) {
+  if (python->frames < PROFD_MAX_PYTHON_FRAMES && python->words + 3 <= PROFD_MAX_PYTHON_WORDS)
+    return 1;
+  python->flags |= PROFD_PYTHON_TRUNCATED;
+  return 0;
+}
+
+/* A word, an int, a byte of the frame at hand. */
+static __always_inline u64 frame_word(const struct python_walk* python, u32 offset) {
+  return python->frame_words[(offset / sizeof(u64)) % PYTHON_FRAME_WORDS];
+}
+static __always_inline u32 frame_int(const struct python_walk* python, u32 offset) {
+  return frame_word(python, offset) >> (offset % sizeof(u64) * 8);
+}
+static __always_inline u8 frame_byte(const struct python_walk* python, u32 offset) {
+  return frame_word(python, offset) >> (offset % sizeof(u64) * 8);
+}
+
+/* Of a code object that has no version: of what never changes in it, and of its name. */
+static __always_inline int fold_code(struct walk_context* context, u64 code, u32* validator,
+                                     int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u32 words = process->code_words;
+  u64 sum = 0, name = 0, hash = 0;
+  if (words > PROFD_PYTHON_CODE_WORDS) words = PROFD_PYTHON_CODE_WORDS;
+  if (!read_python(context, python->code_words, words * sizeof(u64), code + process->code_constant,
+                   reader) ||
+      !read_python(context, &name, sizeof(name), code + process->code_name, reader) ||
+      !read_python(context, &hash, sizeof(hash), name + process->string_hash, reader))
+    return 0;
+  for (u32 i = 0; i < PROFD_PYTHON_CODE_WORDS; i++)
+    if (i < words) sum = profd_python_fold(sum, python->code_words[i]);
+  *validator = profd_python_folded(profd_python_fold(sum, hash));
+  return 1;
+}
+
+static __always_inline int validate_code(struct walk_context* context, u64 code, u32* validator,
+                                         int reader) {
+  u32 offset = context->walk->python.process.code_version;
+  if (offset) {
+    if (!read_python(context, validator, sizeof(*validator), code + offset, reader)) return 0;
+    if (*validator) return 1;
+  }
+  return fold_code(context, code, validator, reader);
+}
+
+static __always_inline void keep_python_frame(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u64 code = frame_word(python, process->frame_code) & ~(u64)process->code_mask;
+  u32 validator = 0, instruction;
+  if (process->chain <= PROFD_PYTHON_OBJECTS_AND_CFRAMES)
+    instruction = frame_int(python, process->frame_instruction);
+  else
+    instruction =
+        frame_word(python, process->frame_instruction) - code - process->code_instructions;
+  if (!validate_code(context, code, &validator, reader)) instruction = PROFD_PYTHON_NO_INSTRUCTION;
+  keep_python_word(context, code & ~PROFD_PYTHON_ANCHOR);
+  keep_python_word(context, (u64)validator << 32 | instruction);
+  python->frames++;
+}
+
+/* The present CFrame is the anchor; on to the one of the calling eval. */
+static __always_inline void pass_cframe(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  if (!python->cframe) return;
+  keep_python_word(context, python->cframe | PROFD_PYTHON_ANCHOR);
+  if (!read_python(context, &python->cframe, sizeof(python->cframe),
+                   python->cframe + python->process.cframe_previous, reader))
+    python->cframe = 0;
+}
+
+/* One frame up; 1 when the walk is over. */
+static __always_inline long walk_python_frame(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u32 bytes = process->frame_bytes;
+  u8 owner;
+  if (!python->frame || !has_python_room(python)) return 1;
+  if (bytes > PROFD_PYTHON_FRAME_BYTES) bytes = PROFD_PYTHON_FRAME_BYTES;
+  if (!read_python(context, python->frame_words, bytes, python->frame, reader)) return 1;
+  owner = frame_byte(python, process->frame_owner);
+  if (process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME &&
+      owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER) {
+    keep_python_word(context, python->frame | PROFD_PYTHON_ANCHOR);
+  } else {
+    keep_python_frame(context, reader);
+    if (process->chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES ||
+        (process->chain == PROFD_PYTHON_ENTRY_FLAGS && owner))
+      pass_cframe(context, reader);
+  }
+  python->frame = frame_word(python, process->frame_previous);
+  return 0;
+}
+
+static long walk_current_python_frame(u32 index, struct walk_context* context) {
+  (void)index;
+  return walk_python_frame(context, READ_CURRENT);
+}
+
+static long walk_task_python_frame(u32 index, struct walk_context* context) {
+  (void)index;
+  return walk_python_frame(context, READ_TASK);
+}
+
+/* The thread's state, which must name its thread pointer; 0: it has none. */
+static __always_inline u64 find_thread_state(struct walk_context* context, int reader) {
+  const struct profd_python_process* process = &context->walk->python.process;
+  struct task_struct* task = context->task;
+  u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase);
+  u64 state = 0, owner = 0;
+  if (!thread_pointer ||
+      !read_memory(context, &state, sizeof(state), thread_pointer + process->slot, reader) ||
+      !state || !read_memory(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
+      owner != thread_pointer)
+    return 0;
+  return state;
+}
+
+static __always_inline void note_gil(struct walk_context* context, u64 state, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u64 holder = 0;
+  u32 locked = 0;
+  if (python->process.gil_locked &&
+      read_memory(context, &locked, sizeof(locked), python->process.gil_locked, reader) &&
+      locked == 1 &&
+      read_memory(context, &holder, sizeof(holder), python->process.gil_holder, reader) &&
+      holder == state)
+    python->flags |= PROFD_PYTHON_GIL_HELD;
+}
+
+/* Where the innermost frame is, and the CFrame of its eval call. 0: nowhere. */
+static __always_inline int find_first_frame(struct walk_context* context, u64 state, int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u64 current = 0;
+  if (!read_python(context, &current, sizeof(current), state + process->current, reader)) return 0;
+  switch (process->chain) {
+    case PROFD_PYTHON_OBJECTS_AND_CFRAMES:
+      python->cframe = current;
+      return read_python(context, &python->frame, sizeof(python->frame),
+                         state + process->first_frame, reader);
+    case PROFD_PYTHON_ENTRY_FLAGS:
+    case PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME:
+      python->cframe = current;
+      return current && read_python(context, &python->frame, sizeof(python->frame),
+                                    current + process->cframe_current, reader);
+    default:
+      python->frame = current;
+      return 1;
+  }
+}
+
+/* Appends the Python part to a sample that has its native frames. */
+static __always_inline void walk_python(struct profd_sample_event* event, struct walk* walk,
+                                        struct task_struct* task, int reader) {
+  struct walk_context context = {.event = event, .walk = walk, .task = task};
+  struct python_walk* python = &walk->python;
+  const struct profd_python_process* process;
+  u64 state;
+  if (!control.python_processes) return;
+  process = find_python(task, event->event.pid);
+  if (!process) return;
+  python->process = *process;
+  python->frame = python->cframe = 0;
+  python->words = python->frames = 0;
+  python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
+  python->flags = PROFD_PYTHON_PROCESS;
+  state = find_thread_state(&context, reader);
+  if (state) {
+    python->flags |= PROFD_PYTHON_THREAD;
+    note_gil(&context, state, reader);
+    if (find_first_frame(&context, state, reader)) {
+      if (reader == READ_TASK)
+        bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_task_python_frame, &context, 0);
+      else
+        bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_current_python_frame, &context, 0);
+    }
+  }
+  event->python_words = python->words;
+  event->python_flags = python->flags;
+}

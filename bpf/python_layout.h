@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the kernel side must know of a process to walk its Python stacks: where a thread finds its
+ * thread state, and where the fields lie that lead from there to the frames and their code. Made by
+ * the user side (daemon/python), one for each process with an interpreter; offsets are bytes.
+ * Layouts: Include/internal/pycore_frame.h, Include/cpython/code.h and pystate.h of each version;
+ * from 3.13 on those of _Py_DebugOffsets in the process itself.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* Processes with an interpreter at a time. */
+#define PROFD_MAX_PYTHON_PROCESSES 8192
+
+/* How a thread's frames are chained. */
+enum profd_python_chain {
+  /* 3.8, 3.9: frame objects, one C call of the eval function each; no anchors. */
+  PROFD_PYTHON_OBJECTS = 1,
+  /* 3.10: the same; the thread state leads to the CFrame of the innermost eval call, each CFrame to
+   * the next: the i-th CFrame is the anchor of the i-th frame. */
+  PROFD_PYTHON_OBJECTS_AND_CFRAMES = 2,
+  /* 3.11: frames lead to CFrames where `owner`'s neighbour is_entry is set: the oldest frame of an
+   * eval call. */
+  PROFD_PYTHON_ENTRY_FLAGS = 3,
+  /* 3.12: a frame of the interpreter's own (owner) ends each eval call; found by a CFrame. */
+  PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME = 4,
+  /* 3.13 and later: the same, found by the thread state. */
+  PROFD_PYTHON_ENTRY_FRAMES = 5,
+};
+
+/* From this value of a frame's owner on it is no Python frame (3.12 and later). */
+#define PROFD_PYTHON_OWNED_BY_INTERPRETER 3
+
+/* Bytes of a frame that are read at once, at most. */
+#define PROFD_PYTHON_FRAME_BYTES 128
+/* Words of a code object that go into its validator, at most. */
+#define PROFD_PYTHON_CODE_WORDS 16
+
+/* Value of the hash map `python_processes`; the key is the pid as in events. */
+struct profd_python_process {
+  __s64 slot;            /* from the thread pointer to the word that points to the thread state */
+  __u64 gil_locked;      /* address of an int: 1 while somebody holds the GIL; 0: not known */
+  __u64 gil_holder;      /* address of a word: the thread state that holds it or did last */
+  __u32 chain;           /* enum profd_python_chain */
+  __u32 code_mask;       /* bits of a frame's code pointer that are tags, to be cleared */
+  __u16 thread_id;       /* in the thread state: the thread pointer of its thread */
+  __u16 current;         /* in the thread state: the innermost frame, or CFrame */
+  __u16 cframe_current;  /* in a CFrame: the innermost frame; where `current` leads to a CFrame */
+  __u16 cframe_previous; /* in a CFrame: the one of the calling eval */
+  __u16 first_frame;     /* 3.10: in the thread state, the innermost frame object; else 0 */
+  __u16 frame_bytes;     /* to read, from the beginning of a frame; multiple of 8 */
+  __u16 frame_previous;
+  __u16 frame_code;
+  __u16
+      frame_instruction; /* frame objects: an int, the index; else the address of the instruction */
+  __u16 frame_owner;     /* a byte; 3.11: is_entry, also a byte */
+  __u16 code_instructions; /* in a code object: its first instruction; not for frame objects */
+  __u16 code_version;      /* in a code object: an int that no other has; 0: there is none */
+  __u16 code_constant;     /* in a code object: words that never change ... */
+  __u16 code_words;  /* ... this many; the validator is made of them where there is no version */
+  __u16 code_name;   /* in a code object: its name, a str */
+  __u16 string_hash; /* in a str: its hash, a word */
+  __u32 reserved;
+};
+
+/*
+ * The Python part of a sample, leaf first. A frame is two words: the address of its code object,
+ * and validator << 32 | instruction. The end of what one call of the eval function runs is one
+ * word: PROFD_PYTHON_ANCHOR | an address inside that call's C stack frame.
+ * The instruction counts bytes from the first one (3.10: of frame objects, index as it is).
+ * The validator is the code object's version or, where that is 0 or not known, the fold of its
+ * constant words and of its name's hash: profd_python_fold.
+ */
+#define PROFD_PYTHON_ANCHOR (1ull << 63)
+/* The instruction of a frame whose code could not be read, so that it has no validator. */
+#define PROFD_PYTHON_NO_INSTRUCTION 0xffffffffu
+
+#define PROFD_MAX_PYTHON_FRAMES 512
+#define PROFD_MAX_PYTHON_WORDS (3 * PROFD_MAX_PYTHON_FRAMES)
+
+/* flags of the Python part */
+#define PROFD_PYTHON_PROCESS 1   /* the process has an interpreter that is understood */
+#define PROFD_PYTHON_THREAD 2    /* and the thread has a thread state */
+#define PROFD_PYTHON_TRUNCATED 4 /* more frames than are kept; the leaf side is */
+#define PROFD_PYTHON_FAULT 8     /* the walk ended on memory that could not be read */
+#define PROFD_PYTHON_GIL_HELD 16 /* the thread held the GIL */
+
+/* One step of the validator's fold: multiply and mix, so that the order of words counts. */
+static inline __u64 profd_python_fold(__u64 sum, __u64 word) {
+  sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+  return sum ^ (sum >> 29);
+}
+static inline __u32 profd_python_folded(__u64 sum) { return (__u32)(sum ^ (sum >> 32)); }

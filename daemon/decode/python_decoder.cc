@@ -1,0 +1,69 @@
+#include "daemon/decode/python_decoder.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace profd::decode {
+
+bool ReadPythonFrames(Bytes from, std::size_t words, std::vector<PythonFrame>& frames) {
+  if (words > PROFD_MAX_PYTHON_WORDS || words > from.size() / sizeof(std::uint64_t)) return false;
+  std::vector<std::uint64_t> numbers;
+  ReadNumbers(from, words, numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if ((numbers[i] & PROFD_PYTHON_ANCHOR) != 0) {
+      frames.push_back({.address = numbers[i] & ~PROFD_PYTHON_ANCHOR, .anchor = true});
+      continue;
+    }
+    if (i + 1 == numbers.size()) return false;
+    const std::uint64_t code = numbers[i++];
+    frames.push_back({.address = code,
+                      .validator = static_cast<std::uint32_t>(numbers[i] >> 32),
+                      .instruction = static_cast<std::uint32_t>(numbers[i])});
+  }
+  return true;
+}
+
+Result<Event> DecodePythonProcess(Bytes bytes) {
+  profd_python_process_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "shorter than its fixed part");
+  if (fixed.chain > PROFD_PYTHON_ENTRY_FRAMES)
+    return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "unknown kind of frames");
+  if (fixed.reason_bytes > tail.size())
+    return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "text beyond its end");
+  return Event(PythonProcessEvent{.header = HeaderFrom(fixed.event),
+                                  .version = fixed.version,
+                                  .chain = fixed.chain,
+                                  .module = {fixed.module_begin, fixed.module_end},
+                                  .eval = {fixed.eval_begin, fixed.eval_end},
+                                  .gil = {fixed.gil_begin, fixed.gil_end},
+                                  .reason = std::string(TextOf(tail.first(fixed.reason_bytes)))});
+}
+
+Result<Event> DecodePythonCode(Bytes bytes) {
+  profd_python_code_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_PYTHON_CODE, "shorter than its fixed part");
+  std::array<std::string, PROFD_PYTHON_TEXT_MAX> texts;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::uint32_t length = fixed.text_bytes[i];
+    if (length > tail.size()) return Corrupt(PROFD_EVENT_PYTHON_CODE, "text beyond its end");
+    texts.at(i).assign(TextOf(tail.first(length)));
+    tail = tail.subspan(length);
+  }
+  return Event(PythonCodeEvent{.header = HeaderFrom(fixed.event),
+                               .code = fixed.code,
+                               .validator = fixed.validator,
+                               .stale = (fixed.event.flags & PROFD_PYTHON_CODE_STALE) != 0,
+                               .version = fixed.version,
+                               .first_line = fixed.first_line,
+                               .name = std::move(texts[PROFD_PYTHON_NAME]),
+                               .qualname = std::move(texts[PROFD_PYTHON_QUALNAME]),
+                               .file = std::move(texts[PROFD_PYTHON_FILE]),
+                               .lines = std::move(texts[PROFD_PYTHON_LINES])});
+}
+
+}  // namespace profd::decode

@@ -1,0 +1,14 @@
+// The Python part of stacks, and the events that explain it.
+#pragma once
+
+#include "daemon/decode/fields.h"
+
+namespace profd::decode {
+
+// False when the words do not end with a whole frame, or are more than there may be.
+[[nodiscard]] bool ReadPythonFrames(Bytes from, std::size_t words,
+                                    std::vector<PythonFrame>& frames);
+[[nodiscard]] Result<Event> DecodePythonProcess(Bytes bytes);
+[[nodiscard]] Result<Event> DecodePythonCode(Bytes bytes);
+
+}  // namespace profd::decode
