@@ -101,10 +101,6 @@ struct linux_binprm {
 
 struct mm_struct; /* process_types.h */
 
-struct thread_struct {
-  unsigned long fsbase;
-};
-
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
@@ -125,7 +121,6 @@ struct task_struct {
   struct files_struct* files;
   struct signal_struct* signal;
   struct css_set* cgroups;
-  struct thread_struct thread;
 };
 
 struct seq_file;

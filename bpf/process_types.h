@@ -49,6 +49,14 @@ struct mm_struct {
   } context;
 };
 
+/* Where a thread's own data is, for user code. */
+struct thread_struct {
+  unsigned long fsbase;
+};
+struct task_struct___thread {
+  struct thread_struct thread;
+};
+
 /* What bpf_task_pt_regs returns. The UAPI struct of the same name calls its fields otherwise. */
 struct pt_regs___kernel {
   unsigned long orig_ax;
