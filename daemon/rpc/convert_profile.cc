@@ -103,6 +103,7 @@ void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
   proto.set_file(Utf8(frame.file));
   proto.set_line(frame.line);
   proto.set_reason(Utf8(frame.reason));
+  proto.set_interpreter(frame.interpreter);
 }
 
 // Numbers what is said of each file. When more became known in the meantime (a debug file has

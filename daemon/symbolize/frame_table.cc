@@ -35,7 +35,8 @@ void FrameTable::Clear() {
 std::size_t FrameTable::Hash::operator()(const Frame& frame) const {
   const std::hash<std::string> text;
   std::uint64_t hash = MixBits(frame.offset ^ static_cast<std::uint64_t>(frame.kind) << 56 ^
-                               static_cast<std::uint64_t>(frame.inlined) << 63);
+                               static_cast<std::uint64_t>(frame.inlined) << 63 ^
+                               static_cast<std::uint64_t>(frame.interpreter) << 62);
   hash = MixBits(hash ^ text(frame.module));
   hash = MixBits(hash ^ text(frame.name));
   hash = MixBits(hash ^ text(frame.file) ^ frame.line);  // `symbol` goes with the name

@@ -7,6 +7,12 @@
 
 namespace profd::symbolize {
 
+namespace {
+
+constexpr std::string_view kNotMerged = "[merge=failed]";
+
+}  // namespace
+
 SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail detail) {
   counters_.samples.Add();
   counters_.frames.Add(sample.frames.size());
@@ -22,18 +28,32 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail deta
   const bool off_cpu = sample.state != process::State::kOnCpu;
   SymbolizedSample symbolized;
   symbolized.frames.reserve(stack_.size());
+  if (!sample.unmerged_python.empty()) {
+    Append(sample.unmerged_python, detail, symbolized.frames);
+    symbolized.frames.push_back(InternPseudo(kNotMerged));
+  }
   for (std::size_t i = off_cpu ? FramesToTrim(roles_) : 0; i < stack_.size(); ++i) {
     const auto first = ids_.begin() + stack_[i].first;
     symbolized.frames.insert(symbolized.frames.end(), first, first + stack_[i].count);
   }
   const auto end = StackEndName(sample.stack_flags, sample.missing_stack_bytes);
-  if (!end.empty()) symbolized.frames.push_back(InternEnd(end));
+  if (!end.empty()) symbolized.frames.push_back(InternPseudo(end));
   sample.frames.clear();
+  sample.unmerged_python.clear();
   symbolized.sample = std::move(sample);
   return symbolized;
 }
 
-FrameId SampleSymbolizer::InternEnd(std::string_view name) {
+void SampleSymbolizer::Append(const std::vector<process::AddressFrame>& addresses, Detail detail,
+                              std::vector<FrameId>& frames) {
+  for (const process::AddressFrame& address : addresses) {
+    const Known known = Look(address, detail);
+    const auto first = ids_.begin() + known.first;
+    frames.insert(frames.end(), first, first + known.count);
+  }
+}
+
+FrameId SampleSymbolizer::InternPseudo(std::string_view name) {
   Frame frame;
   frame.kind = FrameKind::kPseudo;
   frame.name = name;
@@ -48,23 +68,48 @@ void SampleSymbolizer::Clear() {
 void SampleSymbolizer::ForgetAddresses() {
   known_.clear();
   ids_.clear();
-  modules_.clear();
+  owners_.clear();
+}
+
+SampleSymbolizer::Key SampleSymbolizer::KeyOf(const process::AddressFrame& address, Detail detail) {
+  if (address.python) return {.owner = address.python.get(), .place = address.line};
+  const bool in_module = !address.kernel && address.module != nullptr;
+  return {.owner = in_module ? address.module.get() : nullptr,
+          .place = in_module ? address.file_offset : address.address,
+          .kernel = address.kernel,
+          .return_address = address.return_address,
+          .interpreter = address.interpreter,
+          .detail = detail};
+}
+
+void SampleSymbolizer::Resolve(const process::AddressFrame& address, Detail detail) {
+  frames_.clear();
+  if (!address.python) {
+    symbolizer_.Resolve(address, detail, frames_);
+    for (Frame& frame : frames_) frame.interpreter = address.interpreter;
+    return;
+  }
+  Frame& frame = frames_.emplace_back();
+  frame.kind = FrameKind::kPython;
+  frame.name = address.python->name;
+  frame.file = address.python->file;
+  frame.line = address.line;
 }
 
 const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFrame& address,
                                                       Detail detail) {
-  const bool in_module = !address.kernel && address.module != nullptr;
-  const Key key{in_module ? address.module.get() : nullptr,
-                in_module ? address.file_offset : address.address, address.kernel,
-                address.return_address, detail};
+  const Key key = KeyOf(address, detail);
   const auto [entry, added] = known_.try_emplace(key);
   const bool lasting = !Symbolizer::MayChange(address);
   if (!added && lasting) return entry->second;
 
   counters_.looked_up.Add();
-  if (in_module) modules_.try_emplace(address.module.get(), address.module);
-  frames_.clear();
-  symbolizer_.Resolve(address, detail, frames_);
+  if (address.python) {
+    owners_.try_emplace(key.owner, address.python);
+  } else if (key.owner != nullptr) {
+    owners_.try_emplace(key.owner, address.module);
+  }
+  Resolve(address, detail);
   Known& known = entry->second;
   if (!added && known.count == frames_.size()) {
     // In the place of the old ones, which have been handed on.
@@ -83,9 +128,10 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
 }
 
 std::size_t SampleSymbolizer::Hash::operator()(const Key& key) const {
-  const auto module = reinterpret_cast<std::uintptr_t>(key.module);
+  const auto owner = reinterpret_cast<std::uintptr_t>(key.owner);
   return MixBits(key.place ^
-                 MixBits(module * 4 + (key.kernel ? 2 : 0) + (key.return_address ? 1 : 0)) ^
+                 MixBits(owner * 8 + (key.interpreter ? 4 : 0) + (key.kernel ? 2 : 0) +
+                         (key.return_address ? 1 : 0)) ^
                  static_cast<std::uint64_t>(key.detail) << 63);
 }
 

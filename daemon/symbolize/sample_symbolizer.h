@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,9 @@ namespace profd::symbolize {
 
 // Gives every address its frames; what it has seen costs one hash look-up and no string. Off CPU it
 // trims the scheduler's frames (stack_trimming.h); a stack that ends early gets a last frame that
-// says why (stack_end.h). Used by the symbolizer thread; any thread may read the counters.
+// says why (stack_end.h). Python frames that found no place among the native ones stand above them,
+// with a frame between that says so. Used by the symbolizer thread; any thread may read the
+// counters.
 class SampleSymbolizer {
  public:
   // Beyond this all addresses are forgotten and looked up again: processes that come and go bring
@@ -42,10 +45,11 @@ class SampleSymbolizer {
 
  private:
   struct Key {
-    const process::Module* module = nullptr;
-    std::uint64_t place = 0;
+    const void* owner = nullptr;  // a module, or a Python function
+    std::uint64_t place = 0;      // address or offset; the line of a Python frame
     bool kernel = false;
     bool return_address = false;
+    bool interpreter = false;
     Detail detail = Detail::kSource;
     friend bool operator==(const Key&, const Key&) = default;
   };
@@ -59,16 +63,20 @@ class SampleSymbolizer {
     KernelRole role = KernelRole::kOther;
   };
 
+  [[nodiscard]] static Key KeyOf(const process::AddressFrame& address, Detail detail);
   const Known& Look(const process::AddressFrame& address, Detail detail);
-  [[nodiscard]] FrameId InternEnd(std::string_view name);
+  void Resolve(const process::AddressFrame& address, Detail detail);  // into frames_
+  void Append(const std::vector<process::AddressFrame>& addresses, Detail detail,
+              std::vector<FrameId>& frames);
+  [[nodiscard]] FrameId InternPseudo(std::string_view name);
   void ForgetAddresses();
 
   Symbolizer& symbolizer_;
   FrameTable& table_;
   std::unordered_map<Key, Known, Hash> known_;
   std::vector<FrameId> ids_;
-  // Keeps the modules in `known_` alive, so that none takes the address of another.
-  std::unordered_map<const process::Module*, process::ModuleRef> modules_;
+  // Keeps the owners in `known_` alive, so that none takes the address of another.
+  std::unordered_map<const void*, std::shared_ptr<const void>> owners_;
   std::vector<Known> stack_;  // of the sample at hand
   std::vector<KernelRole> roles_;
   std::vector<Frame> frames_;

@@ -26,13 +26,14 @@ struct Frame {
   std::uint32_t line = 0;    // of the address, or of the call that was inlined; 0: not known
   std::string reason;        // why there is no name; "" when there is one
   ModuleInfoRef origin;      // where names of this module come from; null: nothing to say
+  bool interpreter = false;  // of a Python interpreter, on a stack with its Python frames
   friend bool operator==(const Frame& a, const Frame& b);
 };
 
 [[nodiscard]] inline bool operator==(const Frame& a, const Frame& b) {
   const auto texts = [](const Frame& f) {
     return std::tie(f.kind, f.inlined, f.name, f.full_name, f.symbol, f.module, f.offset, f.file,
-                    f.line, f.reason);
+                    f.line, f.reason, f.interpreter);
   };
   const bool same_origin = a.origin == b.origin || (a.origin && b.origin && *a.origin == *b.origin);
   return same_origin && texts(a) == texts(b);

@@ -105,6 +105,44 @@ TEST_F(SampleSymbolizerTest, AStackThatEndsEarlySaysWhy) {
   EXPECT_EQ(ending(PROFD_STACK_USER_FAULT, 0), "[stack memory not readable]");
 }
 
+process::AddressFrame PythonFrame(const process::PythonFunctionRef& function, std::uint32_t line) {
+  process::AddressFrame frame;
+  frame.python = function;
+  frame.line = line;
+  return frame;
+}
+
+TEST_F(SampleSymbolizerTest, PythonFramesAreNamedByTheirFunction) {
+  const auto function = std::make_shared<process::PythonFunction>(
+      process::PythonFunction{"Net.forward", "/x/net.py"});
+  process::Sample sample = Stack(State::kOnCpu, {"leaf", "eval"});
+  sample.frames[1].interpreter = true;
+  sample.frames.insert(sample.frames.begin() + 1,
+                       {PythonFrame(function, 12), PythonFrame(function, 7)});
+  const SymbolizedSample symbolized = symbolizer_.Symbolize(std::move(sample));
+  ASSERT_THAT(NamesOf(symbolized), ElementsAre("leaf", "Net.forward", "Net.forward", "eval"));
+  const Frame& inner = table_.At(symbolized.frames[1]);
+  EXPECT_EQ(inner.kind, FrameKind::kPython);
+  EXPECT_EQ(inner.file, "/x/net.py");
+  EXPECT_EQ(inner.line, 12u);
+  EXPECT_EQ(table_.At(symbolized.frames[2]).line, 7u);
+  EXPECT_TRUE(table_.At(symbolized.frames[3]).interpreter);
+  EXPECT_FALSE(table_.At(symbolized.frames[0]).interpreter);
+
+  // The same code on a thread without Python frames is not hidden.
+  const SymbolizedSample native = symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "eval"}));
+  EXPECT_FALSE(table_.At(native.frames[1]).interpreter);
+}
+
+TEST_F(SampleSymbolizerTest, PythonFramesWithoutAPlaceStandAboveAMark) {
+  const auto function =
+      std::make_shared<process::PythonFunction>(process::PythonFunction{"f", "x.py"});
+  process::Sample sample = Stack(State::kOnCpu, {"leaf", "main"});
+  sample.unmerged_python = {PythonFrame(function, 1)};
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(std::move(sample))),
+              ElementsAre("f", "[merge=failed]", "leaf", "main"));
+}
+
 TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
   for (int i = 0; i < 5; ++i)
     (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "caller", "leaf"}));

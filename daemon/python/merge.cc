@@ -1,0 +1,99 @@
+#include "daemon/python/merge.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace profd::python {
+namespace {
+
+using process::AddressFrame;
+using Frames = std::vector<AddressFrame>;
+using Segment = PythonStack::Segment;
+
+// By segment: the index of the native frame before which it stands.
+using Places = std::vector<std::size_t>;
+
+bool IsEval(const AddressFrame& frame, const decode::PythonProcessEvent& process) {
+  if (frame.kernel) return false;
+  const bool after_call = frame.return_address && frame.address > 0;
+  return process.eval.Contains(after_call ? frame.address - 1 : frame.address);
+}
+
+// The interpreter's frame, at `from` or beyond, whose part of the stack holds the address.
+std::optional<std::size_t> FrameAround(std::uint64_t address, std::size_t from,
+                                       const Frames& frames) {
+  for (std::size_t i = from; i < frames.size(); ++i)
+    if (frames[i].cfa > address) return i;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> NextEval(std::size_t from, const Frames& frames,
+                                    const decode::PythonProcessEvent& process) {
+  for (std::size_t i = from; i < frames.size(); ++i)
+    if (IsEval(frames[i], process)) return i;
+  return std::nullopt;
+}
+
+std::optional<Places> PlaceByAnchors(const PythonStack& python,
+                                     const decode::PythonProcessEvent& process,
+                                     const Frames& frames) {
+  Places places;
+  std::size_t from = 0;
+  for (const Segment& segment : python.segments) {
+    // The rest of a stack that is deeper than what was kept, in the next call there is.
+    const bool rest =
+        segment.anchor == 0 && python.truncated && &segment == &python.segments.back();
+    const auto place = rest ? NextEval(places.empty() ? 0 : from + 1, frames, process)
+                            : FrameAround(segment.anchor, from, frames);
+    // What runs in no call of the eval function has nothing to show.
+    if (!place && !segment.frames.empty()) return std::nullopt;
+    places.push_back(place.value_or(frames.size()));
+    from = places.back();
+  }
+  return places;
+}
+
+std::optional<Places> PlaceFromRoot(const PythonStack& python,
+                                    const decode::PythonProcessEvent& process,
+                                    const Frames& frames) {
+  std::vector<std::size_t> calls;
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    if (IsEval(frames[i], process)) calls.push_back(i);
+  const std::size_t segments = python.segments.size();
+  if (python.truncated || calls.size() < segments || calls.size() > segments + 1)
+    return std::nullopt;
+  return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
+}
+
+bool HasAnchors(const PythonStack& python) {
+  return std::ranges::any_of(python.segments,
+                             [](const Segment& segment) { return segment.anchor != 0; });
+}
+
+}  // namespace
+
+bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
+           bool native_is_complete, std::vector<process::AddressFrame>& frames) {
+  if (python.segments.empty()) return true;
+  const bool by_anchors = HasAnchors(python) || python.truncated;
+  if (!by_anchors && !native_is_complete) return false;
+  const auto places =
+      by_anchors ? PlaceByAnchors(python, process, frames) : PlaceFromRoot(python, process, frames);
+  if (!places) return false;
+
+  Frames merged;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    for (; next < places->size() && (*places)[next] <= i; ++next)
+      std::ranges::copy(python.segments[next].frames, std::back_inserter(merged));
+    AddressFrame& frame = merged.emplace_back(std::move(frames[i]));
+    frame.interpreter = !frame.kernel && (frame.cfa != 0 || process.module.Contains(frame.address));
+  }
+  frames = std::move(merged);
+  return true;
+}
+
+}  // namespace profd::python

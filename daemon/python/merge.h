@@ -1,0 +1,33 @@
+// Merge: puts Python frames where they stand among the native ones.
+#pragma once
+
+#include <vector>
+
+#include "daemon/decode/event.h"
+#include "daemon/process/sample.h"
+
+namespace profd::python {
+
+// The Python part of one stack, leaf first.
+struct PythonStack {
+  // What one call of the eval function runs.
+  struct Segment {
+    std::vector<process::AddressFrame> frames;
+    std::uint64_t anchor = 0;  // inside that call's C stack frame; 0: there is none
+  };
+  std::vector<Segment> segments;
+  bool truncated = false;  // more frames towards the root than were kept
+};
+
+// `frames` are leaf first: kernel frames, then user frames, of which those of the interpreter know
+// their CFA. By address: a segment belongs to the interpreter's frame whose part of the C stack
+// holds its anchor, and stands before it, since what that frame calls comes before both. Segments
+// without anchors belong to the calls of the eval function, counted from the root; one more call
+// may have begun at the leaf. Frames of the interpreter itself are marked.
+//
+// False when a segment finds no place: `frames` are as they were. Nothing is ever guessed: Python
+// frames that are put somewhere stand where they belong.
+[[nodiscard]] bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
+                         bool native_is_complete, std::vector<process::AddressFrame>& frames);
+
+}  // namespace profd::python

@@ -1,0 +1,136 @@
+// Python frames among native ones: each where it belongs, or not at all.
+#include "daemon/python/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace profd::python {
+namespace {
+
+using process::AddressFrame;
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kEval = 0x5000;     // the eval function: [kEval, kEval + 0x100)
+constexpr std::uint64_t kLibrary = 0x9000;  // another module's code
+constexpr std::uint64_t kInside = 0x5800;   // the interpreter's, not eval
+
+decode::PythonProcessEvent Interpreter() {
+  decode::PythonProcessEvent process;
+  process.module = {0x4000, 0x6000};
+  process.eval = {kEval, kEval + 0x100};
+  return process;
+}
+
+AddressFrame Python(const std::string& name) {
+  AddressFrame frame;
+  frame.python = std::make_shared<process::PythonFunction>(process::PythonFunction{name, "x.py"});
+  return frame;
+}
+
+// A native frame that ends at `cfa` on the stack; only those of the interpreter know it.
+AddressFrame Native(std::uint64_t address, std::uint64_t cfa = 0) {
+  AddressFrame frame;
+  frame.address = address;
+  frame.return_address = true;
+  frame.cfa = cfa;
+  return frame;
+}
+
+// "E" eval, "i" of the interpreter, "n" of others, else the Python function.
+std::vector<std::string> Order(const std::vector<AddressFrame>& frames) {
+  std::vector<std::string> names;
+  for (const AddressFrame& frame : frames) {
+    if (frame.python) {
+      names.push_back(frame.python->name);
+    } else if (!frame.interpreter) {
+      names.emplace_back("n");
+    } else {
+      names.emplace_back(Interpreter().eval.Contains(frame.address - 1) ? "E" : "i");
+    }
+  }
+  return names;
+}
+
+std::vector<AddressFrame> CallbackStack() {
+  // qsort of a library calls back into Python: leaf first.
+  return {Native(kEval + 8, 0x7100), Native(kInside, 0x7200), Native(kLibrary),
+          Native(kLibrary),          Native(kInside, 0x7600), Native(kEval + 8, 0x7700),
+          Native(kInside, 0x7800),   Native(kLibrary)};
+}
+
+TEST(Merge, EachSegmentStandsInTheCallThatHoldsItsAnchor) {
+  auto frames = CallbackStack();
+  const PythonStack python{
+      .segments = {{{Python("compare")}, 0x7080}, {{Python("inner"), Python("outer")}, 0x7680}}};
+  ASSERT_TRUE(Merge(python, Interpreter(), true, frames));
+  EXPECT_THAT(Order(frames),
+              ElementsAre("compare", "E", "i", "n", "n", "i", "inner", "outer", "E", "i", "n"));
+}
+
+TEST(Merge, ACallThatHasNotBegunItsFrameShiftsNothing) {
+  auto frames = CallbackStack();
+  const PythonStack python{.segments = {{{Python("inner"), Python("outer")}, 0x7680}}};
+  ASSERT_TRUE(Merge(python, Interpreter(), true, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("E", "i", "n", "n", "i", "inner", "outer", "E", "i", "n"));
+}
+
+TEST(Merge, WhatLiesBeyondTheNativeStackFails) {
+  auto frames = CallbackStack();
+  frames.resize(3);
+  const PythonStack python{
+      .segments = {{{Python("compare")}, 0x7080}, {{Python("inner"), Python("outer")}, 0x7680}}};
+  EXPECT_FALSE(Merge(python, Interpreter(), false, frames));
+  EXPECT_EQ(frames.size(), 3u);
+  EXPECT_FALSE(frames[0].interpreter);
+}
+
+TEST(Merge, AnAnchorOutsideTheStackWithNothingToShowIsPassedOver) {
+  auto frames = CallbackStack();
+  const PythonStack python{
+      .segments = {{{Python("compare")}, 0x7080}, {{Python("outer")}, 0x7680}, {{}, 0xffff0000}}};
+  ASSERT_TRUE(Merge(python, Interpreter(), true, frames));
+  EXPECT_EQ(frames.size(), 10u);
+}
+
+TEST(Merge, TheRestOfADeepStackStandsInTheNextCall) {
+  auto frames = CallbackStack();
+  const PythonStack python{.segments = {{{Python("compare")}, 0x7080}, {{Python("deep")}, 0}},
+                           .truncated = true};
+  ASSERT_TRUE(Merge(python, Interpreter(), true, frames));
+  EXPECT_THAT(Order(frames),
+              ElementsAre("compare", "E", "i", "n", "n", "i", "deep", "E", "i", "n"));
+}
+
+TEST(Merge, WithoutAnchorsCallsAreCountedFromTheRoot) {
+  auto frames = CallbackStack();
+  const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
+  ASSERT_TRUE(Merge(both, Interpreter(), true, frames));
+  EXPECT_THAT(Order(frames),
+              ElementsAre("compare", "E", "i", "n", "n", "i", "outer", "E", "i", "n"));
+
+  frames = CallbackStack();
+  const PythonStack one{.segments = {{{Python("outer")}, 0}}};
+  ASSERT_TRUE(Merge(one, Interpreter(), true, frames)) << "a call has begun at the leaf";
+  EXPECT_THAT(Order(frames), ElementsAre("E", "i", "n", "n", "i", "outer", "E", "i", "n"));
+}
+
+TEST(Merge, WithoutAnchorsNothingIsGuessed) {
+  auto frames = CallbackStack();
+  const PythonStack three{.segments = {{{Python("a")}, 0}, {{Python("b")}, 0}, {{Python("c")}, 0}}};
+  EXPECT_FALSE(Merge(three, Interpreter(), true, frames)) << "more frames than calls";
+  const PythonStack one{.segments = {{{Python("outer")}, 0}}};
+  EXPECT_FALSE(Merge(one, Interpreter(), false, frames)) << "the root is not known";
+  EXPECT_EQ(frames.size(), 8u);
+}
+
+TEST(Merge, NoPythonFramesLeaveAllAsItIs) {
+  auto frames = CallbackStack();
+  ASSERT_TRUE(Merge({}, Interpreter(), true, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("n", "n", "n", "n", "n", "n", "n", "n"));
+}
+
+}  // namespace
+}  // namespace profd::python
