@@ -80,6 +80,7 @@ BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> o
       rings_(std::move(rings)),
       wanted_(std::move(wanted)),
       unwind_maps_(std::move(unwind_maps)),
+      python_processes_(objects_->python_processes_fd(), objects_->control()),
       on_cpu_events_(objects_->on_cpu_program_fd()),
       pending_(std::move(wake)),
       backfill_(ProcessReader(proc_), clock_),

@@ -20,6 +20,7 @@
 #include "daemon/source/live_unwind_maps.h"
 #include "daemon/source/on_cpu_events.h"
 #include "daemon/source/pending_events.h"
+#include "daemon/source/python_process_map.h"
 #include "daemon/source/ring_reader.h"
 #include "daemon/source/session_control.h"
 #include "daemon/source/sessions.h"
@@ -44,6 +45,8 @@ class BpfSource : public EventSource, public SessionControl {
                                         const Sink& sink) override;
   // Where unwind tables are put, by one thread; lives as long as this.
   [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
+  // Where interpreters are made known; lives as long as this.
+  [[nodiscard]] PythonProcessMap& python_processes() { return python_processes_; }
   // Takes the requests for unwind tables; called by Poll. Set before the first one.
   void OnWanted(WantedRing::Sink sink) { on_wanted_ = std::move(sink); }
   // Who is waited for where tables are missing at a session's start or end. Set before the first
@@ -82,6 +85,7 @@ class BpfSource : public EventSource, public SessionControl {
   RingReader rings_;
   WantedRing wanted_;
   const std::unique_ptr<LiveUnwindMaps> unwind_maps_;
+  PythonProcessMap python_processes_;
   WantedRing::Sink on_wanted_;
   SideBand side_band_;
   OnCpuEvents on_cpu_events_;
