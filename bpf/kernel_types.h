@@ -95,10 +95,6 @@ struct signal_struct {
   } live;
 };
 
-struct linux_binprm {
-  const char* filename;
-};
-
 struct mm_struct; /* process_types.h */
 
 struct task_struct {
@@ -121,6 +117,9 @@ struct task_struct {
   struct files_struct* files;
   struct signal_struct* signal;
   struct css_set* cgroups;
+  struct {
+    unsigned long fsbase; /* where a thread's own data is, for user code */
+  } thread;
 };
 
 struct seq_file;

@@ -49,12 +49,9 @@ struct mm_struct {
   } context;
 };
 
-/* Where a thread's own data is, for user code. */
-struct thread_struct {
-  unsigned long fsbase;
-};
-struct task_struct___thread {
-  struct thread_struct thread;
+/* A program that is executed. */
+struct linux_binprm {
+  const char* filename;
 };
 
 /* What bpf_task_pt_regs returns. The UAPI struct of the same name calls its fields otherwise. */

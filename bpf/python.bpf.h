@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "bpf/task.bpf.h"
+#include "bpf/ids.bpf.h"
 #include "bpf/unwind_registers.bpf.h"
 
 #define PYTHON_ANCESTORS 3
@@ -168,7 +168,7 @@ static long walk_task_python_frame(u32 index, struct walk_context* context) {
 /* The thread's state, which must name its thread pointer; 0: it has none. */
 static __always_inline u64 find_thread_state(struct walk_context* context, int reader) {
   const struct profd_python_process* process = &context->walk->python.process;
-  struct task_struct___thread* task = (void*)context->task;
+  struct task_struct* task = context->task;
   u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase);
   u64 state = 0, owner = 0;
   if (!thread_pointer ||

@@ -6,6 +6,7 @@
 #include "bpf/clock.bpf.h"
 #include "bpf/clock_reading.bpf.h"
 #include "bpf/marks.bpf.h"
+#include "bpf/python.bpf.h"
 #include "bpf/syscall.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "tests/bpf_user/user_maps.h"
@@ -20,6 +21,7 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &counters) return user_find_counter(index);
   if (map == &wanted_recently) return user_find_recently();
   if (map == &unwind_file_ids) return user_find_file_id(key);
+  if (map == &python_processes) return user_find_python(index);
   if (map == &unwind_files) return user_find_file(index);
   if (map == &unwind_pool) return user_find_slab(index);
   return user_find_page(map, index);
@@ -190,6 +192,25 @@ void user_walk(struct profd_sample_event* event, const struct user_registers* re
     walk_user_stack(event, &walk, &task, is_64_bit, READ_TASK);
   else
     walk_user_stack(event, &walk, &task, is_64_bit, READ_CURRENT);
+}
+
+void user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
+                      int task_reader) {
+  static struct walk walk;
+  struct task_struct process = {.tgid = parent, .flags = 0};
+  struct task_struct task = {.tgid = event->event.pid, .flags = parent ? PF_FORKNOEXEC : 0};
+  struct pid id = {.numbers = {{.nr = parent}}};
+  process.thread_pid = &id;
+  process.group_leader = &process;
+  process.real_parent = &process;
+  task.group_leader = &task;
+  task.real_parent = &process;
+  task.thread.fsbase = thread_pointer;
+  memset(&walk, 0x5a, sizeof(walk));
+  if (task_reader)
+    walk_python(event, &walk, &task, READ_TASK);
+  else
+    walk_python(event, &walk, &task, READ_CURRENT);
 }
 
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }

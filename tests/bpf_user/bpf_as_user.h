@@ -86,6 +86,13 @@ struct user_registers {
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader);
 
+/* Walks the Python frames of a thread of process event->event.pid. `parent`: not 0 when it was
+ * forked by that one and has not executed anything else. */
+void user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
+                      int task_reader);
+/* One process with an interpreter; 0: none. */
+void user_set_python(__u32 pid, const struct profd_python_process* process);
+
 /* A mapping of the process that is walked. */
 struct user_mapping {
   __u64 begin;

@@ -20,6 +20,8 @@ static __u32 key_count;
 static struct profd_wanted wanted[MAX_WANTED];
 static __u32 wanted_count;
 static __u64 time_ns;
+static __u32 python_pid;
+static struct profd_python_process python_process;
 
 __u64 user_counter(enum profd_counter counter) { return counter_values[counter]; }
 __u64 bpf_ktime_get_ns(void) { return time_ns; }
@@ -33,6 +35,14 @@ void* user_find_file_id(const struct profd_file_key* key) {
   for (__u32 i = 0; i < key_count; i++)
     if (memcmp(&keys[i], key, sizeof(*key)) == 0) return &key_files[i];
   return NULL;
+}
+
+void* user_find_python(__u32 pid) { return pid && pid == python_pid ? &python_process : NULL; }
+
+void user_set_python(__u32 pid, const struct profd_python_process* process) {
+  python_pid = pid;
+  if (pid) python_process = *process;
+  user_control()->python_processes = pid != 0;
 }
 
 /* A slab is the address of its number. */
@@ -176,6 +186,7 @@ void user_set_mappings(const struct user_mapping* mappings, __u32 count, __u64 s
 struct mm_struct* user_mm(void) { return &mm; }
 
 void user_reset_maps(void) {
+  python_pid = 0;
   memset(counter_values, 0, sizeof(counter_values));
   memset(recently, 0, sizeof(recently));
   memset(files, 0, sizeof(files));

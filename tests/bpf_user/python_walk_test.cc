@@ -1,0 +1,259 @@
+// The walk along an interpreter's frames, on made-up memory of each kind of chain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "tests/bpf_user/bpf_as_user.h"
+
+namespace profd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kThread = 0x7f00'0000'1000;  // the thread pointer
+constexpr std::uint64_t kState = 0x5000'0000;
+constexpr std::uint64_t kCode = 0x6000'0000;  // code objects are 0x1000 apart
+constexpr std::uint32_t kPid = 1234;
+
+profd_python_process Layout(profd_python_chain chain) {
+  profd_python_process process{};
+  process.slot = 0x318;
+  process.chain = chain;
+  process.thread_id = 152;
+  process.current = 56;
+  process.frame_bytes = 80;
+  process.frame_previous = 8;
+  process.frame_code = 0;
+  process.frame_instruction = 56;
+  process.frame_owner = 70;
+  process.code_instructions = 192;
+  process.code_version = 92;
+  process.code_constant = 24;
+  process.code_words = 2;
+  process.code_name = 120;
+  process.string_hash = 24;
+  return process;
+}
+
+class PythonWalkTest : public testing::TestWithParam<bool> {
+ protected:
+  PythonWalkTest() : words_(sizeof(profd_sample_event) / 8 + 4096) {
+    user_reset();
+    user_set_memory(
+        [](void* self, void* to, __u32 bytes, __u64 from) {
+          return static_cast<PythonWalkTest*>(self)->Read(to, bytes, from);
+        },
+        this);
+  }
+
+  long Read(void* to, __u32 bytes, __u64 from) {
+    for (__u32 i = 0; i < bytes; ++i) {
+      const auto byte = memory_.find(from + i);
+      if (byte == memory_.end()) return -14;
+      static_cast<std::uint8_t*>(to)[i] = byte->second;
+    }
+    return 0;
+  }
+  template <typename Value>
+  void Put(std::uint64_t address, Value value) {
+    std::uint8_t bytes[sizeof(value)];
+    std::memcpy(bytes, &value, sizeof(value));
+    for (std::size_t i = 0; i < sizeof(value); ++i) memory_[address + i] = bytes[i];
+  }
+  void Zero(std::uint64_t address, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) memory_[address + i] = 0;
+  }
+
+  void Thread(const profd_python_process& process) {
+    Put(kThread + static_cast<std::uint64_t>(process.slot), kState);
+    Put(kState + process.thread_id, kThread);
+  }
+  void Code(int number, std::uint32_t version) { Put(CodeOf(number) + 92, version); }
+  static std::uint64_t CodeOf(int number) {
+    return kCode + 0x1000 * static_cast<std::uint64_t>(number);
+  }
+  // A frame of 3.11 and later that is at byte `instruction` of its code.
+  void Frame(std::uint64_t address, int code, std::uint64_t previous, std::uint32_t instruction,
+             std::uint8_t owner) {
+    Zero(address, 80);
+    Put(address, CodeOf(code));
+    Put(address + 8, previous);
+    Put(address + 56, CodeOf(code) + 192 + instruction);
+    Put(address + 70, owner);
+  }
+
+  // The words of the Python part.
+  std::vector<std::uint64_t> Walk(const profd_python_process& process, std::uint32_t parent = 0) {
+    user_set_python(parent != 0 ? parent : kPid, &process);
+    std::memset(words_.data(), 0xaa, words_.size() * 8);
+    event()->event.pid = kPid;
+    event()->kernel_frames = 2;
+    event()->user_frames = 3;
+    event()->cfas = 1;
+    event()->python_words = 0;
+    event()->python_flags = 0;
+    user_walk_python(event(), kThread, parent, GetParam() ? 1 : 0);
+    return {event()->frames + 6, event()->frames + 6 + event()->python_words};
+  }
+  profd_sample_event* event() { return reinterpret_cast<profd_sample_event*>(words_.data()); }
+
+  static std::uint64_t At(std::uint64_t validator, std::uint32_t instruction) {
+    return validator << 32 | instruction;
+  }
+
+  std::map<std::uint64_t, std::uint8_t> memory_;
+  std::vector<std::uint64_t> words_;
+};
+
+constexpr std::uint64_t kAnchor = PROFD_PYTHON_ANCHOR;
+
+TEST_P(PythonWalkTest, FramesOfTheInterpreterEndEachCall) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Code(1, 101);
+  Code(2, 102);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0x7ffc'0000, 12, 0);
+  Frame(0x7ffc'0000, 0, 0x7002'0000, 0, 3);
+  Frame(0x7002'0000, 2, 0x7003'0000, 30, 1);
+  Frame(0x7003'0000, 2, 0x7ffd'0000, 8, 0);
+  Frame(0x7ffd'0000, 0, 0, 0, 3);
+  EXPECT_THAT(Walk(process),
+              ElementsAre(CodeOf(1), At(101, 12), kAnchor | 0x7ffc'0000, CodeOf(2), At(102, 30),
+                          CodeOf(2), At(102, 8), kAnchor | 0x7ffd'0000));
+  EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD);
+}
+
+TEST_P(PythonWalkTest, EntryFlagsPassFromOneCFrameToTheNext) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FLAGS);
+  process.cframe_current = 8;
+  process.cframe_previous = 16;
+  process.frame_owner = 68;
+  Thread(process);
+  Code(1, 101);
+  Put(kState + 56, std::uint64_t{0x7ffc'0000});
+  Put(0x7ffc'0008, std::uint64_t{0x7001'0000});
+  Put(0x7ffc'0010, std::uint64_t{0x7ffd'0000});
+  Put(0x7ffd'0010, std::uint64_t{0});
+  Frame(0x7001'0000, 1, 0x7002'0000, 4, 0);
+  Frame(0x7002'0000, 1, 0x7003'0000, 6, 0);
+  Put(0x7002'0000 + 68, std::uint8_t{1});
+  Frame(0x7003'0000, 1, 0, 8, 0);
+  Put(0x7003'0000 + 68, std::uint8_t{1});
+  EXPECT_THAT(Walk(process),
+              ElementsAre(CodeOf(1), At(101, 4), CodeOf(1), At(101, 6), kAnchor | 0x7ffc'0000,
+                          CodeOf(1), At(101, 8), kAnchor | 0x7ffd'0000));
+}
+
+TEST_P(PythonWalkTest, FrameObjectsCountTheirInstructions) {
+  profd_python_process process = Layout(PROFD_PYTHON_OBJECTS_AND_CFRAMES);
+  process.current = 48;
+  process.first_frame = 24;
+  process.cframe_previous = 8;
+  process.frame_bytes = 112;
+  process.frame_previous = 24;
+  process.frame_code = 32;
+  process.frame_instruction = 100;
+  process.code_version = 0;
+  Thread(process);
+  // Without versions: two constant words and the hash of the name.
+  Put(CodeOf(1) + 24, std::uint64_t{11});
+  Put(CodeOf(1) + 32, std::uint64_t{12});
+  Put(CodeOf(1) + 120, std::uint64_t{0x4000});
+  Put(0x4018, std::uint64_t{0xfeed});
+  const std::uint64_t validator = profd_python_folded(
+      profd_python_fold(profd_python_fold(profd_python_fold(0, 11), 12), 0xfeed));
+  Put(kState + 24, std::uint64_t{0x7001'0000});
+  Put(kState + 48, std::uint64_t{0x7ffc'0000});
+  Put(0x7ffc'0008, std::uint64_t{0x7ffd'0000});
+  Put(0x7ffd'0008, std::uint64_t{0});
+  for (const std::uint64_t frame : {0x7001'0000, 0x7002'0000}) {
+    Zero(frame, 112);
+    Put(frame + 24, std::uint64_t{frame == 0x7001'0000 ? 0x7002'0000u : 0u});
+    Put(frame + 32, CodeOf(1));
+    Put(frame + 100, std::uint32_t{frame == 0x7001'0000 ? 15u : 3u});
+  }
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(validator, 15), kAnchor | 0x7ffc'0000,
+                                         CodeOf(1), At(validator, 3), kAnchor | 0x7ffd'0000));
+}
+
+TEST_P(PythonWalkTest, AStateOfAnotherThreadIsNone) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Put(kState + 152, kThread + 8);
+  EXPECT_THAT(Walk(process), IsEmpty());
+  EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS);
+  Put(kThread + 0x318, std::uint64_t{0});
+  EXPECT_THAT(Walk(process), IsEmpty());
+  EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS);
+}
+
+TEST_P(PythonWalkTest, AForkedChildHasItsParentsInterpreter) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Code(1, 101);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0, 12, 0);
+  EXPECT_THAT(Walk(process, 77), ElementsAre(CodeOf(1), At(101, 12)));
+}
+
+TEST_P(PythonWalkTest, HoldingTheGilIsBeingItsHolderWhileItIsLocked) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  process.gil_locked = 0x9000;
+  process.gil_holder = 0x9008;
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0});
+  const auto held = [&](std::uint32_t locked, std::uint64_t holder) {
+    Put(0x9000, locked);
+    Put(0x9008, holder);
+    (void)Walk(process);
+    return (event()->python_flags & PROFD_PYTHON_GIL_HELD) != 0;
+  };
+  EXPECT_TRUE(held(1, kState));
+  EXPECT_FALSE(held(0, kState)) << "it held it last";
+  EXPECT_FALSE(held(1, kState + 8));
+}
+
+TEST_P(PythonWalkTest, ADeepStackKeepsItsLeafSide) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Code(1, 101);
+  Put(kState + 56, std::uint64_t{0x7000'0000});
+  for (std::uint32_t i = 0; i < 600; ++i)
+    Frame(0x7000'0000 + i * 0x100, 1, 0x7000'0000 + (i + 1) * 0x100, i, 0);
+  const auto words = Walk(process);
+  ASSERT_EQ(words.size(), 2u * PROFD_MAX_PYTHON_FRAMES);
+  EXPECT_EQ(words[1], At(101, 0));
+  EXPECT_EQ(words.back(), At(101, PROFD_MAX_PYTHON_FRAMES - 1));
+  EXPECT_NE(event()->python_flags & PROFD_PYTHON_TRUNCATED, 0);
+}
+
+TEST_P(PythonWalkTest, FramesInACircleEnd) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0x7ffc'0000});
+  Frame(0x7ffc'0000, 0, 0x7ffc'0000, 0, 3);  // anchors only
+  const auto words = Walk(process);
+  EXPECT_LE(words.size(), static_cast<std::size_t>(PROFD_MAX_PYTHON_WORDS));
+  EXPECT_EQ(words_[words_.size() - 1], 0xaaaa'aaaa'aaaa'aaaa);
+}
+
+TEST_P(PythonWalkTest, CodeThatCannotBeReadHasNoValidator) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 5, 0x7002'0000, 12, 0);
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(5), At(0, PROFD_PYTHON_NO_INSTRUCTION)));
+  EXPECT_NE(event()->python_flags & PROFD_PYTHON_FAULT, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, PythonWalkTest, testing::Bool(),
+                         [](const auto& reader) { return reader.param ? "Task" : "Current"; });
+
+}  // namespace
+}  // namespace profd
