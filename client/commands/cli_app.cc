@@ -37,6 +37,8 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
   AddFlag(app, kOutput, "--threads", raw.threads, "tell threads apart in folded stacks and svg");
   AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
   AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
+  AddFlag(app, kOutput, "--interpreter-frames", raw.interpreter_frames,
+          "show the native frames of Python interpreters, too");
 }
 
 void AddTargetOptions(CLI::App& app, RawOptions& raw) {

@@ -14,6 +14,7 @@ struct RawOutputOptions {
   bool threads = false;
   bool signatures = false;
   bool mangled = false;
+  bool interpreter_frames = false;
 };
 
 struct RawOptions {

@@ -112,6 +112,7 @@ OutputOptions Output(const RawOutputOptions& raw) {
   options.threads = raw.threads;
   options.signatures = raw.signatures;
   options.mangled = raw.mangled;
+  options.interpreter_frames = raw.interpreter_frames;
   return options;
 }
 

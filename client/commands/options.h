@@ -29,6 +29,7 @@ struct OutputOptions {
   bool threads = false;
   bool signatures = false;
   bool mangled = false;
+  bool interpreter_frames = false;
 };
 
 struct CollectOptions {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/export/interpreter_frames.h"
 #include "client/output_file.h"
 #include "client/packages.h"
 #include "client/terminal.h"
@@ -37,7 +38,7 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                                     const client::Exporters& exporters, bool stdout_is_terminal) {
   OutputPlan plan(
       {.threads = options.threads, .signatures = options.signatures, .mangled = options.mangled},
-      options.report);
+      options.report, options.interpreter_frames);
   if (options.report != Report::kSummary) {
     for (const std::string& file : options.files) {
       if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
@@ -132,11 +133,19 @@ Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profi
   return {};
 }
 
+bool OutputPlan::IsComplete(const Output& output) const {
+  return output.exporter != nullptr ? output.exporter->name() == "json"
+                                    : report_ != Report::kSummary;
+}
+
 bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::InvokingUser>& owner,
                        const std::string& footer, const Context& context) const {
   bool all = true;
+  std::optional<v1::Profile> shown;
+  if (!interpreter_frames_) shown = client::WithoutInterpreterFrames(profile);
   for (const Output& output : outputs_) {
-    const Result<void> written = WriteOne(output, profile, owner, footer, context);
+    const v1::Profile& what = shown && !IsComplete(output) ? *shown : profile;
+    const Result<void> written = WriteOne(output, what, owner, footer, context);
     if (written) continue;
     all = false;
     if (!written.error().message.empty()) context.console.Fail(written.error());

@@ -37,8 +37,10 @@ class OutputPlan {
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  OutputPlan(client::ExportOptions options, Report report)
-      : options_(std::move(options)), report_(report) {}
+  OutputPlan(client::ExportOptions options, Report report, bool interpreter_frames)
+      : options_(std::move(options)), report_(report), interpreter_frames_(interpreter_frames) {}
+  // A json file is complete: all others can be made of it. So is a report on where names are from.
+  [[nodiscard]] bool IsComplete(const Output& output) const;
   [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
                                          const std::string& footer, const Context& context) const;
   [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
@@ -47,6 +49,7 @@ class OutputPlan {
 
   client::ExportOptions options_;
   Report report_;
+  bool interpreter_frames_;
   std::vector<Output> outputs_;
 };
 
