@@ -1,0 +1,87 @@
+// The maps of unwind tables, and the ring through which the programs ask for them.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "tests/root/source/live_test.h"
+#include "tests/testprogs/raw_syscall.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::chrono::seconds kLongest{100};
+
+[[gnu::noinline]] void SleepOnAndOn() {
+  while (true) testprog::RawSleep(1'000'000);
+}
+
+// Own sources: what is asked for must be listened to before the first poll.
+class UnwindMapsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    auto live = LiveSource::Start({}, [this](BpfSource& source) {
+      source.OnWanted([this](const profd_wanted& wanted) {
+        const std::scoped_lock lock(mutex_);
+        wanted_.push_back(wanted);
+        heard_.notify_all();
+      });
+      return std::shared_ptr<void>();
+    });
+    ASSERT_TRUE(live) << live.error().message;
+    live_ = *std::move(live);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  std::vector<profd_wanted> wanted_;
+  std::unique_ptr<LiveSource> live_;  // last: its thread uses all of the above
+};
+
+TEST_F(UnwindMapsTest, ProgramsAskForTheTablesOfWhatTheySee) {
+  const Puppet puppet([](const Puppet::Strings&) { SleepOnAndOn(); });
+  live_->source().unwind_maps().SetTick(1);
+  SessionSpec spec;
+  auto target = ParseTarget("pid " + std::to_string(puppet.pid()));
+  ASSERT_TRUE(target);
+  spec.target = *std::move(target);
+  const auto session = live_->Begin(spec);
+  const auto of_puppet = [&](const profd_wanted& wanted) { return wanted.pid == puppet.pid(); };
+  profd_wanted first{};
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(
+        heard_.wait_for(lock, kLongest, [&] { return std::ranges::any_of(wanted_, of_puppet); }));
+    first = *std::ranges::find_if(wanted_, of_puppet);
+  }
+  (void)live_->End(session);
+  // The puppet is a fork of this program, and sleeps in its code.
+  const auto code = reinterpret_cast<std::uint64_t>(&SleepOnAndOn);
+  EXPECT_NE(first.key.inode, 0u);
+  EXPECT_GE(code, first.mapping_begin);
+  EXPECT_LT(code, first.mapping_end);
+}
+
+TEST_F(UnwindMapsTest, SlabsFollowEachOtherAndKeepWhatIsWritten) {
+  LiveUnwindMaps& maps = live_->source().unwind_maps();
+  maps.Synchronize();  // with no slab yet
+  for (int slab = 0; slab < 3; ++slab) {
+    ASSERT_TRUE(maps.AddSlab());
+    std::byte* at = maps.base() + static_cast<std::size_t>(slab) * PoolMemory::kSlabBytes;
+    EXPECT_TRUE(std::all_of(at, at + PoolMemory::kSlabBytes,
+                            [](std::byte byte) { return byte == std::byte{0}; }));
+    std::memset(at, slab + 1, PoolMemory::kSlabBytes);
+  }
+  for (int i = 0; i < 10; ++i) maps.Synchronize();
+  for (int slab = 0; slab < 3; ++slab) {
+    const std::byte* at = maps.base() + static_cast<std::size_t>(slab) * PoolMemory::kSlabBytes;
+    EXPECT_TRUE(std::all_of(at, at + PoolMemory::kSlabBytes,
+                            [&](std::byte byte) { return byte == std::byte(slab + 1); }));
+  }
+}
+
+}  // namespace
+}  // namespace profd::source
