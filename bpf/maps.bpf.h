@@ -111,9 +111,13 @@ struct registers {
 /* A walk along the frames of an interpreter. */
 struct python_walk {
   struct profd_python_process process;
-  u64 frame;  /* to be read next; 0: none */
-  u64 cframe; /* of the eval call that runs it */
-  u32 first;  /* index of its first word in event->frames */
+  u64 frame;       /* to be read next; 0: none */
+  u64 cframe;      /* of the eval call that runs it */
+  u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
+  u64 first_frame; /* of frame objects: the innermost one */
+  u32 anchors;
+  u32 restarted;
+  u32 first; /* index of its first word in event->frames */
   u32 words;
   u32 frames;
   u32 flags;                           /* PROFD_PYTHON_* */

@@ -122,14 +122,73 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
   python->frames++;
 }
 
+/*
+ * An eval call links its CFrame to the thread state before it fills it: for some instructions the
+ * innermost CFrame says nothing yet. Then the walk begins again at the one of the calling eval.
+ */
+static __always_inline int restart_python(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u64 outer = python->outer, frame = 0;
+  if (python->restarted || !outer) return 0;
+  python->restarted = 1;
+  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
+    frame = python->first_frame;
+  else if (!read_python(context, &frame, sizeof(frame), outer + python->process.cframe_current,
+                        reader))
+    return 0;
+  python->words = python->frames = python->anchors = 0;
+  python->cframe = outer;
+  python->frame = frame;
+  return 1;
+}
+
+/* Whether the oldest frame of the innermost eval call leads where the calling eval's CFrame does.
+ */
+static __always_inline int is_linked(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u64 frame = 0;
+  if (python->anchors || (process->chain != PROFD_PYTHON_ENTRY_FLAGS &&
+                          process->chain != PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME))
+    return 1;
+  return python->outer &&
+         read_python(context, &frame, sizeof(frame), python->outer + process->cframe_current,
+                     reader) &&
+         frame == frame_word(python, process->frame_previous);
+}
+
+/* Keeps where an eval call ends. */
+static __always_inline void keep_anchor(struct walk_context* context, u64 anchor) {
+  keep_python_word(context, anchor | PROFD_PYTHON_ANCHOR);
+  context->walk->python.anchors++;
+}
+
 /* The present CFrame is the anchor; on to the one of the calling eval. */
 static __always_inline void pass_cframe(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   if (!python->cframe) return;
-  keep_python_word(context, python->cframe | PROFD_PYTHON_ANCHOR);
+  keep_anchor(context, python->cframe);
   if (!read_python(context, &python->cframe, sizeof(python->cframe),
                    python->cframe + python->process.cframe_previous, reader))
     python->cframe = 0;
+}
+
+/* Whether all eval calls have been passed: each frame object has its CFrame. */
+static __always_inline int has_passed_all(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u64 outer = 0;
+  if (python->process.chain != PROFD_PYTHON_OBJECTS_AND_CFRAMES || !python->cframe) return 1;
+  return read_python(context, &outer, sizeof(outer),
+                     python->cframe + python->process.cframe_previous, reader) &&
+         !outer;
+}
+
+/* No more frames; 1 when that is the end of the walk. */
+static __always_inline long end_python_frames(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  int whole = python->frame == 0 && has_passed_all(context, reader) &&
+              (python->anchors || python->process.chain != PROFD_PYTHON_ENTRY_FLAGS);
+  return whole || !restart_python(context, reader);
 }
 
 /* One frame up; 1 when the walk is over. */
@@ -138,17 +197,22 @@ static __always_inline long walk_python_frame(struct walk_context* context, int 
   const struct profd_python_process* process = &python->process;
   u32 bytes = process->frame_bytes;
   u8 owner;
-  if (!python->frame || !has_python_room(python)) return 1;
+  int ends_call;
+  if (!python->frame) return end_python_frames(context, reader);
+  if (!has_python_room(python)) return 1;
   if (bytes > PROFD_PYTHON_FRAME_BYTES) bytes = PROFD_PYTHON_FRAME_BYTES;
-  if (!read_python(context, python->frame_words, bytes, python->frame, reader)) return 1;
+  if (!read_python(context, python->frame_words, bytes, python->frame, reader))
+    return end_python_frames(context, reader);
   owner = frame_byte(python, process->frame_owner);
-  if (process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME &&
-      owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER) {
-    keep_python_word(context, python->frame | PROFD_PYTHON_ANCHOR);
+  ends_call = process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME
+                  ? owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER
+                  : process->chain == PROFD_PYTHON_ENTRY_FLAGS && owner;
+  if (ends_call && !is_linked(context, reader) && restart_python(context, reader)) return 0;
+  if (ends_call && process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME) {
+    keep_anchor(context, python->frame);
   } else {
     keep_python_frame(context, reader);
-    if (process->chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES ||
-        (process->chain == PROFD_PYTHON_ENTRY_FLAGS && owner))
+    if (ends_call || process->chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
       pass_cframe(context, reader);
   }
   python->frame = frame_word(python, process->frame_previous);
@@ -173,6 +237,8 @@ static __always_inline u64 find_thread_state(struct walk_context* context, int r
   u64 state = 0, owner = 0;
   if (!thread_pointer ||
       !read_memory(context, &state, sizeof(state), thread_pointer + process->slot, reader) ||
+      (process->slot_inner && state &&
+       !read_memory(context, &state, sizeof(state), state + process->slot_inner - 1, reader)) ||
       !state || !read_memory(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
       owner != thread_pointer)
     return 0;
@@ -191,6 +257,14 @@ static __always_inline void note_gil(struct walk_context* context, u64 state, in
     python->flags |= PROFD_PYTHON_GIL_HELD;
 }
 
+/* The innermost CFrame, and the one of the calling eval. */
+static __always_inline int take_cframe(struct walk_context* context, u64 cframe, int reader) {
+  struct python_walk* python = &context->walk->python;
+  python->cframe = cframe;
+  return cframe && read_python(context, &python->outer, sizeof(python->outer),
+                               cframe + python->process.cframe_previous, reader);
+}
+
 /* Where the innermost frame is, and the CFrame of its eval call. 0: nowhere. */
 static __always_inline int find_first_frame(struct walk_context* context, u64 state, int reader) {
   struct python_walk* python = &context->walk->python;
@@ -199,14 +273,17 @@ static __always_inline int find_first_frame(struct walk_context* context, u64 st
   if (!read_python(context, &current, sizeof(current), state + process->current, reader)) return 0;
   switch (process->chain) {
     case PROFD_PYTHON_OBJECTS_AND_CFRAMES:
-      python->cframe = current;
-      return read_python(context, &python->frame, sizeof(python->frame),
-                         state + process->first_frame, reader);
+      if (!take_cframe(context, current, reader) ||
+          !read_python(context, &python->frame, sizeof(python->frame), state + process->first_frame,
+                       reader))
+        return 0;
+      python->first_frame = python->frame;
+      return 1;
     case PROFD_PYTHON_ENTRY_FLAGS:
     case PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME:
-      python->cframe = current;
-      return current && read_python(context, &python->frame, sizeof(python->frame),
-                                    current + process->cframe_current, reader);
+      return take_cframe(context, current, reader) &&
+             read_python(context, &python->frame, sizeof(python->frame),
+                         current + process->cframe_current, reader);
     default:
       python->frame = current;
       return 1;
@@ -224,8 +301,8 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   process = find_python(task, event->event.pid);
   if (!process) return;
   python->process = *process;
-  python->frame = python->cframe = 0;
-  python->words = python->frames = 0;
+  python->frame = python->cframe = python->outer = python->first_frame = 0;
+  python->words = python->frames = python->anchors = python->restarted = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
   python->flags = PROFD_PYTHON_PROCESS;
   state = find_thread_state(&context, reader);

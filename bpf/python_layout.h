@@ -61,7 +61,8 @@ struct profd_python_process {
   __u16 code_words;  /* ... this many; the validator is made of them where there is no version */
   __u16 code_name;   /* in a code object: its name, a str */
   __u16 string_hash; /* in a str: its hash, a word */
-  __u32 reserved;
+  /* Not 0: the word at `slot` points to an array, whose word at slot_inner - 1 is the one. */
+  __u32 slot_inner;
 };
 
 /*
@@ -77,7 +78,7 @@ struct profd_python_process {
 #define PROFD_PYTHON_NO_INSTRUCTION 0xffffffffu
 
 #define PROFD_MAX_PYTHON_FRAMES 512
-#define PROFD_MAX_PYTHON_WORDS (3 * PROFD_MAX_PYTHON_FRAMES)
+#define PROFD_MAX_PYTHON_WORDS 1536 /* three a frame, with its anchor */
 
 /* flags of the Python part */
 #define PROFD_PYTHON_PROCESS 1   /* the process has an interpreter that is understood */

@@ -9,6 +9,8 @@
 #include "daemon/elf/recording_object_source.h"
 #include "daemon/health/table_notes.h"
 #include "daemon/pipeline.h"
+#include "daemon/python/python_service.h"
+#include "daemon/python/python_source.h"
 #include "daemon/recording/recording_source.h"
 #include "daemon/replay_backend.h"
 #include "daemon/rpc/profiler_service.h"
@@ -27,6 +29,7 @@ namespace {
 
 constexpr std::size_t kSymbolCacheBytes = 64u << 20;
 constexpr std::chrono::seconds kSessionsGrace{5};
+constexpr std::chrono::milliseconds kPythonAtStart{100};
 constexpr std::chrono::milliseconds kCallsGrace{500};
 
 // How clients reach a backend.
@@ -111,26 +114,50 @@ class Recorder {
   symbolize::RecordingJitSymbols jit_;
 };
 
+// Makes interpreters known to the kernel side.
+class PythonSink : public python::PythonProcesses {
+ public:
+  explicit PythonSink(source::PythonProcessMap& map) : map_(map) {}
+  bool Put(std::uint32_t pid, const profd_python_process& process) override {
+    return map_.Put(pid, process).ok();
+  }
+  void Remove(std::uint32_t pid) override { map_.Remove(pid); }
+
+ private:
+  source::PythonProcessMap& map_;
+};
+
+// What finds the interpreters of processes.
+struct PythonParts {
+  explicit PythonParts(source::BpfSource& source)
+      : sink(source.python_processes()), service(sink, facts, ProcFs()) {}
+  PythonSink sink;
+  python::FactQueue facts;
+  python::PythonService service;
+};
+
 class LiveDaemon : public Daemon {
  public:
   // NOLINTNEXTLINE(readability-function-size): the parts that it is made of
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
-             std::unique_ptr<unwind::TableService> tables,
+             std::unique_ptr<unwind::TableService> tables, std::unique_ptr<PythonParts> python,
              std::unique_ptr<recording::RecordingWriter> writer,
              const recording::RecordingInfo& info, const std::string& recording_file,
              bool debug_info, const SystemClock& clock, spdlog::logger& logger)
       : source_(std::move(source)),
         tables_(std::move(tables)),
+        python_(std::move(python)),
+        python_source_(*source_, python_->service, python_->facts, clock),
         kernel_(proc_, clock),
         objects_(proc_, {},
                  {.inlined = debug_info,
                   .download = std::getenv("DEBUGINFOD_URLS") != nullptr,
                   .pool = {}}),
         jit_(proc_, clock),
-        recorder_(writer ? std::make_unique<Recorder>(std::move(writer), *source_, kernel_,
+        recorder_(writer ? std::make_unique<Recorder>(std::move(writer), python_source_, kernel_,
                                                       objects_, jit_)
                          : nullptr),
-        prefetch_(recorder_ ? recorder_->source() : *source_, *tables_),
+        prefetch_(recorder_ ? recorder_->source() : python_source_, *tables_),
         host_(recorder_ ? recorder_->kernel() : kernel_,
               recorder_ ? recorder_->objects() : objects_,
               recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
@@ -166,6 +193,8 @@ class LiveDaemon : public Daemon {
   const ProcFs proc_;
   const std::unique_ptr<source::BpfSource> source_;
   const std::unique_ptr<unwind::TableService> tables_;
+  const std::unique_ptr<PythonParts> python_;
+  python::PythonSource python_source_;
   symbolize::LiveKernelSymbols kernel_;
   elf::FileObjectSource objects_;
   symbolize::LiveJitSymbols jit_;
@@ -202,15 +231,23 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
   auto& maps = (*source)->unwind_maps();
   auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
+  auto python = std::make_unique<PythonParts>(**source);
   (*source)->UseTables({
-      .prefetch = [&tables = *tables](std::uint32_t pid) { tables.Prefetch(pid); },
-      .await = [&tables = *tables](
-                   std::uint64_t requests,
-                   std::chrono::milliseconds timeout) { return tables.Await(requests, timeout); },
+      .prefetch =
+          [&tables = *tables, &python = python->service](const ProcessKey& process) {
+            python.Look(process);
+            tables.Prefetch(process.pid);
+          },
+      .await =
+          [&tables = *tables, &python = python->service](std::uint64_t requests,
+                                                         std::chrono::milliseconds timeout) {
+            const bool looked = python.Await(kPythonAtStart);
+            return tables.Await(requests, timeout) && looked;
+          },
   });
-  auto daemon =
-      std::make_unique<LiveDaemon>(std::move(*source), std::move(tables), std::move(writer), info,
-                                   options.record_file, options.debug_info, clock, logger);
+  auto daemon = std::make_unique<LiveDaemon>(
+      std::move(*source), std::move(tables), std::move(python), std::move(writer), info,
+      options.record_file, options.debug_info, clock, logger);
   PROFD_TRY(daemon->Serve(options.listen));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }

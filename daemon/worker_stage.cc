@@ -34,6 +34,7 @@ void WorkerStage::CountOrder() {
 
 void WorkerStage::Handle(decode::Event&& event) {
   table_.Apply(event);
+  python_.Apply(event);
   const auto& header = decode::HeaderOf(event);
   const std::uint64_t sessions = selector_ ? selector_(event, table_) : header.sessions;
   auto process = table_.Info(header.process);
@@ -43,7 +44,9 @@ void WorkerStage::Handle(decode::Event&& event) {
         if constexpr (std::is_same_v<Type, decode::StackEvent>) {
           if (sessions == 0) return;
           typed.header.sessions = sessions;
-          sink_({sampler_.Place(typed), std::move(process)});
+          process::Sample sample = sampler_.Place(typed);
+          python_.Merge(typed, sample);
+          sink_({std::move(sample), std::move(process)});
         } else if constexpr (std::is_same_v<Type, decode::SessionEvent> ||
                              std::is_same_v<Type, decode::CountersEvent>) {
           sink_({std::forward<decltype(typed)>(typed), nullptr});

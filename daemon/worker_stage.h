@@ -10,6 +10,7 @@
 #include "daemon/pipeline_item.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
+#include "daemon/python/stack_merger.h"
 
 namespace profd {
 
@@ -41,6 +42,7 @@ class WorkerStage {
   const Selector selector_;
   process::ProcessTable table_;
   process::Sampler sampler_;
+  python::StackMerger python_;
   decode::Orderer orderer_;  // last: its sink uses all of the above
 };
 

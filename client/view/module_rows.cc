@@ -33,6 +33,7 @@ class Collector {
       if (InModule(frame)) Add(frame);
     AddEnds();
     std::vector<ModuleRow> rows;
+    rows.reserve(modules_.size());
     for (auto& [key, collected] : modules_) rows.push_back(Finish(std::move(collected)));
     const auto order = [](const ModuleRow& row) {
       return std::tuple(-static_cast<std::int64_t>(row.unnamed.size()),

@@ -62,7 +62,7 @@ Sums SumOf(const std::vector<ModuleRow>& rows) {
 std::string Header(const v1::Profile& profile, const std::vector<ModuleRow>& rows,
                    const SymbolsOptions& options) {
   const Sums sums = SumOf(rows);
-  std::string text = FormatDuration(profile.end_ns() - profile.start_ns()) + "   " +
+  const std::string text = FormatDuration(profile.end_ns() - profile.start_ns()) + "   " +
                      FormatCount(sums.named) + " of " + FormatCount(sums.frames) +
                      " frames have names";
   const std::string title = ProfileTitle(profile);

@@ -34,6 +34,13 @@ ProfileBuilder::ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin,
       limits_(limits),
       stacks_(limits.nodes) {}
 
+void ProfileBuilder::CountPython(const process::Sample& sample) {
+  if ((sample.python_flags & PROFD_PYTHON_THREAD) == 0) return;
+  ++python_stacks_;
+  if (sample.merge_failed) ++python_not_merged_;
+  if ((sample.python_flags & (PROFD_PYTHON_TRUNCATED | PROFD_PYTHON_FAULT)) != 0) ++python_cut_;
+}
+
 void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
   const bool on_cpu = sample.state == State::kOnCpu;
@@ -41,6 +48,7 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   // An interval that ended before the session, or a stack from before it.
   if (sample.time_ns < start_.epoch_ns) return;
 
+  CountPython(sample);
   SamplePart part;
   part.stack_flags = sample.stack_flags;
   part.begin_ns = part.end_ns = sample.time_ns;
@@ -212,6 +220,14 @@ Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup
   profile.notes = std::move(report.notes);
   profile.dropped = std::move(report.dropped);
   profile.dropped.insert(profile.dropped.end(), dropped_.begin(), dropped_.end());
+  const auto note = [&](std::string_view name, std::string_view text, std::uint64_t count) {
+    if (count != 0)
+      profile.notes.push_back(NamedCount{std::string(name), std::string(text), count});
+  };
+  note("python_stacks", "stacks of threads with Python frames", python_stacks_);
+  note("python_not_merged", "of those, flagged merge=failed: no place among the native frames",
+       python_not_merged_);
+  note("python_cut", "of those, cut: too deep, or memory that could not be read", python_cut_);
   const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)
       profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});

@@ -91,6 +91,7 @@ class ProfileBuilder {
   static constexpr std::uint32_t kNoThread = ~std::uint32_t{0};
 
   std::uint32_t ThreadIndex(const ThreadKey& key, const ProcessKey& process);
+  void CountPython(const process::Sample& sample);
   void Place(SamplePart part, const symbolize::SymbolizedSample& symbolized);
   // Runs `change` on the history and keeps the number of live threads right.
   template <typename Change>
@@ -112,6 +113,9 @@ class ProfileBuilder {
   std::uint64_t parts_dropped_ = 0;
   std::uint64_t samples_ = 0;
   std::uint64_t threads_dropped_ = 0;
+  std::uint64_t python_stacks_ = 0;
+  std::uint64_t python_not_merged_ = 0;
+  std::uint64_t python_cut_ = 0;
   std::uint32_t live_threads_ = 0;
   bool had_threads_ = false;
 };

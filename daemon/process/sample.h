@@ -87,8 +87,9 @@ struct Sample {
   std::vector<AddressFrame> frames;       // leaf first, kernel then user
   std::uint16_t python_flags = 0;         // PROFD_PYTHON_*
   // Python frames that could not be put among the native ones; leaf first. Else they are in
-  // `frames`.
+  // `frames`. Moved out where they get their names; the flag stays.
   std::vector<AddressFrame> unmerged_python;
+  bool merge_failed = false;
 };
 
 }  // namespace profd::process

@@ -39,7 +39,7 @@ std::optional<std::size_t> NextEval(std::size_t from, const Frames& frames,
 
 std::optional<Places> PlaceByAnchors(const PythonStack& python,
                                      const decode::PythonProcessEvent& process,
-                                     const Frames& frames) {
+                                     bool native_is_complete, const Frames& frames) {
   Places places;
   std::size_t from = 0;
   for (const Segment& segment : python.segments) {
@@ -48,8 +48,9 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
         segment.anchor == 0 && python.truncated && &segment == &python.segments.back();
     const auto place = rest ? NextEval(places.empty() ? 0 : from + 1, frames, process)
                             : FrameAround(segment.anchor, from, frames);
-    // What runs in no call of the eval function has nothing to show.
-    if (!place && !segment.frames.empty()) return std::nullopt;
+    // Beyond where the native stack ends early; what runs in no call of the eval function has
+    // nothing to show.
+    if (!place && !segment.frames.empty() && native_is_complete) return std::nullopt;
     places.push_back(place.value_or(frames.size()));
     from = places.back();
   }
@@ -75,13 +76,21 @@ bool HasAnchors(const PythonStack& python) {
 
 }  // namespace
 
+PythonStack OneCallEach(PythonStack stack) {
+  PythonStack split{.segments = {}, .truncated = stack.truncated};
+  for (Segment& segment : stack.segments)
+    for (AddressFrame& frame : segment.frames)
+      split.segments.push_back({.frames = {std::move(frame)}, .anchor = 0});
+  return split;
+}
+
 bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
            bool native_is_complete, std::vector<process::AddressFrame>& frames) {
   if (python.segments.empty()) return true;
   const bool by_anchors = HasAnchors(python) || python.truncated;
   if (!by_anchors && !native_is_complete) return false;
-  const auto places =
-      by_anchors ? PlaceByAnchors(python, process, frames) : PlaceFromRoot(python, process, frames);
+  const auto places = by_anchors ? PlaceByAnchors(python, process, native_is_complete, frames)
+                                 : PlaceFromRoot(python, process, frames);
   if (!places) return false;
 
   Frames merged;
@@ -92,6 +101,8 @@ bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
     AddressFrame& frame = merged.emplace_back(std::move(frames[i]));
     frame.interpreter = !frame.kernel && (frame.cfa != 0 || process.module.Contains(frame.address));
   }
+  for (; next < places->size(); ++next)
+    std::ranges::copy(python.segments[next].frames, std::back_inserter(merged));
   frames = std::move(merged);
   return true;
 }

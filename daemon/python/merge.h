@@ -19,6 +19,9 @@ struct PythonStack {
   bool truncated = false;  // more frames towards the root than were kept
 };
 
+// A stack whose frames have no anchors: each is the only frame of its call.
+[[nodiscard]] PythonStack OneCallEach(PythonStack stack);
+
 // `frames` are leaf first: kernel frames, then user frames, of which those of the interpreter know
 // their CFA. By address: a segment belongs to the interpreter's frame whose part of the C stack
 // holds its anchor, and stands before it, since what that frame calls comes before both. Segments
@@ -26,7 +29,8 @@ struct PythonStack {
 // may have begun at the leaf. Frames of the interpreter itself are marked.
 //
 // False when a segment finds no place: `frames` are as they were. Nothing is ever guessed: Python
-// frames that are put somewhere stand where they belong.
+// frames that are put somewhere stand where they belong. Where the native stack ends early,
+// segments with anchors beyond its end stand there.
 [[nodiscard]] bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
                          bool native_is_complete, std::vector<process::AddressFrame>& frames);
 

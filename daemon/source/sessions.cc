@@ -290,7 +290,7 @@ void Sessions::PrepareTables(std::span<const EventBytes> processes) {
   if (!tables_.prefetch || !tables_.await) return;
   for (const EventBytes& process : processes) {
     profd_event header{};
-    if (ReadHeader(process, &header)) tables_.prefetch(header.pid);
+    if (ReadHeader(process, &header)) tables_.prefetch({header.pid, header.process_start_ns});
   }
   (void)tables_.await(0, kTablesAtStart);
 }

@@ -43,7 +43,7 @@ class Sessions {
 
   // Who makes unwind tables; may be called with a lock held. Empty functions: nobody.
   struct Tables {
-    std::function<void(std::uint32_t pid)> prefetch;
+    std::function<void(const ProcessKey& process)> prefetch;
     // Until so many requests of the programs, since they were loaded, and all else is done.
     std::function<bool(std::uint64_t requests, std::chrono::milliseconds timeout)> await;
   };

@@ -69,35 +69,41 @@ std::uint32_t GnuHash(std::string_view name) {
 
 }  // namespace
 
-bool DefinesSymbol(ElfText& text, std::string_view name) {
+std::optional<DynamicSymbol> FindSymbol(ElfText& text, std::string_view name) {
   const auto dynamic = ReadDynamic(text);
   if (!dynamic || dynamic->hash == 0 || dynamic->symbols == 0 || dynamic->strings == 0)
-    return false;
+    return std::nullopt;
   Memory memory(text);
   // Buckets, first symbol in the chains, words of the Bloom filter.
   const auto buckets = memory.Get<std::uint32_t>(dynamic->hash);
   const auto first = memory.Get<std::uint32_t>(dynamic->hash + 4);
   const auto bloom_words = memory.Get<std::uint32_t>(dynamic->hash + 8);
-  if (!buckets || !first || !bloom_words || *buckets == 0) return false;
+  if (!buckets || !first || !bloom_words || *buckets == 0) return std::nullopt;
   const std::uint64_t buckets_at = dynamic->hash + 16 + 8ull * *bloom_words;
   const std::uint64_t chains_at = buckets_at + 4ull * *buckets;
   const std::uint32_t hash = GnuHash(name);
   const auto begin = memory.Get<std::uint32_t>(buckets_at + 4ull * (hash % *buckets));
-  if (!begin || *begin < *first) return false;
+  if (!begin || *begin < *first) return std::nullopt;
   for (std::uint64_t i = *begin; i < *begin + std::uint64_t{kMaxChain}; ++i) {
     const auto chain = memory.Get<std::uint32_t>(chains_at + 4 * (i - *first));
-    if (!chain) return false;
+    if (!chain) return std::nullopt;
     if ((*chain | 1) == (hash | 1)) {
       const auto symbol = memory.Get<Elf64_Sym>(dynamic->symbols + i * sizeof(Elf64_Sym));
-      if (!symbol) return false;
+      if (!symbol) return std::nullopt;
       const char* text_of = memory.At(dynamic->strings + symbol->st_name, name.size() + 1);
       if (text_of != nullptr && std::memcmp(text_of, name.data(), name.size()) == 0 &&
-          text_of[name.size()] == '\0')
-        return symbol->st_shndx != SHN_UNDEF;
+          text_of[name.size()] == '\0') {
+        if (symbol->st_shndx == SHN_UNDEF) return std::nullopt;
+        return DynamicSymbol{symbol->st_value, symbol->st_size};
+      }
     }
-    if ((*chain & 1) != 0) return false;
+    if ((*chain & 1) != 0) return std::nullopt;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool DefinesSymbol(ElfText& text, std::string_view name) {
+  return FindSymbol(text, name).has_value();
 }
 
 bool NeedsLibraries(ElfText& text) {

@@ -139,7 +139,10 @@ TEST_P(PythonWalkTest, EntryFlagsPassFromOneCFrameToTheNext) {
   Put(kState + 56, std::uint64_t{0x7ffc'0000});
   Put(0x7ffc'0008, std::uint64_t{0x7001'0000});
   Put(0x7ffc'0010, std::uint64_t{0x7ffd'0000});
-  Put(0x7ffd'0010, std::uint64_t{0});
+  Put(0x7ffd'0008, std::uint64_t{0x7003'0000});
+  Put(0x7ffd'0010, std::uint64_t{kState + 256});  // the one in the thread state
+  Put(kState + 256 + 8, std::uint64_t{0});
+  Put(kState + 256 + 16, std::uint64_t{0});
   Frame(0x7001'0000, 1, 0x7002'0000, 4, 0);
   Frame(0x7002'0000, 1, 0x7003'0000, 6, 0);
   Put(0x7002'0000 + 68, std::uint8_t{1});
@@ -148,6 +151,21 @@ TEST_P(PythonWalkTest, EntryFlagsPassFromOneCFrameToTheNext) {
   EXPECT_THAT(Walk(process),
               ElementsAre(CodeOf(1), At(101, 4), CodeOf(1), At(101, 6), kAnchor | 0x7ffc'0000,
                           CodeOf(1), At(101, 8), kAnchor | 0x7ffd'0000));
+
+  // A new call has linked its CFrame, but what that leads to is left from before.
+  Put(kState + 56, std::uint64_t{0x7ffb'0000});
+  Put(0x7ffb'0008, std::uint64_t{0x7009'0000});
+  Put(0x7ffb'0010, std::uint64_t{0x7ffc'0000});
+  Frame(0x7009'0000, 1, 0x7003'0000, 99, 0);
+  Put(0x7009'0000 + 68, std::uint8_t{1});
+  const auto as_before =
+      ElementsAre(CodeOf(1), At(101, 4), CodeOf(1), At(101, 6), kAnchor | 0x7ffc'0000, CodeOf(1),
+                  At(101, 8), kAnchor | 0x7ffd'0000);
+  EXPECT_THAT(Walk(process), as_before) << "an old frame";
+  Put(0x7ffb'0008, std::uint64_t{0x1});
+  EXPECT_THAT(Walk(process), as_before) << "no address at all";
+  Put(0x7ffb'0008, std::uint64_t{0});
+  EXPECT_THAT(Walk(process), as_before) << "nothing yet";
 }
 
 TEST_P(PythonWalkTest, FrameObjectsCountTheirInstructions) {
@@ -171,13 +189,20 @@ TEST_P(PythonWalkTest, FrameObjectsCountTheirInstructions) {
   Put(kState + 24, std::uint64_t{0x7001'0000});
   Put(kState + 48, std::uint64_t{0x7ffc'0000});
   Put(0x7ffc'0008, std::uint64_t{0x7ffd'0000});
-  Put(0x7ffd'0008, std::uint64_t{0});
+  Put(0x7ffd'0008, std::uint64_t{kState + 256});
+  Put(kState + 256 + 8, std::uint64_t{0});
   for (const std::uint64_t frame : {0x7001'0000, 0x7002'0000}) {
     Zero(frame, 112);
     Put(frame + 24, std::uint64_t{frame == 0x7001'0000 ? 0x7002'0000u : 0u});
     Put(frame + 32, CodeOf(1));
     Put(frame + 100, std::uint32_t{frame == 0x7001'0000 ? 15u : 3u});
   }
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(validator, 15), kAnchor | 0x7ffc'0000,
+                                         CodeOf(1), At(validator, 3), kAnchor | 0x7ffd'0000));
+
+  // A new call has linked its CFrame, and not its frame yet.
+  Put(kState + 48, std::uint64_t{0x7ffb'0000});
+  Put(0x7ffb'0008, std::uint64_t{0x7ffc'0000});
   EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(validator, 15), kAnchor | 0x7ffc'0000,
                                          CodeOf(1), At(validator, 3), kAnchor | 0x7ffd'0000));
 }

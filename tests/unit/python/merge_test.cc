@@ -77,12 +77,21 @@ TEST(Merge, ACallThatHasNotBegunItsFrameShiftsNothing) {
   EXPECT_THAT(Order(frames), ElementsAre("E", "i", "n", "n", "i", "inner", "outer", "E", "i", "n"));
 }
 
-TEST(Merge, WhatLiesBeyondTheNativeStackFails) {
+TEST(Merge, WhatLiesBeyondTheEndOfACutStackStandsThere) {
   auto frames = CallbackStack();
   frames.resize(3);
   const PythonStack python{
       .segments = {{{Python("compare")}, 0x7080}, {{Python("inner"), Python("outer")}, 0x7680}}};
-  EXPECT_FALSE(Merge(python, Interpreter(), false, frames));
+  ASSERT_TRUE(Merge(python, Interpreter(), false, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("compare", "E", "i", "n", "inner", "outer"));
+}
+
+TEST(Merge, WhatLiesBeyondAWholeStackFails) {
+  auto frames = CallbackStack();
+  frames.resize(3);
+  const PythonStack python{
+      .segments = {{{Python("compare")}, 0x7080}, {{Python("inner"), Python("outer")}, 0x7680}}};
+  EXPECT_FALSE(Merge(python, Interpreter(), true, frames));
   EXPECT_EQ(frames.size(), 3u);
   EXPECT_FALSE(frames[0].interpreter);
 }

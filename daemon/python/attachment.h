@@ -1,0 +1,40 @@
+// Attach: what a running interpreter's memory says of where its threads and frames are.
+#pragma once
+
+#include <cstdint>
+
+#include "bpf/python_layout.h"
+#include "daemon/base/result.h"
+#include "daemon/decode/python_event.h"
+#include "daemon/python/layout.h"
+#include "daemon/python/process_memory.h"
+#include "daemon/python/runtime_finder.h"
+
+namespace profd::python {
+
+// A mapping of the interpreter's code.
+struct ModuleMapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;
+};
+
+struct Attachment {
+  Layout layout;  // `process` is complete: what the kernel side gets
+  decode::AddressRange module;
+  decode::AddressRange eval;
+  decode::AddressRange gil;  // futexes of those who wait for the GIL
+  // False: several places hold a thread's state and only time can tell which one always does; the
+  // likeliest was taken. Attach again later.
+  bool certain = true;
+};
+
+// Reads, within bounds, the interpreters and their threads, and finds by its value where a thread
+// keeps its state. Errors:
+//   kUnavailable  not yet: it has not been initialised, or no thread could be understood just now
+//   kUnsupported  never: for the reason in the message
+//   kNotFound     the process is gone
+[[nodiscard]] Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
+                                        const ModuleMapping& mapping);
+
+}  // namespace profd::python

@@ -1,0 +1,200 @@
+#include "daemon/python/code_backfill.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "bpf/events.h"
+#include "daemon/decode/python_decoder.h"
+#include "daemon/source/event_bytes.h"
+
+namespace profd::python {
+namespace {
+
+using Sink = source::EventSource::Sink;
+
+constexpr std::uint64_t kReadCostNs = 1'000'000'000 / CodeBackfill::kReadsPerSecond;
+constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
+constexpr std::size_t kMaxKnown = 2u * PROFD_MAX_PYTHON_PROCESSES;
+constexpr std::size_t kMaxExecs = 65'536;
+
+// The Python part stands behind all other words.
+std::span<const std::byte> PythonPart(std::span<const std::byte> event,
+                                      const profd_sample_event& fixed) {
+  const std::size_t before = std::size_t{fixed.kernel_frames} + fixed.user_frames + fixed.cfas;
+  const std::size_t offset = sizeof fixed + before * sizeof(std::uint64_t);
+  return offset <= event.size() ? event.subspan(offset) : std::span<const std::byte>();
+}
+
+}  // namespace
+
+CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
+    : facts_(facts), clock_(clock), told_(kMaxTold / 2), ration_ns_(kMaxRationNs) {}
+
+void CodeBackfill::BeginRound() {
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  settled_ns_ = round_ns_;
+  ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
+  round_ns_ = now_ns;
+}
+
+bool CodeBackfill::TakeRation() {
+  if (ration_ns_ < kReadCostNs) return false;
+  ration_ns_ -= kReadCostNs;
+  return true;
+}
+
+void CodeBackfill::Pass(const source::RawEvent& event, const Sink& sink) {
+  profd_event header{};
+  if (!source::ReadHeader(event.bytes, &header)) return sink(event);
+  switch (header.kind) {
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_SNAPSHOT:
+      PassSample(event, header, sink);
+      break;
+    case PROFD_EVENT_FORK:
+      Fork(event, header);
+      break;
+    case PROFD_EVENT_EXEC:
+      known_.erase(header.pid);
+      if (execs_.size() >= kMaxExecs) execs_.clear();
+      execs_[header.pid] = header.time_ns;
+      break;
+    case PROFD_EVENT_EXIT:
+      if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) execs_.erase(header.pid);
+      break;
+    case PROFD_EVENT_SESSION_START:
+      ++sessions_;
+      break;
+    case PROFD_EVENT_SESSION_END:
+      EndSession();
+      break;
+    default:
+      break;
+  }
+  sink(event);
+}
+
+void CodeBackfill::EndSession() {
+  if (sessions_ == 0 || --sessions_ > 0) return;
+  // Whoever hears the next session has heard nothing.
+  told_.Clear();
+  for (auto& [pid, known] : known_) known.told = false;
+}
+
+void CodeBackfill::TakeFacts() {
+  for (PythonFacts& facts : facts_.TakeAll()) {
+    const std::uint32_t pid = facts.process.pid;
+    const auto found = known_.find(pid);
+    if (found == known_.end() && known_.size() >= kMaxKnown) known_.clear();
+    Known known;
+    known.number = ++numbers_;
+    if (found != known_.end() && found->second.facts.process == facts.process) {
+      known.since_ns = found->second.since_ns;
+    } else if (const auto exec = execs_.find(pid); exec != execs_.end()) {
+      known.since_ns = exec->second;
+    }
+    known.facts = std::move(facts);
+    known_[pid] = std::move(known);
+  }
+}
+
+void CodeBackfill::Fork(const source::RawEvent& event, const profd_event& header) {
+  profd_task_event task{};
+  if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !source::ReadFixed(event.bytes, &task))
+    return;
+  execs_.erase(header.pid);
+  TakeFacts();
+  const auto parent = known_.find(task.parent_pid);
+  if (parent == known_.end() ||
+      parent->second.facts.process.start_ns != task.parent_process_start_ns ||
+      known_.size() >= kMaxKnown)
+    return;
+  Known child;
+  child.facts = parent->second.facts;
+  child.facts.process = {header.pid, header.process_start_ns};
+  child.since_ns = header.time_ns;
+  child.number = ++numbers_;
+  known_[header.pid] = std::move(child);
+}
+
+void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& header,
+                              const Sink& sink) {
+  TakeFacts();
+  const auto found = known_.find(header.pid);
+  if (found == known_.end() ||
+      found->second.facts.process != ProcessKey{header.pid, header.process_start_ns})
+    return;
+  Known& known = found->second;
+  if (!known.told) TellProcess(known, header, sink);
+  profd_sample_event fixed{};
+  if (!known.facts.attachment || !source::ReadFixed(event.bytes, &fixed) || fixed.python_words == 0)
+    return;
+  frames_.clear();
+  if (!decode::ReadPythonFrames(PythonPart(event.bytes, fixed), fixed.python_words, frames_))
+    return;  // the decoder counts it
+  for (const decode::PythonFrame& frame : frames_)
+    if (!frame.anchor) TellCode(known, header, frame, sink);
+}
+
+void CodeBackfill::TellProcess(Known& known, profd_event header, const Sink& sink) {
+  known.told = true;
+  header.flags = 0;
+  header.time_ns = std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
+  profd_python_process_event fixed{};
+  fixed.event = header;
+  fixed.version = known.facts.version;
+  fixed.module_begin = known.facts.module.begin;
+  fixed.module_end = known.facts.module.end;
+  fixed.reason_bytes = static_cast<__u32>(known.facts.reason.size());
+  if (const auto& attachment = known.facts.attachment) {
+    fixed.chain = attachment->layout.process.chain;
+    fixed.eval_begin = attachment->eval.begin;
+    fixed.eval_end = attachment->eval.end;
+    fixed.gil_begin = attachment->gil.begin;
+    fixed.gil_end = attachment->gil.end;
+  }
+  const auto bytes = source::LayOut(PROFD_EVENT_PYTHON_PROCESS, fixed, known.facts.reason);
+  sink(source::RawEvent{bytes});
+}
+
+void CodeBackfill::TellCode(Known& known, const profd_event& header,
+                            const decode::PythonFrame& frame, const Sink& sink) {
+  const CodeKey key{known.number, frame.validator, frame.address};
+  if (told_.Find(key) != nullptr) return;
+  if (!TakeRation()) return counters_.rationed.Add();
+  told_.Put(key, {});
+  if (!known.reader)
+    known.reader =
+        std::make_unique<CodeReader>(ProcessMemory(header.pid), known.facts.attachment->layout);
+  // Without a validator nobody can say whether it is still the same.
+  const bool readable = frame.validator != 0 || frame.instruction != PROFD_PYTHON_NO_INSTRUCTION;
+  const auto text = readable ? known.reader->Read(frame.address, frame.validator)
+                             : Result<CodeText>(Error{ErrorCode::kNotFound, "", ""});
+  profd_python_code_event fixed{};
+  fixed.event = header;
+  fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;
+  fixed.event.time_ns =
+      std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
+  fixed.code = frame.address;
+  fixed.validator = frame.validator;
+  fixed.version = known.facts.version;
+  std::string tail;
+  if (text) {
+    fixed.first_line = text->first_line;
+    const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text->name, &text->qualname,
+                                                                      &text->file, &text->lines};
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      fixed.text_bytes[i] = static_cast<__u32>(texts.at(i)->size());
+      tail += *texts.at(i);
+    }
+  }
+  counters_.told.Add();
+  if (!text) counters_.stale.Add();
+  const auto bytes = source::LayOut(PROFD_EVENT_PYTHON_CODE, fixed, tail);
+  sink(source::RawEvent{bytes});
+}
+
+}  // namespace profd::python

@@ -1,0 +1,93 @@
+// CodeBackfill: puts what code objects say of themselves into the stream, before whoever needs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/events.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/decode/python_event.h"
+#include "daemon/python/code_reader.h"
+#include "daemon/python/fact_queue.h"
+#include "daemon/python/two_generations.h"
+#include "daemon/source/event_source.h"
+
+namespace profd::python {
+
+// Any thread may read them.
+struct CodeCounters {
+  Counter told;      // code objects
+  Counter stale;     // of those, others were there by then, or the process was gone
+  Counter rationed;  // frames that were not told of: too many new ones at a time
+};
+
+// Every event of the live source passes through here, after its back-fill. In each stretch of
+// sessions every process is told once, before its first sample, and every code object before the
+// first sample that has it: read at that moment, since its memory may be another one's soon. What
+// was told keeps the time of events that have all been handed over, so that it also comes first in
+// order of time, but never one before the process executed its program.
+// Used by the thread that polls.
+class CodeBackfill {
+ public:
+  static constexpr std::uint64_t kReadsPerSecond = 20'000;  // of some 20 us
+  static constexpr std::uint64_t kReadBurst = 20'000;
+  static constexpr std::size_t kMaxTold = 262'144;
+
+  // Both must outlive this.
+  CodeBackfill(FactQueue& facts, const Clock& clock);
+
+  // A round drains every ring of at least what it held at the beginning.
+  void BeginRound();
+  void Pass(const source::RawEvent& event, const source::EventSource::Sink& sink);
+  [[nodiscard]] const CodeCounters& counters() const { return counters_; }
+
+ private:
+  struct Known {
+    PythonFacts facts;
+    std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
+    std::uint32_t number = 0;    // no other process or program had it
+    bool told = false;
+    std::unique_ptr<CodeReader> reader;  // made when it is needed
+  };
+  struct CodeKey {
+    std::uint32_t number = 0;
+    std::uint32_t validator = 0;
+    std::uint64_t code = 0;
+    friend bool operator==(const CodeKey&, const CodeKey&) = default;
+  };
+  struct CodeKeyHash {
+    std::size_t operator()(const CodeKey& key) const {
+      return MixBits(key.code ^ MixBits(std::uint64_t{key.number} << 32 | key.validator));
+    }
+  };
+  struct Nothing {};
+
+  void TakeFacts();
+  void PassSample(const source::RawEvent& event, const profd_event& header,
+                  const source::EventSource::Sink& sink);
+  void Fork(const source::RawEvent& event, const profd_event& header);
+  void EndSession();
+  void TellProcess(Known& known, profd_event header, const source::EventSource::Sink& sink);
+  void TellCode(Known& known, const profd_event& header, const decode::PythonFrame& frame,
+                const source::EventSource::Sink& sink);
+  [[nodiscard]] bool TakeRation();
+
+  FactQueue& facts_;
+  const Clock& clock_;
+  CodeCounters counters_;
+  std::unordered_map<std::uint32_t, Known> known_;          // by pid, the youngest process of each
+  std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
+  TwoGenerations<CodeKey, Nothing, CodeKeyHash> told_;
+  std::vector<decode::PythonFrame> frames_;  // of the sample at hand
+  std::uint32_t numbers_ = 0;
+  std::uint32_t sessions_ = 0;    // running, as the stream has it
+  std::uint64_t round_ns_ = 0;    // begin of this round
+  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
+  std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
+};
+
+}  // namespace profd::python

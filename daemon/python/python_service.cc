@@ -1,0 +1,281 @@
+#include "daemon/python/python_service.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "bpf/events.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/source/event_bytes.h"
+#include "daemon/source/process_reader.h"
+
+namespace profd::python {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kNice = 10;
+constexpr std::size_t kMaxTasks = 65'536;
+constexpr std::size_t kMaxSeen = 65'536;
+constexpr std::size_t kMaxCandidates = 4;  // interpreters of one process
+constexpr milliseconds kFirstDelay{20};
+constexpr milliseconds kLastDelay{5'000};
+constexpr int kQuickTries = 50;
+constexpr milliseconds kTick{20};
+constexpr std::chrono::seconds kSweepEvery{30};
+constexpr milliseconds kFresh{500};
+constexpr std::uint64_t kNsPerTick = 10'000'000;
+
+}  // namespace
+
+PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc)
+    : known_(processes), facts_(facts), proc_(proc), files_(std::move(proc)) {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+void PythonService::See(const source::RawEvent& event) {
+  profd_event header{};
+  if (!source::ReadHeader(event.bytes, &header)) return;
+  const ProcessKey key{header.pid, header.process_start_ns};
+  profd_task_event task{};
+  profd_mmap_event mmap{};
+  switch (header.kind) {
+    case PROFD_EVENT_PROCESS:
+      return Push({Task::kProcess, key, {}, {}});
+    case PROFD_EVENT_EXEC:
+      return Push({Task::kExec, key, {}, {}});
+    case PROFD_EVENT_EXIT:
+      if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) Push({Task::kExit, key, {}, {}});
+      return;
+    case PROFD_EVENT_FORK:
+      if ((header.flags & PROFD_TASK_NEW_PROCESS) != 0 && source::ReadFixed(event.bytes, &task))
+        Push({Task::kFork, key, {task.parent_pid, task.parent_process_start_ns}, {}});
+      return;
+    case PROFD_EVENT_MMAP:
+      if (source::ReadFixed(event.bytes, &mmap) && (mmap.prot & PROT_EXEC) != 0 && mmap.inode != 0)
+        Push(
+            {Task::kMapping, key, {}, {mmap.address, mmap.address + mmap.bytes, mmap.file_offset}});
+      return;
+    default:
+      return;
+  }
+}
+
+void PythonService::Look(ProcessKey process) { Push({Task::kProcess, process, {}, {}}); }
+
+bool PythonService::Await(milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return ready_.wait_for(lock, timeout, [this] { return tasks_.empty() && !busy_; });
+}
+
+void PythonService::Push(Task task) {
+  const std::scoped_lock lock(mutex_);
+  if (tasks_.size() >= kMaxTasks) return counters_.dropped.Add();
+  tasks_.push_back(task);
+  ready_.notify_all();
+}
+
+void PythonService::Run(const std::stop_token& stop) {
+  // Of this thread alone.
+  (void)::setpriority(PRIO_PROCESS, 0, kNice);
+  ::pthread_setname_np(::pthread_self(), "profd-python");
+  Time swept = std::chrono::steady_clock::now();
+  while (!stop.stop_requested()) {
+    const auto task = NextTask(stop);
+    if (task) Handle(*task);
+    Rest();
+    const Time now = std::chrono::steady_clock::now();
+    Retry(now);
+    if (now - swept < kSweepEvery) continue;
+    Sweep();
+    swept = now;
+  }
+}
+
+std::optional<PythonService::Task> PythonService::NextTask(const std::stop_token& stop) {
+  const bool waits = std::any_of(processes_.begin(), processes_.end(),
+                                 [](const auto& entry) { return entry.second.waits; });
+  std::unique_lock lock(mutex_);
+  (void)ready_.wait_for(lock, stop, waits ? kTick : milliseconds(kSweepEvery),
+                        [this] { return !tasks_.empty(); });
+  if (tasks_.empty()) return std::nullopt;
+  const Task task = tasks_.front();
+  tasks_.pop_front();
+  busy_ = true;
+  return task;
+}
+
+void PythonService::Rest() {
+  const std::scoped_lock lock(mutex_);
+  busy_ = false;
+  if (tasks_.empty()) ready_.notify_all();
+}
+
+void PythonService::Handle(const Task& task) {
+  switch (task.kind) {
+    case Task::kExec:
+      Forget(task.process.pid);
+      return HandleProcess(task.process);
+    case Task::kProcess:
+      return HandleProcess(task.process);
+    case Task::kFork:
+      return HandleFork(task.process, task.parent);
+    case Task::kMapping:
+      return HandleMapping(task.process.pid, task.mapping);
+    case Task::kExit:
+      return Forget(task.process.pid);
+  }
+}
+
+// Also of one that is known, if that is long ago: it may have executed another program while no
+// session heard of it.
+void PythonService::HandleProcess(ProcessKey key) {
+  const Time now = std::chrono::steady_clock::now();
+  const auto known = processes_.find(key.pid);
+  if (known != processes_.end() && known->second.key == key && now - known->second.looked < kFresh)
+    return Tell(known->second);
+  Forget(key.pid);
+  if (seen_.size() >= kMaxSeen) seen_.clear();
+  seen_[key.pid] = key;
+  const auto maps = proc_.Read(std::to_string(key.pid) + "/maps");
+  if (!maps) return;
+  Process process;
+  process.key = key;
+  process.looked = now;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (!line.executable || line.inode == 0 || process.candidates.size() >= kMaxCandidates) return;
+    const ModuleMapping mapping{line.start, line.end, line.file_offset};
+    if (auto file = files_.Find(key.pid, mapping))
+      process.candidates.push_back({std::move(file), mapping});
+  });
+  if (process.candidates.empty()) return;
+  TryAttach(processes_[key.pid] = std::move(process));
+}
+
+void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
+  Forget(child.pid);
+  if (seen_.size() >= kMaxSeen) seen_.clear();
+  seen_[child.pid] = child;
+  const auto found = processes_.find(parent.pid);
+  if (found == processes_.end() || found->second.key != parent) return;
+  Process process;
+  process.key = child;
+  process.candidates = found->second.candidates;
+  if (found->second.attached) {
+    Attachment attachment = *found->second.attached;
+    Accept(processes_[child.pid] = std::move(process), std::move(attachment));
+  } else {
+    TryAttach(processes_[child.pid] = std::move(process));
+  }
+}
+
+void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
+  const auto seen = seen_.find(pid);
+  if (seen == seen_.end()) return;  // of no interest yet
+  auto file = files_.Find(pid, mapping);
+  if (!file) return;
+  Process& process = processes_[pid];
+  process.key = seen->second;
+  const bool known =
+      std::any_of(process.candidates.begin(), process.candidates.end(),
+                  [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
+  if (known || process.candidates.size() >= kMaxCandidates) return;
+  process.candidates.push_back({std::move(file), mapping});
+  if (!process.attached) TryAttach(process);
+}
+
+void PythonService::Forget(std::uint32_t pid) {
+  seen_.erase(pid);
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) return;
+  if (found->second.attached) known_.Remove(pid);
+  processes_.erase(found);
+}
+
+void PythonService::Retry(Time now) {
+  std::uint64_t waiting = 0;
+  for (auto& [pid, process] : processes_) {
+    if (process.waits && process.next <= now) TryAttach(process);
+    if (process.waits && !process.attached) ++waiting;
+  }
+  counters_.waiting.Set(waiting);
+}
+
+void PythonService::Sweep() {
+  std::vector<std::uint32_t> ended;
+  for (const auto& [pid, process] : processes_)
+    if (!IsThere(process.key)) ended.push_back(pid);
+  for (const std::uint32_t pid : ended) Forget(pid);
+  std::erase_if(seen_, [this](const auto& entry) { return !IsThere(entry.second); });
+}
+
+bool PythonService::IsThere(ProcessKey key) const {
+  const auto stat = proc_.Read(std::to_string(key.pid) + "/stat");
+  return stat && source::StartTicks(*stat) == key.start_ns / kNsPerTick;
+}
+
+void PythonService::TryAttach(Process& process) {
+  process.waits = false;
+  const Candidate* refused = nullptr;
+  std::string reason;
+  for (const Candidate& candidate : process.candidates) {
+    auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
+    if (attachment) {
+      // Whose memory that was, if its number is the same process's still.
+      if (!IsThere(process.key)) return;
+      return Accept(process, *std::move(attachment));
+    }
+    if (attachment.error().code == ErrorCode::kUnavailable) process.waits = true;
+    if (attachment.error().code != ErrorCode::kUnsupported) continue;
+    refused = &candidate;
+    reason = attachment.error().message;
+  }
+  if (process.waits) WaitFor(process);
+  if (refused != nullptr && !process.waits) Refuse(process, *refused, reason);
+}
+
+void PythonService::WaitFor(Process& process) {
+  process.waits = true;
+  if (process.tries++ < kQuickTries) {
+    process.delay = kFirstDelay;
+  } else {
+    process.delay = std::min(kLastDelay, process.delay * 2);
+  }
+  process.next = std::chrono::steady_clock::now() + process.delay;
+}
+
+void PythonService::Accept(Process& process, Attachment attachment) {
+  const bool again = process.attached != nullptr;
+  const bool same = again && process.attached->certain == attachment.certain &&
+                    process.attached->layout.process.slot == attachment.layout.process.slot;
+  if (!attachment.certain) WaitFor(process);
+  if (same) return;
+  if (!known_.Put(process.key.pid, attachment.layout.process)) return WaitFor(process);
+  process.attached = std::make_shared<const Attachment>(std::move(attachment));
+  if (!again) counters_.attached.Add();
+  Tell(process);
+}
+
+void PythonService::Tell(const Process& process) {
+  if (!process.attached) return;
+  const Attachment& attached = *process.attached;
+  if (!facts_.Push({process.key, attached.layout.version, process.attached, "", attached.module}))
+    counters_.dropped.Add();
+}
+
+void PythonService::Refuse(Process& process, const Candidate& candidate,
+                           const std::string& reason) {
+  if (process.refused) return;
+  process.refused = true;
+  counters_.refused.Add();
+  const ModuleMapping& mapping = candidate.mapping;
+  if (!facts_.Push(
+          {process.key, candidate.file->version, nullptr, reason, {mapping.begin, mapping.end}}))
+    counters_.dropped.Add();
+}
+
+}  // namespace profd::python

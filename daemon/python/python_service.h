@@ -1,0 +1,124 @@
+// PythonService: finds the interpreters of processes and tells the kernel side where to walk.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/python_layout.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/python/fact_queue.h"
+#include "daemon/python/file_cache.h"
+#include "daemon/source/event_source.h"
+
+namespace profd::python {
+
+// What the kernel side knows; `pid` as in events. Called by the service's thread alone.
+class PythonProcesses {
+ public:
+  virtual ~PythonProcesses() = default;
+  // False: there is no room.
+  [[nodiscard]] virtual bool Put(std::uint32_t pid, const profd_python_process& process) = 0;
+  virtual void Remove(std::uint32_t pid) = 0;
+};
+
+// Written by the service's thread, `dropped` by whoever calls See; any thread may read.
+struct PythonCounters {
+  Counter attached;  // processes whose interpreter is understood
+  Counter refused;   // processes whose interpreter is not, for a reason
+  Counter waiting;   // now: with an interpreter that does not run Python code yet
+  Counter dropped;   // processes and mappings that found no room in the queue
+};
+
+// Has a thread of its own, at low priority; nobody waits for it. Owned by the composition root.
+//
+//   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
+//     -> attached: the kernel side and the stream are told
+//     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s
+//     -> refused: the stream is told
+class PythonService {
+ public:
+  // All must outlive this.
+  PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc);
+  PythonService(const PythonService&) = delete;
+  PythonService& operator=(const PythonService&) = delete;
+  ~PythonService() = default;
+
+  // Called for every event of the live source by the thread that polls; returns at once.
+  void See(const source::RawEvent& event);
+  // The same for a process that a session is about to start with; any thread.
+  void Look(ProcessKey process);
+  // Until all that was asked for so far was looked at once; false: it took longer.
+  bool Await(std::chrono::milliseconds timeout);
+
+  [[nodiscard]] const PythonCounters& counters() const { return counters_; }
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Task {
+    enum Kind { kProcess, kExec, kFork, kMapping, kExit } kind = kProcess;
+    ProcessKey process;  // of MMAP the start is 0: not known
+    ProcessKey parent;   // kFork
+    ModuleMapping mapping;
+  };
+  struct Candidate {
+    std::shared_ptr<const RuntimeFile> file;
+    ModuleMapping mapping;
+  };
+  struct Process {
+    ProcessKey key;
+    std::vector<Candidate> candidates;
+    std::shared_ptr<const Attachment> attached;
+    bool refused = false;
+    bool waits = false;  // to be attached, or for certainty
+    Time next{};
+    std::chrono::milliseconds delay{};
+    int tries = 0;
+    Time looked{};
+  };
+
+  void Push(Task task);
+  void Run(const std::stop_token& stop);
+  [[nodiscard]] std::optional<Task> NextTask(const std::stop_token& stop);
+  void Handle(const Task& task);
+  void HandleProcess(ProcessKey key);
+  void HandleFork(ProcessKey child, ProcessKey parent);
+  void HandleMapping(std::uint32_t pid, const ModuleMapping& mapping);
+  void Forget(std::uint32_t pid);
+  void Retry(Time now);
+  void Sweep();
+  void TryAttach(Process& process);
+  void Accept(Process& process, Attachment attachment);
+  void Tell(const Process& process);
+  void Rest();
+  void Refuse(Process& process, const Candidate& candidate, const std::string& reason);
+  void WaitFor(Process& process);
+  [[nodiscard]] bool IsThere(ProcessKey key) const;
+
+  PythonProcesses& known_;
+  FactQueue& facts_;
+  const ProcFs proc_;
+  FileCache files_;
+  PythonCounters counters_;
+  std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
+  std::unordered_map<std::uint32_t, ProcessKey> seen_;    // without, so that mappings find theirs
+
+  std::mutex mutex_;
+  std::condition_variable_any ready_;
+  std::deque<Task> tasks_;
+  bool busy_ = false;    // with what was in tasks_
+  std::jthread thread_;  // last: uses all of the above
+};
+
+}  // namespace profd::python

@@ -1,0 +1,112 @@
+#include "daemon/python/registry.h"
+
+#include <utility>
+#include <variant>
+
+#include "bpf/python_layout.h"
+#include "daemon/python/line_table.h"
+
+namespace profd::python {
+namespace {
+
+constexpr std::size_t kMaxLinesKept = 8'192;  // of one code object
+
+process::PythonFunctionRef MakeFunction(std::string name, std::string file) {
+  return std::make_shared<const process::PythonFunction>(
+      process::PythonFunction{std::move(name), std::move(file)});
+}
+
+}  // namespace
+
+Registry::Registry(std::size_t max_codes)
+    : codes_(max_codes / 2),
+      unknown_function_(MakeFunction("<unknown>", "")),
+      stale_function_(MakeFunction("<stale>", "")) {}
+
+void Registry::Observe(const decode::Event& event) {
+  if (const auto* process = std::get_if<decode::PythonProcessEvent>(&event)) {
+    if (processes_.size() >= kMaxProcesses) processes_.clear();
+    processes_[process->header.process] = *process;
+  } else if (const auto* code = std::get_if<decode::PythonCodeEvent>(&event)) {
+    ObserveCode(*code);
+  } else if (const auto* fork = std::get_if<decode::ForkEvent>(&event)) {
+    ObserveFork(*fork);
+  } else if (const auto* exec = std::get_if<decode::ExecEvent>(&event)) {
+    Forget(exec->header.process);
+  } else if (const auto* exit = std::get_if<decode::ExitEvent>(&event)) {
+    // Its last samples may come late: code objects are forgotten as others are told of.
+    if (exit->last_thread) ended_.push_back(exit->header.process);
+    while (ended_.size() > kMaxEnded) {
+      processes_.erase(ended_.front());
+      ended_.pop_front();
+    }
+  } else if (const auto* session = std::get_if<decode::SessionEvent>(&event)) {
+    ObserveSession(*session);
+  }
+}
+
+void Registry::ObserveCode(const decode::PythonCodeEvent& event) {
+  auto code = std::make_shared<Code>();
+  if (!event.stale) {
+    code->function = MakeFunction(event.qualname.empty() ? event.name : event.qualname, event.file);
+    code->version = event.version;
+    code->first_line = event.first_line;
+    code->table = event.lines;
+  }
+  codes_.Put({event.header.process, event.code, event.validator}, std::move(code));
+}
+
+void Registry::ObserveFork(const decode::ForkEvent& event) {
+  if (!event.new_process) return;
+  const auto parent = processes_.find({event.parent_pid, event.parent_process_start_ns});
+  if (parent == processes_.end() || processes_.size() >= kMaxProcesses) return;
+  decode::PythonProcessEvent facts = parent->second;
+  facts.header = event.header;
+  // What was told of the child itself stands.
+  processes_.try_emplace(event.header.process, std::move(facts));
+}
+
+void Registry::ObserveSession(const decode::SessionEvent& event) {
+  if (!event.end) {
+    ++sessions_;
+    return;
+  }
+  if (sessions_ == 0 || --sessions_ > 0) return;
+  processes_.clear();
+  ended_.clear();
+  codes_.Clear();
+}
+
+void Registry::Forget(ProcessKey process) {
+  if (processes_.erase(process) == 0) return;
+  codes_.EraseIf([&](const CodeKey& key) { return key.process == process; });
+}
+
+const decode::PythonProcessEvent* Registry::FindProcess(ProcessKey process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+Registry::Described Registry::Describe(ProcessKey process, const decode::PythonFrame& frame) {
+  const CodeRef* found = codes_.Find({process, frame.address, frame.validator});
+  if (found == nullptr) {
+    ++unknown_;
+    return {unknown_function_, 0};
+  }
+  Code& code = **found;
+  if (code.function == nullptr) {
+    ++stale_;
+    return {stale_function_, 0};
+  }
+  return {code.function, LineIn(code, frame.instruction)};
+}
+
+std::uint32_t Registry::LineIn(Code& code, std::uint32_t instruction) {
+  if (const auto known = code.lines.find(instruction); known != code.lines.end())
+    return known->second;
+  const std::uint32_t line = LineOf(code.version, code.first_line, code.table, instruction);
+  if (code.lines.size() < kMaxLinesKept) code.lines.emplace(instruction, line);
+  return line;
+}
+
+}  // namespace profd::python

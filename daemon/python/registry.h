@@ -1,0 +1,87 @@
+// Registry: what the stream has told of Python: interpreters by process, functions by code object.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "daemon/base/keys.h"
+#include "daemon/decode/event.h"
+#include "daemon/process/sample.h"
+#include "daemon/python/two_generations.h"
+
+namespace profd::python {
+
+// Pure: takes events in order of time, answers from them alone, so a replay has the same answers.
+// A process that was forked has its parent's interpreter until it executes another program; its
+// code objects are its own: both go on from the same memory and may make different ones at one
+// address. When no session runs any more everything is forgotten: the source tells it anew.
+// Used by the worker thread.
+class Registry {
+ public:
+  // Code objects; beyond that those that were not asked for lately are forgotten. More than the
+  // source remembers to have told (CodeBackfill), so that nothing is missing that was told once.
+  static constexpr std::size_t kDefaultMaxCodes = 524'288;
+  static constexpr std::size_t kMaxProcesses = 65'536;
+  static constexpr std::size_t kMaxEnded = 1'024;  // processes whose last samples may come yet
+
+  explicit Registry(std::size_t max_codes = kDefaultMaxCodes);
+
+  void Observe(const decode::Event& event);
+
+  // Null: nothing was told of this process.
+  [[nodiscard]] const decode::PythonProcessEvent* FindProcess(ProcessKey process) const;
+
+  struct Described {
+    process::PythonFunctionRef function;  // never null
+    std::uint32_t line = 0;               // 0: not known
+  };
+  // A frame of a sample. A code object that nobody told of is the function "<unknown>", one that
+  // had gone when it was read "<stale>".
+  [[nodiscard]] Described Describe(ProcessKey process, const decode::PythonFrame& frame);
+
+  [[nodiscard]] std::uint64_t unknown() const { return unknown_; }  // frames without a name ...
+  [[nodiscard]] std::uint64_t stale() const { return stale_; }      // ... for either reason
+
+ private:
+  struct CodeKey {
+    ProcessKey process;
+    std::uint64_t code = 0;
+    std::uint32_t validator = 0;
+    friend bool operator==(const CodeKey&, const CodeKey&) = default;
+  };
+  struct CodeKeyHash {
+    std::size_t operator()(const CodeKey& key) const {
+      return MixBits(std::hash<ProcessKey>()(key.process) ^
+                     MixBits(key.code ^ std::uint64_t{key.validator} << 32));
+    }
+  };
+  struct Code {
+    process::PythonFunctionRef function;  // null: stale
+    std::uint32_t version = 0;
+    std::int32_t first_line = 0;
+    std::string table;
+    std::unordered_map<std::uint32_t, std::uint32_t> lines;  // by instruction; what was asked for
+  };
+  using CodeRef = std::shared_ptr<Code>;
+
+  void ObserveCode(const decode::PythonCodeEvent& event);
+  void ObserveFork(const decode::ForkEvent& event);
+  void ObserveSession(const decode::SessionEvent& event);
+  void Forget(ProcessKey process);
+  [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
+
+  std::unordered_map<ProcessKey, decode::PythonProcessEvent> processes_;
+  TwoGenerations<CodeKey, CodeRef, CodeKeyHash> codes_;
+  std::deque<ProcessKey> ended_;
+  std::uint32_t sessions_ = 0;
+  std::uint64_t unknown_ = 0;
+  std::uint64_t stale_ = 0;
+  const process::PythonFunctionRef unknown_function_;
+  const process::PythonFunctionRef stale_function_;
+};
+
+}  // namespace profd::python

@@ -1,0 +1,35 @@
+// StackMerger: the Python frames of samples, named and put among the native ones.
+#pragma once
+
+#include "daemon/base/counter.h"
+#include "daemon/decode/event.h"
+#include "daemon/process/sample.h"
+#include "daemon/python/merge.h"
+#include "daemon/python/registry.h"
+
+namespace profd::python {
+
+// Takes events in order of time, and samples as the process stage has placed them. Where the
+// frames of a stack find no place among the native ones they are kept apart, and the sample says
+// so. A wait for a lock that is the interpreter's own is one for the GIL. Owned and used by the
+// worker thread; the counters may be read by any.
+class StackMerger {
+ public:
+  struct Counters {
+    Counter stacks;  // with Python frames
+    Counter failed;  // of those, not merged
+  };
+
+  void Apply(const decode::Event& event) { registry_.Observe(event); }
+  // `event` is what `sample` was made of.
+  void Merge(const decode::StackEvent& event, process::Sample& sample);
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  [[nodiscard]] PythonStack Describe(const decode::StackEvent& event);
+
+  Registry registry_;
+  Counters counters_;
+};
+
+}  // namespace profd::python

@@ -1,0 +1,16 @@
+// The CPython interpreters of this machine that tests are run with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace profd::test {
+
+// Minor versions of CPython 3 that there should be tests with.
+[[nodiscard]] std::vector<int> WantedMinors();
+
+// Those of `minor` in /usr/bin, in the directories of PATH and in pyenv's versions, each file once;
+// PROFD_PYTHONS names more, separated by colons.
+[[nodiscard]] std::vector<std::string> FindInterpreters(int minor);
+
+}  // namespace profd::test
