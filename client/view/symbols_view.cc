@@ -63,8 +63,8 @@ std::string Header(const v1::Profile& profile, const std::vector<ModuleRow>& row
                    const SymbolsOptions& options) {
   const Sums sums = SumOf(rows);
   const std::string text = FormatDuration(profile.end_ns() - profile.start_ns()) + "   " +
-                     FormatCount(sums.named) + " of " + FormatCount(sums.frames) +
-                     " frames have names";
+                           FormatCount(sums.named) + " of " + FormatCount(sums.frames) +
+                           " frames have names";
   const std::string title = ProfileTitle(profile);
   const std::size_t room = options.width > text.size() + 3 ? options.width - text.size() - 3 : 0;
   return options.palette.Paint(Tone::kStrong, CutMiddle(title, std::max<std::size_t>(room, 20))) +

@@ -203,8 +203,9 @@ To Narrow(std::uint64_t value) {
 }  // namespace
 
 std::string VersionText(std::uint32_t version) {
-  std::string text = std::to_string(version >> 24) + "." + std::to_string(version >> 16 & 0xff) +
-                     "." + std::to_string(version >> 8 & 0xff);
+  std::string text = std::to_string(version >> 24) + "." + std::to_string(version >> 16 & 0xff);
+  if ((version & 0xffff) == 0) return text;
+  text += "." + std::to_string(version >> 8 & 0xff);
   const std::uint32_t level = version >> 4 & 0xf;
   if (level != kFinal && level != 0)
     text += (level == 0xa ? "a" : level == 0xb ? "b" : "rc") + std::to_string(version & 0xf);

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kFirstWithOffsets = 0x030d;
 
 // Of a PY_VERSION_HEX.
 [[nodiscard]] constexpr std::uint32_t MinorVersion(std::uint32_t version) { return version >> 16; }
-// "3.11.7"; of a release candidate "3.15.0rc2".
+// "3.11.7"; of a release candidate "3.15.0rc2"; "3.8" where no more is known.
 [[nodiscard]] std::string VersionText(std::uint32_t version);
 
 // Offsets in bytes, of 64-bit builds with a GIL. Copyable.

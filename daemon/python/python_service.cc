@@ -136,7 +136,8 @@ void PythonService::Handle(const Task& task) {
 void PythonService::HandleProcess(ProcessKey key) {
   const Time now = std::chrono::steady_clock::now();
   const auto known = processes_.find(key.pid);
-  if (known != processes_.end() && known->second.key == key && now - known->second.looked < kFresh)
+  if (known != processes_.end() && known->second.key == key && known->second.attached &&
+      now - known->second.looked < kFresh)
     return Tell(known->second);
   Forget(key.pid);
   if (seen_.size() >= kMaxSeen) seen_.clear();
@@ -261,7 +262,6 @@ void PythonService::Accept(Process& process, Attachment attachment) {
 }
 
 void PythonService::Tell(const Process& process) {
-  if (!process.attached) return;
   const Attachment& attached = *process.attached;
   if (!facts_.Push({process.key, attached.layout.version, process.attached, "", attached.module}))
     counters_.dropped.Add();

@@ -26,10 +26,16 @@ bool TakeNumber(std::string_view& text, std::uint32_t* number) {
   return true;
 }
 
+// Linkers let a constant begin inside another one that ends alike, such as a path.
+bool Begins(std::string_view piece, std::size_t at) {
+  const char before = at == 0 ? 'x' : piece[at - 1];
+  return before == '\0' || before == '/' || before == ' ';
+}
+
 template <typename See>
 void ForEach(std::string_view piece, std::string_view prefix, const See& see) {
   for (auto at = piece.find(prefix); at != std::string_view::npos; at = piece.find(prefix, at + 1))
-    if (at > 0 && piece[at - 1] == '\0') see(TextAt(piece, at));
+    if (Begins(piece, at)) see(TextAt(piece, at));
 }
 
 }  // namespace
@@ -61,8 +67,8 @@ void VersionSearch::SeeVersion(std::string_view text) {
 std::uint32_t VersionSearch::version() const {
   if (!std::has_single_bit(tagged_)) return 0;
   const auto minor = static_cast<std::uint32_t>(std::countr_zero(tagged_));
-  const std::uint32_t patch = patches_[minor] == 0 ? 0 : patches_[minor] - 1;
-  return 3u << 24 | minor << 16 | patch << 8 | kFinal;
+  const std::uint32_t patch = patches_[minor];
+  return 3u << 24 | minor << 16 | (patch == 0 ? 0 : (patch - 1) << 8 | kFinal);
 }
 
 }  // namespace profd::python

@@ -6,15 +6,15 @@
 
 namespace profd::python {
 
-// Fed with pieces of a file one after the other. Looks for two constants that stand alone between
-// zeros: "cpython-39", the tag of its byte code, and "3.9.18", its version.
+// Fed with pieces of a file one after the other. Looks for two constants that end with a
+// zero: "cpython-39", the tag of its byte code, and "3.9.18", its version.
 class VersionSearch {
  public:
   // Consecutive pieces must share this many bytes.
   static constexpr std::size_t kOverlap = 32;
 
   void Look(std::string_view piece);
-  // As PY_VERSION_HEX, with patch level 0 where that is not known. 0: no tag, or several.
+  // As PY_VERSION_HEX; the lower half is 0 where only the minor is known. 0: no tag, or several.
   [[nodiscard]] std::uint32_t version() const;
 
  private:

@@ -165,7 +165,7 @@ std::map<std::string, Layout> CppLayouts() {
          AT(profd_python_process, code_words),
          AT(profd_python_process, code_name),
          AT(profd_python_process, string_hash),
-         AT(profd_python_process, reserved)}}},
+         AT(profd_python_process, slot_inner)}}},
       {"profd_wanted",
        {sizeof(profd_wanted),
         {AT(profd_wanted, key), AT(profd_wanted, mapping_begin), AT(profd_wanted, mapping_end),

@@ -1,0 +1,219 @@
+// The service and the back-fill on live interpreters, without the kernel side.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/decode/decoder.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/python/code_backfill.h"
+#include "daemon/python/code_reader.h"
+#include "daemon/python/python_service.h"
+#include "daemon/python/registry.h"
+#include "daemon/source/process_reader.h"
+#include "tests/support/interpreters.h"
+#include "tests/root/python/truth_program.h"
+#include "tests/support/raw_events.h"
+
+namespace profd::python {
+namespace {
+
+using std::chrono::steady_clock;
+
+// The map of the kernel side.
+class KernelMap : public PythonProcesses {
+ public:
+  bool Put(std::uint32_t pid, const profd_python_process& process) override {
+    const std::scoped_lock lock(mutex_);
+    processes_[pid] = process;
+    return true;
+  }
+  void Remove(std::uint32_t pid) override {
+    const std::scoped_lock lock(mutex_);
+    processes_.erase(pid);
+  }
+  [[nodiscard]] bool Has(std::uint32_t pid) {
+    const std::scoped_lock lock(mutex_);
+    return processes_.contains(pid);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uint32_t, profd_python_process> processes_;
+};
+
+// Waits for what another thread does; only a hang ends it otherwise.
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  const auto end = steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    if (steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+profd_event HeaderOf(std::uint32_t pid) {
+  const ProcFs proc;
+  const auto stat = proc.Read(std::to_string(pid) + "/stat");
+  profd_event header = test::RawHeader(5'000'000, pid, pid);
+  header.process_start_ns = stat ? source::StartTicks(*stat).value_or(0) * 10'000'000 : 0;
+  return header;
+}
+
+test::EventBytes ProcessEvent(const profd_event& header) {
+  profd_process_event fixed{};
+  fixed.event = header;
+  return test::RawEventBytes(PROFD_EVENT_PROCESS, fixed);
+}
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const int minor : test::WantedMinors())
+      if (const auto found = test::FindInterpreters(minor); !found.empty())
+        interpreter_ = found.front();
+    if (interpreter_.empty()) GTEST_SKIP() << "no CPython 3.7 or later is installed";
+  }
+  KernelMap map_;
+  FactQueue facts_;
+  std::string interpreter_;
+};
+
+TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
+  PythonService service(map_, facts_, ProcFs());
+  const auto program = test::TruthProgram::Start(interpreter_);
+  ASSERT_TRUE(program) << program.error().message;
+  const profd_event header = HeaderOf(program->pid());
+  service.See({ProcessEvent(header)});
+  ASSERT_TRUE(Eventually([&] { return map_.Has(program->pid()); }));
+
+  // A child is what its parent is, even where that ends first.
+  profd_task_event fork{};
+  fork.event = HeaderOf(static_cast<std::uint32_t>(::getpid()));
+  fork.event.flags = PROFD_TASK_NEW_PROCESS;
+  fork.parent_pid = header.pid;
+  fork.parent_process_start_ns = header.process_start_ns;
+  service.See({test::RawEventBytes(PROFD_EVENT_FORK, fork)});
+  EXPECT_TRUE(Eventually([&] { return map_.Has(fork.event.pid); }));
+  // This program, executed, has no interpreter.
+  service.See({test::RawTask(PROFD_EVENT_EXEC, fork.event, "x", "/x")});
+  EXPECT_TRUE(Eventually([&] { return !map_.Has(fork.event.pid); }));
+
+  profd_event end = header;
+  end.flags = PROFD_TASK_LAST_THREAD;
+  service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
+  EXPECT_TRUE(Eventually([&] { return !map_.Has(program->pid()); }));
+  EXPECT_EQ(service.counters().attached.value(), 2u);
+}
+
+// What the kernel tells of the mappings that are there by now, when they have changed.
+void TellMappings(PythonService& service, const profd_event& header, std::string& told) {
+  const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
+  if (!maps || *maps == told) return;
+  told = *maps;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    profd_mmap_event fixed{};
+    fixed.event = header;
+    fixed.event.process_start_ns = 0;
+    fixed.address = line.start;
+    fixed.bytes = line.end - line.start;
+    fixed.file_offset = line.file_offset;
+    fixed.inode = line.inode;
+    fixed.prot = line.executable ? PROT_READ | PROT_EXEC : PROT_READ;
+    service.See({test::RawEventBytes(PROFD_EVENT_MMAP, fixed)});
+  });
+}
+
+TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
+  PythonService service(map_, facts_, ProcFs());
+  // It is told of before it has mapped the interpreter, or while that starts.
+  auto program =
+      testing::Subprocess::Start({interpreter_, "-c", "import sys; sys.stdin.readline()"});
+  ASSERT_TRUE(program);
+  const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
+  service.See({ProcessEvent(header)});
+  std::string told;
+  EXPECT_TRUE(Eventually([&] {
+    TellMappings(service, header, told);
+    return map_.Has(header.pid);
+  }));
+}
+
+TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
+  const auto program = test::TruthProgram::Start(interpreter_);
+  ASSERT_TRUE(program) << program.error().message;
+  auto attachment = program->Attach();
+  ASSERT_TRUE(attachment) << attachment.error().message;
+  const profd_event header = HeaderOf(program->pid());
+  const ProcessKey key{header.pid, header.process_start_ns};
+  CodeReader reader(ProcessMemory(header.pid), attachment->layout);
+  const std::uint32_t version = attachment->layout.version;
+  ASSERT_TRUE(facts_.Push(
+      {key, version, std::make_shared<const Attachment>(*attachment), "", attachment->module}));
+
+  const auto& chain = program->truth()["threads"][0]["chain"];
+  std::vector<std::uint64_t> words;
+  for (const auto& frame : chain) {
+    const auto code = frame["code"].get<std::uint64_t>();
+    words.push_back(code);
+    words.push_back(std::uint64_t{reader.Validate(code).value_or(0)} << 32);
+  }
+  words.push_back(words[0]);
+  words.push_back((words[1] ^ 1ull << 32));  // another code object was there
+  words.push_back(0x7ffc0000 | PROFD_PYTHON_ANCHOR);
+  profd_sample_event sample{};
+  sample.event = header;
+  sample.event.time_ns = 9'000'000;
+  sample.syscall = -1;
+  sample.period_ns = 1;
+  sample.python_flags = PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD;
+  sample.python_words = static_cast<__u16>(words.size());
+  const auto bytes = test::RawEventBytes(PROFD_EVENT_ON_CPU, sample, test::RawNumbers(words));
+
+  const SystemClock clock;
+  CodeBackfill backfill(facts_, clock);
+  Registry registry;
+  decode::Decoder decoder;
+  std::vector<decode::Event> events;
+  const auto sink = [&](const source::RawEvent& event) {
+    auto decoded = decoder.Decode(event);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    registry.Observe(*decoded);
+    events.push_back(*std::move(decoded));
+  };
+  backfill.BeginRound();
+  backfill.Pass({bytes}, sink);
+  std::set<std::uint64_t> distinct;
+  for (const auto& frame : chain) distinct.insert(frame["code"].get<std::uint64_t>());
+  ASSERT_EQ(events.size(), distinct.size() + 3);  // process, stale, sample
+  EXPECT_TRUE(std::holds_alternative<decode::PythonProcessEvent>(events.front()));
+  EXPECT_TRUE(std::holds_alternative<decode::StackEvent>(events.back()));
+  backfill.Pass({bytes}, sink);
+  EXPECT_EQ(events.size(), distinct.size() + 4);
+  EXPECT_EQ(backfill.counters().stale.value(), 1u);
+
+  ASSERT_NE(registry.FindProcess(key), nullptr);
+  EXPECT_EQ(registry.FindProcess(key)->version, version);
+  const auto& frames = std::get<decode::StackEvent>(events.back()).python;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const auto described = registry.Describe(key, frames.at(i));
+    const auto name = chain[i]["name"].get<std::string>();
+    EXPECT_NE(described.function->name.find(name), std::string::npos) << name;
+    EXPECT_EQ(described.function->file, chain[i]["file"].get<std::string>());
+  }
+  EXPECT_EQ(registry.Describe(key, frames.at(chain.size())).function->name, "<stale>");
+}
+
+}  // namespace
+}  // namespace profd::python

@@ -1,0 +1,127 @@
+#include "daemon/python/registry.h"
+
+#include <gtest/gtest.h>
+
+#include "bpf/events.h"
+
+namespace profd::python {
+namespace {
+
+constexpr ProcessKey kParent{10, 1000};
+constexpr ProcessKey kChild{11, 2000};
+
+decode::PythonProcessEvent Interpreter(ProcessKey process) {
+  decode::PythonProcessEvent event;
+  event.header.process = process;
+  event.version = 0x030800f0;
+  event.chain = PROFD_PYTHON_OBJECTS;
+  return event;
+}
+
+decode::PythonCodeEvent Code(ProcessKey process, std::uint64_t code, std::uint32_t validator,
+                             const std::string& name) {
+  decode::PythonCodeEvent event;
+  event.header.process = process;
+  event.code = code;
+  event.validator = validator;
+  event.version = 0x030800f0;
+  event.first_line = 10;
+  event.name = name;
+  event.file = "a.py";
+  event.lines = std::string("\x02\x01", 2);
+  return event;
+}
+
+decode::SessionEvent Session(bool end) {
+  decode::SessionEvent event;
+  event.end = end;
+  return event;
+}
+
+decode::ForkEvent Fork() {
+  decode::ForkEvent event;
+  event.header.process = kChild;
+  event.new_process = true;
+  event.parent_pid = kParent.pid;
+  event.parent_process_start_ns = kParent.start_ns;
+  return event;
+}
+
+decode::PythonFrame Frame(std::uint64_t code, std::uint32_t validator, std::uint32_t at = 0) {
+  return {.address = code, .validator = validator, .instruction = at};
+}
+
+TEST(Registry, DescribesWhatItWasTold) {
+  Registry registry;
+  registry.Observe(Code(kParent, 64, 1, "f"));
+  const auto described = registry.Describe(kParent, Frame(64, 1, 2));
+  EXPECT_EQ(described.function->name, "f");
+  EXPECT_EQ(described.function->file, "a.py");
+  EXPECT_EQ(described.line, 11u);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 0)).line, 10u);
+}
+
+TEST(Registry, AnotherValidatorIsAnotherFunction) {
+  Registry registry;
+  registry.Observe(Code(kParent, 64, 1, "f"));
+  registry.Observe(Code(kParent, 64, 2, "g"));
+  auto stale = Code(kParent, 64, 3, "");
+  stale.stale = true;
+  registry.Observe(stale);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function->name, "f");
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 2)).function->name, "g");
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 3)).function->name, "<stale>");
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 4)).function->name, "<unknown>");
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
+  EXPECT_EQ(registry.stale(), 1u);
+  EXPECT_EQ(registry.unknown(), 2u);
+}
+
+TEST(Registry, QualifiedNamesWin) {
+  Registry registry;
+  auto code = Code(kParent, 64, 1, "f");
+  code.qualname = "A.f";
+  registry.Observe(code);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function->name, "A.f");
+}
+
+TEST(Registry, ChildrenInheritUntilTheyExecute) {
+  Registry registry;
+  registry.Observe(Interpreter(kParent));
+  registry.Observe(Fork());
+  ASSERT_NE(registry.FindProcess(kChild), nullptr);
+  EXPECT_EQ(registry.FindProcess(kChild)->version, 0x030800f0u);
+  registry.Observe(Code(kChild, 64, 1, "f"));
+  decode::ExecEvent exec;
+  exec.header.process = kChild;
+  registry.Observe(exec);
+  EXPECT_EQ(registry.FindProcess(kChild), nullptr);
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
+  EXPECT_NE(registry.FindProcess(kParent), nullptr);
+}
+
+TEST(Registry, ForgetsWhenTheLastSessionEnds) {
+  Registry registry;
+  registry.Observe(Session(false));
+  registry.Observe(Session(false));
+  registry.Observe(Interpreter(kParent));
+  registry.Observe(Code(kParent, 64, 1, "f"));
+  registry.Observe(Session(true));
+  EXPECT_NE(registry.FindProcess(kParent), nullptr);
+  registry.Observe(Session(true));
+  EXPECT_EQ(registry.FindProcess(kParent), nullptr);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function->name, "<unknown>");
+}
+
+TEST(Registry, IsBoundedAndKeepsWhatIsUsed) {
+  Registry registry(8);
+  registry.Observe(Code(kParent, 64, 1, "used"));
+  for (std::uint32_t i = 2; i < 100; ++i) {
+    registry.Observe(Code(kParent, 64, i, "churn"));
+    EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function->name, "used");
+  }
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 2)).function->name, "<unknown>");
+}
+
+}  // namespace
+}  // namespace profd::python
