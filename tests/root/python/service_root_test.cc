@@ -21,8 +21,8 @@
 #include "daemon/python/python_service.h"
 #include "daemon/python/registry.h"
 #include "daemon/source/process_reader.h"
-#include "tests/support/interpreters.h"
 #include "tests/root/python/truth_program.h"
+#include "tests/support/interpreters.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::python {
