@@ -191,6 +191,36 @@ TEST_P(PythonTest, FramesStandInTheirTrueOrderWithTheirTrueShares) {
   }
 }
 
+// Whoever computes in Python and does not run waits for the GIL, or for a CPU.
+TEST_P(PythonTest, WaitsForTheGilAreToldFromOtherLocks) {
+  const std::string interpreter = interpreters_.front();
+  SCOPED_TRACE(interpreter);
+  auto program = testing::Subprocess::Start(
+      {interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/python/contenders.py"}, options_);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(program->ReadLine());
+  const auto outcome =
+      Profctl({"collect", "-p", std::to_string(program->pid()), "-d", "1.5", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const v1::Profile profile = ReadProfile(File("x.json"));
+  std::map<std::uint32_t, std::uint64_t> gil_ns;
+  std::map<std::uint32_t, std::uint64_t> other_ns;
+  for (const Stack& stack : StacksOf(profile)) {
+    if (Find(stack, "contend") == stack.names.size()) continue;
+    if (stack.wait == "WAIT_GIL") gil_ns[stack.thread] += stack.ns;
+    if (stack.wait == "WAIT_LOCK") other_ns[stack.thread] += stack.ns;
+  }
+  EXPECT_EQ(gil_ns.size(), 3u) << "each thread waits";
+  EXPECT_TRUE(other_ns.empty()) << "and for nothing else";
+  // Two of three wait at any moment: of the time that is neither running nor runnable all is
+  // theirs.
+  for (const auto& [index, ns] : gil_ns) {
+    const auto& clock = profile.threads(static_cast<int>(index)).clock();
+    const auto blocked_ns = clock.blocked_interruptible_ns() + clock.blocked_uninterruptible_ns();
+    EXPECT_NEAR(static_cast<double>(ns) / static_cast<double>(blocked_ns), 1, 0.05);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(CPython, PythonTest, ::testing::ValuesIn(test::WantedMinors()),
                          [](const auto& version) { return "3_" + std::to_string(version.param); });
 
