@@ -16,7 +16,7 @@ using Sink = source::EventSource::Sink;
 
 constexpr std::uint64_t kReadCostNs = 1'000'000'000 / CodeBackfill::kReadsPerSecond;
 constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
-constexpr std::size_t kMaxKnown = 2u * PROFD_MAX_PYTHON_PROCESSES;
+constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
 
 // The Python part stands behind all other words.

@@ -1,10 +1,10 @@
 #include "daemon/python/process_memory.h"
 
-#include <signal.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 namespace profd::python {
 namespace {
@@ -15,8 +15,10 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 bool ProcessMemory::Read(std::uint64_t address, std::span<std::byte> to) const {
   if (to.empty()) return true;
-  iovec local{to.data(), to.size()};
-  iovec remote{reinterpret_cast<void*>(address), to.size()};
+  const iovec local{to.data(), to.size()};
+  // An address of the other process: never a pointer of ours.
+  const iovec remote{reinterpret_cast<void*>(address),  // NOLINT(performance-no-int-to-ptr)
+                     to.size()};
   const ssize_t got = ::process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
   return got == static_cast<ssize_t>(to.size());
 }

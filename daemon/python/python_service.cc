@@ -167,8 +167,8 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   process.key = child;
   process.candidates = found->second.candidates;
   if (found->second.attached) {
-    Attachment attachment = *found->second.attached;
-    Accept(processes_[child.pid] = std::move(process), std::move(attachment));
+    const Attachment attachment = *found->second.attached;
+    Accept(processes_[child.pid] = std::move(process), attachment);
   } else {
     TryAttach(processes_[child.pid] = std::move(process));
   }
@@ -249,14 +249,14 @@ void PythonService::WaitFor(Process& process) {
   process.next = std::chrono::steady_clock::now() + process.delay;
 }
 
-void PythonService::Accept(Process& process, Attachment attachment) {
+void PythonService::Accept(Process& process, const Attachment& attachment) {
   const bool again = process.attached != nullptr;
   const bool same = again && process.attached->certain == attachment.certain &&
                     process.attached->layout.process.slot == attachment.layout.process.slot;
   if (!attachment.certain) WaitFor(process);
   if (same) return;
   if (!known_.Put(process.key.pid, attachment.layout.process)) return WaitFor(process);
-  process.attached = std::make_shared<const Attachment>(std::move(attachment));
+  process.attached = std::make_shared<const Attachment>(attachment);
   if (!again) counters_.attached.Add();
   Tell(process);
 }

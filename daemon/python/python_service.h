@@ -99,7 +99,7 @@ class PythonService {
   void Retry(Time now);
   void Sweep();
   void TryAttach(Process& process);
-  void Accept(Process& process, Attachment attachment);
+  void Accept(Process& process, const Attachment& attachment);
   void Tell(const Process& process);
   void Rest();
   void Refuse(Process& process, const Candidate& candidate, const std::string& reason);

@@ -11,7 +11,7 @@ namespace {
 // and, behind it, pointers to more such arrays.
 constexpr std::int64_t kFirstKeys = 0x310;
 constexpr std::uint32_t kKeysOfArray = 32;
-constexpr std::int64_t kMoreKeys = kFirstKeys + kKeysOfArray * 16;
+constexpr std::int64_t kMoreKeys = kFirstKeys + std::int64_t{kKeysOfArray} * 16;
 constexpr std::uint32_t kMaxKeys = 1024;
 // musl has a pointer to its array somewhere in this many bytes.
 constexpr std::int64_t kMuslBytes = 256;
