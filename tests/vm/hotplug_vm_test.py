@@ -26,8 +26,8 @@ class Hotplug(unittest.TestCase):
             self.await_session(collect)
             set_online("0")
             set_online("1")
-            # All of it runs on the CPU that was away.
-            spin = subprocess.run(["taskset", "-c", "1", program("truth"), "spin", "--ms", "3000"],
+            # All of it runs on the CPU that was away, for ten times as long as it takes to see that an event is dead.
+            spin = subprocess.run(["taskset", "-c", "1", program("truth"), "spin", "--ms", "20000"],
                                   capture_output=True, check=True, text=True)
             collect.send_signal(2)
             _, errors = collect.communicate()
