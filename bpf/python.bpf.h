@@ -229,32 +229,51 @@ static long walk_task_python_frame(u32 index, struct walk_context* context) {
   return walk_python_frame(context, READ_TASK);
 }
 
-/* The thread's state, which must name its thread pointer; 0: it has none. */
+/* The thread's state, which must name its thread pointer; 0: it has none, or the walk is flagged.
+ */
 static __always_inline u64 find_thread_state(struct walk_context* context, int reader) {
   const struct profd_python_process* process = &context->walk->python.process;
   struct task_struct* task = context->task;
   u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase);
   u64 state = 0, owner = 0;
   if (!thread_pointer ||
-      !read_memory(context, &state, sizeof(state), thread_pointer + process->slot, reader) ||
+      !read_python(context, &state, sizeof(state), thread_pointer + process->slot, reader) ||
       (process->slot_inner && state &&
-       !read_memory(context, &state, sizeof(state), state + process->slot_inner - 1, reader)) ||
-      !state || !read_memory(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
+       !read_python(context, &state, sizeof(state), state + process->slot_inner - 1, reader)) ||
+      !state || !read_python(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
       owner != thread_pointer)
     return 0;
   return state;
 }
 
+/* The GIL of the thread's interpreter; 0: not known. */
+static __always_inline u64 find_gil(struct walk_context* context, u64 state, int reader) {
+  const struct profd_python_process* process = &context->walk->python.process;
+  u64 interpreter = 0, gil = 0;
+  if (!process->interpreter_gil) return process->gil;
+  if (!read_memory(context, &interpreter, sizeof(interpreter), state + process->thread_interpreter,
+                   reader) ||
+      !interpreter ||
+      !read_memory(context, &gil, sizeof(gil), interpreter + process->interpreter_gil, reader))
+    return 0;
+  return gil;
+}
+
+/* A GIL that is being made has another value than 0 and 1. */
 static __always_inline void note_gil(struct walk_context* context, u64 state, int reader) {
   struct python_walk* python = &context->walk->python;
-  u64 holder = 0;
+  u64 gil = find_gil(context, state, reader), holder = 0;
   u32 locked = 0;
-  if (python->process.gil_locked &&
-      read_memory(context, &locked, sizeof(locked), python->process.gil_locked, reader) &&
-      locked == 1 &&
-      read_memory(context, &holder, sizeof(holder), python->process.gil_holder, reader) &&
-      holder == state)
-    python->flags |= PROFD_PYTHON_GIL_HELD;
+  if (!gil ||
+      !read_memory(context, &locked, sizeof(locked), gil + python->process.gil_locked, reader) ||
+      locked > 1 ||
+      !read_memory(context, &holder, sizeof(holder), gil + python->process.gil_holder, reader))
+    return;
+  python->flags |= PROFD_PYTHON_GIL_KNOWN;
+  if (locked && holder == state) python->flags |= PROFD_PYTHON_GIL_HELD;
+  if (context->event->syscall_args[0] - gil - PROFD_PYTHON_GIL_WAITS <
+      PROFD_PYTHON_GIL_BYTES - PROFD_PYTHON_GIL_WAITS)
+    python->flags |= PROFD_PYTHON_GIL_FUTEX;
 }
 
 /* The innermost CFrame, and the one of the calling eval. */

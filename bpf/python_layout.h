@@ -40,8 +40,7 @@ enum profd_python_chain {
 /* Value of the hash map `python_processes`; the key is the pid as in events. */
 struct profd_python_process {
   __s64 slot;            /* from the thread pointer to the word that points to the thread state */
-  __u64 gil_locked;      /* address of an int: 1 while somebody holds the GIL; 0: not known */
-  __u64 gil_holder;      /* address of a word: the thread state that holds it or did last */
+  __u64 gil;             /* of all interpreters: struct _gil_runtime_state; 0: not known */
   __u32 chain;           /* enum profd_python_chain */
   __u32 code_mask;       /* bits of a frame's code pointer that are tags, to be cleared */
   __u16 thread_id;       /* in the thread state: the thread pointer of its thread */
@@ -63,7 +62,17 @@ struct profd_python_process {
   __u16 string_hash; /* in a str: its hash, a word */
   /* Not 0: the word at `slot` points to an array, whose word at slot_inner - 1 is the one. */
   __u32 slot_inner;
+  /* Not 0: each interpreter has its GIL: in it the address of struct _gil_runtime_state. */
+  __u32 interpreter_gil;
+  __u16 thread_interpreter; /* in the thread state: its interpreter */
+  __u16 gil_locked;         /* in the GIL: an int, 1 while somebody holds it */
+  __u16 gil_holder;         /* in the GIL: the thread state that holds it or did last */
+  __u16 reserved;
 };
+
+/* Where in struct _gil_runtime_state mutexes and conditions begin: futexes of those who wait. */
+#define PROFD_PYTHON_GIL_WAITS 32
+#define PROFD_PYTHON_GIL_BYTES 208
 
 /*
  * The Python part of a sample, leaf first. A frame is two words: the address of its code object,
@@ -85,7 +94,10 @@ struct profd_python_process {
 #define PROFD_PYTHON_THREAD 2    /* and the thread has a thread state */
 #define PROFD_PYTHON_TRUNCATED 4 /* more frames than are kept; the leaf side is */
 #define PROFD_PYTHON_FAULT 8     /* the walk ended on memory that could not be read */
-#define PROFD_PYTHON_GIL_HELD 16 /* the thread held the GIL */
+/* Of its interpreter's GIL. While a thread does not run nobody but itself changes what it has. */
+#define PROFD_PYTHON_GIL_HELD 16  /* it holds it */
+#define PROFD_PYTHON_GIL_KNOWN 32 /* it could be read: without HELD it does not hold it */
+#define PROFD_PYTHON_GIL_FUTEX 64 /* the first syscall argument is a futex of it */
 
 /* One step of the validator's fold: multiply and mix, so that the order of words counts. */
 static inline __u64 profd_python_fold(__u64 sum, __u64 word) {

@@ -44,6 +44,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
       samples.count_size(),   samples.exact_size(),         samples.stack_flags_size()};
   for (const int other : sizes)
     if (other != size) return Corrupt("its sample columns differ in length");
+  if (samples.gil_size() != 0 && samples.gil_size() != size)
+    return Corrupt("its sample columns differ in length");
   return {};
 }
 

@@ -20,8 +20,9 @@ struct ProfileProcess {
   std::string comm;
   std::string command_line;  // space separated, bounded
   std::string cgroup;
-  bool exited = false;     // before the session ended
-  std::string executable;  // path of its file; "" when not known
+  bool exited = false;                                  // before the session ended
+  std::string executable;                               // path of its file; "" when not known
+  process::PythonInterpreterRef interpreter = nullptr;  // null: none is known of
 };
 
 struct ProfileThread {
@@ -57,6 +58,7 @@ struct ProfileSample {
   std::uint32_t count = 1;        // marks; 0 for time that no sample stands for
   bool exact = false;             // weight is a measured duration (snapshot), not scaled
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
+  process::Gil gil = process::Gil::kNone;
 };
 
 struct NamedCount {

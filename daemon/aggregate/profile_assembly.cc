@@ -13,6 +13,7 @@
 namespace profd::aggregate {
 namespace {
 
+using process::Gil;
 using process::State;
 using process::WaitReason;
 
@@ -54,6 +55,7 @@ std::string HookName(std::uint32_t hook) {
 Profile ProfileAssembly::Run() {
   PlaceThreads();
   const auto groups = GroupParts();
+  FindPython(groups);
   for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
     const std::size_t first = profile_.samples.size();
     ClipParts(thread, groups[thread]);
@@ -120,6 +122,9 @@ std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
     process.cgroup = info.cgroup;
     process.executable = info.executable;
   }
+  if (const auto found_python = input_.interpreters.find(key);
+      found_python != input_.interpreters.end())
+    process.interpreter = found_python->second;
   const auto exit = input_.process_exits.find(key);
   process.exited = exit != input_.process_exits.end() && exit->second <= end_.time_ns;
   profile_.processes.push_back(std::move(process));
@@ -133,6 +138,27 @@ std::vector<std::vector<std::uint32_t>> ProfileAssembly::GroupParts() const {
     if (thread != kNone) groups[thread].push_back(i);
   }
   return groups;
+}
+
+void ProfileAssembly::FindPython(const std::vector<std::vector<std::uint32_t>>& groups) {
+  for (const ProfileProcess& process : profile_.processes)
+    python_processes_.push_back(process.interpreter != nullptr);
+  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
+    bool stateless = !groups[thread].empty();
+    for (const std::uint32_t index : groups[thread]) {
+      const SamplePart& part = input_.parts[index];
+      stateless = stateless && part.gil == Gil::kNone && part.gil_certain;
+      if (part.gil != Gil::kNone || part.gil_certain)
+        python_processes_[profile_.threads[thread].process] = true;
+    }
+    stateless_.push_back(stateless);
+  }
+}
+
+Gil ProfileAssembly::GilOf(std::uint32_t thread, const SamplePart* part) const {
+  if (part != nullptr && (part->gil != Gil::kNone || part->gil_certain)) return part->gil;
+  const bool python = python_processes_[profile_.threads[thread].process];
+  return python && !stateless_[thread] ? Gil::kUnknown : Gil::kNone;
 }
 
 const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
@@ -178,6 +204,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     sample.wait = part.wait;
     sample.count = part.count;
     sample.stack_flags = part.stack_flags;
+    sample.gil = GilOf(thread, &part);
     profile_.samples.push_back(sample);
   }
 }
@@ -203,6 +230,7 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   sample.count = part->count;
   sample.exact = true;
   sample.stack_flags = part->stack_flags;
+  sample.gil = GilOf(thread, part);
   profile_.samples.push_back(sample);
 }
 
@@ -262,6 +290,7 @@ void ProfileAssembly::AddPseudo(std::uint32_t thread, State state, WaitReason wa
   sample.wait = wait;
   sample.count = 0;
   sample.exact = exact;
+  sample.gil = GilOf(thread, nullptr);
   profile_.samples.push_back(sample);
 }
 

@@ -24,6 +24,7 @@ struct AssemblyInput {
   const StackTree& stacks;
   const std::unordered_map<ProcessKey, process::ProcessInfoRef>& processes;
   const std::unordered_map<ProcessKey, std::uint64_t>& process_exits;
+  const std::unordered_map<ProcessKey, process::PythonInterpreterRef>& interpreters;
   const ProfileBuilder::FrameLookup& frames;
   bool innermost_pids = false;
 };
@@ -46,6 +47,10 @@ class ProfileAssembly {
   [[nodiscard]] std::uint32_t PlaceProcess(const ThreadHistory& history);
   // Indices of all parts, grouped by final thread; those of threads that are left out are not in.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> GroupParts() const;
+  // What the parts of each thread say of it, taken together.
+  void FindPython(const std::vector<std::vector<std::uint32_t>>& groups);
+  // Of a part that says nothing, or of time that no part stands for (null).
+  [[nodiscard]] process::Gil GilOf(std::uint32_t thread, const SamplePart* part) const;
   void ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts);
   // The part that shows what the thread does while it is blocked beyond the session's end.
   [[nodiscard]] const SamplePart* OpenInterval(std::uint32_t thread,
@@ -72,6 +77,8 @@ class ProfileAssembly {
   Profile profile_;
   std::vector<Lifetime> lives_;           // by final thread index
   std::vector<std::uint32_t> thread_of_;  // final index by index in the input
+  std::vector<bool> python_processes_;    // by final process index: an interpreter is known of
+  std::vector<bool> stateless_;           // by final thread index: it has no thread state
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 

@@ -35,6 +35,7 @@ ProfileBuilder::ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin,
       stacks_(limits.nodes) {}
 
 void ProfileBuilder::CountPython(const process::Sample& sample) {
+  if (sample.interpreter) interpreters_[sample.process] = sample.interpreter;
   if ((sample.python_flags & PROFD_PYTHON_THREAD) == 0) return;
   ++python_stacks_;
   if (sample.merge_failed) ++python_not_merged_;
@@ -51,6 +52,8 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   CountPython(sample);
   SamplePart part;
   part.stack_flags = sample.stack_flags;
+  part.gil = sample.gil;
+  part.gil_certain = (sample.python_flags & PROFD_PYTHON_PROCESS) != 0;
   part.begin_ns = part.end_ns = sample.time_ns;
   part.count = 1;
   ThinningKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
@@ -195,8 +198,8 @@ void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, st
 std::uint64_t ProfileBuilder::lost() const { return LostBetween(first_counters_, last_counters_); }
 
 Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup& frames) const {
-  const AssemblyInput input{
-      parts_, threads_, stacks_, processes_, process_exits_, frames, origin_.innermost_pids};
+  const AssemblyInput input{parts_,         threads_,      stacks_, processes_,
+                            process_exits_, interpreters_, frames,  origin_.innermost_pids};
   Profile profile = ProfileAssembly(start_, end, input).Run();
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;

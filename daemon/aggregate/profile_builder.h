@@ -43,6 +43,8 @@ struct SamplePart {
   std::uint16_t stack_flags = 0;
   process::State state : 2 = process::State::kOnCpu;
   bool snapshot : 1 = false;
+  process::Gil gil : 3 = process::Gil::kNone;
+  bool gil_certain : 1 = false;  // kNone: the process has an interpreter, the thread no state
   process::WaitReason wait = process::WaitReason::kNone;
 };
 static_assert(sizeof(SamplePart) == 40);
@@ -106,6 +108,7 @@ class ProfileBuilder {
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;
+  std::unordered_map<ProcessKey, process::PythonInterpreterRef> interpreters_;
   std::unordered_map<ProcessKey, std::uint64_t> process_exits_;  // time of the last thread's exit
   std::vector<std::uint64_t> first_counters_;
   std::vector<std::uint64_t> last_counters_;

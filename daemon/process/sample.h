@@ -53,6 +53,22 @@ struct PythonFunction {
 };
 using PythonFunctionRef = std::shared_ptr<const PythonFunction>;
 
+// What a thread has to do with the GIL of its interpreter.
+enum class Gil : std::uint8_t {
+  kNone,     // it has no thread state, or nothing is known of an interpreter in its process
+  kUnknown,  // nobody could tell, or the interpreter is not understood
+  kNotHeld,
+  kHeld,
+  kWaited,  // it wants it: blocked for it, and until it runs again
+};
+
+// What is known of a process's interpreter. Immutable; shared by its samples.
+struct PythonInterpreter {
+  std::string version;  // "3.12.1"; "" when it is not known
+  std::string refused;  // why its frames are not shown; "" when they are
+};
+using PythonInterpreterRef = std::shared_ptr<const PythonInterpreter>;
+
 struct AddressFrame {
   bool kernel = false;
   bool return_address = false;    // not the leaf: look up at address - 1
@@ -86,6 +102,8 @@ struct Sample {
   std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
   std::vector<AddressFrame> frames;       // leaf first, kernel then user
   std::uint16_t python_flags = 0;         // PROFD_PYTHON_*
+  Gil gil = Gil::kNone;                   // all through the interval: only who runs can change it
+  PythonInterpreterRef interpreter = nullptr;  // null: nothing was told of one
   // Python frames that could not be put among the native ones; leaf first. Else they are in
   // `frames`. Moved out where they get their names; the flag stays.
   std::vector<AddressFrame> unmerged_python;

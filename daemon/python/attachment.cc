@@ -172,9 +172,12 @@ Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
   process.slot = slot->offset;
   process.slot_inner = slot->inner;
   if (const std::uint64_t gil = reader.FindGil(); gil != 0) {
-    process.gil_locked = gil + layout.gil_locked;
-    process.gil_holder = gil + layout.gil_holder;
-    attachment.gil = {gil + kGilWaits, gil + kGilBytes};
+    process.gil = gil;
+    process.interpreter_gil = layout.interpreter_gil;
+    process.thread_interpreter = static_cast<__u16>(layout.thread_interpreter);
+    process.gil_locked = static_cast<__u16>(layout.gil_locked);
+    process.gil_holder = static_cast<__u16>(layout.gil_holder);
+    attachment.gil = {gil + PROFD_PYTHON_GIL_WAITS, gil + PROFD_PYTHON_GIL_BYTES};
   }
   return attachment;
 }

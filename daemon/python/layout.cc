@@ -273,7 +273,8 @@ Result<Layout> LayoutFromOffsets(std::span<const std::uint64_t> words) {
   layout.interpreter_gil = Narrow<std::uint32_t>(words[at->ceval_gil]);
   layout.gil_locked = Narrow<std::uint32_t>(words[at->ceval_gil + 3] - words[at->ceval_gil + 1]);
   layout.gil_holder = Narrow<std::uint32_t>(words[at->ceval_gil + 4] - words[at->ceval_gil + 1]);
-  if (layout.gil_locked >= kGilBytes || layout.gil_holder >= kGilBytes) layout.interpreter_gil = 0;
+  if (layout.gil_locked >= PROFD_PYTHON_GIL_BYTES || layout.gil_holder >= PROFD_PYTHON_GIL_BYTES)
+    layout.interpreter_gil = 0;
   layout.thread_next = Narrow<std::uint32_t>(words[at->thread + 2]);
   layout.thread_interpreter = Narrow<std::uint32_t>(words[at->thread + 3]);
   layout.code_file = Narrow<std::uint32_t>(words[at->code + 1]);

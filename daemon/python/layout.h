@@ -46,7 +46,7 @@ struct Layout {
   std::uint32_t code_lines = 0;     // bytes object: the line table
   std::uint32_t ascii_bytes = 0;    // sizeof(PyASCIIObject)
   std::uint32_t compact_bytes = 0;  // sizeof(PyCompactUnicodeObject)
-  // What the kernel side needs; the slot and the GIL's addresses are those of a process, and 0.
+  // What the kernel side needs; the slot and what is about the GIL are those of a process, and 0.
   profd_python_process process{};
 
   // Bytes from the beginning of a code object that hold all of the above.
@@ -59,8 +59,6 @@ inline constexpr std::uint64_t kTypeName = 24;        // in a type: its name, a 
 inline constexpr std::uint64_t kObjectLength = 16;    // in a bytes or str object
 inline constexpr std::uint64_t kStringState = 32;     // in a str: kind and form
 inline constexpr std::uint64_t kBytesData = 32;       // in a bytes object
-inline constexpr std::uint64_t kGilBytes = 208;       // sizeof(struct _gil_runtime_state)
-inline constexpr std::uint64_t kGilWaits = 32;        // in it: from here on mutexes and conditions
 inline constexpr std::size_t kDebugOffsetWords = 96;  // of _Py_DebugOffsets, read at most
 
 // 3.7 to 3.12. kUnsupported for others, with the reason.

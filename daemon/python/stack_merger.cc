@@ -2,18 +2,46 @@
 
 #include <sys/syscall.h>
 
+#include <cstddef>
 #include <iterator>
 #include <ranges>
 #include <utility>
 
+#include "daemon/python/layout.h"
+
 namespace profd::python {
 namespace {
 
+constexpr std::size_t kMaxInterpreters = 1'024;  // different versions and reasons
+
+// Its own interpreter's, or that of the main one: a thread that has no state yet.
 bool WaitsForGil(const decode::StackEvent& event, const decode::PythonProcessEvent& process) {
-  return event.syscall == SYS_futex && process.gil.Contains(event.syscall_args[0]);
+  return event.syscall == SYS_futex && ((event.python_flags & PROFD_PYTHON_GIL_FUTEX) != 0 ||
+                                        process.gil.Contains(event.syscall_args[0]));
+}
+
+// A holder may have to wait for the lock inside the GIL to give it back: it holds it still.
+process::Gil GilOf(const decode::StackEvent& event, const process::Sample& sample) {
+  const unsigned flags = event.python_flags;
+  if ((flags & PROFD_PYTHON_PROCESS) == 0) return process::Gil::kUnknown;
+  if ((flags & PROFD_PYTHON_GIL_HELD) != 0) return process::Gil::kHeld;
+  if (sample.wait == process::WaitReason::kGil) return process::Gil::kWaited;
+  if ((flags & PROFD_PYTHON_GIL_KNOWN) != 0) return process::Gil::kNotHeld;
+  const bool no_state = (flags & (PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT)) == 0;
+  return no_state ? process::Gil::kNone : process::Gil::kUnknown;
 }
 
 }  // namespace
+
+process::PythonInterpreterRef StackMerger::InterpreterOf(
+    const decode::PythonProcessEvent& process) {
+  if (interpreters_.size() >= kMaxInterpreters) interpreters_.clear();
+  auto& known = interpreters_[{process.version, process.reason}];
+  if (!known)
+    known = std::make_shared<const process::PythonInterpreter>(process::PythonInterpreter{
+        process.version == 0 ? "" : VersionText(process.version), process.reason});
+  return known;
+}
 
 PythonStack StackMerger::Describe(const decode::StackEvent& event) {
   PythonStack stack;
@@ -41,6 +69,8 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
   if (process == nullptr) return;
   if (sample.wait == process::WaitReason::kLock && WaitsForGil(event, *process))
     sample.wait = process::WaitReason::kGil;
+  sample.gil = GilOf(event, sample);
+  sample.interpreter = InterpreterOf(*process);
   if (event.python.empty()) return;
   counters_.stacks.Add();
   PythonStack stack = Describe(event);

@@ -1,6 +1,11 @@
 // StackMerger: the Python frames of samples, named and put among the native ones.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
 #include "daemon/base/counter.h"
 #include "daemon/decode/event.h"
 #include "daemon/process/sample.h"
@@ -11,8 +16,9 @@ namespace profd::python {
 
 // Takes events in order of time, and samples as the process stage has placed them. Where the
 // frames of a stack find no place among the native ones they are kept apart, and the sample says
-// so. A wait for a lock that is the interpreter's own is one for the GIL. Owned and used by the
-// worker thread; the counters may be read by any.
+// so. A wait for a lock that is the interpreter's own is one for the GIL, and each sample knows
+// what its thread has to do with that. Owned and used by the worker thread; the counters may be
+// read by any.
 class StackMerger {
  public:
   struct Counters {
@@ -27,8 +33,12 @@ class StackMerger {
 
  private:
   [[nodiscard]] PythonStack Describe(const decode::StackEvent& event);
+  [[nodiscard]] process::PythonInterpreterRef InterpreterOf(
+      const decode::PythonProcessEvent& process);
 
   Registry registry_;
+  // By version and reason.
+  std::map<std::pair<std::uint32_t, std::string>, process::PythonInterpreterRef> interpreters_;
   Counters counters_;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +16,9 @@ static_assert(static_cast<int>(process::State::kBlocked) == v1::STATE_BLOCKED);
 static_assert(static_cast<int>(process::WaitReason::kLock) == v1::WAIT_LOCK);
 static_assert(static_cast<int>(process::WaitReason::kPoll) == v1::WAIT_POLL);
 static_assert(static_cast<int>(process::WaitReason::kOther) == v1::WAIT_OTHER);
+static_assert(static_cast<int>(process::Gil::kUnknown) == v1::GIL_UNKNOWN);
+static_assert(static_cast<int>(process::Gil::kHeld) == v1::GIL_HELD);
+static_assert(static_cast<int>(process::Gil::kWaited) == v1::GIL_WAITED);
 static_assert(static_cast<int>(symbolize::FrameKind::kKernel) == v1::FRAME_KERNEL);
 static_assert(static_cast<int>(symbolize::FrameKind::kPseudo) == v1::FRAME_PSEUDO);
 
@@ -76,6 +80,10 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_cgroup(Utf8(process.cgroup));
   proto.set_exited(process.exited);
   proto.set_executable(Utf8(process.executable));
+  if (!process.interpreter) return;
+  const auto& version = process.interpreter->version;
+  proto.set_python(version.empty() ? "?" : Utf8(version));
+  proto.set_python_refused(Utf8(process.interpreter->refused));
 }
 
 void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
@@ -151,6 +159,14 @@ void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& pro
   }
 }
 
+void FillGil(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+  const bool any = std::any_of(samples.begin(), samples.end(), [](const auto& sample) {
+    return sample.gil != process::Gil::kNone;
+  });
+  if (!any) return;
+  for (const auto& sample : samples) proto.add_gil(static_cast<v1::Gil>(sample.gil));
+}
+
 template <typename List>
 void Fill(const std::vector<NamedCount>& counts, List& proto) {
   for (const auto& count : counts) {
@@ -195,6 +211,7 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
     node.set_frame(profile.nodes[i].frame);
   }
   Fill(profile.samples, *proto.mutable_samples());
+  FillGil(profile.samples, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.notes, *proto.mutable_notes());

@@ -88,13 +88,15 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
   }
 
   // The words of the Python part.
-  std::vector<std::uint64_t> Walk(const profd_python_process& process, std::uint32_t parent = 0) {
+  std::vector<std::uint64_t> Walk(const profd_python_process& process, std::uint32_t parent = 0,
+                                  std::uint64_t futex = 0) {
     user_set_python(parent != 0 ? parent : kPid, &process);
     std::memset(words_.data(), 0xaa, words_.size() * 8);
     event()->event.pid = kPid;
     event()->kernel_frames = 2;
     event()->user_frames = 3;
     event()->cfas = 1;
+    event()->syscall_args[0] = futex;
     event()->python_words = 0;
     event()->python_flags = 0;
     user_walk_python(event(), kThread, parent, GetParam() ? 1 : 0);
@@ -218,6 +220,13 @@ TEST_P(PythonWalkTest, AStateOfAnotherThreadIsNone) {
   EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS);
 }
 
+TEST_P(PythonWalkTest, AStateThatCannotBeReadIsFlagged) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Put(kThread + static_cast<std::uint64_t>(process.slot), kState);
+  EXPECT_THAT(Walk(process), IsEmpty());
+  EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS | PROFD_PYTHON_FAULT);
+}
+
 TEST_P(PythonWalkTest, AForkedChildHasItsParentsInterpreter) {
   const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
   Thread(process);
@@ -227,21 +236,73 @@ TEST_P(PythonWalkTest, AForkedChildHasItsParentsInterpreter) {
   EXPECT_THAT(Walk(process, 77), ElementsAre(CodeOf(1), At(101, 12)));
 }
 
+constexpr unsigned kGilFlags =
+    PROFD_PYTHON_GIL_HELD | PROFD_PYTHON_GIL_KNOWN | PROFD_PYTHON_GIL_FUTEX;
+
 TEST_P(PythonWalkTest, HoldingTheGilIsBeingItsHolderWhileItIsLocked) {
   profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
-  process.gil_locked = 0x9000;
-  process.gil_holder = 0x9008;
+  process.gil = 0x9000;
+  process.gil_holder = 8;
+  process.gil_locked = 16;
   Thread(process);
   Put(kState + 56, std::uint64_t{0});
-  const auto held = [&](std::uint32_t locked, std::uint64_t holder) {
-    Put(0x9000, locked);
+  const auto flags = [&](std::uint32_t locked, std::uint64_t holder) {
     Put(0x9008, holder);
+    Put(0x9010, locked);
     (void)Walk(process);
-    return (event()->python_flags & PROFD_PYTHON_GIL_HELD) != 0;
+    return event()->python_flags & kGilFlags;
   };
-  EXPECT_TRUE(held(1, kState));
-  EXPECT_FALSE(held(0, kState)) << "it held it last";
-  EXPECT_FALSE(held(1, kState + 8));
+  EXPECT_EQ(flags(1, kState), PROFD_PYTHON_GIL_KNOWN | PROFD_PYTHON_GIL_HELD);
+  EXPECT_EQ(flags(0, kState), PROFD_PYTHON_GIL_KNOWN) << "it held it last";
+  EXPECT_EQ(flags(1, kState + 8), PROFD_PYTHON_GIL_KNOWN);
+  EXPECT_EQ(flags(0xffffffff, kState), 0u) << "it is being made";
+  process.gil = 0;
+  EXPECT_EQ(flags(1, kState), 0u) << "nobody knows where it is";
+}
+
+TEST_P(PythonWalkTest, TheGilIsThatOfTheThreadsInterpreter) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  process.gil = 0x9000;
+  process.interpreter_gil = 0x180;
+  process.thread_interpreter = 16;
+  process.gil_holder = 8;
+  process.gil_locked = 16;
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0});
+  Put(kState + 16, std::uint64_t{0xa000});
+  Put(0xa180, std::uint64_t{0xb000});
+  Put(0x9008, kState);
+  Put(0x9010, std::uint32_t{1});
+  Put(0xb008, kState + 8);
+  Put(0xb010, std::uint32_t{1});
+  (void)Walk(process);
+  EXPECT_EQ(event()->python_flags & kGilFlags, PROFD_PYTHON_GIL_KNOWN);
+  Put(0xb008, kState);
+  (void)Walk(process);
+  EXPECT_EQ(event()->python_flags & kGilFlags, PROFD_PYTHON_GIL_KNOWN | PROFD_PYTHON_GIL_HELD);
+  Put(0xa180, std::uint64_t{0});
+  (void)Walk(process);
+  EXPECT_EQ(event()->python_flags & kGilFlags, 0u);
+}
+
+TEST_P(PythonWalkTest, AFutexOfTheGilIsToldFromOthers) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  process.gil = 0x9000;
+  process.gil_holder = 8;
+  process.gil_locked = 16;
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0});
+  Put(0x9008, kState + 8);
+  Put(0x9010, std::uint32_t{1});
+  const auto waits = [&](std::uint64_t futex) {
+    (void)Walk(process, 0, futex);
+    return (event()->python_flags & PROFD_PYTHON_GIL_FUTEX) != 0;
+  };
+  EXPECT_TRUE(waits(0x9020));
+  EXPECT_TRUE(waits(0x90cc));
+  EXPECT_FALSE(waits(0x9010));
+  EXPECT_FALSE(waits(0x90d0));
+  EXPECT_FALSE(waits(0));
 }
 
 TEST_P(PythonWalkTest, ADeepStackKeepsItsLeafSide) {

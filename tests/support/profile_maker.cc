@@ -145,6 +145,9 @@ void ProfileMaker::AddFrames(std::uint32_t thread, const std::vector<v1::Frame>&
   samples.add_count(spec.count);
   samples.add_exact(false);
   samples.add_stack_flags(0);
+  if (spec.gil != v1::GIL_NONE)
+    while (samples.gil_size() < samples.weight_ns_size() - 1) samples.add_gil(v1::GIL_NONE);
+  if (spec.gil != v1::GIL_NONE || samples.gil_size() > 0) samples.add_gil(spec.gil);
   thread_ns_[thread] += spec.weight_ns;
   v1::Thread& owner = *profile_.mutable_threads(static_cast<int>(thread));
   owner.set_end_ns(kStartNs + thread_ns_[thread]);

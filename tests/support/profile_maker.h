@@ -17,6 +17,7 @@ struct SampleSpec {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
   std::uint32_t count = 1;
+  v1::Gil gil = v1::GIL_NONE;
 };
 
 // Frames from a short text: "main", "read_[k]" is a kernel frame, "f_[i]" an inlined one, "g_[j]"

@@ -97,11 +97,12 @@ TEST_P(AttachmentTest, FindsTheVersionAndTheGil) {
     ASSERT_TRUE(attached) << attached.error().message;
     EXPECT_EQ(attached->layout.version, program->truth()["version"].get<std::uint32_t>());
     EXPECT_TRUE(attached->certain);
-    EXPECT_NE(attached->layout.process.gil_locked, 0u);
+    EXPECT_NE(attached->layout.process.gil, 0u);
     EXPECT_GT(attached->module.end, attached->module.begin);
     // Everybody waits: nobody holds it.
     std::int32_t locked = -1;
-    EXPECT_TRUE(ProcessMemory(program->pid()).Get(attached->layout.process.gil_locked, &locked));
+    const profd_python_process& process = attached->layout.process;
+    EXPECT_TRUE(ProcessMemory(program->pid()).Get(process.gil + process.gil_locked, &locked));
     EXPECT_EQ(locked, 0);
   }
 }

@@ -36,6 +36,8 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
        [](v1::Profile& p) { p.mutable_samples()->set_state(1, static_cast<v1::State>(3)); }},
       {"its sample columns differ in length",
        [](v1::Profile& p) { p.mutable_samples()->add_exact(true); }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_gil(v1::GIL_HELD); }},
       {"its weights add up to too much",
        [](v1::Profile& p) {
          p.mutable_samples()->set_weight_ns(0, std::numeric_limits<std::int64_t>::max());
