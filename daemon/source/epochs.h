@@ -22,6 +22,9 @@ class Epochs {
  public:
   // Ahead far enough that every program that started before the announcement has ended by then.
   static constexpr std::uint64_t kAheadNs = 1'000'000;
+  // Ahead at least by so much when all programs can see it; else a new one is announced.
+  static constexpr std::uint64_t kLeastAheadNs = 500'000;
+  static constexpr int kMaxAnnouncements = 100;
 
   // Both must outlive this.
   Epochs(profd_control& control, const Clock& clock) : control_(control), clock_(clock) {}

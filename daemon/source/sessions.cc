@@ -162,9 +162,9 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
 
   const std::vector<std::uint64_t> counters = parts_.counters();
   const std::uint64_t cost_ns = counters[PROFD_COUNTER_COST_NS];
-  const Epoch epoch = epochs_.Announce();
   std::vector<EventBytes> start;
   start.push_back(LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  const Epoch epoch = epochs_.Announce();
   start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch, cost_ns));
   parts_.pending.PutBefore(std::move(start));
   SleepPast(epoch);
@@ -334,7 +334,10 @@ EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
                                   const SessionSpec& spec, const Epoch& epoch,
                                   std::uint64_t bpf_cost_ns) const {
   profd_session_event event{};
-  event.event.time_ns = parts_.clock.MonotonicNs();
+  // A start stands where its epoch is, in front of the clocks, however long this thread was put
+  // aside.
+  event.event.time_ns =
+      kind == PROFD_EVENT_SESSION_START ? epoch.time_ns : parts_.clock.MonotonicNs();
   event.event.sessions = BitOf(slot);
   event.session = slot;
   event.mode = (spec.on_cpu ? 1u : 0u) | (spec.off_cpu ? 2u : 0u);

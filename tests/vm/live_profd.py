@@ -43,7 +43,7 @@ class Profd:
     def collect(self, *arguments):
         """The profile of `profctl collect ARGUMENTS`."""
         path = os.path.join(self.folder.name, "x.json")
-        run = self.profctl("collect", *arguments, "-o", path)
+        run = self.profctl("-v", "collect", *arguments, "-o", path)
         _, errors = run.communicate()
         if run.returncode:
             raise RuntimeError(f"profctl: {errors}")
