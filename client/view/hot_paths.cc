@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <tuple>
 
@@ -94,9 +95,13 @@ HotPath ToHotPath(const PathTree& tree, const Part& part) {
   for (const std::uint32_t child : tree.node(part.node).children)
     own_ns -= tree.node(child).weight.ns;
   path.goes_on = own_ns < part.weight.ns / 2;
+  std::vector<std::uint32_t> names;  // leaf first
   for (std::uint32_t node = part.node; tree.node(node).parent != 0; node = tree.node(node).parent)
+    names.push_back(node);
+  for (const std::uint32_t node : std::views::reverse(names)) {
     path.frames.push_back(tree.NameOf(node));
-  std::ranges::reverse(path.frames);
+    path.python.push_back(tree.IsPython(node));
+  }
   return path;
 }
 
@@ -133,6 +138,7 @@ std::string WithoutTemplateArguments(const std::string& name) {
 struct ShownPath {
   std::vector<std::string> frames;
   std::size_t fork = 0;
+  std::optional<std::size_t> innermost_python;
 };
 
 ShownPath Shorten(const HotPath& path) {
@@ -140,11 +146,26 @@ ShownPath Shorten(const HotPath& path) {
   std::size_t first = 0;
   while (first + 1 < path.frames.size() && IsStart(path.frames[first])) ++first;
   for (std::size_t i = first; i < path.frames.size(); ++i) {
-    std::string name = WithoutTemplateArguments(path.frames[i]);
+    const bool python = i < path.python.size() && path.python[i];
+    std::string name = python ? path.frames[i] : WithoutTemplateArguments(path.frames[i]);
     // Recursion is one frame here.
     if (shown.frames.empty() || shown.frames.back() != name)
       shown.frames.push_back(std::move(name));
     if (i <= path.fork) shown.fork = shown.frames.size() - 1;
+    if (python) shown.innermost_python = shown.frames.size() - 1;
+  }
+  return shown;
+}
+
+// From the fork on, without what libraries call inside themselves: names that C reserves for them.
+ShownPath WithoutInternals(const ShownPath& path) {
+  ShownPath shown;
+  for (std::size_t i = path.fork; i < path.frames.size(); ++i) {
+    const bool python = path.innermost_python && i <= *path.innermost_python;
+    if (!python && i > path.fork && i + 1 < path.frames.size() && path.frames[i].starts_with("__"))
+      continue;
+    shown.frames.push_back(path.frames[i]);
+    if (path.innermost_python == i) shown.innermost_python = shown.frames.size() - 1;
   }
   return shown;
 }
@@ -210,8 +231,21 @@ std::string PathText(const HotPath& path, std::size_t width) {
   const auto fits = [&](const std::string& text) { return DisplayWidth(text) <= width; };
   std::string text = Join(shown.frames, shown.frames.size(), 0, end);
   if (fits(text)) return text;
-  // From the fork on; then less and less of the middle, with two callers as long as that works.
-  const std::span<const std::string> frames = std::span(shown.frames).subspan(shown.fork);
+  const ShownPath outline = WithoutInternals(shown);
+  const std::span<const std::string> frames = outline.frames;
+  text = Join(frames, frames.size(), 0, end);
+  if (fits(text)) return text;
+  // Of what Python has called, the innermost call is what its author knows.
+  if (outline.innermost_python && *outline.innermost_python + 1 < frames.size()) {
+    for (std::size_t head = *outline.innermost_python + 1; head > 0; --head) {
+      const auto rest = frames.subspan(*outline.innermost_python + 1 - head);
+      for (std::size_t tail = rest.size() - head; tail > 0; --tail) {
+        text = Join(rest, head, tail, end);
+        if (fits(text)) return text;
+      }
+    }
+  }
+  // Less and less of the middle, with two callers as long as that works.
   for (const std::size_t head : {2u, 1u}) {
     if (head >= frames.size()) continue;
     for (std::size_t tail = frames.size() - head; tail > 0; --tail) {

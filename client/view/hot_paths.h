@@ -16,6 +16,7 @@ struct HotPath {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
   std::vector<std::string> frames;  // root first, safe text; empty: no stack
+  std::vector<bool> python;         // of each frame
   std::size_t fork = 0;  // index of the last frame that all paths of the thread go through
   bool goes_on = false;  // most of this time is in frames further down
   std::uint64_t ns = 0;
@@ -33,8 +34,9 @@ struct HotPath {
                                             std::size_t limit);
 
 // "caller > callee > ... > callee" in at most `width` columns (or 6, if that is more). When the
-// whole does not fit, callers that all paths have in common go first, then the middle. Frames that
-// every thread starts with (_start, start_thread) are not shown.
+// whole does not fit, callers that all paths have in common go first, then what libraries call
+// inside themselves, then the middle, but not the innermost Python frame. Frames that every thread
+// starts with (_start, start_thread) are not shown.
 [[nodiscard]] std::string PathText(const HotPath& path, std::size_t width);
 
 }  // namespace profd::view

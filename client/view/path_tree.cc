@@ -24,7 +24,8 @@ bool IsPlumbing(std::string_view name, bool waits) {
 
 // "__x64_sys_futex" -> "futex"; empty when it is no system call.
 std::string_view SystemCall(std::string_view name) {
-  for (const std::string_view start : {"__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_"})
+  for (const std::string_view start :
+       {"__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_"})
     if (name.starts_with(start)) return name.substr(start.size());
   return {};
 }
@@ -60,11 +61,16 @@ PathWeight& PathWeight::operator-=(const PathWeight& other) {
 PathTree::PathTree(const v1::Profile& profile) : profile_(profile), nodes_(1) {
   Intern("");
   frame_names_.reserve(static_cast<std::size_t>(profile.frames_size()));
-  for (const v1::Frame& frame : profile.frames())
-    frame_names_.push_back(Intern(SummaryName(frame)));
+  for (const v1::Frame& frame : profile.frames()) {
+    const std::uint32_t name = Intern(SummaryName(frame));
+    frame_names_.push_back(name);
+    if (frame.kind() == v1::FRAME_PYTHON) python_names_[name] = true;
+  }
 }
 
 const std::string& PathTree::NameOf(std::uint32_t node) const { return names_[nodes_[node].name]; }
+
+bool PathTree::IsPython(std::uint32_t node) const { return python_names_[nodes_[node].name]; }
 
 std::pair<v1::State, v1::WaitReason> PathTree::StateOf(std::uint32_t node) const {
   while (nodes_[node].parent != 0) node = nodes_[node].parent;
@@ -74,7 +80,10 @@ std::pair<v1::State, v1::WaitReason> PathTree::StateOf(std::uint32_t node) const
 std::uint32_t PathTree::Intern(std::string name) {
   const auto [at, is_new] =
       name_ids_.try_emplace(std::move(name), static_cast<std::uint32_t>(names_.size()));
-  if (is_new) names_.push_back(at->first);
+  if (is_new) {
+    names_.push_back(at->first);
+    python_names_.push_back(false);
+  }
   return at->second;
 }
 

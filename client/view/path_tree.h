@@ -40,6 +40,7 @@ class PathTree {
 
   [[nodiscard]] const Node& node(std::uint32_t index) const { return nodes_[index]; }
   [[nodiscard]] const std::string& NameOf(std::uint32_t node) const;
+  [[nodiscard]] bool IsPython(std::uint32_t node) const;
   // Of the state node above `node`.
   [[nodiscard]] std::pair<v1::State, v1::WaitReason> StateOf(std::uint32_t node) const;
 
@@ -51,6 +52,7 @@ class PathTree {
   const v1::Profile& profile_;
   std::vector<std::uint32_t> frame_names_;  // by index into Profile.frames
   std::vector<std::string> names_;
+  std::vector<bool> python_names_;  // by number of the name
   std::map<std::string, std::uint32_t, std::less<>> name_ids_;
   std::vector<Node> nodes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edges_;

@@ -20,6 +20,7 @@ namespace profd::view {
 namespace {
 
 constexpr std::size_t kMaxRows = 20;
+constexpr std::size_t kManyRows = 8;  // from here on rows of alike processes are joined
 constexpr std::size_t kMaxPathRows = 3;
 constexpr std::size_t kPathsPerRow = 6;
 constexpr std::size_t kPathsWhenComplete = 16;
@@ -118,8 +119,9 @@ std::string CountLines(std::string_view title, const Counts& counts,
   return out;
 }
 
+// "worker x 4": four of them in each process.
 std::string ThreadLabel(const ThreadRow& row) {
-  if (row.threads.size() == 1) return row.name;
+  if (row.threads.size() == row.processes) return row.name;
   return row.name + " x " + std::to_string(row.threads.size());
 }
 
@@ -134,6 +136,13 @@ std::string WaitList(const ThreadRow& row) {
             FormatSampledShare(share, IsRough(wait.ns, wait.marks, wait.exact_ns));
   }
   return list;
+}
+
+// "postgres x 12", or "postgres (4242)".
+std::string ProcessLabel(const v1::Process& process, const ThreadRow& row) {
+  return SafeText(process.comm()) + (row.processes > 1
+                                         ? " x " + std::to_string(row.processes)
+                                         : " (" + std::to_string(process.pid()) + ")");
 }
 
 // A main thread that is called what its process is: naming both would say one thing twice.
@@ -166,12 +175,11 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
       return FormatSampledShare(Share(ns, row.elapsed_ns), row.clock_missing);
     };
     const v1::Process& process = ProcessOf(profile, row);
-    table.AddRow(
-        {name_processes ? SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")"
-                        : "",
-         ThreadLabel(row), row.tid ? std::to_string(*row.tid) : "...",
-         part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "", share(row.on_cpu_ns),
-         share(row.runnable_ns), share(row.blocked_ns), WaitList(row)});
+    table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
+                  row.tid ? std::to_string(*row.tid) : "...",
+                  part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "",
+                  share(row.on_cpu_ns), share(row.runnable_ns), share(row.blocked_ns),
+                  WaitList(row)});
   }
   std::string out = table.Render(options.width, options.palette);
   if (shown == rows.size()) return out;
@@ -199,10 +207,10 @@ std::vector<const ThreadRow*> PathRows(const v1::Profile& profile,
   for (const ThreadRow& row : pools)
     if (chosen.size() < kMaxPathRows && row.on_cpu_ns + row.runnable_ns >= least)
       chosen.push_back(&row);
-  if (profile.processes_size() != 1 || chosen.size() == kMaxPathRows) return chosen;
-  for (const ThreadRow& row : pools)
-    if (row.tid == profile.processes(0).pid() && std::ranges::find(chosen, &row) == chosen.end())
-      chosen.push_back(&row);
+  const auto is_main = [&](const ThreadRow& row) { return IsMain(profile, row); };
+  if (std::ranges::count_if(pools, is_main) != 1 || chosen.size() == kMaxPathRows) return chosen;
+  const auto main = std::ranges::find_if(pools, is_main);
+  if (std::ranges::find(chosen, &*main) == chosen.end()) chosen.push_back(&*main);
   return chosen;
 }
 
@@ -224,7 +232,11 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   if (paths.empty()) return {};
   std::string who = ThreadLabel(row);
   const v1::Process& process = ProcessOf(profile, row);
-  if (profile.processes_size() > 1 && !IsNamesake(process, row))
+  if (row.processes > 1 && IsMain(profile, row))
+    who = ProcessLabel(process, row);
+  else if (row.processes > 1)
+    who = ProcessLabel(process, row) + " / " + who;
+  else if (profile.processes_size() > 1 && !IsNamesake(process, row))
     who = SafeText(process.comm()) + " / " + who;
   if (row.tid) who += " (" + std::to_string(*row.tid) + ")";
   std::string out =
@@ -272,7 +284,8 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   out += CountLines("dropped", profile.dropped(), options);
   if (options.complete) out += CountLines("note", profile.notes(), options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
-  out += "\n" + ThreadTable(profile, rows, options);
+  const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;
+  out += "\n" + ThreadTable(profile, join ? JoinAlike(profile, rows) : rows, options);
   const std::vector<ThreadRow> pools = JoinPools(profile, rows);
   for (const ThreadRow* row : PathRows(profile, pools)) {
     const std::string block = PathBlock(profile, *row, options);

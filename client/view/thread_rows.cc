@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <set>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -14,8 +17,10 @@ namespace {
 
 constexpr double kIdleShare = 0.01;  // of its time; below it a thread does nothing worth a row
 
+constexpr double kAlike = 0.1;  // of their time; what differs by less looks the same
+
 // Rows with equal keys are joined; one without a key stays by itself.
-using Key = std::optional<std::tuple<std::uint32_t, std::string, v1::WaitReason>>;
+using Key = std::optional<std::string>;
 
 using SampledTimes = std::array<WaitTime, v1::WaitReason_ARRAYSIZE>;
 
@@ -39,8 +44,37 @@ std::vector<WaitTime> NonZero(const SampledTimes& times) {
   return waits;
 }
 
-bool IsMainThread(const v1::Profile& profile, const ThreadRow& row) {
-  return row.tid == profile.processes(static_cast<int>(row.process)).pid();
+v1::WaitReason MainWait(const ThreadRow& row) {
+  return row.waits.empty() ? v1::WAIT_NONE : row.waits.front().reason;
+}
+
+// Processes of one program: the same name and the same first words of the command line, which are
+// the interpreter and its script, or "postgres: user database".
+std::string ProgramOf(const v1::Process& process) {
+  constexpr int kWords = 3;
+  std::istringstream words(process.command_line());
+  std::string program = process.comm();
+  std::string word;
+  for (int i = 0; i < kWords && words >> word; ++i) program += ' ' + Stem(word);
+  return program;
+}
+
+std::string PoolOf(const v1::Profile& profile, const ThreadRow& row) {
+  return ProgramOf(profile.processes(static_cast<int>(row.process))) +
+         (IsMain(profile, row) ? "\nmain" : "\n" + Stem(row.name));
+}
+
+double Share(std::uint64_t ns, const ThreadRow& row) {
+  return row.elapsed_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(row.elapsed_ns);
+}
+
+bool LookTheSame(const ThreadRow& a, const ThreadRow& b) {
+  const auto near = [&](std::uint64_t ThreadRow::*state) {
+    return std::fabs(Share(a.*state, a) - Share(b.*state, b)) < kAlike;
+  };
+  return MainWait(a) == MainWait(b) && a.clock_missing == b.clock_missing &&
+         near(&ThreadRow::on_cpu_ns) && near(&ThreadRow::runnable_ns) &&
+         near(&ThreadRow::blocked_ns);
 }
 
 bool IsIdle(const ThreadRow& row) {
@@ -72,22 +106,39 @@ void Add(ThreadRow& sum, const ThreadRow& row) {
   sum.waits = NonZero(times);
 }
 
-template <typename KeyOf>
-std::vector<ThreadRow> Join(const std::vector<ThreadRow>& rows, KeyOf key_of) {
+void CountProcesses(const v1::Profile& profile, ThreadRow& row) {
+  std::set<std::uint32_t> processes;
+  for (const std::uint32_t thread : row.threads)
+    processes.insert(profile.threads(static_cast<int>(thread)).process());
+  row.processes = processes.size();
+}
+
+// Joins each row to the first one with the same key that `fits`.
+template <typename KeyOf, typename Fits>
+std::vector<ThreadRow> Join(const v1::Profile& profile, const std::vector<ThreadRow>& rows,
+                            KeyOf key_of, Fits fits) {
   std::vector<ThreadRow> joined;
-  std::map<Key, std::size_t> seen;
+  std::vector<const ThreadRow*> firsts;  // of each joined row
+  std::map<Key, std::vector<std::size_t>> seen;
   for (const ThreadRow& row : rows) {
-    if (const Key key = key_of(row)) {
-      const auto [at, is_new] = seen.try_emplace(key, joined.size());
-      if (!is_new) {
-        Add(joined[at->second], row);
-        continue;
-      }
+    const Key key = key_of(row);
+    std::vector<std::size_t> alone;
+    std::vector<std::size_t>& candidates = key ? seen[key] : alone;
+    const auto into = std::ranges::find_if(
+        candidates, [&](std::size_t candidate) { return fits(*firsts[candidate], row); });
+    if (into != candidates.end()) {
+      Add(joined[*into], row);
+      continue;
     }
+    candidates.push_back(joined.size());
     joined.push_back(row);
+    firsts.push_back(&row);
   }
+  for (ThreadRow& row : joined) CountProcesses(profile, row);
   return joined;
 }
+
+constexpr auto kAnyFits = [](const ThreadRow&, const ThreadRow&) { return true; };
 
 }  // namespace
 
@@ -141,18 +192,30 @@ std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
     const std::uint64_t busy_b = b.on_cpu_ns + b.runnable_ns;
     return busy_a != busy_b ? busy_a > busy_b : place(a) < place(b);
   });
-  return Join(rows, [&](const ThreadRow& row) -> Key {
-    if (IsMainThread(profile, row) || !IsIdle(row)) return std::nullopt;
-    const v1::WaitReason reason = row.waits.empty() ? v1::WAIT_NONE : row.waits.front().reason;
-    return std::tuple(row.process, Stem(row.name), reason);
-  });
+  return Join(
+      profile, rows,
+      [&](const ThreadRow& row) -> Key {
+        if (IsMain(profile, row) || !IsIdle(row)) return std::nullopt;
+        return std::to_string(row.process) + "\n" + Stem(row.name) + "\n" +
+               std::to_string(MainWait(row));
+      },
+      kAnyFits);
 }
 
 std::vector<ThreadRow> JoinPools(const v1::Profile& profile, const std::vector<ThreadRow>& rows) {
-  return Join(rows, [&](const ThreadRow& row) -> Key {
-    if (IsMainThread(profile, row)) return std::nullopt;
-    return std::tuple(row.process, Stem(row.name), v1::WAIT_NONE);
-  });
+  return Join(
+      profile, rows, [&](const ThreadRow& row) -> Key { return PoolOf(profile, row); }, kAnyFits);
+}
+
+std::vector<ThreadRow> JoinAlike(const v1::Profile& profile, const std::vector<ThreadRow>& rows) {
+  return Join(
+      profile, rows, [&](const ThreadRow& row) -> Key { return PoolOf(profile, row); },
+      LookTheSame);
+}
+
+bool IsMain(const v1::Profile& profile, const ThreadRow& row) {
+  const v1::Thread& thread = profile.threads(static_cast<int>(row.threads.front()));
+  return thread.tid() == profile.processes(static_cast<int>(thread.process())).pid();
 }
 
 }  // namespace profd::view

@@ -18,10 +18,11 @@ struct WaitTime {
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
 };
 
-// One thread, or threads of one process that look the same. Times are sums over the threads.
+// One thread, or threads that look the same. Times are sums over the threads.
 struct ThreadRow {
   std::vector<std::uint32_t> threads;  // indexes into Profile.threads, at least one
-  std::uint32_t process = 0;           // index into Profile.processes
+  std::uint32_t process = 0;           // index into Profile.processes: that of the first thread
+  std::size_t processes = 1;           // that the threads are of
   std::string name;                    // safe text; "pool-*" when the names differ in numbers only
   std::optional<std::uint32_t> tid;    // when it is one thread
   std::uint64_t elapsed_ns = 0;
@@ -40,9 +41,18 @@ struct ThreadRow {
 // profile must have passed CheckProfile.
 [[nodiscard]] std::vector<ThreadRow> ThreadRows(const v1::Profile& profile);
 
-// Joins rows of one process whose threads have the same name but for numbers: what a pool of
-// workers does is said once. A main thread stays by itself. Order as that of the first row of each.
+// Joins rows of processes of one program whose threads have the same name but for numbers: what a
+// pool of workers or of processes does is said once. Main threads are apart from others. Order as
+// that of the first row of each.
 [[nodiscard]] std::vector<ThreadRow> JoinPools(const v1::Profile& profile,
                                                const std::vector<ThreadRow>& rows);
+
+// As JoinPools, but joins only what waits mostly for the same and whose shares differ by less than
+// a tenth of the time: a process that is not like the others stays a row of its own.
+[[nodiscard]] std::vector<ThreadRow> JoinAlike(const v1::Profile& profile,
+                                               const std::vector<ThreadRow>& rows);
+
+// Whether it is of main threads.
+[[nodiscard]] bool IsMain(const v1::Profile& profile, const ThreadRow& row);
 
 }  // namespace profd::view

@@ -135,6 +135,22 @@ TEST(PathTextTest, CallersThatAllPathsShareGoFirst) {
   EXPECT_EQ(PathText(path, 18), "beta > ... > delta");
 }
 
+TEST(PathTextTest, TheInnermostPythonFrameStays) {
+  HotPath path = Path({"main (a.py:1)", "step (a.py:2)", "f.<locals>.<listcomp> (a_long_name.py:3)",
+                       "Wait", "cond_wait", "__cond_wait", "futex"});
+  path.python = {true, true, true, false, false, false, false};
+  EXPECT_EQ(PathText(path, 200),
+            "main (a.py:1) > step (a.py:2) > f.<locals>.<listcomp> (a_long_name.py:3) > Wait > "
+            "cond_wait > __cond_wait > futex");
+  EXPECT_EQ(PathText(path, 100),
+            "main (a.py:1) > step (a.py:2) > f.<locals>.<listcomp> (a_long_name.py:3) > Wait > "
+            "cond_wait > futex");
+  EXPECT_EQ(PathText(path, 70),
+            "step (a.py:2) > f.<locals>.<listcomp> (a_long_name.py:3) > ... > futex");
+  EXPECT_EQ(PathText(path, 55), "f.<locals>.<listcomp> (a_long_name.py:3) > ... > futex");
+  EXPECT_EQ(PathText(path, 30), "main (a.py:1) > ... > futex");
+}
+
 TEST(HotPathsTest, TheForkIsTheLastCommonFrame) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "t");

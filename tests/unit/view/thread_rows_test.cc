@@ -80,7 +80,8 @@ TEST(ThreadRowsTest, WithoutAClockTheSamplesMustDo) {
 
 TEST(ThreadRowsTest, EveryThreadIsInExactlyOneRow) {
   const v1::Profile profile = testing::ManyThreadsProfile(50);
-  for (const auto& rows : {ThreadRows(profile), JoinPools(profile, ThreadRows(profile))}) {
+  for (const auto& rows : {ThreadRows(profile), JoinPools(profile, ThreadRows(profile)),
+                           JoinAlike(profile, ThreadRows(profile))}) {
     std::vector<int> seen(static_cast<std::size_t>(profile.threads_size()), 0);
     for (const ThreadRow& row : rows)
       for (const std::uint32_t thread : row.threads) ++seen[thread];
@@ -94,6 +95,51 @@ TEST(ThreadRowsTest, PoolsAreJoinedWhateverTheyDo) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].name, "pool-*");
   EXPECT_EQ(rows[0].on_cpu_ns, 80'000'000u);
+}
+
+// Four processes of one program, one of which waits less, and one of another with the same name.
+v1::Profile ProcessesProfile() {
+  ProfileMaker maker;
+  maker.Add(maker.AddThread(4242, "other"), {"f"}, Blocked(v1::WAIT_LOCK, 1000, 99));
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const std::string script = i < 4 ? "train.py" : "serve.py";
+    const std::uint32_t pid = 5000 + 10 * i;
+    const auto process =
+        maker.AddProcess(pid, "python3", "python3 " + script + " --rank=" + std::to_string(i));
+    const auto main = maker.AddThread(pid, "python3", process);
+    const std::uint64_t waits_ms = i == 3 ? 500 : 900;
+    maker.Add(main, {"f"}, Blocked(v1::WAIT_LOCK, waits_ms, 99));
+    maker.Add(main, {"f"}, Running(1000 - waits_ms));
+    const auto worker = maker.AddThread(pid + 1, "worker", process);
+    maker.Add(worker, {"g"}, Blocked(v1::WAIT_DRIVER, 900, 99));
+    maker.Add(worker, {"g"}, Running(100));
+  }
+  return maker.Make();
+}
+
+TEST(ThreadRowsTest, PoolsOfAlikeProcessesAreOne) {
+  const v1::Profile profile = ProcessesProfile();
+  const auto rows = JoinPools(profile, ThreadRows(profile));
+  ASSERT_EQ(rows.size(), 5u);  // main and worker of each program, and the other
+  const auto worker = std::ranges::find_if(
+      rows, [](const ThreadRow& row) { return row.name == "worker" && row.processes == 4; });
+  ASSERT_NE(worker, rows.end());
+  EXPECT_FALSE(IsMain(profile, *worker));
+  EXPECT_EQ(worker->threads.size(), 4u);
+  EXPECT_EQ(worker->on_cpu_ns, 400'000'000u);
+}
+
+TEST(ThreadRowsTest, WhoIsNotLikeTheOthersStaysApart) {
+  const v1::Profile profile = ProcessesProfile();
+  const auto rows = JoinAlike(profile, ThreadRows(profile));
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[0].tid, 5030u);  // the busiest
+  EXPECT_TRUE(IsMain(profile, rows[0]));
+  EXPECT_EQ(rows[0].processes, 1u);
+  const auto mains = std::ranges::count_if(rows, [&](const ThreadRow& row) {
+    return IsMain(profile, row) && row.threads.size() == 3 && row.processes == 3;
+  });
+  EXPECT_EQ(mains, 1);
 }
 
 TEST(ThreadRowsTest, FewMarksAreRoughUnlessTheTimeWasMeasured) {
