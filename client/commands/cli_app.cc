@@ -34,7 +34,8 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
   AddText(app, kOutput, "-f,--format", raw.format, "FORMAT",
           "folded, svg, speedscope, pprof, json or summary: for standard output and files whose "
           "names do not say it");
-  AddFlag(app, kOutput, "--threads", raw.threads, "tell threads apart in folded stacks and svg");
+  AddFlag(app, kOutput, "--threads", raw.threads,
+          "tell threads apart (folded, svg), and alike processes (svg)");
   AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
   AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
   AddFlag(app, kOutput, "--interpreter-frames", raw.interpreter_frames,

@@ -19,7 +19,8 @@ StateFrames StatesOf(const v1::Profile& profile) {
 }  // namespace
 
 Result<FlameGraph> FlameGraph::Build(const v1::Profile& profile, const ExportOptions& options) {
-  auto tree = StackTree::Build(profile, options, StatesOf(profile));
+  auto tree = StackTree::Build(profile, options, StatesOf(profile),
+                               options.threads ? StackRoots::kThreads : StackRoots::kPrograms);
   if (!tree) return tree.error();
   FlameGraph graph;
   graph.tree = *std::move(tree);

@@ -43,7 +43,9 @@ Result<void> FoldedExporter::Write(const v1::Profile& profile, const ExportOptio
                                    std::ostream& out) const {
   PROFD_TRY(CheckProfile(profile));
   const bool samples = ModeOf(profile) == Mode::kOnCpu;
-  const auto tree = StackTree::Build(profile, options, StateFrames::kWaiting);
+  const auto tree =
+      StackTree::Build(profile, options, StateFrames::kWaiting,
+                       options.threads ? StackRoots::kThreads : StackRoots::kProcesses);
   if (!tree) return tree.error();
 
   const std::vector<std::uint32_t> order = tree->ByName();

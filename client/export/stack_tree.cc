@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 #include <ranges>
+#include <string>
 #include <unordered_map>
 
+#include "client/export/program.h"
 #include "client/export/stack_names.h"
 
 namespace profd::client {
@@ -42,15 +44,18 @@ std::uint64_t Pair(std::uint32_t high, std::uint32_t low) {
 
 class Builder {
  public:
-  Builder(const v1::Profile& profile, const ExportOptions& options, StateFrames states)
-      : profile_(profile), options_(options), states_(states) {
+  Builder(const v1::Profile& profile, const ExportOptions& options, StateFrames states,
+          StackRoots roots)
+      : profile_(profile), states_(states), kind_(roots) {
     tree_.nodes.push_back({.label = Label("all")});
     frame_labels_.reserve(static_cast<std::size_t>(profile.frames_size()));
     const FrameStyle style{.signature = options.signatures, .mangled = options.mangled};
     for (const v1::Frame& frame : profile.frames())
       frame_labels_.push_back(Label(FrameName(frame, style)));
-    roots_.resize(static_cast<std::size_t>(options.threads ? profile.threads_size()
-                                                           : profile.processes_size()));
+    roots_.resize(static_cast<std::size_t>(
+        roots == StackRoots::kThreads ? profile.threads_size() : profile.processes_size()));
+    if (roots == StackRoots::kPrograms)
+      for (const v1::Process& process : profile.processes()) ++programs_[ProgramOf(process)];
   }
 
   Result<StackTree> Build() && {
@@ -80,12 +85,24 @@ class Builder {
   // The node that stacks of this thread hang on.
   std::uint32_t Root(std::uint32_t thread_index) {
     const v1::Thread& thread = profile_.threads(static_cast<int>(thread_index));
-    std::uint32_t& root = roots_[options_.threads ? thread_index : thread.process()];
+    std::uint32_t& root = roots_[kind_ == StackRoots::kThreads ? thread_index : thread.process()];
     if (root != 0) return root;
     const v1::Process& process = profile_.processes(static_cast<int>(thread.process()));
-    root = Child(0, NodeKind::kProcess, Label(ProcessName(process)));
-    if (options_.threads) root = Child(root, NodeKind::kThread, Label(ThreadName(thread)));
+    root = Child(0, NodeKind::kProcess, Label(RootName(process)));
+    if (kind_ == StackRoots::kThreads)
+      root = Child(root, NodeKind::kThread, Label(ThreadName(thread)));
     return root;
+  }
+
+  // "train x 8"; of two programs of that name the second says which it is.
+  std::string RootName(const v1::Process& process) {
+    if (kind_ != StackRoots::kPrograms) return ProcessName(process);
+    const std::string program = ProgramOf(process);
+    const std::size_t processes = programs_.at(program);
+    if (processes == 1) return ProcessName(process);
+    const std::string name = SafeName(process.comm()) + " x " + std::to_string(processes);
+    const auto [known, added] = program_names_.emplace(name, program);
+    return added || known->second == program ? name : SafeName(name + " of " + program);
   }
 
   // The node for the profile's stack `leaf` under `root`. Walks up to the first known place.
@@ -143,11 +160,13 @@ class Builder {
   }
 
   const v1::Profile& profile_;
-  const ExportOptions& options_;
   const StateFrames states_;
+  const StackRoots kind_;
   StackTree tree_;
-  std::vector<std::uint32_t> frame_labels_;  // by index of the profile's frames
-  std::vector<std::uint32_t> roots_;         // by thread or process; 0: not met yet
+  std::vector<std::uint32_t> frame_labels_;                // by index of the profile's frames
+  std::vector<std::uint32_t> roots_;                       // by thread or process; 0: not met yet
+  std::unordered_map<std::string, std::size_t> programs_;  // processes of each
+  std::unordered_map<std::string, std::string> program_names_;  // label -> program
   std::vector<std::uint32_t> path_;
   std::unordered_map<std::uint64_t, std::uint32_t> placed_;    // (root, profile node) -> node
   std::unordered_map<std::uint64_t, std::uint32_t> children_;  // (parent, label) -> node
@@ -157,8 +176,8 @@ class Builder {
 }  // namespace
 
 Result<StackTree> StackTree::Build(const v1::Profile& profile, const ExportOptions& options,
-                                   StateFrames states) {
-  return Builder(profile, options, states).Build();
+                                   StateFrames states, StackRoots roots) {
+  return Builder(profile, options, states, roots).Build();
 }
 
 std::vector<std::uint32_t> StackTree::ByName() const {

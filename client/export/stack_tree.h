@@ -49,13 +49,17 @@ enum class StateFrames {
   kAll       // and "[running]"
 };
 
+// What stacks hang on. A program: all processes of it, which are one where there is only one.
+enum class StackRoots { kProcesses, kThreads, kPrograms };
+
 struct StackTree {
   std::vector<TreeNode> nodes;
   std::vector<std::string> labels;
 
   // `profile` has passed CheckProfile. kExhausted beyond kMaxNodes.
   [[nodiscard]] static Result<StackTree> Build(const v1::Profile& profile,
-                                               const ExportOptions& options, StateFrames states);
+                                               const ExportOptions& options, StateFrames states,
+                                               StackRoots roots);
   static constexpr std::size_t kMaxNodes = 8u << 20;
 
   // All nodes, each directly followed by what is above it; the children of one parent by name, or

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
+#include "client/export/program.h"
 #include "client/view/number.h"
 #include "client/view/text.h"
 
@@ -24,18 +24,6 @@ using Key = std::optional<std::string>;
 
 using SampledTimes = std::array<WaitTime, v1::WaitReason_ARRAYSIZE>;
 
-// "pool-12" -> "pool-*": names of pool threads differ in numbers only.
-std::string Stem(const std::string& name) {
-  std::string stem;
-  for (const char c : name) {
-    if (c < '0' || c > '9')
-      stem.push_back(c);
-    else if (stem.empty() || stem.back() != '*')
-      stem.push_back('*');
-  }
-  return stem;
-}
-
 std::vector<WaitTime> NonZero(const SampledTimes& times) {
   std::vector<WaitTime> waits;
   for (const WaitTime& wait : times)
@@ -48,20 +36,9 @@ v1::WaitReason MainWait(const ThreadRow& row) {
   return row.waits.empty() ? v1::WAIT_NONE : row.waits.front().reason;
 }
 
-// Processes of one program: the same name and the same first words of the command line, which are
-// the interpreter and its script, or "postgres: user database".
-std::string ProgramOf(const v1::Process& process) {
-  constexpr int kWords = 3;
-  std::istringstream words(process.command_line());
-  std::string program = process.comm();
-  std::string word;
-  for (int i = 0; i < kWords && words >> word; ++i) program += ' ' + Stem(word);
-  return program;
-}
-
 std::string PoolOf(const v1::Profile& profile, const ThreadRow& row) {
-  return ProgramOf(profile.processes(static_cast<int>(row.process))) +
-         (IsMain(profile, row) ? "\nmain" : "\n" + Stem(row.name));
+  return client::ProgramOf(profile.processes(static_cast<int>(row.process))) +
+         (IsMain(profile, row) ? "\nmain" : "\n" + client::WithoutNumbers(row.name));
 }
 
 double Share(std::uint64_t ns, const ThreadRow& row) {
@@ -83,7 +60,7 @@ bool IsIdle(const ThreadRow& row) {
 }
 
 void Add(ThreadRow& sum, const ThreadRow& row) {
-  if (sum.name != row.name) sum.name = Stem(sum.name);
+  if (sum.name != row.name) sum.name = client::WithoutNumbers(sum.name);
   sum.threads.insert(sum.threads.end(), row.threads.begin(), row.threads.end());
   sum.tid.reset();
   sum.elapsed_ns += row.elapsed_ns;
@@ -196,7 +173,7 @@ std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
       profile, rows,
       [&](const ThreadRow& row) -> Key {
         if (IsMain(profile, row) || !IsIdle(row)) return std::nullopt;
-        return std::to_string(row.process) + "\n" + Stem(row.name) + "\n" +
+        return std::to_string(row.process) + "\n" + client::WithoutNumbers(row.name) + "\n" +
                std::to_string(MainWait(row));
       },
       kAnyFits);

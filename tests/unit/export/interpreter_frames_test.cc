@@ -20,7 +20,7 @@ v1::Frame Interpreter(const std::string& name) {
 }
 
 std::vector<std::string> Names(const v1::Profile& profile) {
-  const auto tree = StackTree::Build(profile, {}, StateFrames::kNone);
+  const auto tree = StackTree::Build(profile, {}, StateFrames::kNone, StackRoots::kProcesses);
   EXPECT_TRUE(tree);
   std::vector<std::string> names;
   for (const std::uint32_t i : tree->ByName()) names.push_back(tree->labels[tree->nodes[i].label]);
