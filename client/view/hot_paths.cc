@@ -226,7 +226,7 @@ std::vector<HotPath> HotPaths(const v1::Profile& profile, std::span<const std::u
 
 std::string PathText(const HotPath& path, std::size_t width) {
   const ShownPath shown = Shorten(path);
-  if (shown.frames.empty()) return CutMiddle("(no stack)", width);
+  if (shown.frames.empty()) return CutMiddle(path.goes_on ? "(various)" : "(no stack)", width);
   const std::string end = path.goes_on ? std::string(kArrow) + std::string(kGap) : "";
   const auto fits = [&](const std::string& text) { return DisplayWidth(text) <= width; };
   std::string text = Join(shown.frames, shown.frames.size(), 0, end);

@@ -118,6 +118,13 @@ HotPath Path(std::vector<std::string> frames) {
   return path;
 }
 
+TEST(PathTextTest, StacksWithNothingInCommonAreNotCalledNone) {
+  HotPath path;
+  EXPECT_EQ(PathText(path, 80), "(no stack)");
+  path.goes_on = true;
+  EXPECT_EQ(PathText(path, 80), "(various)");
+}
+
 TEST(PathTextTest, LeavesTheMiddleOut) {
   const HotPath path = Path({"main", "alpha", "beta", "gamma", "delta"});
   EXPECT_EQ(PathText(path, 80), "main > alpha > beta > gamma > delta");
