@@ -113,6 +113,8 @@ struct python_walk {
   struct profd_python_process process;
   u64 frame;       /* to be read next; 0: none */
   u64 cframe;      /* of the eval call that runs it */
+  u64 state;       /* the thread's */
+  u64 inner;       /* the innermost CFrame */
   u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
   u64 first_frame; /* of frame objects: the innermost one */
   u32 anchors;

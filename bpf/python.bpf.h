@@ -14,6 +14,8 @@
 #include "bpf/unwind_registers.bpf.h"
 
 #define PYTHON_ANCESTORS 3
+/* No thread state is longer where it has to be known (3.10). */
+#define PYTHON_STATE_BYTES 512
 
 struct python_search {
   u64 task; /* struct task_struct */
@@ -125,13 +127,20 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
 /*
  * An eval call links its CFrame to the thread state before it fills it: for some instructions the
  * innermost CFrame says nothing yet. Then the walk begins again at the one of the calling eval.
+ * At its end it takes the CFrame away before the frame object (3.10): then the walk, which found
+ * one CFrame too few, begins again at the calling frame.
  */
 static __always_inline int restart_python(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   u64 outer = python->outer, frame = 0;
   if (python->restarted || !outer) return 0;
   python->restarted = 1;
-  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
+  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES && !python->cframe) {
+    outer = python->inner;
+    if (!read_python(context, &frame, sizeof(frame),
+                     python->first_frame + python->process.frame_previous, reader))
+      return 0;
+  } else if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
     frame = python->first_frame;
   else if (!read_python(context, &frame, sizeof(frame), outer + python->process.cframe_current,
                         reader))
@@ -163,30 +172,34 @@ static __always_inline void keep_anchor(struct walk_context* context, u64 anchor
   context->walk->python.anchors++;
 }
 
+/* The outermost CFrame is a part of the thread state; 3.10 leaves its `previous` to chance. */
+static __always_inline int is_root_cframe(const struct python_walk* python) {
+  return python->cframe - python->state < PYTHON_STATE_BYTES;
+}
+
 /* The present CFrame is the anchor; on to the one of the calling eval. */
 static __always_inline void pass_cframe(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   if (!python->cframe) return;
+  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES && is_root_cframe(python)) {
+    python->cframe = 0;
+    return;
+  }
   keep_anchor(context, python->cframe);
   if (!read_python(context, &python->cframe, sizeof(python->cframe),
                    python->cframe + python->process.cframe_previous, reader))
     python->cframe = 0;
 }
 
-/* Whether all eval calls have been passed: each frame object has its CFrame. */
-static __always_inline int has_passed_all(struct walk_context* context, int reader) {
-  struct python_walk* python = &context->walk->python;
-  u64 outer = 0;
-  if (python->process.chain != PROFD_PYTHON_OBJECTS_AND_CFRAMES || !python->cframe) return 1;
-  return read_python(context, &outer, sizeof(outer),
-                     python->cframe + python->process.cframe_previous, reader) &&
-         !outer;
+/* Whether all eval calls have been passed: each frame object has its CFrame, and one is left. */
+static __always_inline int has_passed_all(const struct python_walk* python) {
+  return python->process.chain != PROFD_PYTHON_OBJECTS_AND_CFRAMES || is_root_cframe(python);
 }
 
 /* No more frames; 1 when that is the end of the walk. */
 static __always_inline long end_python_frames(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
-  int whole = python->frame == 0 && has_passed_all(context, reader) &&
+  int whole = python->frame == 0 && has_passed_all(python) &&
               (python->anchors || python->process.chain != PROFD_PYTHON_ENTRY_FLAGS);
   return whole || !restart_python(context, reader);
 }
@@ -279,7 +292,7 @@ static __always_inline void note_gil(struct walk_context* context, u64 state, in
 /* The innermost CFrame, and the one of the calling eval. */
 static __always_inline int take_cframe(struct walk_context* context, u64 cframe, int reader) {
   struct python_walk* python = &context->walk->python;
-  python->cframe = cframe;
+  python->cframe = python->inner = cframe;
   return cframe && read_python(context, &python->outer, sizeof(python->outer),
                                cframe + python->process.cframe_previous, reader);
 }
@@ -322,10 +335,12 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   python->process = *process;
   python->frame = python->cframe = python->outer = python->first_frame = 0;
   python->words = python->frames = python->anchors = python->restarted = 0;
+  python->state = python->inner = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
   python->flags = PROFD_PYTHON_PROCESS;
   state = find_thread_state(&context, reader);
   if (state) {
+    python->state = state;
     python->flags |= PROFD_PYTHON_THREAD;
     note_gil(&context, state, reader);
     if (find_first_frame(&context, state, reader)) {

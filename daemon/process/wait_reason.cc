@@ -26,6 +26,8 @@ constexpr std::int32_t kFutexWait = 455;
 
 enum class Rule : std::uint8_t {
   kAlways,         // `reason` in any state
+  kDescriptors0,   // arguments[0] is how many descriptors it waits on: none, and it sleeps
+  kDescriptors1,   // arguments[1] is
   kInterruptible,  // `reason` unless the wait is uninterruptible
   kByDescriptor,   // arguments[0] is the descriptor it waits on
   kFcntl,          // waits for a file lock with some commands only
@@ -82,10 +84,10 @@ constexpr auto kByNumber = [] {
 
       SyscallRule{__NR_ioctl, kAlways, kDriver},
 
-      SyscallRule{__NR_poll, kInterruptible, kPoll},
-      SyscallRule{__NR_ppoll, kInterruptible, kPoll},
-      SyscallRule{__NR_select, kInterruptible, kPoll},
-      SyscallRule{__NR_pselect6, kInterruptible, kPoll},
+      SyscallRule{__NR_poll, kDescriptors1, kPoll},
+      SyscallRule{__NR_ppoll, kDescriptors1, kPoll},
+      SyscallRule{__NR_select, kDescriptors0, kPoll},
+      SyscallRule{__NR_pselect6, kDescriptors0, kPoll},
       SyscallRule{__NR_epoll_wait, kInterruptible, kPoll},
       SyscallRule{__NR_epoll_pwait, kInterruptible, kPoll},
       SyscallRule{__NR_epoll_pwait2, kInterruptible, kPoll},
@@ -155,6 +157,10 @@ Wait BySyscall(const WaitFacts& facts) {
       return {found->reason, true};
     case Rule::kInterruptible:
       return {found->reason};
+    case Rule::kDescriptors0:
+      return {facts.arguments[0] == 0 ? WaitReason::kSleep : found->reason};
+    case Rule::kDescriptors1:
+      return {facts.arguments[1] == 0 ? WaitReason::kSleep : found->reason};
     case Rule::kByDescriptor:
       return ByDescriptor(facts.fd_kind);
     case Rule::kFcntl:

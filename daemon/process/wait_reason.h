@@ -27,6 +27,7 @@ struct WaitFacts {
 //   4. uninterruptible in a syscall: kernel. The waits of rule 5 can be interrupted, so whoever
 //      cannot be is held up on the way there (a page fault, the lock of a file's position).
 //   5. The syscall's own reason: lock (futex, SysV semaphores), poll, sleep, net, pipe, child.
+//      To poll no descriptor is to sleep.
 //   6. in no syscall: a user thread fault; a kernel thread that is not idle kernel.
 //   7. other.
 // By kind of descriptor, read and write wait for: regular file, directory, block device io;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "bpf/python_layout.h"
+
 namespace profd::python {
 namespace {
 
@@ -43,9 +45,10 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
   Places places;
   std::size_t from = 0;
   for (const Segment& segment : python.segments) {
-    // The rest of a stack that is deeper than what was kept, in the next call there is.
-    const bool rest =
-        segment.anchor == 0 && python.truncated && &segment == &python.segments.back();
+    // The rest of a stack that is deeper than what was kept, in the next call there is. If the
+    // walk ended for another reason and passed no call before, nobody knows in which.
+    const bool rest = segment.anchor == 0;
+    if (rest && places.empty() && !python.truncated) return std::nullopt;
     const auto place = rest ? NextEval(places.empty() ? 0 : from + 1, frames, process)
                             : FrameAround(segment.anchor, from, frames);
     // Beyond where the native stack ends early; what runs in no call of the eval function has
@@ -64,14 +67,23 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
   for (std::size_t i = 0; i < frames.size(); ++i)
     if (IsEval(frames[i], process)) calls.push_back(i);
   const std::size_t segments = python.segments.size();
-  if (python.truncated || calls.size() < segments || calls.size() > segments + 1)
-    return std::nullopt;
+  if (calls.size() < segments || calls.size() > segments + 1) return std::nullopt;
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 
-bool HasAnchors(const PythonStack& python) {
-  return std::ranges::any_of(python.segments,
-                             [](const Segment& segment) { return segment.anchor != 0; });
+// Where either stack ends early: the innermost call has its frame if it calls something by now.
+std::optional<Places> PlaceFromLeaf(const PythonStack& python,
+                                    const decode::PythonProcessEvent& process,
+                                    bool native_is_complete, const Frames& frames) {
+  Places places;
+  auto call = NextEval(0, frames, process);
+  if (!call || *call == 0 || frames[*call - 1].kernel) return std::nullopt;
+  for (std::size_t i = 0; i < python.segments.size(); ++i) {
+    if (!call && native_is_complete) return std::nullopt;
+    places.push_back(call.value_or(frames.size()));
+    if (call) call = NextEval(*call + 1, frames, process);
+  }
+  return places;
 }
 
 }  // namespace
@@ -87,10 +99,11 @@ PythonStack OneCallEach(PythonStack stack) {
 bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
            bool native_is_complete, std::vector<process::AddressFrame>& frames) {
   if (python.segments.empty()) return true;
-  const bool by_anchors = HasAnchors(python) || python.truncated;
-  if (!by_anchors && !native_is_complete) return false;
-  const auto places = by_anchors ? PlaceByAnchors(python, process, native_is_complete, frames)
-                                 : PlaceFromRoot(python, process, frames);
+  const bool whole = native_is_complete && !python.truncated;
+  const auto places = process.chain != PROFD_PYTHON_OBJECTS
+                          ? PlaceByAnchors(python, process, native_is_complete, frames)
+                      : whole ? PlaceFromRoot(python, process, frames)
+                              : PlaceFromLeaf(python, process, native_is_complete, frames);
   if (!places) return false;
 
   Frames merged;

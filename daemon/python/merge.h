@@ -25,8 +25,10 @@ struct PythonStack {
 // `frames` are leaf first: kernel frames, then user frames, of which those of the interpreter know
 // their CFA. By address: a segment belongs to the interpreter's frame whose part of the C stack
 // holds its anchor, and stands before it, since what that frame calls comes before both. Segments
-// without anchors belong to the calls of the eval function, counted from the root; one more call
-// may have begun at the leaf. Frames of the interpreter itself are marked.
+// of a version without anchors belong to the calls of the eval function, counted from the root; one
+// more call may have begun at the leaf. Where either stack ends early they are counted from the
+// leaf, if the innermost call is on its way to something else. Frames of the interpreter itself are
+// marked.
 //
 // False when a segment finds no place: `frames` are as they were. Nothing is ever guessed: Python
 // frames that are put somewhere stand where they belong. Where the native stack ends early,

@@ -21,7 +21,8 @@ process::PythonFunctionRef MakeFunction(std::string name, std::string file) {
 Registry::Registry(std::size_t max_codes)
     : codes_(max_codes / 2),
       unknown_function_(MakeFunction("<unknown>", "")),
-      stale_function_(MakeFunction("<stale>", "")) {}
+      stale_function_(MakeFunction("<stale>", "")),
+      truncated_function_(MakeFunction("<truncated>", "")) {}
 
 void Registry::Observe(const decode::Event& event) {
   if (const auto* process = std::get_if<decode::PythonProcessEvent>(&event)) {
@@ -52,6 +53,8 @@ void Registry::ObserveCode(const decode::PythonCodeEvent& event) {
     code->version = event.version;
     code->first_line = event.first_line;
     code->table = event.lines;
+    // Since 3.12 a frame of its own stands below each __init__ that is called quickly.
+    code->internal = event.name == "__init__" && event.file == "__init__";
   }
   codes_.Put({event.header.process, event.code, event.validator}, std::move(code));
 }
@@ -94,6 +97,7 @@ Registry::Described Registry::Describe(ProcessKey process, const decode::PythonF
     return {unknown_function_, 0};
   }
   Code& code = **found;
+  if (code.internal) return {};
   if (code.function == nullptr) {
     ++stale_;
     return {stale_function_, 0};
@@ -104,7 +108,9 @@ Registry::Described Registry::Describe(ProcessKey process, const decode::PythonF
 std::uint32_t Registry::LineIn(Code& code, std::uint32_t instruction) {
   if (const auto known = code.lines.find(instruction); known != code.lines.end())
     return known->second;
-  const std::uint32_t line = LineOf(code.version, code.first_line, code.table, instruction);
+  std::uint32_t line = LineOf(code.version, code.first_line, code.table, instruction);
+  // What the compiler added has no line of its own: it begins a function, or leaves it.
+  if (line == 0 && code.first_line > 0) line = static_cast<std::uint32_t>(code.first_line);
   if (code.lines.size() < kMaxLinesKept) code.lines.emplace(instruction, line);
   return line;
 }

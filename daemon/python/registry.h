@@ -36,12 +36,16 @@ class Registry {
   [[nodiscard]] const decode::PythonProcessEvent* FindProcess(ProcessKey process) const;
 
   struct Described {
-    process::PythonFunctionRef function;  // never null
-    std::uint32_t line = 0;               // 0: not known
+    process::PythonFunctionRef function;  // null: a frame that the interpreter adds for itself
+    // Of an instruction that has none the function's first; 0: not known.
+    std::uint32_t line = 0;
   };
   // A frame of a sample. A code object that nobody told of is the function "<unknown>", one that
   // had gone when it was read "<stale>".
   [[nodiscard]] Described Describe(ProcessKey process, const decode::PythonFrame& frame);
+
+  // The function "<truncated>": stands for the frames that were not kept.
+  [[nodiscard]] process::PythonFunctionRef truncated() const { return truncated_function_; }
 
   [[nodiscard]] std::uint64_t unknown() const { return unknown_; }  // frames without a name ...
   [[nodiscard]] std::uint64_t stale() const { return stale_; }      // ... for either reason
@@ -61,6 +65,7 @@ class Registry {
   };
   struct Code {
     process::PythonFunctionRef function;  // null: stale
+    bool internal = false;
     std::uint32_t version = 0;
     std::int32_t first_line = 0;
     std::string table;
@@ -82,6 +87,7 @@ class Registry {
   std::uint64_t stale_ = 0;
   const process::PythonFunctionRef unknown_function_;
   const process::PythonFunctionRef stale_function_;
+  const process::PythonFunctionRef truncated_function_;
 };
 
 }  // namespace profd::python

@@ -54,11 +54,13 @@ PythonStack StackMerger::Describe(const decode::StackEvent& event) {
       continue;
     }
     const Registry::Described described = registry_.Describe(event.header.process, entry);
+    if (described.function == nullptr) continue;
     process::AddressFrame& frame = segment.frames.emplace_back();
     frame.address = entry.address;
     frame.python = described.function;
     frame.line = described.line;
   }
+  if (stack.truncated) segment.frames.emplace_back().python = registry_.truncated();
   if (!segment.frames.empty()) stack.segments.push_back(std::move(segment));
   return stack;
 }

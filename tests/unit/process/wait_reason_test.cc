@@ -41,6 +41,11 @@ WaitFacts On(std::int32_t syscall, std::uint16_t fd_kind, std::uint32_t state = 
   return {.syscall = syscall, .fd_kind = fd_kind, .task_state = state, .iowait = iowait};
 }
 
+// Of so many descriptors: the first argument of select, the second of poll.
+WaitFacts Among(std::int32_t syscall, std::uint64_t first, std::uint64_t second) {
+  return {.syscall = syscall, .arguments = {first, second, 0}, .task_state = kS};
+}
+
 WaitFacts Fcntl(std::uint64_t command, std::uint32_t state = kS) {
   return {.syscall = __NR_fcntl, .arguments = {3, command, 0}, .task_state = state};
 }
@@ -118,10 +123,14 @@ TEST(WaitReasonTest, Table) {
       {"ioctl, uninterruptible", In(__NR_ioctl, kD), kDriver},
       {"ioctl, iowait", In(__NR_ioctl, kD, true), kDriver},
 
-      {"poll", In(__NR_poll), kPoll},
-      {"ppoll", In(__NR_ppoll), kPoll},
-      {"select", In(__NR_select), kPoll},
-      {"pselect6", In(__NR_pselect6), kPoll},
+      {"poll", Among(__NR_poll, 0x1000, 1), kPoll},
+      {"poll of nothing", Among(__NR_poll, 0x1000, 0), kSleep},
+      {"ppoll", Among(__NR_ppoll, 0x1000, 1), kPoll},
+      {"ppoll of nothing", Among(__NR_ppoll, 0x1000, 0), kSleep},
+      {"select", Among(__NR_select, 4, 0), kPoll},
+      {"select of nothing", Among(__NR_select, 0, 0x1000), kSleep},
+      {"pselect6", Among(__NR_pselect6, 4, 0), kPoll},
+      {"pselect6 of nothing", Among(__NR_pselect6, 0, 0), kSleep},
       {"epoll_wait", In(__NR_epoll_wait), kPoll},
       {"epoll_pwait", In(__NR_epoll_pwait), kPoll},
       {"epoll_pwait2", In(__NR_epoll_pwait2), kPoll},

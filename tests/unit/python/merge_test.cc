@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "bpf/python_layout.h"
+
 namespace profd::python {
 namespace {
 
@@ -21,6 +23,12 @@ decode::PythonProcessEvent Interpreter() {
   decode::PythonProcessEvent process;
   process.module = {0x4000, 0x6000};
   process.eval = {kEval, kEval + 0x100};
+  return process;
+}
+
+decode::PythonProcessEvent WithoutAnchors() {
+  decode::PythonProcessEvent process = Interpreter();
+  process.chain = PROFD_PYTHON_OBJECTS;
   return process;
 }
 
@@ -116,23 +124,45 @@ TEST(Merge, TheRestOfADeepStackStandsInTheNextCall) {
 TEST(Merge, WithoutAnchorsCallsAreCountedFromTheRoot) {
   auto frames = CallbackStack();
   const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
-  ASSERT_TRUE(Merge(both, Interpreter(), true, frames));
+  ASSERT_TRUE(Merge(both, WithoutAnchors(), true, frames));
   EXPECT_THAT(Order(frames),
               ElementsAre("compare", "E", "i", "n", "n", "i", "outer", "E", "i", "n"));
 
   frames = CallbackStack();
   const PythonStack one{.segments = {{{Python("outer")}, 0}}};
-  ASSERT_TRUE(Merge(one, Interpreter(), true, frames)) << "a call has begun at the leaf";
+  ASSERT_TRUE(Merge(one, WithoutAnchors(), true, frames)) << "a call has begun at the leaf";
   EXPECT_THAT(Order(frames), ElementsAre("E", "i", "n", "n", "i", "outer", "E", "i", "n"));
 }
 
 TEST(Merge, WithoutAnchorsNothingIsGuessed) {
   auto frames = CallbackStack();
   const PythonStack three{.segments = {{{Python("a")}, 0}, {{Python("b")}, 0}, {{Python("c")}, 0}}};
-  EXPECT_FALSE(Merge(three, Interpreter(), true, frames)) << "more frames than calls";
+  EXPECT_FALSE(Merge(three, WithoutAnchors(), true, frames)) << "more frames than calls";
   const PythonStack one{.segments = {{{Python("outer")}, 0}}};
-  EXPECT_FALSE(Merge(one, Interpreter(), false, frames)) << "the root is not known";
+  EXPECT_FALSE(Merge(one, WithoutAnchors(), false, frames))
+      << "the root is not known, and the innermost call may not have its frame yet";
   EXPECT_EQ(frames.size(), 8u);
+}
+
+TEST(Merge, WithoutAnchorsCallsOfACutStackAreCountedFromTheLeaf) {
+  const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
+  auto frames = CallbackStack();
+  frames.insert(frames.begin(), Native(kLibrary));
+  frames.resize(4);
+  ASSERT_TRUE(Merge(both, WithoutAnchors(), false, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("n", "compare", "E", "i", "n", "outer"));
+
+  const PythonStack deep{.segments = {{{Python("compare")}, 0}}, .truncated = true};
+  frames = CallbackStack();
+  frames.insert(frames.begin(), Native(kLibrary));
+  ASSERT_TRUE(Merge(deep, WithoutAnchors(), true, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("n", "compare", "E", "i", "n", "n", "i", "E", "i", "n"));
+}
+
+TEST(Merge, AWalkThatEndsBeforeAnyAnchorFails) {
+  auto frames = CallbackStack();
+  const PythonStack python{.segments = {{{Python("somewhere")}, 0}}};
+  EXPECT_FALSE(Merge(python, Interpreter(), true, frames));
 }
 
 TEST(Merge, NoPythonFramesLeaveAllAsItIs) {

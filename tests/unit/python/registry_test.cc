@@ -61,6 +61,26 @@ TEST(Registry, DescribesWhatItWasTold) {
   EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 0)).line, 10u);
 }
 
+TEST(Registry, WhatHasNoLineOfItsOwnIsOnTheFirst) {
+  Registry registry;
+  auto code = Code(kParent, 64, 1, "f");
+  code.version = 0x030b00f0;
+  code.lines = std::string("\xf8", 1);  // one instruction without a line
+  registry.Observe(code);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 0)).line, 10u);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 0xffffffffu)).line, 10u);
+}
+
+TEST(Registry, FramesThatTheInterpreterAddsHaveNoFunction) {
+  Registry registry;
+  auto code = Code(kParent, 64, 1, "__init__");
+  registry.Observe(code);
+  EXPECT_NE(registry.Describe(kParent, Frame(64, 1)).function, nullptr);
+  code.file = "__init__";
+  registry.Observe(code);
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function, nullptr);
+}
+
 TEST(Registry, AnotherValidatorIsAnotherFunction) {
   Registry registry;
   registry.Observe(Code(kParent, 64, 1, "f"));

@@ -1,0 +1,65 @@
+// Programs that are no Python: they load interpreters, of any name, once they run.
+//
+//   host embed TIMES SCRIPT LIBRARY...   in each library, each in a thread of its own where there
+//                                        are several: initialise, run, finalise, TIMES times
+//   host spin MS                         C alone
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+// One interpreter; its library's functions are its own, whatever else is loaded.
+bool Embed(const char* library, int times, const char* script) {
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    fprintf(stderr, "%s\n", dlerror());
+    return false;
+  }
+  const auto initialize = reinterpret_cast<void (*)(int)>(dlsym(handle, "Py_InitializeEx"));
+  const auto run = reinterpret_cast<int (*)(const char*)>(dlsym(handle, "PyRun_SimpleString"));
+  const auto finalize = reinterpret_cast<int (*)()>(dlsym(handle, "Py_FinalizeEx"));
+  if (initialize == nullptr || run == nullptr || finalize == nullptr) return false;
+  for (int i = 0; i < times; ++i) {
+    initialize(0);
+    if (run(script) != 0) return false;
+    finalize();
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" __attribute__((noinline, visibility("default"))) void oracle_only_c(std::int64_t ms) {
+  timespec begin{};
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1'000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 < ms);
+}
+
+int main(int argc, char** argv) {
+  if (argc == 3 && strcmp(argv[1], "spin") == 0) {
+    prctl(PR_SET_NAME, "native");
+    oracle_only_c(atoi(argv[2]));
+    return 0;
+  }
+  if (argc < 5 || strcmp(argv[1], "embed") != 0) return 2;
+  const int times = atoi(argv[2]);
+  if (argc == 5) return Embed(argv[4], times, argv[3]) ? 0 : 1;
+  std::vector<std::thread> threads;
+  for (int i = 4; i < argc; ++i)
+    threads.emplace_back([=] { (void)Embed(argv[i], times, argv[3]); });
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}

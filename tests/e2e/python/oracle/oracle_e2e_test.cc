@@ -1,0 +1,185 @@
+// Every sample that falls into a stretch of which a program has said what its stacks are, compared
+// with that. All cases of one interpreter run in one session; each case is a test of its own.
+#include <array>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "tests/e2e/profctl.h"
+#include "tests/e2e/python/oracle/judge.h"
+#include "tests/e2e/python/oracle/truth.h"
+#include "tests/support/interpreters.h"
+
+namespace profd::e2e {
+namespace {
+
+constexpr double kMaxNotMerged = 0.001;
+constexpr std::string_view kFolder = PROFD_SOURCE_DIR "/tests/e2e/python/oracle/";
+
+struct Case {
+  int number;
+  const char* name;
+};
+
+constexpr std::array kCases{
+    Case{1, "NestedFunctions"},
+    Case{2, "BlockedThreadsKeepTheirFrames"},
+    Case{3, "ThreadsFightForTheGil"},
+    Case{4, "CWithoutTheGil"},
+    Case{5, "LocksAreNotTheGil"},
+    Case{6, "CBetweenPython"},
+    Case{7, "CallbacksFromQsort"},
+    Case{8, "ThreadsMadeByC"},
+    Case{9, "ThreadsOfCAlone"},
+    Case{10, "Generators"},
+    Case{11, "Coroutines"},
+    Case{12, "AsynchronousGenerators"},
+    Case{13, "Greenlets"},
+    Case{14, "Recursion"},
+    Case{15, "Exceptions"},
+    Case{16, "Construction"},
+    Case{17, "Comprehensions"},
+    Case{18, "CodeFromText"},
+    Case{19, "CodeComesAndGoes"},
+    Case{20, "ModulesAreLoadedAgain"},
+    Case{21, "Imports"},
+    Case{22, "Twins"},
+    Case{23, "Lines"},
+    Case{24, "Names"},
+};
+
+// What one interpreter did in one session.
+struct Session {
+  std::string interpreter;
+  oracle::Truth truth;
+  v1::Profile profile;
+  std::string failure;  // why there is none
+};
+
+class PythonOracle : public ProfctlTest,
+                     public ::testing::WithParamInterface<std::tuple<Case, int>> {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    minor_ = std::get<1>(GetParam());
+    sessions_ = &SessionsOf(minor_);
+    if (sessions_->empty()) GTEST_SKIP() << "no CPython 3." << minor_ << " on this machine";
+  }
+
+  // Made once for all cases; tests run one after the other.
+  const std::vector<Session>& SessionsOf(int minor);
+  [[nodiscard]] Session Run(const std::string& interpreter) const;
+  static void ExpectTrue(const Session& session, const Case& one);
+
+  int minor_ = 0;
+  const std::vector<Session>* sessions_ = nullptr;
+};
+
+const std::vector<Session>& PythonOracle::SessionsOf(int minor) {
+  static std::map<int, std::vector<Session>> sessions;
+  const auto [entry, is_new] = sessions.try_emplace(minor);
+  if (is_new)
+    for (const std::string& interpreter : test::FindInterpreters(minor))
+      entry->second.push_back(Run(interpreter));
+  return entry->second;
+}
+
+Session PythonOracle::Run(const std::string& interpreter) const {
+  Session session;
+  session.interpreter = interpreter;
+  testing::SubprocessOptions options = options_;
+  options.environment["ORACLE_LOG"] = File("truth");
+  options.environment["ORACLE_MARKS"] = TestProgram("oracle_marks.so");
+  options.environment["ORACLE_HOST"] = TestProgram("oracle_host");
+  options.environment["PYTHONUTF8"] = "1";
+  options.environment["PYTHONDONTWRITEBYTECODE"] = "1";
+  const auto outcome =
+      testing::Run(Command({"collect", "-q", "-F", "997", "-o", File("x.json"), "--", interpreter,
+                            std::string(kFolder) + "program.py"}),
+                   options);
+  if (outcome.exit_code != 0) session.failure = outcome.err + outcome.out;
+  auto truth = oracle::ReadTruth(File("truth"));
+  if (!truth) session.failure += truth.error().message;
+  if (!session.failure.empty()) return session;
+  session.truth = *std::move(truth);
+  session.profile = ReadProfile(File("x.json"));
+  return session;
+}
+
+std::string Describe(const oracle::Verdict& verdict) {
+  std::ostringstream text;
+  text << verdict.samples << " samples";
+  if (verdict.without_stack > 0) text << ", " << verdict.without_stack << " without a stack";
+  if (verdict.cut > 0) text << ", " << verdict.cut << " cut";
+  if (verdict.gaps > 0) text << ", " << verdict.gaps << " without all names";
+  if (verdict.not_merged > 0) text << ", " << verdict.not_merged << " not merged";
+  return text.str();
+}
+
+void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
+  ASSERT_EQ(session.failure, "");
+  if (const auto error = session.truth.errors.find(one.number); error != session.truth.errors.end())
+    FAIL() << "the case itself: " << error->second;
+  if (const auto skipped = session.truth.skipped.find(one.number);
+      skipped != session.truth.skipped.end())
+    GTEST_SKIP() << skipped->second;
+  oracle::Verdict verdict;
+  std::vector<std::string> needs;
+  for (const oracle::Window& window : session.truth.windows) {
+    if (window.number != one.number) continue;
+    verdict.Add(oracle::Judge(session.profile, window));
+    needs.insert(needs.end(), window.needs.begin(), window.needs.end());
+  }
+  if (one.number == 9) verdict.Add(oracle::JudgeNatives(session.profile, "native"));
+  std::cout << "  " << Describe(verdict) << "\n";
+  EXPECT_GT(verdict.samples, 0u) << "nothing was seen of it";
+  int shown = 0;
+  for (const auto& [what, count] : verdict.wrong)
+    if (++shown <= 6) ADD_FAILURE() << count << " times: " << what;
+  EXPECT_LE(shown, 6) << "kinds of wrong stacks";
+  for (const std::string& need : needs) EXPECT_GT(verdict.waits[need], 0u) << need;
+}
+
+TEST_P(PythonOracle, Case) {
+  for (const Session& session : *sessions_) {
+    SCOPED_TRACE(session.interpreter);
+    ExpectTrue(session, std::get<0>(GetParam()));
+  }
+}
+
+class PythonOracleTotals : public PythonOracle {};
+
+TEST_P(PythonOracleTotals, FewStacksAreNotMerged) {
+  for (const Session& session : *sessions_) {
+    SCOPED_TRACE(session.interpreter);
+    ASSERT_EQ(session.failure, "");
+    oracle::Verdict verdict;
+    for (const oracle::Window& window : session.truth.windows)
+      verdict.Add(oracle::Judge(session.profile, window));
+    std::cout << "  " << Describe(verdict) << "\n";
+    EXPECT_LE(static_cast<double>(verdict.not_merged),
+              kMaxNotMerged * static_cast<double>(verdict.samples))
+        << verdict.last_not_merged;
+  }
+}
+
+std::string TwoDigits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
+
+INSTANTIATE_TEST_SUITE_P(CPython, PythonOracle,
+                         ::testing::Combine(::testing::ValuesIn(kCases),
+                                            ::testing::ValuesIn(test::WantedMinors())),
+                         [](const auto& test) {
+                           const Case& one = std::get<0>(test.param);
+                           return TwoDigits(one.number) + one.name + "_py3_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+INSTANTIATE_TEST_SUITE_P(CPython, PythonOracleTotals,
+                         ::testing::Combine(::testing::Values(Case{0, "All"}),
+                                            ::testing::ValuesIn(test::WantedMinors())),
+                         [](const auto& test) {
+                           return "py3_" + std::to_string(std::get<1>(test.param));
+                         });
+
+}  // namespace
+}  // namespace profd::e2e
