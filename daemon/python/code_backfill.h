@@ -43,6 +43,8 @@ class CodeBackfill {
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
   void Pass(const source::RawEvent& event, const source::EventSource::Sink& sink);
+  // Whether samples of Python may come: their code objects should be read soon.
+  [[nodiscard]] bool IsWatching() const { return sessions_ > 0 && !known_.empty(); }
   [[nodiscard]] const CodeCounters& counters() const { return counters_; }
 
  private:

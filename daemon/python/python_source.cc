@@ -1,10 +1,20 @@
 #include "daemon/python/python_source.h"
 
+#include <algorithm>
+
 namespace profd::python {
+namespace {
+
+// A code object can be named while it lives: what comes from exec, or a whole process, may do so
+// for milliseconds.
+constexpr std::chrono::milliseconds kWithPython{10};
+
+}  // namespace
 
 Result<source::PollStatus> PythonSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
   codes_.BeginRound();
-  return source_.Poll(timeout, [&](const source::RawEvent& event) {
+  const auto longest = codes_.IsWatching() ? std::min(timeout, kWithPython) : timeout;
+  return source_.Poll(longest, [&](const source::RawEvent& event) {
     service_.See(event);
     codes_.Pass(event, sink);
   });

@@ -9,8 +9,7 @@ namespace profd::test {
 // Minor versions of CPython 3 that there should be tests with.
 [[nodiscard]] std::vector<int> WantedMinors();
 
-// Those of `minor` in /usr/bin, in the directories of PATH and in pyenv's versions, each file once;
-// PROFD_PYTHONS names more, separated by colons.
+// Those of `minor` that scripts/pythons finds.
 [[nodiscard]] std::vector<std::string> FindInterpreters(int minor);
 
 }  // namespace profd::test

@@ -1,10 +1,8 @@
 // Programs that are no Python: they load interpreters, of any name, once they run.
 //
-//   host embed TIMES SCRIPT LIBRARY...   in each library, each in a thread of its own where there
-//                                        are several: initialise, run, finalise, TIMES times
-//   host spin MS                         C alone
+//   host embed TIMES SCRIPT LIBRARY   initialise, run, finalise, TIMES times
+//   host spin MS                      C alone
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +10,12 @@
 #include <time.h>
 
 #include <cstdint>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace {
 
-// One interpreter; its library's functions are its own, whatever else is loaded.
 bool Embed(const char* library, int times, const char* script) {
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  // Extension modules find the interpreter's symbols where all do.
+  void* handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) {
     fprintf(stderr, "%s\n", dlerror());
     return false;
@@ -54,12 +49,6 @@ int main(int argc, char** argv) {
     oracle_only_c(atoi(argv[2]));
     return 0;
   }
-  if (argc < 5 || strcmp(argv[1], "embed") != 0) return 2;
-  const int times = atoi(argv[2]);
-  if (argc == 5) return Embed(argv[4], times, argv[3]) ? 0 : 1;
-  std::vector<std::thread> threads;
-  for (int i = 4; i < argc; ++i)
-    threads.emplace_back([=] { (void)Embed(argv[i], times, argv[3]); });
-  for (std::thread& thread : threads) thread.join();
-  return 0;
+  if (argc != 5 || strcmp(argv[1], "embed") != 0) return 2;
+  return Embed(argv[4], atoi(argv[2]), argv[3]) ? 0 : 1;
 }
