@@ -9,6 +9,7 @@
 namespace profd::python {
 namespace {
 
+constexpr int kMaxAncestors = 4;
 constexpr std::size_t kMaxLinesKept = 8'192;  // of one code object
 
 process::PythonFunctionRef MakeFunction(std::string name, std::string file) {
@@ -26,7 +27,10 @@ Registry::Registry(std::size_t max_codes)
 
 void Registry::Observe(const decode::Event& event) {
   if (const auto* process = std::get_if<decode::PythonProcessEvent>(&event)) {
-    if (processes_.size() >= kMaxProcesses) processes_.clear();
+    if (processes_.size() >= kMaxProcesses) {
+      processes_.clear();
+      parents_.clear();
+    }
     processes_[process->header.process] = *process;
   } else if (const auto* code = std::get_if<decode::PythonCodeEvent>(&event)) {
     ObserveCode(*code);
@@ -39,6 +43,7 @@ void Registry::Observe(const decode::Event& event) {
     if (exit->last_thread) ended_.push_back(exit->header.process);
     while (ended_.size() > kMaxEnded) {
       processes_.erase(ended_.front());
+      parents_.erase(ended_.front());
       ended_.pop_front();
     }
   } else if (const auto* session = std::get_if<decode::SessionEvent>(&event)) {
@@ -48,6 +53,7 @@ void Registry::Observe(const decode::Event& event) {
 
 void Registry::ObserveCode(const decode::PythonCodeEvent& event) {
   auto code = std::make_shared<Code>();
+  code->told_ns = event.header.time_ns;
   if (!event.stale) {
     code->function = MakeFunction(event.qualname.empty() ? event.name : event.qualname, event.file);
     code->version = event.version;
@@ -65,6 +71,7 @@ void Registry::ObserveFork(const decode::ForkEvent& event) {
   if (parent == processes_.end() || processes_.size() >= kMaxProcesses) return;
   decode::PythonProcessEvent facts = parent->second;
   facts.header = event.header;
+  parents_[event.header.process] = {parent->first, event.header.time_ns};
   // What was told of the child itself stands.
   processes_.try_emplace(event.header.process, std::move(facts));
 }
@@ -76,11 +83,13 @@ void Registry::ObserveSession(const decode::SessionEvent& event) {
   }
   if (sessions_ == 0 || --sessions_ > 0) return;
   processes_.clear();
+  parents_.clear();
   ended_.clear();
   codes_.Clear();
 }
 
 void Registry::Forget(ProcessKey process) {
+  parents_.erase(process);
   if (processes_.erase(process) == 0) return;
   codes_.EraseIf([&](const CodeKey& key) { return key.process == process; });
 }
@@ -90,13 +99,30 @@ const decode::PythonProcessEvent* Registry::FindProcess(ProcessKey process) cons
   return found == processes_.end() ? nullptr : &found->second;
 }
 
+Registry::Code* Registry::FindCode(ProcessKey process, const decode::PythonFrame& frame) {
+  Code* best = nullptr;
+  std::uint64_t until_ns = UINT64_MAX;
+  for (int i = 0; i < kMaxAncestors; ++i) {
+    const CodeRef* found = codes_.Find({process, frame.address, frame.validator});
+    if (found != nullptr && (*found)->told_ns <= until_ns) {
+      best = found->get();
+      if (best->function != nullptr) return best;
+    }
+    const auto parent = parents_.find(process);
+    if (parent == parents_.end()) break;
+    process = parent->second.process;
+    until_ns = parent->second.forked_ns;
+  }
+  return best;
+}
+
 Registry::Described Registry::Describe(ProcessKey process, const decode::PythonFrame& frame) {
-  const CodeRef* found = codes_.Find({process, frame.address, frame.validator});
+  Code* found = FindCode(process, frame);
   if (found == nullptr) {
     ++unknown_;
     return {unknown_function_, 0};
   }
-  Code& code = **found;
+  Code& code = *found;
   if (code.internal) return {};
   if (code.function == nullptr) {
     ++stale_;

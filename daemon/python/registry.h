@@ -16,10 +16,11 @@
 namespace profd::python {
 
 // Pure: takes events in order of time, answers from them alone, so a replay has the same answers.
-// A process that was forked has its parent's interpreter until it executes another program; its
-// code objects are its own: both go on from the same memory and may make different ones at one
-// address. When no session runs any more everything is forgotten: the source tells it anew.
-// Used by the worker thread.
+// A process that was forked has its parent's interpreter until it executes another program. Its
+// code objects are its own, as both go on from the same memory and may make different ones at one
+// address; one that cannot be read any more is what the parent had said of it before the fork. When
+// no session runs any more everything is forgotten: the source tells it anew. Used by the worker
+// thread.
 class Registry {
  public:
   // Code objects; beyond that those that were not asked for lately are forgotten. More than the
@@ -66,6 +67,7 @@ class Registry {
   struct Code {
     process::PythonFunctionRef function;  // null: stale
     bool internal = false;
+    std::uint64_t told_ns = 0;
     std::uint32_t version = 0;
     std::int32_t first_line = 0;
     std::string table;
@@ -73,6 +75,13 @@ class Registry {
   };
   using CodeRef = std::shared_ptr<Code>;
 
+  struct Parent {
+    ProcessKey process;
+    std::uint64_t forked_ns = 0;
+  };
+
+  // What its parent had said of a code object before the fork holds for the child.
+  [[nodiscard]] Code* FindCode(ProcessKey process, const decode::PythonFrame& frame);
   void ObserveCode(const decode::PythonCodeEvent& event);
   void ObserveFork(const decode::ForkEvent& event);
   void ObserveSession(const decode::SessionEvent& event);
@@ -80,6 +89,7 @@ class Registry {
   [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
 
   std::unordered_map<ProcessKey, decode::PythonProcessEvent> processes_;
+  std::unordered_map<ProcessKey, Parent> parents_;
   TwoGenerations<CodeKey, CodeRef, CodeKeyHash> codes_;
   std::deque<ProcessKey> ended_;
   std::uint32_t sessions_ = 0;

@@ -120,6 +120,34 @@ TEST(Registry, ChildrenInheritUntilTheyExecute) {
   EXPECT_NE(registry.FindProcess(kParent), nullptr);
 }
 
+TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
+  Registry registry;
+  decode::PythonProcessEvent process;
+  process.header.process = kParent;
+  registry.Observe(process);
+  auto before = Code(kParent, 64, 1, "before");
+  before.header.time_ns = 10;
+  registry.Observe(before);
+  auto fork = Fork();
+  fork.header.time_ns = 20;
+  registry.Observe(fork);
+  auto after = Code(kParent, 128, 2, "after");
+  after.header.time_ns = 30;
+  registry.Observe(after);
+  for (const std::uint64_t code : {64, 128}) {
+    auto stale = Code(kChild, code, code == 64 ? 1 : 2, "");
+    stale.stale = true;
+    stale.header.time_ns = 40;
+    registry.Observe(stale);
+  }
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "before");
+  EXPECT_EQ(registry.Describe(kChild, Frame(128, 2)).function->name, "<stale>");
+  decode::ExecEvent exec;
+  exec.header.process = kChild;
+  registry.Observe(exec);
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
+}
+
 TEST(Registry, ForgetsWhenTheLastSessionEnds) {
   Registry registry;
   registry.Observe(Session(false));

@@ -45,7 +45,7 @@ extern "C" __attribute__((noinline, visibility("default"))) void oracle_only_c(s
 
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "spin") == 0) {
-    prctl(PR_SET_NAME, "native");
+    prctl(PR_SET_NAME, "c-alone");
     oracle_only_c(atoi(argv[2]));
     return 0;
   }

@@ -112,7 +112,10 @@ MARK void oracle_start_natives(int threads) {
 
 MARK void oracle_end_natives() { natives_end = true; }
 
-MARK void oracle_on_signal(int) { oracle_spin(300'000); }
+MARK void oracle_on_signal(int) {
+  oracle_spin(300'000);
+  StayOnStack();
+}
 
 // On a stack of its own.
 MARK int oracle_handle(int number) {
