@@ -72,12 +72,13 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
 }
 
 // Where either stack ends early: the innermost call has its frame if it calls something by now.
+// Where there is no call at all, all Python frames lie beyond the end.
 std::optional<Places> PlaceFromLeaf(const PythonStack& python,
                                     const decode::PythonProcessEvent& process,
                                     bool native_is_complete, const Frames& frames) {
   Places places;
   auto call = NextEval(0, frames, process);
-  if (!call || *call == 0 || frames[*call - 1].kernel) return std::nullopt;
+  if (call && (*call == 0 || frames[*call - 1].kernel)) return std::nullopt;
   for (std::size_t i = 0; i < python.segments.size(); ++i) {
     if (!call && native_is_complete) return std::nullopt;
     places.push_back(call.value_or(frames.size()));

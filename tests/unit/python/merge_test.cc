@@ -152,6 +152,10 @@ TEST(Merge, WithoutAnchorsCallsOfACutStackAreCountedFromTheLeaf) {
   ASSERT_TRUE(Merge(both, WithoutAnchors(), false, frames));
   EXPECT_THAT(Order(frames), ElementsAre("n", "compare", "E", "i", "n", "outer"));
 
+  frames = {Native(kLibrary), Native(kLibrary)};
+  ASSERT_TRUE(Merge(both, WithoutAnchors(), false, frames)) << "no call is to be seen";
+  EXPECT_THAT(Order(frames), ElementsAre("n", "n", "compare", "outer"));
+
   const PythonStack deep{.segments = {{{Python("compare")}, 0}}, .truncated = true};
   frames = CallbackStack();
   frames.insert(frames.begin(), Native(kLibrary));
