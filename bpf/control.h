@@ -48,10 +48,11 @@ struct profd_control {
   __u64 off_cpu_period_ns;  /* finest in force; 0 = no off-CPU samples */
   __u64 starting_sessions;  /* the assign iterator evaluates these filters */
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
-  __u64 snapshot_before_ns; /* ... that have been blocked since before this */
+  __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
   __u64 python_processes;   /* entries of the map of that name; 0: no thread has Python frames */
   __u64
       tick; /* seconds, for unwind tables' last use; 0: nobody makes tables, frame pointers only */
+  __u64 dump_sessions; /* of those, the snapshot iterator tells of threads whatever they do */
 };
 
 enum profd_target_kind {

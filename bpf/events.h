@@ -117,6 +117,9 @@ struct profd_clock_event {
 #define PROFD_SAMPLE_YIELDED 8
 #define PROFD_SAMPLE_USER_MODE 16 /* on-CPU: the interrupted instruction is user code */
 #define PROFD_SAMPLE_KTHREAD 32
+/* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
+#define PROFD_SAMPLE_RUNNING 64 /* on a CPU since begin_ns: it has no frames */
+#define PROFD_SAMPLE_WOKEN 128  /* it has slept since begin_ns and waits for a CPU by now */
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -163,7 +166,8 @@ enum profd_fd_kind {
  * ON_CPU: `period_ns` is the weight, marks are 0, begin_ns is 0.
  * OFF_CPU: the interval [begin_ns, event.time_ns): blocked first, then `runnable_ns` of runnable.
  * A mark stands for `period_ns`; marks that fell into the blocked and the runnable part are counted
- * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read.
+ * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read;
+ * of a dump: begin_ns is when the present state began, as of time_ns.
  *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those

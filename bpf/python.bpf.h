@@ -322,34 +322,50 @@ static __always_inline int find_first_frame(struct walk_context* context, u64 st
   }
 }
 
+/* Sets flags in the walk. The thread's state; 0: it has none. */
+static __always_inline u64 begin_python(struct walk_context* context, int reader) {
+  struct profd_sample_event* event = context->event;
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process;
+  u64 state;
+  python->flags = 0;
+  python->state = python->inner = 0;
+  if (!control.python_processes) return 0;
+  process = find_python(context->task, event->event.pid);
+  if (!process) return 0;
+  python->process = *process;
+  python->flags = PROFD_PYTHON_PROCESS;
+  state = find_thread_state(context, reader);
+  if (!state) return 0;
+  python->state = state;
+  python->flags |= PROFD_PYTHON_THREAD;
+  note_gil(context, state, reader);
+  return state;
+}
+
 /* Appends the Python part to a sample that has its native frames. */
 static __always_inline void walk_python(struct profd_sample_event* event, struct walk* walk,
                                         struct task_struct* task, int reader) {
   struct walk_context context = {.event = event, .walk = walk, .task = task};
   struct python_walk* python = &walk->python;
-  const struct profd_python_process* process;
-  u64 state;
-  if (!control.python_processes) return;
-  process = find_python(task, event->event.pid);
-  if (!process) return;
-  python->process = *process;
+  u64 state = begin_python(&context, reader);
   python->frame = python->cframe = python->outer = python->first_frame = 0;
   python->words = python->frames = python->anchors = python->restarted = 0;
-  python->state = python->inner = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  python->flags = PROFD_PYTHON_PROCESS;
-  state = find_thread_state(&context, reader);
-  if (state) {
-    python->state = state;
-    python->flags |= PROFD_PYTHON_THREAD;
-    note_gil(&context, state, reader);
-    if (find_first_frame(&context, state, reader)) {
-      if (reader == READ_TASK)
-        bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_task_python_frame, &context, 0);
-      else
-        bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_current_python_frame, &context, 0);
-    }
+  if (state && find_first_frame(&context, state, reader)) {
+    if (reader == READ_TASK)
+      bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_task_python_frame, &context, 0);
+    else
+      bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_current_python_frame, &context, 0);
   }
   event->python_words = python->words;
   event->python_flags = python->flags;
+}
+
+/* Of a thread whose frames change as it runs: whether it has a state, and the GIL. */
+static __always_inline void note_python(struct profd_sample_event* event, struct walk* walk,
+                                        struct task_struct* task, int reader) {
+  struct walk_context context = {.event = event, .walk = walk, .task = task};
+  begin_python(&context, reader);
+  event->python_flags = walk->python.flags;
 }

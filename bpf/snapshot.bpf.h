@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Task iterators: making clocks and members, reading all clocks as of an epoch, and walking the
- * stacks of threads that are blocked. Nothing is stopped: what moves meanwhile is read again or
+ * stacks of threads that do not run. Nothing is stopped: what moves meanwhile is read again or
  * left out.
  */
 #pragma once
@@ -84,27 +84,49 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   bpf_seq_write(out, event, sizeof(*event));
 }
 
-/* Writes the stack of a member that is blocked since before the time set. */
+/* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
+static __always_inline u16 standing_flags(struct task_struct* task, const struct thread* thread) {
+  if (thread->state == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
+  if (thread->state == PROFD_STATE_RUNNABLE)
+    return thread->kind == PROFD_AFTER_YIELD ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
+  return (task->__state ? 0 : PROFD_SAMPLE_WOKEN) |
+         (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
+}
+
+/* Whether the snapshot tells of a thread: it is blocked since before the time set, or is dumped. */
+static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
+  if (dumping) return thread->state != PROFD_STATE_DEAD;
+  return thread->state == PROFD_STATE_BLOCKED && thread->since_ns < control.snapshot_before_ns;
+}
+
+/* Writes how a member stands, with its stack where it is not running. */
 static __always_inline void snapshot_stack(struct seq_file* out, struct task_struct* task) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
+  u64 dumping = sessions & control.dump_sessions;
   struct profd_sample_event* event;
   struct reader* reader;
   u64 sequence;
+  u16 flags;
   if (!sessions) return;
   sequence = *(volatile u64*)&thread->sequence;
-  if ((sequence & 1) || thread->state != PROFD_STATE_BLOCKED ||
-      thread->since_ns >= control.snapshot_before_ns)
-    return;
+  if ((sequence & 1) || !is_wanted(thread, dumping)) return;
   reader = this_reader();
   if (!reader) return;
   event = &reader->sample.event;
   begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
   event->begin_ns = thread->since_ns;
   event->task_state = thread->task_state;
-  if (thread->kind == PROFD_IOWAIT) event->event.flags |= PROFD_SAMPLE_IOWAIT;
-  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
-  take_user_stack(event, &reader->walk, task, READ_TASK);
+  flags = dumping ? standing_flags(task, thread)
+                  : (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
+  event->event.flags |= flags;
+  if (flags & PROFD_SAMPLE_RUNNING) {
+    event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
+    note_python(event, &reader->walk, task, READ_TASK);
+  } else {
+    keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
+    take_user_stack(event, &reader->walk, task, READ_TASK);
+  }
   barrier();
   if (sequence != *(volatile u64*)&thread->sequence) return; /* it moved meanwhile */
   bpf_seq_write(out, event, finish_sample(event));

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/export/check_dump.h"
 #include "client/export/check_profile.h"
 #include "daemon/base/unique_fd.h"
 
@@ -173,6 +174,16 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
     return Error{ErrorCode::kCorrupt, "profd sent no whole profile", ""};
   PROFD_TRY(CheckProfile(profile));
   return profile;
+}
+
+Result<v1::Dump> GrpcClient::Dump(const v1::DumpRequest& request) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::Dump dump;
+  const grpc::Status status = stub_->Dump(&context, request, &dump);
+  if (!status.ok()) return ErrorFromStatus(status);
+  PROFD_TRY(CheckDump(dump));
+  return dump;
 }
 
 Result<void> GrpcClient::Stop(std::uint32_t session) {

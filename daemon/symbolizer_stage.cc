@@ -18,8 +18,8 @@ using decode::SessionEvent;
 
 namespace {
 
-void ForgetLines(aggregate::Profile& profile) {
-  for (symbolize::Frame& frame : profile.frames) {
+void ForgetLines(std::vector<symbolize::Frame>& frames) {
+  for (symbolize::Frame& frame : frames) {
     frame.file.clear();
     frame.line = 0;
   }
@@ -52,21 +52,36 @@ void SymbolizerStage::On(process::Sample&& sample, const process::ProcessInfoRef
   const auto symbolized = symbolizer_.Symbolize(std::move(sample), detail);
   std::optional<symbolize::SymbolizedSample> outer;  // without inlined functions
   ForEach(symbolized.sample.sessions, [&](Running& running) {
-    running.builder.AddProcess(process);
-    if (running.session->spec().inlined) return running.builder.AddSample(symbolized);
+    AddProcess(running, process);
+    if (running.session->spec().inlined) return AddSample(running, symbolized);
     if (!outer) {
       outer = symbolized;
       std::erase_if(outer->frames, [this](auto id) { return frames_.At(id).inlined; });
     }
-    running.builder.AddSample(*outer);
+    AddSample(running, *outer);
   });
+}
+
+void SymbolizerStage::AddSample(Running& running, const symbolize::SymbolizedSample& sample) {
+  if (running.dump) running.dump->AddSample(sample);
+  running.builder.AddSample(sample);
+}
+
+void SymbolizerStage::AddProcess(Running& running, const process::ProcessInfoRef& process) {
+  if (running.dump) running.dump->AddProcess(process);
+  running.builder.AddProcess(process);
 }
 
 template <typename Event>
 void SymbolizerStage::On(Event&& event, const process::ProcessInfoRef& process) {
   using Type = std::decay_t<Event>;
   ForEach(event.header.sessions, [&](Running& running) {
-    running.builder.AddProcess(process);
+    AddProcess(running, process);
+    if (running.dump) {
+      if constexpr (std::is_same_v<Type, ClockEvent>) running.dump->AddClock(event);
+      if constexpr (std::is_same_v<Type, ForkEvent>) running.dump->AddFork(event);
+      if constexpr (std::is_same_v<Type, ExitEvent>) running.dump->AddExit(event);
+    }
     if constexpr (std::is_same_v<Type, ClockEvent>) running.builder.AddClock(event);
     if constexpr (std::is_same_v<Type, ForkEvent>) running.builder.AddFork(event);
     if constexpr (std::is_same_v<Type, ExecEvent>) running.builder.AddExec(event);
@@ -120,8 +135,15 @@ void SymbolizerStage::End(const SessionEvent& event) {
   const auto lookup = [this](symbolize::FrameId id) -> const symbolize::Frame& {
     return frames_.At(id);
   };
+  if (slot->dump) {
+    auto dump = slot->dump->Build(lookup);
+    if (!slot->session->spec().lines) ForgetLines(dump.frames);
+    slot->session->FinishDump(std::make_shared<const aggregate::Dump>(std::move(dump)));
+    Close(slot);
+    return;
+  }
   auto built = slot->builder.Build(event, lookup);
-  if (!slot->session->spec().lines) ForgetLines(built);
+  if (!slot->session->spec().lines) ForgetLines(built.frames);
   auto profile = std::make_shared<const aggregate::Profile>(std::move(built));
   const auto& builder = slot->builder;
   slot->session->Report(builder.samples(), builder.lost(), builder.live_threads());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bpf/limits.h"
+#include "daemon/aggregate/dump_builder.h"
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/result.h"
 #include "daemon/health/stage_counters.h"
@@ -46,10 +47,13 @@ class SymbolizerStage {
   struct Running {
     Running(const decode::SessionEvent& start, Waiting waiting)
         : session(std::move(waiting.session)),
-          builder(start, std::move(waiting.origin)),
-          on_cpu_period_in_force_ns(waiting.on_cpu_period_in_force_ns) {}
+          builder(start, waiting.origin),
+          on_cpu_period_in_force_ns(waiting.on_cpu_period_in_force_ns) {
+      if (session->spec().dump) dump.emplace(std::move(waiting.origin));
+    }
     std::shared_ptr<rpc::Session> session;
     aggregate::ProfileBuilder builder;
+    std::optional<aggregate::DumpBuilder> dump;  // then only this is built in the end
     std::uint64_t on_cpu_period_in_force_ns;
     std::vector<aggregate::NamedCount> dropped_before;  // by the stages, when it began
   };
@@ -63,6 +67,8 @@ class SymbolizerStage {
   template <typename Action>
   void ForEach(std::uint64_t sessions, const Action& action);
 
+  static void AddProcess(Running& running, const process::ProcessInfoRef& process);
+  static void AddSample(Running& running, const symbolize::SymbolizedSample& sample);
   void Begin(const decode::SessionEvent& event);
   void End(const decode::SessionEvent& event);
   void Close(Slot& slot);

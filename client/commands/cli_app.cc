@@ -27,6 +27,13 @@ void AddFlag(CLI::App& app, const char* group, const char* names, bool& value, c
   app.add_flag(names, value, text)->group(group);
 }
 
+void AddNameOptions(CLI::App& app, RawOutputOptions& raw) {
+  AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
+  AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
+  AddFlag(app, kOutput, "--interpreter-frames", raw.interpreter_frames,
+          "show the native frames of Python interpreters, too");
+}
+
 void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
   AddList(app, kOutput, "-o,--output", raw.files, "FILE",
           "write to FILE, in the format of its extension; may be given again for more files; - is "
@@ -36,15 +43,16 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
           "names do not say it");
   AddFlag(app, kOutput, "--threads", raw.threads,
           "tell threads apart (folded, svg), and alike processes (svg)");
-  AddFlag(app, kOutput, "--signatures", raw.signatures, "native names with their parameters");
-  AddFlag(app, kOutput, "--no-demangle", raw.mangled, "C++ and Rust names as the files have them");
-  AddFlag(app, kOutput, "--interpreter-frames", raw.interpreter_frames,
-          "show the native frames of Python interpreters, too");
+  AddNameOptions(app, raw);
+}
+
+void AddIdOptions(CLI::App& app, RawOptions& raw) {
+  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
+  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
 }
 
 void AddTargetOptions(CLI::App& app, RawOptions& raw) {
-  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
-  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
+  AddIdOptions(app, raw);
   AddFlag(app, kTarget, "-a,--all", raw.all, "all processes of the host");
   AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
   AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
@@ -80,9 +88,11 @@ CliApp::CliApp(RawOptions& raw)
       "  profctl collect -p 1234                10 seconds of a process, as a table\n"
       "  profctl collect -p 1234 -o out.svg     as a flame graph\n"
       "  profctl collect -o out.svg -- make     a command, from its first instruction\n"
+      "  profctl dump -p 1234                   what each of its threads does right now\n"
       "\n"
       "Options of a command: profctl COMMAND --help");
   AddCollect(raw);
+  AddDump(raw);
   AddSymbols(raw);
   AddExport(raw);
   AddOthers(raw);
@@ -130,6 +140,30 @@ void CliApp::AddCollect(RawOptions& raw) {
       "\n"
       "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
       "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.");
+}
+
+void CliApp::AddDump(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "dump",
+      "profctl dump -p PID [--json] [OPTIONS]\n\n"
+      "show what every thread of a process does right now\n\n"
+      "Its state, what it waits for, and its stack: kernel, native and Python frames in one, the "
+      "innermost first. Stops nothing: threads that wait are read as they stand, those that run "
+      "are sampled.");
+  AddIdOptions(app, raw);
+  AddFlag(app, kOutput, "--json", raw.json, "as JSON");
+  AddFlag(app, kOutput, "--no-inlines", raw.no_inlines, "no frames of inlined functions");
+  AddFlag(app, kOutput, "--no-lines", raw.no_lines, "no source files and lines");
+  AddFlag(app, kOutput, "--native", raw.native, "accepted; native frames are always shown");
+  AddNameOptions(app, raw.dump_output);
+  AddCommonOptions(app, raw);
+  app.footer(
+      "Examples:\n"
+      "  profctl dump -p 1234\n"
+      "  profctl dump -p 1234 --json | jq '.processes[].gil_holder'\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 no such process or thread,\n"
+      "4 profd unreachable, 5 permission denied.");
 }
 
 void CliApp::AddSymbols(RawOptions& raw) {

@@ -44,8 +44,9 @@ struct RawOptions {
 
   std::string input;
   RawOutputOptions export_output;
+  RawOutputOptions dump_output;  // the names only
   std::vector<std::string> symbols_files;
-  bool json = false;  // of status and symbols
+  bool json = false;  // of dump, status and symbols
 };
 
 // Binds CLI11 to `raw`, which must outlive it. What it does not know it keeps: see Remaining.
@@ -64,6 +65,7 @@ class CliApp {
 
  private:
   void AddCollect(RawOptions& raw);
+  void AddDump(RawOptions& raw);
   void AddSymbols(RawOptions& raw);
   void AddExport(RawOptions& raw);
   void AddOthers(RawOptions& raw);

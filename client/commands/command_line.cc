@@ -145,6 +145,29 @@ Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> c
   return options;
 }
 
+Result<DumpOptions> Dump(const RawOptions& raw) {
+  const std::string name = "name -p PID or -t TID";
+  if (raw.pids.empty() && raw.tids.empty())
+    return Usage("nothing to dump: no process is named", name);
+  if (!raw.pids.empty() && !raw.tids.empty())
+    return Usage("both processes and threads are named", name);
+  DumpOptions options;
+  std::vector<std::uint32_t> ids;
+  for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, ids));
+  for (const std::string& text : raw.tids) PROFD_TRY(ParseIds("-t", text, ids));
+  v1::Target& target = options.target;
+  (raw.pids.empty() ? target.mutable_tids() : target.mutable_pids())
+      ->mutable_id()
+      ->Add(ids.begin(), ids.end());
+  options.json = raw.json;
+  options.inlined = !raw.no_inlines;
+  options.lines = !raw.no_lines;
+  options.signatures = raw.dump_output.signatures;
+  options.mangled = raw.dump_output.mangled;
+  options.interpreter_frames = raw.dump_output.interpreter_frames;
+  return options;
+}
+
 // A collection or the reading of a file, with another report.
 Result<void> Symbols(const RawOptions& raw, CommandLine& line) {
   OutputOptions output;
@@ -205,6 +228,11 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     if (raw.input.empty())
       return Usage("no file is named", "as in profctl export out.json -o out.svg");
     line.export_command = {raw.input, Output(raw.export_output)};
+  } else if (name == "dump") {
+    line.verb = Verb::kDump;
+    Result<DumpOptions> options = Dump(raw);
+    if (!options) return options.error();
+    line.dump = *std::move(options);
   } else if (name == "symbols") {
     PROFD_TRY(Symbols(raw, line));
   } else if (name == "status") {

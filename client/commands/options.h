@@ -50,17 +50,28 @@ struct ExportCommandOptions {
   OutputOptions output;
 };
 
+struct DumpOptions {
+  v1::Target target;  // pids or tids
+  bool json = false;
+  bool inlined = true;
+  bool lines = true;
+  bool signatures = false;
+  bool mangled = false;
+  bool interpreter_frames = false;
+};
+
 struct StatusOptions {
   bool json = false;
 };
 
-enum class Verb { kHelp, kVersion, kCollect, kStatus, kFormats, kExport };
+enum class Verb { kHelp, kVersion, kCollect, kDump, kStatus, kFormats, kExport };
 
 struct CommandLine {
   Verb verb = Verb::kHelp;
   std::string help;  // kHelp: the text
   GlobalOptions global;
   CollectOptions collect;
+  DumpOptions dump;
   ExportCommandOptions export_command;
   StatusOptions status;
 };

@@ -5,6 +5,21 @@
 
 namespace profd::aggregate {
 
+ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo* info,
+                               bool innermost_pids) {
+  ProfileProcess process;
+  process.key = key;
+  process.shown_pid = key.pid;
+  if (info == nullptr) return process;
+  if (innermost_pids && !info->namespace_pids.empty())
+    process.shown_pid = info->namespace_pids.back();
+  process.comm = info->comm;
+  process.command_line = info->command_line;
+  process.cgroup = info->cgroup;
+  process.executable = info->executable;
+  return process;
+}
+
 std::uint64_t ElapsedOf(const profd_clock& clock) {
   const auto sum = [](std::span<const __u64> parts) {
     return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});

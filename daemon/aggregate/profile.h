@@ -9,6 +9,7 @@
 
 #include "bpf/events.h"
 #include "daemon/base/keys.h"
+#include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
 #include "daemon/symbolize/symbolizer.h"
 
@@ -24,6 +25,10 @@ struct ProfileProcess {
   std::string executable;                               // path of its file; "" when not known
   process::PythonInterpreterRef interpreter = nullptr;  // null: none is known of
 };
+
+// `info` may be null. `exited` is not set.
+[[nodiscard]] ProfileProcess DescribeProcess(const ProcessKey& key,
+                                             const process::ProcessInfo* info, bool innermost_pids);
 
 struct ProfileThread {
   ThreadKey key;

@@ -109,19 +109,10 @@ std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
   const auto [found, added] =
       process_of_.try_emplace(key, static_cast<std::uint32_t>(profile_.processes.size()));
   if (!added) return found->second;
-  ProfileProcess process;
-  process.key = key;
-  process.shown_pid = key.pid;
-  process.comm = history.comm();
-  if (const auto found_info = input_.processes.find(key); found_info != input_.processes.end()) {
-    const auto& info = *found_info->second;
-    if (input_.innermost_pids && !info.namespace_pids.empty())
-      process.shown_pid = info.namespace_pids.back();
-    if (!info.comm.empty()) process.comm = info.comm;
-    process.command_line = info.command_line;
-    process.cgroup = info.cgroup;
-    process.executable = info.executable;
-  }
+  const auto info = input_.processes.find(key);
+  ProfileProcess process = DescribeProcess(
+      key, info == input_.processes.end() ? nullptr : info->second.get(), input_.innermost_pids);
+  if (process.comm.empty()) process.comm = history.comm();
   if (const auto found_python = input_.interpreters.find(key);
       found_python != input_.interpreters.end())
     process.interpreter = found_python->second;

@@ -46,6 +46,7 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
   const bool on_cpu = sample.state == State::kOnCpu;
   if (!((on_cpu ? 1u : 2u) & start_.mode)) return;
+  if (sample.snapshot && sample.state != State::kBlocked) return;  // of somebody's dump
   // An interval that ended before the session, or a stack from before it.
   if (sample.time_ns < start_.epoch_ns) return;
 

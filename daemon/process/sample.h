@@ -1,6 +1,7 @@
 // Sample: one stack of one thread with its addresses placed in modules. Third hand-off.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -93,6 +94,9 @@ struct Sample {
   bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
   WaitReason wait = WaitReason::kNone;
+  bool woken = false;  // snapshot of a dump: it slept since begin_ns, and waits for a CPU now
+  std::int32_t syscall = -1;  // of an off-CPU sample; -1: in none
+  std::array<std::uint64_t, 3> syscall_args{};
   std::uint64_t begin_ns = 0;
   std::uint64_t runnable_ns = 0;
   std::uint64_t period_ns = 0;

@@ -8,9 +8,13 @@ namespace {
 
 State StateOf(const decode::StackEvent& event) {
   if (event.origin == decode::SampleOrigin::kOnCpu) return State::kOnCpu;
-  if (event.origin == decode::SampleOrigin::kSnapshot) return State::kBlocked;
   // Whoever is preempted may be on its way to sleep: its state says so, but it does not sleep.
   const bool preempted = (event.flags & (PROFD_SAMPLE_PREEMPTED | PROFD_SAMPLE_YIELDED)) != 0;
+  if (event.origin == decode::SampleOrigin::kSnapshot) {
+    if ((event.flags & PROFD_SAMPLE_RUNNING) != 0) return State::kOnCpu;
+    const bool woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;
+    return preempted || woken ? State::kRunnable : State::kBlocked;
+  }
   return preempted || event.task_state == 0 ? State::kRunnable : State::kBlocked;
 }
 
@@ -43,6 +47,9 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
   sample.state = StateOf(event);
   if (sample.state == State::kBlocked) sample.wait = WaitOf(event);
+  sample.woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;
+  sample.syscall = event.syscall;
+  sample.syscall_args = event.syscall_args;
   sample.begin_ns = event.begin_ns;
   sample.runnable_ns = event.runnable_ns;
   sample.period_ns = event.period_ns;

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdint>
 
+#include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
 #include "daemon/rpc/session.h"
 #include "daemon/rpc/session_backend.h"
 #include "daemon/rpc/session_manager.h"
 #include "daemon/source/session_control.h"
+#include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/profiler.pb.h"
 #include "profd/v1/status.pb.h"
@@ -35,6 +37,8 @@ struct RequestLimits {
 };
 inline constexpr std::uint32_t kDefaultFrequencyHz = 99;
 inline constexpr std::uint64_t kDefaultProgressNs = 250'000'000;
+// Of a dump: who runs is sampled so often, if the kernel allows it.
+inline constexpr std::uint32_t kDumpFrequencyHz = 1'000;
 
 // Everything a StatusResponse says of the daemon itself.
 struct DaemonStatus {
@@ -47,7 +51,12 @@ struct DaemonStatus {
 [[nodiscard]] Result<CollectPlan> ToPlan(const v1::CollectRequest& request,
                                          const RequestLimits& limits);
 
+// The session whose end is a dump.
+[[nodiscard]] Result<source::SessionSpec> ToSpec(const v1::DumpRequest& request,
+                                                 const RequestLimits& limits);
+
 [[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile);
+[[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);
 [[nodiscard]] v1::Started ToProto(std::uint32_t session, const SessionStart& start);
 [[nodiscard]] v1::Progress ToProto(const SessionProgress& progress);
 [[nodiscard]] v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& backend,

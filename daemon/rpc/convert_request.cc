@@ -127,4 +127,19 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   return plan;
 }
 
+Result<source::SessionSpec> ToSpec(const v1::DumpRequest& request, const RequestLimits& limits) {
+  auto target = ToTarget(request.target());
+  if (!target) return target.error();
+  if (target->kind != source::TargetKind::kPids && target->kind != source::TargetKind::kTids)
+    return Invalid("a dump is of processes or threads by their ids", "name pids or tids");
+  source::SessionSpec spec;
+  spec.target = *std::move(target);
+  spec.off_cpu = false;
+  spec.on_cpu_period_ns = kNsPerSecond / std::min(kDumpFrequencyHz, limits.max_frequency_hz);
+  spec.inlined = !request.no_inlined();
+  spec.lines = !request.no_lines();
+  spec.dump = true;
+  return spec;
+}
+
 }  // namespace profd::rpc

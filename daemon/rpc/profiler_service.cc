@@ -16,6 +16,8 @@ using std::chrono::steady_clock;
 
 // How often a Collect looks whether its caller is still there.
 constexpr std::chrono::milliseconds kLook{50};
+// Of a dump: a few of its sampling periods.
+constexpr std::chrono::milliseconds kDumpWindow{8};
 constexpr std::size_t kChunkBytes = 1u << 20;
 
 v1::CollectResponse MakeProgress(const Session& session) {
@@ -25,6 +27,19 @@ v1::CollectResponse MakeProgress(const Session& session) {
 }
 
 }  // namespace
+
+class ProfilerService::Releaser {
+ public:
+  Releaser(SessionManager& manager, const std::shared_ptr<Session>& session)
+      : manager_(manager), session_(session) {}
+  Releaser(const Releaser&) = delete;
+  Releaser& operator=(const Releaser&) = delete;
+  ~Releaser() { manager_.Release(session_); }
+
+ private:
+  SessionManager& manager_;
+  const std::shared_ptr<Session>& session_;
+};
 
 ProfilerService::ProfilerService(SessionManager& manager, SessionBackend& backend,
                                  const Clock& clock, const ProcFs& proc, spdlog::logger& logger)
@@ -57,12 +72,7 @@ grpc::Status ProfilerService::Collect(grpc::ServerContext* context,
     return ToStatus(started.error());
   }
   const std::shared_ptr<Session> session = *started;
-  // Whatever way this call ends, the session goes with it.
-  struct Releaser {
-    SessionManager& manager;
-    const std::shared_ptr<Session>& session;
-    ~Releaser() { manager.Release(session); }
-  } const releaser{manager_, session};
+  const Releaser releaser(manager_, session);
   logger_.info("session {}: {}", session->id(), source::FormatTarget(session->spec().target));
 
   v1::CollectResponse first;
@@ -107,6 +117,33 @@ grpc::Status ProfilerService::StreamProfile(const Session& session, Writer& writ
   }
   response.set_done(true);
   return writer.Write(response) ? grpc::Status::OK : gone;
+}
+
+grpc::Status ProfilerService::Dump(grpc::ServerContext* context, const v1::DumpRequest* request,
+                                   v1::Dump* response) {
+  const auto spec = ToSpec(*request, Limits());
+  if (!spec) return ToStatus(spec.error());
+  if (backend_.EndsByItself())
+    return ToStatus(Error{ErrorCode::kUnsupported,
+                          "this profd replays a recording: there is no process to look at",
+                          "profctl collect shows what was recorded"});
+  auto started = manager_.Start(*spec, 0);
+  if (!started) return ToStatus(started.error());
+  const std::shared_ptr<Session> session = *started;
+  const Releaser releaser(manager_, session);
+  // Who keeps a CPU busy is sampled by then; who waits is looked at in the end.
+  (void)session->WaitFinished(kDumpWindow);
+  // It may have ended by itself, with its target.
+  (void)manager_.Stop(session->id());
+  while (!session->WaitFinished(kLook))
+    if (context->IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  const auto dump = session->dump();
+  if (!dump) return ToStatus(dump.error());
+  if ((*dump)->threads.empty())
+    return ToStatus(
+        Error{ErrorCode::kNotFound, "it ended while it was looked at", "see what runs: ps -e"});
+  *response = ToProto(**dump);
+  return grpc::Status::OK;
 }
 
 grpc::Status ProfilerService::Stop(grpc::ServerContext* /*context*/, const v1::StopRequest* request,

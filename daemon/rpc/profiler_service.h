@@ -1,4 +1,4 @@
-// ProfilerService: the three calls of profd.v1.Profiler.
+// ProfilerService: the calls of profd.v1.Profiler.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -14,8 +14,8 @@
 
 namespace profd::rpc {
 
-// Runs on gRPC's own threads; one is busy for as long as its Collect runs, and the manager bounds
-// how many do. A caller that goes away is noticed within kLook, and its session ends.
+// Runs on gRPC's own threads; one is busy for as long as its Collect or Dump runs, and the manager
+// bounds how many do. A caller that goes away is noticed within kLook, and its session ends.
 class ProfilerService final : public v1::Profiler::Service {
  public:
   // All must outlive this.
@@ -24,12 +24,16 @@ class ProfilerService final : public v1::Profiler::Service {
 
   grpc::Status Collect(grpc::ServerContext* context, const v1::CollectRequest* request,
                        grpc::ServerWriter<v1::CollectResponse>* writer) override;
+  grpc::Status Dump(grpc::ServerContext* context, const v1::DumpRequest* request,
+                    v1::Dump* response) override;
   grpc::Status Stop(grpc::ServerContext* context, const v1::StopRequest* request,
                     v1::StopResponse* response) override;
   grpc::Status Status(grpc::ServerContext* context, const v1::StatusRequest* request,
                       v1::StatusResponse* response) override;
 
  private:
+  // Whatever way a call ends, its session goes with it.
+  class Releaser;
   using Writer = grpc::ServerWriter<v1::CollectResponse>;
 
   // Until the session has a result, or the caller is gone (false).

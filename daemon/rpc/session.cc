@@ -26,6 +26,14 @@ void Session::Finish(Result<aggregate::ProfileRef> result) {
   finished_.notify_all();
 }
 
+void Session::FinishDump(aggregate::DumpRef dump) {
+  const std::scoped_lock lock(mutex_);
+  if (result_) return;
+  dump_ = std::move(dump);
+  result_.emplace(aggregate::ProfileRef());
+  finished_.notify_all();
+}
+
 bool Session::BeginEnd() {
   std::uint64_t not_yet = 0;
   const std::uint64_t now_ns = clock_.MonotonicNs();
@@ -55,6 +63,13 @@ Result<aggregate::ProfileRef> Session::result() const {
   const std::scoped_lock lock(mutex_);
   if (!result_) return Error{ErrorCode::kInternal, "the session has not finished", ""};
   return *result_;
+}
+
+Result<aggregate::DumpRef> Session::dump() const {
+  const std::scoped_lock lock(mutex_);
+  if (!result_) return Error{ErrorCode::kInternal, "the session has not finished", ""};
+  if (!*result_) return result_->error();
+  return dump_;
 }
 
 }  // namespace profd::rpc

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
@@ -54,6 +55,8 @@ class Session {
   void ReportTargetGone(bool gone) { target_gone_.store(gone, std::memory_order_relaxed); }
   // The result for whoever waits. Later calls change nothing.
   void Finish(Result<aggregate::ProfileRef> result);
+  // The same for a session whose spec says `dump`.
+  void FinishDump(aggregate::DumpRef dump);
   // Nobody waits any more: the profile need not be made.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
@@ -68,6 +71,7 @@ class Session {
   [[nodiscard]] bool WaitFinished(std::chrono::nanoseconds timeout) const;
   // Only after WaitFinished returned true.
   [[nodiscard]] Result<aggregate::ProfileRef> result() const;
+  [[nodiscard]] Result<aggregate::DumpRef> dump() const;
 
  private:
   const std::uint32_t id_;
@@ -84,6 +88,7 @@ class Session {
   mutable std::mutex mutex_;
   mutable std::condition_variable finished_;
   std::optional<Result<aggregate::ProfileRef>> result_;
+  aggregate::DumpRef dump_;
 };
 
 }  // namespace profd::rpc

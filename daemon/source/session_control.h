@@ -36,6 +36,8 @@ struct SessionSpec {
   OnCpuClock clock = OnCpuClock::kCpuClock;
   bool inlined = true;  // inlined functions as frames, where debug information is local
   bool lines = true;    // source files and lines, likewise
+  // Its end tells of every thread, whatever that does, and what comes of it is a Dump.
+  bool dump = false;
 };
 
 // How the live source works on this kernel, for people and for profiles.

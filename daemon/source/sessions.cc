@@ -26,6 +26,11 @@ constexpr std::uint64_t kShortestPeriodNs = 1'000;
 constexpr int kClockReadings = 50;
 constexpr std::chrono::milliseconds kClockReadingPause{1};
 
+// A dump looks again at threads that ran or moved: up to this often, this long apart. In that time
+// who keeps running is sampled.
+constexpr int kDumpLooks = 4;
+constexpr std::chrono::milliseconds kDumpPause{2};
+
 // What has been asked for is not asked for again for so long (bpf/tables.bpf.h).
 constexpr std::chrono::milliseconds kWalkPause{10};
 
@@ -39,19 +44,47 @@ bool LacksTables(const EventBytes& snapshot) {
   return (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
 }
 
+bool IsRunning(const EventBytes& snapshot) {
+  profd_event header{};
+  return ReadHeader(snapshot, &header) && (header.flags & PROFD_SAMPLE_RUNNING) != 0;
+}
+
+using SnapshotOf = std::map<std::pair<std::uint32_t, std::uint64_t>, EventBytes*>;
+
+SnapshotOf ByThread(std::vector<EventBytes>& snapshots) {
+  SnapshotOf by_thread;
+  for (EventBytes& snapshot : snapshots) {
+    profd_event header{};
+    if (ReadHeader(snapshot, &header)) by_thread[{header.tid, header.thread_start_ns}] = &snapshot;
+  }
+  return by_thread;
+}
+
 // Puts the later stacks of threads into the places of those that lacked tables.
 void TakeBetter(std::vector<EventBytes> later, std::vector<EventBytes>& stacks) {
-  std::map<std::pair<std::uint32_t, std::uint64_t>, EventBytes*> by_thread;
-  for (EventBytes& stack : later) {
-    profd_event header{};
-    if (ReadHeader(stack, &header)) by_thread[{header.tid, header.thread_start_ns}] = &stack;
-  }
+  const SnapshotOf by_thread = ByThread(later);
   for (EventBytes& stack : stacks) {
     profd_event header{};
     if (!LacksTables(stack) || !ReadHeader(stack, &header)) continue;
     const auto found = by_thread.find({header.tid, header.thread_start_ns});
     if (found != by_thread.end()) stack = std::move(*found->second);
   }
+}
+
+// Takes later what was missing, and how those stand by now that ran.
+void TakeMissing(std::vector<EventBytes> later, std::vector<EventBytes>& stacks) {
+  const SnapshotOf by_thread = ByThread(stacks);
+  std::vector<EventBytes> added;
+  for (EventBytes& stack : later) {
+    profd_event header{};
+    if (!ReadHeader(stack, &header)) continue;
+    const auto found = by_thread.find({header.tid, header.thread_start_ns});
+    if (found == by_thread.end())
+      added.push_back(std::move(stack));
+    else if (IsRunning(*found->second))
+      *found->second = std::move(stack);
+  }
+  std::ranges::move(added, std::back_inserter(stacks));
 }
 
 std::string RateOf(std::uint64_t period_ns) {
@@ -79,8 +112,11 @@ Result<void> CheckRate(std::uint64_t period_ns, std::uint64_t limit_hz) {
 Sessions::Sessions(const Parts& parts)
     : parts_(parts), reader_(parts.proc), epochs_(parts.objects.control(), parts.clock) {}
 
-Result<StartedSession> Sessions::Start(const SessionSpec& spec) {
+Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   const std::scoped_lock lock(mutex_);
+  SessionSpec spec = asked;
+  // To see what runs, any clock will do.
+  if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
   PROFD_TRY(CheckSpec(spec));
   const auto slot = table_.NextSlot();
   if (!slot) {
@@ -191,7 +227,11 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   const auto clocks = ReadClocks(session);
   std::vector<EventBytes> events;
   if (clocks) events = *clocks;
-  if (spec.off_cpu) std::ranges::move(ReadSnapshot(session, epoch), std::back_inserter(events));
+  if (spec.dump) {
+    std::ranges::move(ReadDump(session, events.size()), std::back_inserter(events));
+  } else if (spec.off_cpu) {
+    std::ranges::move(ReadSnapshot(session, epoch), std::back_inserter(events));
+  }
   Withdraw(session);
 
   const std::vector<std::uint64_t> counters = parts_.counters();
@@ -298,13 +338,28 @@ void Sessions::PrepareTables(std::span<const EventBytes> processes) {
 std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& epoch) {
   if (parts_.objects.snapshot_link_fd() < 0) return {};
   StoreControl(parts_.objects.control().snapshot_before_ns, epoch.time_ns);
-  std::vector<EventBytes> stacks = WalkBlocked(slot, kSnapshotTimeout);
+  std::vector<EventBytes> stacks = WalkStanding(slot, kSnapshotTimeout);
   if (tables_.await) CompleteSnapshot(slot, stacks);
   return stacks;
 }
 
-std::vector<EventBytes> Sessions::WalkBlocked(std::uint32_t slot,
-                                              std::chrono::milliseconds timeout) {
+std::vector<EventBytes> Sessions::ReadDump(std::uint32_t slot, std::size_t members) {
+  if (parts_.objects.snapshot_link_fd() < 0) return {};
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.dump_sessions, BitOf(slot));
+  std::vector<EventBytes> threads = WalkStanding(slot, kSnapshotTimeout);
+  for (int left = kDumpLooks - 1; left > 0; --left) {
+    if (threads.size() >= members && std::ranges::none_of(threads, IsRunning)) break;
+    std::this_thread::sleep_for(kDumpPause);
+    TakeMissing(WalkStanding(slot, kSnapshotTimeout), threads);
+  }
+  if (tables_.await) CompleteSnapshot(slot, threads);
+  StoreControl(control.dump_sessions, 0);
+  return threads;
+}
+
+std::vector<EventBytes> Sessions::WalkStanding(std::uint32_t slot,
+                                               std::chrono::milliseconds timeout) {
   profd_control& control = parts_.objects.control();
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(parts_.objects.snapshot_mutex());
@@ -326,7 +381,7 @@ void Sessions::CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& sta
     if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // asked for a moment ago
     requests = wanted;
     (void)tables_.await(wanted, left);
-    TakeBetter(WalkBlocked(slot, left), stacks);
+    TakeBetter(WalkStanding(slot, left), stacks);
   }
 }
 

@@ -30,7 +30,7 @@ namespace profd::source {
 // Start: filter -> side-band open -> every thread asked whether it belongs (the assign iterator) ->
 // members listed, PROCESS of each -> epoch announced, COUNTERS, SESSION_START -> epoch passes ->
 // CLOCK of each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of
-// those that are blocked -> bits withdrawn -> COUNTERS -> SESSION_END.
+// those that are blocked, or for a dump of all -> bits withdrawn -> COUNTERS -> SESSION_END.
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may (kSnapshotTimeout).
@@ -65,7 +65,7 @@ class Sessions {
   // Before the first session.
   void UseTables(Tables tables) { tables_ = std::move(tables); }
 
-  [[nodiscard]] Result<StartedSession> Start(const SessionSpec& spec);
+  [[nodiscard]] Result<StartedSession> Start(const SessionSpec& asked);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
 
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
@@ -93,9 +93,11 @@ class Sessions {
   [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
   void PrepareTables(std::span<const EventBytes> processes);
   [[nodiscard]] std::vector<EventBytes> ReadSnapshot(std::uint32_t slot, const Epoch& epoch);
+  // How each of the `members` stands, more or less: those that ran are looked at again.
+  [[nodiscard]] std::vector<EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
   // SNAPSHOT events of one run of the iterator.
-  [[nodiscard]] std::vector<EventBytes> WalkBlocked(std::uint32_t slot,
-                                                    std::chrono::milliseconds timeout);
+  [[nodiscard]] std::vector<EventBytes> WalkStanding(std::uint32_t slot,
+                                                     std::chrono::milliseconds timeout);
   // Walks once more whose stacks ended early for want of tables.
   void CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks);
   [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);

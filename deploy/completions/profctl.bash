@@ -23,10 +23,12 @@ _profctl()
         -t|--tid|-d|--duration|-F|--frequency|--host) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record symbols export status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record dump symbols export status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
+        dump) COMPREPLY=($(compgen -W "--pid --tid --json --no-inlines --no-lines --native --signatures --no-demangle
+                --interpreter-frames $common" -- "$current")) ;;
         symbols)
             if [[ $current == -* ]]; then
                 COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --children --json

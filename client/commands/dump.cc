@@ -1,0 +1,90 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "client/commands/collect_target.h"
+#include "client/commands/commands.h"
+#include "client/daemon_choice.h"
+#include "client/exit_code.h"
+#include "client/output_file.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+#include "client/view/dump_view.h"
+#include "client/view/number.h"
+
+namespace profd::commands {
+namespace {
+
+v1::DumpRequest Request(const DumpOptions& options) {
+  v1::DumpRequest request;
+  *request.mutable_target() = options.target;
+  request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+  request.set_no_inlined(!options.inlined);
+  request.set_no_lines(!options.lines);
+  return request;
+}
+
+// A profd that runs, or a private one.
+Result<client::DaemonConnection> Connect(const DumpOptions& options, const Context& context,
+                                         const client::StopSignals& signals) {
+  const Result<bool> needs_private = client::NeedsPrivateDaemon(context.global.host);
+  if (!needs_private) return needs_private.error();
+  if (*needs_private) {
+    PROFD_TRY(CheckTarget(options.target, ProcFs()));
+    return client::ConnectToPrivate(signals.original_mask(), context.console, context.temp_files);
+  }
+  auto running = client::ConnectToRunning(context.global.host);
+  if (!running) return running.error();
+  client::DaemonConnection connection;
+  connection.client = *std::move(running);
+  return connection;
+}
+
+Result<v1::Dump> Take(const DumpOptions& options, const Context& context,
+                      const client::StopSignals& signals) {
+  const auto connection = Connect(options, context, signals);
+  if (!connection) return connection.error();
+  const auto begin = std::chrono::steady_clock::now();
+  Result<v1::Dump> dump = connection->client->Dump(Request(options));
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  context.console.Explain("the dump took " +
+                          view::FormatDuration(static_cast<std::uint64_t>(took.count())));
+  return dump;
+}
+
+std::string Render(const v1::Dump& dump, const DumpOptions& options, const Context& context) {
+  view::DumpOptions how;
+  how.width = client::IsTerminal(STDOUT_FILENO) ? client::WidthOf(STDOUT_FILENO) : 0;
+  how.palette = view::Palette(client::UseColor(context.global.color, STDOUT_FILENO));
+  how.interpreter_frames = options.interpreter_frames;
+  how.style.signature = options.signatures;
+  how.style.mangled = options.mangled;
+  return options.json ? view::DumpJson(dump, how) : view::RenderDump(dump, how);
+}
+
+}  // namespace
+
+int RunDump(const DumpOptions& options, const Context& context) {
+  const auto fail = [&](const Error& error) {
+    if (!error.message.empty()) context.console.Fail(error);
+    return ToInt(client::ExitCodeOf(error.code));
+  };
+  const auto signals = client::StopSignals::Block();
+  if (!signals) return fail(signals.error());
+  (*signals)->Handle([&](int signal, bool) {
+    context.temp_files.RemoveAll();
+    ::_exit(128 + signal);
+  });
+  const Result<v1::Dump> dump = Take(options, context, **signals);
+  if (!dump) return fail(dump.error());
+  const auto written =
+      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
+        out << Render(*dump, options, context);
+        return {};
+      });
+  return written ? ToInt(client::ExitCode::kOk) : fail(written.error());
+}
+
+}  // namespace profd::commands

@@ -1,0 +1,28 @@
+// What follows from a dump, for its text and its JSON alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "client/view/dump_view.h"
+#include "profd/v1/dump.pb.h"
+
+namespace profd::view {
+
+struct ProcessFacts {
+  std::vector<const v1::DumpThread*> threads;
+  bool has_gil = false;                    // some thread has a state of the interpreter
+  bool gil_known = false;                  // and it could be read who holds its GIL
+  const v1::DumpThread* holder = nullptr;  // the latest that was seen to hold the GIL
+  std::uint64_t gil_waiters = 0;
+};
+
+// Points into `dump`, which must have passed CheckDump.
+[[nodiscard]] ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process);
+
+// Leaf first, without what the options hide.
+[[nodiscard]] std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump,
+                                                        const v1::DumpThread& thread,
+                                                        const DumpOptions& options);
+
+}  // namespace profd::view

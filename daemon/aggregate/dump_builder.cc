@@ -1,0 +1,185 @@
+#include "daemon/aggregate/dump_builder.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace profd::aggregate {
+namespace {
+
+using process::State;
+using process::WaitReason;
+
+constexpr const char* kTooShort = "it came to a CPU a moment ago";
+constexpr const char* kNotRead = "it could not be read in time";
+
+State StateOf(profd_thread_state state) {
+  switch (state) {
+    case PROFD_STATE_RUNNABLE:
+      return State::kRunnable;
+    case PROFD_STATE_BLOCKED:
+      return State::kBlocked;
+    default:
+      return State::kOnCpu;
+  }
+}
+
+}  // namespace
+
+DumpBuilder::Thread* DumpBuilder::Find(const ThreadKey& key, const ProcessKey& process) {
+  const auto found = threads_.find(key);
+  if (found != threads_.end()) return &found->second;
+  if (threads_.size() >= max_threads_) {
+    ++left_out_;
+    return nullptr;
+  }
+  Thread& thread = threads_[key];
+  thread.process = process;
+  return &thread;
+}
+
+DumpBuilder::Thread* DumpBuilder::Find(const decode::EventHeader& header) {
+  return Find(header.thread, header.process);
+}
+
+void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
+  const process::Sample& sample = symbolized.sample;
+  const bool on_cpu = !sample.snapshot && sample.state == State::kOnCpu;
+  if (!on_cpu && !sample.snapshot) return;
+  Thread* thread = Find(sample.thread, sample.process);
+  if (thread == nullptr) return;
+  if (sample.interpreter) interpreters_[sample.process] = sample.interpreter;
+  Seen seen;
+  seen.time_ns = sample.time_ns;
+  // Of a thread that was woken only the beginning of its sleep is known.
+  seen.since_ns = sample.woken ? 0 : sample.begin_ns;
+  seen.state = sample.state;
+  seen.wait = sample.wait;
+  seen.stack_flags = sample.stack_flags;
+  seen.python_flags = sample.python_flags;
+  seen.gil = sample.gil;
+  seen.merge_failed = sample.merge_failed;
+  seen.syscall = sample.syscall;
+  seen.syscall_args = sample.syscall_args;
+  seen.frames = symbolized.frames;
+  auto& place = on_cpu ? thread->on_cpu : thread->snapshot;
+  if (!place || place->time_ns <= seen.time_ns) place = std::move(seen);
+}
+
+void DumpBuilder::AddClock(const decode::ClockEvent& event) {
+  Thread* thread = Find(event.header);
+  if (thread == nullptr) return;
+  if (event.end) thread->gone = true;
+  if (!event.comm.empty()) thread->comm = event.comm;
+  Seen seen;
+  seen.time_ns = event.epoch_ns;
+  seen.since_ns = event.since_ns;
+  seen.state = StateOf(event.state);
+  if (seen.state == State::kBlocked) seen.wait = WaitReason::kOther;
+  if (!thread->clock || thread->clock->time_ns <= seen.time_ns) thread->clock = std::move(seen);
+}
+
+void DumpBuilder::AddFork(const decode::ForkEvent& event) {
+  if (Thread* thread = Find(event.header); thread != nullptr) thread->comm = event.comm;
+}
+
+void DumpBuilder::AddExit(const decode::ExitEvent& event) {
+  const auto found = threads_.find(event.header.thread);
+  if (found != threads_.end()) found->second.gone = true;
+}
+
+void DumpBuilder::AddProcess(const process::ProcessInfoRef& info) {
+  if (info) processes_[info->key] = info;
+}
+
+// One run of Build.
+class DumpBuilder::Assembly {
+ public:
+  Assembly(const DumpBuilder& builder, const FrameLookup& lookup)
+      : builder_(builder), lookup_(lookup) {}
+
+  Dump Run() {
+    dump_.host = builder_.origin_.host;
+    dump_.kernel = builder_.origin_.kernel;
+    dump_.profd_version = builder_.origin_.profd_version;
+    dump_.threads_left_out = builder_.left_out_;
+    std::uint64_t first_ns = ~std::uint64_t{0};
+    for (const auto& [key, thread] : builder_.threads_) {
+      if (thread.gone || (!thread.snapshot && !thread.clock)) continue;
+      AddThread(key, thread);
+      const std::uint64_t seen_ns = dump_.threads.back().seen_ns;
+      first_ns = std::min(first_ns, seen_ns);
+      dump_.time_ns = std::max(dump_.time_ns, seen_ns);
+    }
+    dump_.took_ns = dump_.threads.empty() ? 0 : dump_.time_ns - first_ns;
+    dump_.time_unix_ns = builder_.origin_.boot_unix_ns + dump_.time_ns;
+    std::ranges::sort(dump_.threads, {}, [this](const DumpThread& thread) {
+      return std::tuple(dump_.processes[thread.process].key, thread.key);
+    });
+    return std::move(dump_);
+  }
+
+ private:
+  void AddThread(const ThreadKey& key, const Thread& thread) {
+    const Seen& seen = thread.snapshot ? *thread.snapshot : *thread.clock;
+    DumpThread& told = dump_.threads.emplace_back();
+    told.key = key;
+    told.process = PlaceProcess(thread.process);
+    const ProfileProcess& process = dump_.processes[told.process];
+    told.shown_tid = key.tid == process.key.pid ? process.shown_pid : key.tid;
+    told.comm = thread.comm.empty() ? process.comm : thread.comm;
+    told.state = seen.state;
+    told.wait = seen.wait;
+    told.seen_ns = seen.time_ns;
+    told.since_ns = seen.since_ns;
+    told.python = (seen.python_flags & PROFD_PYTHON_THREAD) != 0;
+    told.gil = seen.gil;
+    told.syscall = seen.syscall;
+    told.syscall_args = seen.syscall_args;
+    if (seen.state == State::kOnCpu) {
+      const bool of_now = thread.on_cpu && thread.on_cpu->time_ns >= seen.since_ns;
+      if (of_now) return AddStack(*thread.on_cpu, told);
+      told.no_stack = kTooShort;
+    } else if (thread.snapshot) {
+      AddStack(seen, told);
+    } else {
+      told.no_stack = kNotRead;
+    }
+  }
+
+  void AddStack(const Seen& seen, DumpThread& told) {
+    told.stack_ns = seen.time_ns;
+    told.stack_flags = seen.stack_flags;
+    told.merge_failed = seen.merge_failed;
+    for (const symbolize::FrameId id : seen.frames) {
+      const auto [found, added] =
+          frame_of_.try_emplace(id, static_cast<std::uint32_t>(dump_.frames.size()));
+      if (added) dump_.frames.push_back(lookup_(id));
+      told.frames.push_back(found->second);
+    }
+  }
+
+  std::uint32_t PlaceProcess(const ProcessKey& key) {
+    const auto [found, added] =
+        process_of_.try_emplace(key, static_cast<std::uint32_t>(dump_.processes.size()));
+    if (!added) return found->second;
+    const auto info = builder_.processes_.find(key);
+    dump_.processes.push_back(
+        DescribeProcess(key, info == builder_.processes_.end() ? nullptr : info->second.get(),
+                        builder_.origin_.innermost_pids));
+    const auto interpreter = builder_.interpreters_.find(key);
+    if (interpreter != builder_.interpreters_.end())
+      dump_.processes.back().interpreter = interpreter->second;
+    return found->second;
+  }
+
+  const DumpBuilder& builder_;
+  const FrameLookup& lookup_;
+  Dump dump_;
+  std::unordered_map<symbolize::FrameId, std::uint32_t> frame_of_;
+  std::map<ProcessKey, std::uint32_t> process_of_;
+};
+
+Dump DumpBuilder::Build(const FrameLookup& frames) const { return Assembly(*this, frames).Run(); }
+
+}  // namespace profd::aggregate

@@ -1,0 +1,77 @@
+// DumpBuilder: collects what one session learns of its threads, and makes its Dump.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/aggregate/dump.h"
+#include "daemon/aggregate/profile_builder.h"
+#include "daemon/decode/event.h"
+#include "daemon/process/process_info.h"
+#include "daemon/symbolize/symbolized_sample.h"
+
+namespace profd::aggregate {
+
+// One session; used by one thread. A thread that waits is told with the stack that its snapshot
+// walked, and is in the state in which that found it. A thread that runs cannot be walked: it has
+// the stack of its latest on-CPU sample, if that was taken after it came to the CPU; an older one
+// says nothing of now. Of a thread that no snapshot tells of, the clock at the session's end is all
+// there is. Memory is bounded by `max_threads`.
+class DumpBuilder {
+ public:
+  using FrameLookup = ProfileBuilder::FrameLookup;
+
+  explicit DumpBuilder(ProfileOrigin origin, std::size_t max_threads = 100'000)
+      : origin_(std::move(origin)), max_threads_(max_threads) {}
+
+  void AddSample(const symbolize::SymbolizedSample& symbolized);
+  void AddClock(const decode::ClockEvent& event);
+  void AddFork(const decode::ForkEvent& event);
+  void AddExit(const decode::ExitEvent& event);
+  void AddProcess(const process::ProcessInfoRef& info);
+
+  [[nodiscard]] Dump Build(const FrameLookup& frames) const;
+
+ private:
+  struct Seen {
+    std::uint64_t time_ns = 0;
+    std::uint64_t since_ns = 0;
+    process::State state = process::State::kOnCpu;
+    process::WaitReason wait = process::WaitReason::kNone;
+    std::uint16_t stack_flags = 0;
+    std::uint16_t python_flags = 0;
+    process::Gil gil = process::Gil::kNone;
+    bool merge_failed = false;
+    std::int32_t syscall = -1;
+    std::array<std::uint64_t, 3> syscall_args{};
+    std::vector<symbolize::FrameId> frames;
+  };
+  struct Thread {
+    ProcessKey process;
+    std::string comm;
+    bool gone = false;
+    std::optional<Seen> on_cpu;    // latest sample
+    std::optional<Seen> snapshot;  // how it stood at the end
+    std::optional<Seen> clock;     // latest reading: no stack
+  };
+  class Assembly;
+
+  // Null beyond the bound.
+  Thread* Find(const decode::EventHeader& header);
+  Thread* Find(const ThreadKey& key, const ProcessKey& process);
+
+  const ProfileOrigin origin_;
+  const std::size_t max_threads_;
+  std::map<ThreadKey, Thread> threads_;
+  std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;
+  std::unordered_map<ProcessKey, process::PythonInterpreterRef> interpreters_;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace profd::aggregate

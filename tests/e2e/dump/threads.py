@@ -1,0 +1,81 @@
+"""Threads that stand in known functions: one holds the GIL and never gives it up, others wait for it, for a lock,
+or sleep. Says who is where, then waits for a byte a waiter on its input: who reads it wants the GIL from then on."""
+
+import json
+import os
+import sys
+import threading
+import time
+
+WAITERS = 2
+lock = threading.Lock()
+places = []
+
+
+def native_id():
+    return int(os.readlink("/proc/thread-self").rsplit("/", 1)[1])
+
+
+def enter(function, wait):
+    places.append({"tid": native_id(), "function": function.__name__, "wait": wait})
+    function()
+
+
+def sleeps():
+    time.sleep(3600)
+
+
+def wants_the_lock():
+    lock.acquire()
+
+
+def wants_the_gil():
+    os.read(0, 1)
+
+
+def holds_the_gil():
+    os.write(1, (json.dumps({"threads": places}) + "\n").encode())
+    while True:
+        pass
+
+
+def holder():
+    enter(holds_the_gil, "")
+
+
+def start(function, wait):
+    before = len(places)
+    thread = threading.Thread(target=enter, args=(function, wait), daemon=True)
+    thread.start()
+    while len(places) == before:
+        time.sleep(0.001)
+    return thread
+
+
+def looks():
+    """How each thread stands, and how often it has waited."""
+    found = []
+    for place in places:
+        with open("/proc/self/task/%d/status" % place["tid"], encoding="utf-8", errors="replace") as status:
+            lines = [line.split() for line in status if line.startswith(("State", "voluntary"))]
+        found.append((lines[0][1], lines[1][1]))
+    return found
+
+
+def all_wait():
+    """Who waits for the GIL would have got it, and so have been woken, between the two looks."""
+    before = looks()
+    time.sleep(0.001)
+    return before == looks() and all(state == "S" for state, _ in before)
+
+
+lock.acquire()
+start(sleeps, "sleep")
+start(wants_the_lock, "lock")
+for _ in range(WAITERS):
+    start(wants_the_gil, "gil")
+while not all_wait():
+    pass
+# From now on nobody asks the holder to give the GIL up.
+sys.setswitchinterval(1000)
+holder()
