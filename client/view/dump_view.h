@@ -12,9 +12,9 @@ namespace profd::view {
 
 struct DumpOptions {
   std::size_t width = 80;  // columns
-  Palette palette;
+  Palette palette{};
   bool interpreter_frames = false;  // native frames of Python interpreters, too
-  client::FrameStyle style;
+  client::FrameStyle style{};
 };
 
 // A header for each process, then its threads with their stacks, leaf first. Native frames stand
