@@ -70,7 +70,8 @@ def all_wait():
 
 
 lock.acquire()
-start(sleeps, "sleep")
+# Before 3.11 it is done by select().
+start(sleeps, "sleep" if sys.version_info >= (3, 11) else "poll")
 start(wants_the_lock, "lock")
 for _ in range(WAITERS):
     start(wants_the_gil, "gil")
