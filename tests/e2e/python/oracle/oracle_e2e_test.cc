@@ -97,12 +97,21 @@ class PythonOracle : public ProfctlTest,
   const std::vector<Session>* sessions_ = nullptr;
 };
 
+// One that runs by an older C library than this build's cannot.
+bool CanLoadMarks(const std::string& interpreter) {
+  const auto outcome =
+      testing::Run({interpreter, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])",
+                    TestProgram("oracle_marks.so")});
+  if (outcome.exit_code != 0) std::cout << "  SKIPPED: " << interpreter << ": " << outcome.err;
+  return outcome.exit_code == 0;
+}
+
 const std::vector<Session>& PythonOracle::SessionsOf(int minor) {
   static std::map<int, std::vector<Session>> sessions;
   const auto [entry, is_new] = sessions.try_emplace(minor);
   if (is_new)
     for (const std::string& interpreter : test::FindInterpreters(minor))
-      entry->second.push_back(Run(interpreter));
+      if (CanLoadMarks(interpreter)) entry->second.push_back(Run(interpreter));
   return entry->second;
 }
 
@@ -147,13 +156,17 @@ void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
     GTEST_SKIP() << skipped->second;
   oracle::Verdict verdict;
   std::vector<std::string> needs;
-  for (const oracle::Window& window : session.truth.windows) {
+  // What is seen first in the last 10 ms of a process has no name.
+  const bool short_lived = one.number == 25 || one.number == 27 || one.number == 46;
+  for (oracle::Window window : session.truth.windows) {
     if (window.number != one.number) continue;
+    window.gaps |= short_lived;
     verdict.Add(oracle::Judge(session.profile, window));
     needs.insert(needs.end(), window.needs.begin(), window.needs.end());
   }
   if (one.number == 9) verdict.Add(oracle::JudgeNatives(session.profile, "native"));
   std::cout << "  " << Describe(verdict) << "\n";
+  if (short_lived) EXPECT_LE(verdict.gaps, verdict.samples / 20);
   EXPECT_GT(verdict.samples, 0u) << "nothing was seen of it";
   int shown = 0;
   for (const auto& [what, count] : verdict.wrong)
