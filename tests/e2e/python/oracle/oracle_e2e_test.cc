@@ -166,7 +166,9 @@ void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
   }
   if (one.number == 9) verdict.Add(oracle::JudgeNatives(session.profile, "native"));
   std::cout << "  " << Describe(verdict) << "\n";
-  if (short_lived) EXPECT_LE(verdict.gaps, verdict.samples / 20);
+  if (short_lived) {
+    EXPECT_LE(verdict.gaps, verdict.samples / 20);
+  }
   EXPECT_GT(verdict.samples, 0u) << "nothing was seen of it";
   int shown = 0;
   for (const auto& [what, count] : verdict.wrong)
