@@ -253,8 +253,11 @@ TEST_P(PythonDumpTest, TellsWhoHoldsTheGilAndWhoWaitsForIt) {
   StartDaemon();
   for (const std::string& interpreter : interpreters) {
     SCOPED_TRACE(interpreter);
+    std::ofstream(File("taken")) << '\0';
     ASSERT_NO_FATAL_FAILURE(
-        StartProgram({interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/dump/threads.py"}));
+        StartProgram({interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/dump/threads.py",
+                      File("taken")}));
+    while (ReadFile(File("taken")).front() == '\0') std::this_thread::yield();
     LetWaitersWantTheGil();
     const json process = DumpWithStackOf(truth_.back()["tid"]);
     Check(process);

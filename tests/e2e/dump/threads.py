@@ -1,7 +1,9 @@
 """Threads that stand in known functions: one holds the GIL and never gives it up, others wait for it, for a lock,
-or sleep. Says who is where, then waits for a byte a waiter on its input: who reads it wants the GIL from then on."""
+or sleep. Says who is where, then sets the first byte of the file that is its argument when the GIL is taken for good.
+From then on a byte a waiter on its input makes them want it."""
 
 import json
+import mmap
 import os
 import sys
 import threading
@@ -9,6 +11,8 @@ import time
 
 WAITERS = 2
 lock = threading.Lock()
+with open(sys.argv[1], "r+b") as file:
+    taken = mmap.mmap(file.fileno(), 1)
 places = []
 
 
@@ -34,7 +38,9 @@ def wants_the_gil():
 
 
 def holds_the_gil():
+    # Writing gives the GIL up for a moment; the store into shared memory does not.
     os.write(1, (json.dumps({"threads": places}) + "\n").encode())
+    taken[0] = 1
     while True:
         pass
 
@@ -70,8 +76,7 @@ def all_wait():
 
 
 lock.acquire()
-# Before 3.11 it is done by select().
-start(sleeps, "sleep" if sys.version_info >= (3, 11) else "poll")
+start(sleeps, "sleep")
 start(wants_the_lock, "lock")
 for _ in range(WAITERS):
     start(wants_the_gil, "gil")
