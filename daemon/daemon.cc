@@ -178,7 +178,8 @@ class LiveDaemon : public Daemon {
                        [this] {
                          if (recorder_) recorder_->FlushEnvironment();
                        },
-                   .describe_tables = [this] { return health::Describe(*tables_); }}),
+                   .describe_tables = [this] { return health::Describe(*tables_); },
+                   .python_standing = [this] { return python_->service.standing(); }}),
         front_end_(pipeline_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }

@@ -21,6 +21,7 @@
 #include "daemon/decode/event.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/pipeline_item.h"
+#include "daemon/python/python_service.h"
 #include "daemon/rpc/session_backend.h"
 #include "daemon/source/event_source.h"
 #include "daemon/source/session_control.h"
@@ -49,6 +50,7 @@ class LivePipeline : public rpc::SessionBackend {
     std::function<void()> detach;             // the source's programs: no new events after it
     std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
     std::function<std::vector<aggregate::NamedCount>()> describe_tables;  // for Status
+    std::function<python::PythonStanding()> python_standing;              // for Status
   };
 
   explicit LivePipeline(Parts parts);

@@ -11,6 +11,7 @@ WorkerStage::WorkerStage(health::StageCounters& counters, Sink sink, Selector se
       sink_(std::move(sink)),
       selector_(std::move(selector)),
       sampler_(table_),
+      python_(counters.python),
       orderer_(decode::Orderer::Options{},
                [this](decode::Event&& event) { Handle(std::move(event)); }) {}
 

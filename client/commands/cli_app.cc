@@ -44,6 +44,8 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
   AddFlag(app, kOutput, "--threads", raw.threads,
           "tell threads apart (folded, svg), and alike processes (svg)");
   AddNameOptions(app, raw);
+  AddFlag(app, kOutput, "--gil", raw.gil,
+          "only the time in which a thread of Python holds the GIL, running or not");
 }
 
 void AddIdOptions(CLI::App& app, RawOptions& raw) {

@@ -15,6 +15,7 @@ struct RawOutputOptions {
   bool signatures = false;
   bool mangled = false;
   bool interpreter_frames = false;
+  bool gil = false;
 };
 
 struct RawOptions {

@@ -185,7 +185,7 @@ Result<v1::Profile> Collection::Collect() {
   context_.console.EndProgress();
   if (profile) {
     PROFD_TRY(CheckData(*profile));
-    return profile;
+    return plan_->Restrict(*std::move(profile));
   }
   Error error = profile.error();
   if (error.code != ErrorCode::kUnavailable || !connection_.private_daemon) return error;

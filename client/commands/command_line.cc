@@ -113,6 +113,7 @@ OutputOptions Output(const RawOutputOptions& raw) {
   options.signatures = raw.signatures;
   options.mangled = raw.mangled;
   options.interpreter_frames = raw.interpreter_frames;
+  options.gil = raw.gil;
   return options;
 }
 

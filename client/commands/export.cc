@@ -32,7 +32,9 @@ Result<bool> Export(const ExportCommandOptions& options, const Context& context)
   const Result<OutputPlan> plan =
       OutputPlan::Make(options.output, context.exporters, client::IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
-  const Result<v1::Profile> profile = ReadProfile(options.input);
+  Result<v1::Profile> read = ReadProfile(options.input);
+  if (!read) return read.error();
+  const Result<v1::Profile> profile = plan->Restrict(*std::move(read));
   if (!profile) return profile.error();
   // Only the temporary files have to be looked after: reading may be broken off at any time.
   const Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();

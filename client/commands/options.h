@@ -30,6 +30,7 @@ struct OutputOptions {
   bool signatures = false;
   bool mangled = false;
   bool interpreter_frames = false;
+  bool gil = false;  // only time with the GIL held
 };
 
 struct CollectOptions {

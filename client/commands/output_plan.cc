@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/export/gil.h"
 #include "client/export/interpreter_frames.h"
 #include "client/output_file.h"
 #include "client/packages.h"
@@ -38,7 +39,7 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                                     const client::Exporters& exporters, bool stdout_is_terminal) {
   OutputPlan plan(
       {.threads = options.threads, .signatures = options.signatures, .mangled = options.mangled},
-      options.report, options.interpreter_frames);
+      options.report, options.interpreter_frames, options.gil);
   if (options.report != Report::kSummary) {
     for (const std::string& file : options.files) {
       if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
@@ -136,6 +137,11 @@ Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profi
 bool OutputPlan::IsComplete(const Output& output) const {
   return output.exporter != nullptr ? output.exporter->name() == "json"
                                     : report_ != Report::kSummary;
+}
+
+Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) const {
+  if (!gil_) return profile;
+  return client::OnlyGil(profile);
 }
 
 bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::InvokingUser>& owner,

@@ -28,6 +28,8 @@ class OutputPlan {
                                                const client::Exporters& exporters,
                                                bool stdout_is_terminal);
 
+  // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
+  [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
   // Writes all; one that fails is told on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
   [[nodiscard]] bool Write(const v1::Profile& profile,
@@ -37,8 +39,11 @@ class OutputPlan {
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  OutputPlan(client::ExportOptions options, Report report, bool interpreter_frames)
-      : options_(std::move(options)), report_(report), interpreter_frames_(interpreter_frames) {}
+  OutputPlan(client::ExportOptions options, Report report, bool interpreter_frames, bool gil)
+      : options_(std::move(options)),
+        report_(report),
+        interpreter_frames_(interpreter_frames),
+        gil_(gil) {}
   // A json file is complete: all others can be made of it. So is a report on where names are from.
   [[nodiscard]] bool IsComplete(const Output& output) const;
   [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
@@ -50,6 +55,7 @@ class OutputPlan {
   client::ExportOptions options_;
   Report report_;
   bool interpreter_frames_;
+  bool gil_;
   std::vector<Output> outputs_;
 };
 

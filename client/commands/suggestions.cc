@@ -24,7 +24,7 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kForeign{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kForeign{{
     {"-r", "the rate is -F HZ"},
     {"--rate", "the rate is -F HZ"},
     {"--subprocesses", "processes it starts are followed with -s"},
@@ -34,7 +34,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kForeign
     {"-g", "call stacks are always recorded"},
     {"--call-graph", "call stacks are always recorded"},
     {"--nonblocking", "profd never stops a process"},
-    {"--gil", "who holds the GIL is not told yet: it comes with support for Python"},
     {"-c", "the rate is -F HZ"},
     {"--all-cpus", "the whole host is -a"},
     {"--pidns", "process numbers are always those of your own pid namespace"},

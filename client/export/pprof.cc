@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "client/export/check_profile.h"
+#include "client/export/gil.h"
 #include "client/export/pprof.pb.h"
 #include "client/export/stack_names.h"
 
@@ -26,6 +27,7 @@ struct SampleKey {
   std::uint32_t thread = 0;
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
+  v1::Gil gil = v1::GIL_NONE;
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -133,7 +135,8 @@ class Builder {
     const v1::Samples& samples = profile_.samples();
     std::map<SampleKey, SampleValue> merged;
     for (int i = 0; i < samples.weight_ns_size(); ++i) {
-      const SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i)};
+      const SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i),
+                          GilOf(samples, i)};
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
@@ -165,6 +168,7 @@ class Builder {
     AddLabel(sample, "thread", SafeName(thread.comm()));
     AddLabel(sample, "state", StateName(key.state));
     if (!WaitName(key.wait).empty()) AddLabel(sample, "wait", WaitName(key.wait));
+    if (!GilName(key.gil).empty()) AddLabel(sample, "gil", GilName(key.gil));
   }
 
   void AddLabel(pprof::Sample* sample, std::string_view key, std::string_view value) {

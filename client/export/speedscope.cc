@@ -9,6 +9,7 @@
 
 #include "client/export/check_profile.h"
 #include "client/export/escape.h"
+#include "client/export/gil.h"
 #include "client/export/stack_names.h"
 
 namespace profd::client {
@@ -125,7 +126,7 @@ Stretch StretchOf(const v1::Samples& samples, int i, const Stacks& stacks, Frame
   Stretch stretch{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
   if (samples.node(i) == 0) stretch.no_stack = frames.OfPseudo(kNoStack);
   if (state != v1::STATE_ON_CPU)
-    stretch.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i)));
+    stretch.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i), GilOf(samples, i)));
   return stretch;
 }
 

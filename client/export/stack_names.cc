@@ -136,6 +136,21 @@ std::string_view WaitName(v1::WaitReason wait) {
   return name.substr(0, name.size() - 1);
 }
 
+std::string_view GilName(v1::Gil gil) {
+  switch (gil) {
+    case v1::GIL_NONE:
+      return "";
+    case v1::GIL_NOT_HELD:
+      return "not held";
+    case v1::GIL_HELD:
+      return "held";
+    case v1::GIL_WAITED:
+      return "waited";
+    default:
+      return "unknown";
+  }
+}
+
 std::string_view StateName(v1::State state) {
   switch (state) {
     case v1::STATE_ON_CPU:
@@ -147,15 +162,17 @@ std::string_view StateName(v1::State state) {
   }
 }
 
-std::string_view StateFrameName(v1::State state, v1::WaitReason wait) {
+std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gil) {
   if (state == v1::STATE_ON_CPU) return "[running]";
-  if (state == v1::STATE_RUNNABLE) return "[runnable]";
+  if (state == v1::STATE_RUNNABLE)
+    return gil == v1::GIL_HELD ? "[runnable:gil-holder]" : "[runnable]";
   return kBlockedFrames[v1::WaitReason_IsValid(wait) ? wait : v1::WAIT_OTHER];
 }
 
 std::string TitleOf(const v1::Profile& profile) {
   constexpr std::string_view kOnePid = "pid ";
   const int others = profile.processes_size() - 1;
+  const std::string_view part = profile.only_gil() ? ", only with the GIL held" : "";
   for (const v1::Process& process : profile.processes()) {
     const std::string target = std::string(kOnePid) + std::to_string(process.pid());
     const bool named = profile.target() == target || profile.target().starts_with(target + " ");
@@ -165,9 +182,9 @@ std::string TitleOf(const v1::Profile& profile) {
     if (others > 0)
       title +=
           " and " + std::to_string(others) + (others == 1 ? " more process" : " more processes");
-    return title;
+    return title.append(part);
   }
-  return SafeName(profile.target());
+  return SafeName(profile.target()).append(part);
 }
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "client/export/gil.h"
 #include "client/export/program.h"
 #include "client/export/stack_names.h"
 
@@ -77,7 +78,7 @@ class Builder {
     const bool waits = samples.state(i) != v1::STATE_ON_CPU;
     if (states_ == StateFrames::kAll || (states_ == StateFrames::kWaiting && waits))
       node = Child(node, KindOf(samples.state(i)),
-                   Label(StateFrameName(samples.state(i), samples.wait(i))));
+                   Label(StateFrameName(samples.state(i), samples.wait(i), GilOf(samples, i))));
     tree_.nodes[node].self_ns += samples.weight_ns(i);
     tree_.nodes[node].self_count += samples.count(i);
   }

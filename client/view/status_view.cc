@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -84,6 +85,30 @@ std::string RefusedTables(const v1::StatusResponse& status) {
   return text;
 }
 
+std::uint64_t Sum(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
+  std::uint64_t sum = 0;
+  for (const v1::NamedCount& count : counts) sum += count.count();
+  return sum;
+}
+
+// Processes with an interpreter.
+std::string Interpreters(const v1::PythonStatus& python) {
+  return FormatCount(python.attached()) + " attached, " + FormatCount(Sum(python.waiting())) +
+         " waiting, " + FormatCount(Sum(python.refused())) + " refused";
+}
+
+// "" where no stack had Python frames yet.
+std::string PythonStacks(const v1::PythonStatus& python) {
+  if (python.stacks() == 0) return "";
+  return FormatCount(python.stacks()) + " stacks: " +
+         FormatCount(python.stacks() - std::min(python.stacks(), python.not_merged())) +
+         " merged, " + FormatCount(python.not_merged()) + " not merged, " +
+         FormatCount(python.cut()) + " cut; names: " + FormatCount(python.names_stale()) +
+         " stale" +
+         (python.names_unknown() == 0 ? ""
+                                      : ", " + FormatCount(python.names_unknown()) + " unknown");
+}
+
 std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
@@ -109,6 +134,13 @@ nlohmann::json Counts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& 
   return list;
 }
 
+nlohmann::json PythonJson(const v1::PythonStatus& python) {
+  return {{"attached", python.attached()},       {"waiting", Counts(python.waiting())},
+          {"refused", Counts(python.refused())}, {"stacks", python.stacks()},
+          {"not_merged", python.not_merged()},   {"cut", python.cut()},
+          {"names_stale", python.names_stale()}, {"names_unknown", python.names_unknown()}};
+}
+
 }  // namespace
 
 std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
@@ -131,6 +163,17 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
                                    FormatBytes(status.map_bytes()) + " maps and rings");
   lines.emplace_back("unwinding", Tables(status));
   lines.emplace_back("", RefusedTables(status));
+  if (status.has_python() && status.replay_file().empty()) {
+    const v1::PythonStatus& python = status.python();
+    lines.emplace_back("python", Interpreters(python));
+    for (const v1::NamedCount& reason : python.refused())
+      lines.emplace_back("",
+                         "refused: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
+    for (const v1::NamedCount& reason : python.waiting())
+      lines.emplace_back("",
+                         "waiting: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
+    lines.emplace_back("", PythonStacks(python));
+  }
   lines.emplace_back("lost", Reasons(status.lost()));
   if (!status.recording_file().empty())
     lines.emplace_back("recording", SafeText(status.recording_file()));
@@ -171,6 +214,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
                               {"memory_bytes", status.memory_bytes()},
                               {"map_bytes", status.map_bytes()},
                               {"sessions", sessions},
+                              {"python", PythonJson(status.python())},
                               {"lost", Counts(status.lost())},
                               {"notes", Counts(status.notes())},
                               {"replay_file", status.replay_file()},

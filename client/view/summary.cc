@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/export/stack_names.h"
+#include "client/view/gil_view.h"
 #include "client/view/hot_paths.h"
 #include "client/view/number.h"
 #include "client/view/table.h"
@@ -74,6 +75,7 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
     what +=
         ", " + Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes");
   what += ", " + Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+  if (profile.only_gil()) what += ", only time with the GIL held";
   const std::uint64_t lost = Total(profile.lost());
   const std::uint64_t dropped = Total(profile.dropped());
   std::string rests_on = Counted(SampleCount(profile), "sample", "samples");
@@ -240,7 +242,12 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
     who = SafeText(process.comm()) + " / " + who;
   if (row.tid) who += " (" + std::to_string(*row.tid) + ")";
   std::string out =
-      options.palette.Paint(Tone::kFaint, CutMiddle("where the time goes: " + who, options.width)) +
+      options.palette.Paint(
+          Tone::kFaint,
+          CutMiddle(std::string(profile.only_gil() ? "where the time with the GIL goes: "
+                                                   : "where the time goes: ") +
+                        who,
+                    options.width)) +
       "\n";
   constexpr std::size_t kShareWidth = 9;
   std::size_t word_width = 0;
@@ -264,7 +271,9 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
            options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
   }
   const double rest = 1 - Share(shown_ns, row.elapsed_ns);
-  if (rest >= kShownShare) out += PadLeft(FormatShare(rest), kShareWidth) + "  (other paths)\n";
+  if (rest >= kShownShare)
+    out += PadLeft(FormatShare(rest), kShareWidth) +
+           (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
   return out;
 }
 
@@ -285,7 +294,10 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   if (options.complete) out += CountLines("note", profile.notes(), options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;
-  out += "\n" + ThreadTable(profile, join ? JoinAlike(profile, rows) : rows, options);
+  // Its clocks are of all time.
+  if (!profile.only_gil())
+    out += "\n" + ThreadTable(profile, join ? JoinAlike(profile, rows) : rows, options);
+  out += RenderGil(profile, options);
   const std::vector<ThreadRow> pools = JoinPools(profile, rows);
   for (const ThreadRow* row : PathRows(profile, pools)) {
     const std::string block = PathBlock(profile, *row, options);

@@ -16,8 +16,9 @@ struct SummaryOptions {
   std::string footer;     // a line on what to do next; may be empty
 };
 
-// Header (what, how long, samples, loss, closure, cost), a row a thread, and the heaviest call
-// paths of the busiest threads. The profile must have passed CheckProfile.
+// Header (what, how long, samples, loss, closure, cost), a row a thread, who holds the GIL where
+// there is one, and the heaviest call paths of the busiest threads. The profile must have passed
+// CheckProfile.
 [[nodiscard]] std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& options);
 
 // "python3 train.py (4242)" for a profile of one process, else the target: "all".

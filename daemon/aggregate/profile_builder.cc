@@ -26,6 +26,31 @@ std::uint64_t WeightOf(const Marks& marks) {
   return std::min(marks.period_ns, kMaxWeightNs / marks.count) * marks.count;
 }
 
+constexpr std::size_t kMaxRefusals = 64;  // that are named
+
+// Processes whose Python frames are not shown, and why.
+void NoteRefusals(Profile& profile) {
+  std::vector<std::uint64_t> samples(profile.processes.size());
+  for (const ProfileSample& sample : profile.samples)
+    samples[profile.threads[sample.thread].process] += sample.count;
+  std::size_t refused = 0;
+  std::uint64_t more = 0;
+  for (std::size_t i = 0; i < profile.processes.size(); ++i) {
+    const ProfileProcess& process = profile.processes[i];
+    if (!process.interpreter || process.interpreter->refused.empty()) continue;
+    if (++refused > kMaxRefusals) {
+      more += samples[i];
+      continue;
+    }
+    profile.notes.push_back({"python_refused",
+                             "python: PID " + std::to_string(process.shown_pid) + " (" +
+                                 process.comm + "): " + process.interpreter->refused,
+                             samples[i]});
+  }
+  if (more != 0)
+    profile.notes.push_back({"python_refused", "samples of more such Python processes", more});
+}
+
 }  // namespace
 
 ProfileBuilder::ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin, Limits limits)
@@ -232,6 +257,7 @@ Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup
   note("python_not_merged", "of those, flagged merge=failed: no place among the native frames",
        python_not_merged_);
   note("python_cut", "of those, cut: too deep, or memory that could not be read", python_cut_);
+  NoteRefusals(profile);
   const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)
       profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});

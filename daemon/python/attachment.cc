@@ -57,7 +57,7 @@ Result<std::vector<ThreadState>> Reader::ReadStates() const {
   std::uint64_t interpreter = 0;
   if (!memory_.Get(runtime_ + layout_.interpreters_head, &interpreter))
     return NotYet("its memory cannot be read");
-  if (interpreter == 0) return NotYet("the interpreter has not been initialised");
+  if (interpreter == 0) return NotYet(std::string(kNotInitialised));
   std::vector<ThreadState> states;
   for (std::size_t i = 0; interpreter != 0 && i < kMaxInterpreters; ++i) {
     if (!IsAddress(interpreter)) return NotYet("its list of interpreters makes no sense");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "bpf/python_layout.h"
 #include "daemon/base/result.h"
@@ -28,6 +29,9 @@ struct Attachment {
   // likeliest was taken. Attach again later.
   bool certain = true;
 };
+
+// Why Attach says kUnavailable of programs that have an interpreter and do not use it.
+inline constexpr std::string_view kNotInitialised = "the interpreter has not been initialised";
 
 // Reads, within bounds, the interpreters and their threads, and finds by its value where a thread
 // keeps its state. Errors:

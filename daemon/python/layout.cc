@@ -256,7 +256,7 @@ Result<Layout> LayoutFromOffsets(std::span<const std::uint64_t> words) {
     return Unsupported("CPython " + VersionText(version) + " is not supported");
   if (words[kFreeThreaded] != 0)
     return Unsupported("CPython " + VersionText(version) +
-                       " is a free-threaded build, which is not supported");
+                       ": free-threaded builds are not supported");
   const auto all = IndexesOf(minor);
   const auto at = std::find_if(all.begin(), all.end(),
                                [&](const OffsetIndexes& one) { return MakesSense(words, one); });

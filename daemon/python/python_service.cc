@@ -90,6 +90,7 @@ void PythonService::Run(const std::stop_token& stop) {
     Rest();
     const Time now = std::chrono::steady_clock::now();
     Retry(now);
+    TakeStock();
     if (now - swept < kSweepEvery) continue;
     Sweep();
     swept = now;
@@ -113,6 +114,26 @@ void PythonService::Rest() {
   const std::scoped_lock lock(mutex_);
   busy_ = false;
   if (tasks_.empty()) ready_.notify_all();
+}
+
+void PythonService::TakeStock() {
+  const std::scoped_lock lock(mutex_);
+  if (!tasks_.empty()) return;
+  standing_ = {};
+  for (const auto& [pid, process] : processes_) {
+    if (process.attached) {
+      ++standing_.attached;
+    } else if (process.refused) {
+      ++standing_.refused[process.reason];
+    } else if (process.waits) {
+      ++standing_.waiting[process.reason];
+    }
+  }
+}
+
+PythonStanding PythonService::standing() const {
+  const std::scoped_lock lock(mutex_);
+  return standing_;
 }
 
 void PythonService::Handle(const Task& task) {
@@ -139,14 +160,19 @@ void PythonService::HandleProcess(ProcessKey key) {
   if (known != processes_.end() && known->second.key == key && known->second.attached &&
       now - known->second.looked < kFresh)
     return Tell(known->second);
+  Process process;
+  process.key = key;
+  process.looked = now;
+  // One that has waited for long is told of at once.
+  if (known != processes_.end() && known->second.key == key) {
+    process.tries = known->second.tries;
+    process.delay = kFirstDelay;
+  }
   Forget(key.pid);
   if (seen_.size() >= kMaxSeen) seen_.clear();
   seen_[key.pid] = key;
   const auto maps = proc_.Read(std::to_string(key.pid) + "/maps");
   if (!maps) return;
-  Process process;
-  process.key = key;
-  process.looked = now;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
     if (!line.executable || line.inode == 0 || process.candidates.size() >= kMaxCandidates) return;
     const ModuleMapping mapping{line.start, line.end, line.file_offset};
@@ -223,6 +249,7 @@ void PythonService::TryAttach(Process& process) {
   process.waits = false;
   const Candidate* refused = nullptr;
   std::string reason;
+  std::string waits_for;
   for (const Candidate& candidate : process.candidates) {
     auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
     if (attachment) {
@@ -230,13 +257,38 @@ void PythonService::TryAttach(Process& process) {
       if (!IsThere(process.key)) return;
       return Accept(process, *std::move(attachment));
     }
-    if (attachment.error().code == ErrorCode::kUnavailable) process.waits = true;
+    if (attachment.error().code == ErrorCode::kUnavailable) {
+      process.waits = true;
+      // One that is not used says nothing of the others.
+      if (waits_for.empty() || waits_for == kNotInitialised) waits_for = attachment.error().message;
+    }
     if (attachment.error().code != ErrorCode::kUnsupported) continue;
     refused = &candidate;
     reason = attachment.error().message;
   }
-  if (process.waits) WaitFor(process);
-  if (refused != nullptr && !process.waits) Refuse(process, *refused, reason);
+  process.reason = process.waits ? waits_for : reason;
+  if (process.waits) {
+    WaitFor(process);
+    TellWhyItWaits(process);
+  } else if (refused != nullptr) {
+    Refuse(process, *refused);
+  }
+}
+
+// Its samples have no Python frames, perhaps for ever.
+void PythonService::TellWhyItWaits(Process& process) {
+  if (process.attached || process.tries <= kQuickTries || process.reason == kNotInitialised ||
+      process.reason == process.told)
+    return;
+  const Candidate& candidate = process.candidates.front();
+  const ModuleMapping& mapping = candidate.mapping;
+  process.told = process.reason;
+  if (!facts_.Push({process.key,
+                    candidate.file->version,
+                    nullptr,
+                    "not understood yet: " + process.reason,
+                    {mapping.begin, mapping.end}}))
+    counters_.dropped.Add();
 }
 
 void PythonService::WaitFor(Process& process) {
@@ -267,14 +319,16 @@ void PythonService::Tell(const Process& process) {
     counters_.dropped.Add();
 }
 
-void PythonService::Refuse(Process& process, const Candidate& candidate,
-                           const std::string& reason) {
+void PythonService::Refuse(Process& process, const Candidate& candidate) {
   if (process.refused) return;
   process.refused = true;
   counters_.refused.Add();
   const ModuleMapping& mapping = candidate.mapping;
-  if (!facts_.Push(
-          {process.key, candidate.file->version, nullptr, reason, {mapping.begin, mapping.end}}))
+  if (!facts_.Push({process.key,
+                    candidate.file->version,
+                    nullptr,
+                    process.reason,
+                    {mapping.begin, mapping.end}}))
     counters_.dropped.Add();
 }
 

@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +34,13 @@ class PythonProcesses {
   virtual void Remove(std::uint32_t pid) = 0;
 };
 
+// Processes with an interpreter, now. Reasons say why.
+struct PythonStanding {
+  std::uint64_t attached = 0;                    // understood
+  std::map<std::string, std::uint64_t> waiting;  // not yet
+  std::map<std::string, std::uint64_t> refused;  // never
+};
+
 // Written by the service's thread, `dropped` by whoever calls See; any thread may read.
 struct PythonCounters {
   Counter attached;  // processes whose interpreter is understood
@@ -44,7 +53,8 @@ struct PythonCounters {
 //
 //   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
 //     -> attached: the kernel side and the stream are told
-//     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s
+//     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s; after that
+//        second the stream is told why, unless the interpreter is not used at all
 //     -> refused: the stream is told
 class PythonService {
  public:
@@ -62,6 +72,8 @@ class PythonService {
   bool Await(std::chrono::milliseconds timeout);
 
   [[nodiscard]] const PythonCounters& counters() const { return counters_; }
+  // As of the last time that there was nothing to do; any thread.
+  [[nodiscard]] PythonStanding standing() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -82,6 +94,8 @@ class PythonService {
     std::shared_ptr<const Attachment> attached;
     bool refused = false;
     bool waits = false;  // to be attached, or for certainty
+    std::string reason;  // why it is refused, or not attached yet
+    std::string told;    // of the reasons for waiting: the last one that the stream heard
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
@@ -102,8 +116,10 @@ class PythonService {
   void Accept(Process& process, const Attachment& attachment);
   void Tell(const Process& process);
   void Rest();
-  void Refuse(Process& process, const Candidate& candidate, const std::string& reason);
+  void Refuse(Process& process, const Candidate& candidate);
   void WaitFor(Process& process);
+  void TellWhyItWaits(Process& process);
+  void TakeStock();
   [[nodiscard]] bool IsThere(ProcessKey key) const;
 
   PythonProcesses& known_;
@@ -114,10 +130,11 @@ class PythonService {
   std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
   std::unordered_map<std::uint32_t, ProcessKey> seen_;    // without, so that mappings find theirs
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any ready_;
   std::deque<Task> tasks_;
-  bool busy_ = false;    // with what was in tasks_
+  bool busy_ = false;  // with what was in tasks_
+  PythonStanding standing_;
   std::jthread thread_;  // last: uses all of the above
 };
 

@@ -75,7 +75,11 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
   sample.interpreter = InterpreterOf(*process);
   if (event.python.empty()) return;
   counters_.stacks.Add();
+  if ((event.python_flags & (PROFD_PYTHON_TRUNCATED | PROFD_PYTHON_FAULT)) != 0)
+    counters_.cut.Add();
   PythonStack stack = Describe(event);
+  counters_.stale.Set(registry_.stale());
+  counters_.unknown.Set(registry_.unknown());
   // Each frame of a version without anchors is a call of the eval function.
   if (process->chain == PROFD_PYTHON_OBJECTS) stack = OneCallEach(std::move(stack));
   const bool complete = (event.stack_flags & PROFD_STACK_COMPLETE) != 0;

@@ -14,6 +14,15 @@
 
 namespace profd::python {
 
+// Written by the worker thread; any thread may read.
+struct MergeCounters {
+  Counter stacks;   // with Python frames
+  Counter failed;   // of those, not merged
+  Counter cut;      // of those, cut: too deep, or memory that could not be read
+  Counter stale;    // frames whose code object had gone when it was read
+  Counter unknown;  // frames whose code object nobody told of
+};
+
 // Takes events in order of time, and samples as the process stage has placed them. Where the
 // frames of a stack find no place among the native ones they are kept apart, and the sample says
 // so. A wait for a lock that is the interpreter's own is one for the GIL, and each sample knows
@@ -21,15 +30,12 @@ namespace profd::python {
 // read by any.
 class StackMerger {
  public:
-  struct Counters {
-    Counter stacks;  // with Python frames
-    Counter failed;  // of those, not merged
-  };
+  // `counters` must outlive this.
+  explicit StackMerger(MergeCounters& counters) : counters_(counters) {}
 
   void Apply(const decode::Event& event) { registry_.Observe(event); }
   // `event` is what `sample` was made of.
   void Merge(const decode::StackEvent& event, process::Sample& sample);
-  [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   [[nodiscard]] PythonStack Describe(const decode::StackEvent& event);
@@ -39,7 +45,7 @@ class StackMerger {
   Registry registry_;
   // By version and reason.
   std::map<std::pair<std::uint32_t, std::string>, process::PythonInterpreterRef> interpreters_;
-  Counters counters_;
+  MergeCounters& counters_;
 };
 
 }  // namespace profd::python

@@ -198,6 +198,16 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
   }
   Fill(backend.lost, *proto.mutable_lost());
   Fill(backend.notes, *proto.mutable_notes());
+  const auto& python = backend.python;
+  auto& added_python = *proto.mutable_python();
+  added_python.set_attached(python.attached);
+  Fill(python.waiting, *added_python.mutable_waiting());
+  Fill(python.refused, *added_python.mutable_refused());
+  added_python.set_stacks(python.stacks);
+  added_python.set_not_merged(python.not_merged);
+  added_python.set_cut(python.cut);
+  added_python.set_names_stale(python.names_stale);
+  added_python.set_names_unknown(python.names_unknown);
   proto.set_replay_file(Utf8(backend.replay_file));
   proto.set_recording_file(Utf8(backend.recording_file));
   return proto;

@@ -8,6 +8,7 @@
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
+#include "daemon/health/python_report.h"
 #include "daemon/rpc/session.h"
 #include "daemon/source/session_control.h"
 
@@ -17,6 +18,7 @@ struct BackendStatus {
   source::SourceStatus source;
   std::vector<aggregate::NamedCount> lost;   // since start, by the kernel side and all stages
   std::vector<aggregate::NamedCount> notes;  // the other counters
+  health::PythonReport python;
   std::string replay_file;
   std::string recording_file;
 };

@@ -4,7 +4,7 @@ _profctl()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     local common="--quiet --verbose --color --host --help"
-    local output="--output --format --threads --signatures --no-demangle --interpreter-frames"
+    local output="--output --format --threads --signatures --no-demangle --interpreter-frames --gil"
     local command= word
     COMPREPLY=()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

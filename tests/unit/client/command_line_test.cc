@@ -159,7 +159,7 @@ TEST(CommandLineTest, SaysWhatWasMeant) {
   EXPECT_EQ(Refused({"zzzzzz"}).hint, "see profctl --help");
   EXPECT_NE(Refused({"collect", "ls"}).hint.find("--"), std::string::npos);
   EXPECT_NE(Refused({"collect", "-a", "--rate", "5"}).hint.find("-F"), std::string::npos);
-  EXPECT_NE(Refused({"collect", "-a", "--gil"}).hint.find("Python"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-a", "--idle"}).hint.find("-m on"), std::string::npos);
 }
 
 TEST(CommandLineTest, DashesOnlyWhereTheyMakeSense) {

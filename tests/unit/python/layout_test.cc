@@ -95,7 +95,7 @@ TEST(Layout, RefusesWithAReason) {
   auto words = Offsets313();
   words[2] = 1;
   EXPECT_EQ(LayoutFromOffsets(words).error().message,
-            "CPython 3.13.0 is a free-threaded build, which is not supported");
+            "CPython 3.13.0: free-threaded builds are not supported");
   words = Offsets313();
   words[1] = 0x031000f0;
   EXPECT_EQ(LayoutFromOffsets(words).error().message, "CPython 3.16.0 is not supported");

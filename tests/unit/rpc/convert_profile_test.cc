@@ -213,6 +213,20 @@ TEST(ProfileToProto, MakesEveryStringUtf8) {
   EXPECT_EQ(name_of("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond U+10FFFF
 }
 
+TEST(ProfileToProto, TellsOfTheGilWhereThereIsPython) {
+  aggregate::Profile profile = MakeProfile();
+  EXPECT_EQ(ToProto(profile).samples().gil_size(), 0);
+  EXPECT_EQ(ToProto(profile).processes(0).python(), "");
+  profile.samples[0].gil = process::Gil::kNotHeld;
+  profile.processes[0].interpreter =
+      std::make_shared<const process::PythonInterpreter>(process::PythonInterpreter{"", "no\xFF"});
+  const auto proto = ToProto(profile);
+  ASSERT_EQ(proto.samples().gil_size(), proto.samples().weight_ns_size());
+  EXPECT_EQ(proto.samples().gil(0), v1::GIL_NOT_HELD);
+  EXPECT_EQ(proto.processes(0).python(), "?");
+  EXPECT_EQ(proto.processes(0).python_refused(), "no\xEF\xBF\xBD");
+}
+
 TEST(StatusToProto, CarriesEverything) {
   BackendStatus backend;
   backend.source.kernel_release = "6.18";
@@ -222,6 +236,7 @@ TEST(StatusToProto, CarriesEverything) {
   backend.source.switches = 3;
   backend.source.bpf_cost_ns = 4;
   backend.source.map_bytes = 5;
+  backend.python = {13, {{"w", "x", 14}}, {{"y", "z", 15}}, 16, 17, 18, 19, 20};
   backend.replay_file = "r";
   backend.recording_file = "w";
   SessionSummary summary;
@@ -242,6 +257,14 @@ TEST(StatusToProto, CarriesEverything) {
   EXPECT_EQ(proto.switches(), 3u);
   EXPECT_EQ(proto.bpf_ns(), 4u);
   EXPECT_EQ(proto.map_bytes(), 5u);
+  EXPECT_EQ(proto.python().attached(), 13u);
+  EXPECT_EQ(proto.python().waiting(0).text(), "x");
+  EXPECT_EQ(proto.python().refused(0).count(), 15u);
+  EXPECT_EQ(proto.python().stacks(), 16u);
+  EXPECT_EQ(proto.python().not_merged(), 17u);
+  EXPECT_EQ(proto.python().cut(), 18u);
+  EXPECT_EQ(proto.python().names_stale(), 19u);
+  EXPECT_EQ(proto.python().names_unknown(), 20u);
   EXPECT_EQ(proto.replay_file(), "r");
   EXPECT_EQ(proto.recording_file(), "w");
   ASSERT_EQ(proto.sessions_size(), 1);

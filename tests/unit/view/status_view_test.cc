@@ -46,6 +46,19 @@ v1::StatusResponse Sample() {
   note("unwind_cap", "bytes of kernel memory that unwind tables may take", 64u << 20);
   note("unwind_no_tables", "files without usable .eh_frame", 2);
   note("unwind_gone", "mappings gone before their tables could be made", 5);
+  v1::PythonStatus& python = *status.mutable_python();
+  python.set_attached(12);
+  const auto add = [](v1::NamedCount& reason, const char* text, std::uint64_t count) {
+    reason.set_text(text);
+    reason.set_count(count);
+  };
+  add(*python.add_waiting(), "the interpreter has not been initialised", 2);
+  add(*python.add_refused(), "CPython 3.13.1: free-threaded builds are not supported", 3);
+  add(*python.add_refused(), "CPython 3.99.0 is not supported", 1);
+  python.set_stacks(31'415);
+  python.set_not_merged(2);
+  python.set_cut(6);
+  python.set_names_stale(5);
   return status;
 }
 
@@ -57,6 +70,22 @@ TEST(StatusViewTest, SaysWhatTheUnwindTablesHold) {
       << text;
   EXPECT_EQ(RenderStatus(v1::StatusResponse(), 80, Palette()).find("unwinding"), std::string::npos)
       << "a replay has no tables";
+}
+
+TEST(StatusViewTest, SaysWhichInterpretersAreUnderstood) {
+  const std::string text = RenderStatus(Sample(), 80, Palette());
+  EXPECT_NE(
+      text.find("python     12 attached, 2 waiting, 4 refused\n"
+                "           refused: 3 CPython 3.13.1: free-threaded builds are not supported\n"
+                "           refused: 1 CPython 3.99.0 is not supported\n"
+                "           waiting: 2 the interpreter has not been initialised\n"
+                "           31,415 stacks: 31,413 merged, 2 not merged, 6 cut; names: 5 stale\n"),
+      std::string::npos)
+      << text;
+  v1::StatusResponse replay;
+  replay.mutable_python();
+  replay.set_replay_file("x");
+  EXPECT_EQ(RenderStatus(replay, 80, Palette()).find("python"), std::string::npos);
 }
 
 TEST(StatusViewTest, CompleteShowsEveryCounter) {
@@ -91,6 +120,8 @@ TEST(StatusViewTest, ForPrograms) {
   EXPECT_EQ(json["switches"], 5'745'600'000u);
   EXPECT_EQ(json["sessions"][0]["target"], "pid 4242");
   EXPECT_EQ(json["lost"][0]["count"], 12);
+  EXPECT_EQ(json["python"]["refused"][1]["text"], "CPython 3.99.0 is not supported");
+  EXPECT_EQ(static_cast<int>(json["python"].size()), v1::PythonStatus::descriptor()->field_count());
   // One key a field: a new field of the message must be given here as well.
   EXPECT_EQ(static_cast<int>(json.size()), v1::StatusResponse::descriptor()->field_count());
 }
