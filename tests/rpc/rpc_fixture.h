@@ -106,7 +106,8 @@ class RpcFixture : public testing::Test {
                                              "",
                                              [] {},
                                              [] {},
-                                             [] { return std::vector<aggregate::NamedCount>(); }}};
+                                             [] { return std::vector<aggregate::NamedCount>(); },
+                                             [] { return python::PythonStanding(); }}};
   rpc::SessionManager manager_{pipeline_, clock_};
   rpc::ProfilerService service_{manager_, pipeline_, clock_, proc_, logger_};
   std::filesystem::path directory_;
