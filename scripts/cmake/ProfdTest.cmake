@@ -25,10 +25,11 @@ function(profd_register_test name label timeout)
 endfunction()
 
 # profd_test(NAME SOURCES... LIBS... LABEL unit|bpf_user|replay|rpc|root|e2e|accuracy [TIMEOUT seconds]
-#            [DEPENDS targets...] [SMOKE]): one GoogleTest executable. DEPENDS: programs it starts. SMOKE: it
-# also runs under the sanitizers, where else only unit, bpf_user, replay and rpc do.
+#            [DEPENDS targets...] [SMOKE] [PARTS ends...]): one GoogleTest executable. DEPENDS: programs it
+# starts. SMOKE: it also runs under the sanitizers, where else only unit, bpf_user, replay and rpc do.
+# PARTS: an entry for each, of the cases whose names end so.
 function(profd_test name)
-  cmake_parse_arguments(ARG "SMOKE" "LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SMOKE" "LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS;PARTS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -43,7 +44,6 @@ function(profd_test name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  add_test(NAME ${name} COMMAND ${name})
   set(labels ${ARG_LABEL})
   # What reads bytes of others: these run under the sanitizers every time.
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(bpf_user|unit/(base|decode|elf|process|recording|symbolize|unwind))$")
@@ -52,7 +52,15 @@ function(profd_test name)
   if(ARG_SMOKE)
     list(APPEND labels smoke)
   endif()
-  profd_register_test(${name} "${labels}" ${ARG_TIMEOUT})
+  if(ARG_PARTS)
+    foreach(part IN LISTS ARG_PARTS)
+      add_test(NAME ${name}_${part} COMMAND ${name} "--gtest_filter=*${part}")
+      profd_register_test(${name}_${part} "${labels}" ${ARG_TIMEOUT})
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+    profd_register_test(${name} "${labels}" ${ARG_TIMEOUT})
+  endif()
   foreach(label IN LISTS labels)
     add_dependencies(tests_${label} ${name})
   endforeach()

@@ -55,6 +55,7 @@ def main():
         return end(int(sys.argv[2]))
     import gc
     import language  # noqa: F401
+    import code_objects  # noqa: F401
     import processes  # noqa: F401
     gc.disable()
     # profd reads the unwind tables of what a program maps while it begins to run.
