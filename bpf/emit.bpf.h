@@ -7,7 +7,7 @@
 #include "bpf/task.bpf.h"
 #include "bpf/unwind.bpf.h"
 
-/* The reader polls; it is woken only when a quarter of the ring is full. */
+/* The reader polls; it is woken when a quarter of the ring is full, and for new Python code. */
 static __always_inline u64 wakeup_flag(void* ring, u64 ring_bytes) {
   return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP
                                                                       : BPF_RB_NO_WAKEUP;
@@ -87,9 +87,12 @@ static __always_inline u64 finish_sample(struct profd_sample_event* event) {
   return bytes;
 }
 
+/* `walk`: the one that made the stacks of this sample, or 0. */
 static __always_inline void send_sample(void* ring, u64 ring_bytes,
-                                        struct profd_sample_event* event, u32 sent, u32 lost) {
+                                        struct profd_sample_event* event, const struct walk* walk,
+                                        u32 sent, u32 lost) {
   u64 bytes = finish_sample(event);
-  int failed = bpf_ringbuf_output(ring, event, bytes, wakeup_flag(ring, ring_bytes)) != 0;
+  u64 wakeup = wakes_for_code(event, walk) ? BPF_RB_FORCE_WAKEUP : wakeup_flag(ring, ring_bytes);
+  int failed = bpf_ringbuf_output(ring, event, bytes, wakeup) != 0;
   count(failed ? lost : sent);
 }

@@ -107,6 +107,7 @@ struct registers {
 };
 
 #define PYTHON_FRAME_WORDS (PROFD_PYTHON_FRAME_BYTES / 8)
+#define PYTHON_SEEN_CODES 65536 /* a power of two */
 
 /* A walk along the frames of an interpreter. */
 struct python_walk {
@@ -123,9 +124,16 @@ struct python_walk {
   u32 words;
   u32 frames;
   u32 flags;                           /* PROFD_PYTHON_* */
+  u32 unseen;                          /* a code object was not among those seen lately */
   u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the frame at hand */
   u64 code_words[PROFD_PYTHON_CODE_WORDS];
 };
+
+/*
+ * Marks of code objects seen lately, each at a place that it draws itself: what another one has
+ * overwritten counts as unseen again. Every CPU writes here without a lock.
+ */
+__u32 seen_codes[PYTHON_SEEN_CODES];
 
 /* A walk up a user stack. In a map, as it is larger than a program's stack. */
 struct walk {

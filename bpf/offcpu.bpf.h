@@ -68,8 +68,8 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
   fill_interval(event, thread, interval, &marks);
   take_current_stacks(ctx, event, &scratch->walk, task);
-  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, event, PROFD_COUNTER_OFF_CPU_SAMPLES,
-              PROFD_COUNTER_OFF_CPU_RING_FULL);
+  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, event, &scratch->walk,
+              PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
 }
@@ -110,6 +110,6 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   buffer->event.event.sessions = sessions;
   buffer->event.event.cpu = bpf_get_smp_processor_id();
   fill_interval(&buffer->event, thread, interval, &marks);
-  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &buffer->event, PROFD_COUNTER_OFF_CPU_SAMPLES,
+  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &buffer->event, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
 }

@@ -108,6 +108,16 @@ static __always_inline int validate_code(struct walk_context* context, u64 code,
   return fold_code(context, code, validator, reader);
 }
 
+/* The user side has to read a code object while it is there: it is woken for new ones. */
+static __always_inline void note_code(struct walk_context* context, u64 code, u32 validator) {
+  u64 sum = profd_python_fold(profd_python_fold(validator, code), context->event->event.pid);
+  u32* seen = &seen_codes[(sum >> 32) & (PYTHON_SEEN_CODES - 1)];
+  u32 mark = (u32)sum | 1;
+  if (*seen == mark) return;
+  *seen = mark;
+  context->walk->python.unseen = 1;
+}
+
 static __always_inline void keep_python_frame(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
@@ -118,7 +128,10 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
   else
     instruction =
         frame_word(python, process->frame_instruction) - code - process->code_instructions;
-  if (!validate_code(context, code, &validator, reader)) instruction = PROFD_PYTHON_NO_INSTRUCTION;
+  if (validate_code(context, code, &validator, reader))
+    note_code(context, code, validator);
+  else
+    instruction = PROFD_PYTHON_NO_INSTRUCTION;
   keep_python_word(context, code & ~PROFD_PYTHON_ANCHOR);
   keep_python_word(context, (u64)validator << 32 | instruction);
   python->frames++;
@@ -350,6 +363,7 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   struct python_walk* python = &walk->python;
   u64 state = begin_python(&context, reader);
   python->frame = python->cframe = python->outer = python->first_frame = 0;
+  python->unseen = 0;
   python->words = python->frames = python->anchors = python->restarted = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
   if (state && find_first_frame(&context, state, reader)) {
@@ -360,6 +374,12 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   }
   event->python_words = python->words;
   event->python_flags = python->flags;
+}
+
+/* `walk`: the one that made the stacks of this sample, or 0. */
+static __always_inline int wakes_for_code(const struct profd_sample_event* event,
+                                          const struct walk* walk) {
+  return walk && event->python_words && walk->python.unseen;
 }
 
 /* Of a thread whose frames change as it runs: whether it has a state, and the GIL. */

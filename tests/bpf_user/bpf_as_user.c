@@ -70,6 +70,7 @@ struct profd_constants* user_constants(void) { return (struct profd_constants*)&
 void user_reset(void) {
   memset((void*)&control, 0, sizeof(control));
   memset((void*)&constants, 0, sizeof(constants));
+  memset(seen_codes, 0, sizeof(seen_codes));
   user_reset_maps();
   constants.split = PROFD_SPLIT_RUN_DELAY;
 }
@@ -194,8 +195,8 @@ void user_walk(struct profd_sample_event* event, const struct user_registers* re
     walk_user_stack(event, &walk, &task, is_64_bit, READ_CURRENT);
 }
 
-void user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
-                      int task_reader) {
+int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
+                     int task_reader) {
   static struct walk walk;
   struct task_struct process = {.tgid = parent, .flags = 0};
   struct task_struct task = {.tgid = event->event.pid, .flags = parent ? PF_FORKNOEXEC : 0};
@@ -211,6 +212,7 @@ void user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __
     walk_python(event, &walk, &task, READ_TASK);
   else
     walk_python(event, &walk, &task, READ_CURRENT);
+  return wakes_for_code(event, &walk);
 }
 
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }

@@ -88,8 +88,9 @@ void user_walk(struct profd_sample_event* event, const struct user_registers* re
 
 /* Walks the Python frames of a thread of process event->event.pid. `parent`: not 0 when it was
  * forked by that one and has not executed anything else. */
-void user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
-                      int task_reader);
+/* Whether the user side would be woken for code that was not seen lately. */
+int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
+                     int task_reader);
 /* One process with an interpreter; 0: none. */
 void user_set_python(__u32 pid, const struct profd_python_process* process);
 

@@ -99,7 +99,7 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
     event()->syscall_args[0] = futex;
     event()->python_words = 0;
     event()->python_flags = 0;
-    user_walk_python(event(), kThread, parent, GetParam() ? 1 : 0);
+    woken_ = user_walk_python(event(), kThread, parent, GetParam() ? 1 : 0) != 0;
     return {event()->frames + 6, event()->frames + 6 + event()->python_words};
   }
   profd_sample_event* event() { return reinterpret_cast<profd_sample_event*>(words_.data()); }
@@ -110,6 +110,7 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
 
   std::map<std::uint64_t, std::uint8_t> memory_;
   std::vector<std::uint64_t> words_;
+  bool woken_ = false;  // by the last walk
 };
 
 constexpr std::uint64_t kAnchor = PROFD_PYTHON_ANCHOR;
@@ -336,6 +337,30 @@ TEST_P(PythonWalkTest, CodeThatCannotBeReadHasNoValidator) {
   Frame(0x7001'0000, 5, 0x7002'0000, 12, 0);
   EXPECT_THAT(Walk(process), ElementsAre(CodeOf(5), At(0, PROFD_PYTHON_NO_INSTRUCTION)));
   EXPECT_NE(event()->python_flags & PROFD_PYTHON_FAULT, 0);
+}
+
+TEST_P(PythonWalkTest, NewCodeWakesOnce) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Code(1, 101);
+  Code(2, 102);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0x7ffc'0000, 12, 0);
+  Frame(0x7ffc'0000, 0, 0, 0, 3);
+  Walk(process);
+  EXPECT_TRUE(woken_);
+  Frame(0x7001'0000, 1, 0x7ffc'0000, 14, 0);
+  Walk(process);
+  EXPECT_FALSE(woken_);
+  Frame(0x7001'0000, 2, 0x7ffc'0000, 12, 0);
+  Walk(process);
+  EXPECT_TRUE(woken_);
+  Code(2, 103);  // another one at the same place
+  Walk(process);
+  EXPECT_TRUE(woken_);
+  Put(kState + 56, std::uint64_t{0});
+  Walk(process);
+  EXPECT_FALSE(woken_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Readers, PythonWalkTest, testing::Bool(),
