@@ -90,7 +90,7 @@ std::string SyscallText(const v1::DumpThread& thread) {
   if (!thread.in_syscall()) return "";
   const Syscall* const known = Find(thread.syscall());
   if (known == nullptr) return "syscall " + std::to_string(thread.syscall());
-  const std::string name(known->name);
+  std::string name(known->name);
   if (thread.syscall_arg().empty()) return name;
   const std::uint64_t first = thread.syscall_arg(0);
   switch (known->first) {

@@ -297,6 +297,12 @@ void JudgeWait(const v1::Profile& profile, int sample, const Window& window, con
 
 }  // namespace
 
+std::uint64_t Verdict::WrongSamples() const {
+  std::uint64_t sum = 0;
+  for (const auto& [what, count] : wrong) sum += count;
+  return sum;
+}
+
 void Verdict::Add(const Verdict& other) {
   samples += other.samples;
   without_stack += other.without_stack;

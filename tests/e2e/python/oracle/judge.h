@@ -23,6 +23,7 @@ struct Verdict {
   std::string last_not_merged;
 
   void Add(const Verdict& other);
+  [[nodiscard]] std::uint64_t WrongSamples() const;
 };
 
 // Every sample of the window's thread between its begin and end.
