@@ -121,7 +121,8 @@ class Renderer {
   void AddThread(const v1::DumpThread& thread) {
     std::string number = std::to_string(thread.tid());
     number.insert(0, tid_width_ - std::min(tid_width_, number.size()), ' ');
-    const std::string line = "thread " + number + " " + PadRight(SafeText(thread.comm()), name_width_);
+    const std::string line =
+        "thread " + number + " " + PadRight(SafeText(thread.comm()), name_width_);
     std::string state;
     Tone tone = Tone::kBlocked;
     if (thread.state() == v1::STATE_ON_CPU) {
