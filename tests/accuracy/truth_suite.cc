@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <iostream>
+#include <thread>
 
 namespace profd::accuracy {
 namespace {
@@ -105,8 +106,9 @@ void ExpectBooks(const TruthRun& run) {
     if (thread_beyond_ns > 0) std::cout << truth.at("name") << ": " << thread_beyond_ns << " ns\n";
   }
   // A CPU that is stolen between the kernel's reading of its clock and the hook's makes a wait
-  // shorter or longer by as much: that may happen to one thread, and to one in a hundred.
-  EXPECT_LE(beyond, 1 + threads / 100);
+  // shorter or longer by as much. All CPUs of a virtual machine are stolen at once: that may happen
+  // to one thread on each, and to one in a hundred.
+  EXPECT_LE(beyond, std::thread::hardware_concurrency() + threads / 100);
   EXPECT_LE(beyond_ns, static_cast<double>(run.steal_ns()));
 }
 
