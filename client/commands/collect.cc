@@ -11,6 +11,7 @@
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/output_plan.h"
+#include "client/commands/target_daemon.h"
 #include "client/daemon_choice.h"
 #include "client/exit_code.h"
 #include "client/invoking_user.h"
@@ -133,21 +134,9 @@ Result<void> Collection::Prepare() {
 }
 
 Result<void> Collection::Connect() {
-  const Result<bool> needs_private = client::NeedsPrivateDaemon(context_.global.host);
-  if (!needs_private) return needs_private.error();
-  if (*needs_private) {
-    // A daemon that replays has processes of its own; a private one has those of this host.
-    PROFD_TRY(CheckTarget(options_.target, ProcFs()));
-    Result<client::DaemonConnection> connection =
-        client::ConnectToPrivate(signals_->original_mask(), context_.console, context_.temp_files);
-    if (!connection) return connection.error();
-    connection_ = *std::move(connection);
-    return {};
-  }
-  Result<std::unique_ptr<client::GrpcClient>> connected =
-      client::ConnectToRunning(context_.global.host);
-  if (!connected) return connected.error();
-  connection_.client = *std::move(connected);
+  Result<client::DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
+  if (!connection) return connection.error();
+  connection_ = *std::move(connection);
   return {};
 }
 

@@ -6,7 +6,7 @@
 
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
-#include "client/daemon_choice.h"
+#include "client/commands/target_daemon.h"
 #include "client/exit_code.h"
 #include "client/output_file.h"
 #include "client/stop_signals.h"
@@ -26,25 +26,9 @@ v1::DumpRequest Request(const DumpOptions& options) {
   return request;
 }
 
-// A profd that runs, or a private one.
-Result<client::DaemonConnection> Connect(const DumpOptions& options, const Context& context,
-                                         const client::StopSignals& signals) {
-  const Result<bool> needs_private = client::NeedsPrivateDaemon(context.global.host);
-  if (!needs_private) return needs_private.error();
-  if (*needs_private) {
-    PROFD_TRY(CheckTarget(options.target, ProcFs()));
-    return client::ConnectToPrivate(signals.original_mask(), context.console, context.temp_files);
-  }
-  auto running = client::ConnectToRunning(context.global.host);
-  if (!running) return running.error();
-  client::DaemonConnection connection;
-  connection.client = *std::move(running);
-  return connection;
-}
-
 Result<v1::Dump> Take(const DumpOptions& options, const Context& context,
                       const client::StopSignals& signals) {
-  const auto connection = Connect(options, context, signals);
+  const auto connection = ConnectFor(options.target, context, signals);
   if (!connection) return connection.error();
   const auto begin = std::chrono::steady_clock::now();
   Result<v1::Dump> dump = connection->client->Dump(Request(options));

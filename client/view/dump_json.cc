@@ -27,21 +27,6 @@ std::string_view KindName(v1::FrameKind kind) {
   }
 }
 
-std::string_view GilName(v1::Gil gil) {
-  switch (gil) {
-    case v1::GIL_HELD:
-      return "held";
-    case v1::GIL_NOT_HELD:
-      return "not held";
-    case v1::GIL_WAITED:
-      return "waited";
-    case v1::GIL_NONE:
-      return "none";
-    default:
-      return "unknown";
-  }
-}
-
 json FrameOf(const v1::Frame& frame, client::FrameStyle style) {
   style.place = false;
   style.marks = false;
@@ -71,7 +56,7 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
               {"state", client::StateName(thread.state())},
               {"seen_ns", thread.seen_ns()},
               {"python", thread.python()},
-              {"gil", GilName(thread.gil())}};
+              {"gil", thread.gil() == v1::GIL_NONE ? "none" : client::GilName(thread.gil())}};
   if (thread.state() == v1::STATE_BLOCKED) object["wait"] = client::WaitName(thread.wait());
   if (thread.since_ns() != 0) object["since_ns"] = thread.since_ns();
   if (thread.in_syscall()) object["syscall"] = SyscallOf(thread);

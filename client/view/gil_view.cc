@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <tuple>
+#include <functional>
 #include <vector>
 
 #include "client/export/gil.h"
@@ -179,9 +179,8 @@ std::string RenderGil(const v1::Profile& profile, const SummaryOptions& options)
     return process.threads.empty() ||
            !profile.processes(static_cast<int>(process.process)).python_refused().empty();
   });
-  std::ranges::stable_sort(processes, std::greater<>{}, [](const ProcessTimes& process) {
-    return std::tuple(process.times.Busy());
-  });
+  std::ranges::stable_sort(processes, std::greater<>{},
+                           [](const ProcessTimes& process) { return process.times.Busy(); });
   std::string out = Refusals(profile, options);
   const std::size_t shown =
       options.complete ? processes.size() : std::min(processes.size(), kMaxProcesses);

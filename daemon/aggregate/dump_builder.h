@@ -1,6 +1,7 @@
 // DumpBuilder: collects what one session learns of its threads, and makes its Dump.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/aggregate/dump.h"

@@ -41,13 +41,7 @@ v1::Dump ToProto(const aggregate::Dump& dump) {
   for (const auto& process : dump.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : dump.threads) Fill(thread, *proto.add_threads());
   const auto programs = aggregate::ProgramNames(dump.processes);
-  for (const auto& frame : dump.frames) {
-    auto& added = *proto.add_frames();
-    Fill(frame, added);
-    if (!frame.name.empty()) continue;
-    if (const auto program = programs.find(frame.module); program != programs.end())
-      added.set_program(Utf8(program->second));
-  }
+  for (const auto& frame : dump.frames) Fill(frame, programs, *proto.add_frames());
   proto.set_threads_left_out(dump.threads_left_out);
   return proto;
 }

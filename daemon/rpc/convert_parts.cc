@@ -58,7 +58,8 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_python_refused(Utf8(process.interpreter->refused));
 }
 
-void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
+void Fill(const symbolize::Frame& frame, const std::map<std::string, std::string>& programs,
+          v1::Frame& proto) {
   proto.set_kind(static_cast<v1::FrameKind>(frame.kind));
   proto.set_inlined(frame.inlined);
   proto.set_name(Utf8(frame.name));
@@ -70,6 +71,9 @@ void Fill(const symbolize::Frame& frame, v1::Frame& proto) {
   proto.set_line(frame.line);
   proto.set_reason(Utf8(frame.reason));
   proto.set_interpreter(frame.interpreter);
+  if (!frame.name.empty()) return;
+  if (const auto program = programs.find(frame.module); program != programs.end())
+    proto.set_program(Utf8(program->second));
 }
 
 }  // namespace profd::rpc

@@ -1,6 +1,7 @@
 // What the conversions of profiles and dumps share.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "daemon/aggregate/profile.h"
@@ -13,7 +14,8 @@ namespace profd::rpc {
 [[nodiscard]] std::string Utf8(const std::string& bytes);
 
 void Fill(const aggregate::ProfileProcess& process, v1::Process& proto);
-// All but what is said of its module and program.
-void Fill(const symbolize::Frame& frame, v1::Frame& proto);
+// All but what is said of its module. `programs`: aggregate::ProgramNames of the same processes.
+void Fill(const symbolize::Frame& frame, const std::map<std::string, std::string>& programs,
+          v1::Frame& proto);
 
 }  // namespace profd::rpc

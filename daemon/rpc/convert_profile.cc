@@ -129,11 +129,8 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   const auto programs = aggregate::ProgramNames(profile.processes);
   for (const auto& frame : profile.frames) {
     auto& added = *proto.add_frames();
-    Fill(frame, added);
+    Fill(frame, programs, added);
     added.set_module_info(modules.Add(frame.origin));
-    if (!frame.name.empty()) continue;
-    if (const auto program = programs.find(frame.module); program != programs.end())
-      added.set_program(Utf8(program->second));
   }
   for (std::size_t i = 1; i < profile.nodes.size(); ++i) {  // the root is not sent
     auto& node = *proto.add_nodes();
