@@ -1,5 +1,6 @@
 #include "daemon/rpc/server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -25,6 +26,9 @@ Result<std::unique_ptr<Server>> Server::Start(const std::string& address,
   if (!place) return place.error();
   if (!place->socket_path.empty()) PROFD_TRY(PrepareSocket(place->socket_path));
 
+  // Never undone: at its end gRPC waits up to 10 s for a poller of its own where a large profile
+  // was sent.
+  grpc_init();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
