@@ -118,6 +118,7 @@ struct python_walk {
   u64 inner;       /* the innermost CFrame */
   u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
   u64 first_frame; /* of frame objects: the innermost one */
+  u64 mark;        /* a frame passed before: frames that lead there again are a circle */
   u32 anchors;
   u32 restarted;
   u32 first; /* index of its first word in event->frames */

@@ -137,6 +137,38 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
   python->frames++;
 }
 
+/* Whether frames are found by CFrames alone (3.11, 3.12). */
+static __always_inline int has_cframes_only(const struct python_walk* python) {
+  return python->process.chain == PROFD_PYTHON_ENTRY_FLAGS ||
+         python->process.chain == PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME;
+}
+
+/* The innermost CFrame, and the one of the calling eval. */
+static __always_inline int take_cframe(struct walk_context* context, u64 cframe, int reader) {
+  struct python_walk* python = &context->walk->python;
+  python->cframe = python->inner = cframe;
+  return cframe && read_python(context, &python->outer, sizeof(python->outer),
+                               cframe + python->process.cframe_previous, reader);
+}
+
+/* 3.10, whose frame objects and CFrames are two chains. */
+static __always_inline int restart_objects(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u64 previous = python->first_frame + python->process.frame_previous;
+  int frame_is_left_over = !python->cframe;
+  python->cframe = frame_is_left_over ? python->inner : python->outer;
+  python->frame = python->first_frame;
+  return !frame_is_left_over ||
+         read_python(context, &python->frame, sizeof(python->frame), previous, reader);
+}
+
+static __always_inline int can_restart(const struct python_walk* python) {
+  if (python->restarted) return 0;
+  if (has_cframes_only(python)) return python->outer != 0;
+  return python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES &&
+         (python->outer || !python->cframe);
+}
+
 /*
  * An eval call links its CFrame to the thread state before it fills it: for some instructions the
  * innermost CFrame says nothing yet. Then the walk begins again at the one of the calling eval.
@@ -145,38 +177,28 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
  */
 static __always_inline int restart_python(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
-  u64 outer = python->outer, frame = 0;
-  if (python->restarted || !outer) return 0;
+  u64 outer = python->outer;
+  if (!can_restart(python)) return 0;
   python->restarted = 1;
-  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES && !python->cframe) {
-    outer = python->inner;
-    if (!read_python(context, &frame, sizeof(frame),
-                     python->first_frame + python->process.frame_previous, reader))
-      return 0;
-  } else if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
-    frame = python->first_frame;
-  else if (!read_python(context, &frame, sizeof(frame), outer + python->process.cframe_current,
-                        reader))
-    return 0;
+  python->flags &= ~PROFD_PYTHON_FAULT;
   python->words = python->frames = python->anchors = 0;
-  python->cframe = outer;
-  python->frame = frame;
-  return 1;
+  python->mark = 0;
+  if (!has_cframes_only(python)) return restart_objects(context, reader);
+  return take_cframe(context, outer, reader) &&
+         read_python(context, &python->frame, sizeof(python->frame),
+                     outer + python->process.cframe_current, reader);
 }
 
 /* Whether the oldest frame of the innermost eval call leads where the calling eval's CFrame does.
  */
 static __always_inline int is_linked(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
-  const struct profd_python_process* process = &python->process;
   u64 frame = 0;
-  if (python->anchors || (process->chain != PROFD_PYTHON_ENTRY_FLAGS &&
-                          process->chain != PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME))
-    return 1;
+  if (python->anchors || !has_cframes_only(python)) return 1;
   return python->outer &&
-         read_python(context, &frame, sizeof(frame), python->outer + process->cframe_current,
+         read_python(context, &frame, sizeof(frame), python->outer + python->process.cframe_current,
                      reader) &&
-         frame == frame_word(python, process->frame_previous);
+         frame == frame_word(python, python->process.frame_previous);
 }
 
 /* Keeps where an eval call ends. */
@@ -204,21 +226,47 @@ static __always_inline void pass_cframe(struct walk_context* context, int reader
     python->cframe = 0;
 }
 
-/* Whether all eval calls have been passed: each frame object has its CFrame, and one is left. */
+/* Whether the chain ended where it should: with 3.10 each frame object has its CFrame and one is
+ * left; where CFrames lead to frames, each eval call ends somewhere, and only the outermost CFrame
+ * has none. */
 static __always_inline int has_passed_all(const struct python_walk* python) {
-  return python->process.chain != PROFD_PYTHON_OBJECTS_AND_CFRAMES || is_root_cframe(python);
+  if (python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES) return is_root_cframe(python);
+  return !has_cframes_only(python) || python->anchors || is_root_cframe(python);
+}
+
+/*
+ * What was walked is not this thread's stack, and where that is cannot be known at this instant: an
+ * eval call was beginning. 1: the walk is over.
+ */
+static __always_inline long give_up_torn(struct python_walk* python) {
+  python->flags |= PROFD_PYTHON_TORN;
+  python->words = python->frames = 0;
+  return 1;
 }
 
 /* No more frames; 1 when that is the end of the walk. */
 static __always_inline long end_python_frames(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
-  int whole = python->frame == 0 && has_passed_all(python) &&
-              (python->anchors || python->process.chain != PROFD_PYTHON_ENTRY_FLAGS);
-  return whole || !restart_python(context, reader);
+  int has_cframes =
+      python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES || has_cframes_only(python);
+  if (!python->frame && has_passed_all(python)) return 1;
+  if (restart_python(context, reader)) return 0;
+  return has_cframes && (!python->frame || !python->anchors) ? give_up_torn(python) : 1;
+}
+
+/* On to the next frame; 0: the frames are a circle. `index` counts them. */
+static __always_inline int pass_frame(struct python_walk* python, u32 index) {
+  python->frame = frame_word(python, python->process.frame_previous);
+  if (python->frame && python->frame == python->mark) {
+    python->flags |= PROFD_PYTHON_FAULT;
+    return 0;
+  }
+  if (!(index & (index - 1))) python->mark = python->frame;
+  return 1;
 }
 
 /* One frame up; 1 when the walk is over. */
-static __always_inline long walk_python_frame(struct walk_context* context, int reader) {
+static __always_inline long walk_python_frame(struct walk_context* context, u32 index, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
   u32 bytes = process->frame_bytes;
@@ -233,7 +281,8 @@ static __always_inline long walk_python_frame(struct walk_context* context, int 
   ends_call = process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME
                   ? owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER
                   : process->chain == PROFD_PYTHON_ENTRY_FLAGS && owner;
-  if (ends_call && !is_linked(context, reader) && restart_python(context, reader)) return 0;
+  if (ends_call && !is_linked(context, reader))
+    return restart_python(context, reader) ? 0 : give_up_torn(python);
   if (ends_call && process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME) {
     keep_anchor(context, python->frame);
   } else {
@@ -241,18 +290,15 @@ static __always_inline long walk_python_frame(struct walk_context* context, int 
     if (ends_call || process->chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
       pass_cframe(context, reader);
   }
-  python->frame = frame_word(python, process->frame_previous);
-  return 0;
+  return pass_frame(python, index) ? 0 : end_python_frames(context, reader);
 }
 
 static long walk_current_python_frame(u32 index, struct walk_context* context) {
-  (void)index;
-  return walk_python_frame(context, READ_CURRENT);
+  return walk_python_frame(context, index, READ_CURRENT);
 }
 
 static long walk_task_python_frame(u32 index, struct walk_context* context) {
-  (void)index;
-  return walk_python_frame(context, READ_TASK);
+  return walk_python_frame(context, index, READ_TASK);
 }
 
 /* The thread's state, which must name its thread pointer; 0: it has none, or the walk is flagged.
@@ -300,14 +346,6 @@ static __always_inline void note_gil(struct walk_context* context, u64 state, in
   if (context->event->syscall_args[0] - gil - PROFD_PYTHON_GIL_WAITS <
       PROFD_PYTHON_GIL_BYTES - PROFD_PYTHON_GIL_WAITS)
     python->flags |= PROFD_PYTHON_GIL_FUTEX;
-}
-
-/* The innermost CFrame, and the one of the calling eval. */
-static __always_inline int take_cframe(struct walk_context* context, u64 cframe, int reader) {
-  struct python_walk* python = &context->walk->python;
-  python->cframe = python->inner = cframe;
-  return cframe && read_python(context, &python->outer, sizeof(python->outer),
-                               cframe + python->process.cframe_previous, reader);
 }
 
 /* Where the innermost frame is, and the CFrame of its eval call. 0: nowhere. */
@@ -362,7 +400,7 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   struct walk_context context = {.event = event, .walk = walk, .task = task};
   struct python_walk* python = &walk->python;
   u64 state = begin_python(&context, reader);
-  python->frame = python->cframe = python->outer = python->first_frame = 0;
+  python->frame = python->cframe = python->outer = python->first_frame = python->mark = 0;
   python->unseen = 0;
   python->words = python->frames = python->anchors = python->restarted = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;

@@ -94,6 +94,8 @@ struct profd_python_process {
 #define PROFD_PYTHON_THREAD 2    /* and the thread has a thread state */
 #define PROFD_PYTHON_TRUNCATED 4 /* more frames than are kept; the leaf side is */
 #define PROFD_PYTHON_FAULT 8     /* the walk ended on memory that could not be read */
+/* 3.10 to 3.12: the sample came as a call was being entered or left: no frames are told */
+#define PROFD_PYTHON_TORN 128
 /* Of its interpreter's GIL. While a thread does not run nobody but itself changes what it has. */
 #define PROFD_PYTHON_GIL_HELD 16  /* it holds it */
 #define PROFD_PYTHON_GIL_KNOWN 32 /* it could be read: without HELD it does not hold it */

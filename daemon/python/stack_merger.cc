@@ -73,8 +73,14 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
     sample.wait = process::WaitReason::kGil;
   sample.gil = GilOf(event, sample);
   sample.interpreter = InterpreterOf(*process);
-  if (event.python.empty()) return;
+  const bool torn = (event.python_flags & PROFD_PYTHON_TORN) != 0;
+  if (event.python.empty() && !torn) return;
   counters_.stacks.Add();
+  if (torn) {
+    counters_.failed.Add();
+    sample.merge_failed = true;
+    return;
+  }
   if ((event.python_flags & (PROFD_PYTHON_TRUNCATED | PROFD_PYTHON_FAULT)) != 0)
     counters_.cut.Add();
   PythonStack stack = Describe(event);

@@ -28,7 +28,7 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail deta
   const bool off_cpu = sample.state != process::State::kOnCpu;
   SymbolizedSample symbolized;
   symbolized.frames.reserve(stack_.size());
-  if (!sample.unmerged_python.empty()) {
+  if (sample.merge_failed) {
     Append(sample.unmerged_python, detail, symbolized.frames);
     symbolized.frames.push_back(InternPseudo(kNotMerged));
   }

@@ -171,6 +171,53 @@ TEST_P(PythonWalkTest, EntryFlagsPassFromOneCFrameToTheNext) {
   EXPECT_THAT(Walk(process), as_before) << "nothing yet";
 }
 
+// 3.12: a call has linked its CFrame and not filled it; what was there before leads ...
+TEST_P(PythonWalkTest, AnUnfilledCFrameIsPassedOver) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME);
+  process.cframe_current = 0;
+  process.cframe_previous = 8;
+  Thread(process);
+  Code(1, 101);
+  Put(kState + 56, std::uint64_t{0x7ffb'0000});
+  Put(0x7ffb'0008, std::uint64_t{0x7ffc'0000});
+  Put(0x7ffc'0000, std::uint64_t{0x7001'0000});
+  Put(0x7ffc'0008, kState + 256);
+  Put(kState + 256, std::uint64_t{0});
+  Put(kState + 264, std::uint64_t{0});
+  Frame(0x7001'0000, 1, 0x7ffc'0100, 4, 0);
+  Frame(0x7ffc'0100, 0, 0, 0, 3);
+  const auto calling = ElementsAre(CodeOf(1), At(101, 4), kAnchor | 0x7ffc'0100);
+  const auto leads_to = [&](std::uint64_t frame) {
+    Put(0x7ffb'0000, frame);
+    return Walk(process);
+  };
+  EXPECT_THAT(leads_to(0), calling) << "nowhere";
+  EXPECT_THAT(leads_to(0x123), calling) << "to no memory";
+  Frame(0x7002'0000, 1, 0, 6, 0);
+  EXPECT_THAT(leads_to(0x7002'0000), calling) << "to a frame alone";
+  Frame(0x7003'0000, 1, 0x7ffd'0100, 6, 0);
+  Frame(0x7ffd'0100, 0, 0x7002'0000, 0, 3);
+  EXPECT_THAT(leads_to(0x7003'0000), calling) << "to a call from elsewhere";
+  for (const std::uint64_t length : {1, 2, 3, 17}) {
+    for (std::uint64_t i = 0; i < length; ++i)
+      Frame(0x7100'0000 + 0x100 * i, 1, 0x7100'0000 + 0x100 * ((i + 1) % length), 6, 0);
+    EXPECT_THAT(leads_to(0x7100'0000), calling) << "into a circle of " << length;
+    EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD);
+  }
+
+  // The CFrame of the calling eval is not there either.
+  for (const std::uint64_t outer : {0, 0x456, 0x7ffb'0000}) {
+    Put(0x7ffb'0008, outer);
+    EXPECT_THAT(leads_to(0x7003'0000), IsEmpty()) << outer;
+    EXPECT_NE(event()->python_flags & PROFD_PYTHON_TORN, 0) << outer;
+  }
+
+  // No call at all.
+  Put(kState + 56, kState + 256);
+  EXPECT_THAT(Walk(process), IsEmpty());
+  EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD);
+}
+
 TEST_P(PythonWalkTest, FrameObjectsCountTheirInstructions) {
   profd_python_process process = Layout(PROFD_PYTHON_OBJECTS_AND_CFRAMES);
   process.current = 48;

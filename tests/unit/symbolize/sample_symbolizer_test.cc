@@ -139,8 +139,15 @@ TEST_F(SampleSymbolizerTest, PythonFramesWithoutAPlaceStandAboveAMark) {
       std::make_shared<process::PythonFunction>(process::PythonFunction{"f", "x.py"});
   process::Sample sample = Stack(State::kOnCpu, {"leaf", "main"});
   sample.unmerged_python = {PythonFrame(function, 1)};
+  sample.merge_failed = true;
   EXPECT_THAT(NamesOf(symbolizer_.Symbolize(std::move(sample))),
               ElementsAre("f", "[merge=failed]", "leaf", "main"));
+
+  // Where they are is not known.
+  sample = Stack(State::kOnCpu, {"leaf", "main"});
+  sample.merge_failed = true;
+  EXPECT_THAT(NamesOf(symbolizer_.Symbolize(std::move(sample))),
+              ElementsAre("[merge=failed]", "leaf", "main"));
 }
 
 TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
