@@ -132,7 +132,9 @@ Session PythonOracle::Run(const std::string& interpreter) const {
       testing::Run(Command({"collect", "-q", "-F", "997", "-o", File("x.json"), "--", interpreter,
                             std::string(kFolder) + "program.py"}),
                    options);
-  if (outcome.exit_code != 0) session.failure = outcome.err + outcome.out;
+  if (outcome.exit_code != 0)
+    session.failure =
+        "exit code " + std::to_string(outcome.exit_code) + ": " + outcome.err + outcome.out;
   auto truth = oracle::ReadTruth(File("truth"));
   if (!truth) session.failure += truth.error().message;
   if (!session.failure.empty()) return session;

@@ -419,12 +419,21 @@ def stopped():
 
 @case(50)
 def other_observers():
-    with open(os.devnull, "w") as nothing:
-        faulthandler.dump_traceback_later(0.005, repeat=True, file=nothing)
-        try:
-            measure(50, outer1, 0.1)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+    # Not dump_traceback_later(): that reads without the GIL, and the interpreter crashes now and then.
+    done = threading.Event()
+
+    def look():
+        with open(os.devnull, "w") as nothing:
+            while not done.wait(0.005):
+                faulthandler.dump_traceback(file=nothing, all_threads=True)
+
+    observer = threading.Thread(target=look)
+    observer.start()
+    try:
+        measure(50, outer1, 0.1)
+    finally:
+        done.set()
+        observer.join()
     if not shutil.which("gdb"):
         return
     process = subprocess.Popen([sys.executable, PROGRAM, "--measure", "50", "0.4"])
