@@ -95,31 +95,31 @@ profd_unwind_rule CfaOf(Operations ops, bool signal) {
 }
 
 // Where the caller's value of a register is.
-struct Place {
+struct SavedPlace {
   enum Kind { kLost, kUndefined, kSame, kAtCfa, kAtRbp, kInRegister } kind = kLost;
   std::int64_t value = 0;  // bytes, or the register
 };
 
-Place PlaceOf(Dwarf_Frame* frame, int reg) {
+SavedPlace SavedPlaceOf(Dwarf_Frame* frame, int reg) {
   std::array<Dwarf_Op, 3> memory;
   Dwarf_Op* ops = nullptr;
   std::size_t count = 0;
   if (dwarf_frame_register(frame, reg, memory.data(), &ops, &count) != 0) return {};
-  if (count == 0) return {ops == nullptr ? Place::kSame : Place::kUndefined, 0};
+  if (count == 0) return {ops == nullptr ? SavedPlace::kSame : SavedPlace::kUndefined, 0};
   if (ops[0].atom == DW_OP_call_frame_cfa) {
-    if (count == 1) return {Place::kAtCfa, 0};
+    if (count == 1) return {SavedPlace::kAtCfa, 0};
     if (count == 2 && ops[1].atom == DW_OP_plus_uconst)
-      return {Place::kAtCfa, static_cast<std::int64_t>(ops[1].number)};
+      return {SavedPlace::kAtCfa, static_cast<std::int64_t>(ops[1].number)};
     // An expression of the file's: libdw puts the CFA before it, as DWARF wants, used or not.
     const auto at = count == 2 ? AsRegisterOffset(ops[1]) : std::nullopt;
-    if (at && at->reg == kRbp) return {Place::kAtRbp, at->offset};
+    if (at && at->reg == kRbp) return {SavedPlace::kAtRbp, at->offset};
     return {};
   }
   if (count != 1) return {};
   if (ops[0].atom == DW_OP_regx)
-    return {Place::kInRegister, static_cast<std::int64_t>(ops[0].number)};
+    return {SavedPlace::kInRegister, static_cast<std::int64_t>(ops[0].number)};
   if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg15)
-    return {Place::kInRegister, ops[0].atom - DW_OP_reg0};
+    return {SavedPlace::kInRegister, ops[0].atom - DW_OP_reg0};
   return {};
 }
 
@@ -131,31 +131,33 @@ __s16 InWords(std::int64_t bytes) {
 }
 
 // False when the return address is where a rule cannot say.
-bool SetReturnAddress(const Place& place, profd_unwind_rule& rule) {
-  if (place.kind == Place::kInRegister && place.value < int{kGeneralRegisters}) {
+bool SetReturnAddress(const SavedPlace& place, profd_unwind_rule& rule) {
+  if (place.kind == SavedPlace::kInRegister && place.value < int{kGeneralRegisters}) {
     rule.flags |= PROFD_RULE_RETURN_IN_REGISTER;
     rule.return_address = static_cast<__s16>(place.value);
     return true;
   }
-  if (place.kind != Place::kAtCfa) return false;
+  if (place.kind != SavedPlace::kAtCfa) return false;
   rule.return_address = InWords(place.value);
   return rule.return_address != PROFD_LOST;
 }
 
 void SetSaved(Dwarf_Frame* frame, profd_unwind_rule& rule) {
-  std::array<Place, PROFD_SAVED_MAX> places;
+  std::array<SavedPlace, PROFD_SAVED_MAX> places;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    places[i] = PlaceOf(frame, kSavedRegisters[i]);
+    places[i] = SavedPlaceOf(frame, kSavedRegisters[i]);
     // libdw's list of registers that functions keep unless told otherwise has rax where rbx
     // belongs.
-    if (i == PROFD_SAVED_RBX && places[i].kind == Place::kUndefined) places[i] = {Place::kSame, 0};
-    if (places[i].kind == Place::kAtRbp) rule.flags |= PROFD_RULE_SAVED_BY_RBP;
+    if (i == PROFD_SAVED_RBX && places[i].kind == SavedPlace::kUndefined)
+      places[i] = {SavedPlace::kSame, 0};
+    if (places[i].kind == SavedPlace::kAtRbp) rule.flags |= PROFD_RULE_SAVED_BY_RBP;
   }
-  const auto base = (rule.flags & PROFD_RULE_SAVED_BY_RBP) != 0 ? Place::kAtRbp : Place::kAtCfa;
+  const auto base =
+      (rule.flags & PROFD_RULE_SAVED_BY_RBP) != 0 ? SavedPlace::kAtRbp : SavedPlace::kAtCfa;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    rule.saved[i] = places[i].kind == Place::kSame ? __s16{PROFD_SAME}
-                    : places[i].kind == base       ? InWords(places[i].value)
-                                                   : __s16{PROFD_LOST};
+    rule.saved[i] = places[i].kind == SavedPlace::kSame ? __s16{PROFD_SAME}
+                    : places[i].kind == base            ? InWords(places[i].value)
+                                                        : __s16{PROFD_LOST};
   }
 }
 
@@ -164,8 +166,8 @@ void SetSaved(Dwarf_Frame* frame, profd_unwind_rule& rule) {
 profd_unwind_rule RuleOf(Dwarf_Frame* frame) {
   bool signal = false;
   if (dwarf_frame_info(frame, nullptr, nullptr, &signal) != int{kReturnAddress}) return kNoRule;
-  const Place return_address = PlaceOf(frame, kReturnAddress);
-  if (return_address.kind == Place::kUndefined) {
+  const SavedPlace return_address = SavedPlaceOf(frame, kReturnAddress);
+  if (return_address.kind == SavedPlace::kUndefined) {
     profd_unwind_rule end{};
     end.cfa = PROFD_CFA_END;
     return end;
