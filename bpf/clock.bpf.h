@@ -42,7 +42,12 @@ struct leaving {
 };
 
 static __always_inline u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
-static __always_inline u64 above(u64 a, u64 b) { return a > b ? a - b : 0; }
+/* The difference is hidden: clang makes a saturating subtraction of it, thrice as long in BPF. */
+static __always_inline u64 above(u64 a, u64 b) {
+  u64 difference = a - b;
+  forget(difference);
+  return a > b ? difference : 0;
+}
 
 /* More than this between two clocks is not a lag but a jump. */
 #define MAX_LAG_NS 1000000
@@ -191,14 +196,26 @@ static __always_inline void settle_missed_switch_in(struct thread* thread, u64 n
 }
 
 /* The thread was on CPU when last seen, and its switch-out was not seen. On-CPU comes first. */
-static __always_inline void settle_missed_switch_out(struct thread* thread, u64 now,
-                                                     const struct kernel_books* books) {
+static __noinline void settle_missed_switch_out(struct thread* thread, u64 now, u64 sum_exec) {
   u64 length = length_of(thread->since_ns, now);
-  close_on_cpu(thread, now - length + smaller(length, above(books->sum_exec, thread->sum_exec)));
+  close_on_cpu(thread, now - length + smaller(length, above(sum_exec, thread->sum_exec)));
   thread->state = PROFD_STATE_BLOCKED;
   thread->kind = PROFD_INTERRUPTIBLE;
   thread->clock.blocked_count[PROFD_INTERRUPTIBLE]++;
-  thread->sum_exec = books->sum_exec;
+  thread->sum_exec = sum_exec;
+}
+
+/* The thread leaves the CPU, and its coming has not been settled: only seen, or not even that. */
+static __noinline void settle_switch_in(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
+                                        u32 cpu) {
+  struct kernel_books books = {.run_delay = run_delay, .sum_exec = sum_exec};
+  struct interval interval;
+  if (thread->switch_in_ns) {
+    come_back(thread, thread->switch_in_ns, &books, cpu, &interval);
+  } else {
+    count(PROFD_COUNTER_SWITCH_IN_MISSED);
+    settle_missed_switch_in(thread, now, &books, cpu);
+  }
 }
 
 static __always_inline void begin_write(struct thread* thread) {
@@ -215,16 +232,9 @@ static __always_inline void end_write(struct thread* thread) {
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
                                              const struct kernel_books* books,
                                              const struct leaving* leaving) {
-  struct interval interval;
   begin_write(thread);
-  if (thread->state != PROFD_STATE_ON_CPU) {
-    if (thread->switch_in_ns) {
-      come_back(thread, thread->switch_in_ns, books, leaving->cpu, &interval);
-    } else {
-      count(PROFD_COUNTER_SWITCH_IN_MISSED);
-      settle_missed_switch_in(thread, now, books, leaving->cpu);
-    }
-  }
+  if (thread->state != PROFD_STATE_ON_CPU)
+    settle_switch_in(thread, now, books->sum_exec, books->run_delay, leaving->cpu);
   close_on_cpu(thread, now + lag_of(above(books->sum_exec, thread->sum_exec),
                                     above(now, thread->switch_in_ns)));
   if (leaving->state == PROFD_STATE_BLOCKED)
@@ -237,7 +247,7 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
   thread->run_delay = books->run_delay;
   thread->sum_exec = books->sum_exec;
   thread->switch_in_ns = 0;
-  thread->woken_ns = 0;
+  if (constants.split == PROFD_SPLIT_WAKEUP) thread->woken_ns = 0;
   end_write(thread);
 }
 
@@ -248,7 +258,7 @@ static __always_inline void clock_switch_in(struct thread* thread, u64 now,
   begin_write(thread);
   if (thread->state == PROFD_STATE_ON_CPU) {
     count(PROFD_COUNTER_SWITCH_OUT_MISSED);
-    settle_missed_switch_out(thread, now, books);
+    settle_missed_switch_out(thread, now, books->sum_exec);
   }
   come_back(thread, now, books, cpu, interval);
   end_write(thread);

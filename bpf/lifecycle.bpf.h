@@ -27,8 +27,8 @@ static __always_inline struct profd_clock_event* begin_clock_event(struct task_s
 }
 
 /* The last word about a thread in some sessions: what its clock shows at `now`. */
-static __always_inline void send_thread_end(struct task_struct* task, const struct thread* thread,
-                                            u64 now, u64 sessions) {
+static __noinline void send_thread_end(struct task_struct* task, const struct thread* thread,
+                                       u64 now, u64 sessions) {
   struct profd_clock_event* event;
   if (!sessions) return;
   event = begin_clock_event(task, PROFD_EVENT_THREAD_END, now, sessions, thread);

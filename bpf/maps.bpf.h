@@ -344,7 +344,8 @@ static __always_inline struct switch_state* this_switch(void) {
   return bpf_map_lookup_elem(&switch_states, &zero);
 }
 
-static __always_inline void count_many(u32 counter, u64 amount) {
+/* Not inlined: rare where speed counts, and the common way is shorter without it. */
+static __noinline void count_many(u32 counter, u64 amount) {
   u64* value = bpf_map_lookup_elem(&counters, &counter);
   if (value) *value += amount; /* per CPU; an interrupting program may cost one count */
 }

@@ -15,6 +15,16 @@ static __always_inline u64 draw_below(u64 range) {
   return (range >> 32) * random + (((range & 0xffffffff) * random) >> 32);
 }
 
+/* Moves the off-CPU clock on by `length` if there is no mark and no end of a period in it. */
+static __always_inline int skip_marks(struct thread* thread, u64 length) {
+  u64 phase = thread->mark_phase_ns;
+  u64 end = phase + length;
+  u64 next = thread->mark_ns >= phase ? thread->mark_ns : thread->mark_period_ns - 1;
+  if (end > next) return 0;
+  thread->mark_phase_ns = end;
+  return 1;
+}
+
 /* Moves the off-CPU clock on by `length`; returns the marks passed. */
 static __always_inline u32 pass_marks(struct thread* thread, u64 length) {
   u64 period = thread->mark_period_ns;

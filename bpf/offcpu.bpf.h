@@ -23,6 +23,7 @@ static __always_inline int count_marks(struct thread* thread, const struct inter
   u64 length = above(interval->end_ns, interval->begin_ns);
   if (!period) return 0;
   follow_period(thread, period);
+  if (skip_marks(thread, length)) return 0;
   marks->blocked = pass_marks(thread, above(length, interval->runnable_ns));
   marks->runnable = pass_marks(thread, interval->runnable_ns);
   return marks->blocked || marks->runnable;
@@ -47,15 +48,12 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
   event->task_state = thread->task_state;
 }
 
-/* Takes and sends the sample of an interval that has ended for the current thread, if due. */
-static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
-                                           struct thread* thread, const struct interval* interval,
-                                           u64 sessions) {
+/* Takes and sends the sample of an interval that has ended for the current thread. */
+static __noinline void take_sample(void* ctx, struct task_struct* task, struct thread* thread,
+                                   const struct interval* interval, const struct marks* marks) {
   struct profd_sample_event* event;
   struct scratch* scratch;
-  struct marks marks;
   u32 zero = 0;
-  if (!count_marks(thread, interval, &marks)) return;
   scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
   if (!scratch) return;
   if (scratch->busy) {
@@ -65,8 +63,9 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
   scratch->busy = 1;
   barrier();
   event = &scratch->sample.event;
-  begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
-  fill_interval(event, thread, interval, &marks);
+  begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns,
+               thread->sessions & control.off_cpu_sessions);
+  fill_interval(event, thread, interval, marks);
   take_current_stacks(ctx, event, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, event, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
@@ -74,9 +73,19 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
   scratch->busy = 0;
 }
 
+/* The same, if it is due. */
+static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
+                                           struct thread* thread, const struct interval* interval) {
+  struct marks marks;
+  struct interval due;
+  if (!count_marks(thread, interval, &marks)) return;
+  due = *interval; /* so that, where none is due, it need not be in memory */
+  take_sample(ctx, task, thread, &due, &marks);
+}
+
 /* Switch-out rung: keeps the stack with which a member of a session leaves. */
-static __always_inline void capture_switch_out(void* ctx, struct task_struct* task,
-                                               const struct thread* thread) {
+static __noinline void capture_switch_out(void* ctx, struct task_struct* task,
+                                          const struct thread* thread) {
   union sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   u32 zero = 0;
   /* On this rung nobody else uses it. */

@@ -12,7 +12,7 @@
 #include "bpf/offcpu.bpf.h"
 
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
-static __always_inline u32 runnable_kind(struct task_struct* task, int preempted) {
+static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {
   struct pt_regs___kernel* pt_regs;
   if (preempted) return PROFD_AFTER_PREEMPTION;
   if (is_kernel_thread(task)) return PROFD_AFTER_YIELD;
@@ -95,8 +95,8 @@ static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
 }
 
 /* Switch-out rung: the thread that comes is not current yet. */
-static __always_inline void thread_comes(struct task_struct* task, u64 now,
-                                         const struct queue_offset* offset) {
+static __noinline void thread_comes(struct task_struct* task, u64 now,
+                                    const struct queue_offset* offset) {
   struct thread* thread = find_thread(task);
   struct interval interval;
   u64 sessions, length;
@@ -114,7 +114,7 @@ static __always_inline void thread_comes(struct task_struct* task, u64 now,
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
-static __always_inline void thread_comes_first(struct task_struct* task, u64 now) {
+static __noinline void thread_comes_first(struct task_struct* task, u64 now) {
   struct thread* thread = find_thread(task);
   if (thread && thread->state == PROFD_STATE_BLOCKED) thread->switch_in_ns = now;
 }
@@ -148,7 +148,7 @@ static __always_inline void switch_in(void* ctx) {
   struct switch_state* state;
   struct interval interval;
   struct thread* thread;
-  u64 now, sessions, entered = 0;
+  u64 now, entered = 0;
   if (!task->pid) return;
   state = this_switch();
   thread = find_thread(task);
@@ -158,8 +158,7 @@ static __always_inline void switch_in(void* ctx) {
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
   follow_queue_clock(task, thread, now, &books, &state->offset);
   clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);
-  sessions = thread->sessions & control.off_cpu_sessions;
-  if (sessions) take_switch_in(ctx, task, thread, &interval, sessions);
+  if (thread->sessions & control.off_cpu_sessions) take_switch_in(ctx, task, thread, &interval);
   if (entered) add_cost(entered);
 }
 

@@ -179,6 +179,7 @@ __u64 user_sequence(const struct user_thread* thread) {
 
 __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   follow_period((struct thread*)thread, period);
+  if (skip_marks((struct thread*)thread, length)) return 0;
   return pass_marks((struct thread*)thread, length);
 }
 
