@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "client/export/gil.h"
@@ -91,23 +94,48 @@ std::string ShareOrZero(const Amount& amount, std::uint64_t elapsed_ns) {
   return share.empty() ? FormatShare(0) : share;
 }
 
-std::string NameOf(const v1::Process& process) {
-  return SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")";
-}
-
 struct ProcessTimes {
   std::uint32_t process = 0;
   std::vector<std::uint32_t> threads;  // that Python knows
   GilTimes times;
+
+  [[nodiscard]] double HeldShare() const {
+    return static_cast<double>(times.Held().ns) /
+           static_cast<double>(std::max<std::uint64_t>(times.elapsed_ns, 1));
+  }
 };
+
+// "GIL of python3 (4242), CPython 3.12.1: held 35 %"; of processes that share name and version.
+std::string Title(const v1::Profile& profile, std::span<const ProcessTimes> alike) {
+  const v1::Process& who = profile.processes(static_cast<int>(alike.front().process));
+  std::string title = "GIL of " + SafeText(who.comm());
+  title += alike.size() == 1 ? " (" + std::to_string(who.pid()) + ")"
+                             : " x " + std::to_string(alike.size());
+  if (who.python() != "?" && !who.python().empty()) title += ", CPython " + SafeText(who.python());
+  const auto [least, most] = std::ranges::minmax_element(alike, {}, &ProcessTimes::HeldShare);
+  const std::string low = ShareOrZero(least->times.Held(), least->times.elapsed_ns);
+  const std::string high = ShareOrZero(most->times.Held(), most->times.elapsed_ns);
+  return title + ": held " + (low == high ? high : low + " to " + high);
+}
+
+std::string Line(const std::string& text, const SummaryOptions& options) {
+  return "\n" + options.palette.Paint(Tone::kFaint, CutMiddle(text, options.width)) + "\n";
+}
+
+// Nobody waited for it and one thread at most held it: a table would say nothing more.
+bool IsQuiet(const v1::Profile& profile, const ProcessTimes& process,
+             const std::vector<GilTimes>& threads) {
+  const auto is_shown = [&](std::uint32_t thread) {
+    return !Share(threads[thread].Held(), process.times.elapsed_ns).empty();
+  };
+  return !profile.only_gil() && Share(process.times.waited, process.times.elapsed_ns).empty() &&
+         std::ranges::count_if(process.threads, is_shown) <= 1;
+}
 
 // One process: a line and a row a thread.
 std::string Block(const v1::Profile& profile, const ProcessTimes& process,
                   const std::vector<GilTimes>& threads, const SummaryOptions& options) {
-  const v1::Process& who = profile.processes(static_cast<int>(process.process));
-  std::string title = "GIL of " + NameOf(who);
-  if (who.python() != "?" && !who.python().empty()) title += ", CPython " + SafeText(who.python());
-  title += ": held " + ShareOrZero(process.times.Held(), process.times.elapsed_ns);
+  std::string title = Title(profile, {&process, 1});
   if (!profile.only_gil())
     title += ", threads waited " + FormatDuration(process.times.waited.ns) + " for it";
   title += ", by samples";
@@ -134,8 +162,7 @@ std::string Block(const v1::Profile& profile, const ProcessTimes& process,
                   held(v1::STATE_RUNNABLE), held(v1::STATE_BLOCKED),
                   Share(times.waited, times.elapsed_ns), Share(times.unknown, times.elapsed_ns)});
   }
-  std::string out = "\n" + options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) +
-                    "\n" + table.Render(options.width, options.palette);
+  std::string out = Line(title, options) + table.Render(options.width, options.palette);
   if (shown == order.size()) return out;
   GilTimes rest;
   for (std::size_t i = shown; i < order.size(); ++i) rest += threads[order[i]];
@@ -160,10 +187,8 @@ std::string Refusals(const v1::Profile& profile, const SummaryOptions& options) 
   return out.empty() ? out : "\n" + out;
 }
 
-}  // namespace
-
-std::string RenderGil(const v1::Profile& profile, const SummaryOptions& options) {
-  const std::vector<GilTimes> threads = TimesOfThreads(profile);
+std::vector<ProcessTimes> TimesOfProcesses(const v1::Profile& profile,
+                                           const std::vector<GilTimes>& threads) {
   std::vector<ProcessTimes> processes(static_cast<std::size_t>(profile.processes_size()));
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     const v1::Thread& thread = profile.threads(static_cast<int>(i));
@@ -181,16 +206,60 @@ std::string RenderGil(const v1::Profile& profile, const SummaryOptions& options)
   });
   std::ranges::stable_sort(processes, std::greater<>{},
                            [](const ProcessTimes& process) { return process.times.Busy(); });
+  return processes;
+}
+
+// A line for all quiet ones of one program.
+std::string QuietLines(const v1::Profile& profile, const std::vector<ProcessTimes>& quiet,
+                       const SummaryOptions& options) {
+  std::vector<std::vector<ProcessTimes>> groups;
+  const auto who = [&](const ProcessTimes& process) {
+    const v1::Process& one = profile.processes(static_cast<int>(process.process));
+    return std::pair{one.comm(), one.python()};
+  };
+  for (const ProcessTimes& process : quiet) {
+    const auto group = std::ranges::find_if(
+        groups, [&](const auto& alike) { return who(alike.front()) == who(process); });
+    if (group == groups.end())
+      groups.push_back({process});
+    else
+      group->push_back(process);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(groups.size(), kMaxProcesses); ++i)
+    out += Line(Title(profile, groups[i]) + (groups[i].size() == 1 ? "" : " each") +
+                    ", nobody waited for it, by samples",
+                options);
+  if (groups.size() > kMaxProcesses)
+    out += "and " + FormatCount(groups.size() - kMaxProcesses) + " more programs, likewise\n";
+  return out;
+}
+
+}  // namespace
+
+std::string RenderGil(const v1::Profile& profile, const SummaryOptions& options) {
+  const std::vector<GilTimes> threads = TimesOfThreads(profile);
+  std::vector<ProcessTimes> processes = TimesOfProcesses(profile, threads);
+  std::vector<ProcessTimes> quiet;
+  if (!options.complete) {
+    const auto is_loud = [&](const ProcessTimes& process) {
+      return !IsQuiet(profile, process, threads);
+    };
+    const auto rest = std::ranges::stable_partition(processes, is_loud);
+    quiet.assign(rest.begin(), rest.end());
+    processes.erase(rest.begin(), rest.end());
+  }
   std::string out = Refusals(profile, options);
   const std::size_t shown =
       options.complete ? processes.size() : std::min(processes.size(), kMaxProcesses);
   for (std::size_t i = 0; i < shown; ++i) out += Block(profile, processes[i], threads, options);
-  if (shown == processes.size()) return out;
-  GilTimes rest;
-  for (std::size_t i = shown; i < processes.size(); ++i) rest += processes[i].times;
-  return out + "\nand " + FormatCount(processes.size() - shown) +
-         " more Python processes: GILs held " + FormatDuration(rest.Held().ns) + ", waited for " +
-         FormatDuration(rest.waited.ns) + "\n";
+  if (shown < processes.size()) {
+    GilTimes rest;
+    for (std::size_t i = shown; i < processes.size(); ++i) rest += processes[i].times;
+    out += "\nand " + FormatCount(processes.size() - shown) + " more Python processes: GILs held " +
+           FormatDuration(rest.Held().ns) + ", waited for " + FormatDuration(rest.waited.ns) + "\n";
+  }
+  return out + QuietLines(profile, quiet, options);
 }
 
 }  // namespace profd::view

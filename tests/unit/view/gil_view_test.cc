@@ -59,6 +59,24 @@ TEST(GilViewTest, ARowAThreadThatPythonKnows) {
       "burner       4243   ~0.4 %    ~0.4 %\n");
 }
 
+TEST(GilViewTest, ProcessesInWhichNobodyWaitsAreALine) {
+  ProfileMaker maker;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const auto process = maker.AddProcess(5000 + i * 100, "train");
+    maker.profile().mutable_processes(static_cast<int>(process))->set_python("3.11.2");
+    const auto thread = maker.AddThread(5000 + i * 100, "train", process);
+    maker.Add(thread, {"f"}, Gil(v1::GIL_HELD, 1'000 + i * 500, 100));
+    maker.Add(thread, {"f"}, Gil(v1::GIL_NOT_HELD, 9'000 - i * 500, 900));
+  }
+  EXPECT_EQ(Rendered(maker.Make(), 100),
+            "\nGIL of train x 3, CPython 3.11.2: held 10.0 % to 20.0 % each, nobody waited for it, "
+            "by samples\n");
+  const std::string complete = Rendered(maker.Make(), 100, true);
+  EXPECT_NE(complete.find("GIL of train (5100), CPython 3.11.2: held 15.0 %, threads waited 0 ns"),
+            std::string::npos)
+      << complete;
+}
+
 TEST(GilViewTest, ARestrictedProfileSaysNothingOfWaits) {
   const auto held = client::OnlyGil(PythonProfile());
   ASSERT_TRUE(held);
