@@ -1,9 +1,12 @@
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "client/command_child.h"
@@ -70,6 +73,7 @@ class Collection {
   void OnProgress(const v1::Progress& progress);
   Result<void> CheckData(const v1::Profile& profile) const;
   void Explain(const v1::Profile& profile) const;
+  void SayWhatEnded(int wait_status) const;
   [[nodiscard]] std::string Footer() const;
   [[nodiscard]] std::uint64_t Duration() const;
   [[nodiscard]] v1::CollectRequest Request() const;
@@ -207,6 +211,14 @@ void Collection::Explain(const v1::Profile& profile) const {
                        ": this is the profile until then");
 }
 
+// The shell does not: to it profctl has ended by itself.
+void Collection::SayWhatEnded(int wait_status) const {
+  if (!WIFSIGNALED(wait_status) || WTERMSIG(wait_status) == SIGINT) return;
+  const int signal = WTERMSIG(wait_status);
+  context_.console.Say(options_.command.front() + " was ended by signal " + std::to_string(signal) +
+                       " (" + ::strsignal(signal) + ")");
+}
+
 std::string Collection::Footer() const {
   const std::string target = child_ ? "-- COMMAND" : TargetArguments(options_);
   return "open it:  profctl collect -o out.svg " + target + "      all formats: profctl formats";
@@ -236,8 +248,9 @@ int Collection::Run() {
   ExitCode code = written ? ExitCode::kOk : ExitCode::kFailure;
   if (failure) code = exec_failure_.value_or(client::ExitCodeOf(failure->code));
   if (!child_) return ToInt(code);
-  const int status = client::ExitCodeOfWaitStatus(child_->Wait());
-  return code == ExitCode::kOk ? status : ToInt(code);
+  const int wait_status = child_->Wait();
+  SayWhatEnded(wait_status);
+  return code == ExitCode::kOk ? client::ExitCodeOfWaitStatus(wait_status) : ToInt(code);
 }
 
 }  // namespace

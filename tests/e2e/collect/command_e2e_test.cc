@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cmath>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/profctl.h"
@@ -15,6 +16,15 @@ TEST_F(CommandTest, ReturnsTheCommandsStatus) {
   const auto outcome =
       Profctl({"collect", "-o", File("x.json"), "--", "sh", "-c", "sleep 0.2; exit 42"});
   EXPECT_EQ(outcome.exit_code, 42) << outcome.err;
+  EXPECT_EQ(FilesLeft(), std::set<std::string>{"x.json"});
+}
+
+TEST_F(CommandTest, SaysWhichSignalEndedTheCommand) {
+  const auto outcome =
+      Profctl({"collect", "-o", File("x.json"), "--", "sh", "-c", "kill -SEGV $$"});
+  EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV) << outcome.err;
+  EXPECT_NE(outcome.err.find("sh was ended by signal 11 (Segmentation fault)"), std::string::npos)
+      << outcome.err;
   EXPECT_EQ(FilesLeft(), std::set<std::string>{"x.json"});
 }
 
