@@ -73,7 +73,7 @@ def share_not_whole(profile):
     bad_nodes = [False]
     for node in profile["nodes"]:
         frame = profile["frames"][node.get("frame", 0)]
-        bad_nodes.append(bad_nodes[node.get("parent", 0)] or frame["name"] in NOT_KNOWN)
+        bad_nodes.append(bad_nodes[node.get("parent", 0)] or frame.get("name") in NOT_KNOWN)
     counts = list(zip(profile["samples"]["node"], profile["samples"]["count"]))
     total = sum(count for node, count in counts if node)
     return sum(count for node, count in counts if bad_nodes[node]) / total if total else None
@@ -89,19 +89,25 @@ class PySpy(Bare):
 
     def start(self, pid):
         self.folder = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen(
-            [self.program, "record", "--pid", str(pid), "--rate", str(self.hertz), "--duration", "600", "--idle", "--threads",
-             "--format", "raw", "--output", os.path.join(self.folder.name, "x"), *self.options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.words = os.path.join(self.folder.name, "words")
+        with open(self.words, "w", encoding="utf-8") as words:
+            self.process = subprocess.Popen(
+                [self.program, "record", "--pid", str(pid), "--rate", str(self.hertz), "--duration", "600", "--idle",
+                 "--threads", "--format", "raw", "--output", os.path.join(self.folder.name, "x"), *self.options],
+                stdin=subprocess.DEVNULL, stdout=words, stderr=subprocess.STDOUT)
         time.sleep(2)  # it says nothing when it has begun
         if self.process.poll() is not None:
-            sys.exit("bench: py-spy ended: " + self.process.communicate()[1])
+            sys.exit("bench: py-spy ended: " + self.said())
+
+    def said(self):
+        with open(self.words, encoding="utf-8") as file:
+            return file.read()
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
-        words = self.process.communicate()[1]
+        self.process.wait()
+        found = re.findall(r"Samples: (\d+) Errors: (\d+)", self.said())
         self.folder.cleanup()
-        found = re.findall(r"Samples: (\d+) Errors: (\d+)", words)
         return int(found[-1][1]) / max(int(found[-1][0]), 1) if found else None
 
 
