@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -33,6 +34,18 @@ bool ReadAll(int fd, void* to, std::size_t bytes) {
     bytes -= static_cast<std::size_t>(got);
   }
   return true;
+}
+
+// Of the process or thread that has this folder.
+void AwaitStateIn(const std::string& folder, char state) {
+  while (true) {
+    std::ifstream file(folder + "/stat");
+    const std::string stat(std::istreambuf_iterator<char>(file), {});
+    const auto bracket = stat.rfind(')');
+    if (bracket == std::string::npos) return;  // gone
+    if (stat[bracket + 2] == state || stat[bracket + 2] == 'Z') return;
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace
@@ -88,15 +101,12 @@ bool Puppet::Join() {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void Puppet::AwaitState(char state) const {
-  while (true) {
-    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-    const std::string stat(std::istreambuf_iterator<char>(file), {});
-    const auto bracket = stat.rfind(')');
-    if (bracket == std::string::npos) return;  // gone
-    if (stat[bracket + 2] == state || stat[bracket + 2] == 'Z') return;
-    std::this_thread::yield();
-  }
+void Puppet::AwaitState(char state) const { AwaitStateIn("/proc/" + std::to_string(pid_), state); }
+
+void Puppet::AwaitStateOfAll(char state) const {
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
+    AwaitStateIn(task.path(), state);
 }
 
 std::uint64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }

@@ -44,6 +44,8 @@ class Puppet {
   // Until the kernel shows it in this state ('S' sleeping, 'Z' ended and not reaped), or it has
   // ended.
   void AwaitState(char state) const;
+  // The same for each of the threads that it has now.
+  void AwaitStateOfAll(char state) const;
 
  private:
   pid_t pid_ = -1;

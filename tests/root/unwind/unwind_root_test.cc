@@ -140,9 +140,9 @@ TEST_F(UnwindRootTest, InAFutexOfAnotherThread) {
     }).join();
   });
   const auto callers = HearCallers(puppet);
+  puppet.AwaitStateOfAll('S');
   unwinder_->Watch(puppet.pid());
-  std::vector<decode::StackEvent> stacks;
-  while (stacks.size() < 2) stacks = unwinder_->Snapshot();  // until both wait
+  const auto stacks = unwinder_->Snapshot();
   ASSERT_EQ(stacks.size(), 2u);
   const bool first = stacks[0].header.thread.tid != puppet.pid();
   ExpectEndsWith(stacks[first ? 0 : 1], callers);
