@@ -177,14 +177,14 @@ Error PrivateDaemon::ErrorOfDaemon() {
   words_thread_.join();
   const ErrorCode code = ErrorCodeOfExit(ExitCodeOfWaitStatus(wait_status_));
   // profd says "profd: what: why" and, on the next line, what to do.
-  constexpr std::string_view kName = "profd: ";
+  constexpr std::string_view kPrefix = "profd: ";
   std::string_view text = words_;
   const std::size_t last = text.rfind("\nprofd: ");
   if (last != std::string_view::npos) text.remove_prefix(last + 1);
-  if (!text.starts_with(kName))
+  if (!text.starts_with(kPrefix))
     return Error{code, "the private profd " + HowItEnded(),
                  text.empty() ? "" : "it said: " + std::string(text.substr(0, text.find('\n')))};
-  text.remove_prefix(kName.size());
+  text.remove_prefix(kPrefix.size());
   const std::size_t line_end = std::min(text.find('\n'), text.size());
   Error error{code, std::string(text.substr(0, line_end)), ""};
   text.remove_prefix(std::min(line_end + 1, text.size()));

@@ -86,8 +86,8 @@ std::optional<std::uint64_t> RuntimeFile::BiasOf(std::uint64_t begin,
                                                  std::uint64_t file_offset) const {
   for (const Segment& segment : segments) {
     // Mappings begin at the page that holds the segment's first byte.
-    constexpr std::uint64_t kPageBytes = 4096;
-    const std::uint64_t first = segment.file_offset / kPageBytes * kPageBytes;
+    constexpr std::uint64_t kPage = 4096;
+    const std::uint64_t first = segment.file_offset / kPage * kPage;
     if (file_offset < first || file_offset >= segment.file_offset + segment.bytes) continue;
     return begin - file_offset - (segment.vaddr - segment.file_offset);
   }
