@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from python import find_py_spy
+
 THREADS = 50
 PYTHON = "/usr/bin/python3.11"
 PROGRAM = f"""
@@ -44,8 +46,9 @@ def row(program, tool, times, note=""):
 
 
 def measure(program, pid, profctl, host, rounds):
-    tools = {"eu-stack -p": ["eu-stack", "-p", pid], "py-spy dump": ["py-spy", "dump", "--pid", pid],
-             "py-spy dump --native": ["py-spy", "dump", "--native", "--pid", pid]}
+    py_spy = find_py_spy() or "py-spy"
+    tools = {"eu-stack -p": ["eu-stack", "-p", pid], "py-spy dump": [py_spy, "dump", "--pid", pid],
+             "py-spy dump --native": [py_spy, "dump", "--native", "--pid", pid]}
     pairs = [milliseconds_of([profctl, "dump", "-v", "--host", host, "-p", pid]) for _ in range(rounds + 1)]
     row(program, "profctl dump, the request", [request_ms(words) for _, words in pairs], "nothing")
     row(program, "profctl dump, the command", [took for took, _ in pairs], "nothing")

@@ -32,7 +32,7 @@ def find_py_spy():
 
 class Bare:
     """No profiler."""
-    name = label = "bare"
+    label = "bare"
 
     def start(self, pid):
         pass
@@ -44,10 +44,10 @@ class Bare:
 
 class Profd(Bare):
     """profctl with a daemon of its own."""
+    name = "profd"
 
     def __init__(self, profctl, hertz):
         self.profctl, self.hertz = profctl, hertz
-        self.name = "profd"
         self.label = f"profd, {hertz} Hz"
 
     def start(self, pid):
@@ -81,7 +81,6 @@ def share_not_whole(profile):
 
 class PySpy(Bare):
     """py-spy record."""
-    name = "py-spy"
 
     def __init__(self, program, hertz, *options):
         self.program, self.hertz, self.options = program, hertz, options
@@ -119,7 +118,7 @@ def seconds_of(load, profiler):
         profiler.start(program.pid)
         program.stdin.write("\n")
         program.stdin.flush()
-        elapsed = float(program.stdout.readline().split()[0])
+        elapsed = float(program.stdout.readline())
         bad = profiler.stop()
         program.stdin.write("\n")
         program.stdin.flush()
