@@ -79,7 +79,7 @@ static __always_inline struct vm_area_struct* find_vma(struct mm_struct* mm, u64
     if (type == MAPLE_LEAF_64)
       return entry >= FIRST_POINTER && !(entry & 3) ? (struct vm_area_struct*)entry : 0;
   }
-  count(PROFD_COUNTER_MAPPING_FAILED);
+  count_in_place(PROFD_COUNTER_MAPPING_FAILED);
   return 0;
 }
 
@@ -141,7 +141,7 @@ static __always_inline void find_mapping(struct mm_struct* mm, u64 address, u64*
   if (address >= mapping->begin && address < mapping->end &&
       BPF_CORE_READ(vma, vm_start) == mapping->begin && BPF_CORE_READ(vma, vm_file) == file)
     return;
-  count(PROFD_COUNTER_MAPPING_FAILED);
+  count_in_place(PROFD_COUNTER_MAPPING_FAILED);
   mapping->kind = MAPPING_NONE;
   mapping->begin = mapping->end = 0;
 }

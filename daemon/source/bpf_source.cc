@@ -56,6 +56,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& opt
     if (!objects) {
       last = objects.error();
       AddReason(NameOf(rung) + ": " + last.message, &reasons);
+      if (!last.hint.empty()) reasons.append(", " + last.hint);
       continue;
     }
     auto rings = RingReader::Open((*objects)->rings());
