@@ -4,22 +4,25 @@
 
 namespace profd::aggregate {
 
+std::optional<StackTree::NodeId> StackTree::Child(NodeId parent, symbolize::FrameId frame) {
+  const std::uint64_t key = (std::uint64_t{parent} << 32) | frame;
+  if (const auto found = children_.find(key); found != children_.end()) return found->second;
+  if (nodes_.size() >= max_nodes_) return std::nullopt;
+  const auto made = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(Node{parent, frame});
+  children_.emplace(key, made);
+  return made;
+}
+
 StackTree::NodeId StackTree::Intern(std::span<const symbolize::FrameId> frames) {
   NodeId node = 0;
   for (const auto frame : frames | std::views::reverse) {
-    const std::uint64_t key = (std::uint64_t{node} << 32) | frame;
-    if (const auto found = children_.find(key); found != children_.end()) {
-      node = found->second;
-      continue;
-    }
-    if (nodes_.size() >= max_nodes_) {
+    const auto child = Child(node, frame);
+    if (!child) {
       ++cut_;
       break;
     }
-    const auto made = static_cast<NodeId>(nodes_.size());
-    nodes_.push_back(Node{node, frame});
-    children_.emplace(key, made);
-    node = made;
+    node = *child;
   }
   return node;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,8 @@ class StackTree {
 
   // The node of the leaf of a stack given leaf first.
   [[nodiscard]] NodeId Intern(std::span<const symbolize::FrameId> frames);
+  // The node one frame further from the root, if it is there or there is room for it.
+  [[nodiscard]] std::optional<NodeId> Child(NodeId parent, symbolize::FrameId frame);
   [[nodiscard]] const Node& At(NodeId node) const { return nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   // Stacks that lost frames because the tree was full.

@@ -1,0 +1,365 @@
+#include "daemon/aggregate/profile_merge.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "daemon/aggregate/stack_tree.h"
+#include "daemon/symbolize/frame_table.h"
+
+namespace profd::aggregate {
+namespace {
+
+std::uint64_t LengthOf(const Profile& window) {
+  return window.end_ns > window.start_ns ? window.end_ns - window.start_ns : 0;
+}
+
+void AddClock(const profd_clock& part, profd_clock& sum) {
+  sum.on_cpu_ns += part.on_cpu_ns;
+  sum.on_cpu_count += part.on_cpu_count;
+  sum.migrations += part.migrations;
+  for (std::size_t i = 0; i < PROFD_RUNNABLE_MAX; ++i) {
+    sum.runnable_ns[i] += part.runnable_ns[i];
+    sum.runnable_count[i] += part.runnable_count[i];
+  }
+  for (std::size_t i = 0; i < PROFD_BLOCKED_MAX; ++i) {
+    sum.blocked_ns[i] += part.blocked_ns[i];
+    sum.blocked_count[i] += part.blocked_count[i];
+  }
+}
+
+void AddCounts(const std::vector<NamedCount>& part, std::vector<NamedCount>& sum) {
+  for (const auto& count : part) {
+    const auto known = std::find_if(sum.begin(), sum.end(),
+                                    [&](const auto& other) { return other.name == count.name; });
+    if (known == sum.end()) {
+      sum.push_back(count);
+    } else {
+      known->count += count.count;
+    }
+  }
+}
+
+void Note(std::vector<NamedCount>& list, const char* name, const char* text, std::uint64_t count) {
+  if (count != 0) AddCounts({NamedCount{name, text, count}}, list);
+}
+
+// What samples must have in common to become one.
+auto IdentityOf(const ProfileSample& sample) {
+  return std::tuple(sample.thread, sample.state, sample.wait, sample.node, sample.stack_flags,
+                    sample.gil, sample.exact);
+}
+
+void AddSample(const ProfileSample& part, ProfileSample& sum) {
+  sum.time_ns = std::min(sum.time_ns, part.time_ns);
+  sum.raw_weight_ns += part.raw_weight_ns;
+  sum.weight_ns += part.weight_ns;
+  const std::uint64_t count = std::uint64_t{sum.count} + part.count;
+  sum.count = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+ProfileMerge::ProfileMerge(const MergeLimits& limits) : limits_(limits) {}
+
+void ProfileMerge::Add(const Profile& window) { Add(window, {}); }
+
+void ProfileMerge::Add(const Profile& window, std::span<const std::uint32_t> node_of) {
+  const std::uint64_t start_ns = windows_ == 0 ? window.start_ns : merged_.end_ns;
+  AddHead(window);
+  const auto thread_of = AddThreads(window);
+  const auto cell = static_cast<std::uint32_t>(windows_ >> cell_shift_);
+  for (const ProfileSample& part : window.samples) {
+    if (part.thread >= thread_of.size() || thread_of[part.thread] == kNone) continue;
+    Row row{cell, part};
+    row.sample.thread = thread_of[part.thread];
+    row.sample.time_ns =
+        start_ns +
+        std::min(std::max(part.time_ns, window.start_ns) - window.start_ns, LengthOf(window));
+    if (!node_of.empty()) row.sample.node = part.node < node_of.size() ? node_of[part.node] : 0;
+    rows_.push_back(row);
+  }
+  ++windows_;
+  SumRows();
+  if (rows_.size() > limits_.samples) ShrinkRows();
+}
+
+void ProfileMerge::AddHead(const Profile& window) {
+  if (windows_ == 0) {
+    merged_.target = window.target;
+    merged_.start_ns = window.start_ns;
+    merged_.end_ns = window.start_ns;
+    merged_.start_unix_ns = window.start_unix_ns;
+    merged_.on_cpu = false;
+    merged_.off_cpu = false;
+  } else {
+    // Where a clock went back there is no gap that anyone could tell.
+    const bool monotonic = window.start_ns >= last_end_ns_;
+    if (monotonic) {
+      gap_ns_ += window.start_ns - last_end_ns_;
+    } else if (window.start_unix_ns > last_end_unix_ns_) {
+      gap_ns_ += window.start_unix_ns - last_end_unix_ns_;
+    }
+    if (merged_.on_cpu_period_ns != window.on_cpu_period_ns ||
+        merged_.off_cpu_period_ns != window.off_cpu_period_ns)
+      ++period_changes_;
+  }
+  last_end_ns_ = std::max(window.start_ns, window.end_ns);
+  last_end_unix_ns_ = window.start_unix_ns + LengthOf(window);
+  merged_.end_ns += LengthOf(window);
+  merged_.on_cpu = merged_.on_cpu || window.on_cpu;
+  merged_.off_cpu = merged_.off_cpu || window.off_cpu;
+  merged_.on_cpu_period_ns = window.on_cpu_period_ns;
+  merged_.off_cpu_period_ns = window.off_cpu_period_ns;
+  merged_.host = window.host;
+  merged_.kernel = window.kernel;
+  merged_.hook = window.hook;
+  merged_.profd_version = window.profd_version;
+  merged_.cost.daemon_cpu_ns += window.cost.daemon_cpu_ns;
+  merged_.cost.bpf_ns += window.cost.bpf_ns;
+  AddCounts(window.lost, merged_.lost);
+  AddCounts(window.dropped, merged_.dropped);
+  AddCounts(window.notes, merged_.notes);
+}
+
+std::vector<std::uint32_t> ProfileMerge::AddProcesses(const Profile& window) {
+  std::vector<std::uint32_t> places;
+  places.reserve(window.processes.size());
+  for (const ProfileProcess& process : window.processes) {
+    if (const auto known = process_of_.find(process.key); known != process_of_.end()) {
+      merged_.processes[known->second] = process;
+      places.push_back(known->second);
+      continue;
+    }
+    if (merged_.processes.size() >= limits_.processes) {
+      ++processes_left_out_;
+      places.push_back(kNone);
+      continue;
+    }
+    places.push_back(static_cast<std::uint32_t>(merged_.processes.size()));
+    process_of_.emplace(process.key, places.back());
+    merged_.processes.push_back(process);
+  }
+  return places;
+}
+
+std::vector<std::uint32_t> ProfileMerge::AddThreads(const Profile& window) {
+  const std::uint64_t start_ns = merged_.end_ns - LengthOf(window);
+  const auto process_of = AddProcesses(window);
+  std::vector<std::uint32_t> places;
+  places.reserve(window.threads.size());
+  for (const ProfileThread& part : window.threads) {
+    ProfileThread placed = part;
+    const auto shift = [&](std::uint64_t time_ns) {
+      return start_ns +
+             std::min(std::max(time_ns, window.start_ns) - window.start_ns, LengthOf(window));
+    };
+    placed.begin_ns = shift(part.begin_ns);
+    placed.end_ns = shift(part.end_ns);
+    const auto process = part.process < process_of.size() ? process_of[part.process] : kNone;
+    AddThread(placed, process, places);
+  }
+  return places;
+}
+
+void ProfileMerge::AddThread(const ProfileThread& part, std::uint32_t process,
+                             std::vector<std::uint32_t>& places) {
+  const auto known = thread_of_.find(part.key);
+  if (process == kNone ||
+      (known == thread_of_.end() && merged_.threads.size() >= limits_.threads)) {
+    ++threads_left_out_;
+    left_out_ns_ += ElapsedOf(part.clock);
+    places.push_back(kNone);
+    return;
+  }
+  if (known == thread_of_.end()) {
+    places.push_back(static_cast<std::uint32_t>(merged_.threads.size()));
+    thread_of_.emplace(part.key, places.back());
+    merged_.threads.push_back(part);
+    merged_.threads.back().process = process;
+    return;
+  }
+  places.push_back(known->second);
+  ProfileThread& sum = merged_.threads[known->second];
+  sum.begin_ns = std::min(sum.begin_ns, part.begin_ns);
+  sum.end_ns = std::max(sum.end_ns, part.end_ns);
+  AddClock(part.clock, sum.clock);
+  sum.process = process;
+  sum.shown_tid = part.shown_tid;
+  if (!part.comm.empty()) sum.comm = part.comm;
+  sum.exited = part.exited;
+  sum.clock_missing = sum.clock_missing || part.clock_missing;
+}
+
+void ProfileMerge::SumRows() {
+  const auto order = [](const Row& a, const Row& b) {
+    return std::tuple(a.cell, IdentityOf(a.sample)) < std::tuple(b.cell, IdentityOf(b.sample));
+  };
+  const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(summed_rows_);
+  std::sort(first, rows_.end(), order);
+  auto last = first;
+  for (auto row = first; row != rows_.end(); ++row) {
+    if (row == first) continue;
+    if (order(*last, *row)) {
+      *++last = *row;
+    } else {
+      AddSample(row->sample, last->sample);
+    }
+  }
+  if (first != rows_.end()) rows_.erase(last + 1, rows_.end());
+  summed_rows_ = rows_.size();
+}
+
+void ProfileMerge::ShrinkRows() {
+  const auto sum_all = [this] {
+    summed_rows_ = 0;
+    SumRows();
+  };
+  sum_all();
+  // Down to less than the limit, so that this is not done for each window that follows.
+  while (rows_.size() > limits_.samples - limits_.samples / 4 &&
+         (windows_ - 1) >> cell_shift_ != 0) {
+    ++cell_shift_;
+    for (Row& row : rows_) row.cell >>= 1;
+    sum_all();
+  }
+  if (rows_.size() > limits_.samples) CutRows();
+}
+
+void ProfileMerge::CutRows() {
+  // The heaviest stacks stay.
+  auto by_weight = rows_;
+  const auto kept = by_weight.begin() + static_cast<std::ptrdiff_t>(limits_.samples / 2);
+  std::nth_element(by_weight.begin(), kept, by_weight.end(), [](const Row& a, const Row& b) {
+    return a.sample.weight_ns > b.sample.weight_ns;
+  });
+  const std::uint64_t least_ns = kept->sample.weight_ns;
+  for (Row& row : rows_) {
+    if (row.sample.weight_ns > least_ns || row.sample.node == 0) continue;
+    row.sample.node = 0;
+    ++stacks_left_out_;
+  }
+  summed_rows_ = 0;
+  SumRows();
+}
+
+Profile ProfileMerge::FinishUnplaced() {
+  if (cell_shift_ != 0) ShrinkRows();
+  merged_.samples.reserve(rows_.size());
+  for (Row& row : rows_) merged_.samples.push_back(row.sample);
+  rows_ = {};
+  std::sort(merged_.samples.begin(), merged_.samples.end(),
+            [](const ProfileSample& a, const ProfileSample& b) {
+              return std::tuple(a.time_ns, IdentityOf(a)) < std::tuple(b.time_ns, IdentityOf(b));
+            });
+  Note(merged_.notes, "window_gaps_ms", "ms between windows that no window covers",
+       gap_ns_ / 1'000'000);
+  Note(merged_.notes, "period_changes", "times that a period changed between windows",
+       period_changes_);
+  if (cell_shift_ != 0)
+    Note(merged_.notes, "windows_summed", "windows whose equal samples were added up, at a time",
+         std::uint64_t{1} << cell_shift_);
+  Note(merged_.dropped, "merge_processes", "processes left out: too many for one profile",
+       processes_left_out_);
+  Note(merged_.dropped, "merge_threads", "threads left out: too many for one profile",
+       threads_left_out_);
+  Note(merged_.dropped, "merge_threads_ms", "ms of the threads that were left out",
+       left_out_ns_ / 1'000'000);
+  Note(merged_.dropped, "merge_stacks", "light stacks left out: too many for one profile",
+       stacks_left_out_);
+  return std::move(merged_);
+}
+
+Profile ProfileMerge::Finish(const NodeLookup& node_at, const FrameLookup& frame_at) {
+  Profile profile = FinishUnplaced();
+  PlaceStacks(profile, node_at, frame_at);
+  return profile;
+}
+
+void ProfileMerge::PlaceStacks(Profile& profile, const NodeLookup& node_at,
+                               const FrameLookup& frame_at) const {
+  constexpr std::size_t kMaxDepth = 4096;  // a chain that is longer is not one of ours
+  std::unordered_map<std::uint32_t, std::uint32_t> place_of{{0, 0}};
+  std::unordered_map<std::uint32_t, std::uint32_t> frame_of;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> path;  // node, its frame
+  std::uint64_t cut = 0;
+  std::uint64_t frames_left_out = 0;
+  const auto place_frame = [&](std::uint32_t frame) {
+    const auto next = static_cast<std::uint32_t>(profile.frames.size());
+    const auto [found, added] = frame_of.try_emplace(frame, next);
+    if (!added) return found->second;
+    if (profile.frames.size() < limits_.frames) {
+      profile.frames.push_back(frame_at(frame));
+      return next;
+    }
+    if (profile.frames.size() == limits_.frames) {
+      symbolize::Frame other;
+      other.kind = symbolize::FrameKind::kPseudo;
+      other.name = "[too many distinct frames]";
+      profile.frames.push_back(std::move(other));
+    }
+    ++frames_left_out;
+    return found->second = static_cast<std::uint32_t>(limits_.frames);
+  };
+  profile.nodes.assign(1, StackNode{});
+  for (ProfileSample& sample : profile.samples) {
+    path.clear();
+    std::uint32_t node = sample.node;
+    while (!place_of.contains(node) && path.size() < kMaxDepth) {
+      const StackNode place = node_at(node);
+      path.emplace_back(node, place.frame);
+      node = place.parent;
+    }
+    const auto known = place_of.find(node);
+    std::uint32_t at = known == place_of.end() ? 0 : known->second;
+    for (auto step = path.rbegin(); step != path.rend(); ++step) {
+      if (profile.nodes.size() >= limits_.nodes) {
+        ++cut;
+        break;
+      }
+      const auto frame = place_frame(step->second);
+      profile.nodes.push_back(StackNode{at, frame});
+      at = static_cast<std::uint32_t>(profile.nodes.size() - 1);
+      place_of.emplace(step->first, at);
+    }
+    sample.node = at;
+  }
+  Note(profile.dropped, "merge_stacks_cut", "stacks cut: too many for one profile", cut);
+  Note(profile.dropped, "merge_frames", "frames without names: too many for one profile",
+       frames_left_out);
+}
+
+Profile MergeProfiles(std::span<const ProfileRef> windows, const MergeLimits& limits) {
+  symbolize::FrameTable frames(limits.frames);
+  StackTree stacks(limits.nodes);
+  ProfileMerge merge(limits);
+  std::uint64_t cut = 0;
+  for (const ProfileRef& window : windows) {
+    std::vector<std::uint32_t> node_of(window->nodes.size(), 0);
+    for (std::size_t i = 1; i < window->nodes.size(); ++i) {
+      const StackNode& node = window->nodes[i];
+      if (node.parent >= i || node.frame >= window->frames.size()) continue;
+      const auto child =
+          stacks.Child(node_of[node.parent], frames.Intern(window->frames[node.frame]));
+      if (!child) ++cut;
+      node_of[i] = child.value_or(node_of[node.parent]);
+    }
+    merge.Add(*window, node_of);
+  }
+  Profile merged = merge.Finish(
+      [&](std::uint32_t node) {
+        return StackNode{stacks.At(node).parent, stacks.At(node).frame};
+      },
+      [&](std::uint32_t frame) { return frames.At(frame); });
+  if (cut != 0)
+    merged.dropped.push_back({"merge_stacks_cut", "stacks cut: too many for one profile", cut});
+  if (frames.overflowed() != 0)
+    merged.dropped.push_back(
+        {"merge_frames", "frames without names: too many for one profile", frames.overflowed()});
+  return merged;
+}
+
+}  // namespace profd::aggregate
