@@ -218,7 +218,7 @@ Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, const System
 
 Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemClock& clock,
                                           spdlog::logger& logger) {
-  auto source = source::BpfSource::Create({.force_hook = options.force_hook});
+  auto source = source::BpfSource::Create({.force_hook = ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
   info.hook = (*source)->Status().hook;

@@ -12,11 +12,13 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <sstream>
+#include <string>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/command_line.h"
 #include "daemon/daemon.h"
-#include "daemon/options.h"
 
 namespace {
 
@@ -24,7 +26,8 @@ using profd::Error;
 using profd::ErrorCode;
 
 int Fail(const Error& error) {
-  std::cerr << "profd: " << error.message << '\n';
+  std::istringstream lines(error.message);
+  for (std::string line; std::getline(lines, line);) std::cerr << "profd: " << line << '\n';
   if (!error.hint.empty()) std::cerr << "  " << error.hint << '\n';
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
@@ -60,7 +63,7 @@ void WaitForStop(int signals, bool private_use) {
 }
 
 int Run(int argc, char** argv) {
-  const auto line = profd::ParseCommandLine(argc, argv);
+  const auto line = profd::ParseCommandLine(argc, argv, profd::SystemSurroundings());
   if (!line) return Fail(line.error());
   if (line->text) {
     std::cout << *line->text;

@@ -1,31 +1,35 @@
-// Options: what profd was asked to do.
+// Options: what profd was asked to do. Every setting is a field here and a line in settings.cc.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "bpf/control.h"
-#include "daemon/base/result.h"
 
 namespace profd {
 
+// A size in memory or on disk; written "64MiB".
+struct Bytes {
+  std::uint64_t count = 0;
+};
+
+// Passive. What the fields mean and their ranges: settings.cc.
 struct Options {
-  std::string listen;        // gRPC address
+  // Settings: from flags, the environment, the configuration file.
+  std::string listen;
+  std::string log_level;  // debug, info, warn, error, off
+  std::string hook;       // "auto": the best rung that works
+  bool debug_info = true;
+
+  // Of one run: flags only.
   std::string record_file;   // "": no recording
   std::string replay_file;   // "": live
   bool private_use = false;  // ends when standard input does; says "ready" on standard output
-  bool debug_info = true;    // inlined functions and lines, where debug information is local
-  std::optional<profd_hook> force_hook;
-  std::string log_level;  // as spdlog names them
 };
 
-// What the command line comes to: options, or a text to print on stdout (help, version).
-struct CommandLine {
-  Options options;
-  std::optional<std::string> text;
-};
-
-// kInvalidArgument: what is wrong, and how to mend it.
-[[nodiscard]] Result<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+// The rung that `hook` names; none: the best one.
+[[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);
 
 }  // namespace profd

@@ -63,10 +63,12 @@ TEST(ManualTest, NamesEveryCommand) {
 TEST(ManualTest, IsWellFormed) {
   if (testing::Run({"sh", "-c", "command -v groff"}).exit_code != 0)
     GTEST_SKIP() << "groff is not installed";
-  const auto outcome =
-      testing::Run({"groff", "-man", "-Tascii", "-ww", PROFD_SOURCE_DIR "/deploy/man/profctl.1"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.err, "");
+  for (const char* page : {"profctl.1", "profd.8", "profd.toml.5"}) {
+    const auto outcome = testing::Run(
+        {"groff", "-man", "-Tascii", "-ww", std::string(PROFD_SOURCE_DIR "/deploy/man/") + page});
+    EXPECT_EQ(outcome.exit_code, 0) << page;
+    EXPECT_EQ(outcome.err, "") << page;
+  }
 }
 
 TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
@@ -82,7 +84,9 @@ TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
     for (std::string name; std::getline(names, name, ',');) in_help.insert(name);
   }
   EXPECT_TRUE(in_help.contains("--listen")) << outcome.out;
-  EXPECT_EQ(OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profd.8")["OPTIONS"], in_help);
+  auto page = OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profd.8");
+  page["OPTIONS"].merge(page["SETTINGS"]);
+  EXPECT_EQ(page["OPTIONS"], in_help);
 }
 
 // What the shell offers behind these words.

@@ -1,0 +1,112 @@
+#include "daemon/settings.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "daemon/rpc/listen_address.h"
+#include "daemon/rpc/server.h"
+#include "daemon/setting_values.h"
+
+namespace profd {
+namespace {
+
+Result<void> CheckListen(const std::string& text) {
+  const auto address = rpc::ParseListenAddress(text);
+  return address ? Result<void>{} : address.error();
+}
+
+std::string Spelled(std::string_view key, std::string_view prefix, char joint, bool upper) {
+  std::string text(prefix);
+  for (const char c : key) {
+    const char lower = c == '.' || c == '_' ? joint : c;
+    text += upper && lower >= 'a' && lower <= 'z' ? static_cast<char>(lower - 'a' + 'A') : lower;
+  }
+  return text;
+}
+
+// Letters to insert, remove or replace.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view LastPart(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+}  // namespace
+
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> settings = {
+      {.key = "listen",
+       .field = &Options::listen,
+       .fallback = rpc::kDefaultAddress,
+       .value = "ADDRESS",
+       .help = "gRPC address: unix:PATH or a loopback HOST:PORT",
+       .check = CheckListen},
+      {.key = "log_level",
+       .field = &Options::log_level,
+       .fallback = "info",
+       .value = "LEVEL",
+       .help = "how much to say on standard error; with --private the default is warn",
+       .choices = {"debug", "info", "warn", "error", "off"},
+       .live = true},
+      {.key = "hook",
+       .field = &Options::hook,
+       .fallback = "auto",
+       .value = "NAME",
+       .help = "only this way to see a thread come back to its CPU",
+       .choices = {"auto", "sched_exit_tp", "kprobe", "switch-out"}},
+      {.key = "debug_info",
+       .field = &Options::debug_info,
+       .fallback = "true",
+       .value = "BOOL",
+       .help = "inlined functions and source lines, where debug information is local"},
+  };
+  return settings;
+}
+
+const Setting* FindSetting(std::string_view key) {
+  for (const auto& setting : Settings())
+    if (setting.key == key) return &setting;
+  return nullptr;
+}
+
+std::string NearestKey(std::string_view key) {
+  const Setting* nearest = nullptr;
+  std::size_t least = 0;
+  for (const auto& setting : Settings()) {
+    // Also what stands in the wrong table.
+    const std::size_t distance =
+        std::min(Distance(setting.key, key), Distance(LastPart(setting.key), LastPart(key)) + 1);
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = &setting;
+    least = distance;
+  }
+  const bool near = nearest != nullptr && least <= std::max<std::size_t>(2, key.size() / 3);
+  return near ? std::string(nearest->key) : "";
+}
+
+std::string FlagName(const Setting& setting) { return Spelled(setting.key, "--", '-', false); }
+
+std::string EnvironmentName(const Setting& setting) {
+  return Spelled(setting.key, "PROFD_", '_', true);
+}
+
+std::vector<SettingChange> Differences(const Options& before, const Options& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& setting : Settings()) {
+    SettingChange change{&setting, ValueText(setting, before), ValueText(setting, after)};
+    if (change.from != change.to) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+}  // namespace profd

@@ -1,0 +1,54 @@
+// Settings: THE table of what can be set: flags, environment, configuration file, its default text
+// and its manual page all come from it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/options.h"
+
+namespace profd {
+
+// Which kind of value a setting takes follows from the type of its field.
+using Field =
+    std::variant<bool Options::*, std::string Options::*, std::uint64_t Options::*,
+                 double Options::*, std::chrono::nanoseconds Options::*, Bytes Options::*>;
+
+struct Setting {
+  // "history.max_age" is `max_age` of [history] in the file, --history-max-age and
+  // PROFD_HISTORY_MAX_AGE. A bool has --NAME and --no-NAME.
+  std::string_view key;
+  Field field;
+  std::string_view fallback = {};              // the default, as it would be written
+  std::string_view value = {};                 // what help calls a value: "ADDRESS"
+  std::string_view help = {};                  // one line, lower case, no final stop
+  std::vector<std::string_view> choices = {};  // of a text; none: any
+  std::string_view least = {}, most = {};      // of a number, as they would be written; "": any
+  Result<void> (*check)(const std::string& text) = nullptr;  // more than the above can say
+  bool live = false;                                         // SIGHUP changes it at once
+};
+
+[[nodiscard]] const std::vector<Setting>& Settings();
+// Null: there is none of this key.
+[[nodiscard]] const Setting* FindSetting(std::string_view key);
+// The key that was probably meant, "" where none is near.
+[[nodiscard]] std::string NearestKey(std::string_view key);
+
+[[nodiscard]] std::string FlagName(const Setting& setting);         // "--log-level"
+[[nodiscard]] std::string EnvironmentName(const Setting& setting);  // "PROFD_LOG_LEVEL"
+
+// A setting that SIGHUP found changed, as texts.
+struct SettingChange {
+  const Setting* setting;
+  std::string from;
+  std::string to;
+};
+[[nodiscard]] std::vector<SettingChange> Differences(const Options& before, const Options& after);
+
+}  // namespace profd

@@ -1,0 +1,160 @@
+#include "daemon/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "daemon/setting_values.h"
+#include "daemon/settings_text.h"
+
+namespace profd {
+namespace {
+
+using std::chrono::nanoseconds;
+using testing::HasSubstr;
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Source(const std::string& path) { return PROFD_SOURCE_DIR "/" + path; }
+
+TEST(SettingsTest, EveryDefaultIsAValueInTheShortestWayToWriteIt) {
+  for (const auto& setting : Settings()) {
+    Options options;
+    const auto set = SetValue(setting, setting.fallback, options);
+    ASSERT_TRUE(set) << setting.key << " " << set.error().message;
+    EXPECT_EQ(ValueText(setting, options), setting.fallback) << setting.key;
+  }
+}
+
+TEST(SettingsTest, LimitsAreThemselvesInRange) {
+  for (const auto& setting : Settings()) {
+    Options options;
+    for (const auto limit : {setting.least, setting.most}) {
+      if (limit.empty()) continue;
+      EXPECT_TRUE(SetValue(setting, limit, options)) << setting.key;
+    }
+  }
+}
+
+TEST(SettingsTest, NoNameIsTakenTwice) {
+  std::set<std::string> names;
+  for (const auto& setting : Settings()) {
+    EXPECT_TRUE(names.insert(FlagName(setting)).second) << setting.key;
+    EXPECT_TRUE(names.insert(EnvironmentName(setting)).second) << setting.key;
+    EXPECT_EQ(FindSetting(setting.key), &setting);
+    EXPECT_FALSE(setting.help.empty()) << setting.key;
+  }
+}
+
+TEST(SettingsTest, NamesFollowFromTheKey) {
+  const Setting setting{.key = "history.max_age", .field = &Options::listen};
+  EXPECT_EQ(FlagName(setting), "--history-max-age");
+  EXPECT_EQ(EnvironmentName(setting), "PROFD_HISTORY_MAX_AGE");
+}
+
+TEST(SettingsTest, TheNearestKeyIsFound) {
+  EXPECT_EQ(NearestKey("log_levle"), "log_level");
+  EXPECT_EQ(NearestKey("listn"), "listen");
+  EXPECT_EQ(NearestKey("debug.log_level"), "log_level");
+  EXPECT_EQ(NearestKey("something_else_entirely"), "");
+}
+
+TEST(SettingsTest, ChangesAreNamedWithBothValues) {
+  Options before;
+  for (const auto& setting : Settings()) EXPECT_TRUE(SetValue(setting, setting.fallback, before));
+  Options after = before;
+  EXPECT_TRUE(Differences(before, after).empty());
+  after.log_level = "debug";
+  after.debug_info = false;
+  const auto changes = Differences(before, after);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].setting->key, "log_level");
+  EXPECT_TRUE(changes[0].setting->live);
+  EXPECT_EQ(changes[0].from + ">" + changes[0].to, "info>debug");
+  EXPECT_EQ(changes[1].setting->key, "debug_info");
+  EXPECT_FALSE(changes[1].setting->live);
+}
+
+// PROFD_UPDATE_GOLDENS=1 writes both files anew.
+TEST(SettingsTest, TheConfigurationThatIsInstalledIsTheTable) {
+  const auto path = Source("deploy/profd.toml");
+  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << DefaultConfig();
+  EXPECT_EQ(Read(path), DefaultConfig());
+}
+
+// The part of a page below a heading is what the table says.
+void ExpectSection(const std::string& page, const std::string& heading,
+                   const std::string& section) {
+  const auto path = Source(page);
+  const std::string begin = "\n.SH " + heading + "\n";
+  auto text = Read(path);
+  auto from = text.find(begin);
+  ASSERT_NE(from, std::string::npos) << heading;
+  from += begin.size();
+  const auto to = text.find(".SH ", from);
+  ASSERT_NE(to, std::string::npos) << heading;
+  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
+    text.replace(from, to - from, section);
+    std::ofstream(path) << text;
+  } else {
+    EXPECT_EQ(text.substr(from, to - from), section) << path;
+  }
+}
+
+TEST(SettingsTest, TheManualIsTheTable) {
+  ExpectSection("deploy/man/profd.toml.5", "KEYS", ManualOfKeys());
+  ExpectSection("deploy/man/profd.8", "SETTINGS", ManualOfFlags());
+}
+
+TEST(SettingValuesTest, DurationsHaveUnits) {
+  EXPECT_EQ(ParseDuration("19"), std::chrono::seconds(19));
+  EXPECT_EQ(ParseDuration("7d"), std::chrono::hours(168));
+  EXPECT_EQ(ParseDuration("1.5 h"), std::chrono::minutes(90));
+  EXPECT_EQ(ParseDuration("500ms"), std::chrono::milliseconds(500));
+  EXPECT_EQ(ParseDuration("0"), nanoseconds(0));
+  for (const char* wrong : {"", "s", "-1s", "1x", "1e3s", "nan", "10s ", "1s2", "99999999999d"})
+    EXPECT_FALSE(ParseDuration(wrong)) << wrong;
+}
+
+TEST(SettingValuesTest, SizesHaveUnits) {
+  EXPECT_EQ(ParseBytes("1GiB")->count, 1ull << 30);
+  EXPECT_EQ(ParseBytes("500MB")->count, 500'000'000u);
+  EXPECT_EQ(ParseBytes("64K")->count, 65536u);
+  EXPECT_EQ(ParseBytes("4096")->count, 4096u);
+  EXPECT_EQ(ParseBytes("0.5GiB")->count, 1ull << 29);
+  for (const char* wrong : {"", "GiB", "-1", "1 s", "1gib", "16777216TiB"})
+    EXPECT_FALSE(ParseBytes(wrong)) << wrong;
+}
+
+// A setting of each kind, with fields of Options in other roles: the table need not have them all.
+TEST(SettingValuesTest, WhatIsWrongSaysWhatIsRight) {
+  Options options;
+  const Setting choice{
+      .key = "x", .field = &Options::listen, .fallback = "a", .choices = {"a", "b"}};
+  EXPECT_EQ(SetValue(choice, "c", options).error().message, "is 'c'; it must be one of a, b");
+  const Setting truth{.key = "x", .field = &Options::debug_info};
+  EXPECT_EQ(SetValue(truth, "maybe", options).error().message,
+            "is 'maybe'; it must be true or false");
+  EXPECT_TRUE(SetValue(truth, "off", options));
+  EXPECT_FALSE(options.debug_info);
+}
+
+TEST(SettingValuesTest, WhatACheckSaysIsPassedOn) {
+  Options options;
+  const auto set = SetValue(*FindSetting("listen"), "0.0.0.0:80", options);
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("is '0.0.0.0:80': "));
+  EXPECT_FALSE(set.error().hint.empty());
+}
+
+}  // namespace
+}  // namespace profd
