@@ -233,12 +233,13 @@ enum profd_process_blob {
   PROFD_BLOB_NSPID,
   PROFD_BLOB_MAPS,
   PROFD_BLOB_THREADS /* "tid\tcomm\n" lines */,
+  PROFD_BLOB_USER /* the Uid line of status, "\n", the host's name of the effective one or "" */,
   PROFD_BLOB_MAX
 };
 
 struct profd_process_event {
   struct profd_event event;
-  __u32 blob_bytes[8]; /* indexed by enum profd_process_blob; the eighth is 0 */
+  __u32 blob_bytes[8]; /* indexed by enum profd_process_blob */
   char blobs[];
 };
 

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <span>
 
+#include "daemon/process/cgroup_names.h"
+
 namespace profd::aggregate {
 
 ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo* info,
@@ -16,6 +18,9 @@ ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo
   process.comm = info->comm;
   process.command_line = info->command_line;
   process.cgroup = info->cgroup;
+  process.container = process::ContainerOf(info->cgroup);
+  process.unit = process::UnitOf(info->cgroup);
+  process.owner = info->owner;
   process.executable = info->executable;
   return process;
 }

@@ -21,8 +21,12 @@ struct ProfileProcess {
   std::string comm;
   std::string command_line;  // space separated, bounded
   std::string cgroup;
-  bool exited = false;                                  // before the session ended
-  std::string executable;                               // path of its file; "" when not known
+  std::string container;  // its id, as its cgroup says; "": in none that is known
+  std::string unit;       // systemd's, as its cgroup says; "": in none
+  process::Owner owner;
+  bool exited = false;     // before the session ended
+  std::string executable;  // path of its file; "" when not known
+  std::string build_id;    // of that file, where a frame lies in it; "" when not known
   process::PythonInterpreterRef interpreter = nullptr;  // null: none is known of
 };
 

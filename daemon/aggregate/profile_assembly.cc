@@ -62,6 +62,7 @@ Profile ProfileAssembly::Run() {
     ScaleThread(thread, first);
   }
   Renumber();
+  FindBuildIds();
   return std::move(profile_);
 }
 
@@ -329,6 +330,22 @@ void ProfileAssembly::Renumber() {
       node_of[step] = add_node(node_of[place.parent], place_frame(place.frame));
     }
     sample.node = node_of[sample.node];
+  }
+}
+
+void ProfileAssembly::FindBuildIds() {
+  constexpr std::string_view kDeleted = " (deleted)";
+  for (const ProfileSample& sample : profile_.samples) {
+    ProfileProcess& process = profile_.processes[profile_.threads[sample.thread].process];
+    std::string_view program = process.executable;
+    if (program.ends_with(kDeleted)) program.remove_suffix(kDeleted.size());
+    if (program.empty() || !process.build_id.empty()) continue;
+    for (std::uint32_t node = sample.node; node != 0; node = profile_.nodes[node].parent) {
+      const symbolize::Frame& frame = profile_.frames[profile_.nodes[node].frame];
+      if (!frame.origin || frame.module != program) continue;
+      process.build_id = frame.origin->build_id;
+      break;
+    }
   }
 }
 

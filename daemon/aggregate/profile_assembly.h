@@ -64,6 +64,9 @@ class ProfileAssembly {
   void AddPseudo(std::uint32_t thread, process::State state, process::WaitReason wait,
                  std::uint32_t pseudo, std::uint64_t begin_ns, std::uint64_t ns, bool exact);
   void Renumber();
+  // Of each process whose own program lies on one of its stacks. (Two containers may have different
+  // programs under one path.)
+  void FindBuildIds();
 
   // Nodes of pseudo-frames have numbers beyond those of the tree until Renumber.
   [[nodiscard]] std::uint32_t PseudoNode(std::uint32_t pseudo) const {

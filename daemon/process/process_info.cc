@@ -16,6 +16,21 @@ std::string Bounded(std::string_view text, std::size_t max_bytes) {
 
 std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
 
+std::vector<std::uint32_t> ParseNumbers(std::string_view text, std::size_t max_count) {
+  std::vector<std::uint32_t> numbers;
+  while (numbers.size() < max_count) {
+    const auto digit = text.find_first_of("0123456789");
+    if (digit == std::string_view::npos) break;
+    text.remove_prefix(digit);
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{}) break;
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::string ParseComm(std::string_view text) {
@@ -44,18 +59,21 @@ std::string ParseCgroup(std::string_view text) {
 }
 
 std::vector<std::uint32_t> ParseNamespacePids(std::string_view text) {
-  std::vector<std::uint32_t> pids;
-  while (pids.size() < kMaxNamespaces) {
-    const auto digit = text.find_first_of("0123456789");
-    if (digit == std::string_view::npos) break;
-    text.remove_prefix(digit);
-    std::uint32_t pid = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-    if (error != std::errc{}) break;
-    pids.push_back(pid);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  }
-  return pids;
+  return ParseNumbers(text, kMaxNamespaces);
+}
+
+Owner ParseOwner(std::string_view text) {
+  constexpr std::size_t kEffective = 1;
+  constexpr std::size_t kUids = 4;  // real, effective, saved, of the file system
+  const std::string_view line = FirstLine(text);
+  const auto uids = ParseNumbers(line, kUids);
+  Owner owner;
+  if (uids.size() != kUids) return owner;
+  owner.uid = uids[kEffective];
+  owner.sole = std::ranges::count(uids, uids[kEffective]) == kUids;
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  owner.user = Bounded(FirstLine(text), kMaxComm);
+  return owner;
 }
 
 }  // namespace profd::process

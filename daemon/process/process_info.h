@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,14 @@
 #include "daemon/base/keys.h"
 
 namespace profd::process {
+
+// Whose a process is.
+struct Owner {
+  std::optional<std::uint32_t> uid;  // the effective one; nothing when not known
+  // Real, saved and file system uids are the same: nobody else has a hand in it.
+  bool sole = false;
+  std::string user;  // what the host calls the uid; "" when it does not
+};
 
 // Immutable; a change makes a new one. All texts are bounded and hostile: they may hold any byte
 // but zero.
@@ -20,6 +29,7 @@ struct ProcessInfo {
   std::string command_line;  // arguments, separated by spaces; "" when not known
   std::string cgroup;        // path in the v2 hierarchy, "/system.slice/foo.service"
   std::vector<std::uint32_t> namespace_pids;  // profd's pid namespace first, then each inner one
+  Owner owner;
   bool exited = false;
   std::uint32_t exit_code = 0;
   std::uint64_t exited_ns = 0;
@@ -31,5 +41,6 @@ using ProcessInfoRef = std::shared_ptr<const ProcessInfo>;
 [[nodiscard]] std::string ParseCommandLine(std::string_view text);
 [[nodiscard]] std::string ParseCgroup(std::string_view text);
 [[nodiscard]] std::vector<std::uint32_t> ParseNamespacePids(std::string_view text);
+[[nodiscard]] Owner ParseOwner(std::string_view text);  // PROFD_BLOB_USER
 
 }  // namespace profd::process

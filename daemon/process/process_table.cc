@@ -85,6 +85,7 @@ void ProcessTable::On(const decode::ForkEvent& event) {
         info.executable = parent->info->executable;
         info.command_line = parent->info->command_line;
         info.cgroup = parent->info->cgroup;
+        info.owner = parent->info->owner;
       });
     }
   }
@@ -156,6 +157,8 @@ void ProcessTable::On(const decode::ProcessEvent& event) {
     if (!cgroup.empty()) info.cgroup = cgroup;
     const auto pids = ParseNamespacePids(blobs[PROFD_BLOB_NSPID]);
     if (!pids.empty()) info.namespace_pids = pids;
+    auto owner = ParseOwner(blobs[PROFD_BLOB_USER]);
+    if (owner.uid) info.owner = std::move(owner);
     if (!current_image) return;
     if (!blobs[PROFD_BLOB_EXE].empty()) info.executable = blobs[PROFD_BLOB_EXE];
     info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);

@@ -52,6 +52,11 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_cgroup(Utf8(process.cgroup));
   proto.set_exited(process.exited);
   proto.set_executable(Utf8(process.executable));
+  proto.set_container(Utf8(process.container));
+  proto.set_unit(Utf8(process.unit));
+  if (process.owner.uid) proto.set_uid(*process.owner.uid);
+  proto.set_user(Utf8(process.owner.user));
+  proto.set_build_id(Utf8(process.build_id));
   if (!process.interpreter) return;
   const auto& version = process.interpreter->version;
   proto.set_python(version.empty() ? "?" : Utf8(version));

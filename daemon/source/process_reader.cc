@@ -76,6 +76,16 @@ std::string ProcessReader::ReadThreads(const std::string& directory) const {
   return threads;
 }
 
+std::string ProcessReader::ReadUser(std::string_view status) const {
+  std::string user(TrimLeft(StatusLine(status, "Uid:")));
+  const auto tab = user.find('\t');  // the second one is the effective one
+  if (tab == std::string::npos) return {};
+  std::uint32_t uid = 0;
+  if (std::from_chars(user.data() + tab + 1, user.data() + user.size(), uid).ec != std::errc{})
+    return {};
+  return user.append("\n").append(users_->NameOf(uid));
+}
+
 std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
                                               std::uint64_t time_ns) const {
   if (!StillThere(process)) return std::nullopt;
@@ -87,8 +97,9 @@ std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t 
   blobs[PROFD_BLOB_COMM] = ReadPart(directory + "/comm", kMaxSmall);
   blobs[PROFD_BLOB_CMDLINE] = ReadPart(directory + "/cmdline", kMaxCmdline).substr(0, kKeptCmdline);
   blobs[PROFD_BLOB_CGROUP] = ReadPart(directory + "/cgroup", kMaxSmall);
-  blobs[PROFD_BLOB_NSPID] =
-      TrimLeft(StatusLine(ReadPart(directory + "/status", kMaxSmall), "NSpid:"));
+  const std::string status = ReadPart(directory + "/status", kMaxSmall);
+  blobs[PROFD_BLOB_NSPID] = TrimLeft(StatusLine(status, "NSpid:"));
+  blobs[PROFD_BLOB_USER] = ReadUser(status);
   blobs[PROFD_BLOB_MAPS] = ReadPart(directory + "/maps", kMaxMaps);
   if (blobs[PROFD_BLOB_MAPS].empty() && tid != process.pid)
     blobs[PROFD_BLOB_MAPS] = ReadPart(thread + "/maps", kMaxMaps);

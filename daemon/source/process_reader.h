@@ -2,20 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/base/keys.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/source/event_bytes.h"
+#include "daemon/source/user_names.h"
 
 namespace profd::source {
 
 // Every answer is bounded; a part that cannot be read (no right, or a kernel thread) is empty.
-// Stateless; safe from any thread. Takes some 100 us for a process of a few threads.
+// Safe from any thread. Takes some 100 us for a process of a few threads.
 class ProcessReader {
  public:
-  explicit ProcessReader(ProcFs proc) : proc_(std::move(proc)) {}
+  explicit ProcessReader(ProcFs proc, std::string passwd = "/etc/passwd")
+      : proc_(std::move(proc)), users_(std::make_shared<UserNames>(std::move(passwd))) {}
 
   // Nothing when `process` has ended, or its number has passed to another process. `tid` is a
   // thread of it to ask where the first thread has ended. The event is stamped `time_ns`.
@@ -30,7 +34,11 @@ class ProcessReader {
   [[nodiscard]] std::string ReadPart(const std::string& path, std::size_t max_bytes) const;
   [[nodiscard]] std::string ReadThreads(const std::string& directory) const;
 
+  // The Uid line, and the host's name of the effective uid.
+  [[nodiscard]] std::string ReadUser(std::string_view status) const;
+
   ProcFs proc_;
+  std::shared_ptr<UserNames> users_;
 };
 
 // Field 22 of /proc/PID/stat: clock ticks of 10 ms since boot. Nothing when `stat` makes no sense.

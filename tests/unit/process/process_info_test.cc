@@ -12,6 +12,20 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+TEST(ProcessInfoTest, Owner) {
+  const Owner redis = ParseOwner("110\t110\t110\t110\nredis");
+  EXPECT_EQ(redis.uid, 110u);
+  EXPECT_TRUE(redis.sole);
+  EXPECT_EQ(redis.user, "redis");
+  const Owner passwd = ParseOwner("1000\t0\t0\t0\nroot");
+  EXPECT_EQ(passwd.uid, 0u) << "the effective one";
+  EXPECT_FALSE(passwd.sole);
+  EXPECT_EQ(ParseOwner("7\t7\t7\t7\n").user, "");
+  EXPECT_EQ(ParseOwner("7\t7\t7\t7").uid, 7u);
+  for (const char* text : {"", "\n", "1\t2\t3\nx", "root", "1 2 3 99999999999\nx"})
+    EXPECT_FALSE(ParseOwner(text).uid) << text;
+}
+
 TEST(ProcessInfoTest, Comm) {
   EXPECT_EQ(ParseComm("redis-server\n"), "redis-server");
   EXPECT_EQ(ParseComm("two\nlines\n"), "two\nlines");

@@ -36,8 +36,9 @@ class FakeProc {
     Write(directory + "/comm", comm + "\n");
     Write(directory + "/cmdline", comm + std::string("\0--flag\0", 8));
     Write(directory + "/cgroup", "0::/some.slice\n");
-    Write(directory + "/status", "Name:\t" + comm + "\nTgid:\t" + directory + "\nNSpid:\t" +
-                                     directory + "\t7\nThreads:\t1\n");
+    Write(directory + "/status", "Name:\t" + comm + "\nTgid:\t" + directory +
+                                     "\nUid:\t29\t30\t30\t30\nNSpid:\t" + directory +
+                                     "\t7\nThreads:\t1\n");
     Write(directory + "/maps", "00400000-00401000 r-xp 00000000 08:01 1234    /bin/" + comm + "\n");
     Write(directory + "/task/" + directory + "/comm", comm + "\n");
     std::filesystem::create_symlink("/bin/" + comm, root_ / directory / "exe");

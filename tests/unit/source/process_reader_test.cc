@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+
 #include "tests/unit/source/fake_proc.h"
 
 namespace profd::source {
@@ -20,7 +23,6 @@ std::array<std::string, PROFD_BLOB_MAX> BlobsOf(const EventBytes& event) {
     blobs[i].assign(at, fixed.blob_bytes[i]);
     at += fixed.blob_bytes[i];
   }
-  EXPECT_EQ(fixed.blob_bytes[7], 0u);
   EXPECT_EQ(at, reinterpret_cast<const char*>(event.data() + event.size()));
   return blobs;
 }
@@ -29,7 +31,9 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
   fake.Write("12/task/13/comm", "pool one\n");
-  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 12, 99);
+  fake.Write("passwd", "root:x:0:0:root:/root:/bin/sh\nworkers:x:30:30::/:/bin/false\n");
+  const std::string passwd = fake.root() / "passwd";
+  const auto event = ProcessReader(fake.proc(), passwd).Read({12, kStartNs}, 12, 99);
   ASSERT_TRUE(event);
   profd_event header{};
   ASSERT_TRUE(ReadHeader(*event, &header));
@@ -45,6 +49,7 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   EXPECT_EQ(blobs[PROFD_BLOB_NSPID], "12\t7");
   EXPECT_EQ(blobs[PROFD_BLOB_MAPS], "00400000-00401000 r-xp 00000000 08:01 1234    /bin/worker\n");
   EXPECT_EQ(blobs[PROFD_BLOB_THREADS], "12\tworker\n13\tpool one\n");
+  EXPECT_EQ(blobs[PROFD_BLOB_USER], "29\t30\t30\t30\nworkers");
 }
 
 TEST(ProcessReader, AnotherProcessOfTheSameNumberIsNotRead) {
@@ -122,6 +127,21 @@ TEST(ProcessReader, ReadsThisProcessFromTheRealProc) {
   EXPECT_EQ(blobs[PROFD_BLOB_NSPID].substr(0, blobs[PROFD_BLOB_NSPID].find('\t')),
             std::to_string(pid));
   EXPECT_TRUE(blobs[PROFD_BLOB_THREADS].starts_with(std::to_string(pid) + "\t"));
+}
+
+TEST(UserNames, OfAFileThatChanges) {
+  const FakeProc fake;
+  fake.Write("passwd",
+             "a:x:7:7:::\nb:x:7:1:::\n:x:8:::\nc\nd:x\ne:x:9\nf:x:zz:\ng:x:99999999999:\n");
+  UserNames names(fake.root() / "passwd");
+  EXPECT_EQ(names.NameOf(7), "a");
+  for (const std::uint32_t uid : {0u, 8u, 9u, 4'294'967'295u}) EXPECT_EQ(names.NameOf(uid), "");
+  fake.Write("passwd", "z:x:7:7:::\n");
+  std::filesystem::last_write_time(fake.root() / "passwd",
+                                   std::filesystem::file_time_type() + std::chrono::hours(1));
+  EXPECT_EQ(names.NameOf(7), "z");
+  std::filesystem::remove(fake.root() / "passwd");
+  EXPECT_EQ(names.NameOf(7), "");
 }
 
 }  // namespace
