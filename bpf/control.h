@@ -52,7 +52,8 @@ struct profd_control {
   __u64 python_processes;   /* entries of the map of that name; 0: no thread has Python frames */
   __u64
       tick; /* seconds, for unwind tables' last use; 0: nobody makes tables, frame pointers only */
-  __u64 dump_sessions; /* of those, the snapshot iterator tells of threads whatever they do */
+  __u64 dump_sessions;     /* of those, the snapshot iterator tells of threads whatever they do */
+  __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
 };
 
 enum profd_target_kind {

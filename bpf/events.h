@@ -243,6 +243,10 @@ struct profd_process_event {
   char blobs[];
 };
 
+/*
+ * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where
+ * that one ends, at the same epoch: threads that stay blocked keep the stack they had there.
+ */
 struct profd_session_event {
   struct profd_event event;
   __u32 session; /* 0..PROFD_MAX_SESSIONS-1 */

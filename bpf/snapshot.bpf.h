@@ -93,10 +93,11 @@ static __always_inline u16 standing_flags(struct task_struct* task, const struct
          (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
 }
 
-/* Whether the snapshot tells of a thread: it is blocked since before the time set, or is dumped. */
+/* Whether the snapshot tells of a thread: it is blocked since between the times set, or dumped. */
 static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
   if (dumping) return thread->state != PROFD_STATE_DEAD;
-  return thread->state == PROFD_STATE_BLOCKED && thread->since_ns < control.snapshot_before_ns;
+  return thread->state == PROFD_STATE_BLOCKED && thread->since_ns >= control.snapshot_since_ns &&
+         thread->since_ns < control.snapshot_before_ns;
 }
 
 /* Writes how a member stands, with its stack where it is not running. */

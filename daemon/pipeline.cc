@@ -121,6 +121,29 @@ Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
   const std::scoped_lock start_lock(start_mutex_);
   source::SessionSpec spec = asked;
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
+  return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
+}
+
+Result<std::shared_ptr<rpc::Session>> LivePipeline::Roll(
+    const std::shared_ptr<rpc::Session>& session, std::uint32_t id) {
+  const std::scoped_lock start_lock(start_mutex_);
+  std::uint32_t slot = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = slots_.find(session->id());
+    if (found == slots_.end())
+      return Error{ErrorCode::kNotFound, "the session to go on from has ended", ""};
+    slot = found->second;
+  }
+  auto next = StartExpected(id, session->spec(), [&] { return parts_.control.RollSession(slot); });
+  if (!next) return next;
+  const std::scoped_lock lock(mutex_);
+  slots_.erase(session->id());
+  return next;
+}
+
+Result<std::shared_ptr<rpc::Session>> LivePipeline::StartExpected(
+    std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session) {
   auto start = DescribeTarget(spec.target, parts_.proc);
   start.start_ns = parts_.clock.MonotonicNs();
   start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;
@@ -130,7 +153,7 @@ Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
     if (failure_) return *failure_;
     expected_.push_back({session, std::nullopt});
   }
-  const auto started = parts_.control.StartSession(spec);
+  const auto started = start_session();
   const std::scoped_lock lock(mutex_);
   const auto mine = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& expected) {
     return expected.session == session;

@@ -59,6 +59,10 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> Start(
       std::uint32_t id, const source::SessionSpec& asked) override;
   void End(const std::shared_ptr<rpc::Session>& session) override;
+  // Ends a session on the whole host whose BeginEnd() the caller has won, and starts another one at
+  // the same instant (see source::SessionControl::RollSession). In error the old one runs on.
+  [[nodiscard]] Result<std::shared_ptr<rpc::Session>> Roll(
+      const std::shared_ptr<rpc::Session>& session, std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] rpc::BackendStatus Status() const override;
 
@@ -74,6 +78,11 @@ class LivePipeline : public rpc::SessionBackend {
     std::optional<std::uint32_t> slot;  // once StartSession has returned
   };
 
+  using StartSession = std::function<Result<source::StartedSession>()>;
+
+  // With start_mutex_ held.
+  [[nodiscard]] Result<std::shared_ptr<rpc::Session>> StartExpected(
+      std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session);
   void Read(const std::stop_token& stop);
   void Work();
   void Symbolize();

@@ -28,8 +28,13 @@ void ForgetLines(std::vector<symbolize::Frame>& frames) {
 }  // namespace
 
 SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer,
-                                 const health::StageCounters& counters, Finder finder)
-    : counters_(counters), finder_(std::move(finder)), symbolizer_(symbolizer, frames_) {}
+                                 const health::StageCounters& counters, Finder finder,
+                                 std::size_t idle_frames)
+    : counters_(counters),
+      finder_(std::move(finder)),
+      idle_frames_(idle_frames),
+      forget_at_(idle_frames),
+      symbolizer_(symbolizer, frames_) {}
 
 template <typename Action>
 void SymbolizerStage::ForEach(std::uint64_t sessions, const Action& action) {
@@ -114,12 +119,21 @@ void SymbolizerStage::Begin(const SessionEvent& event) {
   slot->dropped_before = health::Describe(counters_).dropped;
   if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
   active_ |= std::uint64_t{1} << event.session;
+  NameSuccessor(event);
   ShareOnCpuPeriod();
+}
+
+void SymbolizerStage::NameSuccessor(const SessionEvent& start) {
+  const std::uint64_t own = std::uint64_t{1} << start.session;
+  ForEach(start.header.sessions & ~own,
+          [&](Running& running) { running.successor = start.session; });
 }
 
 void SymbolizerStage::End(const SessionEvent& event) {
   auto& slot = slots_[event.session];
   if (!slot) return;
+  if (slot->successor && slots_[*slot->successor])
+    slots_[*slot->successor]->builder.GoOnFrom(slot->builder, event);
   if (slot->session->abandoned()) {
     slot->session->Finish(Error{ErrorCode::kUnavailable, "nobody waits for this profile", ""});
     Close(slot);
@@ -156,7 +170,26 @@ void SymbolizerStage::Close(Slot& slot) {
   slot.reset();
   ShareOnCpuPeriod();
   // Nobody holds a FrameId any more: the time to forget what an always-on daemon has piled up.
-  if (active_ == 0) symbolizer_.Clear();
+  if (active_ == 0)
+    symbolizer_.Clear();
+  else if (frames_.size() > forget_at_)
+    ForgetFrames();
+}
+
+void SymbolizerStage::ForgetFrames() {
+  std::vector<bool> held(frames_.size());
+  const auto hold = [&](symbolize::FrameId id) { held[id] = true; };
+  ForEach(active_, [&](const Running& running) {
+    running.builder.ForEachFrame(hold);
+    if (running.dump) running.dump->ForEachFrame(hold);
+  });
+  const auto to = symbolizer_.Retain([&](symbolize::FrameId id) { return held[id]; });
+  const auto number = [&](symbolize::FrameId id) { return to[id]; };
+  ForEach(active_, [&](Running& running) {
+    running.builder.RenumberFrames(number);
+    if (running.dump) running.dump->RenumberFrames(number);
+  });
+  forget_at_ = std::max(idle_frames_, 2 * frames_.size());
 }
 
 void SymbolizerStage::ShareOnCpuPeriod() {

@@ -33,15 +33,20 @@ class SymbolizerStage {
   };
   using Finder = std::function<Waiting(const decode::SessionEvent&)>;
 
+  // How many frames are kept when a session ends while others run, before those are forgotten that
+  // none of them has.
+  static constexpr std::size_t kIdleFrames = 100'000;
+
   // All must outlive this.
   SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
-                  Finder finder);
+                  Finder finder, std::size_t idle_frames = kIdleFrames);
 
   void Handle(PipelineItem&& item);
   // Tells every running session how far it is.
   void Report();
   // No more items will come: sessions that still run fail with this error.
   void Fail(const Error& error);
+  [[nodiscard]] std::size_t frames() const { return frames_.size(); }
 
  private:
   struct Running {
@@ -56,6 +61,7 @@ class SymbolizerStage {
     std::optional<aggregate::DumpBuilder> dump;  // then only this is built in the end
     std::uint64_t on_cpu_period_in_force_ns;
     std::vector<aggregate::NamedCount> dropped_before;  // by the stages, when it began
+    std::optional<std::uint32_t> successor;  // the session that goes on where this one ends
   };
   using Slot = std::unique_ptr<Running>;
 
@@ -72,11 +78,16 @@ class SymbolizerStage {
   void Begin(const decode::SessionEvent& event);
   void End(const decode::SessionEvent& event);
   void Close(Slot& slot);
+  // A session that stands never lets all others end: frames that only the ended ones had must go.
+  void ForgetFrames();
+  void NameSuccessor(const decode::SessionEvent& start);
   // The finest nominal period of all running sessions decides how often samples are taken.
   void ShareOnCpuPeriod();
 
   const health::StageCounters& counters_;
   const Finder finder_;
+  const std::size_t idle_frames_;
+  std::size_t forget_at_;  // frames_.size()
   symbolize::FrameTable frames_;
   symbolize::SampleSymbolizer symbolizer_;
   std::array<Slot, PROFD_MAX_SESSIONS> slots_;

@@ -92,6 +92,18 @@ void DumpBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
 }
 
+void DumpBuilder::ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
+  for (const auto& [key, thread] : threads_)
+    for (const auto* seen : {&thread.on_cpu, &thread.snapshot})
+      if (*seen) std::ranges::for_each((*seen)->frames, visit);
+}
+
+void DumpBuilder::RenumberFrames(const StackTree::FrameMap& to) {
+  for (auto& [key, thread] : threads_)
+    for (auto* seen : {&thread.on_cpu, &thread.snapshot})
+      if (*seen) std::ranges::transform((*seen)->frames, (*seen)->frames.begin(), to);
+}
+
 // One run of Build.
 class DumpBuilder::Assembly {
  public:

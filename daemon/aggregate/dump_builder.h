@@ -38,6 +38,10 @@ class DumpBuilder {
   void AddExit(const decode::ExitEvent& event);
   void AddProcess(const process::ProcessInfoRef& info);
 
+  void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const;
+  // Takes other ids for frames.
+  void RenumberFrames(const StackTree::FrameMap& to);
+
   [[nodiscard]] Dump Build(const FrameLookup& frames) const;
 
  private:

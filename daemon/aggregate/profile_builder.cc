@@ -206,6 +206,34 @@ void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
 }
 
+void ProfileBuilder::GoOnFrom(const ProfileBuilder& before, const decode::SessionEvent& end) {
+  const Instant from{before.start_.epoch, before.start_.epoch_ns};
+  const Instant to{end.epoch, end.epoch_ns};
+  std::vector<const SamplePart*> open(before.threads_.size());
+  for (const SamplePart& part : before.parts_) {
+    if (!part.snapshot) continue;
+    const SamplePart*& latest = open[part.thread];
+    if (latest == nullptr || part.begin_ns > latest->begin_ns || !part.told_before) latest = &part;
+  }
+  std::vector<symbolize::FrameId> frames;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (open[i] == nullptr || parts_.size() >= limits_.parts) continue;
+    const ThreadHistory& history = before.threads_[i];
+    if (history.Resolve(from, to).blocked_since_ns != open[i]->begin_ns) continue;
+    SamplePart part = *open[i];
+    part.thread = ThreadIndex(history.key(), history.process());
+    if (part.thread == kNoThread) continue;
+    part.told_before = true;
+    frames.clear();
+    for (auto node = part.node; node != 0; node = before.stacks_.At(node).parent)
+      frames.push_back(before.stacks_.At(node).frame);
+    part.node = stacks_.Intern(frames);
+    parts_.push_back(part);
+  }
+  for (const auto& [key, interpreter] : before.interpreters_)
+    if (processes_.contains(key)) interpreters_.try_emplace(key, interpreter);
+}
+
 void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
   if (first_counters_.empty()) first_counters_ = values;
   last_counters_ = values;

@@ -43,6 +43,7 @@ struct SamplePart {
   std::uint16_t stack_flags = 0;
   process::State state : 2 = process::State::kOnCpu;
   bool snapshot : 1 = false;
+  bool told_before : 1 = false;  // snapshot: by the session that this one goes on from
   process::Gil gil : 3 = process::Gil::kNone;
   bool gil_certain : 1 = false;  // kNone: the process has an interpreter, the thread no state
   process::WaitReason wait = process::WaitReason::kNone;
@@ -75,6 +76,14 @@ class ProfileBuilder {
   void AddExit(const decode::ExitEvent& event);
   // What is known of a process by now; the latest one counts. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
+  // Goes on where `before`, whose end this is, stops: threads that are blocked then keep their
+  // stacks, which nobody will tell of again as long as they stay blocked.
+  void GoOnFrom(const ProfileBuilder& before, const decode::SessionEvent& end);
+  void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
+    for (StackTree::NodeId node = 1; node < stacks_.size(); ++node) visit(stacks_.At(node).frame);
+  }
+  // Takes other ids for frames.
+  void RenumberFrames(const StackTree::FrameMap& to) { stacks_.RenumberFrames(to); }
   // The kernel side's counters; the first ones are those of the session's start.
   void SetCounters(const std::vector<std::uint64_t>& values);
   // Samples of this session that a stage in user space gave up.

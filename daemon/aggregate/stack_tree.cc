@@ -27,4 +27,13 @@ StackTree::NodeId StackTree::Intern(std::span<const symbolize::FrameId> frames) 
   return node;
 }
 
+void StackTree::RenumberFrames(const FrameMap& to) {
+  children_.clear();
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    nodes_[i].frame = to(nodes_[i].frame);
+    children_.emplace((std::uint64_t{nodes_[i].parent} << 32) | nodes_[i].frame,
+                      static_cast<NodeId>(i));
+  }
+}
+
 }  // namespace profd::aggregate

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -23,12 +24,17 @@ class StackTree {
     symbolize::FrameId frame = 0;
   };
 
+  // Other numbers of the same frames.
+  using FrameMap = std::function<symbolize::FrameId(symbolize::FrameId)>;
+
   explicit StackTree(std::size_t max_nodes) : max_nodes_(max_nodes), nodes_(1) {}
 
   // The node of the leaf of a stack given leaf first.
   [[nodiscard]] NodeId Intern(std::span<const symbolize::FrameId> frames);
   // The node one frame further from the root, if it is there or there is room for it.
   [[nodiscard]] std::optional<NodeId> Child(NodeId parent, symbolize::FrameId frame);
+  // `to` gives different frames different numbers.
+  void RenumberFrames(const FrameMap& to);
   [[nodiscard]] const Node& At(NodeId node) const { return nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   // Stacks that lost frames because the tree was full.

@@ -148,6 +148,10 @@ Result<StartedSession> BpfSource::StartSession(const SessionSpec& spec) {
 
 Result<void> BpfSource::StopSession(std::uint32_t session) { return sessions_.Stop(session); }
 
+Result<StartedSession> BpfSource::RollSession(std::uint32_t session) {
+  return sessions_.Roll(session);
+}
+
 std::vector<std::uint64_t> BpfSource::ReadCounters() const {
   std::vector<std::uint64_t> counters = objects_->ReadCounters();
   counters[PROFD_COUNTER_MMAP_LOST] = side_band_.lost() + mmaps_dropped_.value();

@@ -57,6 +57,7 @@ class BpfSource : public EventSource, public SessionControl {
 
   [[nodiscard]] Result<StartedSession> StartSession(const SessionSpec& spec) override;
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
+  [[nodiscard]] Result<StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] SourceStatus Status() const override;
 
  private:

@@ -70,6 +70,10 @@ class SessionControl {
   // kNotFound: no thread matches. kExhausted: all sessions are in use.
   [[nodiscard]] virtual Result<StartedSession> StartSession(const SessionSpec& spec) = 0;
   [[nodiscard]] virtual Result<void> StopSession(std::uint32_t session) = 0;
+  // Ends a session on the whole host and starts its successor, of the same spec, at one instant:
+  // the clocks of the two add up exactly, and /proc is not read again. SESSION_START of the new one
+  // comes first. In error the old one runs on.
+  [[nodiscard]] virtual Result<StartedSession> RollSession(std::uint32_t session) = 0;
   [[nodiscard]] virtual SourceStatus Status() const = 0;
 };
 

@@ -107,6 +107,16 @@ Result<void> CheckRate(std::uint64_t period_ns, std::uint64_t limit_hz) {
       "ask for less, or raise kernel.perf_event_max_sample_rate"};
 }
 
+Error NoSession(std::uint32_t session) {
+  return {ErrorCode::kNotFound, "no session " + std::to_string(session) + " is running", ""};
+}
+
+Error NoSlot() {
+  return {ErrorCode::kExhausted,
+          "all " + std::to_string(PROFD_MAX_SESSIONS) + " sessions are in use",
+          "end one, or wait for an end"};
+}
+
 }  // namespace
 
 Sessions::Sessions(const Parts& parts)
@@ -119,11 +129,7 @@ Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
   PROFD_TRY(CheckSpec(spec));
   const auto slot = table_.NextSlot();
-  if (!slot) {
-    return Error{ErrorCode::kExhausted,
-                 "all " + std::to_string(PROFD_MAX_SESSIONS) + " sessions are in use",
-                 "end one, or wait for an end"};
-  }
+  if (!slot) return NoSlot();
   table_.Add(*slot, spec);
   const auto enlisted = Enlist(*slot, spec);
   const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
@@ -188,7 +194,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   // An epoch only to see who is there: what /proc says of them is to stand before the start.
   SleepPast(epochs_.Announce());
-  const auto members = ReadClocks(slot);
+  const auto members = ReadClocks(BitOf(slot));
   if (!members) return members.error();
   const bool by_id = spec.target.kind == TargetKind::kPids || spec.target.kind == TargetKind::kTids;
   if (members->empty() && by_id) return NotFound(spec.target);
@@ -196,35 +202,96 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   PrepareTables(processes);
   parts_.pending.PutBefore(std::move(processes));
 
-  const std::vector<std::uint64_t> counters = parts_.counters();
-  const std::uint64_t cost_ns = counters[PROFD_COUNTER_COST_NS];
-  std::vector<EventBytes> start;
-  start.push_back(LayOutCounters(parts_.clock.MonotonicNs(), counters));
-  const Epoch epoch = epochs_.Announce();
-  start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch, cost_ns));
-  parts_.pending.PutBefore(std::move(start));
+  const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
   SleepPast(epoch);
-  auto clocks = ReadClocks(slot);
+  auto clocks = ReadClocks(BitOf(slot));
   if (!clocks) {
-    std::vector<EventBytes> end;
-    end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, slot, spec, epoch, cost_ns));
-    parts_.pending.PutAfter(std::move(end));
+    PutFailedStart(slot, spec, epoch);
     return clocks.error();
   }
   parts_.pending.PutAfter(*std::move(clocks));
   return epoch;
 }
 
+Epoch Sessions::AnnounceStart(std::uint32_t slot, const SessionSpec& spec,
+                              std::optional<std::uint32_t> follows) {
+  const std::vector<std::uint64_t> counters = parts_.counters();
+  std::vector<EventBytes> start;
+  start.push_back(LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  const Epoch epoch = epochs_.Announce();
+  start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch,
+                               counters[PROFD_COUNTER_COST_NS], follows));
+  parts_.pending.PutBefore(std::move(start));
+  return epoch;
+}
+
+void Sessions::PutFailedStart(std::uint32_t slot, const SessionSpec& spec, const Epoch& epoch) {
+  std::vector<EventBytes> end;
+  end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, slot, spec, epoch, 0));
+  parts_.pending.PutAfter(std::move(end));
+}
+
+Result<StartedSession> Sessions::Roll(std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  const SessionSpec* found = table_.Find(session);
+  if (found == nullptr) return NoSession(session);
+  const SessionSpec spec = *found;
+  // Members of others are not all found by their filter: children whose parents have ended.
+  if (spec.target.kind != TargetKind::kAll || spec.dump) {
+    return Error{ErrorCode::kInvalidArgument, "only a session on the whole host can be rolled", ""};
+  }
+  const auto slot = table_.NextSlot();
+  if (!slot) return NoSlot();
+  table_.Add(*slot, spec);
+  if (const auto enlisted = Enlist(*slot, spec); !enlisted) {
+    Withdraw(*slot);
+    return enlisted.error();
+  }
+  const Epoch epoch = AnnounceStart(*slot, spec, session);
+  SleepPast(epoch);
+  auto clocks = ReadClocks(BitOf(session) | BitOf(*slot));
+  if (!clocks) {
+    PutFailedStart(*slot, spec, epoch);
+    Withdraw(*slot);
+    return clocks.error();
+  }
+  parts_.pending.PutAfter(*std::move(clocks));
+
+  Rolled rolled = rolled_[session];
+  std::vector<EventBytes> end;
+  if (spec.off_cpu) {
+    const std::uint64_t timeouts = snapshot_timeouts_;
+    end = ReadSnapshot(session, epoch);
+    NoteWalk(rolled, end, epoch, snapshot_timeouts_ != timeouts);
+  }
+  Withdraw(session);
+  rolled_[*slot] = rolled;
+  // Without COUNTERS: those before the start end this window, too.
+  end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, session, spec, epoch,
+                             parts_.counters()[PROFD_COUNTER_COST_NS]));
+  parts_.pending.PutAfter(std::move(end));
+  return StartedSession{*slot, epoch.time_ns};
+}
+
+void Sessions::NoteWalk(Rolled& rolled, std::span<const EventBytes> stacks, const Epoch& epoch,
+                        bool timed_out) {
+  if (rolled.told_ns == 0) rolled.lacks_tables = false;
+  rolled.lacks_tables = rolled.lacks_tables || std::ranges::any_of(stacks, LacksTables);
+  if (timed_out) return;  // who was not reached is walked the next time
+  rolled.told_ns = epoch.time_ns;
+  if (++rolled.windows < kWindowsTillAll || !rolled.lacks_tables) return;
+  rolled.told_ns = 0;
+  rolled.windows = 0;
+}
+
 Result<void> Sessions::Stop(std::uint32_t session) {
   const std::scoped_lock lock(mutex_);
-  if (table_.Find(session) == nullptr) {
-    return Error{ErrorCode::kNotFound, "no session " + std::to_string(session) + " is running", ""};
-  }
+  if (table_.Find(session) == nullptr) return NoSession(session);
   const SessionSpec spec = *table_.Find(session);
   ReviseMembers();
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
-  const auto clocks = ReadClocks(session);
+  const auto clocks = ReadClocks(BitOf(session));
   std::vector<EventBytes> events;
   if (clocks) events = *clocks;
   if (spec.dump) {
@@ -245,6 +312,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
 void Sessions::Withdraw(std::uint32_t slot) {
   const SessionSpec spec = *table_.Find(slot);
   table_.Remove(slot);
+  rolled_.erase(slot);
   running_ = table_.running();
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
   (void)PutPeriodsInForce();
@@ -290,7 +358,7 @@ std::vector<EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
   return events;
 }
 
-Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint32_t slot) {
+Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint64_t sessions) {
   // A thread whose CPU is taken away in the middle of a switch cannot be read until it comes back.
   Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
   std::uint64_t torn = 0;
@@ -306,7 +374,7 @@ Result<std::vector<EventBytes>> Sessions::ReadClocks(std::uint32_t slot) {
   std::vector<EventBytes> clocks = Cut(*bytes);
   std::erase_if(clocks, [&](const EventBytes& clock) {
     profd_event header{};
-    return !ReadHeader(clock, &header) || (header.sessions & BitOf(slot)) == 0;
+    return !ReadHeader(clock, &header) || (header.sessions & sessions) == 0;
   });
   return clocks;
 }
@@ -337,7 +405,10 @@ void Sessions::PrepareTables(std::span<const EventBytes> processes) {
 
 std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& epoch) {
   if (parts_.objects.snapshot_link_fd() < 0) return {};
-  StoreControl(parts_.objects.control().snapshot_before_ns, epoch.time_ns);
+  const auto rolled = rolled_.find(slot);
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.snapshot_before_ns, epoch.time_ns);
+  StoreControl(control.snapshot_since_ns, rolled == rolled_.end() ? 0 : rolled->second.told_ns);
   std::vector<EventBytes> stacks = WalkStanding(slot, kSnapshotTimeout);
   if (tables_.await) CompleteSnapshot(slot, stacks);
   return stacks;
@@ -387,13 +458,14 @@ void Sessions::CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& sta
 
 EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
                                   const SessionSpec& spec, const Epoch& epoch,
-                                  std::uint64_t bpf_cost_ns) const {
+                                  std::uint64_t bpf_cost_ns,
+                                  std::optional<std::uint32_t> follows) const {
   profd_session_event event{};
   // A start stands where its epoch is, in front of the clocks, however long this thread was put
   // aside.
   event.event.time_ns =
       kind == PROFD_EVENT_SESSION_START ? epoch.time_ns : parts_.clock.MonotonicNs();
-  event.event.sessions = BitOf(slot);
+  event.event.sessions = BitOf(slot) | (follows ? BitOf(*follows) : 0);
   event.session = slot;
   event.mode = (spec.on_cpu ? 1u : 0u) | (spec.off_cpu ? 2u : 0u);
   event.epoch = epoch.number;

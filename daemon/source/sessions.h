@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,6 +33,10 @@ namespace profd::source {
 // members listed, PROCESS of each -> epoch announced, COUNTERS, SESSION_START -> epoch passes ->
 // CLOCK of each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of
 // those that are blocked, or for a dump of all -> bits withdrawn -> COUNTERS -> SESSION_END.
+//
+// Roll: as a start, but nobody is asked in /proc again, and the epoch is also the end of the
+// session before: its CLOCK events count for both. SNAPSHOT only of threads that were not blocked
+// yet at the roll before (who is blocked all through has been told of).
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may (kSnapshotTimeout).
@@ -67,6 +73,8 @@ class Sessions {
 
   [[nodiscard]] Result<StartedSession> Start(const SessionSpec& asked);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
+  // See SessionControl::RollSession.
+  [[nodiscard]] Result<StartedSession> Roll(std::uint32_t session);
 
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
   // finds that some have: call it often. Any thread; does not wait for a session's start or end.
@@ -78,6 +86,15 @@ class Sessions {
   [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
 
  private:
+  // What the windows before one session, in a row, have left behind.
+  struct Rolled {
+    std::uint64_t told_ns = 0;  // who is blocked since before this has been told of
+    std::uint32_t windows = 0;  // since everybody was walked
+    bool lacks_tables = false;  // a stack told of since then ends for want of tables
+  };
+  // Stacks that lacked tables are walked again once in so many windows.
+  static constexpr std::uint32_t kWindowsTillAll = 6;
+
   // With mutex_ held, as everything below.
   [[nodiscard]] Result<void> CheckSpec(const SessionSpec& spec) const;
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const SessionSpec& spec);
@@ -88,11 +105,14 @@ class Sessions {
   void Withdraw(std::uint32_t slot);
   [[nodiscard]] Result<void> PutPeriodsInForce();
 
-  // CLOCK events of the members of `slot`.
-  [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint32_t slot);
+  // CLOCK events of the members of any of these sessions, one bit each.
+  [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint64_t sessions);
   [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
   void PrepareTables(std::span<const EventBytes> processes);
   [[nodiscard]] std::vector<EventBytes> ReadSnapshot(std::uint32_t slot, const Epoch& epoch);
+  // Notes what need not be walked at the session's next roll.
+  void NoteWalk(Rolled& rolled, std::span<const EventBytes> stacks, const Epoch& epoch,
+                bool timed_out);
   // How each of the `members` stands, more or less: those that ran are looked at again.
   [[nodiscard]] std::vector<EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
   // SNAPSHOT events of one run of the iterator.
@@ -101,15 +121,22 @@ class Sessions {
   // Walks once more whose stacks ended early for want of tables.
   void CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks);
   [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);
+  // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
+  // ends there, if one does.
+  [[nodiscard]] Epoch AnnounceStart(std::uint32_t slot, const SessionSpec& spec,
+                                    std::optional<std::uint32_t> follows);
+  void PutFailedStart(std::uint32_t slot, const SessionSpec& spec, const Epoch& epoch);
   [[nodiscard]] EventBytes SessionEvent(profd_event_kind kind, std::uint32_t slot,
                                         const SessionSpec& spec, const Epoch& epoch,
-                                        std::uint64_t bpf_cost_ns) const;
+                                        std::uint64_t bpf_cost_ns,
+                                        std::optional<std::uint32_t> follows = {}) const;
 
   const Parts parts_;
   const ProcessReader reader_;
   std::mutex mutex_;
   Epochs epochs_;
   SessionTable table_;
+  std::map<std::uint32_t, Rolled> rolled_;  // by slot
   Tables tables_;
   KillableReader snapshot_reader_;
   std::atomic<std::uint64_t> moves_followed_ = 0;

@@ -26,6 +26,19 @@ FrameId FrameTable::Intern(Frame frame) {
   return id;
 }
 
+std::vector<FrameId> FrameTable::Retain(const std::function<bool(FrameId)>& keep) {
+  std::vector<FrameId> to(frames_.size(), kNoFrame);
+  ids_.clear();
+  std::deque<Frame> before = std::exchange(frames_, {});
+  for (FrameId id = 0; id < before.size(); ++id) {
+    if (!keep(id)) continue;
+    to[id] = static_cast<FrameId>(frames_.size());
+    frames_.push_back(std::move(before[id]));
+    ids_.insert(to[id]);
+  }
+  return to;
+}
+
 void FrameTable::Clear() {
   ids_.clear();
   frames_.clear();

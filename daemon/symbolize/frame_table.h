@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <unordered_set>
+#include <vector>
 
 #include "daemon/symbolize/symbolized_sample.h"
 #include "daemon/symbolize/symbolizer.h"
@@ -15,6 +17,7 @@ namespace profd::symbolize {
 class FrameTable {
  public:
   static constexpr std::size_t kDefaultMaxFrames = 400'000;
+  static constexpr FrameId kNoFrame = ~FrameId{0};
 
   explicit FrameTable(std::size_t max_frames = kDefaultMaxFrames);
   FrameTable(const FrameTable&) = delete;
@@ -25,6 +28,9 @@ class FrameTable {
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
   // Frames that found the table full.
   [[nodiscard]] std::size_t overflowed() const { return overflowed_; }
+  // Forgets all frames but those that `keep` says yes to. Whoever kept ids of these must take the
+  // new ones, here by the old; the others have kNoFrame.
+  [[nodiscard]] std::vector<FrameId> Retain(const std::function<bool(FrameId)>& keep);
   // Forgets all frames: whoever kept ids must have forgotten them.
   void Clear();
 

@@ -60,6 +60,11 @@ FrameId SampleSymbolizer::InternPseudo(std::string_view name) {
   return table_.Intern(std::move(frame));
 }
 
+std::vector<FrameId> SampleSymbolizer::Retain(const std::function<bool(FrameId)>& keep) {
+  ForgetAddresses();
+  return table_.Retain(keep);
+}
+
 void SampleSymbolizer::Clear() {
   ForgetAddresses();
   table_.Clear();

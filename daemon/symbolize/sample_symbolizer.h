@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,8 @@ class SampleSymbolizer {
       : symbolizer_(symbolizer), table_(table) {}
 
   [[nodiscard]] SymbolizedSample Symbolize(process::Sample sample, Detail detail = Detail::kSource);
+  // Forgets all addresses, and all frames but some: see FrameTable::Retain.
+  [[nodiscard]] std::vector<FrameId> Retain(const std::function<bool(FrameId)>& keep);
   // Forgets all addresses and clears the table; for when nobody holds FrameIds of it, that is when
   // no session is running. Bounds what an always-on daemon keeps.
   void Clear();

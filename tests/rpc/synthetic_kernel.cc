@@ -55,11 +55,11 @@ void SyntheticKernel::PutClock(const Thread& thread, std::uint64_t sessions, boo
   ready_.push_back(RawEventBytes(end ? PROFD_EVENT_THREAD_END : PROFD_EVENT_CLOCK, clock));
 }
 
-void SyntheticKernel::PutSession(profd_event_kind kind, const Session& session,
-                                 std::uint32_t slot) {
+void SyntheticKernel::PutSession(profd_event_kind kind, const Session& session, std::uint32_t slot,
+                                 std::uint64_t follows) {
   profd_session_event event{};
   event.event.time_ns = kind == PROFD_EVENT_SESSION_START ? epoch_ns_ : clock_.MonotonicNs();
-  event.event.sessions = std::uint64_t{1} << slot;
+  event.event.sessions = std::uint64_t{1} << slot | follows;
   event.session = slot;
   event.mode = (session.spec.on_cpu ? 1u : 0u) | (session.spec.off_cpu ? 2u : 0u);
   event.epoch = epoch_;
@@ -148,6 +148,27 @@ Result<void> SyntheticKernel::StopSession(std::uint32_t slot) {
   PutSession(PROFD_EVENT_SESSION_END, found->second, slot);
   sessions_.erase(found);
   return {};
+}
+
+Result<source::StartedSession> SyntheticKernel::RollSession(std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return Error{ErrorCode::kNotFound, "no such session", ""};
+  const std::uint32_t slot = next_slot_++ % PROFD_MAX_SESSIONS;
+  const std::uint64_t old_bit = std::uint64_t{1} << session;
+  const std::uint64_t new_bit = std::uint64_t{1} << slot;
+  ++epoch_;
+  epoch_ns_ = clock_.MonotonicNs();
+  PutSamples(found->second, session, epoch_ns_);
+  Session next{found->second.spec, epoch_ns_};
+  PutSession(PROFD_EVENT_SESSION_START, next, slot, old_bit);
+  for (const auto& thread : threads_)
+    if (Matches(next, thread) && !ended_.contains(thread.tid))
+      PutClock(thread, old_bit | new_bit, false, epoch_ns_ + 1);
+  PutSession(PROFD_EVENT_SESSION_END, found->second, session);
+  sessions_.erase(found);
+  sessions_.emplace(slot, next);
+  return source::StartedSession{slot, epoch_ns_};
 }
 
 source::SourceStatus SyntheticKernel::Status() const {

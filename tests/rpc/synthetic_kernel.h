@@ -39,6 +39,7 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   // --- SessionControl
   Result<source::StartedSession> StartSession(const source::SessionSpec& spec) override;
   Result<void> StopSession(std::uint32_t session) override;
+  Result<source::StartedSession> RollSession(std::uint32_t session) override;
   source::SourceStatus Status() const override;
 
   // --- the test
@@ -60,7 +61,8 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
                                    std::uint64_t sessions) const;
   void PutClock(const Thread& thread, std::uint64_t sessions, bool end, std::uint64_t time_ns);
   void PutSamples(Session& session, std::uint32_t slot, std::uint64_t until_ns);
-  void PutSession(profd_event_kind kind, const Session& session, std::uint32_t slot);
+  void PutSession(profd_event_kind kind, const Session& session, std::uint32_t slot,
+                  std::uint64_t follows = 0);
 
   const std::vector<Thread> threads_;
   const Clock& clock_;

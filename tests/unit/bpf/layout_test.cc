@@ -99,7 +99,7 @@ std::map<std::string, Layout> CppLayouts() {
          AT(profd_control, off_cpu_period_ns), AT(profd_control, starting_sessions),
          AT(profd_control, snapshot_sessions), AT(profd_control, snapshot_before_ns),
          AT(profd_control, python_processes), AT(profd_control, tick),
-         AT(profd_control, dump_sessions)}}},
+         AT(profd_control, dump_sessions), AT(profd_control, snapshot_since_ns)}}},
       {"profd_filter",
        {sizeof(profd_filter),
         {AT(profd_filter, kind), AT(profd_filter, flags), AT(profd_filter, pidns_inum),
