@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the programs cost, as they time it themselves: their way in and out is not seen. */
+/*
+ * What the programs cost, as they time it themselves: their way in and out is not seen. Samples are
+ * timed each, all else by samples of it.
+ */
 #pragma once
 
 #include "bpf/maps.bpf.h"
@@ -11,4 +14,10 @@ static __always_inline int cost_is_due(u64 now) {
 
 static __always_inline void add_cost(u64 begin_ns) {
   count_many(PROFD_COUNTER_COST_NS, (bpf_ktime_get_ns() - begin_ns) * PROFD_COST_SAMPLING);
+}
+
+static __always_inline void count_stack_cost(u64 begin_ns) {
+  u64 length = bpf_ktime_get_ns() - begin_ns;
+  count_many(PROFD_COUNTER_COST_NS, length);
+  count_many(PROFD_COUNTER_STACKS_NS, length);
 }

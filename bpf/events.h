@@ -45,6 +45,7 @@ enum profd_event_kind {
   PROFD_EVENT_COUNTERS = 20,       /* struct profd_counters_event */
   PROFD_EVENT_PYTHON_PROCESS = 21, /* struct profd_python_process_event: an interpreter was found */
   PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
+  PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: in force from now on */
 };
 
 /* Every event starts with this. */
@@ -262,6 +263,13 @@ struct profd_session_event {
   char target[]; /* text form of the target, for people and for replays */
 };
 
+/* Nominal periods of samples, the finest of all sessions or what the budget allows; 0: none. */
+struct profd_periods_event {
+  struct profd_event event;
+  __u64 on_cpu_period_ns;
+  __u64 off_cpu_period_ns;
+};
+
 struct profd_counters_event {
   struct profd_event event;
   __u32 count; /* PROFD_COUNTER_MAX of the writer */
@@ -319,6 +327,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_even
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 16, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 72, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");

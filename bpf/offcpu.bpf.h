@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
 #include "bpf/marks.bpf.h"
 
@@ -52,6 +53,7 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
 static __noinline void take_sample(void* ctx, struct task_struct* task, struct thread* thread,
                                    const struct interval* interval, const struct marks* marks) {
   struct profd_sample_event* event;
+  u64 began = bpf_ktime_get_ns();
   struct scratch* scratch;
   u32 zero = 0;
   scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
@@ -71,6 +73,7 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
+  count_stack_cost(began);
 }
 
 /* The same, if it is due. */

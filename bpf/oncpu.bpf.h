@@ -4,6 +4,7 @@
 
 #include <linux/bpf_perf_event.h>
 
+#include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
@@ -47,5 +48,5 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
-  count_many(PROFD_COUNTER_COST_NS, bpf_ktime_get_ns() - now);
+  count_stack_cost(now);
 }

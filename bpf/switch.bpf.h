@@ -158,8 +158,8 @@ static __always_inline void switch_in(void* ctx) {
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
   follow_queue_clock(task, thread, now, &books, &state->offset);
   clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);
-  if (thread->sessions & control.off_cpu_sessions) take_switch_in(ctx, task, thread, &interval);
   if (entered) add_cost(entered);
+  if (thread->sessions & control.off_cpu_sessions) take_switch_in(ctx, task, thread, &interval);
 }
 
 static __always_inline void woken(struct task_struct* task) {

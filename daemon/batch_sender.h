@@ -19,14 +19,17 @@ struct Batch {
   std::uint64_t now_ns = 0;  // everything that happened a stated delay before this has been sent
 };
 
-// Never waits as long as dropping helps: when the queue is full, the samples of the batch at hand
-// are dropped and counted, and the rest waits here for the next try. Only when the rest has grown
-// to kMaxKept does the producer wait for room. Used by the producing thread.
+// Sends whole batches to a consumer that is behind, so that the queue holds as much as it may; one
+// that keeps up gets what there is. Never waits as long as dropping helps: when the queue is full,
+// the samples of the batch at hand are dropped and counted, and the rest waits here for the next
+// try. Only when the rest has grown to kMaxKept does the producer wait for room. Used by the
+// producing thread.
 template <typename T>
 class BatchSender {
  public:
   static constexpr std::size_t kBatch = 512;
   static constexpr std::size_t kMaxKept = 65'536;
+  static constexpr std::size_t kBehind = 4;  // batches that wait for the consumer
 
   // Both must outlive this.
   BatchSender(BoundedQueue<Batch<T>>& queue, Counter& dropped) : queue_(queue), dropped_(dropped) {}
@@ -39,6 +42,7 @@ class BatchSender {
   // Sends what there is, also nothing but the time.
   void Send(std::uint64_t now_ns) {
     batch_.now_ns = now_ns;
+    if (batch_.items.size() < kept_ + kBatch && queue_.size() >= kBehind) return;
     if (queue_.TryPush(std::move(batch_))) {
       Reset();
       return;

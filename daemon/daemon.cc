@@ -1,10 +1,12 @@
 #include "daemon/daemon.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "daemon/budget_keeper.h"
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
 #include "daemon/health/table_notes.h"
@@ -21,6 +23,7 @@
 #include "daemon/symbolize/host_symbolizer.h"
 #include "daemon/symbolize/jit_symbols.h"
 #include "daemon/symbolize/kernel_symbols.h"
+#include "daemon/symbolize/timed_symbolizer.h"
 #include "daemon/unwind/prefetch_source.h"
 #include "daemon/unwind/table_service.h"
 
@@ -161,7 +164,8 @@ class LiveDaemon : public Daemon {
         host_(recorder_ ? recorder_->kernel() : kernel_,
               recorder_ ? recorder_->objects() : objects_,
               recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
-        symbolizer_(host_, kSymbolCacheBytes),
+        timed_(host_),
+        symbolizer_(timed_, kSymbolCacheBytes),
         pipeline_({.source = prefetch_,
                    .control = *source_,
                    .symbolizer = symbolizer_,
@@ -180,11 +184,17 @@ class LiveDaemon : public Daemon {
                        },
                    .describe_tables = [this] { return health::Describe(*tables_); },
                    .python_standing = [this] { return python_->service.standing(); }}),
+        keeper_(*source_, clock,
+                [this] {
+                  const std::uint64_t all_ns = pipeline_.StageCpuNs();
+                  return all_ns - std::min(all_ns, timed_.spent_ns());
+                }),
         front_end_(pipeline_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
   Result<void> Stop() override {
     front_end_.EndSessions();
+    keeper_.Stop();
     pipeline_.Stop();
     front_end_.StopServing();
     return recorder_ ? recorder_->Close() : Result<void>{};
@@ -202,8 +212,10 @@ class LiveDaemon : public Daemon {
   const std::unique_ptr<Recorder> recorder_;
   unwind::PrefetchSource prefetch_;
   symbolize::HostSymbolizer host_;
+  symbolize::TimedSymbolizer timed_;
   symbolize::CachingSymbolizer symbolizer_;
   LivePipeline pipeline_;
+  BudgetKeeper keeper_;
   FrontEnd front_end_;
 };
 

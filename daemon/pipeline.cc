@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/aggregate/counters.h"
+#include "daemon/base/own_usage.h"
 #include "daemon/decode/decoder.h"
 #include "daemon/symbolizer_stage.h"
 #include "daemon/target_description.h"
@@ -43,6 +44,13 @@ void LivePipeline::Stop() {
   reader_thread_.request_stop();
   for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
     if (thread->joinable()) thread->join();
+}
+
+std::uint64_t LivePipeline::StageCpuNs() {
+  std::uint64_t sum = 0;
+  for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
+    sum += ThreadCpuNs(thread->native_handle());
+  return sum;
 }
 
 void LivePipeline::Read(const std::stop_token& stop) {

@@ -66,6 +66,9 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] rpc::BackendStatus Status() const override;
 
+  // CPU time of the three stages so far. Not after Stop.
+  [[nodiscard]] std::uint64_t StageCpuNs();
+
   // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
   // that still run fail. Idempotent.
   void Stop();

@@ -13,7 +13,7 @@ namespace profd {
 // process at that moment (may be null).
 struct PipelineItem {
   std::variant<process::Sample, decode::ClockEvent, decode::ForkEvent, decode::ExecEvent,
-               decode::ExitEvent, decode::SessionEvent, decode::CountersEvent>
+               decode::ExitEvent, decode::SessionEvent, decode::CountersEvent, decode::PeriodsEvent>
       what;
   process::ProcessInfoRef process;
 };

@@ -14,6 +14,7 @@ using decode::CountersEvent;
 using decode::ExecEvent;
 using decode::ExitEvent;
 using decode::ForkEvent;
+using decode::PeriodsEvent;
 using decode::SessionEvent;
 
 namespace {
@@ -99,6 +100,11 @@ void SymbolizerStage::On(CountersEvent&& event, const process::ProcessInfoRef& /
   ForEach(active_, [&](Running& running) { running.builder.SetCounters(counter_values_); });
 }
 
+void SymbolizerStage::On(PeriodsEvent&& event, const process::ProcessInfoRef& /*process*/) {
+  periods_ = event;
+  SharePeriods();
+}
+
 void SymbolizerStage::On(SessionEvent&& event, const process::ProcessInfoRef& /*process*/) {
   if (event.session >= slots_.size()) return;
   if (event.end)
@@ -120,7 +126,7 @@ void SymbolizerStage::Begin(const SessionEvent& event) {
   if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
   active_ |= std::uint64_t{1} << event.session;
   NameSuccessor(event);
-  ShareOnCpuPeriod();
+  SharePeriods();
 }
 
 void SymbolizerStage::NameSuccessor(const SessionEvent& start) {
@@ -168,7 +174,7 @@ void SymbolizerStage::End(const SessionEvent& event) {
 void SymbolizerStage::Close(Slot& slot) {
   active_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
   slot.reset();
-  ShareOnCpuPeriod();
+  SharePeriods();
   // Nobody holds a FrameId any more: the time to forget what an always-on daemon has piled up.
   if (active_ == 0)
     symbolizer_.Clear();
@@ -192,7 +198,11 @@ void SymbolizerStage::ForgetFrames() {
   forget_at_ = std::max(idle_frames_, 2 * frames_.size());
 }
 
-void SymbolizerStage::ShareOnCpuPeriod() {
+void SymbolizerStage::SharePeriods() {
+  if (periods_) {
+    ForEach(active_, [&](Running& running) { running.builder.SetPeriodsInForce(*periods_); });
+    return;
+  }
   std::uint64_t finest = std::numeric_limits<std::uint64_t>::max();
   ForEach(active_, [&](const Running& running) {
     const auto& start = running.builder.start();

@@ -68,6 +68,7 @@ class SymbolizerStage {
   void On(process::Sample&& sample, const process::ProcessInfoRef& process);
   void On(decode::SessionEvent&& event, const process::ProcessInfoRef& process);
   void On(decode::CountersEvent&& event, const process::ProcessInfoRef& process);
+  void On(decode::PeriodsEvent&& event, const process::ProcessInfoRef& process);
   template <typename Event>
   void On(Event&& event, const process::ProcessInfoRef& process);
   template <typename Action>
@@ -81,8 +82,9 @@ class SymbolizerStage {
   // A session that stands never lets all others end: frames that only the ended ones had must go.
   void ForgetFrames();
   void NameSuccessor(const decode::SessionEvent& start);
-  // The finest nominal period of all running sessions decides how often samples are taken.
-  void ShareOnCpuPeriod();
+  // How often samples are taken: as the source says or, in recordings that do not have it, as the
+  // finest of all running sessions asks for.
+  void SharePeriods();
 
   const health::StageCounters& counters_;
   const Finder finder_;
@@ -91,8 +93,9 @@ class SymbolizerStage {
   symbolize::FrameTable frames_;
   symbolize::SampleSymbolizer symbolizer_;
   std::array<Slot, PROFD_MAX_SESSIONS> slots_;
-  std::uint64_t active_ = 0;                   // bit i: slots_[i] is set
-  std::vector<std::uint64_t> counter_values_;  // the latest of the kernel side
+  std::uint64_t active_ = 0;                     // bit i: slots_[i] is set
+  std::vector<std::uint64_t> counter_values_;    // the latest of the kernel side
+  std::optional<decode::PeriodsEvent> periods_;  // the latest
 };
 
 }  // namespace profd

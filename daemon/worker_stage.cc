@@ -49,7 +49,8 @@ void WorkerStage::Handle(decode::Event&& event) {
           python_.Merge(typed, sample);
           sink_({std::move(sample), std::move(process)});
         } else if constexpr (std::is_same_v<Type, decode::SessionEvent> ||
-                             std::is_same_v<Type, decode::CountersEvent>) {
+                             std::is_same_v<Type, decode::CountersEvent> ||
+                             std::is_same_v<Type, decode::PeriodsEvent>) {
           sink_({std::forward<decltype(typed)>(typed), nullptr});
         } else if constexpr (std::is_same_v<Type, decode::ClockEvent> ||
                              std::is_same_v<Type, decode::ForkEvent> ||

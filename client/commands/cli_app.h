@@ -35,6 +35,7 @@ struct RawOptions {
   bool kernel_threads = false;
   std::string duration;
   std::string frequency;
+  std::string budget;
   std::string mode = "wall";
   bool cycles = false;
   bool native = false;

@@ -107,6 +107,7 @@ v1::CollectRequest Collection::Request() const {
   request.set_duration_ns(Duration());
   request.set_mode(options_.mode);
   request.set_frequency_hz(options_.frequency_hz);
+  request.set_budget_cpus(options_.budget_cpus);
   request.set_hardware_cycles(options_.hardware_cycles);
   request.set_no_inlined(!options_.inlined);
   request.set_no_lines(!options_.lines);

@@ -133,6 +133,11 @@ Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> c
     if (!frequency) return frequency.error();
     options.frequency_hz = *frequency;
   }
+  if (!raw.budget.empty()) {
+    const Result<double> budget = ParseBudget(raw.budget);
+    if (!budget) return budget.error();
+    options.budget_cpus = *budget;
+  }
   const Result<v1::Mode> mode = ParseMode(raw.mode);
   if (!mode) return mode.error();
   options.mode = *mode;

@@ -38,6 +38,7 @@ struct CollectOptions {
   std::vector<std::string> command;          // behind `--`
   std::optional<std::uint64_t> duration_ns;  // none: 10 s, or until the command ends
   std::uint32_t frequency_hz = 99;
+  double budget_cpus = 0;  // as in CollectRequest
   v1::Mode mode = v1::MODE_WALL;
   bool hardware_cycles = false;
   bool inlined = true;

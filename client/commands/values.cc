@@ -80,4 +80,14 @@ Result<std::uint32_t> ParseFrequency(std::string_view text) {
                 "the default is 99");
 }
 
+Result<double> ParseBudget(std::string_view text) {
+  if (text == "off") return -1.0;
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (error == std::errc{} && unit == "%" && percent > 0 && percent <= kHighestPercent)
+    return percent / 100;
+  return Refuse("--budget", text, "not a share of a CPU", "write --budget 5%, or --budget off");
+}
+
 }  // namespace profd::commands

@@ -68,6 +68,22 @@ const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
   return profile.processes(static_cast<int>(row.process));
 }
 
+// How far the budget has raised the periods; empty where it has not.
+std::string Thinned(const v1::Profile& profile) {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+  for (const v1::PeriodChange& change : profile.periods()) {
+    on_cpu = std::max<std::uint64_t>(on_cpu, change.on_cpu_period_ns());
+    off_cpu = std::max<std::uint64_t>(off_cpu, change.off_cpu_period_ns());
+  }
+  std::string text;
+  if (off_cpu > profile.off_cpu_period_ns())
+    text += ", off-CPU samples down to 1 in " + FormatDuration(off_cpu);
+  if (on_cpu > profile.on_cpu_period_ns())
+    text += ", on-CPU samples down to 1 in " + FormatDuration(on_cpu);
+  return text.empty() ? text : "budget" + text.substr(1);
+}
+
 std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
   const std::uint64_t duration = Duration(profile);
   std::string what = FormatDuration(duration);
@@ -86,16 +102,18 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
       "cost " + FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), duration)) +
       " of one CPU";
   // Side by side as far as they fit; the title gives way first.
-  const std::array<std::pair<std::string, Tone>, 4> parts{{
+  const std::array<std::pair<std::string, Tone>, 5> parts{{
       {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
       {what, Tone::kPlain},
       {rests_on, lost + dropped > 0 ? Tone::kWarning : Tone::kPlain},
       {cost, Tone::kPlain},
+      {Thinned(profile), Tone::kPlain},
   }};
   constexpr std::size_t kGap = 3;
   std::string out;
   std::size_t used = 0;
   for (const auto& [text, tone] : parts) {
+    if (text.empty()) continue;
     const std::size_t width = DisplayWidth(text);
     if (used > 0 && used + kGap + width > options.width) {
       out += "\n";

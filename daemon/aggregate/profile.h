@@ -76,6 +76,13 @@ struct NamedCount {
   std::uint64_t count = 0;
 };
 
+// From `time_ns` on, samples stood for this much each (nominally); 0: none were taken.
+struct PeriodChange {
+  std::uint64_t time_ns = 0;
+  std::uint64_t on_cpu_period_ns = 0;
+  std::uint64_t off_cpu_period_ns = 0;
+};
+
 struct ProfileCost {
   std::uint64_t daemon_cpu_ns = 0;  // CPU time of profd during the session
   std::uint64_t bpf_ns = 0;         // estimated time in profd's BPF programs during the session
@@ -90,6 +97,8 @@ struct Profile {
   bool off_cpu = true;
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
+  // What held in place of the two, when the budget did not allow them; empty: nothing did.
+  std::vector<PeriodChange> periods;
   std::string host;
   std::string kernel;
   std::string hook;

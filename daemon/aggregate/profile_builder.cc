@@ -26,6 +26,8 @@ std::uint64_t WeightOf(const Marks& marks) {
   return std::min(marks.period_ns, kMaxWeightNs / marks.count) * marks.count;
 }
 
+constexpr std::size_t kMaxPeriodChanges = 1'000;  // that a profile tells of
+
 constexpr std::size_t kMaxRefusals = 64;  // that are named
 
 // Processes whose Python frames are not shown, and why.
@@ -239,6 +241,18 @@ void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
   last_counters_ = values;
 }
 
+void ProfileBuilder::SetPeriodsInForce(const decode::PeriodsEvent& event) {
+  on_cpu_in_force_ns_ = event.on_cpu_period_ns;
+  const PeriodChange change{
+      std::max(event.header.time_ns, start_.epoch_ns),
+      (start_.mode & 1u) != 0 ? std::max(start_.on_cpu_period_ns, event.on_cpu_period_ns) : 0,
+      (start_.mode & 2u) != 0 ? std::max(start_.off_cpu_period_ns, event.off_cpu_period_ns) : 0};
+  if (!periods_.empty() && periods_.back().on_cpu_period_ns == change.on_cpu_period_ns &&
+      periods_.back().off_cpu_period_ns == change.off_cpu_period_ns)
+    return;
+  if (periods_.size() < kMaxPeriodChanges) periods_.push_back(change);
+}
+
 void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, std::uint64_t count) {
   if (count == 0) return;
   for (auto& known : dropped_)
@@ -263,6 +277,9 @@ Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup
   profile.off_cpu = (start_.mode & 2u) != 0;
   profile.on_cpu_period_ns = start_.on_cpu_period_ns;
   profile.off_cpu_period_ns = start_.off_cpu_period_ns;
+  for (const PeriodChange& change : periods_)
+    if (change.time_ns < end.epoch_ns) profile.periods.push_back(change);
+  if (profile.periods.size() == 1) profile.periods.clear();
   profile.host = origin_.host;
   profile.kernel = origin_.kernel;
   profile.profd_version = origin_.profd_version;

@@ -68,6 +68,8 @@ class ProfileBuilder {
   // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
   // known. (Off-CPU samples carry theirs.)
   void SetOnCpuPeriodInForce(std::uint64_t period_ns) { on_cpu_in_force_ns_ = period_ns; }
+  // The same for both kinds, and kept for the profile where it is coarser than what was asked for.
+  void SetPeriodsInForce(const decode::PeriodsEvent& event);
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);
   void AddClock(const decode::ClockEvent& event);
@@ -112,6 +114,7 @@ class ProfileBuilder {
   const ProfileOrigin origin_;
   const Limits limits_;
   std::uint64_t on_cpu_in_force_ns_ = 0;
+  std::vector<PeriodChange> periods_;  // of this session, one after the other
   StackTree stacks_;
   std::vector<SamplePart> parts_;
   std::vector<ThreadHistory> threads_;

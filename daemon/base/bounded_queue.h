@@ -27,6 +27,11 @@ class BoundedQueue {
     return true;
   }
 
+  [[nodiscard]] std::size_t size() const {
+    const std::scoped_lock lock(mutex_);
+    return items_.size();
+  }
+
   // Waits for room. False when closed or stopped.
   [[nodiscard]] bool Push(T&& item, const std::stop_token& stop = {}) {
     std::unique_lock lock(mutex_);
@@ -59,7 +64,7 @@ class BoundedQueue {
 
  private:
   const std::size_t capacity_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any ready_;
   std::condition_variable_any room_;
   std::deque<T> items_;

@@ -17,16 +17,27 @@ std::uint64_t ToNs(const timeval& time) {
          static_cast<std::uint64_t>(time.tv_usec) * 1'000;
 }
 
+// 0 when there is no such clock.
+std::uint64_t Read(clockid_t clock) {
+  timespec time{};
+  if (::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<std::uint64_t>(time.tv_sec) * kNsPerSecond +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 }  // namespace
 
 std::uint64_t OwnCpuNs() {
-  timespec own{};
   rusage children{};
-  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return 0;
   (void)::getrusage(RUSAGE_CHILDREN, &children);
-  return static_cast<std::uint64_t>(own.tv_sec) * kNsPerSecond +
-         static_cast<std::uint64_t>(own.tv_nsec) + ToNs(children.ru_utime) +
-         ToNs(children.ru_stime);
+  return Read(CLOCK_PROCESS_CPUTIME_ID) + ToNs(children.ru_utime) + ToNs(children.ru_stime);
+}
+
+std::uint64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t ThreadCpuNs(pthread_t thread) {
+  clockid_t clock = 0;
+  return ::pthread_getcpuclockid(thread, &clock) == 0 ? Read(clock) : 0;
 }
 
 std::uint64_t OwnResidentBytes(const ProcFs& proc) {

@@ -207,6 +207,16 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
                             .target = std::string(TextOf(tail.first(fixed.target_bytes)))});
 }
 
+Result<Event> DecodePeriods(Bytes bytes) {
+  profd_periods_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");
+  return Event(PeriodsEvent{.header = HeaderFrom(fixed.event),
+                            .on_cpu_period_ns = fixed.on_cpu_period_ns,
+                            .off_cpu_period_ns = fixed.off_cpu_period_ns});
+}
+
 Result<Event> DecodeCountersEvent(Bytes bytes) {
   profd_counters_event fixed;
   Bytes tail;
@@ -231,7 +241,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 
 bool IsKnown(std::uint16_t kind) {
   return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_SNAPSHOT) ||
-         (kind >= PROFD_EVENT_MMAP && kind <= PROFD_EVENT_PYTHON_CODE);
+         (kind >= PROFD_EVENT_MMAP && kind <= PROFD_EVENT_PERIODS);
 }
 
 Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
@@ -261,6 +271,8 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodePythonProcess(bytes);
     case PROFD_EVENT_PYTHON_CODE:
       return DecodePythonCode(bytes);
+    case PROFD_EVENT_PERIODS:
+      return DecodePeriods(bytes);
     default:
       return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
   }

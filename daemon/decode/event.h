@@ -120,14 +120,21 @@ struct SessionEvent {
   std::string target;
 };
 
+// Nominal periods of samples from now on; 0: none are taken.
+struct PeriodsEvent {
+  EventHeader header;
+  std::uint64_t on_cpu_period_ns = 0;
+  std::uint64_t off_cpu_period_ns = 0;
+};
+
 struct CountersEvent {
   EventHeader header;
   std::vector<std::uint64_t> values;  // by enum profd_counter
 };
 
-using Event =
-    std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent, MmapEvent,
-                 ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent, PythonCodeEvent>;
+using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
+                           MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
+                           PythonCodeEvent, PeriodsEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

@@ -38,6 +38,8 @@ const char* KindName(std::uint16_t kind) {
       return "Python process";
     case PROFD_EVENT_PYTHON_CODE:
       return "Python code";
+    case PROFD_EVENT_PERIODS:
+      return "periods";
     default:
       return "unknown";
   }

@@ -75,6 +75,7 @@ class ProcessTable {
  private:
   void On(const decode::StackEvent&) {}
   void On(const decode::CountersEvent&) {}
+  void On(const decode::PeriodsEvent&) {}
   void On(const decode::PythonProcessEvent&) {}  // of daemon/python
   void On(const decode::PythonCodeEvent&) {}
   void On(const decode::SessionEvent& event);

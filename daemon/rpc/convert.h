@@ -34,6 +34,7 @@ struct RequestLimits {
   std::uint64_t max_duration_ns = 24ull * 3600 * 1'000'000'000;
   std::uint64_t min_progress_ns = 10'000'000;
   std::uint64_t max_progress_ns = 60'000'000'000;
+  std::uint32_t cpus = 1;  // of the host
 };
 inline constexpr std::uint32_t kDefaultFrequencyHz = 99;
 inline constexpr std::uint64_t kDefaultProgressNs = 250'000'000;

@@ -119,6 +119,12 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   proto.set_off_cpu(profile.off_cpu);
   proto.set_on_cpu_period_ns(profile.on_cpu_period_ns);
   proto.set_off_cpu_period_ns(profile.off_cpu_period_ns);
+  for (const aggregate::PeriodChange& change : profile.periods) {
+    auto& added = *proto.add_periods();
+    added.set_time_ns(change.time_ns);
+    added.set_on_cpu_period_ns(change.on_cpu_period_ns);
+    added.set_off_cpu_period_ns(change.off_cpu_period_ns);
+  }
   proto.set_host(Utf8(profile.host));
   proto.set_kernel(Utf8(profile.kernel));
   proto.set_hook(Utf8(profile.hook));

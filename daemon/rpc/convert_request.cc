@@ -80,6 +80,18 @@ Result<source::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
+// A session's own budget: 3 % of a CPU for every 8, at the default frequency.
+constexpr double kBudgetCpus = 0.03;
+constexpr std::uint32_t kCpusOfBudget = 8;
+
+double BudgetOf(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
+  if (!(request.budget_cpus() >= 0)) return 0;  // none, and what is not a number
+  if (request.budget_cpus() > 0) return request.budget_cpus();
+  const double machine = std::max(1.0, static_cast<double>(cpus) / kCpusOfBudget);
+  const double rate = std::max(1.0, static_cast<double>(hz) / kDefaultFrequencyHz);
+  return kBudgetCpus * machine * std::sqrt(rate);
+}
+
 Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimits& limits) {
   CollectPlan plan;
   auto target = ToTarget(request.target());
@@ -117,6 +129,8 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
 
   plan.spec.inlined = !request.no_inlined();
   plan.spec.lines = !request.no_lines();
+
+  plan.spec.budget_cpus = BudgetOf(request, hz, limits.cpus);
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "daemon/base/own_usage.h"
@@ -52,6 +53,7 @@ ProfilerService::ProfilerService(SessionManager& manager, SessionBackend& backen
 
 RequestLimits ProfilerService::Limits() const {
   RequestLimits limits;
+  limits.cpus = std::max(1u, std::thread::hardware_concurrency());
   // The kernel lowers it when its interrupts take too long, so it is read anew.
   if (const auto text = proc_.Read("sys/kernel/perf_event_max_sample_rate", 64)) {
     std::uint32_t hz = 0;

@@ -59,6 +59,10 @@ class BpfSource : public EventSource, public SessionControl {
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
   [[nodiscard]] Result<StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] SourceStatus Status() const override;
+  [[nodiscard]] SamplingBudget Budget() override { return sessions_.Budget(); }
+  void SetPeriodFactors(const PeriodFactors& factors) override {
+    sessions_.SetPeriodFactors(factors);
+  }
 
  private:
   // Longest time that events wait in a ring while a session runs.

@@ -25,6 +25,15 @@ EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
   return LayOut(kind, fixed, target);
 }
 
+EventBytes LayOutPeriods(std::uint64_t time_ns, std::uint64_t on_cpu_period_ns,
+                         std::uint64_t off_cpu_period_ns) {
+  profd_periods_event fixed{};
+  fixed.event.time_ns = time_ns;
+  fixed.on_cpu_period_ns = on_cpu_period_ns;
+  fixed.off_cpu_period_ns = off_cpu_period_ns;
+  return LayOut(PROFD_EVENT_PERIODS, fixed);
+}
+
 EventBytes LayOutCounters(std::uint64_t time_ns, std::span<const std::uint64_t> values) {
   profd_counters_event fixed{};
   fixed.event.time_ns = time_ns;

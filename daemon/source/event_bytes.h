@@ -34,6 +34,8 @@ template <typename Fixed>
                                        const std::array<std::string, PROFD_BLOB_MAX>& blobs);
 [[nodiscard]] EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
                                        std::string_view target);
+[[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, std::uint64_t on_cpu_period_ns,
+                                       std::uint64_t off_cpu_period_ns);
 [[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
                                         std::span<const std::uint64_t> values);
 

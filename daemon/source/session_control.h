@@ -38,6 +38,9 @@ struct SessionSpec {
   bool lines = true;    // source files and lines, likewise
   // Its end tells of every thread, whatever that does, and what comes of it is a Dump.
   bool dump = false;
+  // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
+  double budget_cpus = 0;
+  bool on_cpu_adjusts = false;  // on-CPU periods, too, once off-CPU ones are at their longest
 };
 
 // How the live source works on this kernel, for people and for profiles.
@@ -54,6 +57,21 @@ struct SourceStatus {
   std::uint64_t map_bytes = 0;                    // kernel memory of all maps and rings
   std::vector<std::uint64_t> counters;            // by enum profd_counter
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
+};
+
+// By how much periods are longer than the finest that a session asks for: 1 or more.
+struct PeriodFactors {
+  double on_cpu = 1;
+  double off_cpu = 1;
+};
+
+// What the running sessions may cost together, in CPUs: 0.01 is one percent of one.
+struct SamplingBudget {
+  bool limited = false;         // false: no session runs, or one has no limit
+  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody asked for them
+  double cpus = 0;
+  std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
+  std::uint64_t starts = 0;    // of sessions, since then
 };
 
 struct StartedSession {
@@ -75,6 +93,9 @@ class SessionControl {
   // comes first. In error the old one runs on.
   [[nodiscard]] virtual Result<StartedSession> RollSession(std::uint32_t session) = 0;
   [[nodiscard]] virtual SourceStatus Status() const = 0;
+  [[nodiscard]] virtual SamplingBudget Budget() = 0;
+  // Holds for all sessions until the next call. Weights stay right: samples carry their period.
+  virtual void SetPeriodFactors(const PeriodFactors& factors) = 0;
 };
 
 }  // namespace profd::source

@@ -71,6 +71,17 @@ std::uint64_t SessionTable::off_cpu_period_ns() const {
   return period_ns;
 }
 
+SamplingBudget SessionTable::budget() const {
+  SamplingBudget sum{.limited = running() != 0, .on_cpu_adjusts = true};
+  for (const auto& slot : slots_) {
+    if (!slot) continue;
+    sum.cpus += slot->budget_cpus;
+    if (slot->budget_cpus <= 0) sum.limited = false;
+    if (slot->on_cpu && !slot->on_cpu_adjusts) sum.on_cpu_adjusts = false;
+  }
+  return sum;
+}
+
 std::optional<OnCpuClock> SessionTable::clock() const {
   for (const auto& slot : slots_)
     if (slot && slot->on_cpu) return slot->clock;

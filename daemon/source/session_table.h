@@ -32,6 +32,8 @@ class SessionTable {
   // The finest period that a running session asks for; 0: none asks.
   [[nodiscard]] std::uint64_t on_cpu_period_ns() const;
   [[nodiscard]] std::uint64_t off_cpu_period_ns() const;
+  // Their sum; a session without a limit lifts that of all.
+  [[nodiscard]] SamplingBudget budget() const;
   // The clock of the sessions that take on-CPU samples; nothing when none does.
   [[nodiscard]] std::optional<OnCpuClock> clock() const;
 

@@ -120,7 +120,10 @@ Error NoSlot() {
 }  // namespace
 
 Sessions::Sessions(const Parts& parts)
-    : parts_(parts), reader_(parts.proc), epochs_(parts.objects.control(), parts.clock) {}
+    : parts_(parts),
+      reader_(parts.proc),
+      epochs_(parts.objects.control(), parts.clock),
+      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock) {}
 
 Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   const std::scoped_lock lock(mutex_);
@@ -188,7 +191,8 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   StoreControl(control.starting_sessions, 0);
   if (!assigned) return assigned.error();
   running_ = table_.running();
-  return PutPeriodsInForce();
+  ++starts_;
+  return periods_.Follow(table_, true);
 }
 
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
@@ -315,7 +319,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   rolled_.erase(slot);
   running_ = table_.running();
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
-  (void)PutPeriodsInForce();
+  (void)periods_.Follow(table_, false);
   StoreControl(parts_.objects.control().sessions, table_.running());
   const profd_filter none{};
   ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
@@ -340,15 +344,17 @@ void Sessions::ReviseMembers() {
   (void)ReadIterator(parts_.objects.revise_link_fd());
 }
 
-Result<void> Sessions::PutPeriodsInForce() {
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.off_cpu_period_ns, table_.off_cpu_period_ns());
-  StoreControl(control.off_cpu_sessions, table_.off_cpu());
-  StoreControl(control.on_cpu_sessions, table_.on_cpu());
-  if (const auto clock = table_.clock())
-    return parts_.on_cpu_events.Run(*clock, table_.on_cpu_period_ns());
-  parts_.on_cpu_events.Stop();
-  return {};
+SamplingBudget Sessions::Budget() {
+  const std::scoped_lock lock(mutex_);
+  SamplingBudget budget = table_.budget();
+  budget.spent_ns = parts_.counters()[PROFD_COUNTER_STACKS_NS];
+  budget.starts = starts_;
+  return budget;
+}
+
+void Sessions::SetPeriodFactors(const PeriodFactors& factors) {
+  const std::scoped_lock lock(mutex_);
+  periods_.SetFactors(factors, table_);
 }
 
 std::vector<EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {

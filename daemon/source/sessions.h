@@ -20,6 +20,7 @@
 #include "daemon/source/iterator.h"
 #include "daemon/source/on_cpu_events.h"
 #include "daemon/source/pending_events.h"
+#include "daemon/source/periods_in_force.h"
 #include "daemon/source/process_reader.h"
 #include "daemon/source/session_control.h"
 #include "daemon/source/session_table.h"
@@ -76,6 +77,10 @@ class Sessions {
   // See SessionControl::RollSession.
   [[nodiscard]] Result<StartedSession> Roll(std::uint32_t session);
 
+  // As in SessionControl; both wait for a session's start or end.
+  [[nodiscard]] SamplingBudget Budget();
+  void SetPeriodFactors(const PeriodFactors& factors);
+
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
   // finds that some have: call it often. Any thread; does not wait for a session's start or end.
   void FollowMoves();
@@ -103,7 +108,6 @@ class Sessions {
   void ReviseMembers();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
-  [[nodiscard]] Result<void> PutPeriodsInForce();
 
   // CLOCK events of the members of any of these sessions, one bit each.
   [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint64_t sessions);
@@ -137,6 +141,8 @@ class Sessions {
   Epochs epochs_;
   SessionTable table_;
   std::map<std::uint32_t, Rolled> rolled_;  // by slot
+  PeriodsInForce periods_;
+  std::uint64_t starts_ = 0;
   Tables tables_;
   KillableReader snapshot_reader_;
   std::atomic<std::uint64_t> moves_followed_ = 0;

@@ -20,12 +20,12 @@ _profctl()
         --cgroup) compopt -o dirnames; return ;;
         -p|--pid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return ;;
         --comm) COMPREPLY=($(compgen -W "$(cat /proc/[0-9]*/comm 2> /dev/null)" -- "$current")); return ;;
-        -t|--tid|-d|--duration|-F|--frequency|--host) return ;;
+        -t|--tid|-d|--duration|-F|--frequency|--budget|--host) return ;;
     esac
     case $command in
         "") COMPREPLY=($(compgen -W "collect record dump symbols export status formats version $common --version" -- "$current")) ;;
         collect|record)
-            COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --mode --children
+            COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --budget --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
         dump) COMPREPLY=($(compgen -W "--pid --tid --json --no-inlines --no-lines --native --signatures --no-demangle
                 --interpreter-frames $common" -- "$current")) ;;

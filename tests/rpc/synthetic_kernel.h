@@ -40,6 +40,8 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   Result<source::StartedSession> StartSession(const source::SessionSpec& spec) override;
   Result<void> StopSession(std::uint32_t session) override;
   Result<source::StartedSession> RollSession(std::uint32_t session) override;
+  source::SamplingBudget Budget() override { return {}; }
+  void SetPeriodFactors(const source::PeriodFactors& /*factors*/) override {}
   source::SourceStatus Status() const override;
 
   // --- the test

@@ -220,5 +220,40 @@ TEST(ProfileBuilder, ACoarserSessionKeepsTheShareThatItsPeriodAsksFor) {
   EXPECT_NEAR(kept, expected, 5 * std::sqrt(expected));
 }
 
+decode::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
+                             std::uint64_t off_cpu_ns) {
+  decode::PeriodsEvent event;
+  event.header.time_ns = time_ns;
+  event.on_cpu_period_ns = on_cpu_ns;
+  event.off_cpu_period_ns = off_cpu_ns;
+  return event;
+}
+
+Profile Empty(const ProfileBuilder& builder) { return builder.Build(EndEvent(), FrameOf); }
+
+TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
+  ProfileBuilder builder(StartEvent(), {});
+  builder.SetPeriodsInForce(Periods(kStartNs - 5, kPeriodNs, kPeriodNs));
+  builder.SetPeriodsInForce(Periods(kStartNs + 10, kPeriodNs, 4 * kPeriodNs));
+  builder.SetPeriodsInForce(Periods(kStartNs + 15, kPeriodNs, 4 * kPeriodNs));
+  builder.SetPeriodsInForce(Periods(kStartNs + 20, 2 * kPeriodNs, kPeriodNs / 2));
+  builder.SetPeriodsInForce(Periods(kEndNs, 0, 0));  // the session has ended
+  const auto periods = Empty(builder).periods;
+  ASSERT_EQ(periods.size(), 3u);
+  EXPECT_EQ(periods[0].time_ns, kStartNs);
+  EXPECT_EQ(periods[0].off_cpu_period_ns, kPeriodNs);
+  EXPECT_EQ(periods[1].time_ns, kStartNs + 10);
+  EXPECT_EQ(periods[1].on_cpu_period_ns, kPeriodNs);
+  EXPECT_EQ(periods[1].off_cpu_period_ns, 4 * kPeriodNs);
+  EXPECT_EQ(periods[2].on_cpu_period_ns, 2 * kPeriodNs);
+  EXPECT_EQ(periods[2].off_cpu_period_ns, kPeriodNs) << "finer ones are for others";
+}
+
+TEST(ProfileBuilder, PeriodsThatHeldAllTheTimeAreNotRepeated) {
+  ProfileBuilder builder(StartEvent(), {});
+  builder.SetPeriodsInForce(Periods(kStartNs, kPeriodNs, kPeriodNs));
+  EXPECT_TRUE(Empty(builder).periods.empty());
+}
+
 }  // namespace
 }  // namespace profd::aggregate

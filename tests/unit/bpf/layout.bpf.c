@@ -11,6 +11,7 @@ struct profd_task_event* task_event;
 struct profd_mmap_event* mmap_event;
 struct profd_process_event* process_event;
 struct profd_session_event* session_event;
+struct profd_periods_event* periods_event;
 struct profd_counters_event* counters_event;
 struct profd_python_process_event* python_process_event;
 struct profd_python_code_event* python_code_event;

@@ -62,5 +62,14 @@ TEST(ValuesTest, Frequencies) {
     EXPECT_FALSE(ParseFrequency(text)) << text;
 }
 
+TEST(ValuesTest, Budgets) {
+  EXPECT_DOUBLE_EQ(*ParseBudget("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(*ParseBudget("0.5%"), 0.005);
+  EXPECT_DOUBLE_EQ(*ParseBudget("200%"), 2);
+  EXPECT_LT(*ParseBudget("off"), 0);
+  for (const char* text : {"", "5", "%", "0%", "-1%", "6401%", "nan%", "inf%", "5%%", "Off"})
+    EXPECT_FALSE(ParseBudget(text)) << text;
+}
+
 }  // namespace
 }  // namespace profd::commands

@@ -44,6 +44,27 @@ TEST(SessionTable, TheFinestPeriodIsInForce) {
   EXPECT_EQ(table.off_cpu_period_ns(), 0u);
 }
 
+TEST(SessionTable, BudgetsAddUpAndOneWithoutALimitLiftsAll) {
+  SessionTable table;
+  EXPECT_FALSE(table.budget().limited);
+  auto spec = Spec(true, true, 100);
+  spec.budget_cpus = 0.01;
+  spec.on_cpu_adjusts = true;
+  table.Add(0, spec);
+  EXPECT_TRUE(table.budget().limited);
+  EXPECT_TRUE(table.budget().on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budget().cpus, 0.01);
+  spec.budget_cpus = 0.02;
+  spec.on_cpu_adjusts = false;
+  table.Add(1, spec);
+  EXPECT_DOUBLE_EQ(table.budget().cpus, 0.03);
+  EXPECT_FALSE(table.budget().on_cpu_adjusts);
+  table.Add(2, Spec(true, true, 100));
+  EXPECT_FALSE(table.budget().limited);
+  table.Remove(2);
+  EXPECT_TRUE(table.budget().limited);
+}
+
 TEST(SessionTable, SlotsAreReusedAsLateAsPossible) {
   SessionTable table;
   for (std::uint32_t i = 0; i < PROFD_MAX_SESSIONS; ++i) {

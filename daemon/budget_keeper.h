@@ -1,0 +1,56 @@
+// BudgetKeeper: keeps the cost of sampling below what the running sessions may cost.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "daemon/base/clock.h"
+#include "daemon/health/governor.h"
+#include "daemon/source/session_control.h"
+
+namespace profd {
+
+// Looks every kInterval, on a thread of its own, at what sampling has cost: the programs' time for
+// samples, and the CPU time of the stages that handle them. Names and unwind tables are made once,
+// whatever the rate, and are not part of it. Owned by the composition root.
+class BudgetKeeper {
+ public:
+  static constexpr std::chrono::milliseconds kInterval{250};
+
+  struct Standing {
+    source::SamplingBudget budget;
+    source::PeriodFactors factors;
+    double spent_cpus = 0;  // of late
+  };
+
+  // `stage_cpu_ns`: CPU time of the stages since they began, without what names have cost. All must
+  // outlive this.
+  BudgetKeeper(source::SessionControl& control, const Clock& clock,
+               std::function<std::uint64_t()> stage_cpu_ns);
+  ~BudgetKeeper();
+  BudgetKeeper(const BudgetKeeper&) = delete;
+  BudgetKeeper& operator=(const BudgetKeeper&) = delete;
+
+  [[nodiscard]] Standing standing() const;
+  void Stop();  // idempotent
+
+ private:
+  void Run(const std::stop_token& stop);
+  void Look();
+
+  source::SessionControl& control_;
+  const Clock& clock_;
+  const std::function<std::uint64_t()> stage_cpu_ns_;
+  health::Governor governor_;
+  std::uint64_t looked_ns_ = 0;
+  std::uint64_t spent_ns_ = 0;  // at that look
+  std::uint64_t starts_ = 0;    // of sessions, at that look
+  mutable std::mutex mutex_;
+  Standing standing_;
+  std::jthread thread_;  // last: uses all of the above
+};
+
+}  // namespace profd

@@ -1,0 +1,35 @@
+// Governor: how much longer the periods of samples must be, for sampling to stay in its budget.
+#pragma once
+
+#include "daemon/source/session_control.h"
+
+namespace profd::health {
+
+// A control law and nothing else: told from time to time what sampling has cost since the last
+// look, it says by which factors periods are to be raised. Off-CPU periods go first, and come down
+// last. Raises at once, lowers after kCalmLooks looks well below the budget and by little: it does
+// not swing while the load stays the same. Used by one thread.
+class Governor {
+ public:
+  static constexpr double kMostOffCpu = 256;  // factors never exceed these
+  static constexpr double kMostOnCpu = 16;
+  static constexpr int kCalmLooks = 4;
+
+  // `spent_cpus`: mean cost since the last look, in CPUs.
+  [[nodiscard]] source::PeriodFactors Look(double spent_cpus, const source::SamplingBudget& budget);
+  // The cost that it acts on: smoothed over a few looks.
+  [[nodiscard]] double smoothed_cpus() const { return smoothed_; }
+  // A session has begun: periods are what they ask for again.
+  void Reset();
+
+ private:
+  void Raise(double by, bool on_cpu_adjusts);
+  void Lower(double by);
+
+  source::PeriodFactors factors_;
+  double smoothed_ = 0;
+  bool looked_ = false;
+  int calm_ = 0;
+};
+
+}  // namespace profd::health

@@ -1,0 +1,40 @@
+// PeriodsInForce: how often samples are taken for all running sessions together.
+#pragma once
+
+#include <cstdint>
+
+#include "bpf/control.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/result.h"
+#include "daemon/source/on_cpu_events.h"
+#include "daemon/source/pending_events.h"
+#include "daemon/source/session_control.h"
+#include "daemon/source/session_table.h"
+
+namespace profd::source {
+
+// The finest period that a session asks for, times what the budget makes of it, is in force on the
+// kernel side; a PERIODS event tells of each change. Owned by Sessions, used with its lock held.
+class PeriodsInForce {
+ public:
+  // All must outlive this.
+  PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
+                 const Clock& clock);
+
+  // A session has come or gone. New ones begin with what they ask for: factors of 1.
+  [[nodiscard]] Result<void> Follow(const SessionTable& table, bool added);
+  void SetFactors(const PeriodFactors& factors, const SessionTable& table);
+
+ private:
+  [[nodiscard]] Result<void> Put(const SessionTable& table);
+
+  profd_control& control_;
+  OnCpuEvents& on_cpu_events_;
+  PendingEvents& pending_;
+  const Clock& clock_;
+  PeriodFactors factors_;
+  std::uint64_t on_cpu_ns_ = 0;  // in force; 0: none
+  std::uint64_t off_cpu_ns_ = 0;
+};
+
+}  // namespace profd::source

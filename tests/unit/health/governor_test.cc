@@ -1,0 +1,116 @@
+#include "daemon/health/governor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace profd::health {
+namespace {
+
+using source::PeriodFactors;
+using source::SamplingBudget;
+
+SamplingBudget Of(double cpus, bool on_cpu_adjusts = false) {
+  return {.limited = true, .on_cpu_adjusts = on_cpu_adjusts, .cpus = cpus};
+}
+
+// A machine whose sampling costs what its periods make it cost, and something that they do not.
+struct Machine {
+  double off_cpu = 0;  // at factors of 1, in CPUs
+  double on_cpu = 0;
+  double fixed = 0;
+  [[nodiscard]] double Cost(const PeriodFactors& factors) const {
+    return off_cpu / factors.off_cpu + on_cpu / factors.on_cpu + fixed;
+  }
+};
+
+// Factors after each look, from the second on as the last ones had it cost.
+std::vector<PeriodFactors> Run(Governor& governor, const Machine& machine,
+                               const SamplingBudget& budget, int looks, PeriodFactors last = {}) {
+  std::vector<PeriodFactors> all;
+  for (int i = 0; i < looks; ++i) {
+    last = governor.Look(machine.Cost(last), budget);
+    all.push_back(last);
+  }
+  return all;
+}
+
+TEST(Governor, LeavesAloneWhatStaysInItsBudget) {
+  Governor governor;
+  for (const PeriodFactors& factors : Run(governor, {.off_cpu = 0.009}, Of(0.01), 100)) {
+    EXPECT_EQ(factors.off_cpu, 1);
+    EXPECT_EQ(factors.on_cpu, 1);
+  }
+}
+
+TEST(Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
+  for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
+    Governor governor;
+    const Machine machine{.off_cpu = 0.01 * excess};
+    const auto factors = Run(governor, machine, Of(0.01), 200);
+    for (std::size_t i = 10; i < factors.size(); ++i)
+      EXPECT_LE(machine.Cost(factors[i]), 0.01) << excess << " at look " << i;
+    EXPECT_EQ(factors.back().on_cpu, 1) << "on-CPU periods were asked for";
+  }
+}
+
+TEST(Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
+  for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
+    Governor governor;
+    const auto factors = Run(governor, {.off_cpu = 0.01 * excess}, Of(0.01), 400);
+    const auto settled = std::vector(factors.begin() + 200, factors.end());
+    const auto [least, most] = std::ranges::minmax(settled, {}, &PeriodFactors::off_cpu);
+    EXPECT_EQ(least.off_cpu, most.off_cpu) << excess;
+  }
+}
+
+TEST(Governor, LowersAgainWhenTheLoadHasGone) {
+  Governor governor;
+  const auto busy = Run(governor, {.off_cpu = 0.5}, Of(0.01), 50);
+  ASSERT_GT(busy.back().off_cpu, 40);
+  const auto calm = Run(governor, {.off_cpu = 0.002}, Of(0.01), 100, busy.back());
+  EXPECT_EQ(calm.back().off_cpu, 1);
+  EXPECT_TRUE(std::ranges::is_sorted(calm, std::ranges::greater{}, &PeriodFactors::off_cpu));
+}
+
+TEST(Governor, OneExpensiveLookIsNotAnsweredTwice) {
+  Governor governor;
+  (void)governor.Look(0.001, Of(0.01));
+  const auto burst = governor.Look(0.1, Of(0.01));
+  EXPECT_GT(burst.off_cpu, 1);
+  EXPECT_LE(governor.Look(0.001, Of(0.01)).off_cpu, burst.off_cpu);
+  EXPECT_LE(governor.Look(0.001, Of(0.01)).off_cpu, burst.off_cpu);
+}
+
+TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
+  Governor governor;
+  const Machine machine{.off_cpu = 0.01, .on_cpu = 0.1};
+  const auto busy = Run(governor, machine, Of(0.02, true), 200);
+  for (const PeriodFactors& factors : busy)
+    if (factors.on_cpu > 1) EXPECT_EQ(factors.off_cpu, Governor::kMostOffCpu);
+  EXPECT_LE(machine.Cost(busy.back()), 0.02);
+  const auto calm = Run(governor, {.off_cpu = 0.001}, Of(0.02, true), 100, busy.back());
+  for (const PeriodFactors& factors : calm)
+    if (factors.off_cpu < Governor::kMostOffCpu) EXPECT_EQ(factors.on_cpu, 1);
+  EXPECT_EQ(calm.back().off_cpu, 1);
+}
+
+TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
+  Governor governor;
+  const auto factors =
+      Run(governor, {.off_cpu = 0.1, .on_cpu = 0.1, .fixed = 1}, Of(0.01, true), 99);
+  EXPECT_EQ(factors.back().off_cpu, Governor::kMostOffCpu);
+  EXPECT_EQ(factors.back().on_cpu, Governor::kMostOnCpu);
+}
+
+TEST(Governor, WithoutALimitNothingIsRaised) {
+  Governor governor;
+  (void)Run(governor, {.off_cpu = 1}, Of(0.01), 20);
+  const auto factors = governor.Look(1, {});
+  EXPECT_EQ(factors.off_cpu, 1);
+  EXPECT_EQ(factors.on_cpu, 1);
+}
+
+}  // namespace
+}  // namespace profd::health
