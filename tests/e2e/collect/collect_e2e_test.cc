@@ -55,6 +55,40 @@ TEST_F(CollectTest, ThePartsOfEveryThreadAddUp) {
   }
 }
 
+// Nothing can be done for a hundred-thousandth of a CPU: the periods must rise.
+TEST_F(CollectTest, OverItsBudgetWaitsAreSampledMoreSeldomAndAllSumsStayExact) {
+  const auto outcome =
+      Profctl({"collect", "-p", pid_, "-d", "3", "--budget", "0.001%", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+
+  ASSERT_GE(profile.periods_size(), 2);
+  EXPECT_EQ(profile.periods(0).off_cpu_period_ns(), profile.off_cpu_period_ns());
+  const auto& last = profile.periods(profile.periods_size() - 1);
+  EXPECT_GT(last.off_cpu_period_ns(), profile.off_cpu_period_ns());
+  EXPECT_EQ(last.on_cpu_period_ns(), profile.on_cpu_period_ns()) << "that was asked for";
+  for (const auto& change : profile.periods()) {
+    EXPECT_GE(change.time_ns(), profile.start_ns());
+    EXPECT_LT(change.time_ns(), profile.end_ns());
+  }
+  std::map<int, std::uint64_t> weights;
+  const auto& samples = profile.samples();
+  for (int i = 0; i < samples.time_ns_size(); ++i)
+    weights[static_cast<int>(samples.thread(i))] += samples.weight_ns(i);
+  for (int i = 0; i < profile.threads_size(); ++i)
+    EXPECT_EQ(weights[i], ClockSum(profile.threads(i).clock())) << profile.threads(i).comm();
+
+  const auto summary = Profctl({"export", File("x.json"), "-f", "summary"});
+  EXPECT_NE(summary.out.find("budget"), std::string::npos) << summary.out << summary.err;
+}
+
+TEST_F(CollectTest, WithoutABudgetThePeriodsStay) {
+  const auto outcome =
+      Profctl({"collect", "-p", pid_, "-d", "1", "--budget", "off", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(ReadProfile(File("x.json")).periods_size(), 0);
+}
+
 TEST_F(CollectTest, WritesEveryFormatInOneRunAndTheSameAgainFromJson) {
   const std::vector<std::string> names = {"x.folded", "x.svg", "x.speedscope.json", "x.pb.gz",
                                           "x.json"};

@@ -6,17 +6,19 @@
 
 namespace profd {
 
-// Numbers may be dropped, but not those below zero.
-bool MayDrop(const int& item) { return item >= 0; }
+struct Item {
+  bool may_be_dropped = true;
+};
+bool MayDrop(const Item& item) { return item.may_be_dropped; }
 
 namespace {
 
-constexpr auto kWhole = BatchSender<int>::kBatch;
+constexpr auto kWhole = BatchSender<Item>::kBatch;
 
 class BatchSenderTest : public ::testing::Test {
  protected:
-  void Add(std::size_t count, int item = 1) {
-    for (std::size_t i = 0; i < count; ++i) sender_.Add(int{item});
+  void Add(std::size_t count, Item item = {}) {
+    for (std::size_t i = 0; i < count; ++i) sender_.Add(Item(item));
   }
   std::size_t Waiting() {
     std::size_t items = 0;
@@ -25,9 +27,9 @@ class BatchSenderTest : public ::testing::Test {
   }
 
   static constexpr std::size_t kCapacity = 8;
-  BoundedQueue<Batch<int>> queue_{kCapacity};
+  BoundedQueue<Batch<Item>> queue_{kCapacity};
   Counter dropped_;
-  BatchSender<int> sender_{queue_, dropped_};
+  BatchSender<Item> sender_{queue_, dropped_};
 };
 
 TEST_F(BatchSenderTest, AConsumerThatKeepsUpGetsWhatThereIs) {
@@ -43,7 +45,7 @@ TEST_F(BatchSenderTest, AConsumerThatKeepsUpGetsWhatThereIs) {
 
 TEST_F(BatchSenderTest, OneThatIsBehindGetsWholeBatchesAndNothingIsDroppedUntilTheQueueIsFull) {
   const std::size_t most =
-      BatchSender<int>::kBehind + (kCapacity - BatchSender<int>::kBehind) * kWhole;
+      BatchSender<Item>::kBehind + (kCapacity - BatchSender<Item>::kBehind) * kWhole;
   for (std::size_t i = 0; i < most; ++i) {
     Add(1);
     sender_.Send(i);
@@ -56,7 +58,7 @@ TEST_F(BatchSenderTest, OneThatIsBehindGetsWholeBatchesAndNothingIsDroppedUntilT
 TEST_F(BatchSenderTest, DropsWholeBatchesOfWhatMayBeDroppedAndCountsThem) {
   for (std::size_t i = 0; i < kCapacity; ++i) Add(kWhole);
   ASSERT_EQ(queue_.size(), kCapacity);
-  Add(1, -1);
+  Add(1, {.may_be_dropped = false});
   Add(kWhole - 1);
   EXPECT_EQ(dropped_.value(), kWhole - 1);
   (void)queue_.Pop();

@@ -471,7 +471,7 @@ TEST(DecoderTest, EachRejectionIsCountedUnderItsKind) {
   const EventBytes mmap = RawEventBytes(PROFD_EVENT_MMAP, empty, kMmapPath);
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
-  for (const int number : {0, 10, 15, 23, 65535}) {
+  for (const int number : {0, 10, 15, 24, 65535}) {
     const auto kind = static_cast<std::uint16_t>(number);
     profd_task_event fixed{};
     const EventBytes unknown = RawEventBytes(static_cast<profd_event_kind>(kind), fixed);

@@ -26,8 +26,8 @@ struct Machine {
 };
 
 // Factors after each look, from the second on as the last ones had it cost.
-std::vector<PeriodFactors> Run(Governor& governor, const Machine& machine,
-                               const SamplingBudget& budget, int looks, PeriodFactors last = {}) {
+std::vector<PeriodFactors> Watch(Governor& governor, const Machine& machine,
+                                 const SamplingBudget& budget, int looks, PeriodFactors last = {}) {
   std::vector<PeriodFactors> all;
   for (int i = 0; i < looks; ++i) {
     last = governor.Look(machine.Cost(last), budget);
@@ -38,7 +38,7 @@ std::vector<PeriodFactors> Run(Governor& governor, const Machine& machine,
 
 TEST(Governor, LeavesAloneWhatStaysInItsBudget) {
   Governor governor;
-  for (const PeriodFactors& factors : Run(governor, {.off_cpu = 0.009}, Of(0.01), 100)) {
+  for (const PeriodFactors& factors : Watch(governor, {.off_cpu = 0.009}, Of(0.01), 100)) {
     EXPECT_EQ(factors.off_cpu, 1);
     EXPECT_EQ(factors.on_cpu, 1);
   }
@@ -48,7 +48,7 @@ TEST(Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
   for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
     Governor governor;
     const Machine machine{.off_cpu = 0.01 * excess};
-    const auto factors = Run(governor, machine, Of(0.01), 200);
+    const auto factors = Watch(governor, machine, Of(0.01), 200);
     for (std::size_t i = 10; i < factors.size(); ++i)
       EXPECT_LE(machine.Cost(factors[i]), 0.01) << excess << " at look " << i;
     EXPECT_EQ(factors.back().on_cpu, 1) << "on-CPU periods were asked for";
@@ -58,7 +58,7 @@ TEST(Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
 TEST(Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
   for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
     Governor governor;
-    const auto factors = Run(governor, {.off_cpu = 0.01 * excess}, Of(0.01), 400);
+    const auto factors = Watch(governor, {.off_cpu = 0.01 * excess}, Of(0.01), 400);
     const auto settled = std::vector(factors.begin() + 200, factors.end());
     const auto [least, most] = std::ranges::minmax(settled, {}, &PeriodFactors::off_cpu);
     EXPECT_EQ(least.off_cpu, most.off_cpu) << excess;
@@ -67,9 +67,9 @@ TEST(Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
 
 TEST(Governor, LowersAgainWhenTheLoadHasGone) {
   Governor governor;
-  const auto busy = Run(governor, {.off_cpu = 0.5}, Of(0.01), 50);
+  const auto busy = Watch(governor, {.off_cpu = 0.5}, Of(0.01), 50);
   ASSERT_GT(busy.back().off_cpu, 40);
-  const auto calm = Run(governor, {.off_cpu = 0.002}, Of(0.01), 100, busy.back());
+  const auto calm = Watch(governor, {.off_cpu = 0.002}, Of(0.01), 100, busy.back());
   EXPECT_EQ(calm.back().off_cpu, 1);
   EXPECT_TRUE(std::ranges::is_sorted(calm, std::ranges::greater{}, &PeriodFactors::off_cpu));
 }
@@ -86,27 +86,33 @@ TEST(Governor, OneExpensiveLookIsNotAnsweredTwice) {
 TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
   Governor governor;
   const Machine machine{.off_cpu = 0.01, .on_cpu = 0.1};
-  const auto busy = Run(governor, machine, Of(0.02, true), 200);
-  for (const PeriodFactors& factors : busy)
-    if (factors.on_cpu > 1) EXPECT_EQ(factors.off_cpu, Governor::kMostOffCpu);
+  const auto busy = Watch(governor, machine, Of(0.02, true), 200);
+  for (const PeriodFactors& factors : busy) {
+    if (factors.on_cpu > 1) {
+      EXPECT_EQ(factors.off_cpu, Governor::kMostOffCpu);
+    }
+  }
   EXPECT_LE(machine.Cost(busy.back()), 0.02);
-  const auto calm = Run(governor, {.off_cpu = 0.001}, Of(0.02, true), 100, busy.back());
-  for (const PeriodFactors& factors : calm)
-    if (factors.off_cpu < Governor::kMostOffCpu) EXPECT_EQ(factors.on_cpu, 1);
+  const auto calm = Watch(governor, {.off_cpu = 0.001}, Of(0.02, true), 100, busy.back());
+  for (const PeriodFactors& factors : calm) {
+    if (factors.off_cpu < Governor::kMostOffCpu) {
+      EXPECT_EQ(factors.on_cpu, 1);
+    }
+  }
   EXPECT_EQ(calm.back().off_cpu, 1);
 }
 
 TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
   Governor governor;
   const auto factors =
-      Run(governor, {.off_cpu = 0.1, .on_cpu = 0.1, .fixed = 1}, Of(0.01, true), 99);
+      Watch(governor, {.off_cpu = 0.1, .on_cpu = 0.1, .fixed = 1}, Of(0.01, true), 99);
   EXPECT_EQ(factors.back().off_cpu, Governor::kMostOffCpu);
   EXPECT_EQ(factors.back().on_cpu, Governor::kMostOnCpu);
 }
 
 TEST(Governor, WithoutALimitNothingIsRaised) {
   Governor governor;
-  (void)Run(governor, {.off_cpu = 1}, Of(0.01), 20);
+  (void)Watch(governor, {.off_cpu = 1}, Of(0.01), 20);
   const auto factors = governor.Look(1, {});
   EXPECT_EQ(factors.off_cpu, 1);
   EXPECT_EQ(factors.on_cpu, 1);
