@@ -25,18 +25,13 @@ PeriodsInForce::PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_event
                                PendingEvents& pending, const Clock& clock)
     : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
 
-Result<void> PeriodsInForce::Follow(const SessionTable& table, bool added) {
-  if (added) factors_ = {};
-  return Put(table);
-}
-
 void PeriodsInForce::SetFactors(const PeriodFactors& factors, const SessionTable& table) {
   factors_ = factors;
   // Only periods change: what runs, goes on.
-  (void)Put(table);
+  (void)Follow(table);
 }
 
-Result<void> PeriodsInForce::Put(const SessionTable& table) {
+Result<void> PeriodsInForce::Follow(const SessionTable& table) {
   const std::uint64_t on_cpu_ns = Raise(table.on_cpu_period_ns(), factors_.on_cpu);
   const std::uint64_t off_cpu_ns = Raise(table.off_cpu_period_ns(), factors_.off_cpu);
   const bool on_cpu_changes = std::exchange(on_cpu_ns_, on_cpu_ns) != on_cpu_ns;

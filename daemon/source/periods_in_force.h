@@ -21,13 +21,13 @@ class PeriodsInForce {
   PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
                  const Clock& clock);
 
-  // A session has come or gone. New ones begin with what they ask for: factors of 1.
-  [[nodiscard]] Result<void> Follow(const SessionTable& table, bool added);
+  // Factors are 1 from the next call on: new sessions begin with what they ask for.
+  void Reset() { factors_ = {}; }
+  // A session has come or gone.
+  [[nodiscard]] Result<void> Follow(const SessionTable& table);
   void SetFactors(const PeriodFactors& factors, const SessionTable& table);
 
  private:
-  [[nodiscard]] Result<void> Put(const SessionTable& table);
-
   profd_control& control_;
   OnCpuEvents& on_cpu_events_;
   PendingEvents& pending_;

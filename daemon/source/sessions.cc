@@ -134,6 +134,8 @@ Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
+  ++starts_;
+  periods_.Reset();
   const auto enlisted = Enlist(*slot, spec);
   const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
   if (!start) {
@@ -191,8 +193,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   StoreControl(control.starting_sessions, 0);
   if (!assigned) return assigned.error();
   running_ = table_.running();
-  ++starts_;
-  return periods_.Follow(table_, true);
+  return periods_.Follow(table_);
 }
 
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
@@ -319,7 +320,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   rolled_.erase(slot);
   running_ = table_.running();
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
-  (void)periods_.Follow(table_, false);
+  (void)periods_.Follow(table_);
   StoreControl(parts_.objects.control().sessions, table_.running());
   const profd_filter none{};
   ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
