@@ -23,7 +23,15 @@ aggregate::Profile MakeProfile() {
   profile.kernel = "6.18";
   profile.hook = "sched_exit_tp";
   profile.profd_version = "0.1.0";
-  profile.processes.push_back({{100, 6}, 7, "comm", "comm --flag", "/slice", true, "/bin/x"});
+  aggregate::ProfileProcess process;
+  process.key = {100, 6};
+  process.shown_pid = 7;
+  process.comm = "comm";
+  process.command_line = "comm --flag";
+  process.cgroup = "/slice";
+  process.exited = true;
+  process.executable = "/bin/x";
+  profile.processes.push_back(process);
   aggregate::ProfileThread thread;
   thread.key = {101, 8};
   thread.shown_tid = 9;
