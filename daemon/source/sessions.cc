@@ -26,66 +26,7 @@ constexpr std::uint64_t kShortestPeriodNs = 1'000;
 constexpr int kClockReadings = 50;
 constexpr std::chrono::milliseconds kClockReadingPause{1};
 
-// A dump looks again at threads that ran or moved: up to this often, this long apart. In that time
-// who keeps running is sampled.
-constexpr int kDumpLooks = 4;
-constexpr std::chrono::milliseconds kDumpPause{2};
-
-// What has been asked for is not asked for again for so long (bpf/tables.bpf.h).
-constexpr std::chrono::milliseconds kWalkPause{10};
-
 std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
-
-// Of a SNAPSHOT: the walk ended where tables were missing.
-bool LacksTables(const EventBytes& snapshot) {
-  profd_sample_event sample{};
-  if (snapshot.size() < sizeof sample) return false;
-  std::memcpy(&sample, snapshot.data(), sizeof sample);
-  return (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
-}
-
-bool IsRunning(const EventBytes& snapshot) {
-  profd_event header{};
-  return ReadHeader(snapshot, &header) && (header.flags & PROFD_SAMPLE_RUNNING) != 0;
-}
-
-using SnapshotOf = std::map<std::pair<std::uint32_t, std::uint64_t>, EventBytes*>;
-
-SnapshotOf ByThread(std::vector<EventBytes>& snapshots) {
-  SnapshotOf by_thread;
-  for (EventBytes& snapshot : snapshots) {
-    profd_event header{};
-    if (ReadHeader(snapshot, &header)) by_thread[{header.tid, header.thread_start_ns}] = &snapshot;
-  }
-  return by_thread;
-}
-
-// Puts the later stacks of threads into the places of those that lacked tables.
-void TakeBetter(std::vector<EventBytes> later, std::vector<EventBytes>& stacks) {
-  const SnapshotOf by_thread = ByThread(later);
-  for (EventBytes& stack : stacks) {
-    profd_event header{};
-    if (!LacksTables(stack) || !ReadHeader(stack, &header)) continue;
-    const auto found = by_thread.find({header.tid, header.thread_start_ns});
-    if (found != by_thread.end()) stack = std::move(*found->second);
-  }
-}
-
-// Takes later what was missing, and how those stand by now that ran.
-void TakeMissing(std::vector<EventBytes> later, std::vector<EventBytes>& stacks) {
-  const SnapshotOf by_thread = ByThread(stacks);
-  std::vector<EventBytes> added;
-  for (EventBytes& stack : later) {
-    profd_event header{};
-    if (!ReadHeader(stack, &header)) continue;
-    const auto found = by_thread.find({header.tid, header.thread_start_ns});
-    if (found == by_thread.end())
-      added.push_back(std::move(stack));
-    else if (IsRunning(*found->second))
-      *found->second = std::move(stack);
-  }
-  std::ranges::move(added, std::back_inserter(stacks));
-}
 
 std::string RateOf(std::uint64_t period_ns) {
   return std::to_string(
@@ -123,7 +64,8 @@ Sessions::Sessions(const Parts& parts)
     : parts_(parts),
       reader_(parts.proc),
       epochs_(parts.objects.control(), parts.clock),
-      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock) {}
+      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
+      standing_(parts.objects, parts.counters) {}
 
 Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   const std::scoped_lock lock(mutex_);
@@ -262,12 +204,10 @@ Result<StartedSession> Sessions::Roll(std::uint32_t session) {
   }
   parts_.pending.PutAfter(*std::move(clocks));
 
-  Rolled rolled = rolled_[session];
+  StandingStacks::Rolled rolled = rolled_[session];
   std::vector<EventBytes> end;
   if (spec.off_cpu) {
-    const std::uint64_t timeouts = snapshot_timeouts_;
-    end = ReadSnapshot(session, epoch);
-    NoteWalk(rolled, end, epoch, snapshot_timeouts_ != timeouts);
+    end = standing_.ReadWindow(session, epoch, rolled);
   }
   Withdraw(session);
   rolled_[*slot] = rolled;
@@ -276,17 +216,6 @@ Result<StartedSession> Sessions::Roll(std::uint32_t session) {
                              parts_.counters()[PROFD_COUNTER_COST_NS]));
   parts_.pending.PutAfter(std::move(end));
   return StartedSession{*slot, epoch.time_ns};
-}
-
-void Sessions::NoteWalk(Rolled& rolled, std::span<const EventBytes> stacks, const Epoch& epoch,
-                        bool timed_out) {
-  if (rolled.told_ns == 0) rolled.lacks_tables = false;
-  rolled.lacks_tables = rolled.lacks_tables || std::ranges::any_of(stacks, LacksTables);
-  if (timed_out) return;  // who was not reached is walked the next time
-  rolled.told_ns = epoch.time_ns;
-  if (++rolled.windows < kWindowsTillAll || !rolled.lacks_tables) return;
-  rolled.told_ns = 0;
-  rolled.windows = 0;
 }
 
 Result<void> Sessions::Stop(std::uint32_t session) {
@@ -300,9 +229,11 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   std::vector<EventBytes> events;
   if (clocks) events = *clocks;
   if (spec.dump) {
-    std::ranges::move(ReadDump(session, events.size()), std::back_inserter(events));
+    std::ranges::move(standing_.ReadDump(session, events.size()), std::back_inserter(events));
   } else if (spec.off_cpu) {
-    std::ranges::move(ReadSnapshot(session, epoch), std::back_inserter(events));
+    const auto rolled = rolled_.find(session);
+    const std::uint64_t since_ns = rolled == rolled_.end() ? 0 : rolled->second.told_ns;
+    std::ranges::move(standing_.ReadBlocked(session, epoch, since_ns), std::back_inserter(events));
   }
   Withdraw(session);
 
@@ -408,59 +339,6 @@ void Sessions::PrepareTables(std::span<const EventBytes> processes) {
     if (ReadHeader(process, &header)) tables_.prefetch({header.pid, header.process_start_ns});
   }
   (void)tables_.await(0, kTablesAtStart);
-}
-
-std::vector<EventBytes> Sessions::ReadSnapshot(std::uint32_t slot, const Epoch& epoch) {
-  if (parts_.objects.snapshot_link_fd() < 0) return {};
-  const auto rolled = rolled_.find(slot);
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.snapshot_before_ns, epoch.time_ns);
-  StoreControl(control.snapshot_since_ns, rolled == rolled_.end() ? 0 : rolled->second.told_ns);
-  std::vector<EventBytes> stacks = WalkStanding(slot, kSnapshotTimeout);
-  if (tables_.await) CompleteSnapshot(slot, stacks);
-  return stacks;
-}
-
-std::vector<EventBytes> Sessions::ReadDump(std::uint32_t slot, std::size_t members) {
-  if (parts_.objects.snapshot_link_fd() < 0) return {};
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.dump_sessions, BitOf(slot));
-  std::vector<EventBytes> threads = WalkStanding(slot, kSnapshotTimeout);
-  for (int left = kDumpLooks - 1; left > 0; --left) {
-    if (threads.size() >= members && std::ranges::none_of(threads, IsRunning)) break;
-    std::this_thread::sleep_for(kDumpPause);
-    TakeMissing(WalkStanding(slot, kSnapshotTimeout), threads);
-  }
-  if (tables_.await) CompleteSnapshot(slot, threads);
-  StoreControl(control.dump_sessions, 0);
-  return threads;
-}
-
-std::vector<EventBytes> Sessions::WalkStanding(std::uint32_t slot,
-                                               std::chrono::milliseconds timeout) {
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.snapshot_sessions, BitOf(slot));
-  const std::scoped_lock walking(parts_.objects.snapshot_mutex());
-  const auto read = snapshot_reader_.Read(parts_.objects.snapshot_link_fd(), timeout);
-  StoreControl(control.snapshot_sessions, 0);
-  if (!read || read->timed_out) ++snapshot_timeouts_;
-  return read ? Cut(read->bytes) : std::vector<EventBytes>();
-}
-
-void Sessions::CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks) {
-  // Each walk asks for what it misses, and may find the next thing missing further up.
-  const auto deadline = std::chrono::steady_clock::now() + kTablesAtEnd;
-  std::uint64_t requests = 0;
-  while (std::ranges::any_of(stacks, LacksTables)) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    const std::uint64_t wanted = parts_.counters()[PROFD_COUNTER_TABLES_WANTED];
-    if (left.count() <= 0) return;
-    if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // asked for a moment ago
-    requests = wanted;
-    (void)tables_.await(wanted, left);
-    TakeBetter(WalkStanding(slot, left), stacks);
-  }
 }
 
 EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,

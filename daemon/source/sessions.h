@@ -25,6 +25,7 @@
 #include "daemon/source/session_control.h"
 #include "daemon/source/session_table.h"
 #include "daemon/source/side_band.h"
+#include "daemon/source/standing_stacks.h"
 
 namespace profd::source {
 
@@ -40,13 +41,12 @@ namespace profd::source {
 // yet at the roll before (who is blocked all through has been told of).
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
-// reading (100 us) per process; an end takes as long as the snapshot may (kSnapshotTimeout).
+// reading (100 us) per process; an end takes as long as the snapshot may
+// (StandingStacks::kTimeout).
 class Sessions {
  public:
-  static constexpr std::chrono::milliseconds kSnapshotTimeout{1'000};
-  // A start waits this long for the unwind tables of its members, an end for those it missed.
+  // A start waits this long for the unwind tables of its members.
   static constexpr std::chrono::milliseconds kTablesAtStart{200};
-  static constexpr std::chrono::milliseconds kTablesAtEnd{100};
 
   // Who makes unwind tables; may be called with a lock held. Empty functions: nobody.
   struct Tables {
@@ -70,7 +70,10 @@ class Sessions {
 
   explicit Sessions(const Parts& parts);
   // Before the first session.
-  void UseTables(Tables tables) { tables_ = std::move(tables); }
+  void UseTables(Tables tables) {
+    standing_.UseTables(tables.await);
+    tables_ = std::move(tables);
+  }
 
   [[nodiscard]] Result<StartedSession> Start(const SessionSpec& asked);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
@@ -86,20 +89,11 @@ class Sessions {
   void FollowMoves();
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
-  [[nodiscard]] std::uint64_t snapshot_timeouts() const { return snapshot_timeouts_; }
-  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  [[nodiscard]] std::uint64_t snapshot_timeouts() const { return standing_.timeouts(); }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_ + standing_.malformed(); }
   [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
 
  private:
-  // What the windows before one session, in a row, have left behind.
-  struct Rolled {
-    std::uint64_t told_ns = 0;  // who is blocked since before this has been told of
-    std::uint32_t windows = 0;  // since everybody was walked
-    bool lacks_tables = false;  // a stack told of since then ends for want of tables
-  };
-  // Stacks that lacked tables are walked again once in so many windows.
-  static constexpr std::uint32_t kWindowsTillAll = 6;
-
   // With mutex_ held, as everything below.
   [[nodiscard]] Result<void> CheckSpec(const SessionSpec& spec) const;
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const SessionSpec& spec);
@@ -113,17 +107,6 @@ class Sessions {
   [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint64_t sessions);
   [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
   void PrepareTables(std::span<const EventBytes> processes);
-  [[nodiscard]] std::vector<EventBytes> ReadSnapshot(std::uint32_t slot, const Epoch& epoch);
-  // Notes what need not be walked at the session's next roll.
-  void NoteWalk(Rolled& rolled, std::span<const EventBytes> stacks, const Epoch& epoch,
-                bool timed_out);
-  // How each of the `members` stands, more or less: those that ran are looked at again.
-  [[nodiscard]] std::vector<EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
-  // SNAPSHOT events of one run of the iterator.
-  [[nodiscard]] std::vector<EventBytes> WalkStanding(std::uint32_t slot,
-                                                     std::chrono::milliseconds timeout);
-  // Walks once more whose stacks ended early for want of tables.
-  void CompleteSnapshot(std::uint32_t slot, std::vector<EventBytes>& stacks);
   [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);
   // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
   // ends there, if one does.
@@ -140,14 +123,13 @@ class Sessions {
   std::mutex mutex_;
   Epochs epochs_;
   SessionTable table_;
-  std::map<std::uint32_t, Rolled> rolled_;  // by slot
+  std::map<std::uint32_t, StandingStacks::Rolled> rolled_;  // by slot
   PeriodsInForce periods_;
   std::uint64_t starts_ = 0;
   Tables tables_;
-  KillableReader snapshot_reader_;
+  StandingStacks standing_;
   std::atomic<std::uint64_t> moves_followed_ = 0;
   std::atomic<std::uint64_t> running_ = 0;
-  std::atomic<std::uint64_t> snapshot_timeouts_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
   std::atomic<std::uint64_t> clocks_unread_ = 0;
 };
