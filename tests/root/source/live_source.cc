@@ -113,6 +113,26 @@ Heard LiveSource::End(std::uint32_t session) {
     ADD_FAILURE() << stopped.error().message;
     return {};
   }
+  return Await(session);
+}
+
+std::uint32_t LiveSource::Roll(std::uint32_t session) {
+  std::size_t before = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    before = events_.size();
+  }
+  const auto next = source_->RollSession(session);
+  if (!next) {
+    ADD_FAILURE() << next.error().message;
+    return PROFD_MAX_SESSIONS;
+  }
+  const std::scoped_lock lock(mutex_);
+  begun_[next->number] = before;
+  return next->number;
+}
+
+Heard LiveSource::Await(std::uint32_t session) {
   const auto is_of = [&](const decode::Event& event, bool end) {
     const auto* of = std::get_if<decode::SessionEvent>(&event);
     return of != nullptr && of->session == session && of->end == end;

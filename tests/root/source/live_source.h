@@ -66,6 +66,10 @@ class LiveSource {
   [[nodiscard]] std::uint32_t Begin(const SessionSpec& spec);
   // Ends the session and waits until its end has come through.
   [[nodiscard]] Heard End(std::uint32_t session);
+  // Rolls the session; the number of the next one.
+  [[nodiscard]] std::uint32_t Roll(std::uint32_t session);
+  // Waits until the end of a session that has been ended, or rolled, has come through.
+  [[nodiscard]] Heard Await(std::uint32_t session);
 
  private:
   LiveSource(std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared);

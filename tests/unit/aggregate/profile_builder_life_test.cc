@@ -185,5 +185,104 @@ TEST_F(ProfileBuilderTest, SurvivesAbsurdEvents) {
   for (const auto& sample : profile.samples) EXPECT_LT(sample.node, profile.nodes.size());
 }
 
+// Blocked from second 6 on, through both windows.
+symbolize::SymbolizedSample SnapshotOf(std::uint64_t begin_ns, std::uint64_t time_ns) {
+  symbolize::SymbolizedSample snapshot;
+  snapshot.frames = {4, 2};
+  snapshot.sample.process = kProcess;
+  snapshot.sample.thread = kMain;
+  snapshot.sample.state = State::kBlocked;
+  snapshot.sample.wait = WaitReason::kPoll;
+  snapshot.sample.snapshot = true;
+  snapshot.sample.begin_ns = begin_ns;
+  snapshot.sample.time_ns = time_ns;
+  return snapshot;
+}
+
+class NextWindow : public ProfileBuilderTest {
+ protected:
+  static constexpr std::uint64_t kNextEndNs = kEndNs + 10'000 * kMs;
+
+  NextWindow() : next_(NextStart(), {}) {}
+  static decode::SessionEvent NextStart() {
+    auto event = StartEvent();
+    event.epoch = 2;
+    event.epoch_ns = kEndNs;
+    return event;
+  }
+  // The profile of the second window.
+  Profile Roll(const SyntheticThread& thread) {
+    builder_.AddClock(thread.ClockAt(1, kStartNs));
+    for (auto* builder : {&builder_, &next_}) builder->AddClock(thread.ClockAt(2, kEndNs));
+    builder_.AddSample(SnapshotOf(6'000 * kMs, kEndNs + 3 * kMs));
+    next_.GoOnFrom(builder_, EndEvent());
+    next_.AddClock(thread.ClockAt(3, kNextEndNs));
+    auto end = EndEvent();
+    end.epoch = 3;
+    end.epoch_ns = kNextEndNs;
+    return next_.Build(end, FrameOf);
+  }
+
+  ProfileBuilder next_;
+};
+
+TEST_F(NextWindow, HasTheStackOfAThreadThatStaysBlocked) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 5'000 * kMs, 1);
+  thread.Run(State::kBlocked, 60'000 * kMs, 4);
+  const auto profile = Roll(thread);
+  ASSERT_EQ(profile.samples.size(), 1u);
+  EXPECT_EQ(profile.samples[0].weight_ns, kNextEndNs - kEndNs);
+  EXPECT_TRUE(profile.samples[0].exact);
+  EXPECT_EQ(profile.samples[0].wait, WaitReason::kPoll);
+  EXPECT_EQ(LeafName(profile, profile.samples[0]), "f4");
+  ExpectSumsEqualClocks(profile);
+}
+
+TEST_F(NextWindow, DoesNotShowAnOldStackOfAThreadThatRanSince) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 5'000 * kMs, 1);
+  thread.Run(State::kBlocked, 12'000 * kMs, 4);  // until second 18
+  thread.Run(State::kOnCpu, kMs, 1);
+  thread.Run(State::kBlocked, 60'000 * kMs, 5);
+  const auto profile = Roll(thread);
+  for (const auto& sample : profile.samples) EXPECT_NE(LeafName(profile, sample), "f4");
+  ExpectSumsEqualClocks(profile);
+}
+
+TEST_F(NextWindow, TakesNothingOfAThreadThatRanAtTheRoll) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 5'000 * kMs, 1);
+  thread.Run(State::kBlocked, 1'000 * kMs, 4);
+  thread.Run(State::kOnCpu, 60'000 * kMs, 1);
+  const auto profile = Roll(thread);
+  for (const auto& sample : profile.samples) EXPECT_NE(LeafName(profile, sample), "f4");
+}
+
+TEST_F(NextWindow, TheStackGoesOnThroughManyWindows) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 5'000 * kMs, 1);
+  thread.Run(State::kBlocked, 60'000 * kMs, 4);
+  (void)Roll(thread);
+  auto start = NextStart();
+  start.epoch = 3;
+  start.epoch_ns = kNextEndNs;
+  ProfileBuilder third(start, {});
+  third.AddClock(thread.ClockAt(3, kNextEndNs));
+  auto end = EndEvent();
+  end.epoch = 3;
+  end.epoch_ns = kNextEndNs;
+  third.GoOnFrom(next_, end);
+  // Frames may get other numbers on the way.
+  third.RenumberFrames([](symbolize::FrameId id) { return id + 1; });
+  end.epoch = 4;
+  end.epoch_ns = kNextEndNs + 10'000 * kMs;
+  third.AddClock(thread.ClockAt(4, end.epoch_ns));
+  const auto profile = third.Build(end, FrameOf);
+  ASSERT_EQ(profile.samples.size(), 1u);
+  EXPECT_EQ(LeafName(profile, profile.samples[0]), "f5");
+  ExpectSumsEqualClocks(profile);
+}
+
 }  // namespace
 }  // namespace profd::aggregate
