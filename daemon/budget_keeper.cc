@@ -21,7 +21,7 @@ void BudgetKeeper::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-BudgetKeeper::Standing BudgetKeeper::standing() const {
+health::BudgetStanding BudgetKeeper::standing() const {
   const std::scoped_lock lock(mutex_);
   return standing_;
 }

@@ -20,12 +20,6 @@ class BudgetKeeper {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};
 
-  struct Standing {
-    source::SamplingBudget budget;
-    source::PeriodFactors factors;
-    double spent_cpus = 0;  // of late
-  };
-
   // `stage_cpu_ns`: CPU time of the stages since they began, without what names have cost. All must
   // outlive this.
   BudgetKeeper(source::SessionControl& control, const Clock& clock,
@@ -34,7 +28,7 @@ class BudgetKeeper {
   BudgetKeeper(const BudgetKeeper&) = delete;
   BudgetKeeper& operator=(const BudgetKeeper&) = delete;
 
-  [[nodiscard]] Standing standing() const;
+  [[nodiscard]] health::BudgetStanding standing() const;
   void Stop();  // idempotent
 
  private:
@@ -49,7 +43,7 @@ class BudgetKeeper {
   std::uint64_t spent_ns_ = 0;  // at that look
   std::uint64_t starts_ = 0;    // of sessions, at that look
   mutable std::mutex mutex_;
-  Standing standing_;
+  health::BudgetStanding standing_;
   std::jthread thread_;  // last: uses all of the above
 };
 

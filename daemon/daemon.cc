@@ -183,7 +183,8 @@ class LiveDaemon : public Daemon {
                          if (recorder_) recorder_->FlushEnvironment();
                        },
                    .describe_tables = [this] { return health::Describe(*tables_); },
-                   .python_standing = [this] { return python_->service.standing(); }}),
+                   .python_standing = [this] { return python_->service.standing(); },
+                   .budget_standing = [this] { return keeper_.standing(); }}),
         keeper_(*source_, clock,
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();

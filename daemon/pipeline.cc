@@ -216,6 +216,7 @@ rpc::BackendStatus LivePipeline::Status() const {
   append(status.notes, report.notes);
   append(status.notes, stages.notes);
   append(status.notes, parts_.describe_tables());
+  status.budget = parts_.budget_standing();
   status.python = health::Describe(parts_.python_standing(), counters_.python);
   return status;
 }

@@ -19,6 +19,7 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/batch_sender.h"
 #include "daemon/decode/event.h"
+#include "daemon/health/governor.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/pipeline_item.h"
 #include "daemon/python/python_service.h"
@@ -51,6 +52,7 @@ class LivePipeline : public rpc::SessionBackend {
     std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
     std::function<std::vector<aggregate::NamedCount>()> describe_tables;  // for Status
     std::function<python::PythonStanding()> python_standing;              // for Status
+    std::function<health::BudgetStanding()> budget_standing;              // for Status
   };
 
   explicit LivePipeline(Parts parts);

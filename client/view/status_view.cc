@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -109,6 +110,30 @@ std::string PythonStacks(const v1::PythonStatus& python) {
                                       : ", " + FormatCount(python.names_unknown()) + " unknown");
 }
 
+// "" while nothing limits what is sampled.
+std::string Budget(const v1::BudgetStatus& budget) {
+  if (!budget.limited()) return "";
+  std::string text = "sampling " + FormatShare(budget.spent_cpus()) + " of " +
+                     FormatShare(budget.budget_cpus()) + " of one CPU";
+  const auto raised = [&](std::string_view what, double factor) {
+    if (factor <= 1) return;
+    std::array<char, 32> times;
+    std::snprintf(times.data(), times.size(), "%.3g", factor);
+    text += ", " + std::string(what) + " periods x " + times.data();
+  };
+  raised("off-CPU", budget.off_cpu_factor());
+  raised("on-CPU", budget.on_cpu_factor());
+  return text;
+}
+
+nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
+  return {{"limited", budget.limited()},
+          {"budget_cpus", budget.budget_cpus()},
+          {"spent_cpus", budget.spent_cpus()},
+          {"on_cpu_factor", budget.on_cpu_factor()},
+          {"off_cpu_factor", budget.off_cpu_factor()}};
+}
+
 std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
@@ -159,6 +184,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("off-CPU", hook);
   lines.emplace_back("snapshot", SafeText(status.snapshot()));
   lines.emplace_back("cost", Cpu(status));
+  lines.emplace_back("budget", Budget(status.budget()));
   lines.emplace_back("memory", FormatBytes(status.memory_bytes()) + " resident, " +
                                    FormatBytes(status.map_bytes()) + " maps and rings");
   lines.emplace_back("unwinding", Tables(status));
@@ -215,6 +241,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
                               {"map_bytes", status.map_bytes()},
                               {"sessions", sessions},
                               {"python", PythonJson(status.python())},
+                              {"budget", BudgetJson(status.budget())},
                               {"lost", Counts(status.lost())},
                               {"notes", Counts(status.notes())},
                               {"replay_file", status.replay_file()},

@@ -5,6 +5,13 @@
 
 namespace profd::health {
 
+// What sampling may cost, what it costs, and what is done about it.
+struct BudgetStanding {
+  source::SamplingBudget budget;
+  source::PeriodFactors factors;
+  double spent_cpus = 0;  // of late
+};
+
 // A control law and nothing else: told from time to time what sampling has cost since the last
 // look, it says by which factors periods are to be raised. Off-CPU periods go first, and come down
 // last. Raises at once, lowers after kCalmLooks looks well below the budget and by little: it does

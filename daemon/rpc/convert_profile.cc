@@ -211,6 +211,12 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
   added_python.set_cut(python.cut);
   added_python.set_names_stale(python.names_stale);
   added_python.set_names_unknown(python.names_unknown);
+  auto& budget = *proto.mutable_budget();
+  budget.set_limited(backend.budget.budget.limited);
+  budget.set_budget_cpus(backend.budget.budget.cpus);
+  budget.set_spent_cpus(backend.budget.spent_cpus);
+  budget.set_on_cpu_factor(backend.budget.factors.on_cpu);
+  budget.set_off_cpu_factor(backend.budget.factors.off_cpu);
   proto.set_replay_file(Utf8(backend.replay_file));
   proto.set_recording_file(Utf8(backend.recording_file));
   return proto;

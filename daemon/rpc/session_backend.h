@@ -8,6 +8,7 @@
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
+#include "daemon/health/governor.h"
 #include "daemon/health/python_report.h"
 #include "daemon/rpc/session.h"
 #include "daemon/source/session_control.h"
@@ -19,6 +20,7 @@ struct BackendStatus {
   std::vector<aggregate::NamedCount> lost;   // since start, by the kernel side and all stages
   std::vector<aggregate::NamedCount> notes;  // the other counters
   health::PythonReport python;
+  health::BudgetStanding budget;
   std::string replay_file;
   std::string recording_file;
 };

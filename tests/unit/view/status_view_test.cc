@@ -72,6 +72,21 @@ TEST(StatusViewTest, SaysWhatTheUnwindTablesHold) {
       << "a replay has no tables";
 }
 
+TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
+  v1::StatusResponse status = Sample();
+  EXPECT_EQ(RenderStatus(status, 80, Palette()).find("budget"), std::string::npos);
+  v1::BudgetStatus& budget = *status.mutable_budget();
+  budget.set_limited(true);
+  budget.set_budget_cpus(0.03);
+  budget.set_spent_cpus(0.021);
+  budget.set_on_cpu_factor(1);
+  budget.set_off_cpu_factor(4.25);
+  const std::string text = RenderStatus(status, 80, Palette());
+  EXPECT_NE(text.find("budget     sampling 2.1 % of 3.0 % of one CPU, off-CPU periods x 4.25\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(StatusViewTest, SaysWhichInterpretersAreUnderstood) {
   const std::string text = RenderStatus(Sample(), 80, Palette());
   EXPECT_NE(
