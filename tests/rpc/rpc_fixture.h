@@ -107,7 +107,8 @@ class RpcFixture : public testing::Test {
                                              [] {},
                                              [] {},
                                              [] { return std::vector<aggregate::NamedCount>(); },
-                                             [] { return python::PythonStanding(); }}};
+                                             [] { return python::PythonStanding(); },
+                                             [] { return health::BudgetStanding(); }}};
   rpc::SessionManager manager_{pipeline_, clock_};
   rpc::ProfilerService service_{manager_, pipeline_, clock_, proc_, logger_};
   std::filesystem::path directory_;
