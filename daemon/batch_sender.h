@@ -30,6 +30,8 @@ class BatchSender {
   static constexpr std::size_t kBatch = 512;
   static constexpr std::size_t kMaxKept = 65'536;
   static constexpr std::size_t kBehind = 4;  // batches that wait for the consumer
+  // The time alone is sent so often at most: each sending wakes a thread.
+  static constexpr std::uint64_t kQuietNs = 25'000'000;
 
   // Both must outlive this.
   BatchSender(BoundedQueue<Batch<T>>& queue, Counter& dropped) : queue_(queue), dropped_(dropped) {}
@@ -42,8 +44,10 @@ class BatchSender {
   // Sends what there is, also nothing but the time.
   void Send(std::uint64_t now_ns) {
     batch_.now_ns = now_ns;
+    if (batch_.items.empty() && now_ns < sent_ns_ + kQuietNs) return;
     if (batch_.items.size() < kept_ + kBatch && queue_.size() >= kBehind) return;
     if (queue_.TryPush(std::move(batch_))) {
+      sent_ns_ = now_ns;
       Reset();
       return;
     }
@@ -73,6 +77,7 @@ class BatchSender {
   BoundedQueue<Batch<T>>& queue_;
   Counter& dropped_;
   Batch<T> batch_;
+  std::uint64_t sent_ns_ = 0;  // time of the last batch that was sent
   std::size_t kept_ = 0;  // items at the front that are there because the queue was full
 };
 
