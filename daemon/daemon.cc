@@ -31,7 +31,7 @@ namespace profd {
 namespace {
 
 constexpr std::size_t kSymbolCacheBytes = 64u << 20;
-constexpr std::chrono::seconds kSessionsGrace{5};
+constexpr std::chrono::seconds kSessionsGrace{4};  // with all else 5 s from SIGTERM to the end
 constexpr std::chrono::milliseconds kPythonAtStart{100};
 constexpr std::chrono::milliseconds kCallsGrace{500};
 
@@ -65,9 +65,11 @@ class ReplayDaemon : public Daemon {
  public:
   ReplayDaemon(std::unique_ptr<ReplayBackend> backend, const SystemClock& clock,
                spdlog::logger& logger)
-      : backend_(std::move(backend)), front_end_(*backend_, clock, proc_, logger) {}
+      : backend_(std::move(backend)), clock_(clock), front_end_(*backend_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  // There are only the threads of its sessions, which end.
+  [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
   Result<void> Stop() override {
     front_end_.EndSessions();
     front_end_.StopServing();
@@ -77,6 +79,7 @@ class ReplayDaemon : public Daemon {
  private:
   const ProcFs proc_;
   const std::unique_ptr<ReplayBackend> backend_;
+  const SystemClock& clock_;
   FrontEnd front_end_;
 };
 
@@ -193,6 +196,9 @@ class LiveDaemon : public Daemon {
         front_end_(pipeline_, clock, proc_, logger) {}
 
   Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  [[nodiscard]] std::uint64_t ProgressNs() const override {
+    return pipeline_.heartbeats().OldestNs();
+  }
   Result<void> Stop() override {
     front_end_.EndSessions();
     keeper_.Stop();

@@ -19,6 +19,8 @@ class Daemon {
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const Options& options,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
+  // CLOCK_MONOTONIC ns since which every stage of the pipeline has made a round; 0: not yet.
+  [[nodiscard]] virtual std::uint64_t ProgressNs() const = 0;
   // Ends the sessions, detaches the kernel side, flushes every stage, stops serving. An error is
   // one of the recording, which may then be incomplete.
   [[nodiscard]] virtual Result<void> Stop() = 0;

@@ -65,6 +65,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
     if (stop.stop_requested() && !std::exchange(detached, true)) parts_.detach();
     const std::uint64_t now_ns = parts_.clock.MonotonicNs();
     const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
+    beats_.reader.Set(parts_.clock.MonotonicNs());
     counters_.undecodable.Set(decoder.Counters().Rejected());
     if (!polled) {
       parts_.logger.error("no more events: {}", polled.error().message);
@@ -89,6 +90,7 @@ void LivePipeline::Work() {
     for (auto& event : batch->items) stage.Push(std::move(event));
     stage.Advance(batch->now_ns);
     sender.Send(batch->now_ns);
+    beats_.worker.Set(parts_.clock.MonotonicNs());
   }
   stage.Flush();
   (void)sender.SendAll();
@@ -106,8 +108,12 @@ void LivePipeline::Symbolize() {
   constexpr std::uint64_t kFlushNs = 1'000'000'000;
   std::uint64_t flushed_ns = 0;
   while (auto batch = items_.Pop()) {
-    for (auto& item : batch->items) stage.Handle(std::move(item));
+    for (auto& item : batch->items) {
+      stage.Handle(std::move(item));
+      beats_.symbolizer.Set(parts_.clock.MonotonicNs());
+    }
     stage.Report();
+    beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     if (batch->now_ns - flushed_ns < kFlushNs) continue;
     flushed_ns = batch->now_ns;
     parts_.flush_environment();

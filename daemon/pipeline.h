@@ -20,6 +20,7 @@
 #include "daemon/batch_sender.h"
 #include "daemon/decode/event.h"
 #include "daemon/health/governor.h"
+#include "daemon/health/heartbeats.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/pipeline_item.h"
 #include "daemon/python/python_service.h"
@@ -67,6 +68,7 @@ class LivePipeline : public rpc::SessionBackend {
       const std::shared_ptr<rpc::Session>& session, std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] rpc::BackendStatus Status() const override;
+  [[nodiscard]] const health::Heartbeats& heartbeats() const { return beats_; }
 
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
@@ -97,6 +99,7 @@ class LivePipeline : public rpc::SessionBackend {
 
   const Parts parts_;
   health::StageCounters counters_;
+  health::Heartbeats beats_;
   BoundedQueue<EventBatch> events_;
   BoundedQueue<ItemBatch> items_;
 
