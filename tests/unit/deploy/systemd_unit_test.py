@@ -19,13 +19,13 @@ class SystemdUnit(unittest.TestCase):
             text = file.read()
         self.unit = os.path.join(folder, "profd.service")
         with open(self.unit, "w", encoding="utf-8") as file:
-            file.write(text.replace("ExecStart=/usr/bin/profd", "ExecStart=/bin/true"))
+            file.write(text.replace("=/usr/bin/profd", "=/bin/true"))
 
     def analyze(self, *arguments):
         return subprocess.run(["systemd-analyze", *arguments, self.unit], capture_output=True, text=True, check=False)
 
     def test_unit_is_well_formed(self):
-        run = self.analyze("verify")
+        run = self.analyze("verify", "--man=no")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
 
     def test_unit_is_confined(self):

@@ -1,0 +1,80 @@
+"""deploy: the unit and the cluster manifest agree on rights and budget."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+SOURCE = os.environ.get("PROFD_SOURCE_DIR") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+CAPABILITIES = {"BPF", "PERFMON", "SYS_PTRACE", "SYSLOG", "DAC_READ_SEARCH", "CHECKPOINT_RESTORE"}
+
+
+def path_of(name):
+    return os.path.join(SOURCE, "deploy", name)
+
+
+def read(name):
+    with open(path_of(name), encoding="utf-8") as file:
+        return file.read()
+
+
+def values(unit, key):
+    return re.findall(rf"^{key}=(.*)$", read(unit), re.MULTILINE)
+
+
+class Units(unittest.TestCase):
+    def test_the_service_has_the_six_capabilities_and_no_others(self):
+        for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
+            self.assertEqual({name.removeprefix("CAP_") for name in values("systemd/profd.service", key)[0].split()},
+                             CAPABILITIES)
+
+    def test_the_service_is_watched_reloaded_and_not_root(self):
+        unit = "systemd/profd.service"
+        self.assertEqual(values(unit, "Type"), ["notify"])
+        self.assertEqual(values(unit, "User"), ["profd"])
+        self.assertGreater(int(values(unit, "WatchdogSec")[0]), 0)
+        self.assertIn("/bin/kill -HUP $MAINPID", values(unit, "ExecReload"))
+
+
+@unittest.skipIf(yaml is None, "python3-yaml is not installed")
+class DaemonSet(unittest.TestCase):
+    def setUp(self):
+        documents = list(yaml.safe_load_all(read("container/daemonset.yaml")))
+        self.pod = next(one for one in documents if one["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+        self.container = self.pod["containers"][0]
+
+    def test_is_not_privileged(self):
+        context = self.container["securityContext"]
+        self.assertFalse(context["privileged"])
+        self.assertEqual(context["capabilities"]["drop"], ["ALL"])
+        self.assertEqual(set(context["capabilities"]["add"]), CAPABILITIES)
+        self.assertTrue(self.pod["hostPID"])
+
+    def test_every_mount_has_its_volume(self):
+        volumes = {volume["name"] for volume in self.pod["volumes"]}
+        self.assertEqual({mount["name"] for mount in self.container["volumeMounts"]}, volumes)
+
+    def test_memory_is_that_of_the_unit(self):
+        self.assertEqual(self.container["resources"]["limits"]["memory"] + "B",
+                         values("systemd/profd.service", "MemoryMax")[0].replace("M", "MiB"))
+
+    @unittest.skipIf(shutil.which("kubectl") is None, "kubectl is not installed")
+    def test_kubectl_takes_it(self):
+        run = subprocess.run(
+            ["kubectl", "create", "--dry-run=client", "--validate=false", "-o", "name", "-f",
+             path_of("container/daemonset.yaml")],
+            capture_output=True, text=True, check=False, env=dict(os.environ, KUBECONFIG="/dev/null"))
+        if "refused" in run.stderr or "Unable to connect" in run.stderr or "localhost:8080" in run.stderr:
+            self.skipTest("this kubectl asks a server, and there is none: " + run.stderr.strip()[:200])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("daemonset.apps/profd", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
