@@ -107,6 +107,7 @@ void ProfileMerge::AddHead(const Profile& window) {
         merged_.off_cpu_period_ns != window.off_cpu_period_ns)
       ++period_changes_;
   }
+  AddPeriods(window);
   last_end_ns_ = std::max(window.start_ns, window.end_ns);
   last_end_unix_ns_ = window.start_unix_ns + LengthOf(window);
   merged_.end_ns += LengthOf(window);
@@ -123,6 +124,24 @@ void ProfileMerge::AddHead(const Profile& window) {
   AddCounts(window.lost, merged_.lost);
   AddCounts(window.dropped, merged_.dropped);
   AddCounts(window.notes, merged_.notes);
+}
+
+// `merged_.end_ns` is still where this window begins.
+void ProfileMerge::AddPeriods(const Profile& window) {
+  constexpr std::size_t kMaxPeriods = 10'000;
+  auto& periods = merged_.periods;
+  const auto add = [&](std::uint64_t time_ns, std::uint64_t on_cpu_ns, std::uint64_t off_cpu_ns) {
+    if (!periods.empty() && periods.back().on_cpu_period_ns == on_cpu_ns &&
+        periods.back().off_cpu_period_ns == off_cpu_ns)
+      return;
+    if (periods.size() < kMaxPeriods) periods.push_back({time_ns, on_cpu_ns, off_cpu_ns});
+  };
+  if (!periods.empty()) add(merged_.end_ns, window.on_cpu_period_ns, window.off_cpu_period_ns);
+  for (const PeriodChange& change : window.periods) {
+    const std::uint64_t offset = std::max(change.time_ns, window.start_ns) - window.start_ns;
+    add(merged_.end_ns + std::min(offset, LengthOf(window)), change.on_cpu_period_ns,
+        change.off_cpu_period_ns);
+  }
 }
 
 std::vector<std::uint32_t> ProfileMerge::AddProcesses(const Profile& window) {
@@ -240,6 +259,7 @@ void ProfileMerge::CutRows() {
   for (Row& row : rows_) {
     if (row.sample.weight_ns > least_ns || row.sample.node == 0) continue;
     row.sample.node = 0;
+    row.sample.stack_flags = 0;
     ++stacks_left_out_;
   }
   summed_rows_ = 0;

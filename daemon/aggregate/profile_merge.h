@@ -66,6 +66,7 @@ class ProfileMerge {
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   void AddHead(const Profile& window);
+  void AddPeriods(const Profile& window);
   std::vector<std::uint32_t> AddProcesses(const Profile& window);
   std::vector<std::uint32_t> AddThreads(const Profile& window);
   void AddThread(const ProfileThread& part, std::uint32_t process,

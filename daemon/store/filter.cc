@@ -1,6 +1,7 @@
 #include "daemon/store/filter.h"
 
 #include <algorithm>
+#include <string>
 
 namespace profd::store {
 namespace {
@@ -14,6 +15,13 @@ bool AnyMatches(const std::vector<std::string>& patterns, std::string_view text)
 }
 
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool MatchesOwner(const std::vector<std::string>& users, const process::Owner& owner) {
+  if (users.empty()) return true;
+  if (!owner.uid) return false;
+  return AnyMatches(users, std::to_string(*owner.uid)) ||
+         (!owner.user.empty() && AnyMatches(users, owner.user));
+}
 
 }  // namespace
 
@@ -47,7 +55,9 @@ bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
   return pid && AnyMatches(filter.comms, process.comm) &&
          (AnyMatches(filter.executables, process.executable) ||
           AnyMatches(filter.executables, LastPart(process.executable))) &&
-         AnyMatches(filter.cgroups, process.cgroup);
+         AnyMatches(filter.cgroups, process.cgroup) &&
+         AnyMatches(filter.containers, process.container) &&
+         AnyMatches(filter.units, process.unit) && MatchesOwner(filter.users, process.owner);
 }
 
 bool Matches(const Filter& filter, const aggregate::ProfileThread& thread) {
@@ -71,6 +81,7 @@ aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filte
   selected.off_cpu = profile.off_cpu;
   selected.on_cpu_period_ns = profile.on_cpu_period_ns;
   selected.off_cpu_period_ns = profile.off_cpu_period_ns;
+  selected.periods = profile.periods;
   selected.host = profile.host;
   selected.kernel = profile.kernel;
   selected.hook = profile.hook;

@@ -19,6 +19,9 @@ struct Filter {
   std::vector<std::string> comms;        // of the process
   std::vector<std::string> executables;  // path, or its last part
   std::vector<std::string> cgroups;
+  std::vector<std::string> containers;
+  std::vector<std::string> units;
+  std::vector<std::string> users;    // name, or uid
   std::vector<std::string> threads;  // comm, or tid
   std::optional<process::State> state;
   std::optional<process::WaitReason> wait;

@@ -77,6 +77,20 @@ TEST_F(FilterTest, ExecutablesByPathOrName) {
   EXPECT_FALSE(Matches(filter, process_));
 }
 
+TEST_F(FilterTest, OwnersByNameOrUid) {
+  Filter filter;
+  filter.users = {"*"};
+  EXPECT_FALSE(Matches(filter, process_));  // nobody knows whose it is
+  process_.owner.uid = 114;
+  process_.owner.user = "postgres";
+  for (const char* text : {"postgres", "post*", "114"}) {
+    filter.users = {text};
+    EXPECT_TRUE(Matches(filter, process_)) << text;
+  }
+  filter.users = {"0"};
+  EXPECT_FALSE(Matches(filter, process_));
+}
+
 TEST_F(FilterTest, ThreadsByNameOrNumber) {
   Filter filter;
   for (const char* text : {"check*", "2", "42"}) {

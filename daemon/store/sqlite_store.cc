@@ -1,0 +1,300 @@
+#include "daemon/store/sqlite_store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include "daemon/store/schema.h"
+#include "daemon/store/sql.h"
+#include "daemon/store/store_reader.h"
+
+namespace profd::store {
+namespace {
+
+constexpr std::size_t kIdleReaders = 2;
+constexpr std::uint64_t kMinLimitBytes = 1u << 20;
+constexpr std::uint64_t kMiB = 1u << 20;
+// Of damaged files: no start takes longer for them.
+constexpr std::uint64_t kSalvageNs = 10'000'000'000;
+
+std::uint64_t SizeOf(const std::string& path) {
+  struct stat file {};
+  return ::stat(path.c_str(), &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
+}
+
+// What the database may take, so that with the write-ahead log and one more window all stays
+// within the limit.
+std::uint64_t BudgetOf(std::uint64_t limit_bytes) {
+  return limit_bytes - std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock)
+    : options_(options), clock_(clock) {
+  status_.path = options.path;
+  status_.limit_bytes = options.limit_bytes;
+  status_.limit_ns = options.limit_ns;
+}
+
+SqliteStore::~SqliteStore() {
+  if (writer_ == nullptr) return;
+  // Says that the file need not be checked when it is opened again.
+  auto transaction = Transaction::Begin(*database_, true);
+  if (!transaction) return;
+  const auto statement = database_->Get(sql::kSetState);
+  if (!statement || !(*statement)->With(std::string_view("open"), 0).Run()) return;
+  static_cast<void>(transaction->Commit());
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteOptions& options,
+                                                       const Clock& clock) {
+  if (options.limit_bytes < kMinLimitBytes)
+    return Error{ErrorCode::kInvalidArgument, "a store takes at least 1 MiB", {}};
+  std::unique_ptr<SqliteStore> store(new SqliteStore(options, clock));
+  PROFD_TRY(store->OpenFile());
+  return store;
+}
+
+Result<void> SqliteStore::OpenFile() {
+  auto opened = OpenSound();
+  if (!opened && opened.error().code == ErrorCode::kCorrupt) opened = StartAnew(opened.error());
+  if (!opened) return opened.error().Wrap("store " + options_.path);
+  std::uint64_t last_put_ns = 0;
+  const auto last = database_->Pragma(sql::kLastPut);
+  if (last) last_put_ns = static_cast<std::uint64_t>(*last);
+  present_ = std::make_unique<PresentTime>(clock_, last_put_ns);
+  return UpdateStatus();
+}
+
+Result<void> SqliteStore::OpenSound() {
+  writer_.reset();
+  database_.reset();
+  auto database = Database::Open(options_.path, true, options_.vfs);
+  if (!database) return database.error();
+  database_ = std::make_unique<Database>(std::move(*database));
+  PROFD_TRY(PrepareForWriting(*database_));
+  writer_ = std::make_unique<WindowWriter>(*database_, options_.fold_ns);
+  auto result = [&]() -> Result<void> {
+    auto transaction = Transaction::Begin(*database_, true);
+    if (!transaction) return transaction.error();
+    const auto get = database_->Get(sql::kGetState);
+    if (!get) return get.error();
+    const auto open = (*get)->With(std::string_view("open")).Number();
+    if (!open) return open.error();
+    if (open->value_or(0) != 0) PROFD_TRY(CheckIntegrity(*database_));
+    const auto set = database_->Get(sql::kSetState);
+    if (!set) return set.error();
+    PROFD_TRY((*set)->With(std::string_view("open"), 1).Run());
+    PROFD_TRY(writer_->Load());
+    return transaction->Commit();
+  }();
+  if (!result) writer_.reset();
+  return result;
+}
+
+Result<void> SqliteStore::StartAnew(const Error& damage) {
+  writer_.reset();
+  database_.reset();
+  const std::string aside = options_.path + ".damaged";
+  for (const char* end : {"", "-wal", "-shm"}) {
+    const std::string from = options_.path + end;
+    const std::string to = aside + end;
+    ::unlink(to.c_str());
+    if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
+      return ErrorFromErrno(errno, "cannot set the damaged store aside as " + to);
+  }
+  ++file_;
+  PROFD_TRY(OpenSound());
+  const auto saved = Salvage(aside);
+  const std::string words =
+      "the store was damaged (" + damage.message +
+      "): " + (saved ? *saved : "nothing could be read of it, " + saved.error().message) +
+      "; it was set aside as " + aside;
+  const std::lock_guard lock(status_mutex_);
+  status_.losses.push_back(words);
+  return {};
+}
+
+Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
+  auto old = Database::Open(damaged, true, options_.vfs);
+  if (!old) return old.error();
+  const auto ids = old->Get(sql::kWindowIdsDown);
+  if (!ids) return ids.error();
+  const Filter all;
+  StoreReader reader(*old, all);
+  std::uint64_t saved = 0;
+  std::uint64_t unreadable = 0;
+  const std::uint64_t until_ns = clock_.MonotonicNs() + kSalvageNs;
+  std::string stop;
+  for (Statement& rows = (*ids)->With();;) {
+    const auto row = rows.Step();
+    if (!row) stop = ", and none of the windows before those";
+    if (!row || !*row) break;
+    if (clock_.MonotonicNs() > until_ns) {
+      stop = ", and none of the windows before those for lack of time";
+      break;
+    }
+    const std::int64_t id = rows.Int(0);
+    const auto window = reader.Window(id);
+    const auto read = window ? reader.Read(*window) : Result<aggregate::Profile>(window.error());
+    if (!read || id <= 0) {
+      ++unreadable;
+      continue;
+    }
+    aggregate::ProfileMerge merge(options_.query_limits);
+    merge.Add(*read);
+    const auto whole = merge.Finish([&](std::uint32_t node) { return reader.Stack(node); },
+                                    [&](std::uint32_t frame) { return reader.Frame(frame); });
+    auto transaction = Transaction::Begin(*database_, true);
+    if (!transaction) return transaction.error();
+    const auto put = writer_->PutAgain(whole, *window);
+    const auto committed = put ? transaction->Commit() : put;
+    if (!committed) {
+      PROFD_TRY(writer_->Load());
+      ++unreadable;
+      continue;
+    }
+    ++saved;
+  }
+  return std::to_string(saved) + " windows were saved, " + std::to_string(unreadable) +
+         " could not be read" + stop;
+}
+
+Result<void> SqliteStore::Put(const aggregate::Profile& window) {
+  auto put = database_ == nullptr ? Result<void>(OpenFile()) : PutOnce(window);
+  if (!put && put.error().code == ErrorCode::kCorrupt) {
+    put = StartAnew(put.error());
+    if (put) put = PutOnce(window);
+  }
+  const std::lock_guard lock(status_mutex_);
+  ++status_.puts;
+  status_.last_error = put ? "" : put.error().message;
+  if (!put) ++status_.failed_puts;
+  return put;
+}
+
+Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
+  if (writer_ == nullptr) return Error{ErrorCode::kUnavailable, "the store is not open", {}};
+  const auto result = [&]() -> Result<void> {
+    auto transaction = Transaction::Begin(*database_, true);
+    if (!transaction) return transaction.error();
+    const std::uint64_t now_ns = present_->NowNs();
+    if (now_ns > options_.limit_ns) PROFD_TRY(writer_->DropExpired(now_ns - options_.limit_ns));
+    PROFD_TRY(writer_->DropToFit(BudgetOf(options_.limit_bytes)));
+    PROFD_TRY(writer_->Put(window, now_ns));
+    PROFD_TRY(writer_->Fold());
+    PROFD_TRY(writer_->Collect());
+    return transaction->Commit();
+  }();
+  if (!result) {
+    PROFD_TRY(writer_->Load());
+    return result.error();
+  }
+  AfterCommit();
+  return UpdateStatus();
+}
+
+void SqliteStore::AfterCommit() {
+  // Passive: readers are not waited for. What is not moved now is moved after the next Put.
+  sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                            nullptr);
+  const std::uint64_t spare = options_.limit_bytes - BudgetOf(options_.limit_bytes);
+  if (SizeOf(options_.path) + spare / 2 > options_.limit_bytes)
+    static_cast<void>(database_->Execute("PRAGMA incremental_vacuum(2000)"));
+  if (SizeOf(options_.path + "-wal") * 2 > spare) {
+    sqlite3_busy_timeout(database_->connection(), 0);
+    sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                              nullptr);
+    sqlite3_busy_timeout(database_->connection(), 5'000);
+  }
+}
+
+Result<void> SqliteStore::UpdateStatus() {
+  const auto statement = database_->Get(sql::kExtent);
+  if (!statement) return statement.error();
+  Statement& row = (*statement)->With();
+  const auto got = row.Step();
+  if (!got) return got.error();
+  const std::lock_guard lock(status_mutex_);
+  status_.windows = row.Uint(0);
+  status_.first_unix_ns = row.Uint(1);
+  status_.last_unix_ns = row.Uint(2);
+  row.Reset();
+  return {};
+}
+
+std::uint64_t SqliteStore::FileBytes() const {
+  return SizeOf(options_.path) + SizeOf(options_.path + "-wal") + SizeOf(options_.path + "-shm");
+}
+
+StoreStatus SqliteStore::Status() const {
+  const std::lock_guard lock(status_mutex_);
+  StoreStatus status = status_;
+  status.bytes = FileBytes();
+  return status;
+}
+
+Result<SqliteStore::PooledReader> SqliteStore::TakeReader() const {
+  {
+    const std::lock_guard lock(readers_mutex_);
+    std::erase_if(readers_, [&](const auto& reader) { return reader.file != file_; });
+    if (!readers_.empty()) {
+      PooledReader reader = std::move(readers_.back());
+      readers_.pop_back();
+      return reader;
+    }
+  }
+  const std::uint64_t file = file_;
+  auto database = Database::Open(options_.path, false, options_.vfs);
+  if (!database) return database.error();
+  PROFD_TRY(PrepareForReading(*database));
+  return PooledReader{std::move(*database), file};
+}
+
+void SqliteStore::GiveBack(PooledReader reader) const {
+  const std::lock_guard lock(readers_mutex_);
+  if (readers_.size() < kIdleReaders) readers_.push_back(std::move(reader));
+}
+
+Result<aggregate::Profile> SqliteStore::Query(const TimeRange& range, const Filter& filter) const {
+  auto pooled = TakeReader();
+  if (!pooled) return pooled.error();
+  aggregate::Profile merged;
+  {
+    const auto transaction = Transaction::Begin(pooled->database, false);
+    if (!transaction) return transaction.error();
+    StoreReader reader(pooled->database, filter);
+    const auto rows = reader.Windows(range);
+    if (!rows) return rows.error();
+    if (rows->empty())
+      return Error{ErrorCode::kNotFound, "there is no window in this stretch of time", {}};
+    aggregate::ProfileMerge merge(options_.query_limits);
+    std::uint64_t unreadable = 0;
+    for (const WindowRow& row : *rows) {
+      const auto window = reader.Read(row);
+      if (window) {
+        merge.Add(*window);
+      } else {
+        ++unreadable;
+      }
+    }
+    merged = merge.Finish([&](std::uint32_t node) { return reader.Stack(node); },
+                          [&](std::uint32_t frame) { return reader.Frame(frame); });
+    if (unreadable != 0)
+      merged.dropped.push_back(
+          {"store_windows", "windows of the store that could not be read", unreadable});
+    if (reader.unreadable() != 0)
+      merged.dropped.push_back(
+          {"store_frames", "frames of the store that could not be read", reader.unreadable()});
+  }
+  GiveBack(std::move(*pooled));
+  return merged;
+}
+
+}  // namespace profd::store

@@ -1,0 +1,80 @@
+// WindowLayout: what encoder and decoder of a window have in common.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/scaling.h"
+
+namespace profd::store {
+
+// Columns, in their order in the bytes.
+enum WindowColumn : std::size_t {
+  kHead,  // threads, samples, on-CPU period, off-CPU period, weight shift, start, end
+  kThread,
+  kProcess,
+  kThreadFlags,
+  kLife,
+  kIdle,
+  kClock,
+  kSampleThread,
+  kAttributes,
+  kNode,
+  kTime,
+  kCount,
+  kRaw,
+  kWeight,
+  kSum,
+  kColumns
+};
+// Flags of a thread.
+constexpr std::uint64_t kBegan = 1;
+constexpr std::uint64_t kExited = 2;
+constexpr std::uint64_t kClockMissing = 4;
+constexpr std::uint64_t kWhole = 8;  // there from the window's start to its end
+constexpr unsigned kIdleShift = 4;   // 2 bits: 1 + index of the only blocked_ns there is; 0: others
+constexpr std::uint64_t kTimeSteps = 1u << 14;
+
+// All fields of a clock, in the order of their column.
+template <typename Clock, typename Visit>
+void VisitClock(Clock& clock, const Visit& visit) {
+  visit(clock.on_cpu_ns);
+  for (auto& ns : clock.runnable_ns) visit(ns);
+  for (auto& ns : clock.blocked_ns) visit(ns);
+  visit(clock.on_cpu_count);
+  for (auto& count : clock.runnable_count) visit(count);
+  for (auto& count : clock.blocked_count) visit(count);
+  visit(clock.migrations);
+}
+
+[[nodiscard]] std::uint64_t StateClock(const profd_clock& clock, process::State state);
+
+// State, wait reason, GIL word, exact and stack flags as one number.
+[[nodiscard]] std::uint64_t AttributesOf(const aggregate::ProfileSample& sample);
+// False for a number that AttributesOf never gives.
+[[nodiscard]] bool SetAttributes(std::uint64_t attributes, aggregate::ProfileSample& sample);
+
+// What a reader expects a raw weight to be before it is told the difference: for exact samples the
+// state's clock, else a period for each mark.
+[[nodiscard]] std::uint64_t ExpectedRaw(const aggregate::ProfileSample& sample,
+                                        std::uint64_t state_ns, std::uint64_t on_cpu_period_ns,
+                                        std::uint64_t off_cpu_period_ns);
+
+// And weights, of all samples of one thread and state: scaled to the clock; what nobody can have
+// goes to the first without a count.
+void ExpectWeights(std::span<aggregate::ProfileSample> group, std::uint64_t state_ns,
+                   std::vector<aggregate::WeightedSample>& scratch);
+
+[[nodiscard]] std::uint64_t SumOfWeights(std::span<const aggregate::ProfileSample> group);
+
+// `value` and `steps` of 2^shift; 0 where that would be negative.
+[[nodiscard]] std::uint64_t AddSteps(std::uint64_t value, std::int64_t steps, unsigned shift);
+
+// Gives the heaviest what is missing for the sum. False: that would take more than it has.
+[[nodiscard]] bool CorrectSum(std::span<aggregate::ProfileSample> group, std::uint64_t sum);
+
+}  // namespace profd::store

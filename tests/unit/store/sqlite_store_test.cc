@@ -1,0 +1,250 @@
+#include "daemon/store/sqlite_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "daemon/store/memory_store.h"
+#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/store/window_maker.h"
+
+namespace profd::store {
+namespace {
+
+using aggregate::Profile;
+
+class SqliteStoreTest : public StoreFixture {};
+
+// What both stores say of the same question must be the same.
+void ExpectEqual(const Result<Profile>& got, const Result<Profile>& expected,
+                 std::uint64_t tolerance_ns, bool whole_states = true) {
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  ASSERT_TRUE(expected.ok());
+  EXPECT_TRUE(!whole_states || TruthOf(*got) == TruthOf(*expected));
+  EXPECT_EQ(DifferenceOf(StacksOf(*got), StacksOf(*expected), tolerance_ns), "");
+  EXPECT_EQ(got->end_ns - got->start_ns, expected->end_ns - expected->start_ns);
+  EXPECT_EQ(got->start_unix_ns, expected->start_unix_ns);
+  EXPECT_EQ(got->host, expected->host);
+  EXPECT_EQ(got->target, expected->target);
+  EXPECT_EQ(got->on_cpu_period_ns, expected->on_cpu_period_ns);
+  ASSERT_EQ(got->periods.size(), expected->periods.size());
+  for (std::size_t i = 0; i < got->periods.size(); ++i) {
+    EXPECT_EQ(got->periods[i].time_ns, expected->periods[i].time_ns);
+    EXPECT_EQ(got->periods[i].on_cpu_period_ns, expected->periods[i].on_cpu_period_ns);
+    EXPECT_EQ(got->periods[i].off_cpu_period_ns, expected->periods[i].off_cpu_period_ns);
+  }
+  EXPECT_EQ(got->cost.daemon_cpu_ns, expected->cost.daemon_cpu_ns);
+  ASSERT_EQ(got->lost.size(), expected->lost.size());
+  for (std::size_t i = 0; i < got->lost.size(); ++i) {
+    EXPECT_EQ(got->lost[i].text, expected->lost[i].text);
+    EXPECT_EQ(got->lost[i].count, expected->lost[i].count);
+  }
+  EXPECT_TRUE(got->dropped.empty());
+}
+
+TEST_F(SqliteStoreTest, AWindowComesBackAsItWasPut) {
+  const auto store = Open();
+  Profile window = MakeWindow(0);
+  window.threads[1].began = true;
+  window.threads[1].begin_ns += 12'345;
+  window.threads[1].clock.blocked_ns[PROFD_INTERRUPTIBLE] -= 12'345;
+  window.threads[4].clock_missing = true;
+  window.threads[4].exited = true;
+  ASSERT_TRUE(store->Put(window).ok());
+  MemoryStore memory(10);
+  ASSERT_TRUE(memory.Put(window).ok());
+  const auto got = store->Query({}, {});
+  const auto expected = memory.Query({}, {});
+  ExpectEqual(got, expected, 1u << 17);
+  ASSERT_EQ(got->frames.size(), expected->frames.size());
+  for (const auto& frame : expected->frames)
+    EXPECT_NE(std::find(got->frames.begin(), got->frames.end(), frame), got->frames.end());
+  ASSERT_EQ(got->samples.size(), expected->samples.size());
+  for (const auto& thread : got->threads) {
+    const bool second = thread.key.tid == window.threads[1].key.tid;
+    EXPECT_EQ(thread.began, second);
+    const bool fifth = thread.key.tid == window.threads[4].key.tid;
+    EXPECT_EQ(thread.clock_missing, fifth);
+    EXPECT_EQ(thread.exited, fifth);
+  }
+}
+
+TEST_F(SqliteStoreTest, TimesAndRawWeightsAreThoseOfTheSamples) {
+  const auto store = Open();
+  const Profile window = MakeWindow(3);
+  ASSERT_TRUE(store->Put(window).ok());
+  MemoryStore memory(10);
+  ASSERT_TRUE(memory.Put(window).ok());
+  const auto key = [](const Profile& profile, const aggregate::ProfileSample& sample) {
+    return std::tuple(profile.threads[sample.thread].key.tid, sample.state, sample.wait,
+                      sample.stack_flags, sample.exact, sample.gil,
+                      profile.frames[profile.nodes[sample.node].frame].name);
+  };
+  std::map<decltype(key(window, window.samples[0])), aggregate::ProfileSample> expected;
+  const auto whole = memory.Query({}, {});
+  for (const auto& sample : whole->samples) expected[key(*whole, sample)] = sample;
+  const auto got = store->Query({}, {});
+  ASSERT_EQ(got->samples.size(), expected.size());
+  for (const auto& sample : got->samples) {
+    const auto found = expected.find(key(*got, sample));
+    ASSERT_NE(found, expected.end());
+    EXPECT_LE(sample.time_ns, found->second.time_ns);
+    EXPECT_LE(found->second.time_ns - sample.time_ns, 10 * kSecond / 16384 + 1);
+    EXPECT_NEAR(static_cast<double>(sample.raw_weight_ns),
+                static_cast<double>(found->second.raw_weight_ns), 32'768.0);
+  }
+}
+
+TEST_F(SqliteStoreTest, MinutesAreFoldedAndNothingChanges) {
+  const auto store = Open();
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  }
+  EXPECT_EQ(store->Status().windows, 5u);  // three minutes, and two windows of the fourth
+  EXPECT_EQ(store->Status().first_unix_ns, kStartUnixNs);
+  EXPECT_EQ(store->Status().last_unix_ns, kStartUnixNs + 200 * kSecond);
+  const auto got = store->Query({}, {});
+  ExpectEqual(got, memory.Query({}, {}), 20u << 17);
+  for (const auto& thread : got->threads) EXPECT_EQ(ClosureError(thread), 0.0);
+}
+
+TEST_F(SqliteStoreTest, QueriesTakeTheWindowsThatTouchTheRange) {
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+  const auto length = [&](std::uint64_t from_s, std::uint64_t to_s) -> std::uint64_t {
+    const auto got =
+        store->Query({kStartUnixNs + from_s * kSecond, kStartUnixNs + to_s * kSecond}, {});
+    if (!got) return got.error().code == ErrorCode::kNotFound ? 0 : 99;
+    return (got->end_ns - got->start_ns) / kSecond;
+  };
+  EXPECT_EQ(length(0, 10), 10u);
+  EXPECT_EQ(length(9, 11), 20u);
+  EXPECT_EQ(length(10, 20), 10u);
+  EXPECT_EQ(length(50, 60), 0u);
+  EXPECT_EQ(length(0, 1000), 50u);
+}
+
+TEST_F(SqliteStoreTest, FiltersAsTheOneInMemoryDoes) {
+  const auto store = Open();
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  }
+  std::vector<Filter> filters(11);
+  filters[0].pids = {1100};
+  filters[1].comms = {"service-0", "*-3"};
+  filters[2].executables = {"service-1"};
+  filters[3].cgroups = {"*service-2*"};
+  filters[4].threads = {"worker-?"};
+  filters[5].state = process::State::kRunnable;
+  filters[6].wait = process::WaitReason::kPoll;
+  filters[7].containers = {"0123*"};
+  filters[8].units = {"service-3.service"};
+  filters[9].users = {"user-?"};
+  filters[10].users = {"101"};
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto got = store->Query({}, filters[i]);
+    ExpectEqual(got, memory.Query({}, filters[i]), 8u << 17, !filters[i].wait);
+    EXPECT_FALSE(got->threads.empty());
+    EXPECT_FALSE(got->samples.empty());
+  }
+  Filter none;
+  none.comms = {"nobody"};
+  const auto got = store->Query({}, none);
+  ASSERT_TRUE(got.ok());
+  EXPECT_TRUE(got->threads.empty());
+  EXPECT_TRUE(got->frames.empty());
+}
+
+TEST_F(SqliteStoreTest, IsThereAgainWhenItIsOpenedAgain) {
+  for (std::uint64_t i = 0; i < 9; ++i) ASSERT_TRUE(Open()->Put(MakeWindow(i)).ok());
+  const auto store = Open();
+  EXPECT_TRUE(store->Status().losses.empty());
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 9; ++i) ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 9u << 17);
+}
+
+TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
+  ASSERT_TRUE(Open()->Put(MakeWindow(0)).ok());
+  {
+    auto database = Database::Open(options_.path, true, nullptr);
+    ASSERT_TRUE(database.ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 2").ok());
+  }
+  const auto refused = SqliteStore::Open(options_, clock_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
+  auto database = Database::Open(options_.path, true, nullptr);
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 1").ok());
+  EXPECT_EQ(Open()->Status().windows, 1u);
+}
+
+TEST_F(SqliteStoreTest, TextsOfAnyBytesComeBack) {
+  const auto store = Open();
+  Profile window = MakeWindow(0);
+  window.processes[0].comm = "\xff'; DROP TABLE window; --\n";
+  window.frames[0].name = "\xc3(\x01%s\"";
+  window.threads[0].comm = "";
+  ASSERT_TRUE(store->Put(window).ok());
+  Filter filter;
+  filter.comms = {"\xff*"};
+  const auto got = store->Query({}, filter);
+  ASSERT_TRUE(got.ok());
+  ASSERT_EQ(got->processes.size(), 1u);
+  EXPECT_EQ(got->processes[0].comm, window.processes[0].comm);
+  EXPECT_EQ(got->threads[0].comm, "");
+  EXPECT_EQ(got->frames[0].name, window.frames[0].name);
+}
+
+TEST_F(SqliteStoreTest, AQueryStopsAtItsBoundAndSaysSo) {
+  options_.query_limits.samples = 60;
+  options_.query_limits.threads = 2;
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+  const auto got = store->Query({}, {});
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->threads.size(), 2u);
+  EXPECT_LE(got->samples.size(), 60u);
+  EXPECT_FALSE(got->dropped.empty());
+}
+
+TEST_F(SqliteStoreTest, QueriesRunWhileWindowsArePut) {
+  const auto store = Open();
+  ASSERT_TRUE(store->Put(MakeWindow(0)).ok());
+  std::atomic<bool> done{false};
+  std::atomic<int> bad{0};
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      do {
+        const auto got = store->Query({}, {});
+        if (!got || !got->dropped.empty()) ++bad;
+        if (got)
+          for (const auto& thread : got->threads)
+            if (ClosureError(thread) != 0.0) ++bad;
+        static_cast<void>(store->Status());
+      } while (!done);
+    });
+  for (std::uint64_t i = 1; i < 40; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+  done = true;
+  readers.clear();
+  EXPECT_EQ(bad, 0);
+}
+
+}  // namespace
+}  // namespace profd::store
