@@ -30,7 +30,7 @@ class Statement {
   template <typename... Values>
   Statement& With(const Values&... values) {
     sqlite3_reset(statement_.get());
-    int index = 0;
+    int index = 0;  // NOLINT(misc-const-correctness): a fold changes it
     (Bind(++index, values), ...);
     return *this;
   }
