@@ -43,6 +43,8 @@ int Run(const commands::CommandLine& line, const commands::Context& context) {
       return commands::RunCollect(line.collect, context);
     case commands::Verb::kDump:
       return commands::RunDump(line.dump, context);
+    case commands::Verb::kDiff:
+      return commands::RunDiff(line.diff, context);
     case commands::Verb::kStatus:
       return commands::RunStatus(line.status, context);
     case commands::Verb::kFormats:

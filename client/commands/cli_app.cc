@@ -97,6 +97,7 @@ CliApp::CliApp(RawOptions& raw)
   AddDump(raw);
   AddSymbols(raw);
   AddExport(raw);
+  AddDiff(raw);
   AddOthers(raw);
 }
 
@@ -208,6 +209,34 @@ void CliApp::AddExport(RawOptions& raw) {
   AddOutputOptions(app, raw.export_output);
   AddCommonOptions(app, raw);
   app.footer("Example:\n  profctl export out.json -o out.svg -o out.pb.gz");
+}
+
+void CliApp::AddDiff(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "diff",
+      "profctl diff A.json B.json [-o FILE]... [OPTIONS]\n\n"
+      "compare two json files of collect: what changed from A to B\n\n"
+      "Times of A are scaled to the elapsed time of B. Processes and threads are compared by their "
+      "names, not their ids. Without -o it prints a table on a terminal and folded stacks with two "
+      "columns into a pipe. Needs no profd.");
+  app.add_option("FILES", raw.diff_sides, "json files")->group("");
+  AddFlag(app, kWhat, "--absolute", raw.diff_absolute, "compare times as they are, not scaled");
+  AddText(app, kWhat, "--filter-a", raw.diff_filter_a, "FILTER",
+          "only a part of A: pid=N, tid=N, comm=NAME, thread=NAME, with commas between them");
+  AddText(app, kWhat, "--filter-b", raw.diff_filter_b, "FILTER", "only a part of B");
+  AddList(app, kOutput, "-o,--output", raw.diff_output.files, "FILE",
+          "write to FILE: .svg, .folded or .json; may be given again for more files; - is standard "
+          "output");
+  AddText(app, kOutput, "-f,--format", raw.diff_output.format, "FORMAT",
+          "folded, svg, json or table: for standard output and files whose names do not say it");
+  AddFlag(app, kOutput, "--threads", raw.diff_output.threads, "tell threads apart by their names");
+  AddNameOptions(app, raw.diff_output);
+  AddCommonOptions(app, raw);
+  app.footer(
+      "Examples:\n"
+      "  profctl diff before.json after.json\n"
+      "  profctl diff before.json after.json -o diff.svg\n"
+      "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13");
 }
 
 void CliApp::AddOthers(RawOptions& raw) {

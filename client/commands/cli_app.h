@@ -45,6 +45,11 @@ struct RawOptions {
   RawOutputOptions collect_output;
 
   std::string input;
+  std::vector<std::string> diff_sides;
+  std::string diff_filter_a;
+  std::string diff_filter_b;
+  bool diff_absolute = false;
+  RawOutputOptions diff_output;
   RawOutputOptions export_output;
   RawOutputOptions dump_output;  // the names only
   std::vector<std::string> symbols_files;
@@ -70,6 +75,7 @@ class CliApp {
   void AddDump(RawOptions& raw);
   void AddSymbols(RawOptions& raw);
   void AddExport(RawOptions& raw);
+  void AddDiff(RawOptions& raw);
   void AddOthers(RawOptions& raw);
 
   CLI::App root_;

@@ -198,6 +198,28 @@ Result<void> Symbols(const RawOptions& raw, CommandLine& line) {
   return {};
 }
 
+Result<DiffCommandOptions> DiffOf(const RawOptions& raw) {
+  const std::string form = "as in profctl diff before.json after.json";
+  if (raw.diff_sides.size() < 2)
+    return Usage(raw.diff_sides.empty() ? "no files are named" : "only one file is named", form);
+  if (raw.diff_sides.size() > 2) return Usage("more than two files are named", form);
+  if (raw.diff_sides[0] == "-" && raw.diff_sides[1] == "-")
+    return Usage("both sides are standard input", form);
+  DiffCommandOptions options;
+  options.a = raw.diff_sides[0];
+  options.b = raw.diff_sides[1];
+  options.filter_a = raw.diff_filter_a;
+  options.filter_b = raw.diff_filter_b;
+  options.files = raw.diff_output.files;
+  options.format = raw.diff_output.format;
+  options.absolute = raw.diff_absolute;
+  options.threads = raw.diff_output.threads;
+  options.signatures = raw.diff_output.signatures;
+  options.mangled = raw.diff_output.mangled;
+  options.interpreter_frames = raw.diff_output.interpreter_frames;
+  return options;
+}
+
 Error FromCli(const CLI::ParseError& error, const CLI::App* command) {
   // "--pid: 1 required TEXT missing" and "--mode: At Most 1 required but received 2".
   const std::string text = error.what();
@@ -241,6 +263,11 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     line.dump = *std::move(options);
   } else if (name == "symbols") {
     PROFD_TRY(Symbols(raw, line));
+  } else if (name == "diff") {
+    line.verb = Verb::kDiff;
+    Result<DiffCommandOptions> options = DiffOf(raw);
+    if (!options) return options.error();
+    line.diff = *std::move(options);
   } else if (name == "status") {
     line.verb = Verb::kStatus;
     line.status.json = raw.json;

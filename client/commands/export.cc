@@ -1,13 +1,9 @@
 #include <unistd.h>
 
-#include <cerrno>
-#include <fstream>
-#include <iostream>
-
 #include "client/commands/commands.h"
 #include "client/commands/output_plan.h"
+#include "client/commands/profile_file.h"
 #include "client/exit_code.h"
-#include "client/export/json.h"
 #include "client/invoking_user.h"
 #include "client/stop_signals.h"
 #include "client/terminal.h"
@@ -15,24 +11,11 @@
 namespace profd::commands {
 namespace {
 
-Result<v1::Profile> ReadProfile(const std::string& path) {
-  if (path == "-") return client::ReadJson(std::cin);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    Error error = ErrorFromErrno(errno, "cannot read " + path);
-    error.code = ErrorCode::kIo;
-    return error;
-  }
-  Result<v1::Profile> profile = client::ReadJson(file);
-  if (!profile) return profile.error().Wrap("cannot read " + path);
-  return profile;
-}
-
 Result<bool> Export(const ExportCommandOptions& options, const Context& context) {
   const Result<OutputPlan> plan =
       OutputPlan::Make(options.output, context.exporters, client::IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
-  Result<v1::Profile> read = ReadProfile(options.input);
+  Result<v1::Profile> read = ReadProfileFile(options.input);
   if (!read) return read.error();
   const Result<v1::Profile> profile = plan->Restrict(*std::move(read));
   if (!profile) return profile.error();

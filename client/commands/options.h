@@ -62,11 +62,26 @@ struct DumpOptions {
   bool interpreter_frames = false;
 };
 
+// Each side is a source of a profile: a json file, "-" for stdin.
+struct DiffCommandOptions {
+  std::string a;
+  std::string b;
+  std::string filter_a;  // as ThreadFilter::Parse has it; empty: everything
+  std::string filter_b;
+  std::vector<std::string> files;  // as OutputOptions
+  std::string format;
+  bool absolute = false;
+  bool threads = false;
+  bool signatures = false;
+  bool mangled = false;
+  bool interpreter_frames = false;
+};
+
 struct StatusOptions {
   bool json = false;
 };
 
-enum class Verb { kHelp, kVersion, kCollect, kDump, kStatus, kFormats, kExport };
+enum class Verb { kHelp, kVersion, kCollect, kDump, kDiff, kStatus, kFormats, kExport };
 
 struct CommandLine {
   Verb verb = Verb::kHelp;
@@ -75,6 +90,7 @@ struct CommandLine {
   CollectOptions collect;
   DumpOptions dump;
   ExportCommandOptions export_command;
+  DiffCommandOptions diff;
   StatusOptions status;
 };
 

@@ -22,8 +22,12 @@ Result<FlameGraph> FlameGraph::Build(const v1::Profile& profile, const ExportOpt
   auto tree = StackTree::Build(profile, options, StatesOf(profile),
                                options.threads ? StackRoots::kThreads : StackRoots::kPrograms);
   if (!tree) return tree.error();
+  return Lay(*std::move(tree));
+}
+
+FlameGraph FlameGraph::Lay(StackTree tree) {
   FlameGraph graph;
-  graph.tree = *std::move(tree);
+  graph.tree = std::move(tree);
   const std::vector<TreeNode>& nodes = graph.tree.nodes;
 
   std::vector<std::uint64_t> totals(nodes.size());
@@ -35,7 +39,7 @@ Result<FlameGraph> FlameGraph::Build(const v1::Profile& profile, const ExportOpt
     if (i == 0) break;
     totals[nodes[i].parent] += totals[i];
     counts[nodes[i].parent] += counts[i];
-    if (nodes[i].parent == 0) ++top_frames;
+    if (nodes[i].parent == 0 && totals[i] > 0) ++top_frames;
   }
 
   graph.total_ns = totals[0];

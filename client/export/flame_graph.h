@@ -27,6 +27,8 @@ struct FlameGraph {
   // `profile` has passed CheckProfile. The root is the process if there is only one, else "all".
   [[nodiscard]] static Result<FlameGraph> Build(const v1::Profile& profile,
                                                 const ExportOptions& options);
+  // Of a tree that is made already.
+  [[nodiscard]] static FlameGraph Lay(StackTree tree);
 
   [[nodiscard]] const TreeNode& TreeNodeOf(const FlameNode& node) const {
     return tree.nodes[node.node];

@@ -113,7 +113,7 @@ std::string FrameName(const v1::Frame& frame, const FrameStyle& style) {
   std::string name = SafeName(known.empty() ? UnknownName(frame) : known);
   if (frame.kind() == v1::FRAME_PYTHON && style.place && !frame.file().empty()) {
     name += " (" + SafeName(BaseName(frame.file()));
-    if (frame.line() != 0) name += ":" + std::to_string(frame.line());
+    if (style.line && frame.line() != 0) name += ":" + std::to_string(frame.line());
     name += ")";
   }
   return name.append(Mark(frame, style));

@@ -50,11 +50,12 @@ class Builder {
       : profile_(profile), states_(states), kind_(roots) {
     tree_.nodes.push_back({.label = Label("all")});
     frame_labels_.reserve(static_cast<std::size_t>(profile.frames_size()));
-    const FrameStyle style{.signature = options.signatures, .mangled = options.mangled};
+    const FrameStyle style{
+        .signature = options.signatures, .mangled = options.mangled, .line = options.lines};
     for (const v1::Frame& frame : profile.frames())
       frame_labels_.push_back(Label(FrameName(frame, style)));
-    roots_.resize(static_cast<std::size_t>(
-        roots == StackRoots::kThreads ? profile.threads_size() : profile.processes_size()));
+    roots_.resize(
+        static_cast<std::size_t>(OfThreads() ? profile.threads_size() : profile.processes_size()));
     if (roots == StackRoots::kPrograms)
       for (const v1::Process& process : profile.processes()) ++programs_[ProgramOf(process)];
   }
@@ -71,6 +72,10 @@ class Builder {
   }
 
  private:
+  bool OfThreads() const {
+    return kind_ == StackRoots::kThreads || kind_ == StackRoots::kThreadNames;
+  }
+
   void AddSample(const v1::Samples& samples, int i) {
     const std::uint32_t root = Root(samples.thread(i));
     std::uint32_t node = samples.node(i) != 0 ? Stack(root, samples.node(i))
@@ -81,22 +86,27 @@ class Builder {
                    Label(StateFrameName(samples.state(i), samples.wait(i), GilOf(samples, i))));
     tree_.nodes[node].self_ns += samples.weight_ns(i);
     tree_.nodes[node].self_count += samples.count(i);
+    if (samples.exact(i)) tree_.nodes[node].self_exact_ns += samples.weight_ns(i);
   }
 
   // The node that stacks of this thread hang on.
   std::uint32_t Root(std::uint32_t thread_index) {
     const v1::Thread& thread = profile_.threads(static_cast<int>(thread_index));
-    std::uint32_t& root = roots_[kind_ == StackRoots::kThreads ? thread_index : thread.process()];
+    std::uint32_t& root = roots_[OfThreads() ? thread_index : thread.process()];
     if (root != 0) return root;
     const v1::Process& process = profile_.processes(static_cast<int>(thread.process()));
     root = Child(0, NodeKind::kProcess, Label(RootName(process)));
-    if (kind_ == StackRoots::kThreads)
-      root = Child(root, NodeKind::kThread, Label(ThreadName(thread)));
+    if (OfThreads())
+      root = Child(root, NodeKind::kThread,
+                   Label(kind_ == StackRoots::kThreads ? ThreadName(thread)
+                                                       : SafeName(WithoutNumbers(thread.comm()))));
     return root;
   }
 
   // "train x 8"; of two programs of that name the second says which it is.
   std::string RootName(const v1::Process& process) {
+    if (kind_ == StackRoots::kNames || kind_ == StackRoots::kThreadNames)
+      return SafeName(process.comm());
     if (kind_ != StackRoots::kPrograms) return ProcessName(process);
     const std::string program = ProgramOf(process);
     const std::size_t processes = programs_.at(program);

@@ -36,8 +36,9 @@ struct TreeNode {
   std::uint32_t frame = kNoFrame;
   std::uint32_t first_line = 0;
   std::uint32_t last_line = 0;
-  std::uint64_t self_ns = 0;     // of stacks that end here
-  std::uint64_t self_count = 0;  // samples behind self_ns
+  std::uint64_t self_ns = 0;        // of stacks that end here
+  std::uint64_t self_count = 0;     // samples behind self_ns
+  std::uint64_t self_exact_ns = 0;  // part of self_ns that was measured, not sampled
 
   static constexpr std::uint32_t kNoFrame = ~0u;
 };
@@ -50,7 +51,9 @@ enum class StateFrames {
 };
 
 // What stacks hang on. A program: all processes of it, which are one where there is only one.
-enum class StackRoots { kProcesses, kThreads, kPrograms };
+// Names: those of processes, and of their threads, without ids and numbers, which are others in the
+// next profile.
+enum class StackRoots { kProcesses, kThreads, kPrograms, kNames, kThreadNames };
 
 struct StackTree {
   std::vector<TreeNode> nodes;

@@ -33,18 +33,6 @@ std::string LinesText(const TreeNode& node) {
   return ":" + std::to_string(node.first_line) + "-" + std::to_string(node.last_line);
 }
 
-// "handle.cpp:198-210", then the module in the same string behind a newline.
-std::string PlaceText(const v1::Profile& profile, const TreeNode& node) {
-  if (node.frame == TreeNode::kNoFrame) return "\n";
-  const v1::Frame& frame = profile.frames(static_cast<int>(node.frame));
-  const auto safe = [](const std::string& text) { return text.empty() ? "" : SafeName(text); };
-  std::string place = safe(frame.file());
-  if (!place.empty()) place += LinesText(node);
-  place += "\n" + safe(frame.module());
-  if (!frame.reason().empty()) place += "\n" + SafeName(frame.reason());
-  return place;
-}
-
 template <typename Number>
 void WriteColumn(std::string_view name, const FlameGraph& graph, const Number& number,
                  std::ostream& out) {
@@ -56,17 +44,28 @@ void WriteColumn(std::string_view name, const FlameGraph& graph, const Number& n
 
 }  // namespace
 
-void WriteSvgData(const v1::Profile& profile, const FlameGraph& graph, std::ostream& out) {
+std::string SvgPlace(const v1::Profile& profile, const TreeNode& node) {
+  if (node.frame == TreeNode::kNoFrame) return "\n";
+  const v1::Frame& frame = profile.frames(static_cast<int>(node.frame));
+  const auto safe = [](const std::string& text) { return text.empty() ? "" : SafeName(text); };
+  std::string place = safe(frame.file());
+  if (!place.empty()) place += LinesText(node);
+  place += "\n" + safe(frame.module());
+  if (!frame.reason().empty()) place += "\n" + SafeName(frame.reason());
+  return place;
+}
+
+void WriteSvgData(const FlameGraph& graph, const SvgFrames& frames,
+                  std::span<const std::uint64_t> others, std::ostream& out) {
   Strings labels;
   Strings places;
   Strings styles;
   std::vector<std::uint32_t> place_of;
   std::vector<std::uint32_t> style_of;
   for (const FlameNode& frame : graph.nodes) {
-    const TreeNode& node = graph.TreeNodeOf(frame);
     labels.Add(graph.LabelOf(frame));
-    place_of.push_back(places.Add(PlaceText(profile, node)));
-    style_of.push_back(styles.Add(SvgClass(node.kind, graph.LabelOf(frame))));
+    place_of.push_back(places.Add(frames.PlaceOf(frame)));
+    style_of.push_back(styles.Add(frames.ClassOf(frame)));
   }
   out << "{\"labels\":[\n";
   labels.Write(out);
@@ -89,6 +88,10 @@ void WriteSvgData(const v1::Profile& profile, const FlameGraph& graph, std::ostr
       "ns", graph, [](const FlameNode& frame) { return frame.total_ns; }, out);
   WriteColumn(
       "count", graph, [](const FlameNode& frame) { return frame.count; }, out);
+  at = 0;
+  if (!others.empty())
+    WriteColumn(
+        "other", graph, [&](const FlameNode&) { return others[at++]; }, out);
   out << "}\n";
 }
 

@@ -19,13 +19,13 @@ constexpr double kTold = 0.004;
 
 class Writer {
  public:
-  Writer(const FlameGraph& graph, std::uint32_t rows, std::ostream& out)
-      : graph_(graph), rows_(rows), out_(out) {}
+  Writer(const FlameGraph& graph, const SvgFrames& frames, std::uint32_t rows, std::ostream& out)
+      : graph_(graph), frames_(frames), rows_(rows), out_(out) {}
 
   void Write(const FlameNode& frame) {
     const double share = Share(frame.total_ns);
     const std::string& label = graph_.LabelOf(frame);
-    const std::string style = SvgClass(graph_.TreeNodeOf(frame).kind, label);
+    const std::string style = frames_.ClassOf(frame);
     out_ << "<rect class=\"" << style << '"';
     Place(frame.depth, frame.start_ns, frame.total_ns);
     if (share < kTold) {
@@ -34,12 +34,12 @@ class Writer {
     }
     out_ << "><title>" << EscapeXml(label) << '\n'
          << FormatShare(frame.total_ns, graph_.total_ns) << ", " << FormatDuration(frame.total_ns)
-         << ", " << FormatCount(frame.count) << " samples</title></rect>\n";
+         << ", " << EscapeXml(frames_.TextOf(frame)) << "</title></rect>\n";
     if (share < kNamed) return;
     out_ << "<svg";  // cuts the name at the frame's edge, whatever the window's width
     Place(frame.depth, frame.start_ns, frame.total_ns);
-    out_ << "><text class=\"" << style << R"( in" x="4" y="13">)" << EscapeXml(label)
-         << "</text></svg>\n";
+    out_ << "><text class=\"" << style << R"( in" x="4" y="13">)" << frames_.MarkOf(frame)
+         << EscapeXml(label) << "</text></svg>\n";
   }
 
   void Write(const SvgPicture::Merged& merged) {
@@ -68,6 +68,7 @@ class Writer {
   }
 
   const FlameGraph& graph_;
+  const SvgFrames& frames_;
   const std::uint32_t rows_;
   std::ostream& out_;
 };
@@ -106,8 +107,8 @@ void SvgPicture::Draw(double narrowest) {
   }
 }
 
-void SvgPicture::Write(std::ostream& out) const {
-  Writer writer(graph_, rows_, out);
+void SvgPicture::Write(const SvgFrames& frames, std::ostream& out) const {
+  Writer writer(graph_, frames, rows_, out);
   for (const FlameNode* frame : frames_) writer.Write(*frame);
   for (const Merged& merged : merged_) writer.Write(merged);
 }

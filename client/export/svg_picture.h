@@ -9,6 +9,8 @@
 
 namespace profd::client {
 
+class SvgFrames;
+
 // Frames too narrow to be drawn are one hatched frame per parent, which counts them. At most some
 // thousand elements however large the graph is. The graph must outlive it.
 class SvgPicture {
@@ -16,7 +18,7 @@ class SvgPicture {
   explicit SvgPicture(const FlameGraph& graph);
   // Of those that have something drawn in them; frames that are merged make none.
   [[nodiscard]] std::uint32_t rows() const { return rows_; }
-  void Write(std::ostream& out) const;
+  void Write(const SvgFrames& frames, std::ostream& out) const;
 
   struct Merged {  // a run of siblings, at the end of their parent
     std::uint32_t depth = 0;

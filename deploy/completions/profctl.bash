@@ -20,10 +20,10 @@ _profctl()
         --cgroup) compopt -o dirnames; return ;;
         -p|--pid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return ;;
         --comm) COMPREPLY=($(compgen -W "$(cat /proc/[0-9]*/comm 2> /dev/null)" -- "$current")); return ;;
-        -t|--tid|-d|--duration|-F|--frequency|--budget|--host) return ;;
+        -t|--tid|-d|--duration|-F|--frequency|--budget|--host|--filter-a|--filter-b) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record dump symbols export status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record dump symbols export diff status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --budget --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
@@ -39,6 +39,13 @@ _profctl()
         export)
             if [[ $current == -* ]]; then
                 COMPREPLY=($(compgen -W "$output $common" -- "$current"))
+            else
+                compopt -o default
+            fi ;;
+        diff)
+            if [[ $current == -* ]]; then
+                COMPREPLY=($(compgen -W "--absolute --filter-a --filter-b --output --format --threads --signatures
+                    --no-demangle --interpreter-frames $common" -- "$current"))
             else
                 compopt -o default
             fi ;;

@@ -33,6 +33,21 @@ v1::Profile SmallProfile() {
   return maker.Make();
 }
 
+v1::Profile SmallProfileLater() {
+  ProfileMaker maker;
+  maker.profile().mutable_processes(0)->set_pid(5353);
+  const auto main = maker.AddThread(5353, "demo");
+  const auto worker = maker.AddThread(5354, "worker");
+  maker.Add(main, {"_start", "main", "compute"}, {.weight_ns = 1'680'000'000, .count = 168});
+  maker.Add(main, {"_start", "main", "compute"}, Runnable(20));
+  maker.Add(main, {"_start", "main", "wait", "futex_wait_[k]"}, Blocked(v1::WAIT_LOCK, 2300));
+  maker.Add(worker, {"_start", "run"}, Blocked(v1::WAIT_SLEEP, 2400));
+  maker.Add(worker, {"_start", "run", "send_[k]"}, Blocked(v1::WAIT_NET, 1600));
+  for (int i = 0; i < maker.profile().samples().exact_size(); ++i)
+    maker.profile().mutable_samples()->set_exact(i, maker.profile().samples().count(i) == 1);
+  return maker.Make();
+}
+
 v1::Profile TypicalProfile() {
   ProfileMaker maker;
   v1::Process& process = *maker.profile().mutable_processes(0);

@@ -8,7 +8,10 @@
 
 namespace profd::testing {
 
-[[nodiscard]] v1::Profile SmallProfile();    // five functions, two threads, every state
+[[nodiscard]] v1::Profile SmallProfile();  // five functions, two threads, every state
+// The same program twice as long and in another process: it computes half as much and waits for the
+// lock instead, as much sleep, no fsync but a send.
+[[nodiscard]] v1::Profile SmallProfileLater();
 [[nodiscard]] v1::Profile TypicalProfile();  // a Python program with native and kernel frames
 [[nodiscard]] v1::Profile EmptyProfile();    // a thread without samples
 // A wide frame beside a tower of 50 that is far too narrow to be seen at first.

@@ -1,8 +1,8 @@
 
 // --- controls.js: mouse, keyboard, search, tooltip ---
 
-const kToolsTop = 150;
 const kToolsHeight = 34;
+const kToolsTop = Number(pane.getAttribute('y')) - kToolsHeight - 6;
 // Tab comes to the tools first, although they are drawn last, on top of the frames.
 const kTabTools = 1;
 const kTabFrames = 2;
@@ -22,9 +22,12 @@ const resetButton = html('button', {
 const turnButton = html('button', {
   id: 'turn', type: 'button', title: 'i', tabindex: kTabTools, 'aria-pressed': 'false',
 }, 'Icicle');
+const sideButton = html('button', {
+  id: 'side', type: 'button', title: 'w', tabindex: kTabTools, 'aria-pressed': 'false',
+}, 'Widths of A');
 const keys = html('span', {class: 'keys'},
                   '/ search \u00b7 arrows, Enter zoom \u00b7 Backspace out \u00b7 Esc reset');
-bar.append(resetButton, turnButton, input, result, keys);
+bar.append(resetButton, turnButton, ...(sides.length > 1 ? [sideButton] : []), input, result, keys);
 toolsBody.append(bar);
 tools.append(paper, toolsBody);
 
@@ -83,6 +86,18 @@ function setTurned(icicle) {
   turnButton.setAttribute('aria-pressed', icicle);
 }
 
+// A diff: as wide as the times of B (0) or A (1). What is zoomed to stays, where the other side has it.
+function setSide(index) {
+  const to = sides[index];
+  if (!to || to === graph || to.size === 0) return;
+  const node = sameFrame(view.node, graph, to);
+  graph = to;
+  rowsNow = 0;
+  sideButton.setAttribute('aria-pressed', index === 1);
+  setZoom(whole(node));
+  setSearch(input.value);
+}
+
 function setSearch(text) {
   input.value = text;
   const results = text === '' ? null : search(text);
@@ -99,6 +114,7 @@ function show() {
   if (input.value) state.set('s', input.value);
   if (view.node > 0) state.set('z', view.node);
   if (view.icicle) state.set('i', 1);
+  if (graph === sides[1]) state.set('w', 1);
   try {
     history.replaceState(null, '', '#' + state);
   } catch {
@@ -110,6 +126,7 @@ function recall() {
   const state = new URLSearchParams(location.hash.slice(1));
   const node = Math.trunc(Number(state.get('z')));
   setTurned(state.has('i'));
+  setSide(state.has('w') ? 1 : 0);
   setSearch(state.get('s') || '');
   setZoom(whole(node > 0 && node < graph.size ? node : 0));
   redraw();
@@ -122,6 +139,12 @@ function zoom(frame) {
 
 function turn() {
   setTurned(!view.icicle);
+  show();
+}
+
+function changeSide() {
+  setSide(graph === sides[0] ? 1 : 0);
+  current = null;
   show();
 }
 
@@ -213,6 +236,8 @@ document.addEventListener('keydown', (event) => {
     zoom(whole(part ? view.node : Math.max(0, graph.parent[view.node])));
   } else if (event.key === 'i') {
     turn();
+  } else if (event.key === 'w') {
+    changeSide();
   }
 });
 input.addEventListener('input', () => {
@@ -221,6 +246,7 @@ input.addEventListener('input', () => {
 });
 resetButton.addEventListener('click', () => zoom(whole(0)));
 turnButton.addEventListener('click', turn);
+sideButton.addEventListener('click', changeSide);
 
 // The tools stay in sight.
 const place = () => tools.setAttribute('y', Math.max(kToolsTop, scrollY));

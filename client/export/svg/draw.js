@@ -7,6 +7,7 @@ const kNarrowest = 1;  // px; what is narrower is merged with its narrow sibling
 const kNamed = 34;     // px; narrower frames show no name
 const kEdged = 3;      // px; narrower frames have no edge, it would be most of what is seen
 const kPad = 4;
+const kMark = 15;      // px that an arrow before a name takes
 const kBelow = 12;     // px free below the frames
 const svg = document.documentElement;
 const pane = document.getElementById('graph');
@@ -164,12 +165,15 @@ function drawFrame(frame, y, percent, labels) {
   made.frame = frame;
   frame.element = made;
   if (frame.width < kNamed) return;
+  const own = frame.merged ? '' : graph.style(frame.node);
+  const mark = own.startsWith('up') ? '\u25b2 ' : own.startsWith('dn') ? '\u25bc ' : '';
   const name = frame.merged ? `+${format.count(frame.frames)}` : graph.name(frame.node);
-  const text = names.cutName(name, frame.width - 2 * kPad);
+  const room = frame.width - 2 * kPad - (mark ? kMark : 0);
+  const text = names.cutName(name, room);
   if (text) {
     labels.append(element('text', {
       class: style + ' in', x, dx: kPad, y: y + 13,
-    }, text));
+    }, mark + text));
   }
 }
 

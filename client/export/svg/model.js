@@ -3,8 +3,7 @@
 
 // --- model.js: the graph as data, its numbers and its words ---
 
-const graph = (() => {
-  const data = JSON.parse(document.getElementById('data').textContent);
+const graphOf = (data) => {
   const size = data.ns.length;
   // A frame is a number; it is directly followed by what is above it, heaviest first.
   const parent = new Int32Array(size);
@@ -46,8 +45,32 @@ const graph = (() => {
     name: (i) => data.labels[data.label[i]],
     label: data.label, labels: data.labels,
     place: (i) => data.places[data.place[i]].split('\n'),  // file:lines, module, why it has no name
+    other: data.other,  // of a diff: ns on the other side
   };
+};
+
+// A diff has two graphs of the same stacks, as wide as the times of B and of A.
+const sides = (() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  return data.b ? [{...graphOf(data.b), side: 'B'}, {...graphOf(data.a), side: 'A'}] : [graphOf(data)];
 })();
+let graph = sides[0].size > 0 || sides.length === 1 ? sides[0] : sides[1];
+
+// The frame of another side with the same names below it; 0 where there is none.
+function sameFrame(node, from, to) {
+  const path = [];
+  for (let i = node; i >= 0; i = from.parent[i]) path.push(from.name(i));
+  let found = 0;
+  path.pop();
+  while (path.length > 0) {
+    const name = path.pop();
+    let child = found + 1;
+    while (child < to.after[found] && to.name(child) !== name) child = to.after[child];
+    if (child >= to.after[found]) return 0;
+    found = child;
+  }
+  return found;
+}
 
 const format = {
   duration(ns) {
@@ -94,6 +117,18 @@ function search(text) {
   return {found, ns, frames};
 }
 
+// "A 1.20 s, B 1.80 s" and "+600 ms, +50.0 %", or "new in B".
+function describeChange(frame) {
+  if (frame.merged) return [];
+  const [a, b] = graph.side === 'A' ? [frame.ns, graph.other[frame.node]] : [graph.other[frame.node], frame.ns];
+  const both = `A ${a ? format.duration(a) : 'nothing'}, B ${b ? format.duration(b) : 'nothing'}`;
+  if (a === 0 || b === 0) return [both, a === 0 ? 'new in B' : 'gone in B'];
+  const sign = b < a ? '-' : '+';
+  const change = `${sign}${format.duration(Math.abs(b - a))}, ${sign}${format.share(Math.abs(b - a), a)}`;
+  const small = graph.style(frame.node) === 'same' && a !== b ? ': little, or maybe chance' : '';
+  return [both, change + small];
+}
+
 // The rows of a tooltip. `merged` is a run of siblings too narrow to be drawn.
 function describe(frame) {
   const share = (part, whole) => (frame.count < 10 ? '~' : '') + format.share(part, whole);
@@ -107,6 +142,7 @@ function describe(frame) {
     rows.push('each too narrow to be drawn: click to zoom in');
     return {name: format.number(frame.frames, 'frame'), rows};
   }
+  if (graph.other) rows.splice(0, 0, ...describeChange(frame));
   if (graph.states) {
     const part = (name) => format.share(graph.states[name][frame.node], frame.ns);
     rows.push(`running ${part('run')}, runnable ${part('rdy')}, blocked ${part('blk')}`);

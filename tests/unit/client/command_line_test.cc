@@ -128,6 +128,23 @@ TEST(CommandLineTest, OtherCommands) {
   EXPECT_EQ(Parsed({"export", "status"}).export_command.input, "status");
 }
 
+TEST(CommandLineTest, DiffTakesTwoFiles) {
+  const CommandLine line = Parsed({"diff", "a.json", "-", "--absolute", "--filter-b", "pid=7", "-o",
+                                   "d.svg", "-o", "d.json", "--threads"});
+  EXPECT_EQ(line.verb, Verb::kDiff);
+  EXPECT_EQ(line.diff.a, "a.json");
+  EXPECT_EQ(line.diff.b, "-");
+  EXPECT_TRUE(line.diff.absolute);
+  EXPECT_TRUE(line.diff.threads);
+  EXPECT_EQ(line.diff.filter_a, "");
+  EXPECT_EQ(line.diff.filter_b, "pid=7");
+  EXPECT_EQ(line.diff.files.size(), 2u);
+  EXPECT_EQ(Refused({"diff"}).message, "no files are named");
+  EXPECT_EQ(Refused({"diff", "a.json"}).message, "only one file is named");
+  EXPECT_EQ(Refused({"diff", "a", "b", "c"}).message, "more than two files are named");
+  EXPECT_EQ(Refused({"diff", "-", "-"}).message, "both sides are standard input");
+}
+
 TEST(CommandLineTest, TargetsMustBeOneKind) {
   EXPECT_NE(Refused({"collect"}).hint.find("-p PID"), std::string::npos);
   EXPECT_NE(Refused({"collect", "-p", "1", "-a"}).message.find("more than one"), std::string::npos);

@@ -1,0 +1,214 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/commands/commands.h"
+#include "client/commands/profile_file.h"
+#include "client/exit_code.h"
+#include "client/export/diff.h"
+#include "client/export/diff_svg.h"
+#include "client/export/diff_text.h"
+#include "client/export/interpreter_frames.h"
+#include "client/export/thread_filter.h"
+#include "client/invoking_user.h"
+#include "client/output_file.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+#include "client/view/diff_view.h"
+#include "client/view/number.h"
+
+namespace profd::commands {
+namespace {
+
+constexpr std::string_view kStdout = "-";
+constexpr std::size_t kFileWidth = 120;  // columns of a table that goes elsewhere
+
+enum class Format { kTable, kFolded, kSvg, kJson };
+
+struct Output {
+  std::string path;
+  Format format = Format::kTable;
+};
+
+Result<Format> FormatByName(const std::string& name) {
+  if (name == "folded") return Format::kFolded;
+  if (name == "svg") return Format::kSvg;
+  if (name == "json") return Format::kJson;
+  if (name == "table" || name == "summary") return Format::kTable;
+  return Error{ErrorCode::kInvalidArgument, "no format of a diff is called '" + name + "'",
+               "the formats are folded, svg, json and table"};
+}
+
+std::optional<Format> FormatByFileName(std::string_view path) {
+  if (path.ends_with(".svg")) return Format::kSvg;
+  if (path.ends_with(".json")) return Format::kJson;
+  if (path.ends_with(".folded") || path.ends_with(".collapsed") || path.ends_with(".txt"))
+    return Format::kFolded;
+  return std::nullopt;
+}
+
+// As collect has it: what the name of a file says goes before -f, and the terminal gets the table.
+Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
+  std::optional<Format> format;
+  if (!options.format.empty()) {
+    const Result<Format> named = FormatByName(options.format);
+    if (!named) return named.error();
+    format = *named;
+  }
+  const bool terminal = client::IsTerminal(STDOUT_FILENO);
+  if (options.files.empty()) {
+    if (terminal && format == Format::kSvg)
+      return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
+                   "name a file with -o, or say -o - if it is meant"};
+    return std::vector<Output>{
+        {std::string(kStdout), format.value_or(terminal ? Format::kTable : Format::kFolded)}};
+  }
+  std::vector<Output> outputs;
+  bool format_used = !format;
+  for (const std::string& file : options.files) {
+    if (std::ranges::find(outputs, file, &Output::path) != outputs.end())
+      return Error{ErrorCode::kInvalidArgument, file + " is named twice",
+                   "each output needs a name of its own"};
+    if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
+    std::optional<Format> by_name = FormatByFileName(file);
+    if (format && (!by_name || file.ends_with(".txt"))) by_name = format;
+    if (!by_name && file == kStdout) by_name = Format::kFolded;
+    if (!by_name)
+      return Error{ErrorCode::kInvalidArgument, "the extension of '" + file + "' names no format",
+                   "end the name in .svg, .folded or .json, or name the format with -f"};
+    outputs.push_back({file, *by_name});
+    format_used = format_used || format == by_name;
+  }
+  if (!format_used)
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "-f " + options.format + " is for no output: all files say by their names what they are",
+        "leave it out, or rename a file"};
+  return outputs;
+}
+
+// What one side is: a file, restricted to some of its threads.
+Result<v1::Profile> ReadSide(const std::string& source, const std::string& filter_text,
+                             bool interpreter_frames) {
+  Result<v1::Profile> profile = ReadProfileFile(source);
+  if (!profile) return profile.error();
+  if (!filter_text.empty()) {
+    const Result<client::ThreadFilter> filter = client::ThreadFilter::Parse(filter_text);
+    if (!filter) return filter.error();
+    profile = client::OnlyThreads(*profile, *filter);
+    if (!profile) return profile.error().Wrap(source + ", " + filter_text);
+  }
+  if (interpreter_frames) return profile;
+  std::optional<v1::Profile> shown = client::WithoutInterpreterFrames(*profile);
+  return shown ? *std::move(shown) : *std::move(profile);
+}
+
+std::string NameOf(const std::string& source, const std::string& filter) {
+  return (source == kStdout ? "standard input" : source) + (filter.empty() ? "" : " " + filter);
+}
+
+// Both profiles and what they differ in, and where that goes.
+class Comparison {
+ public:
+  Comparison(const DiffCommandOptions& options, const Context& context)
+      : options_(options), context_(context) {}
+
+  // False: an output failed, and the console knows.
+  Result<bool> Run() {
+    const Result<std::vector<Output>> outputs = PlanOutputs(options_);
+    if (!outputs) return outputs.error();
+    Result<v1::Profile> a = ReadSide(options_.a, options_.filter_a, options_.interpreter_frames);
+    if (!a) return a.error();
+    Result<v1::Profile> b = ReadSide(options_.b, options_.filter_b, options_.interpreter_frames);
+    if (!b) return b.error();
+    a_ = *std::move(a);
+    b_ = *std::move(b);
+    Result<client::Diff> diff =
+        client::Diff::Build(a_, b_,
+                            {.absolute = options_.absolute,
+                             .threads = options_.threads,
+                             .signatures = options_.signatures,
+                             .mangled = options_.mangled,
+                             .a_name = NameOf(options_.a, options_.filter_a),
+                             .b_name = NameOf(options_.b, options_.filter_b)});
+    if (!diff) return diff.error();
+    // Only the temporary files have to be looked after: reading may be broken off at any time.
+    const auto signals = client::StopSignals::Block();
+    if (!signals) return signals.error();
+    (*signals)->Handle([this](int signal, bool /*from_terminal*/) {
+      context_.temp_files.RemoveAll();
+      ::_exit(128 + signal);
+    });
+    bool all = true;
+    for (const Output& output : *outputs) {
+      const Result<void> written = Write(*diff, output);
+      if (written) continue;
+      all = false;
+      if (!written.error().message.empty()) context_.console.Fail(written.error());
+    }
+    return all;
+  }
+
+ private:
+  Result<void> Write(const client::Diff& diff, const Output& output) const {
+    const bool to_stdout = output.path == kStdout;
+    const auto writer = [&](std::ostream& out) -> Result<void> {
+      switch (output.format) {
+        case Format::kFolded:
+          return client::WriteDiffFolded(diff, out);
+        case Format::kSvg:
+          return client::WriteDiffSvg(diff, a_, b_, out);
+        case Format::kJson:
+          return client::WriteDiffJson(diff, out);
+        case Format::kTable:
+          out << Table(diff, to_stdout);
+          return {};
+      }
+      return {};
+    };
+    if (to_stdout) {
+      const auto written = client::WriteToFd(STDOUT_FILENO, "standard output", writer);
+      return written ? Result<void>{} : written.error();
+    }
+    const auto written = client::OutputFile::Write(
+        output.path, writer, client::InvokingUser::FromEnvironment(), context_.temp_files);
+    if (!written) return written.error();
+    context_.console.Say("wrote " + output.path + " (" + view::FormatBytes(*written) + ")");
+    return {};
+  }
+
+  std::string Table(const client::Diff& diff, bool to_stdout) const {
+    const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
+    return view::RenderDiff(
+        diff, {.width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth,
+               .palette = view::Palette(to_stdout &&
+                                        client::UseColor(context_.global.color, STDOUT_FILENO)),
+               .complete = context_.global.verbose,
+               .footer = terminal ? "as a flame graph: profctl diff " + options_.a + " " +
+                                        options_.b + " -o diff.svg"
+                                  : ""});
+  }
+
+  const DiffCommandOptions& options_;
+  const Context& context_;
+  v1::Profile a_;
+  v1::Profile b_;
+};
+
+}  // namespace
+
+int RunDiff(const DiffCommandOptions& options, const Context& context) {
+  const Result<bool> compared = Comparison(options, context).Run();
+  if (compared) return ToInt(*compared ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  context.console.Fail(compared.error());
+  return ToInt(client::ExitCodeOf(compared.error().code));
+}
+
+}  // namespace profd::commands
