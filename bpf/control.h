@@ -54,6 +54,7 @@ struct profd_control {
       tick; /* seconds, for unwind tables' last use; 0: nobody makes tables, frame pointers only */
   __u64 dump_sessions;     /* of those, the snapshot iterator tells of threads whatever they do */
   __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
+  __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
 };
 
 enum profd_target_kind {
@@ -66,14 +67,15 @@ enum profd_target_kind {
 
 #define PROFD_TARGET_CHILDREN 1       /* processes forked by members become members */
 #define PROFD_TARGET_KERNEL_THREADS 2 /* ALL and COMM: also kernel threads */
+#define PROFD_TARGET_OF_USER 4        /* of all that, only threads that are wholly user `uid`'s */
 
 /* Value of the array map `filters`, indexed by session. */
 struct profd_filter {
   __u32 kind;       /* enum profd_target_kind; 0 = slot not in use */
   __u32 flags;      /* PROFD_TARGET_* */
   __u32 pidns_inum; /* pid namespace in which the ids of filter_ids are meant; 0 = profd's own */
-  __u32 reserved;
-  __u64 cgroup_id; /* inode number of the cgroup v2 directory */
+  __u32 uid;        /* with PROFD_TARGET_OF_USER; as the initial user namespace has it */
+  __u64 cgroup_id;  /* inode number of the cgroup v2 directory */
   char comm[PROFD_COMM_LEN];
 };
 

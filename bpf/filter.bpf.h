@@ -4,6 +4,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/owner.bpf.h"
 #include "bpf/task.bpf.h"
 
 #define MAX_ANCESTORS 16
@@ -93,6 +94,11 @@ static __noinline int may_match(const struct profd_filter* filter, struct task_s
          (filter->flags & PROFD_TARGET_KERNEL_THREADS);
 }
 
+/* Whatever else it matches: whether the session may see the thread at all. */
+static __always_inline int may_see(const struct profd_filter* filter, struct task_struct* task) {
+  return !(filter->flags & PROFD_TARGET_OF_USER) || belongs_to_user(task, filter->uid);
+}
+
 static __always_inline int match_filter(const struct profd_filter* filter, u32 session,
                                         struct task_struct* task) {
   int named = filter->kind == PROFD_TARGET_PID || filter->kind == PROFD_TARGET_TID;
@@ -108,6 +114,31 @@ static __always_inline int match_filter(const struct profd_filter* filter, u32 s
     default:
       return 0;
   }
+}
+
+struct owner_check {
+  struct task_struct* task;
+  u64 sessions;
+  u64 foreign;
+};
+
+static long check_owner(u32 session, struct owner_check* check) {
+  u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
+  struct profd_filter* filter;
+  if (!(check->sessions & bit)) return 0;
+  filter = bpf_map_lookup_elem(&filters, &session);
+  if (filter && !may_see(filter, check->task)) check->foreign |= bit;
+  return 0;
+}
+
+/*
+ * Those of the sessions that may not see the task. Whoever makes a thread a member asks once more
+ * after that: it may have executed a program meanwhile, and been found a stranger then.
+ */
+static __always_inline u64 foreign_sessions(struct task_struct* task, u64 sessions) {
+  struct owner_check check = {.task = task, .sessions = sessions & control.confined_sessions};
+  if (check.sessions) bpf_loop(PROFD_MAX_SESSIONS, check_owner, &check, 0);
+  return check.foreign;
 }
 
 struct ancestor_search {
@@ -151,7 +182,7 @@ static long match_session(u32 session, struct match_context* context) {
   u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
   if (!(context->candidates & bit)) return 0;
   search.filter = bpf_map_lookup_elem(&filters, &session);
-  if (!search.filter) return 0;
+  if (!search.filter || !may_see(search.filter, context->task)) return 0;
   if ((context->parents & bit) && inherits(search.filter, context)) {
     context->matched |= bit;
     return 0;
@@ -198,8 +229,9 @@ static long revise_session(u32 session, struct revision* revision) {
   if (!(revision->candidates & bit)) return 0;
   filter = bpf_map_lookup_elem(&filters, &session);
   if (!filter || filter->kind != kind) return 0;
-  matches = revision->name ? match_new_name(filter, task, revision->name)
-                           : may_match(filter, task) && match_cgroup(filter, task);
+  matches = !may_see(filter, task) ? 0
+            : revision->name       ? match_new_name(filter, task, revision->name)
+                                   : may_match(filter, task) && match_cgroup(filter, task);
   if (matches) revision->matched |= bit;
   /* Where children count, it may be a member by birth. */
   if (!(filter->flags & PROFD_TARGET_CHILDREN)) revision->decided |= bit;

@@ -97,6 +97,19 @@ struct signal_struct {
 
 struct mm_struct; /* process_types.h */
 
+struct user_namespace {
+  int level;
+};
+struct cred {
+  struct {
+    unsigned int val;
+  } uid, suid, euid;
+  struct {
+    __u64 val; /* until 6.2 two words, of the same meaning */
+  } cap_permitted;
+  struct user_namespace* user_ns;
+};
+
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
@@ -114,6 +127,7 @@ struct task_struct {
   struct task_struct* group_leader;
   struct pid* thread_pid;
   struct mm_struct* mm;
+  const struct cred* real_cred;
   struct files_struct* files;
   struct signal_struct* signal;
   struct css_set* cgroups;

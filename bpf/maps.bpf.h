@@ -205,7 +205,7 @@ struct {
  * Copy of the storage of a thread that joins or leaves a session. By enum revising_program: an
  * iterator may be preempted by a hook.
  */
-enum revising_program { REVISED_BY_HOOK, REVISED_BY_ITERATOR, REVISING_PROGRAMS };
+enum revising_program { REVISED_BY_HOOK, REVISED_BY_EXEC, REVISED_BY_ITERATOR, REVISING_PROGRAMS };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, REVISING_PROGRAMS);

@@ -35,7 +35,8 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
   if (!copy || !read_thread(task, thread, copy)) return 0;
   make_stack_buffer(task, joined);
   __sync_fetch_and_or(&thread->sessions, joined);
-  __sync_fetch_and_and(&thread->sessions, ~left);
+  __sync_fetch_and_and(&thread->sessions, ~(left | foreign_sessions(task, joined)));
+  joined &= thread->sessions;
   send_thread_end(task, copy, copy->since_ns, left);
   send_joining(task, copy, copy->since_ns, joined);
   return joined;
@@ -76,4 +77,24 @@ static __always_inline void thread_moved(struct task_struct* task, enum revising
   if (!thread || !candidates) return;
   revise_sessions(&revision);
   if (apply_revision(task, thread, &revision, program)) send_name(task, thread, 0);
+}
+
+/*
+ * A program that is executed may make a thread another user's. By now it has its new user and name;
+ * who looks at the threads of one user loses it, or finds it.
+ */
+static __always_inline void revise_owner(struct task_struct* task) {
+  u64 confined = control.confined_sessions & control.sessions;
+  u64 starting = confined & control.starting_sessions;
+  struct thread* thread = find_thread(task);
+  struct match_context context = {.task = task, .candidates = confined};
+  struct revision revision = {.task = task, .decided = confined & ~starting};
+  if (!thread || !confined) return;
+  context.parents = thread->sessions & ~starting;
+  revision.matched = matching_sessions(&context);
+  /* Nothing has been told of these. */
+  __sync_fetch_and_and(&thread->sessions, revision.matched | ~starting);
+  __sync_fetch_and_or(&thread->sessions, revision.matched & starting);
+  revision.matched &= ~starting;
+  if (apply_revision(task, thread, &revision, REVISED_BY_EXEC)) send_name(task, thread, 0);
 }

@@ -49,6 +49,16 @@ struct mm_struct {
   } context;
 };
 
+/* Flags of its memory. */
+struct mm_struct___bitmap {
+  struct {
+    unsigned long __mm_flags[1];
+  } flags; /* since 6.18 */
+};
+struct mm_struct___word {
+  unsigned long flags; /* until 6.17 */
+};
+
 /* A program that is executed. */
 struct linux_binprm {
   const char* filename;
@@ -82,3 +92,5 @@ struct pt_regs___kernel {
 #endif
 
 #define VM_EXEC 0x4
+#define MMF_DUMPABLE_MASK 3
+#define SUID_DUMP_USER 1

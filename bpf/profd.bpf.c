@@ -56,6 +56,7 @@ int on_fork(__u64* ctx) {
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64* ctx) {
+  revise_owner(TASK(0));
   thread_execed(TASK(0), ctx[1], (struct linux_binprm*)ctx[2]);
   return 0;
 }

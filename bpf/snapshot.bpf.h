@@ -44,6 +44,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
   make_stack_buffer(task, matched);
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
+  __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));
 }
 
 static __always_inline struct reader* this_reader(void) {

@@ -76,6 +76,10 @@ Result<profd_filter> MakeFilter(const Target& target, const ProcFs& proc) {
   filter.pidns_inum = target.pidns_inode;
   if (target.children) filter.flags |= PROFD_TARGET_CHILDREN;
   if (target.kernel_threads) filter.flags |= PROFD_TARGET_KERNEL_THREADS;
+  if (target.uid) {
+    filter.flags |= PROFD_TARGET_OF_USER;
+    filter.uid = *target.uid;
+  }
   switch (target.kind) {
     case TargetKind::kAll:
       filter.kind = PROFD_TARGET_ALL;

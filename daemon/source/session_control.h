@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Target {
   bool children = false;             // processes forked by members become members
   bool kernel_threads = false;       // kAll, kComm
   std::uint32_t pidns_inode = 0;
+  // Of all that, only threads that are wholly this user's: those which the kernel would let the
+  // user trace.
+  std::optional<std::uint32_t> uid{};
 };
 
 // Text form, kept in recordings: "pid 12,13 +children", "comm redis-server", "all +kernel".

@@ -52,6 +52,10 @@ std::uint64_t SessionTable::off_cpu() const {
   return Mask(slots_, [](const SessionSpec& spec) { return spec.off_cpu; });
 }
 
+std::uint64_t SessionTable::confined() const {
+  return Mask(slots_, [](const SessionSpec& spec) { return spec.target.uid.has_value(); });
+}
+
 bool SessionTable::AnyOf(TargetKind kind) const {
   return std::ranges::any_of(slots_,
                              [&](const auto& spec) { return spec && spec->target.kind == kind; });

@@ -26,6 +26,8 @@ class SessionTable {
   [[nodiscard]] std::uint64_t running() const;
   [[nodiscard]] std::uint64_t on_cpu() const;
   [[nodiscard]] std::uint64_t off_cpu() const;
+  // Bit i: session i runs and looks at the threads of one user only.
+  [[nodiscard]] std::uint64_t confined() const;
 
   [[nodiscard]] bool AnyOf(TargetKind kind) const;
 

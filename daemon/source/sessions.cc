@@ -130,6 +130,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   // bits of an earlier session of this slot may still be set: `starting` says so.
   profd_control& control = parts_.objects.control();
   StoreControl(control.starting_sessions, BitOf(slot));
+  StoreControl(control.confined_sessions, table_.confined());
   StoreControl(control.sessions, table_.running());
   const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
   StoreControl(control.starting_sessions, 0);
@@ -253,6 +254,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
   StoreControl(parts_.objects.control().sessions, table_.running());
+  StoreControl(parts_.objects.control().confined_sessions, table_.confined());
   const profd_filter none{};
   ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
   for (const std::uint32_t id : spec.target.ids) {

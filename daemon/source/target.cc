@@ -1,5 +1,6 @@
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "daemon/source/session_control.h"
@@ -10,6 +11,7 @@ namespace {
 constexpr std::string_view kChildren = " +children";
 constexpr std::string_view kKernel = " +kernel";
 constexpr std::string_view kPidns = " +pidns=";
+constexpr std::string_view kUid = " +uid=";
 
 // Names are what the caller typed: control characters, backslashes and anything that could be read
 // as a flag are written \xHH, so that every name survives the way there and back.
@@ -59,6 +61,16 @@ bool StripFlag(std::string_view flag, std::string_view* text) {
   return true;
 }
 
+// A flag with a number at the end of `text`.
+std::optional<std::uint32_t> StripNumber(std::string_view flag, std::string_view* text) {
+  const auto at = text->rfind(flag);
+  std::uint32_t number = 0;
+  if (at == std::string_view::npos || !ParseNumber(text->substr(at + flag.size()), &number))
+    return std::nullopt;
+  text->remove_suffix(text->size() - at);
+  return number;
+}
+
 // Takes the flags off the end of `text`.
 void ParseFlags(std::string_view* text, Target* target) {
   while (true) {
@@ -66,10 +78,10 @@ void ParseFlags(std::string_view* text, Target* target) {
       target->children = true;
     } else if (StripFlag(kKernel, text)) {
       target->kernel_threads = true;
-    } else if (const auto at = text->rfind(kPidns);
-               at != std::string_view::npos &&
-               ParseNumber(text->substr(at + kPidns.size()), &target->pidns_inode)) {
-      text->remove_suffix(text->size() - at);
+    } else if (const auto inode = StripNumber(kPidns, text)) {
+      target->pidns_inode = *inode;
+    } else if (const auto uid = StripNumber(kUid, text)) {
+      target->uid = *uid;
     } else {
       return;
     }
@@ -124,6 +136,7 @@ std::string FormatTarget(const Target& target) {
   }
   if (target.children) text.append(kChildren);
   if (target.kernel_threads) text.append(kKernel);
+  if (target.uid) text.append(kUid).append(std::to_string(*target.uid));
   if (target.pidns_inode != 0) text.append(kPidns).append(std::to_string(target.pidns_inode));
   return text;
 }

@@ -15,11 +15,13 @@ void ExpectSurvives(const Target& target, const std::string& text) {
   EXPECT_EQ(parsed->children, target.children);
   EXPECT_EQ(parsed->kernel_threads, target.kernel_threads);
   EXPECT_EQ(parsed->pidns_inode, target.pidns_inode);
+  EXPECT_EQ(parsed->uid, target.uid);
 }
 
 TEST(Target, SurvivesItsTextForm) {
   ExpectSurvives({}, "all");
   ExpectSurvives({.kernel_threads = true}, "all +kernel");
+  ExpectSurvives({.pidns_inode = 7, .uid = 1000}, "all +uid=1000 +pidns=7");
   ExpectSurvives({.kind = TargetKind::kPids, .ids = {12, 13}, .children = true},
                  "pid 12,13 +children");
   ExpectSurvives({.kind = TargetKind::kTids, .ids = {4294967295}}, "tid 4294967295");

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Whose a thread is. A user may look at what the kernel would let that user trace: all its user ids
+ * are the user's, it has gained nothing by its program (then it is not dumpable), and it has no
+ * rights of the host. Such a thread can become another's only by a program that it executes.
+ */
+#pragma once
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/process_types.h"
+#include "bpf/task.bpf.h"
+
+static __always_inline unsigned long memory_flags(struct mm_struct* mm) {
+  struct mm_struct___bitmap* bitmap = (void*)mm;
+  struct mm_struct___word* word = (void*)mm;
+  if (bpf_core_field_exists(bitmap->flags.__mm_flags))
+    return BPF_CORE_READ(bitmap, flags.__mm_flags[0]);
+  return BPF_CORE_READ(word, flags);
+}
+
+static __noinline int belongs_to_user(struct task_struct* task, u32 uid) {
+  const struct cred* cred = BPF_CORE_READ(task, real_cred);
+  struct mm_struct* mm = BPF_CORE_READ(task, mm);
+  if (!cred || !mm) return 0;
+  if (BPF_CORE_READ(cred, uid.val) != uid || BPF_CORE_READ(cred, euid.val) != uid ||
+      BPF_CORE_READ(cred, suid.val) != uid)
+    return 0;
+  if ((memory_flags(mm) & MMF_DUMPABLE_MASK) != SUID_DUMP_USER) return 0;
+  /* In a user namespace of its own, it has rights over that alone. */
+  return !BPF_CORE_READ(cred, cap_permitted.val) || BPF_CORE_READ(cred, user_ns, level) != 0;
+}

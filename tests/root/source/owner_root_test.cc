@@ -1,0 +1,145 @@
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using decode::ClockEvent;
+
+constexpr uid_t kAlice = 4'200'001;
+constexpr uid_t kBob = 4'200'002;
+constexpr std::uint64_t kMs = 1'000'000;
+
+// What execve does for a program of the user's own: the memory is the user's to look at.
+void Become(uid_t uid) {
+  if (::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0 ||
+      ::prctl(PR_SET_DUMPABLE, 1) != 0)
+    ::_exit(1);
+}
+
+// Computes until it is told to end.
+void Work(const Puppet::Strings& strings) {
+  strings.Say({ThreadId()});
+  strings.Wait();
+  Spin(20 * kMs);
+  strings.Say({1});
+  strings.Wait();
+}
+
+class OwnerTest : public LiveTest {
+ protected:
+  static SessionSpec SpecFor(const std::string& target, uid_t uid) {
+    return SpecOf(target + " +uid=" + std::to_string(uid));
+  }
+  static std::set<std::uint32_t> Members(const Heard& heard) {
+    std::set<std::uint32_t> pids;
+    for (const auto& clock : heard.All<ClockEvent>())
+      if ((clock.header.sessions >> heard.start.session & 1) != 0)
+        pids.insert(clock.header.process.pid);
+    return pids;
+  }
+};
+
+TEST_F(OwnerTest, AUserSeesOnlyWhatIsWhollyTheUsers) {
+  const Puppet alice([](const Puppet::Strings& strings) { Become(kAlice), Work(strings); });
+  const Puppet bob([](const Puppet::Strings& strings) { Become(kBob), Work(strings); });
+  const Puppet root([](const Puppet::Strings& strings) { Work(strings); });
+  const Puppet half([](const Puppet::Strings& strings) {
+    if (::setresuid(kAlice, kAlice, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 1) != 0) ::_exit(1);
+    Work(strings);
+  });
+  const Puppet secretive([](const Puppet::Strings& strings) {
+    Become(kAlice);
+    ::prctl(PR_SET_DUMPABLE, 0);
+    Work(strings);
+  });
+  const Puppet privileged([](const Puppet::Strings& strings) {
+    ::prctl(PR_SET_KEEPCAPS, 1);
+    Become(kAlice);
+    Work(strings);
+  });
+  const auto everyone = {&alice, &bob, &root, &half, &secretive, &privileged};
+  for (const auto* puppet : everyone) ASSERT_NE(puppet->Hear(1)[0], 0u);
+
+  const auto session = live_->Begin(SpecFor("all", kAlice));
+  for (const auto* puppet : everyone) puppet->Go();
+  for (const auto* puppet : everyone) ASSERT_EQ(puppet->Hear(1)[0], 1u);
+  EXPECT_EQ(Members(live_->End(session)), std::set{alice.pid()});
+}
+
+TEST_F(OwnerTest, ChildrenOfTheUserAreTheUsersUntilTheyExecuteAnothersProgram) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "profd_owner.XXXXXX").string();
+  const std::filesystem::path directory = ::mkdtemp(pattern.data());
+  const auto other = directory / "sleep";
+  std::filesystem::copy_file("/bin/sleep", other);
+  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(other.c_str(), 0711), 0);  // it may be executed, but not read
+
+  const Puppet alice([&](const Puppet::Strings& strings) {
+    Become(kAlice);
+    strings.Say({ThreadId()});
+    strings.Wait();
+    const pid_t same = ::fork();
+    if (same == 0) ::execl("/bin/sleep", "sleep", "100", nullptr);
+    const pid_t stranger = ::fork();
+    if (stranger == 0) ::execl(other.c_str(), "sleep", "100", nullptr);
+    strings.Say({static_cast<std::uint64_t>(same), static_cast<std::uint64_t>(stranger)});
+    strings.Wait();
+    ::kill(same, SIGKILL);
+    ::kill(stranger, SIGKILL);
+    while (::wait(nullptr) > 0) {
+    }
+    strings.Say({1});
+    strings.Wait();
+  });
+  ASSERT_NE(alice.Hear(1)[0], 0u);
+  const auto session =
+      live_->Begin(SpecFor("pid " + std::to_string(alice.pid()) + " +children", kAlice));
+  alice.Go();
+  const auto children = alice.Hear(2);
+  const auto same = static_cast<std::uint32_t>(children[0]);
+  const auto stranger = static_cast<std::uint32_t>(children[1]);
+  for (const auto child : {same, stranger}) {
+    std::string comm;
+    while (comm != "sleep\n") comm = *ProcFs().Read(std::to_string(child) + "/comm");
+    std::string stat;
+    while (stat.find(") S") == std::string::npos)
+      stat = *ProcFs().Read(std::to_string(child) + "/stat");
+  }
+  alice.Go();
+  ASSERT_EQ(alice.Hear(1)[0], 1u);
+  const Heard heard = live_->End(session);
+  std::filesystem::remove_all(directory);
+
+  // The stranger's last word is from before it was one.
+  std::uint64_t executed_ns = 0;
+  for (const auto& clock : heard.All<ClockEvent>())
+    if (clock.end && clock.header.process.pid == stranger) executed_ns = clock.header.time_ns;
+  EXPECT_NE(executed_ns, 0u);
+  std::set<std::uint32_t> execs;
+  for (const auto& exec : heard.All<decode::ExecEvent>()) execs.insert(exec.header.process.pid);
+  EXPECT_EQ(execs, std::set{same});
+  for (const auto& exit : heard.All<decode::ExitEvent>())
+    EXPECT_NE(exit.header.process.pid, stranger);
+  for (const auto& stack : heard.All<decode::StackEvent>())
+    EXPECT_TRUE(stack.header.process.pid != stranger || stack.header.time_ns <= executed_ns);
+}
+
+TEST_F(OwnerTest, OfSomebodyElsesProcessNothingIsFound) {
+  const Puppet bob([](const Puppet::Strings& strings) { Become(kBob), Work(strings); });
+  ASSERT_NE(bob.Hear(1)[0], 0u);
+  const auto refused =
+      live_->source().StartSession(SpecFor("pid " + std::to_string(bob.pid()), kAlice));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace profd::source
