@@ -15,6 +15,7 @@
 #include "daemon/python/python_source.h"
 #include "daemon/recording/recording_source.h"
 #include "daemon/replay_backend.h"
+#include "daemon/rpc/listen_address.h"
 #include "daemon/rpc/profiler_service.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/session_manager.h"
@@ -41,10 +42,13 @@ class FrontEnd {
   // All must outlive this.
   FrontEnd(rpc::SessionBackend& backend, const Clock& clock, const ProcFs& proc,
            spdlog::logger& logger)
-      : manager_(backend, clock), service_(manager_, backend, clock, proc, logger) {}
+      : clock_(clock),
+        logger_(logger),
+        manager_(backend, clock),
+        service_(manager_, backend, clock, proc, logger) {}
 
-  Result<void> Serve(const std::string& address) {
-    auto server = rpc::Server::Start(address, service_);
+  Result<void> Serve(rpc::ServerOptions options) {
+    auto server = rpc::Server::Start(std::move(options), service_, clock_, logger_);
     if (!server) return server.error();
     server_ = std::move(*server);
     return {};
@@ -56,6 +60,8 @@ class FrontEnd {
   }
 
  private:
+  const Clock& clock_;
+  spdlog::logger& logger_;
   rpc::SessionManager manager_;
   rpc::ProfilerService service_;
   std::unique_ptr<rpc::Server> server_;
@@ -67,7 +73,7 @@ class ReplayDaemon : public Daemon {
                spdlog::logger& logger)
       : backend_(std::move(backend)), clock_(clock), front_end_(*backend_, clock, proc_, logger) {}
 
-  Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  Result<void> Serve(rpc::ServerOptions options) { return front_end_.Serve(std::move(options)); }
   // There are only the threads of its sessions, which end.
   [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
   Result<void> Stop() override {
@@ -195,7 +201,7 @@ class LiveDaemon : public Daemon {
                 }),
         front_end_(pipeline_, clock, proc_, logger) {}
 
-  Result<void> Serve(const std::string& address) { return front_end_.Serve(address); }
+  Result<void> Serve(rpc::ServerOptions options) { return front_end_.Serve(std::move(options)); }
   [[nodiscard]] std::uint64_t ProgressNs() const override {
     return pipeline_.heartbeats().OldestNs();
   }
@@ -226,17 +232,31 @@ class LiveDaemon : public Daemon {
   FrontEnd front_end_;
 };
 
-Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, const SystemClock& clock,
-                                            spdlog::logger& logger) {
+// Its address has been checked; "" where there is to be none.
+std::string PublicSocketOf(const Options& options) {
+  if (options.public_socket == "on") return rpc::kPublicSocket;
+  const auto path = rpc::ParseSocketAddress(options.public_socket);
+  return path ? *path : "";
+}
+
+rpc::ServerOptions AccessOf(const Options& options, rpc::InheritedSockets sockets) {
+  return {.address = options.listen,
+          .group = options.private_use ? "" : rpc::kGroup,
+          .public_socket = PublicSocketOf(options),
+          .inherited = std::move(sockets)};
+}
+
+Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, rpc::InheritedSockets sockets,
+                                            const SystemClock& clock, spdlog::logger& logger) {
   auto backend = ReplayBackend::Open(options.replay_file, clock, logger);
   if (!backend) return backend.error();
   auto daemon = std::make_unique<ReplayDaemon>(std::move(*backend), clock, logger);
-  PROFD_TRY(daemon->Serve(options.listen));
+  PROFD_TRY(daemon->Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }
 
-Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemClock& clock,
-                                          spdlog::logger& logger) {
+Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::InheritedSockets sockets,
+                                          const SystemClock& clock, spdlog::logger& logger) {
   auto source = source::BpfSource::Create({.force_hook = ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
@@ -268,7 +288,7 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
   auto daemon = std::make_unique<LiveDaemon>(
       std::move(*source), std::move(tables), std::move(python), std::move(writer), info,
       options.record_file, options.debug_info, clock, logger);
-  PROFD_TRY(daemon->Serve(options.listen));
+  PROFD_TRY(daemon->Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }
 
@@ -276,8 +296,10 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, const SystemCl
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const Options& options, const SystemClock& clock,
                                               spdlog::logger& logger) {
-  return options.replay_file.empty() ? StartLive(options, clock, logger)
-                                     : StartReplay(options, clock, logger);
+  auto sockets = rpc::TakeInheritedSockets();
+  if (!sockets) return sockets.error();
+  return options.replay_file.empty() ? StartLive(options, *std::move(sockets), clock, logger)
+                                     : StartReplay(options, *std::move(sockets), clock, logger);
 }
 
 }  // namespace profd

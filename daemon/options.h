@@ -19,6 +19,7 @@ struct Bytes {
 struct Options {
   // Settings: from flags, the environment, the configuration file.
   std::string listen;
+  std::string public_socket;
   std::string log_level;  // debug, info, warn, error, off
   std::string hook;       // "auto": the best rung that works
   bool debug_info = true;

@@ -11,8 +11,13 @@ namespace profd {
 namespace {
 
 Result<void> CheckListen(const std::string& text) {
-  const auto address = rpc::ParseListenAddress(text);
-  return address ? Result<void>{} : address.error();
+  const auto path = rpc::ParseSocketAddress(text);
+  return path ? Result<void>{} : path.error();
+}
+
+Result<void> CheckPublicSocket(const std::string& text) {
+  if (text == "on" || text == "off") return {};
+  return CheckListen(text);
 }
 
 std::string Spelled(std::string_view key, std::string_view prefix, char joint, bool upper) {
@@ -49,8 +54,15 @@ const std::vector<Setting>& Settings() {
        .field = &Options::listen,
        .fallback = rpc::kDefaultAddress,
        .value = "ADDRESS",
-       .help = "gRPC address: unix:PATH or a loopback HOST:PORT",
+       .help = "unix socket for root and the members of group profd, who see everything",
        .check = CheckListen},
+      {.key = "public_socket",
+       .field = &Options::public_socket,
+       .fallback = "off",
+       .value = "on|off|ADDRESS",
+       .help = "unix socket at which every user sees their own processes; on is "
+               "/run/profd/public.sock",
+       .check = CheckPublicSocket},
       {.key = "log_level",
        .field = &Options::log_level,
        .fallback = "info",

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -33,34 +32,22 @@ Result<bool> Answers(const std::string& path) {
 
 }  // namespace
 
-Result<ListenAddress> ParseListenAddress(const std::string& text) {
-  std::string_view rest = text;
-  const auto take = [&rest](std::string_view prefix) {
-    if (!rest.starts_with(prefix)) return false;
-    rest.remove_prefix(prefix.size());
-    return true;
-  };
-  const bool unix_scheme = take("unix://") || take("unix:");
-  if (unix_scheme || rest.starts_with('/')) {
-    const std::string path(rest);
-    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
-      return Error{ErrorCode::kInvalidArgument,
-                   "socket path '" + path + "' is not of 1 to " +
-                       std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes",
-                   ""};
-    return ListenAddress{"unix:" + path, path};
-  }
-  for (const std::string_view host : {"127.0.0.1:", "[::1]:", "localhost:"}) {
-    rest = text;
-    if (!take(host)) continue;
-    int port = -1;
-    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), port);
-    if (parsed.ec == std::errc{} && parsed.ptr == rest.data() + rest.size() && port >= 0 &&
-        port <= 65535)
-      return ListenAddress{text, ""};
-  }
-  return Error{ErrorCode::kInvalidArgument, "cannot listen at '" + text + "'",
-               "use unix:///PATH, or a loopback address as 127.0.0.1:PORT"};
+Result<std::string> ParseSocketAddress(const std::string& text) {
+  std::string path = text;
+  for (const std::string_view scheme : {"unix://", "unix:"})
+    if (path.starts_with(scheme)) {
+      path.erase(0, scheme.size());
+      break;
+    }
+  if (path == text && !path.starts_with('/'))
+    return Error{ErrorCode::kInvalidArgument, "cannot listen at '" + text + "'",
+                 "use unix:///PATH"};
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
+    return Error{ErrorCode::kInvalidArgument,
+                 "socket path '" + path + "' is not of 1 to " +
+                     std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes",
+                 ""};
+  return path;
 }
 
 Result<void> PrepareSocket(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
+#include "daemon/rpc/authorization.h"
 
 namespace profd::rpc {
 namespace {
@@ -63,11 +64,33 @@ RequestLimits ProfilerService::Limits() const {
   return limits;
 }
 
-grpc::Status ProfilerService::Collect(grpc::ServerContext* context,
-                                      const v1::CollectRequest* request, Writer* writer) {
-  const auto plan = ToPlan(*request, Limits());
+Result<CollectPlan> ProfilerService::Plan(const Caller& caller,
+                                          const v1::CollectRequest& request) const {
+  auto plan = ToPlan(request, Limits());
+  if (!plan) return plan.error();
+  PROFD_TRY(Confine(caller, proc_, plan->spec.target));
+  PROFD_TRY(Limit(LimitsOf(caller), *plan));
+  return plan;
+}
+
+Result<source::SessionSpec> ProfilerService::Plan(const Caller& caller,
+                                                  const v1::DumpRequest& request) const {
+  auto spec = ToSpec(request, Limits());
+  if (!spec) return spec.error();
+  PROFD_TRY(Confine(caller, proc_, spec->target));
+  if (backend_.EndsByItself())
+    return Error{ErrorCode::kUnsupported,
+                 "this profd replays a recording: there is no process to look at",
+                 "profctl collect shows what was recorded"};
+  return spec;
+}
+
+grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerContext& context,
+                                      const v1::CollectRequest& request, CollectWriter& writer) {
+  const auto plan = Plan(caller, request);
   if (!plan) return ToStatus(plan.error());
-  auto started = manager_.Start(plan->spec, plan->duration_ns);
+  auto started = manager_.Start(plan->spec, plan->duration_ns, ClientOf(caller),
+                                LimitsOf(caller).max_sessions);
   if (!started) {
     logger_.info("collect {}: {}", source::FormatTarget(plan->spec.target),
                  started.error().message);
@@ -75,20 +98,20 @@ grpc::Status ProfilerService::Collect(grpc::ServerContext* context,
   }
   const std::shared_ptr<Session> session = *started;
   const Releaser releaser(manager_, session);
-  logger_.info("session {}: {}", session->id(), source::FormatTarget(session->spec().target));
+  logger_.info("session {}: {}, for {}", session->id(),
+               source::FormatTarget(session->spec().target), Describe(caller));
 
   v1::CollectResponse first;
   *first.mutable_started() = ToProto(session->id(), session->start());
-  if (!writer->Write(first) ||
-      !StreamProgress(*context, *session, plan->progress_interval, *writer)) {
+  if (!writer.Write(first) || !StreamProgress(context, *session, plan->progress_interval, writer)) {
     logger_.info("session {}: its caller went away", session->id());
     return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   }
-  return StreamProfile(*session, *writer);
+  return StreamProfile(caller, *session, writer);
 }
 
 bool ProfilerService::StreamProgress(const grpc::ServerContext& context, const Session& session,
-                                     nanoseconds interval, Writer& writer) {
+                                     nanoseconds interval, CollectWriter& writer) {
   auto next = steady_clock::now();
   bool finishing = false;
   while (true) {
@@ -104,11 +127,14 @@ bool ProfilerService::StreamProgress(const grpc::ServerContext& context, const S
   }
 }
 
-grpc::Status ProfilerService::StreamProfile(const Session& session, Writer& writer) {
+grpc::Status ProfilerService::StreamProfile(const Caller& caller, const Session& session,
+                                            CollectWriter& writer) {
   const auto result = session.result();
   if (!result) return ToStatus(result.error());
+  auto profile = ToProto(**result);
+  if (!caller.sees_all) HideKernelAddresses(profile);
   std::string bytes;
-  if (!ToProto(**result).SerializeToString(&bytes))
+  if (!profile.SerializeToString(&bytes))
     return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
                           "collect for a shorter time, or at a lower frequency"});
   auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
@@ -121,15 +147,11 @@ grpc::Status ProfilerService::StreamProfile(const Session& session, Writer& writ
   return writer.Write(response) ? grpc::Status::OK : gone;
 }
 
-grpc::Status ProfilerService::Dump(grpc::ServerContext* context, const v1::DumpRequest* request,
-                                   v1::Dump* response) {
-  const auto spec = ToSpec(*request, Limits());
+grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerContext& context,
+                                   const v1::DumpRequest& request, v1::Dump& response) {
+  const auto spec = Plan(caller, request);
   if (!spec) return ToStatus(spec.error());
-  if (backend_.EndsByItself())
-    return ToStatus(Error{ErrorCode::kUnsupported,
-                          "this profd replays a recording: there is no process to look at",
-                          "profctl collect shows what was recorded"});
-  auto started = manager_.Start(*spec, 0);
+  auto started = manager_.Start(*spec, 0, ClientOf(caller), LimitsOf(caller).max_sessions);
   if (!started) return ToStatus(started.error());
   const std::shared_ptr<Session> session = *started;
   const Releaser releaser(manager_, session);
@@ -138,30 +160,38 @@ grpc::Status ProfilerService::Dump(grpc::ServerContext* context, const v1::DumpR
   // It may have ended by itself, with its target.
   (void)manager_.Stop(session->id());
   while (!session->WaitFinished(kLook))
-    if (context->IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+    if (context.IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   const auto dump = session->dump();
   if (!dump) return ToStatus(dump.error());
   if ((*dump)->threads.empty())
     return ToStatus(
         Error{ErrorCode::kNotFound, "it ended while it was looked at", "see what runs: ps -e"});
-  *response = ToProto(**dump);
+  response = ToProto(**dump);
+  if (!caller.sees_all) HideKernelAddresses(response);
   return grpc::Status::OK;
 }
 
-grpc::Status ProfilerService::Stop(grpc::ServerContext* /*context*/, const v1::StopRequest* request,
-                                   v1::StopResponse* /*response*/) {
-  const auto stopped = manager_.Stop(request->session());
+grpc::Status ProfilerService::Stop(const Caller& caller, const v1::StopRequest& request) {
+  const auto client = manager_.ClientOfSession(request.session());
+  if (!client) return ToStatus(client.error());
+  if (!MaySee(caller, *client))
+    return ToStatus(Error{ErrorCode::kPermissionDenied,
+                          "session " + std::to_string(request.session()) + " is not yours to stop",
+                          "`profctl status` lists those that are"});
+  const auto stopped = manager_.Stop(request.session());
   return stopped ? grpc::Status::OK : ToStatus(stopped.error());
 }
 
-grpc::Status ProfilerService::Status(grpc::ServerContext* /*context*/,
-                                     const v1::StatusRequest* /*request*/,
-                                     v1::StatusResponse* response) {
+grpc::Status ProfilerService::Status(const Caller& caller, v1::StatusResponse& response) {
   DaemonStatus daemon;
   daemon.up_ns = clock_.MonotonicNs() - started_ns_;
   daemon.cpu_ns = OwnCpuNs();
   daemon.resident_bytes = OwnResidentBytes(proc_);
-  *response = ToProto(daemon, backend_.Status(), manager_.List());
+  auto sessions = manager_.List();
+  std::erase_if(sessions,
+                [&](const SessionSummary& session) { return !MaySee(caller, session.client); });
+  response = ToProto(daemon, backend_.Status(), sessions);
+  if (!caller.sees_all) HideHost(response);
   return grpc::Status::OK;
 }
 

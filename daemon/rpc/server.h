@@ -1,45 +1,56 @@
-// Server: the gRPC server at one address.
+// Server: all the ways that lead to the service.
 #pragma once
 
-#include <grpcpp/server.h>
+#include <spdlog/logger.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/result.h"
+#include "daemon/rpc/client_limits.h"
+#include "daemon/rpc/connections.h"
 #include "daemon/rpc/profiler_service.h"
+#include "daemon/rpc/refusal_log.h"
+#include "daemon/rpc/unix_listener.h"
 
 namespace profd::rpc {
 
 inline constexpr const char* kDefaultAddress = "unix:///run/profd/profd.sock";
+inline constexpr const char* kPublicSocket = "/run/profd/public.sock";
+inline constexpr const char* kGroup = "profd";
 
-// Listens from Start to Shutdown, with the health service and reflection. At a unix socket (mode
-// 0660; its directory is made when missing; one that a dead daemon left is taken over, one that
-// answers is not), or at a loopback address, which every user of the host can reach.
+struct ServerOptions {
+  std::string address;         // of the socket for root and the group
+  std::string group;           // whose members see all; "": profd's own user only, and root
+  std::string public_socket;   // path of the one for all users of the host; "": none
+  InheritedSockets inherited;  // taken where their paths are those above
+};
+
+// Listens from Start to Shutdown, with the health service and reflection. Sockets: mode 0660 and
+// 0666; their directory is made when missing; one that a dead daemon left is taken over, one that
+// answers is not.
 class Server {
  public:
-  // `service` must outlive this. kUnavailable: another daemon listens there.
-  [[nodiscard]] static Result<std::unique_ptr<Server>> Start(const std::string& address,
-                                                             ProfilerService& service);
-  ~Server();
+  // `service`, `clock` and `logger` must outlive this. kUnavailable: another daemon listens there.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> Start(ServerOptions options,
+                                                             ProfilerService& service,
+                                                             const Clock& clock,
+                                                             spdlog::logger& logger);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   // Takes no more calls; those under way are cut off after `grace`.
   void Shutdown(std::chrono::milliseconds grace);
-  [[nodiscard]] const std::string& address() const { return address_; }
-  // The port chosen, for a TCP address with port 0.
-  [[nodiscard]] int port() const { return port_; }
 
  private:
-  Server(std::string address, std::string socket_path, std::unique_ptr<grpc::Server> server,
-         int port);
+  Server(ProfilerService& service, const Clock& clock, spdlog::logger& logger);
 
-  const std::string address_;
-  const std::string socket_path_;  // "" for TCP
-  std::unique_ptr<grpc::Server> server_;
-  const int port_;
+  CallRates rates_;
+  RefusalLog refusals_;
+  const Gate gate_;
+  std::unique_ptr<Connections> connections_;
 };
 
 }  // namespace profd::rpc

@@ -18,6 +18,11 @@ bool EndsWithItsThreads(const source::Target& target) {
   return target.kind == source::TargetKind::kPids || target.kind == source::TargetKind::kTids;
 }
 
+Error NoSession(std::uint32_t id) {
+  return Error{ErrorCode::kNotFound, "no session " + std::to_string(id),
+               "`profctl status` lists those that run"};
+}
+
 }  // namespace
 
 SessionManager::SessionManager(SessionBackend& backend, const Clock& clock, const Options& options)
@@ -28,26 +33,44 @@ SessionManager::SessionManager(SessionBackend& backend, const Clock& clock, cons
 
 SessionManager::~SessionManager() { Shutdown(nanoseconds{0}); }
 
+Result<std::uint32_t> SessionManager::Admit(const std::string& client, std::size_t max_sessions) {
+  if (closed_) return Error{ErrorCode::kUnavailable, "profd is shutting down", ""};
+  std::size_t all = entries_.size();
+  for (const auto& [who, count] : starting_) all += count;
+  if (all >= options_.max_sessions)
+    return Error{ErrorCode::kExhausted,
+                 "all " + std::to_string(options_.max_sessions) + " sessions are in use",
+                 "wait for one to end; `profctl status` lists them"};
+  const auto starting = starting_.find(client);
+  std::size_t own = starting == starting_.end() ? 0 : starting->second;
+  for (const auto& [id, entry] : entries_) own += entry.client == client ? 1 : 0;
+  if (own >= max_sessions)
+    return Error{ErrorCode::kExhausted,
+                 "your " + std::to_string(max_sessions) + " sessions are all in use",
+                 "wait for one to end; `profctl status` lists them"};
+  ++starting_[client];
+  return next_id_++;
+}
+
 Result<std::shared_ptr<Session>> SessionManager::Start(const source::SessionSpec& spec,
-                                                       std::uint64_t duration_ns) {
+                                                       std::uint64_t duration_ns,
+                                                       const std::string& client,
+                                                       std::size_t max_sessions) {
   std::uint32_t id = 0;
   {
     const std::scoped_lock lock(mutex_);
-    if (closed_) return Error{ErrorCode::kUnavailable, "profd is shutting down", ""};
-    if (entries_.size() + starting_ >= options_.max_sessions)
-      return Error{ErrorCode::kExhausted,
-                   "all " + std::to_string(options_.max_sessions) + " sessions are in use",
-                   "wait for one to end; `profctl status` lists them"};
-    id = next_id_++;
-    ++starting_;
+    const auto admitted = Admit(client, max_sessions);
+    if (!admitted) return admitted.error();
+    id = *admitted;
   }
   auto started = backend_.Start(id, spec);
 
   std::unique_lock lock(mutex_);
-  --starting_;
+  if (--starting_[client] == 0) starting_.erase(client);
   if (!started) return started.error();
   Entry entry;
   entry.session = *started;
+  entry.client = client;
   entry.duration_ns = backend_.EndsByItself() ? 0 : duration_ns;
   if (entry.duration_ns != 0) entry.deadline_ns = (*started)->begin_ns() + entry.duration_ns;
   entries_.emplace(id, std::move(entry));
@@ -58,14 +81,19 @@ Result<std::shared_ptr<Session>> SessionManager::Start(const source::SessionSpec
   return started;
 }
 
+Result<std::string> SessionManager::ClientOfSession(std::uint32_t id) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return NoSession(id);
+  return found->second.client;
+}
+
 Result<void> SessionManager::Stop(std::uint32_t id) {
   std::shared_ptr<Session> session;
   {
     const std::scoped_lock lock(mutex_);
     const auto found = entries_.find(id);
-    if (found == entries_.end())
-      return Error{ErrorCode::kNotFound, "no session " + std::to_string(id),
-                   "`profctl status` lists those that run"};
+    if (found == entries_.end()) return NoSession(id);
     session = found->second.session;
   }
   End(session);
@@ -102,8 +130,8 @@ std::vector<SessionSummary> SessionManager::List() const {
   std::vector<SessionSummary> list;
   list.reserve(entries_.size());
   for (const auto& [id, entry] : entries_)
-    list.push_back({id, source::FormatTarget(entry.session->spec().target), entry.duration_ns,
-                    entry.session->Progress()});
+    list.push_back({id, source::FormatTarget(entry.session->spec().target), entry.client,
+                    entry.duration_ns, entry.session->Progress()});
   return list;
 }
 

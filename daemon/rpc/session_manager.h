@@ -22,6 +22,7 @@ namespace profd::rpc {
 struct SessionSummary {
   std::uint32_t id = 0;
   std::string target;
+  std::string client;             // who asked for it: ClientOf
   std::uint64_t duration_ns = 0;  // 0: until stopped
   SessionProgress progress;
 };
@@ -44,9 +45,14 @@ class SessionManager {
   SessionManager(const SessionManager&) = delete;
   SessionManager& operator=(const SessionManager&) = delete;
 
-  // duration_ns 0: until stopped.
+  // duration_ns 0: until stopped. kExhausted: `client` (ClientOf) has `max_sessions` already, or
+  // there are too many altogether.
   [[nodiscard]] Result<std::shared_ptr<Session>> Start(const source::SessionSpec& spec,
-                                                       std::uint64_t duration_ns);
+                                                       std::uint64_t duration_ns,
+                                                       const std::string& client,
+                                                       std::size_t max_sessions);
+  // Who asked for it. kNotFound when there is none such.
+  [[nodiscard]] Result<std::string> ClientOfSession(std::uint32_t id) const;
   // Ends it early; whoever waits for it gets the profile. kNotFound when there is none such.
   [[nodiscard]] Result<void> Stop(std::uint32_t id);
   // The caller is done with it: with its profile, or without (then the session ends now).
@@ -59,11 +65,14 @@ class SessionManager {
  private:
   struct Entry {
     std::shared_ptr<Session> session;
+    std::string client;
     std::uint64_t duration_ns = 0;
     std::uint64_t deadline_ns = 0;  // 0: none
     bool gone_before = false;       // target_gone was seen at the last look
   };
 
+  // With mutex_ held: counts one that starts.
+  [[nodiscard]] Result<std::uint32_t> Admit(const std::string& client, std::size_t max_sessions);
   void Watch(const std::stop_token& stop);
   [[nodiscard]] std::vector<std::shared_ptr<Session>> Due(std::uint64_t now_ns);
   void End(const std::shared_ptr<Session>& session);
@@ -74,7 +83,7 @@ class SessionManager {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<std::uint32_t, Entry> entries_;
-  std::size_t starting_ = 0;
+  std::map<std::string, std::size_t> starting_;  // by client
   std::uint32_t next_id_ = 1;
   bool closed_ = false;
   std::jthread watcher_;  // last: uses all of the above

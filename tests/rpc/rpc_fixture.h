@@ -37,7 +37,8 @@ class RpcFixture : public testing::Test {
   RpcFixture() {
     std::string name = (std::filesystem::temp_directory_path() / "profd_rpc_XXXXXX").string();
     directory_ = mkdtemp(name.data());
-    auto server = rpc::Server::Start(address(), service_);
+    auto server =
+        rpc::Server::Start({address(), "", public_socket(), {}}, service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
@@ -51,6 +52,7 @@ class RpcFixture : public testing::Test {
   }
 
   [[nodiscard]] std::string socket() const { return (directory_ / "profd.sock").string(); }
+  [[nodiscard]] std::string public_socket() const { return (directory_ / "public.sock").string(); }
   [[nodiscard]] std::string address() const { return "unix:" + socket(); }
 
   static v1::CollectRequest RequestFor(std::uint32_t pid, std::chrono::nanoseconds duration) {

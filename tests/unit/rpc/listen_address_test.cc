@@ -17,25 +17,20 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ParseListenAddress, TakesUnixSocketsAndLoopback) {
-  EXPECT_EQ(ParseListenAddress("unix:///run/profd/profd.sock")->socket_path,
-            "/run/profd/profd.sock");
-  EXPECT_EQ(ParseListenAddress("unix:relative.sock")->socket_path, "relative.sock");
-  EXPECT_EQ(ParseListenAddress("/tmp/x.sock")->grpc, "unix:/tmp/x.sock");
-  EXPECT_EQ(ParseListenAddress("127.0.0.1:0")->grpc, "127.0.0.1:0");
-  EXPECT_EQ(ParseListenAddress("[::1]:7711")->socket_path, "");
-  EXPECT_TRUE(ParseListenAddress("localhost:65535").ok());
+TEST(ParseSocketAddress, TakesUnixSockets) {
+  EXPECT_EQ(*ParseSocketAddress("unix:///run/profd/profd.sock"), "/run/profd/profd.sock");
+  EXPECT_EQ(*ParseSocketAddress("unix:relative.sock"), "relative.sock");
+  EXPECT_EQ(*ParseSocketAddress("/tmp/x.sock"), "/tmp/x.sock");
 }
 
-TEST(ParseListenAddress, RefusesEverythingElse) {
-  for (const auto* text : {"", "unix:", "0.0.0.0:7711", "[::]:7711", "192.168.1.5:7711",
-                           "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
-                           "127.0.0.1:80x", "localhost.example.org:1", "dns:///host:1"}) {
-    const auto address = ParseListenAddress(text);
-    ASSERT_FALSE(address.ok()) << text;
-    EXPECT_EQ(address.error().code, ErrorCode::kInvalidArgument);
+TEST(ParseSocketAddress, RefusesEverythingElse) {
+  for (const auto* text : {"", "unix:", "0.0.0.0:7711", "[::]:7711", "127.0.0.1:7711",
+                           "localhost:1", "dns:///host:1", "relative.sock"}) {
+    const auto path = ParseSocketAddress(text);
+    ASSERT_FALSE(path.ok()) << text;
+    EXPECT_EQ(path.error().code, ErrorCode::kInvalidArgument);
   }
-  EXPECT_THAT(ParseListenAddress("unix:/" + std::string(200, 'x')).error().message,
+  EXPECT_THAT(ParseSocketAddress("unix:/" + std::string(200, 'x')).error().message,
               HasSubstr("1 to 107 bytes"));
 }
 

@@ -1,0 +1,108 @@
+#include "daemon/rpc/authorization.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace profd::rpc {
+namespace {
+
+constexpr std::size_t kMaxStatus = 1u << 16;
+
+// What follows `key` on its line of /proc/PID/status.
+std::string_view LineOf(std::string_view status, std::string_view key) {
+  const auto at = status.find(key);
+  if (at == std::string_view::npos) return {};
+  const auto line = status.substr(at + key.size());
+  return line.substr(0, line.find('\n'));
+}
+
+std::vector<std::uint64_t> Numbers(std::string_view text, int base) {
+  std::vector<std::uint64_t> numbers;
+  while (true) {
+    const auto begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return numbers;
+    text.remove_prefix(begin);
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+    if (error != std::errc{}) return {};
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+}
+
+// In a user namespace of its own, it has rights over that alone.
+bool HasRightsOverHost(const std::string& directory, std::string_view status, const ProcFs& proc) {
+  const auto permitted = Numbers(LineOf(status, "\nCapPrm:"), 16);
+  if (permitted.size() == 1 && permitted[0] == 0) return false;
+  const auto its = proc.ReadLink(directory + "/ns/user");
+  const auto ours = proc.ReadLink("self/ns/user");
+  return !its || !ours || *its == *ours;
+}
+
+template <typename Message>
+void HideAddresses(Message& message) {
+  for (auto& frame : *message.mutable_frames())
+    if (frame.kind() == v1::FRAME_KERNEL) frame.clear_offset();
+}
+
+}  // namespace
+
+bool MaySee(const Caller& caller, SoleOwner owner) {
+  return caller.sees_all || (caller.kind == Caller::Kind::kUser && owner == caller.uid);
+}
+
+bool MaySee(const Caller& caller, const std::string& client) {
+  return caller.sees_all || client == ClientOf(caller);
+}
+
+Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
+  const std::string directory = std::to_string(id);
+  const auto status = proc.Read(directory + "/status", kMaxStatus);
+  if (!status)
+    return Error{ErrorCode::kNotFound, "cannot open process " + directory + ": no such process",
+                 "see what runs: ps -e"};
+  // The kernel gives the files of a process that is not dumpable to root.
+  struct stat info {};
+  if (stat(proc.Path(directory).c_str(), &info) != 0)
+    return ErrorFromErrno(errno, "cannot look at process " + directory);
+  const auto uids = Numbers(LineOf(*status, "\nUid:"), 10);
+  const bool sole = uids.size() == 4 && std::ranges::count(uids, info.st_uid) == 4 &&
+                    !HasRightsOverHost(directory, *status, proc);
+  return sole ? SoleOwner(info.st_uid) : std::nullopt;
+}
+
+Result<void> Confine(const Caller& caller, const ProcFs& proc, source::Target& target) {
+  if (caller.sees_all) return {};
+  target.uid = caller.uid;
+  target.kernel_threads = false;
+  if (target.pidns_inode != 0) return {};
+  for (const auto id : target.ids) {
+    const auto owner = OwnerOf(id, proc);
+    if (!owner) return owner.error();
+    if (MaySee(caller, *owner)) continue;
+    const std::string who = caller.name.empty() ? "uid " + std::to_string(caller.uid) : caller.name;
+    return Error{ErrorCode::kPermissionDenied,
+                 std::string(target.kind == source::TargetKind::kTids ? "thread " : "process ") +
+                     std::to_string(id) + " is not " + who + "'s alone to look at",
+                 "use sudo, or ask to be taken into group profd"};
+  }
+  return {};
+}
+
+void HideKernelAddresses(v1::Profile& profile) { HideAddresses(profile); }
+void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
+
+void HideHost(v1::StatusResponse& status) {
+  status.clear_replay_file();
+  status.clear_recording_file();
+  status.mutable_python()->clear_waiting();
+  status.mutable_python()->clear_refused();
+}
+
+}  // namespace profd::rpc

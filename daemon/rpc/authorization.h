@@ -1,0 +1,41 @@
+// Authorization: what of the host a caller may see.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/rpc/caller.h"
+#include "daemon/source/session_control.h"
+#include "profd/v1/dump.pb.h"
+#include "profd/v1/profile.pb.h"
+#include "profd/v1/status.pb.h"
+
+namespace profd::rpc {
+
+// Whose a process is: all its user ids are `uid`, it keeps nothing from that user (it is dumpable),
+// and it has no rights over the host. Nothing: of nobody alone.
+using SoleOwner = std::optional<std::uint32_t>;
+
+// The rule that everything below follows. Without an owner only those see it who see all.
+[[nodiscard]] bool MaySee(const Caller& caller, SoleOwner owner);
+
+// A session, a query or whatever else was begun by `client` (ClientOf).
+[[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);
+
+// From /proc/ID of a process or thread. kNotFound: there is none.
+[[nodiscard]] Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc);
+
+// Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
+// it names somebody else's processes. Ids of another pid namespace are left to the kernel side.
+[[nodiscard]] Result<void> Confine(const Caller& caller, const ProcFs& proc,
+                                   source::Target& target);
+
+// For who does not see all: addresses of the kernel tell where it lies, its names do not.
+void HideKernelAddresses(v1::Profile& profile);
+void HideKernelAddresses(v1::Dump& dump);
+// Files, and reasons that may name other users' programs.
+void HideHost(v1::StatusResponse& status);
+
+}  // namespace profd::rpc
