@@ -10,6 +10,14 @@
 namespace profd::client {
 namespace {
 
+// Of the host's profd: where its socket is not for us, the one for everybody, if there is one.
+std::string HostAddress() {
+  const auto probe = ProbeUnixSocket(UnixSocketPath(kDefaultAddress));
+  const bool refused = !probe && probe.error().code == ErrorCode::kPermissionDenied;
+  return refused && ProbeUnixSocket(UnixSocketPath(kPublicAddress)) ? kPublicAddress
+                                                                    : kDefaultAddress;
+}
+
 Result<std::uint64_t> EffectiveCapabilities(const ProcFs& proc) {
   const Result<std::string> status = proc.Read("self/status");
   if (!status) return status.error();
@@ -56,19 +64,20 @@ Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const std::string& host) {
   const Result<std::string> address = ExplicitAddress(host);
   if (!address) return address.error();
   if (!address->empty()) return GrpcClient::Connect(*address);
-  const std::string path = UnixSocketPath(kDefaultAddress);
+  const std::string host_address = HostAddress();
+  const std::string path = UnixSocketPath(host_address);
   const Result<void> probe = ProbeUnixSocket(path);
   if (!probe && probe.error().code == ErrorCode::kUnavailable)
     return Error{ErrorCode::kUnavailable, "no profd is running: nobody answers at " + path,
                  "start it: systemctl start profd, or name another with --host"};
-  return GrpcClient::Connect(kDefaultAddress);
+  return GrpcClient::Connect(host_address);
 }
 
 Result<bool> NeedsPrivateDaemon(const std::string& host) {
   const Result<std::string> address = ExplicitAddress(host);
   if (!address) return address.error();
   if (!address->empty()) return false;
-  const Result<void> probe = ProbeUnixSocket(UnixSocketPath(kDefaultAddress));
+  const Result<void> probe = ProbeUnixSocket(UnixSocketPath(HostAddress()));
   if (probe) return false;
   if (probe.error().code != ErrorCode::kUnavailable) return probe.error();
   return true;

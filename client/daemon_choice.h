@@ -17,6 +17,8 @@
 namespace profd::client {
 
 inline constexpr const char* kDefaultAddress = "unix:///run/profd/profd.sock";
+// For users who are not let in there; they see their own processes.
+inline constexpr const char* kPublicAddress = "unix:///run/profd/public.sock";
 
 // A connection, and the daemon behind it if it is ours. The connection goes first.
 struct DaemonConnection {

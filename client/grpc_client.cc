@@ -100,7 +100,7 @@ Result<void> ProbeUnixSocket(const std::string& path) {
     return {};
   Error error = ErrorFromErrno(errno, "cannot reach profd at unix:" + path);
   if (error.code == ErrorCode::kPermissionDenied)
-    error.hint = "run it with sudo, or as a user whom the socket's owner and group let in";
+    error.hint = "run it with sudo, or as a member of the socket's group (profd)";
   else
     error.hint = kHint;
   if (error.code != ErrorCode::kPermissionDenied) error.code = ErrorCode::kUnavailable;

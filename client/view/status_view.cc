@@ -149,7 +149,8 @@ std::string Session(const v1::SessionStatus& session) {
   time += session.duration_ns() == 0 ? ", until stopped"
                                      : " of " + FormatDuration(session.duration_ns());
   return std::to_string(session.id()) + ": " + SafeText(session.target()) + ", " + time + ", " +
-         FormatCount(session.samples()) + " samples";
+         FormatCount(session.samples()) + " samples" +
+         (session.client().empty() ? "" : ", for " + SafeText(session.client()));
 }
 
 nlohmann::json Counts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
@@ -177,6 +178,11 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
     lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
+  for (int i = 0; i < status.missing_capabilities_size(); ++i) {
+    const auto& missing = status.missing_capabilities(i);
+    lines.emplace_back(i == 0 ? "missing" : "",
+                       SafeText(missing.name()) + ": without it no " + SafeText(missing.cost()));
+  }
   lines.emplace_back("on-CPU", SafeText(status.on_cpu_clock()) + " on " +
                                    FormatCount(status.online_cpus()) + " CPUs");
   std::string hook = "hook " + SafeText(status.hook());
@@ -224,7 +230,11 @@ std::string StatusJson(const v1::StatusResponse& status) {
                         {"target", session.target()},
                         {"elapsed_ns", session.elapsed_ns()},
                         {"duration_ns", session.duration_ns()},
+                        {"client", session.client()},
                         {"samples", session.samples()}});
+  nlohmann::json missing = nlohmann::json::array();
+  for (const v1::MissingCapability& capability : status.missing_capabilities())
+    missing.push_back({{"name", capability.name()}, {"cost", capability.cost()}});
   const nlohmann::json object{{"version", status.version()},
                               {"up_ns", status.up_ns()},
                               {"kernel", status.kernel()},
@@ -240,6 +250,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
                               {"memory_bytes", status.memory_bytes()},
                               {"map_bytes", status.map_bytes()},
                               {"sessions", sessions},
+                              {"missing_capabilities", missing},
                               {"python", PythonJson(status.python())},
                               {"budget", BudgetJson(status.budget())},
                               {"lost", Counts(status.lost())},

@@ -57,6 +57,10 @@ bool MaySee(const Caller& caller, SoleOwner owner) {
   return caller.sees_all || (caller.kind == Caller::Kind::kUser && owner == caller.uid);
 }
 
+bool MaySee(const Caller& caller, const process::Owner& owner) {
+  return MaySee(caller, owner.sole ? owner.uid : std::nullopt);
+}
+
 bool MaySee(const Caller& caller, const std::string& client) {
   return caller.sees_all || client == ClientOf(caller);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
+#include "daemon/process/process_info.h"
 #include "daemon/rpc/caller.h"
 #include "daemon/source/session_control.h"
 #include "profd/v1/dump.pb.h"
@@ -20,6 +21,9 @@ using SoleOwner = std::optional<std::uint32_t>;
 
 // The rule that everything below follows. Without an owner only those see it who see all.
 [[nodiscard]] bool MaySee(const Caller& caller, SoleOwner owner);
+
+// A process of the past: one whose uids were not all the same is nobody's alone.
+[[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
 
 // A session, a query or whatever else was begun by `client` (ClientOf).
 [[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);

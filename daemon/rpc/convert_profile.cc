@@ -6,6 +6,7 @@
 #include "daemon/aggregate/program_names.h"
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/convert_parts.h"
+#include "daemon/source/capabilities.h"
 
 namespace profd::rpc {
 namespace {
@@ -198,6 +199,12 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
     added.set_elapsed_ns(session.progress.elapsed_ns);
     added.set_duration_ns(session.duration_ns);
     added.set_samples(session.progress.samples);
+    added.set_client(Utf8(session.client));
+  }
+  for (const auto& name : source.missing_capabilities) {
+    auto& added = *proto.add_missing_capabilities();
+    added.set_name(name);
+    added.set_cost(source::CostOf(name));
   }
   Fill(backend.lost, *proto.mutable_lost());
   Fill(backend.notes, *proto.mutable_notes());

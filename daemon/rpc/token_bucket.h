@@ -26,8 +26,7 @@ class TokenBucket {
  private:
   [[nodiscard]] double TokensAt(std::uint64_t now_ns) const {
     if (now_ns <= filled_ns_) return tokens_;
-    return std::min(burst_,
-                    tokens_ + static_cast<double>(now_ns - filled_ns_) / 1e9 * per_second_);
+    return std::min(burst_, tokens_ + static_cast<double>(now_ns - filled_ns_) / 1e9 * per_second_);
   }
 
   double per_second_;

@@ -14,15 +14,19 @@ struct Need {
   const char* name;
   bool admin_stands_for_it;
   bool required;
+  const char* cost;
 };
 
 constexpr std::array<Need, 6> kNeeds{{
-    {CAP_BPF, "CAP_BPF", true, true},
-    {CAP_PERFMON, "CAP_PERFMON", true, true},
-    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false},            // maps, exe and memory of others
-    {CAP_SYSLOG, "CAP_SYSLOG", false, false},                    // addresses in kallsyms
-    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false},  // ELF files of others
-    {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true, false},  // map_files
+    {CAP_BPF, "CAP_BPF", true, true, "nothing can be measured"},
+    {CAP_PERFMON, "CAP_PERFMON", true, true, "nothing can be measured"},
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false,
+     "programs, memory maps and interpreters of other users' processes"},
+    {CAP_SYSLOG, "CAP_SYSLOG", false, false, "names of kernel functions"},
+    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false,
+     "names in files that profd's user may not read"},
+    {CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true, false,
+     "names in files that were deleted or replaced while they ran"},
 }};
 
 bool Has(std::uint64_t effective, int number) { return (effective >> number & 1) != 0; }
@@ -56,6 +60,12 @@ Result<void> CheckCapabilities(std::uint64_t effective) {
                "no right to load BPF programs: " + JoinNames(missing) +
                    (missing.size() == 1 ? " is missing" : " are missing"),
                RightsHint()};
+}
+
+std::string CostOf(const std::string& capability) {
+  for (const Need& need : kNeeds)
+    if (capability == need.name) return need.cost;
+  return {};
 }
 
 std::string JoinNames(const std::vector<std::string>& names) {

@@ -19,6 +19,9 @@ namespace profd::source {
 // kPermissionDenied when BPF programs cannot be used at all; the others only make less visible.
 [[nodiscard]] Result<void> CheckCapabilities(std::uint64_t effective);
 
+// What is not to be seen without one of these: "names of kernel functions"; "" for an unknown name.
+[[nodiscard]] std::string CostOf(const std::string& capability);
+
 // "CAP_BPF, CAP_PERFMON and CAP_SYSLOG"; empty for none.
 [[nodiscard]] std::string JoinNames(const std::vector<std::string>& names);
 
