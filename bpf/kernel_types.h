@@ -95,20 +95,8 @@ struct signal_struct {
   } live;
 };
 
-struct mm_struct; /* process_types.h */
-
-struct user_namespace {
-  int level;
-};
-struct cred {
-  struct {
-    unsigned int val;
-  } uid, suid, euid;
-  struct {
-    __u64 val; /* until 6.2 two words, of the same meaning */
-  } cap_permitted;
-  struct user_namespace* user_ns;
-};
+struct mm_struct; /* these two: process_types.h */
+struct cred;
 
 struct task_struct {
   unsigned int __state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* More of kernel_types.h: what a process maps, and its registers in user mode. */
+/* More of kernel_types.h: what a process maps, whose it is, and its registers in user mode. */
 #pragma once
 
 #include "bpf/kernel_types.h"
@@ -57,6 +57,20 @@ struct mm_struct___bitmap {
 };
 struct mm_struct___word {
   unsigned long flags; /* until 6.17 */
+};
+
+/* Whose it is. */
+struct user_namespace {
+  int level;
+};
+struct cred {
+  struct {
+    unsigned int val;
+  } uid, suid, euid;
+  struct {
+    __u64 val; /* until 6.2 two words, of the same meaning */
+  } cap_permitted;
+  struct user_namespace* user_ns;
 };
 
 /* A program that is executed. */

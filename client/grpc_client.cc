@@ -51,12 +51,11 @@ ErrorCode CodeOf(grpc::StatusCode code) {
       return ErrorCode::kNotFound;
     case grpc::StatusCode::PERMISSION_DENIED:
     case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:  // more than this client may have
       return ErrorCode::kPermissionDenied;
     case grpc::StatusCode::FAILED_PRECONDITION:
     case grpc::StatusCode::UNIMPLEMENTED:
       return ErrorCode::kUnsupported;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return ErrorCode::kExhausted;
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::CANCELLED:

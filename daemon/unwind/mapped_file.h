@@ -16,8 +16,9 @@ struct MappedFile {
   elf::FileStamp stamp;  // as stat says
 };
 
-// Through /proc/PID/map_files: right for deleted, replaced and hidden files. kNotFound: the process
-// or the mapping is gone.
+// Through /proc/PID/map_files: right for deleted, replaced and hidden files. Where profd may not
+// look there, by the path that /proc/PID/maps gives, if the file there is the same. kNotFound: the
+// process or the mapping is gone.
 [[nodiscard]] Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid,
                                                 std::uint64_t begin, std::uint64_t end);
 

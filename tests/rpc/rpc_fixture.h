@@ -35,8 +35,6 @@ struct Collected {
 class RpcFixture : public testing::Test {
  protected:
   RpcFixture() {
-    std::string name = (std::filesystem::temp_directory_path() / "profd_rpc_XXXXXX").string();
-    directory_ = mkdtemp(name.data());
     auto server =
         rpc::Server::Start({address(), "", public_socket(), {}}, service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
@@ -51,6 +49,14 @@ class RpcFixture : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
+  static std::string MakeDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "profd_rpc_XXXXXX").string();
+    const std::filesystem::path directory = mkdtemp(name.data());
+    std::filesystem::create_directory(directory / "proc");
+    for (const auto* same : {"self", "sys"})
+      std::filesystem::create_symlink(std::string("/proc/") + same, directory / "proc" / same);
+    return directory;
+  }
   [[nodiscard]] std::string socket() const { return (directory_ / "profd.sock").string(); }
   [[nodiscard]] std::string public_socket() const { return (directory_ / "public.sock").string(); }
   [[nodiscard]] std::string address() const { return "unix:" + socket(); }
@@ -93,11 +99,18 @@ class RpcFixture : public testing::Test {
     return Collect(request, [](std::uint32_t) {});
   }
 
+  // Of process 100; of nobody on a host: above what distributions hand out, below what namespaces
+  // are given.
+  static constexpr std::uint32_t kOwner = 4'200'100;
+
+  // Made by the tests that need it.
+  [[nodiscard]] std::filesystem::path proc_directory() const { return directory_ / "proc"; }
+
   SystemClock clock_;
   ProcFs proc_;
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   NumberingSymbolizer symbolizer_;
-  SyntheticKernel kernel_{{{100, 100}, {100, 101}, {200, 200}}, clock_};
+  SyntheticKernel kernel_{{{100, 100, kOwner}, {100, 101, kOwner}, {200, 200, 0}}, clock_};
   LivePipeline pipeline_{LivePipeline::Parts{kernel_,
                                              kernel_,
                                              symbolizer_,
@@ -112,8 +125,9 @@ class RpcFixture : public testing::Test {
                                              [] { return python::PythonStanding(); },
                                              [] { return health::BudgetStanding(); }}};
   rpc::SessionManager manager_{pipeline_, clock_};
-  rpc::ProfilerService service_{manager_, pipeline_, clock_, proc_, logger_};
-  std::filesystem::path directory_;
+  const std::filesystem::path directory_ = MakeDirectory();
+  const ProcFs callers_proc_{proc_directory().string()};
+  rpc::ProfilerService service_{manager_, pipeline_, clock_, callers_proc_, logger_};
   std::unique_ptr<rpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Profiler::Stub> stub_;

@@ -21,6 +21,7 @@ profd_event SyntheticKernel::Header(const Thread& thread, std::uint64_t time_ns,
 
 bool SyntheticKernel::Matches(const Session& session, const Thread& thread) const {
   const auto& target = session.spec.target;
+  if (target.uid && *target.uid != thread.uid) return false;
   const auto named = [&](std::uint32_t id) {
     return std::find(target.ids.begin(), target.ids.end(), id) != target.ids.end();
   };

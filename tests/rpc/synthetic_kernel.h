@@ -28,6 +28,7 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   struct Thread {
     std::uint32_t pid = 0;
     std::uint32_t tid = 0;
+    std::uint32_t uid = 0;  // whose it is, for sessions that see one user's only
   };
 
   SyntheticKernel(std::vector<Thread> threads, const Clock& clock)

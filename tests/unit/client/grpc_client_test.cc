@@ -248,7 +248,7 @@ TEST(ErrorFromStatusTest, EveryCode) {
   EXPECT_EQ(code(grpc::StatusCode::PERMISSION_DENIED), ErrorCode::kPermissionDenied);
   EXPECT_EQ(code(grpc::StatusCode::FAILED_PRECONDITION), ErrorCode::kUnsupported);
   EXPECT_EQ(code(grpc::StatusCode::UNIMPLEMENTED), ErrorCode::kUnsupported);
-  EXPECT_EQ(code(grpc::StatusCode::RESOURCE_EXHAUSTED), ErrorCode::kExhausted);
+  EXPECT_EQ(code(grpc::StatusCode::RESOURCE_EXHAUSTED), ErrorCode::kPermissionDenied);
   EXPECT_EQ(code(grpc::StatusCode::DEADLINE_EXCEEDED), ErrorCode::kUnavailable);
   EXPECT_EQ(code(grpc::StatusCode::DATA_LOSS), ErrorCode::kCorrupt);
   EXPECT_EQ(code(grpc::StatusCode::INTERNAL), ErrorCode::kInternal);

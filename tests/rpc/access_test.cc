@@ -1,0 +1,302 @@
+// Each call as root, as a member of the group, as the owner and as a stranger.
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <grpcpp/create_channel_posix.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/unique_fd.h"
+#include "tests/rpc/rpc_fixture.h"
+
+namespace profd::test {
+namespace {
+
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// Nobody's on a host, as RpcFixture::kOwner.
+constexpr uid_t kMember = 4'200'200;
+constexpr uid_t kStranger = 4'200'300;
+constexpr const char* kGroupName = "daemon";  // one that every host has
+
+struct Identity {
+  uid_t uid = 0;
+  std::vector<gid_t> groups{};
+};
+
+// Hands a connected socket from the child to the test.
+void SendDescriptor(int channel, int descriptor) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  (void)!sendmsg(channel, &message, 0);
+}
+
+UniqueFd ReceiveDescriptor(int channel) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(channel, &message, 0) <= 0) return UniqueFd();
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr) return UniqueFd();
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  return UniqueFd(descriptor);
+}
+
+// A connection that a process of this user has made: the kernel keeps whose it was. Invalid when
+// the user is not let in.
+UniqueFd ConnectAs(const Identity& who, const std::string& path) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
+  const UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(who.groups.size(), who.groups.data()) != 0 ||
+        setresgid(who.uid, who.uid, who.uid) != 0 || setresuid(who.uid, who.uid, who.uid) != 0)
+      _exit(1);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    const bool in = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    SendDescriptor(theirs.get(), in ? fd : -1);
+    _exit(0);
+  }
+  theirs.Reset();
+  UniqueFd connection = ReceiveDescriptor(ours.get());
+  waitpid(child, nullptr, 0);
+  return connection;
+}
+
+class AccessTest : public RpcFixture {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be other users";
+    std::filesystem::permissions(directory_, std::filesystem::perms(0755));
+    AddProcess(100, kOwner);
+    AddProcess(200, 0);
+    const auto group = rpc::GroupId(kGroupName);
+    ASSERT_TRUE(group) << group.error().message;
+    group_ = *group;
+    server_->Shutdown(std::chrono::seconds(1));
+    server_.reset();
+    auto server =
+        rpc::Server::Start({address(), kGroupName, public_socket(), {}}, service_, still_, logger_);
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    server_ = *std::move(server);
+  }
+  void AddProcess(std::uint32_t pid, uid_t uid) const {
+    const auto directory = proc_directory() / std::to_string(pid);
+    std::filesystem::create_directories(directory);
+    std::string uids;
+    for (int i = 0; i < 4; ++i) uids += "\t" + std::to_string(uid);
+    std::ofstream(directory / "status") << "Name:\tx\nUid:" << uids << "\nCapPrm:\t0\n";
+    ASSERT_EQ(chown(directory.c_str(), uid, uid), 0);
+  }
+
+  using Stub = std::unique_ptr<v1::Profiler::Stub>;
+  // Null when the socket does not let the user in.
+  [[nodiscard]] static Stub As(const Identity& who, const std::string& path) {
+    UniqueFd connection = ConnectAs(who, path);
+    if (!connection.valid()) return nullptr;
+    return v1::Profiler::NewStub(grpc::CreateInsecureChannelFromFd("test", connection.Release()));
+  }
+
+  static v1::CollectRequest RequestForAll() {
+    auto request = RequestFor(1, milliseconds(50));
+    request.mutable_target()->set_all(true);
+    return request;
+  }
+  [[nodiscard]] static grpc::Status DumpOf(v1::Profiler::Stub& stub, std::uint32_t pid) {
+    grpc::ClientContext context;
+    v1::DumpRequest request;
+    request.mutable_target()->mutable_pids()->add_id(pid);
+    v1::Dump response;
+    return stub.Dump(&context, request, &response);
+  }
+  [[nodiscard]] static grpc::Status StopOf(v1::Profiler::Stub& stub, std::uint32_t session) {
+    grpc::ClientContext context;
+    v1::StopRequest request;
+    request.set_session(session);
+    v1::StopResponse response;
+    return stub.Stop(&context, request, &response);
+  }
+  [[nodiscard]] static v1::StatusResponse StatusOf(v1::Profiler::Stub& stub) {
+    grpc::ClientContext context;
+    v1::StatusResponse response;
+    const auto status = stub.Status(&context, v1::StatusRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  static std::vector<std::uint32_t> Pids(const Collected& collected) {
+    std::vector<std::uint32_t> pids;
+    if (collected.profile)
+      for (const auto& process : collected.profile->processes()) pids.push_back(process.pid());
+    std::sort(pids.begin(), pids.end());
+    return pids;
+  }
+  void ExpectSeesAll(Stub stub) {
+    ASSERT_TRUE(stub);
+    stub_ = std::move(stub);
+    EXPECT_EQ(Pids(Collect(RequestFor(200, milliseconds(20)))), std::vector{200u});
+    EXPECT_EQ(Pids(Collect(RequestForAll())), (std::vector{100u, 200u}));
+    EXPECT_NE(DumpOf(*stub_, 200).error_code(), StatusCode::PERMISSION_DENIED);
+    const auto started = manager_.Start({}, 0, "uid 77", 1);
+    ASSERT_TRUE(started);
+    EXPECT_EQ(StatusOf(*stub_).sessions_size(), 1);
+    EXPECT_TRUE(StopOf(*stub_, (*started)->id()).ok());
+    manager_.Release(*started);
+  }
+  void ExpectRefused(const grpc::Status& status, const std::string& what) const {
+    EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(what));
+  }
+  // What goes for everybody who does not see all: nothing of others.
+  void ExpectSeesNothingOfOthers() {
+    ExpectRefused(Collect(RequestFor(200, milliseconds(20))).status, "process 200 is not");
+    auto thread = RequestFor(1, milliseconds(20));
+    thread.mutable_target()->mutable_tids()->add_id(200);
+    ExpectRefused(Collect(thread).status, "thread 200 is not");
+    ExpectRefused(DumpOf(*stub_, 200), "process 200 is not");
+    const auto started = manager_.Start({}, 0, "uid 77", 1);
+    ASSERT_TRUE(started);
+    EXPECT_EQ(StatusOf(*stub_).sessions_size(), 0);
+    ExpectRefused(StopOf(*stub_, (*started)->id()), "is not yours to stop");
+    manager_.Release(*started);
+  }
+
+  gid_t group_ = 0;
+  const ManualClock still_;  // for the limits
+};
+
+TEST_F(AccessTest, TheSocketsHaveTheirModes) {
+  const auto mode = [](const std::string& path) {
+    return static_cast<unsigned>(std::filesystem::status(path).permissions());
+  };
+  EXPECT_EQ(mode(socket()), 0660u);
+  EXPECT_EQ(mode(public_socket()), 0666u);
+}
+
+TEST_F(AccessTest, RootSeesAllThroughEither) {
+  ExpectSeesAll(As({}, socket()));
+  ExpectSeesAll(As({}, public_socket()));
+}
+
+TEST_F(AccessTest, AMemberOfTheGroupSeesAllThroughEither) {
+  ExpectSeesAll(As({kMember, {group_}}, socket()));
+  ExpectSeesAll(As({kMember, {group_}}, public_socket()));
+}
+
+TEST_F(AccessTest, OthersAreNotLetInWhereTheGroupIs) {
+  EXPECT_FALSE(As({kOwner}, socket()));
+  EXPECT_FALSE(As({kStranger}, socket()));
+}
+
+TEST_F(AccessTest, TheOwnerSeesWhatIsTheirs) {
+  stub_ = As({kOwner}, public_socket());
+  ASSERT_TRUE(stub_);
+  EXPECT_EQ(Pids(Collect(RequestFor(100, milliseconds(20)))), std::vector{100u});
+  const auto all = Collect(RequestForAll());
+  EXPECT_EQ(Pids(all), std::vector{100u});
+  EXPECT_EQ(all.profile->target(), "all +uid=" + std::to_string(kOwner));
+  const auto dumped = DumpOf(*stub_, 100);
+  EXPECT_NE(dumped.error_code(), StatusCode::PERMISSION_DENIED) << dumped.error_message();
+  ExpectSeesNothingOfOthers();
+  const auto collected = Collect(RequestFor(100, milliseconds(0)), [this](std::uint32_t session) {
+    EXPECT_EQ(StatusOf(*stub_).sessions(0).client(), "uid " + std::to_string(kOwner));
+    EXPECT_TRUE(StopOf(*stub_, session).ok());
+  });
+  EXPECT_TRUE(collected.profile.has_value());
+}
+
+TEST_F(AccessTest, AStrangerSeesNothing) {
+  stub_ = As({kStranger}, public_socket());
+  ASSERT_TRUE(stub_);
+  ExpectRefused(Collect(RequestFor(100, milliseconds(20))).status, "process 100 is not");
+  ExpectRefused(DumpOf(*stub_, 100), "process 100 is not");
+  ExpectSeesNothingOfOthers();
+}
+
+TEST_F(AccessTest, WhatAClientWritesDoesNotSayWhoItIs) {
+  const Stub stub = As({kStranger}, public_socket());
+  ASSERT_TRUE(stub);
+  grpc::ClientContext context;
+  context.set_authority("root");
+  for (const char* key : {"uid", "x-uid", "authorization", "peer", "x-forwarded-for"})
+    context.AddMetadata(key, "0");
+  v1::DumpRequest request;
+  request.mutable_target()->mutable_pids()->add_id(200);
+  v1::Dump response;
+  ExpectRefused(stub->Dump(&context, request, &response), "process 200 is not");
+}
+
+TEST_F(AccessTest, AStrangersLimitsAreTold) {
+  stub_ = As({kOwner}, public_socket());
+  ASSERT_TRUE(stub_);
+  auto fine = RequestFor(100, milliseconds(20));
+  fine.set_frequency_hz(5000);
+  EXPECT_EQ(Collect(fine).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Collect(RequestFor(100, std::chrono::hours(2))).status.error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+  auto large = RequestFor(100, milliseconds(20));
+  large.mutable_target()->set_comm(std::string(1 << 17, 'x'));
+  EXPECT_EQ(Collect(large).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::CollectResponse>>> readers;
+  v1::CollectResponse response;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    readers.push_back(stub_->Collect(contexts.back().get(), RequestFor(100, milliseconds(0))));
+    ASSERT_TRUE(readers.back()->Read(&response));
+  }
+  const auto fifth = Collect(RequestFor(100, milliseconds(20)));
+  EXPECT_EQ(fifth.status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(fifth.status.error_message(), HasSubstr("your 4 sessions are all in use"));
+  Stub owner = std::exchange(stub_, As({}, socket()));
+  EXPECT_EQ(Pids(Collect(RequestFor(100, milliseconds(20)))), std::vector{100u});
+  for (const auto& context : contexts) context->TryCancel();
+}
+
+TEST_F(AccessTest, WhoCallsTooOftenIsToldToWait) {
+  const Stub stub = As({kStranger}, public_socket());
+  ASSERT_TRUE(stub);
+  for (int i = 0; i < 2 * rpc::kPublicLimits.calls_per_second; ++i) (void)StatusOf(*stub);
+  grpc::ClientContext context;
+  v1::StatusResponse response;
+  const auto status = stub->Status(&context, v1::StatusRequest(), &response);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("calls a second\nwait a second"));
+  EXPECT_EQ(StatusOf(*As({}, socket())).version(), PROFD_VERSION);
+}
+
+}  // namespace
+}  // namespace profd::test
