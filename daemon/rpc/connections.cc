@@ -50,6 +50,9 @@ void Connections::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!thread_.joinable()) return;
   (void)eventfd_write(stop_.get(), 1);
   thread_.join();
+  // As long as it is listened at, it is ours.
+  for (const Door& door : doors_)
+    if (door.listener.made) (void)unlink(door.listener.path.c_str());
   for (auto& [key, user] : users_) user.server->Shutdown(deadline);
   users_.clear();
 }

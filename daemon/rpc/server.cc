@@ -15,7 +15,10 @@ constexpr unsigned kPublicMode = 0666;
 Result<Door> MakeDoor(const std::string& path, bool trusted, ServerOptions& options,
                       spdlog::logger& logger) {
   if (const auto made = options.inherited.find(path); made != options.inherited.end()) {
-    Door door{{path, std::move(made->second), ""}, trusted};
+    Door door;
+    door.listener.path = path;
+    door.listener.fd = std::move(made->second);
+    door.trusted = trusted;
     options.inherited.erase(made);
     return door;
   }

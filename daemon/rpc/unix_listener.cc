@@ -41,8 +41,9 @@ Result<std::string> PathOf(int fd) {
 
 Result<UnixListener> ListenAt(const std::string& path, unsigned mode, const std::string& group) {
   PROFD_TRY(PrepareSocket(path));
-  UnixListener listener{
-      path, UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), ""};
+  UnixListener listener;
+  listener.path = path;
+  listener.fd.Reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.fd.valid()) return ErrorFromErrno(errno, "cannot make a socket");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -51,6 +52,7 @@ Result<UnixListener> ListenAt(const std::string& path, unsigned mode, const std:
   // Nobody can connect before listen(): by then it has its group and mode.
   if (bind(listener.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return failed();
+  listener.made = true;
   if (!group.empty()) {
     if (const auto given = GiveTo(path, group); !given) {
       listener.note = given.error().message;

@@ -11,7 +11,8 @@ namespace profd::rpc {
 
 struct UnixListener {
   std::string path;
-  UniqueFd fd;  // non-blocking
+  UniqueFd fd;        // non-blocking
+  bool made = false;  // by profd, which removes it in the end
   // What about it is not as it was asked for: "no group profd"; "" when all is.
   std::string note;
 };

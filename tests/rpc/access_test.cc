@@ -205,6 +205,12 @@ TEST_F(AccessTest, TheSocketsHaveTheirModes) {
   EXPECT_EQ(mode(public_socket()), 0666u);
 }
 
+TEST_F(AccessTest, TheSocketsGoWithTheServer) {
+  server_->Shutdown(std::chrono::seconds(1));
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+  EXPECT_FALSE(std::filesystem::exists(public_socket()));
+}
+
 TEST_F(AccessTest, RootSeesAllThroughEither) {
   ExpectSeesAll(As({}, socket()));
   ExpectSeesAll(As({}, public_socket()));
