@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "daemon/budget_keeper.h"
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
 #include "daemon/health/table_notes.h"
+#include "daemon/history_recorder.h"
 #include "daemon/pipeline.h"
 #include "daemon/python/python_service.h"
 #include "daemon/python/python_source.h"
@@ -20,6 +23,7 @@
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/session_manager.h"
 #include "daemon/source/bpf_source.h"
+#include "daemon/store/sqlite_store.h"
 #include "daemon/symbolize/caching_symbolizer.h"
 #include "daemon/symbolize/host_symbolizer.h"
 #include "daemon/symbolize/jit_symbols.h"
@@ -41,11 +45,11 @@ class FrontEnd {
  public:
   // All must outlive this.
   FrontEnd(rpc::SessionBackend& backend, const Clock& clock, const ProcFs& proc,
-           spdlog::logger& logger)
+           spdlog::logger& logger, const rpc::History* history = nullptr)
       : clock_(clock),
         logger_(logger),
         manager_(backend, clock),
-        service_(manager_, backend, clock, proc, logger) {}
+        service_(manager_, backend, clock, proc, logger, history) {}
 
   Result<void> Serve(rpc::ServerOptions options) {
     auto server = rpc::Server::Start(std::move(options), service_, clock_, logger_);
@@ -148,6 +152,12 @@ struct PythonParts {
   python::PythonService service;
 };
 
+// Where the history is kept; no store: nowhere.
+struct History {
+  std::unique_ptr<store::ProfileStore> store;
+  HistoryRecorder::Options options;
+};
+
 class LiveDaemon : public Daemon {
  public:
   // NOLINTNEXTLINE(readability-function-size): the parts that it is made of
@@ -155,7 +165,7 @@ class LiveDaemon : public Daemon {
              std::unique_ptr<unwind::TableService> tables, std::unique_ptr<PythonParts> python,
              std::unique_ptr<recording::RecordingWriter> writer,
              const recording::RecordingInfo& info, const std::string& recording_file,
-             bool debug_info, const SystemClock& clock, spdlog::logger& logger)
+             bool debug_info, History history, const SystemClock& clock, spdlog::logger& logger)
       : source_(std::move(source)),
         tables_(std::move(tables)),
         python_(std::move(python)),
@@ -199,7 +209,11 @@ class LiveDaemon : public Daemon {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();
                   return all_ns - std::min(all_ns, timed_.spent_ns());
                 }),
-        front_end_(pipeline_, clock, proc_, logger) {}
+        history_(history.store
+                     ? std::make_unique<HistoryRecorder>(pipeline_, std::move(history.store), clock,
+                                                         logger, history.options)
+                     : nullptr),
+        front_end_(pipeline_, clock, proc_, logger, history_.get()) {}
 
   Result<void> Serve(rpc::ServerOptions options) { return front_end_.Serve(std::move(options)); }
   [[nodiscard]] std::uint64_t ProgressNs() const override {
@@ -207,6 +221,7 @@ class LiveDaemon : public Daemon {
   }
   Result<void> Stop() override {
     front_end_.EndSessions();
+    if (history_) history_->Stop();
     keeper_.Stop();
     pipeline_.Stop();
     front_end_.StopServing();
@@ -229,6 +244,7 @@ class LiveDaemon : public Daemon {
   symbolize::CachingSymbolizer symbolizer_;
   LivePipeline pipeline_;
   BudgetKeeper keeper_;
+  const std::unique_ptr<HistoryRecorder> history_;
   FrontEnd front_end_;
 };
 
@@ -255,6 +271,26 @@ Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, rpc::Inherit
   return std::unique_ptr<Daemon>(std::move(daemon));
 }
 
+Result<History> OpenHistory(const Options& options, const Clock& clock) {
+  History history;
+  // A profd for one command keeps nothing of the others.
+  if (options.history_directory.empty() || options.private_use) return history;
+  history.options.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz);
+  history.options.window = options.history_window;
+  std::error_code failed;
+  std::filesystem::create_directories(options.history_directory, failed);
+  if (failed)
+    return ErrorFromErrno(failed.value(), "cannot make " + options.history_directory);
+  auto store = store::SqliteStore::Open(
+      {.path = options.history_directory + "/history.db",
+       .limit_bytes = options.history_max_size.count,
+       .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count())},
+      clock);
+  if (!store) return store.error().Wrap("cannot open the history");
+  history.store = *std::move(store);
+  return history;
+}
+
 Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::InheritedSockets sockets,
                                           const SystemClock& clock, spdlog::logger& logger) {
   auto source = source::BpfSource::Create({.force_hook = ForcedHook(options)});
@@ -268,6 +304,8 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
     if (!created) return created.error();
     writer = std::move(*created);
   }
+  auto history = OpenHistory(options, clock);
+  if (!history) return history.error();
   auto& maps = (*source)->unwind_maps();
   auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
@@ -287,7 +325,7 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
   });
   auto daemon = std::make_unique<LiveDaemon>(
       std::move(*source), std::move(tables), std::move(python), std::move(writer), info,
-      options.record_file, options.debug_info, clock, logger);
+      options.record_file, options.debug_info, *std::move(history), clock, logger);
   PROFD_TRY(daemon->Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }

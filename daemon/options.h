@@ -23,6 +23,11 @@ struct Options {
   std::string log_level;  // debug, info, warn, error, off
   std::string hook;       // "auto": the best rung that works
   bool debug_info = true;
+  std::string history_directory;  // "": no history is kept
+  Bytes history_max_size{1ull << 30};
+  std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);
+  std::uint64_t history_frequency_hz = 19;
+  std::chrono::nanoseconds history_window = std::chrono::seconds(10);
 
   // Of one run: flags only.
   std::string record_file;   // "": no recording

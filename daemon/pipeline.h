@@ -62,8 +62,8 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> Start(
       std::uint32_t id, const source::SessionSpec& asked) override;
   void End(const std::shared_ptr<rpc::Session>& session) override;
-  // Ends a session on the whole host whose BeginEnd() the caller has won, and starts another one at
-  // the same instant (see source::SessionControl::RollSession). In error the old one runs on.
+  // Ends a session on the whole host, which nobody else ends, and starts another one at the same
+  // instant (see source::SessionControl::RollSession). In error the old one runs on.
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> Roll(
       const std::shared_ptr<rpc::Session>& session, std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }

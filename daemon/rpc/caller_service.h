@@ -30,6 +30,8 @@ class CallerService final : public v1::Profiler::Service {
 
   grpc::Status Collect(grpc::ServerContext* context, const v1::CollectRequest* request,
                        grpc::ServerWriter<v1::CollectResponse>* writer) override;
+  grpc::Status Query(grpc::ServerContext* context, const v1::QueryRequest* request,
+                     grpc::ServerWriter<v1::QueryResponse>* writer) override;
   grpc::Status Dump(grpc::ServerContext* context, const v1::DumpRequest* request,
                     v1::Dump* response) override;
   grpc::Status Stop(grpc::ServerContext* context, const v1::StopRequest* request,

@@ -9,6 +9,7 @@
 #include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
+#include "daemon/rpc/history.h"
 #include "daemon/rpc/session.h"
 #include "daemon/rpc/session_backend.h"
 #include "daemon/rpc/session_manager.h"
@@ -25,6 +26,12 @@ struct CollectPlan {
   source::SessionSpec spec;
   std::uint64_t duration_ns = 0;  // 0: until stopped
   std::chrono::nanoseconds progress_interval{0};
+};
+
+// What a QueryRequest asks for, checked.
+struct QueryPlan {
+  store::TimeRange range;
+  store::Filter filter;
 };
 
 // Ranges within which a request makes sense; the rest is refused with a message that says them.
@@ -52,6 +59,8 @@ struct DaemonStatus {
 [[nodiscard]] Result<CollectPlan> ToPlan(const v1::CollectRequest& request,
                                          const RequestLimits& limits);
 
+[[nodiscard]] Result<QueryPlan> ToPlan(const v1::QueryRequest& request, std::uint64_t now_unix_ns);
+
 // The session whose end is a dump.
 [[nodiscard]] Result<source::SessionSpec> ToSpec(const v1::DumpRequest& request,
                                                  const RequestLimits& limits);
@@ -60,6 +69,7 @@ struct DaemonStatus {
 [[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);
 [[nodiscard]] v1::Started ToProto(std::uint32_t session, const SessionStart& start);
 [[nodiscard]] v1::Progress ToProto(const SessionProgress& progress);
+[[nodiscard]] v1::HistoryStatus ToProto(const HistoryStatus& history);
 [[nodiscard]] v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& backend,
                                          const std::vector<SessionSummary>& sessions);
 

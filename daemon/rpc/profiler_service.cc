@@ -28,6 +28,25 @@ v1::CollectResponse MakeProgress(const Session& session) {
   return response;
 }
 
+template <typename Response>
+grpc::Status SendInChunks(const Caller& caller, const aggregate::Profile& profile,
+                          grpc::ServerWriter<Response>& writer) {
+  auto proto = ToProto(profile);
+  if (!caller.sees_all) HideKernelAddresses(proto);
+  std::string bytes;
+  if (!proto.SerializeToString(&bytes))
+    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
+                          "ask for a shorter time, or collect at a lower frequency"});
+  const auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  Response response;
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
+    if (!writer.Write(response)) return gone;
+  }
+  response.set_done(true);
+  return writer.Write(response) ? grpc::Status::OK : gone;
+}
+
 }  // namespace
 
 class ProfilerService::Releaser {
@@ -44,12 +63,14 @@ class ProfilerService::Releaser {
 };
 
 ProfilerService::ProfilerService(SessionManager& manager, SessionBackend& backend,
-                                 const Clock& clock, const ProcFs& proc, spdlog::logger& logger)
+                                 const Clock& clock, const ProcFs& proc, spdlog::logger& logger,
+                                 const History* history)
     : manager_(manager),
       backend_(backend),
       clock_(clock),
       proc_(proc),
       logger_(logger),
+      history_(history),
       started_ns_(clock.MonotonicNs()) {}
 
 RequestLimits ProfilerService::Limits() const {
@@ -131,20 +152,29 @@ grpc::Status ProfilerService::StreamProfile(const Caller& caller, const Session&
                                             CollectWriter& writer) {
   const auto result = session.result();
   if (!result) return ToStatus(result.error());
-  auto profile = ToProto(**result);
-  if (!caller.sees_all) HideKernelAddresses(profile);
-  std::string bytes;
-  if (!profile.SerializeToString(&bytes))
-    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
-                          "collect for a shorter time, or at a lower frequency"});
-  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
-  v1::CollectResponse response;
-  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
-    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
-    if (!writer.Write(response)) return gone;
-  }
-  response.set_done(true);
-  return writer.Write(response) ? grpc::Status::OK : gone;
+  return SendInChunks<v1::CollectResponse>(caller, **result, writer);
+}
+
+Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
+                                                        const v1::QueryRequest& request) {
+  if (history_ == nullptr)
+    return Error{ErrorCode::kUnsupported, "this profd keeps no history",
+                 "the one that does is started with --history-directory DIR"};
+  auto plan = ToPlan(request, clock_.RealtimeNs());
+  if (!plan) return plan.error();
+  if (!caller.sees_all) plan->filter.sole_owner = caller.uid;
+  if (!query_slots_.try_acquire_for(kQueryPatience))
+    return Error{ErrorCode::kExhausted, "others are asking for the history, too", "try again"};
+  auto profile = history_->store().Query(plan->range, plan->filter);
+  query_slots_.release();
+  return profile;
+}
+
+grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest& request,
+                                    QueryWriter& writer) {
+  const auto profile = ReadHistory(caller, request);
+  if (!profile) return ToStatus(profile.error());
+  return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
 }
 
 grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerContext& context,
@@ -191,6 +221,7 @@ grpc::Status ProfilerService::Status(const Caller& caller, v1::StatusResponse& r
   std::erase_if(sessions,
                 [&](const SessionSummary& session) { return !MaySee(caller, session.client); });
   response = ToProto(daemon, backend_.Status(), sessions);
+  if (history_ != nullptr) *response.mutable_history() = ToProto(history_->Status());
   if (!caller.sees_all) HideHost(response);
   return grpc::Status::OK;
 }

@@ -3,13 +3,17 @@
 
 #include <spdlog/logger.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <semaphore>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/rpc/caller.h"
 #include "daemon/rpc/client_limits.h"
 #include "daemon/rpc/convert.h"
+#include "daemon/rpc/history.h"
 #include "daemon/rpc/session_backend.h"
 #include "daemon/rpc/session_manager.h"
 #include "profd/v1/profiler.grpc.pb.h"
@@ -23,13 +27,19 @@ namespace profd::rpc {
 class ProfilerService {
  public:
   using CollectWriter = grpc::ServerWriter<v1::CollectResponse>;
+  using QueryWriter = grpc::ServerWriter<v1::QueryResponse>;
 
-  // All must outlive this.
+  // At the same time: each may hold some 100 MB while its answer is made. Others wait in turn.
+  static constexpr std::ptrdiff_t kMaxQueries = 2;
+  static constexpr std::chrono::seconds kQueryPatience{10};
+
+  // All must outlive this. `history` is null where none is kept.
   ProfilerService(SessionManager& manager, SessionBackend& backend, const Clock& clock,
-                  const ProcFs& proc, spdlog::logger& logger);
+                  const ProcFs& proc, spdlog::logger& logger, const History* history = nullptr);
 
   grpc::Status Collect(const Caller& caller, const grpc::ServerContext& context,
                        const v1::CollectRequest& request, CollectWriter& writer);
+  grpc::Status Query(const Caller& caller, const v1::QueryRequest& request, QueryWriter& writer);
   grpc::Status Dump(const Caller& caller, const grpc::ServerContext& context,
                     const v1::DumpRequest& request, v1::Dump& response);
   grpc::Status Stop(const Caller& caller, const v1::StopRequest& request);
@@ -49,6 +59,9 @@ class ProfilerService {
                                          const v1::CollectRequest& request) const;
   [[nodiscard]] Result<source::SessionSpec> Plan(const Caller& caller,
                                                  const v1::DumpRequest& request) const;
+  // Of the windows that are kept, what this caller may see.
+  [[nodiscard]] Result<aggregate::Profile> ReadHistory(const Caller& caller,
+                                                       const v1::QueryRequest& request);
   [[nodiscard]] RequestLimits Limits() const;
 
   SessionManager& manager_;
@@ -56,6 +69,8 @@ class ProfilerService {
   const Clock& clock_;
   const ProcFs& proc_;
   spdlog::logger& logger_;
+  const History* const history_;
+  std::counting_semaphore<kMaxQueries> query_slots_{kMaxQueries};
   const std::uint64_t started_ns_;
 };
 

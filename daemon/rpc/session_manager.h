@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "bpf/limits.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/rpc/session.h"
@@ -34,7 +35,7 @@ struct SessionSummary {
 class SessionManager {
  public:
   struct Options {
-    std::size_t max_sessions = 64;
+    std::size_t max_sessions = PROFD_MAX_SESSIONS - 2;  // a history needs two when it rolls
   };
 
   // Both must outlive this.

@@ -16,11 +16,26 @@ bool AnyMatches(const std::vector<std::string>& patterns, std::string_view text)
 
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool MatchesOwner(const std::vector<std::string>& users, const process::Owner& owner) {
-  if (users.empty()) return true;
-  if (!owner.uid) return false;
-  return AnyMatches(users, std::to_string(*owner.uid)) ||
-         (!owner.user.empty() && AnyMatches(users, owner.user));
+bool MatchesContainer(const Filter& filter, const aggregate::ProfileProcess& process) {
+  return AnyMatches(filter.containers, process.container) ||
+         std::any_of(filter.containers.begin(), filter.containers.end(),
+                     [&](const std::string& id) {
+                       return !id.empty() && process.container.starts_with(id);
+                     });
+}
+
+bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process) {
+  constexpr std::string_view kService = ".service";
+  std::string_view name = process.unit;
+  if (name.ends_with(kService)) name.remove_suffix(kService.size());
+  return AnyMatches(filter.units, process.unit) || AnyMatches(filter.units, name);
+}
+
+bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
+  const auto& owner = process.owner;
+  if (filter.sole_owner && !(owner.sole && owner.uid == filter.sole_owner)) return false;
+  return AnyMatches(filter.users, owner.user) ||
+         (owner.uid && AnyMatches(filter.users, std::to_string(*owner.uid)));
 }
 
 }  // namespace
@@ -55,9 +70,8 @@ bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
   return pid && AnyMatches(filter.comms, process.comm) &&
          (AnyMatches(filter.executables, process.executable) ||
           AnyMatches(filter.executables, LastPart(process.executable))) &&
-         AnyMatches(filter.cgroups, process.cgroup) &&
-         AnyMatches(filter.containers, process.container) &&
-         AnyMatches(filter.units, process.unit) && MatchesOwner(filter.users, process.owner);
+         AnyMatches(filter.cgroups, process.cgroup) && MatchesContainer(filter, process) &&
+         MatchesUnit(filter, process) && MatchesUser(filter, process);
 }
 
 bool Matches(const Filter& filter, const aggregate::ProfileThread& thread) {

@@ -19,10 +19,12 @@ struct Filter {
   std::vector<std::string> comms;        // of the process
   std::vector<std::string> executables;  // path, or its last part
   std::vector<std::string> cgroups;
-  std::vector<std::string> containers;
-  std::vector<std::string> units;
-  std::vector<std::string> users;    // name, or uid
-  std::vector<std::string> threads;  // comm, or tid
+  std::vector<std::string> containers;  // id, or its first characters (without a glob)
+  std::vector<std::string> units;       // with or without ".service"
+  std::vector<std::string> users;       // name or uid
+  std::vector<std::string> threads;     // comm, or tid
+  // Only processes that are wholly this user's: what somebody may see who does not see all.
+  std::optional<std::uint32_t> sole_owner;
   std::optional<process::State> state;
   std::optional<process::WaitReason> wait;
 };

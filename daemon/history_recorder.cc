@@ -1,0 +1,147 @@
+#include "daemon/history_recorder.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace profd {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Clients' sessions are numbered from 1.
+constexpr std::uint32_t kFirstId = 1u << 31;
+// Windows that wait for the store.
+constexpr std::size_t kWaiting = 4;
+// A profile is made within a second; a pipeline that gives none at all must not hold up the end.
+constexpr std::chrono::seconds kProfileTimeout{15};
+constexpr std::chrono::minutes kQuiet{1};
+
+source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
+  source::SessionSpec spec;
+  spec.target.kind = source::TargetKind::kAll;
+  spec.target.kernel_threads = true;
+  spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
+  return spec;
+}
+
+}  // namespace
+
+HistoryRecorder::HistoryRecorder(LivePipeline& pipeline, std::unique_ptr<store::ProfileStore> store,
+                                 const Clock& clock, spdlog::logger& logger, const Options& options)
+    : pipeline_(pipeline),
+      store_(std::move(store)),
+      clock_(clock),
+      logger_(logger),
+      options_(options),
+      spec_(SpecOf(options)),
+      complaints_(logger),
+      next_id_(kFirstId),
+      ended_(kWaiting),
+      writer_([this] { Write(); }),
+      roller_([this](const std::stop_token& stop) { Roll(stop); }) {}
+
+HistoryRecorder::~HistoryRecorder() { Stop(); }
+
+void HistoryRecorder::Stop() {
+  roller_.request_stop();
+  if (roller_.joinable()) roller_.join();
+  if (writer_.joinable()) writer_.join();
+}
+
+rpc::HistoryStatus HistoryRecorder::Status() const {
+  rpc::HistoryStatus status;
+  status.store = store_->Status();
+  status.window_ns = static_cast<std::uint64_t>(options_.window.count());
+  status.windows_lost = lost_;
+  if (!running_) return status;
+  status.on_cpu_period_ns = spec_.on_cpu_period_ns;
+  status.off_cpu_period_ns = spec_.off_cpu_period_ns;
+  return status;
+}
+
+void HistoryRecorder::Roll(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "profd-history");
+  auto next = steady_clock::now();
+  while (!stop.stop_requested()) {
+    BeginWindow();
+    // Who was held up for a whole window does not catch up with short ones.
+    next = std::max(next + options_.window, steady_clock::now() + options_.window / 2);
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, stop, next, [] { return false; });
+  }
+  if (session_) {
+    (void)session_->BeginEnd();
+    pipeline_.End(session_);
+    HandOver(std::exchange(session_, nullptr));
+  }
+  running_ = false;
+  ended_.Close();
+}
+
+void HistoryRecorder::BeginWindow() {
+  const std::uint32_t id = next_id_;
+  next_id_ = id + 1 == 0 ? kFirstId : id + 1;
+  auto begun = session_ ? pipeline_.Roll(session_, id) : pipeline_.Start(id, spec_);
+  if (!begun) {
+    complaints_.Say("history: no new window: " + begun.error().message);
+    // Where the pipeline has given it up there is nothing to go on from.
+    if (session_ && session_->WaitFinished(std::chrono::nanoseconds(0)))
+      HandOver(std::exchange(session_, nullptr));
+    running_ = session_ != nullptr;
+    return;
+  }
+  running_ = true;
+  if (SessionRef before = std::exchange(session_, *begun)) {
+    (void)before->BeginEnd();
+    HandOver(std::move(before));
+  }
+}
+
+void HistoryRecorder::HandOver(SessionRef ended) {
+  if (ended_.TryPush(std::move(ended))) return;
+  ended->Abandon();
+  ++lost_;
+  complaints_.Say("history: a window is lost: the store is too slow");
+}
+
+void HistoryRecorder::Write() {
+  pthread_setname_np(pthread_self(), "profd-store");
+  while (const auto session = ended_.Pop()) {
+    const auto kept = Keep(**session);
+    if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
+  }
+}
+
+Result<void> HistoryRecorder::Keep(const rpc::Session& session) {
+  if (!session.WaitFinished(kProfileTimeout)) {
+    ++lost_;
+    return Error{ErrorCode::kUnavailable, "its profile was not made in time", ""};
+  }
+  const auto profile = session.result();
+  if (!profile) {
+    ++lost_;
+    return profile.error();
+  }
+  // By what the time of day is now: it may have been set since profd began, or the host slept.
+  aggregate::Profile window = **profile;
+  window.start_unix_ns = clock_.RealtimeNs() - (clock_.MonotonicNs() - window.start_ns);
+  return store_->Put(window);
+}
+
+void HistoryRecorder::Complaints::Say(const std::string& text) {
+  const std::scoped_lock lock(mutex_);
+  const auto now = steady_clock::now();
+  if (now < quiet_until_) {
+    ++unsaid_;
+    return;
+  }
+  if (const auto unsaid = std::exchange(unsaid_, 0); unsaid != 0)
+    logger_.warn("{} (and {} more like it in the last minute)", text, unsaid);
+  else
+    logger_.warn("{}", text);
+  quiet_until_ = now + kQuiet;
+}
+
+}  // namespace profd
