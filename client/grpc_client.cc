@@ -19,6 +19,7 @@ namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(10);
 constexpr auto kCallTimeout = std::chrono::seconds(30);
+constexpr auto kQueryTimeout = std::chrono::minutes(5);
 constexpr int kMaxMessageBytes = 64 << 20;          // of one chunk
 constexpr std::size_t kMaxProfileBytes = 1u << 30;  // of all chunks
 constexpr std::string_view kHint = "is profd running there?";
@@ -40,6 +41,18 @@ std::string Reason(const std::string& message) {
 Error Unreachable(const std::string& address, const std::string& reason) {
   return Error{ErrorCode::kUnavailable, "cannot reach profd at " + address + ": " + reason,
                std::string(kHint)};
+}
+
+Error TooLong(std::string_view hint) {
+  return Error{ErrorCode::kExhausted, "the profile is longer than 1 GiB", std::string(hint)};
+}
+
+Result<v1::Profile> ParseWhole(const std::string& bytes, bool done) {
+  v1::Profile profile;
+  if (!done || !profile.ParseFromString(bytes))
+    return Error{ErrorCode::kCorrupt, "profd sent no whole profile", ""};
+  PROFD_TRY(CheckProfile(profile));
+  return profile;
 }
 
 ErrorCode CodeOf(grpc::StatusCode code) {
@@ -151,8 +164,7 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
     if (response.has_profile_chunk()) {
       bytes += response.profile_chunk();
       if (bytes.size() > kMaxProfileBytes)
-        outcome = Error{ErrorCode::kExhausted, "the profile is longer than 1 GiB",
-                        "collect for a shorter time, at a lower rate (-F) or of fewer processes"};
+        outcome = TooLong("collect for a shorter time, at a lower rate (-F) or of fewer processes");
     }
     if (response.has_done()) done = response.done();
   }
@@ -168,11 +180,27 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
                      Reason(status.error_message()),
                  ""};
   }
-  v1::Profile profile;
-  if (!done || !profile.ParseFromString(bytes))
-    return Error{ErrorCode::kCorrupt, "profd sent no whole profile", ""};
-  PROFD_TRY(CheckProfile(profile));
-  return profile;
+  return ParseWhole(bytes, done);
+}
+
+Result<v1::Profile> GrpcClient::Query(const v1::QueryRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kQueryTimeout);
+  const auto reader = stub_->Query(&context, request);
+  v1::QueryResponse response;
+  std::string bytes;
+  bool done = false;
+  bool too_long = false;
+  while (!too_long && reader->Read(&response)) {
+    if (response.has_profile_chunk()) bytes += response.profile_chunk();
+    too_long = bytes.size() > kMaxProfileBytes;
+    if (response.has_done()) done = response.done();
+  }
+  if (too_long) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (too_long) return TooLong("ask for a shorter time, or for fewer processes");
+  if (!status.ok()) return ErrorFromStatus(status);
+  return ParseWhole(bytes, done);
 }
 
 Result<v1::Dump> GrpcClient::Dump(const v1::DumpRequest& request) {

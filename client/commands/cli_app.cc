@@ -9,6 +9,8 @@ namespace {
 
 constexpr const char* kTarget = "Target (exactly one)";
 constexpr const char* kWhat = "What is collected";
+constexpr const char* kWhen = "When";
+constexpr const char* kWho = "Who (all of these must fit; each may be given again for others)";
 constexpr const char* kOutput = "Output";
 constexpr const char* kOther = "Other";
 
@@ -18,8 +20,8 @@ void AddText(CLI::App& app, const char* group, const char* names, std::string& v
 }
 
 // May be given several times, with one argument each.
-void AddList(CLI::App& app, const char* group, const char* names, std::vector<std::string>& values,
-             const char* title, const char* text) {
+void AddTexts(CLI::App& app, const char* group, const char* names, std::vector<std::string>& values,
+              const char* title, const char* text) {
   app.add_option(names, values, text)->option_text(title)->group(group)->allow_extra_args(false);
 }
 
@@ -35,9 +37,9 @@ void AddNameOptions(CLI::App& app, RawOutputOptions& raw) {
 }
 
 void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
-  AddList(app, kOutput, "-o,--output", raw.files, "FILE",
-          "write to FILE, in the format of its extension; may be given again for more files; - is "
-          "standard output");
+  AddTexts(app, kOutput, "-o,--output", raw.files, "FILE",
+           "write to FILE, in the format of its extension; may be given again for more files; - is "
+           "standard output");
   AddText(app, kOutput, "-f,--format", raw.format, "FORMAT",
           "folded, svg, speedscope, pprof, json or summary: for standard output and files whose "
           "names do not say it");
@@ -49,8 +51,8 @@ void AddOutputOptions(CLI::App& app, RawOutputOptions& raw) {
 }
 
 void AddIdOptions(CLI::App& app, RawOptions& raw) {
-  AddList(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
-  AddList(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
+  AddTexts(app, kTarget, "-p,--pid", raw.pids, "PID[,PID]...", "these processes");
+  AddTexts(app, kTarget, "-t,--tid", raw.tids, "TID[,TID]...", "these threads");
 }
 
 void AddTargetOptions(CLI::App& app, RawOptions& raw) {
@@ -59,6 +61,29 @@ void AddTargetOptions(CLI::App& app, RawOptions& raw) {
   AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
   AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
           "processes in a cgroup: a directory below /sys/fs/cgroup");
+}
+
+void AddTimeOptions(CLI::App& app, RawOptions& raw) {
+  AddText(app, kWhen, "--since", raw.since, "SPAN",
+          "the last 30m, 1h, 2d; default 1h where no other is given");
+  AddText(app, kWhen, "--from", raw.from, "TIME",
+          "14:05, 2026-11-20, \"2026-11-20 14:05\", 2026-11-20T14:05:00Z, or 2h for two hours ago");
+  AddText(app, kWhen, "--to", raw.to, "TIME", "likewise; default now");
+}
+
+void AddFilterOptions(CLI::App& app, RawOptions& raw) {
+  AddTexts(app, kWho, "-p,--pid", raw.pids, "PID", "processes: -p 1234 or -p 1234,1235");
+  AddTexts(app, kWho, "--comm", raw.comms, "NAME",
+           "processes of a name; * and ? stand for any text");
+  AddTexts(app, kWho, "--exe", raw.executables, "PATH",
+           "processes of a program: a path or its end");
+  AddTexts(app, kWho, "--cgroup", raw.cgroups, "PATH", "processes of a cgroup: /system.slice/*");
+  AddTexts(app, kWho, "--container", raw.containers, "ID", "processes of a container");
+  AddTexts(app, kWho, "--unit", raw.units, "UNIT", "processes of a systemd unit");
+  AddTexts(app, kWho, "--user", raw.users, "USER", "processes of a user, by name or number");
+  AddTexts(app, kWho, "--thread", raw.thread_names, "NAME", "threads of a name, or a tid");
+  AddText(app, kWho, "--state", raw.state, "STATE", "only on_cpu, runnable or blocked time");
+  AddText(app, kWho, "--wait", raw.wait, "REASON", "only time blocked for it: lock, io, net, ...");
 }
 
 void AddCommonOptions(CLI::App& app, RawOptions& raw) {
@@ -91,9 +116,12 @@ CliApp::CliApp(RawOptions& raw)
       "  profctl collect -p 1234 -o out.svg     as a flame graph\n"
       "  profctl collect -o out.svg -- make     a command, from its first instruction\n"
       "  profctl dump -p 1234                   what each of its threads does right now\n"
+      "  profctl query --since 1h               what the host did in the last hour\n"
       "\n"
       "Options of a command: profctl COMMAND --help");
   AddCollect(raw);
+  AddQuery(raw);
+  AddList(raw);
   AddDump(raw);
   AddSymbols(raw);
   AddExport(raw);
@@ -148,6 +176,46 @@ void CliApp::AddCollect(RawOptions& raw) {
       "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.");
 }
 
+void CliApp::AddQuery(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "query",
+      "profctl query [--since SPAN | --from TIME --to TIME] [WHO]... [-o FILE]... [OPTIONS]\n\n"
+      "show where time was spent, from the history that profd keeps\n\n"
+      "As collect, but of the past. Without -o it prints a summary on a terminal and folded stacks "
+      "into a pipe. The history is told in windows: those at both ends are taken whole.");
+  AddTimeOptions(app, raw);
+  AddFilterOptions(app, raw);
+  AddOutputOptions(app, raw.query_output);
+  AddText(app, kOutput, "--group-by", raw.group_by, "WHAT",
+          "process, thread, comm, unit, container, user or cgroup: a table, and the first frame");
+  AddCommonOptions(app, raw);
+  app.footer(
+      "Examples:\n"
+      "  profctl query --since 1h\n"
+      "  profctl query --from 14:05 --to 14:20 --unit nginx -o out.svg\n"
+      "  profctl query --since 1d --group-by unit\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 no data, 4 profd unreachable,\n"
+      "5 permission denied.");
+}
+
+void CliApp::AddList(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "list",
+      "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [--threads] [--json]\n\n"
+      "list the processes of the history, or their threads, with their shares of the time\n\n"
+      "Running and runnable are shares of one CPU over the whole stretch of time; blocked is one "
+      "of the time that the threads lived.");
+  AddTimeOptions(app, raw);
+  AddFilterOptions(app, raw);
+  AddFlag(app, kOutput, "--threads", raw.query_output.threads, "a row a thread");
+  AddText(app, kOutput, "--group-by", raw.group_by, "WHAT",
+          "a row a comm, unit, container, user or cgroup");
+  AddFlag(app, kOutput, "--json", raw.json, "as JSON, all rows");
+  AddCommonOptions(app, raw);
+  app.footer("Examples:\n  profctl list --since 10m\n  profctl list --unit redis-server --threads");
+}
+
 void CliApp::AddDump(RawOptions& raw) {
   CLI::App& app = *root_.add_subcommand(
       "dump",
@@ -188,8 +256,8 @@ void CliApp::AddSymbols(RawOptions& raw) {
           "samples a second of each thread; default 99");
   AddFlag(app, kWhat, "-s,--children", raw.children, "also processes that the target starts");
   AddFlag(app, kOutput, "--json", raw.json, "as JSON, with every frame that has no name");
-  AddList(app, kOutput, "-o,--output", raw.symbols_files, "FILE",
-          "write to FILE; - is standard output");
+  AddTexts(app, kOutput, "-o,--output", raw.symbols_files, "FILE",
+           "write to FILE; - is standard output");
   AddCommonOptions(app, raw);
   AddFlag(app, kOther, "--no-progress", raw.no_progress, "no progress line");
   app.footer(

@@ -52,8 +52,22 @@ struct RawOptions {
   RawOutputOptions diff_output;
   RawOutputOptions export_output;
   RawOutputOptions dump_output;  // the names only
+  RawOutputOptions query_output;
+  std::string since;
+  std::string from;
+  std::string to;
+  std::vector<std::string> comms;
+  std::vector<std::string> executables;
+  std::vector<std::string> cgroups;
+  std::vector<std::string> containers;
+  std::vector<std::string> units;
+  std::vector<std::string> users;
+  std::vector<std::string> thread_names;
+  std::string state;
+  std::string wait;
+  std::string group_by;
   std::vector<std::string> symbols_files;
-  bool json = false;  // of dump, status and symbols
+  bool json = false;  // of dump, list, status and symbols
 };
 
 // Binds CLI11 to `raw`, which must outlive it. What it does not know it keeps: see Remaining.
@@ -72,6 +86,8 @@ class CliApp {
 
  private:
   void AddCollect(RawOptions& raw);
+  void AddQuery(RawOptions& raw);
+  void AddList(RawOptions& raw);
   void AddDump(RawOptions& raw);
   void AddSymbols(RawOptions& raw);
   void AddExport(RawOptions& raw);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/export/grouping.h"
 #include "client/terminal.h"
 #include "profd/v1/profiler.pb.h"
 
@@ -19,7 +20,7 @@ struct GlobalOptions {
 };
 
 // What a summary and a terminal show of a profile.
-enum class Report { kSummary, kSymbols, kSymbolsJson };
+enum class Report { kSummary, kSymbols, kSymbolsJson, kList, kListJson };
 
 // Where a profile goes, and how it is written.
 struct OutputOptions {
@@ -30,7 +31,8 @@ struct OutputOptions {
   bool signatures = false;
   bool mangled = false;
   bool interpreter_frames = false;
-  bool gil = false;  // only time with the GIL held
+  bool gil = false;                          // only time with the GIL held
+  std::optional<client::GroupKey> group_by;  // none: by process, and the summary by thread
 };
 
 struct CollectOptions {
@@ -77,17 +79,26 @@ struct DiffCommandOptions {
   bool interpreter_frames = false;
 };
 
+// Of `query` and `list`.
+struct QueryOptions {
+  v1::QueryRequest request;
+  std::string who;    // the filter, for people: "comm redis-server"
+  std::string range;  // the stretch of time, likewise
+  OutputOptions output;
+};
+
 struct StatusOptions {
   bool json = false;
 };
 
-enum class Verb { kHelp, kVersion, kCollect, kDump, kDiff, kStatus, kFormats, kExport };
+enum class Verb { kHelp, kVersion, kCollect, kQuery, kDump, kDiff, kStatus, kFormats, kExport };
 
 struct CommandLine {
   Verb verb = Verb::kHelp;
   std::string help;  // kHelp: the text
   GlobalOptions global;
   CollectOptions collect;
+  QueryOptions query;
   DumpOptions dump;
   ExportCommandOptions export_command;
   DiffCommandOptions diff;

@@ -12,6 +12,7 @@
 #include "client/output_file.h"
 #include "client/packages.h"
 #include "client/terminal.h"
+#include "client/view/group_table.h"
 #include "client/view/number.h"
 #include "client/view/summary.h"
 #include "client/view/symbols_view.h"
@@ -37,9 +38,9 @@ bool IsForTerminals(const client::Exporter& exporter) {
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                                     const client::Exporters& exporters, bool stdout_is_terminal) {
+  const bool threads = options.threads || options.group_by == client::GroupKey::kThread;
   OutputPlan plan(
-      {.threads = options.threads, .signatures = options.signatures, .mangled = options.mangled},
-      options.report, options.interpreter_frames, options.gil);
+      {.threads = threads, .signatures = options.signatures, .mangled = options.mangled}, options);
   if (options.report != Report::kSummary) {
     for (const std::string& file : options.files) {
       if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
@@ -92,11 +93,23 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
   return plan;
 }
 
+std::string OutputPlan::RenderTable(const v1::Profile& profile, std::size_t width,
+                                    const view::Palette& palette, bool complete) const {
+  const client::GroupKey key = group_by_.value_or(client::GroupKey::kProcess);
+  if (report_ == Report::kListJson) return view::GroupsJson(profile, key);
+  if (report_ != Report::kList && !group_by_) return "";
+  return view::RenderGroups(profile,
+                            {.key = key, .width = width, .palette = palette, .complete = complete});
+}
+
 std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
                                      const std::string& footer, const Context& context) const {
   const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
   const std::size_t width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth;
   const view::Palette palette(to_stdout && client::UseColor(context.global.color, STDOUT_FILENO));
+  if (std::string table = RenderTable(profile, width, palette, context.global.verbose);
+      !table.empty())
+    return table;
   if (report_ == Report::kSummary)
     return view::RenderSummary(profile, {.width = width,
                                          .palette = palette,
@@ -149,9 +162,12 @@ bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::I
   bool all = true;
   std::optional<v1::Profile> shown;
   if (!interpreter_frames_) shown = client::WithoutInterpreterFrames(profile);
+  const bool regroup = group_by_ && *group_by_ != client::GroupKey::kThread;
   for (const Output& output : outputs_) {
     const v1::Profile& what = shown && !IsComplete(output) ? *shown : profile;
-    const Result<void> written = WriteOne(output, what, owner, footer, context);
+    const bool by_group = regroup && output.exporter != nullptr && !IsComplete(output);
+    const Result<void> written = WriteOne(
+        output, by_group ? client::GroupBy(what, *group_by_) : what, owner, footer, context);
     if (written) continue;
     all = false;
     if (!written.error().message.empty()) context.console.Fail(written.error());

@@ -8,7 +8,9 @@
 #include "client/commands/context.h"
 #include "client/commands/options.h"
 #include "client/export/exporter.h"
+#include "client/export/grouping.h"
 #include "client/invoking_user.h"
+#include "client/view/palette.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
@@ -39,13 +41,17 @@ class OutputPlan {
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  OutputPlan(client::ExportOptions options, Report report, bool interpreter_frames, bool gil)
+  OutputPlan(client::ExportOptions options, const OutputOptions& asked)
       : options_(std::move(options)),
-        report_(report),
-        interpreter_frames_(interpreter_frames),
-        gil_(gil) {}
+        report_(asked.report),
+        interpreter_frames_(asked.interpreter_frames),
+        gil_(asked.gil),
+        group_by_(asked.group_by) {}
   // A json file is complete: all others can be made of it. So is a report on where names are from.
   [[nodiscard]] bool IsComplete(const Output& output) const;
+  // A table by group in the place of the summary; "" where none is asked for.
+  [[nodiscard]] std::string RenderTable(const v1::Profile& profile, std::size_t width,
+                                        const view::Palette& palette, bool complete) const;
   [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
                                          const std::string& footer, const Context& context) const;
   [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
@@ -56,6 +62,7 @@ class OutputPlan {
   Report report_;
   bool interpreter_frames_;
   bool gil_;
+  std::optional<client::GroupKey> group_by_;
   std::vector<Output> outputs_;
 };
 

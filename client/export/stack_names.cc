@@ -124,6 +124,7 @@ std::string_view ModuleName(const v1::Frame& frame) {
 }
 
 std::string ProcessName(const v1::Process& process) {
+  if (process.pid() == 0) return SafeName(process.comm());  // stands for a group of them
   return Numbered(process.comm(), process.pid());
 }
 

@@ -134,6 +134,50 @@ nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
           {"off_cpu_factor", budget.off_cpu_factor()}};
 }
 
+// "412 MiB of 1 GiB, 6 d 2 h of 7 d 0 h, 19 Hz in windows of 10.0 s".
+std::string History(const v1::HistoryStatus& history) {
+  std::string text;
+  if (!history.path().empty()) text = FormatBytes(history.bytes());
+  if (history.limit_bytes() != 0) text += " of " + FormatBytes(history.limit_bytes());
+  if (!text.empty()) text += ", ";
+  const bool any = history.windows() != 0 && history.last_unix_ns() > history.first_unix_ns();
+  text += any ? FormatSpan(history.last_unix_ns() - history.first_unix_ns()) : "nothing yet";
+  if (history.limit_ns() != 0) text += " of " + FormatSpan(history.limit_ns());
+  if (history.on_cpu_period_ns() == 0) return text + ", and nothing is collected for it now";
+  const auto hz = std::llround(1e9 / static_cast<double>(history.on_cpu_period_ns()));
+  return text + ", " + std::to_string(hz) + " Hz in windows of " +
+         FormatDuration(history.window_ns());
+}
+
+// "" when all is well.
+std::string HistoryTrouble(const v1::HistoryStatus& history) {
+  std::string text;
+  const std::uint64_t lost = history.windows_lost() + history.failed_puts();
+  if (lost != 0) text = "windows lost: " + FormatCount(lost);
+  if (!history.last_error().empty())
+    text += (text.empty() ? "" : ", ") + SafeText(history.last_error());
+  return text;
+}
+
+nlohmann::json HistoryJson(const v1::HistoryStatus& history) {
+  nlohmann::json losses = nlohmann::json::array();
+  for (const std::string& loss : history.losses()) losses.push_back(loss);
+  return {{"path", history.path()},
+          {"bytes", history.bytes()},
+          {"limit_bytes", history.limit_bytes()},
+          {"limit_ns", history.limit_ns()},
+          {"windows", history.windows()},
+          {"first_unix_ns", history.first_unix_ns()},
+          {"last_unix_ns", history.last_unix_ns()},
+          {"failed_puts", history.failed_puts()},
+          {"windows_lost", history.windows_lost()},
+          {"last_error", history.last_error()},
+          {"losses", losses},
+          {"on_cpu_period_ns", history.on_cpu_period_ns()},
+          {"off_cpu_period_ns", history.off_cpu_period_ns()},
+          {"window_ns", history.window_ns()}};
+}
+
 std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
@@ -207,6 +251,12 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     lines.emplace_back("", PythonStacks(python));
   }
   lines.emplace_back("lost", Reasons(status.lost()));
+  if (status.has_history()) {
+    lines.emplace_back("history", History(status.history()));
+    lines.emplace_back("", HistoryTrouble(status.history()));
+    for (const std::string& loss : status.history().losses())
+      lines.emplace_back("", "at the start: " + SafeText(loss));
+  }
   if (!status.recording_file().empty())
     lines.emplace_back("recording", SafeText(status.recording_file()));
   lines.emplace_back("sessions", FormatCount(static_cast<std::uint64_t>(status.sessions_size())));
@@ -235,28 +285,29 @@ std::string StatusJson(const v1::StatusResponse& status) {
   nlohmann::json missing = nlohmann::json::array();
   for (const v1::MissingCapability& capability : status.missing_capabilities())
     missing.push_back({{"name", capability.name()}, {"cost", capability.cost()}});
-  const nlohmann::json object{{"version", status.version()},
-                              {"up_ns", status.up_ns()},
-                              {"kernel", status.kernel()},
-                              {"hook", status.hook()},
-                              {"hook_reason", status.hook_reason()},
-                              {"split", status.split()},
-                              {"snapshot", status.snapshot()},
-                              {"on_cpu_clock", status.on_cpu_clock()},
-                              {"online_cpus", status.online_cpus()},
-                              {"switches", status.switches()},
-                              {"bpf_ns", status.bpf_ns()},
-                              {"daemon_cpu_ns", status.daemon_cpu_ns()},
-                              {"memory_bytes", status.memory_bytes()},
-                              {"map_bytes", status.map_bytes()},
-                              {"sessions", sessions},
-                              {"missing_capabilities", missing},
-                              {"python", PythonJson(status.python())},
-                              {"budget", BudgetJson(status.budget())},
-                              {"lost", Counts(status.lost())},
-                              {"notes", Counts(status.notes())},
-                              {"replay_file", status.replay_file()},
-                              {"recording_file", status.recording_file()}};
+  nlohmann::json object{{"version", status.version()},
+                        {"up_ns", status.up_ns()},
+                        {"kernel", status.kernel()},
+                        {"hook", status.hook()},
+                        {"hook_reason", status.hook_reason()},
+                        {"split", status.split()},
+                        {"snapshot", status.snapshot()},
+                        {"on_cpu_clock", status.on_cpu_clock()},
+                        {"online_cpus", status.online_cpus()},
+                        {"switches", status.switches()},
+                        {"bpf_ns", status.bpf_ns()},
+                        {"daemon_cpu_ns", status.daemon_cpu_ns()},
+                        {"memory_bytes", status.memory_bytes()},
+                        {"map_bytes", status.map_bytes()},
+                        {"sessions", sessions},
+                        {"missing_capabilities", missing},
+                        {"python", PythonJson(status.python())},
+                        {"budget", BudgetJson(status.budget())},
+                        {"lost", Counts(status.lost())},
+                        {"notes", Counts(status.notes())},
+                        {"replay_file", status.replay_file()},
+                        {"recording_file", status.recording_file()}};
+  if (status.has_history()) object["history"] = HistoryJson(status.history());
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

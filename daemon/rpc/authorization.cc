@@ -105,6 +105,7 @@ void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
 void HideHost(v1::StatusResponse& status) {
   status.clear_replay_file();
   status.clear_recording_file();
+  status.clear_history();  // its file and its troubles
   status.mutable_python()->clear_waiting();
   status.mutable_python()->clear_refused();
 }

@@ -5,6 +5,7 @@ _profctl()
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     local common="--quiet --verbose --color --host --help"
     local output="--output --format --threads --signatures --no-demangle --interpreter-frames --gil"
+    local past="--since --from --to --pid --comm --exe --cgroup --container --unit --user --thread --state --wait"
     local command= word
     COMPREPLY=()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -16,6 +17,9 @@ _profctl()
         -o|--output) compopt -o default; return ;;
         -f|--format) COMPREPLY=($(compgen -W "folded svg speedscope pprof json summary" -- "$current")); return ;;
         -m|--mode) COMPREPLY=($(compgen -W "wall on off" -- "$current")); return ;;
+        --state) COMPREPLY=($(compgen -W "on_cpu runnable blocked" -- "$current")); return ;;
+        --wait) COMPREPLY=($(compgen -W "lock gil io driver kernel sleep poll net pipe child fault other" -- "$current")); return ;;
+        --group-by) COMPREPLY=($(compgen -W "process thread comm unit container user cgroup" -- "$current")); return ;;
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         --cgroup) compopt -o dirnames; return ;;
         -p|--pid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return ;;
@@ -23,10 +27,12 @@ _profctl()
         -t|--tid|-d|--duration|-F|--frequency|--budget|--host|--filter-a|--filter-b) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record dump symbols export diff status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record query list dump symbols export diff status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --budget --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
+        query) COMPREPLY=($(compgen -W "$past --group-by $output $common" -- "$current")) ;;
+        list) COMPREPLY=($(compgen -W "$past --group-by --threads --json $common" -- "$current")) ;;
         dump) COMPREPLY=($(compgen -W "--pid --tid --json --no-inlines --no-lines --native --signatures --no-demangle
                 --interpreter-frames $common" -- "$current")) ;;
         symbols)

@@ -1,0 +1,161 @@
+// The history of a standing profd: what a program with known phases did, asked for afterwards.
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/accuracy/statistics.h"
+#include "tests/e2e/profctl.h"
+
+namespace profd::e2e {
+namespace {
+
+constexpr double kMaxClosure = 0.001;
+
+class HistoryTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    host_ = "unix:" + File("profd.sock");
+  }
+  [[nodiscard]] std::optional<testing::Subprocess> StartDaemon(bool history = true) const {
+    std::vector<std::string> command = {Binary("profd"), "--listen", host_};
+    if (history)
+      command.insert(command.end(),
+                     {"--history-directory", File("history"), "--history-window", "2s"});
+    auto daemon = testing::Subprocess::Start(command, options_);
+    EXPECT_TRUE(daemon.ok());
+    if (!daemon) return std::nullopt;
+    const auto serving = daemon->WaitForStderr("serving");
+    EXPECT_TRUE(serving.ok()) << (serving ? "" : serving.error().message);
+    return std::optional<testing::Subprocess>(std::move(*daemon));
+  }
+  static void Stop(testing::Subprocess& daemon) {
+    daemon.Signal(SIGTERM);
+    const auto outcome = daemon.Wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find("is lost"), std::string::npos) << outcome.err;
+  }
+  [[nodiscard]] testing::Outcome Ask(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin() + 1, {"--host", host_});
+    return Profctl(std::move(arguments));
+  }
+  // What the worker of tests/testprogs/phases says of itself.
+  static nlohmann::json WorkerOf(const std::string& report) {
+    for (auto& thread : nlohmann::json::parse(report)["threads"])
+      if (thread["name"] == "worker") return thread;
+    return {};
+  }
+
+  std::string host_;
+};
+
+void ExpectCloses(const v1::Profile& profile) {
+  for (const auto& thread : profile.threads()) {
+    EXPECT_FALSE(thread.clock_missing()) << thread.comm();
+    EXPECT_LE(std::fabs(thread.closure_error()), kMaxClosure) << thread.comm();
+  }
+}
+
+TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto program =
+      testing::Run({TestProgram("phases"), "--seconds", "12", "--file", File("synced")});
+  ASSERT_EQ(program.exit_code, 0) << program.err;
+  const auto report = nlohmann::json::parse(program.out);
+  const auto worker = WorkerOf(program.out);
+  const std::string pid = std::to_string(report["pid"].get<int>());
+  Stop(*daemon);
+
+  daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto asked = Ask({"query", "--since", "1h", "-p", pid, "-o", File("past.json")});
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  const auto profile = ReadProfile(File("past.json"));
+  ASSERT_EQ(profile.processes_size(), 1);
+  EXPECT_EQ(profile.processes(0).comm(), "phases");
+  EXPECT_EQ(profile.processes(0).user(), "root");
+  EXPECT_FALSE(profile.processes(0).build_id().empty());
+  ExpectCloses(profile);
+
+  // Exact: its life, and the CPU time of its worker.
+  const std::uint64_t life_ns =
+      worker["end_ns"].get<std::uint64_t>() - worker["begin_ns"].get<std::uint64_t>();
+  const auto found = std::ranges::find(profile.threads(), worker["tid"].get<std::uint32_t>(),
+                                       [](const v1::Thread& thread) { return thread.tid(); });
+  ASSERT_NE(found, profile.threads().end());
+  EXPECT_NEAR(static_cast<double>(ClockSum(found->clock())), static_cast<double>(life_ns), 50e6);
+  EXPECT_NEAR(static_cast<double>(found->clock().on_cpu_ns()), worker["cpu_ns"].get<double>(),
+              50e6);
+
+  // Sampled: its waits, as near as so many samples can be.
+  double waited_ns = 0;
+  double seen_ns = 0;
+  double samples = 0;
+  for (const auto& phase : worker["phases"]) {
+    waited_ns += phase["wall_ns"].get<double>() - phase["cpu_ns"].get<double>();
+    const auto time = TimeIn(profile, phase["function"]);
+    for (const auto& [wait, ns] : time.blocked_ns) seen_ns += static_cast<double>(ns);
+    samples += static_cast<double>(time.samples);
+  }
+  ASSERT_GT(samples, 100);
+  for (const char* function : {"phases::Sleep", "phases::WaitForLock", "phases::ReadPipe"}) {
+    double truth = 0;
+    for (const auto& phase : worker["phases"])
+      if (phase["function"] == function)
+        truth = (phase["wall_ns"].get<double>() - phase["cpu_ns"].get<double>()) / waited_ns;
+    double seen = 0;
+    for (const auto& [wait, ns] : TimeIn(profile, function).blocked_ns)
+      seen += static_cast<double>(ns) / seen_ns;
+    EXPECT_GT(truth, 0.1) << function;
+    // About half of the samples are of waits. What is runnable counts as a wait for the program.
+    EXPECT_NEAR(seen, truth, accuracy::ShareBound(truth, samples / 2, 0.0001) + 0.03) << function;
+  }
+
+  // What was there after the restart is there, too; every format is written.
+  const auto everybody = Ask({"list", "--since", "1h", "--json"});
+  ASSERT_EQ(everybody.exit_code, 0) << everybody.err;
+  EXPECT_NE(everybody.out.find("\"phases\""), std::string::npos);
+  const auto formats = Ask({"query", "--since", "1h", "--comm", "phases", "-o", File("a.svg"), "-o",
+                            File("a.pb.gz"), "-o", File("a.speedscope.json")});
+  EXPECT_EQ(formats.exit_code, 0) << formats.err;
+  const auto grouped = Ask({"query", "--since", "1h", "--comm", "phases", "--group-by", "user"});
+  EXPECT_EQ(grouped.out.rfind("root;", 0), 0u) << grouped.out.substr(0, 200);
+  Stop(*daemon);
+}
+
+TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  // Somebody is there in the first window, so there is one when the daemon is restarted.
+  Stop(*daemon);
+  daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto before = Ask({"query", "--from", "2001-01-01", "--to", "2001-01-02"});
+  EXPECT_EQ(before.exit_code, 3);
+  EXPECT_NE(before.err.find("nothing is kept of 2001-01-01"), std::string::npos) << before.err;
+  EXPECT_NE(before.err.find("the history has 20"), std::string::npos) << before.err;
+  const auto nobody = Ask({"query", "--comm", "nobody-has-this-name"});
+  EXPECT_EQ(nobody.exit_code, 3);
+  EXPECT_NE(nobody.err.find("no thread of comm nobody-has-this-name"), std::string::npos)
+      << nobody.err;
+  const auto status = Ask({"status"});
+  EXPECT_NE(status.out.find("\nhistory "), std::string::npos) << status.out;
+  EXPECT_NE(status.out.find("19 Hz in windows of 2.00 s"), std::string::npos) << status.out;
+  Stop(*daemon);
+}
+
+TEST_F(HistoryTest, ADaemonThatKeepsNoneSaysHow) {
+  auto daemon = StartDaemon(false);
+  ASSERT_TRUE(daemon.has_value());
+  const auto asked = Ask({"query"});
+  EXPECT_EQ(asked.exit_code, 1) << asked.err;
+  EXPECT_NE(asked.err.find("keeps no history"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("--history-directory"), std::string::npos) << asked.err;
+  Stop(*daemon);
+}
+
+}  // namespace
+}  // namespace profd::e2e
