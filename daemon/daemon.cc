@@ -279,8 +279,7 @@ Result<History> OpenHistory(const Options& options, const Clock& clock) {
   history.options.window = options.history_window;
   std::error_code failed;
   std::filesystem::create_directories(options.history_directory, failed);
-  if (failed)
-    return ErrorFromErrno(failed.value(), "cannot make " + options.history_directory);
+  if (failed) return ErrorFromErrno(failed.value(), "cannot make " + options.history_directory);
   auto store = store::SqliteStore::Open(
       {.path = options.history_directory + "/history.db",
        .limit_bytes = options.history_max_size.count,
