@@ -124,17 +124,6 @@ struct task_struct {
   } thread;
 };
 
-struct seq_file;
-
-struct bpf_iter_meta {
-  struct seq_file* seq;
-};
-
-struct bpf_iter__task {
-  struct bpf_iter_meta* meta;
-  struct task_struct* task;
-};
-
 #ifdef __bpf__
 #pragma clang attribute pop
 #endif

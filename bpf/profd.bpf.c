@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Every hook of the kernel side: the table of contents. What each does stands in its header. */
+#include "bpf/iterator_types.h"
 #include "bpf/lifecycle.bpf.h"
 #include "bpf/membership.bpf.h"
 #include "bpf/oncpu.bpf.h"

@@ -78,7 +78,7 @@ class BatchSender {
   Counter& dropped_;
   Batch<T> batch_;
   std::uint64_t sent_ns_ = 0;  // time of the last batch that was sent
-  std::size_t kept_ = 0;  // items at the front that are there because the queue was full
+  std::size_t kept_ = 0;       // items at the front that are there because the queue was full
 };
 
 }  // namespace profd

@@ -179,7 +179,8 @@ void CliApp::AddCollect(RawOptions& raw) {
 void CliApp::AddQuery(RawOptions& raw) {
   CLI::App& app = *root_.add_subcommand(
       "query",
-      "profctl query [--since SPAN | --from TIME --to TIME] [WHO]... [-o FILE]... [OPTIONS]\n\n"
+      "profctl query [--since SPAN | --from TIME --to TIME] [WHO]...\n"
+      "                     [-o FILE]... [OPTIONS]\n\n"
       "show where time was spent, from the history that profd keeps\n\n"
       "As collect, but of the past. Without -o it prints a summary on a terminal and folded stacks "
       "into a pipe. The history is told in windows: those at both ends are taken whole.");
@@ -202,7 +203,7 @@ void CliApp::AddQuery(RawOptions& raw) {
 void CliApp::AddList(RawOptions& raw) {
   CLI::App& app = *root_.add_subcommand(
       "list",
-      "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [--threads] [--json]\n\n"
+      "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [OPTIONS]\n\n"
       "list the processes of the history, or their threads, with their shares of the time\n\n"
       "Running and runnable are shares of one CPU over the whole stretch of time; blocked is one "
       "of the time that the threads lived.");
@@ -292,9 +293,10 @@ void CliApp::AddDiff(RawOptions& raw) {
   AddText(app, kWhat, "--filter-a", raw.diff_filter_a, "FILTER",
           "only a part of A: pid=N, tid=N, comm=NAME, thread=NAME, with commas between them");
   AddText(app, kWhat, "--filter-b", raw.diff_filter_b, "FILTER", "only a part of B");
-  AddList(app, kOutput, "-o,--output", raw.diff_output.files, "FILE",
-          "write to FILE: .svg, .folded or .json; may be given again for more files; - is standard "
-          "output");
+  AddTexts(
+      app, kOutput, "-o,--output", raw.diff_output.files, "FILE",
+      "write to FILE: .svg, .folded or .json; may be given again for more files; - is standard "
+      "output");
   AddText(app, kOutput, "-f,--format", raw.diff_output.format, "FORMAT",
           "folded, svg, json or table: for standard output and files whose names do not say it");
   AddFlag(app, kOutput, "--threads", raw.diff_output.threads, "tell threads apart by their names");

@@ -37,9 +37,8 @@ grpc::Status CallerService::Collect(grpc::ServerContext* context, const v1::Coll
 
 grpc::Status CallerService::Query(grpc::ServerContext* context, const v1::QueryRequest* request,
                                   grpc::ServerWriter<v1::QueryResponse>* writer) {
-  return Run(*context, "Query", [&](const Caller& caller) {
-    return gate_.service.Query(caller, *request, *writer);
-  });
+  return Run(*context, "Query",
+             [&](const Caller& caller) { return gate_.service.Query(caller, *request, *writer); });
 }
 
 grpc::Status CallerService::Dump(grpc::ServerContext* context, const v1::DumpRequest* request,

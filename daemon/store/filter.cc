@@ -34,8 +34,10 @@ bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process)
 bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
   const auto& owner = process.owner;
   if (filter.sole_owner && !(owner.sole && owner.uid == filter.sole_owner)) return false;
-  return AnyMatches(filter.users, owner.user) ||
-         (owner.uid && AnyMatches(filter.users, std::to_string(*owner.uid)));
+  if (filter.users.empty()) return true;
+  if (!owner.uid) return false;  // nobody knows whose it is
+  return AnyMatches(filter.users, std::to_string(*owner.uid)) ||
+         (!owner.user.empty() && AnyMatches(filter.users, owner.user));
 }
 
 }  // namespace

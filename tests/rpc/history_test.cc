@@ -69,7 +69,7 @@ class HistoryTest : public RpcFixture {
                   {.frequency_hz = 19, .window = window}),
         history_service_(manager_, pipeline_, clock_, proc_, logger_, &recorder_) {
     const std::string address = "unix:" + (directory_ / "history.sock").string();
-    auto server = rpc::Server::Start(address, history_service_);
+    auto server = rpc::Server::Start({address, "", "", {}}, history_service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
     history_server_ = *std::move(server);
     history_stub_ =
@@ -100,7 +100,9 @@ class HistoryTest : public RpcFixture {
     std::string bytes;
     while (reader->Read(&response)) {
       bytes += response.profile_chunk();
-      if (response.done()) EXPECT_TRUE(profile.ParseFromString(bytes));
+      if (response.done()) {
+        EXPECT_TRUE(profile.ParseFromString(bytes));
+      }
     }
     return reader->Finish();
   }
@@ -121,7 +123,9 @@ TEST_F(HistoryTest, WindowsFollowEachOtherWithoutGaps) {
     const auto& window = windows[i];
     EXPECT_EQ(window.target, "all +kernel");
     EXPECT_EQ(window.on_cpu_period_ns, 1'000'000'000u / 19);
-    if (i > 0) EXPECT_EQ(window.start_ns, windows[i - 1].end_ns);
+    if (i > 0) {
+      EXPECT_EQ(window.start_ns, windows[i - 1].end_ns);
+    }
     ASSERT_EQ(window.threads.size(), 3u);
     for (const auto& thread : window.threads) {
       EXPECT_EQ(thread.begin_ns, window.start_ns);

@@ -69,8 +69,8 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   const std::string pid = std::to_string(report["pid"].get<int>());
   Stop(*daemon);
 
-  daemon = StartDaemon();
-  ASSERT_TRUE(daemon.has_value());
+  auto again = StartDaemon();
+  ASSERT_TRUE(again.has_value());
   const auto asked = Ask({"query", "--since", "1h", "-p", pid, "-o", File("past.json")});
   ASSERT_EQ(asked.exit_code, 0) << asked.err;
   const auto profile = ReadProfile(File("past.json"));
@@ -123,7 +123,7 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   EXPECT_EQ(formats.exit_code, 0) << formats.err;
   const auto grouped = Ask({"query", "--since", "1h", "--comm", "phases", "--group-by", "user"});
   EXPECT_EQ(grouped.out.rfind("root;", 0), 0u) << grouped.out.substr(0, 200);
-  Stop(*daemon);
+  Stop(*again);
 }
 
 TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
@@ -131,8 +131,8 @@ TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   ASSERT_TRUE(daemon.has_value());
   // Somebody is there in the first window, so there is one when the daemon is restarted.
   Stop(*daemon);
-  daemon = StartDaemon();
-  ASSERT_TRUE(daemon.has_value());
+  auto again = StartDaemon();
+  ASSERT_TRUE(again.has_value());
   const auto before = Ask({"query", "--from", "2001-01-01", "--to", "2001-01-02"});
   EXPECT_EQ(before.exit_code, 3);
   EXPECT_NE(before.err.find("nothing is kept of 2001-01-01"), std::string::npos) << before.err;
@@ -144,7 +144,7 @@ TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   const auto status = Ask({"status"});
   EXPECT_NE(status.out.find("\nhistory "), std::string::npos) << status.out;
   EXPECT_NE(status.out.find("19 Hz in windows of 2.00 s"), std::string::npos) << status.out;
-  Stop(*daemon);
+  Stop(*again);
 }
 
 TEST_F(HistoryTest, ADaemonThatKeepsNoneSaysHow) {

@@ -77,6 +77,21 @@ TEST_F(FilterTest, ExecutablesByPathOrName) {
   EXPECT_FALSE(Matches(filter, process_));
 }
 
+TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
+  Filter filter;
+  filter.sole_owner = 114;
+  EXPECT_FALSE(Matches(filter, process_));  // nobody knows whose it is
+  process_.owner.uid = 114;
+  EXPECT_FALSE(Matches(filter, process_));  // it has had other rights
+  process_.owner.sole = true;
+  EXPECT_TRUE(Matches(filter, process_));
+  filter.users = {"0"};
+  EXPECT_FALSE(Matches(filter, process_));
+  filter.users.clear();
+  filter.sole_owner = 0;
+  EXPECT_FALSE(Matches(filter, process_));
+}
+
 TEST_F(FilterTest, OwnersByNameOrUid) {
   Filter filter;
   filter.users = {"*"};

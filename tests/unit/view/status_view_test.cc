@@ -130,7 +130,13 @@ TEST(StatusViewTest, OfAReplay) {
 }
 
 TEST(StatusViewTest, ForPrograms) {
-  const auto json = nlohmann::json::parse(StatusJson(Sample()));
+  v1::StatusResponse status = Sample();
+  status.mutable_history()->set_path("/var/lib/profd/history.db");
+  const auto json = nlohmann::json::parse(StatusJson(status));
+  EXPECT_EQ(json["history"]["path"], "/var/lib/profd/history.db");
+  EXPECT_EQ(static_cast<int>(json["history"].size()),
+            v1::HistoryStatus::descriptor()->field_count());
+  EXPECT_EQ(static_cast<int>(json["budget"].size()), v1::BudgetStatus::descriptor()->field_count());
   EXPECT_EQ(json["version"], "0.1.0");
   EXPECT_EQ(json["switches"], 5'745'600'000u);
   EXPECT_EQ(json["sessions"][0]["target"], "pid 4242");
