@@ -23,7 +23,7 @@ grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::s
                                 const Call& call) {
   const Caller caller = caller_of_(context);
   const auto counted = gate_.rates.Count(caller);
-  const grpc::Status status = counted ? call(caller) : ToStatus(counted.error());
+  grpc::Status status = counted ? call(caller) : ToStatus(counted.error());
   if (IsRefusal(status)) gate_.refusals.Refused(Describe(caller), what, status.error_message());
   return status;
 }
