@@ -45,6 +45,13 @@ bool HasRightsOverHost(const std::string& directory, std::string_view status, co
   return !its || !ours || *its == *ours;
 }
 
+// profctl always says which pid namespace it means.
+bool IsOursOrNotSaid(std::uint32_t pidns_inode, const ProcFs& proc) {
+  struct stat ours {};
+  return pidns_inode == 0 ||
+         (stat(proc.Path("self/ns/pid").c_str(), &ours) == 0 && ours.st_ino == pidns_inode);
+}
+
 template <typename Message>
 void HideAddresses(Message& message) {
   for (auto& frame : *message.mutable_frames())
@@ -85,7 +92,7 @@ Result<void> Confine(const Caller& caller, const ProcFs& proc, source::Target& t
   if (caller.sees_all) return {};
   target.uid = caller.uid;
   target.kernel_threads = false;
-  if (target.pidns_inode != 0) return {};
+  if (!IsOursOrNotSaid(target.pidns_inode, proc)) return {};
   for (const auto id : target.ids) {
     const auto owner = OwnerOf(id, proc);
     if (!owner) return owner.error();

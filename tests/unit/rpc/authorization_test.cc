@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -84,6 +85,18 @@ TEST_F(AuthorizationTest, ATargetIsConfinedToTheCaller) {
   EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(refused.error().message, "process 13 is not alice's alone to look at");
   EXPECT_THAT(refused.error().hint, HasSubstr("group profd"));
+}
+
+TEST_F(AuthorizationTest, IdsOfProfdsOwnNamespaceAreLookedAtAndOthersLeftToTheKernelSide) {
+  fake_.Write("self/ns/pid", "");
+  struct stat ours {};
+  ASSERT_EQ(::stat((fake_.root() / "self/ns/pid").c_str(), &ours), 0);
+  const auto inode = static_cast<std::uint32_t>(ours.st_ino);
+  Target same{.kind = TargetKind::kPids, .ids = {13}, .pidns_inode = inode};
+  EXPECT_EQ(Confine(User(kMe), fake_.proc(), same).error().code, ErrorCode::kPermissionDenied);
+  Target other{.kind = TargetKind::kPids, .ids = {13}, .pidns_inode = inode + 1};
+  EXPECT_TRUE(Confine(User(kMe), fake_.proc(), other));
+  EXPECT_EQ(other.uid, kMe);
 }
 
 TEST_F(AuthorizationTest, KernelAddressesAreHiddenAndTheirNamesKept) {
