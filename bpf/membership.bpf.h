@@ -81,9 +81,10 @@ static __always_inline void thread_moved(struct task_struct* task, enum revising
 
 /*
  * A program that is executed may make a thread another user's. By now it has its new user and name;
- * who looks at the threads of one user loses it, or finds it.
+ * who looks at the threads of one user loses it, or finds it. A function of its own: beside what
+ * send_exec needs there is no stack left for it.
  */
-static __always_inline void revise_owner(struct task_struct* task) {
+static __noinline void revise_owner(struct task_struct* task) {
   u64 confined = control.confined_sessions & control.sessions;
   u64 starting = confined & control.starting_sessions;
   struct thread* thread = find_thread(task);

@@ -277,6 +277,7 @@ Result<History> OpenHistory(const Options& options, const Clock& clock) {
   if (options.history_directory.empty() || options.private_use) return history;
   history.options.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz);
   history.options.window = options.history_window;
+  history.options.budget = options.history_budget_percent / 100;
   std::error_code failed;
   std::filesystem::create_directories(options.history_directory, failed);
   if (failed) return ErrorFromErrno(failed.value(), "cannot make " + options.history_directory);

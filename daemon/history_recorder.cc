@@ -18,8 +18,6 @@ constexpr std::size_t kWaiting = 4;
 constexpr std::chrono::seconds kProfileTimeout{15};
 constexpr std::chrono::minutes kQuiet{1};
 
-// One percent of a CPU for every eight of the host, and at least that.
-constexpr double kBudgetCpus = 0.01;
 constexpr double kCpusOfBudget = 8;
 
 source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
@@ -27,7 +25,7 @@ source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   spec.target.kind = source::TargetKind::kAll;
   spec.target.kernel_threads = true;
   spec.budget_cpus =
-      kBudgetCpus * std::max(1.0, std::thread::hardware_concurrency() / kCpusOfBudget);
+      options.budget * std::max(1.0, std::thread::hardware_concurrency() / kCpusOfBudget);
   spec.on_cpu_adjusts = true;  // nobody has asked for this rate
   spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
   return spec;

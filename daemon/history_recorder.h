@@ -32,6 +32,7 @@ class HistoryRecorder : public rpc::History {
  public:
   struct Options {
     std::uint32_t frequency_hz = 19;  // on the CPU; marks off it have the same period
+    double budget = 0.01;  // of one CPU for every 8 of the host, and at least of one; 0: no limit
     std::chrono::nanoseconds window = std::chrono::seconds(10);
   };
 

@@ -61,6 +61,16 @@ void AddSample(const ProfileSample& part, ProfileSample& sum) {
       std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
+// What a later window says of a process counts, but not that it does not know.
+void Update(ProfileProcess& known, const ProfileProcess& later) {
+  const ProfileProcess before = std::exchange(known, later);
+  if (known.command_line.empty()) known.command_line = before.command_line;
+  if (known.executable.empty()) known.executable = before.executable;
+  if (known.executable != before.executable) return;
+  if (known.build_id.empty()) known.build_id = before.build_id;
+  if (!known.interpreter) known.interpreter = before.interpreter;
+}
+
 }  // namespace
 
 ProfileMerge::ProfileMerge(const MergeLimits& limits) : limits_(limits) {}
@@ -149,7 +159,7 @@ std::vector<std::uint32_t> ProfileMerge::AddProcesses(const Profile& window) {
   places.reserve(window.processes.size());
   for (const ProfileProcess& process : window.processes) {
     if (const auto known = process_of_.find(process.key); known != process_of_.end()) {
-      merged_.processes[known->second] = process;
+      Update(merged_.processes[known->second], process);
       places.push_back(known->second);
       continue;
     }

@@ -74,8 +74,8 @@ class HuntTest : public ProfctlTest {
     ASSERT_TRUE(program) << program.error().message;
     const auto ready = program->ReadLine();
     ASSERT_TRUE(ready) << ready.error().message;
-    const auto outcome = Profctl({"collect", "--comm", name_, "-d", "4", "-F", "299", "-o",
-                                  File("x.json"), "-o", File("x.svg")});
+    const auto outcome = Profctl({"collect", "--comm", name_, "-d", "4", "-F", "299", "--budget",
+                                  "off", "-o", File("x.json"), "-o", File("x.svg")});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     program->Signal(SIGTERM);
     const auto clocks = program->ReadLine();

@@ -96,6 +96,22 @@ Weights WeightsOf(const Profile& profile) {
   return weights;
 }
 
+TEST(ProfileMerge, KeepsWhatALaterWindowDoesNotKnowOfAProcess) {
+  Window a(100, 10);
+  Window b(110, 10);
+  Window c(120, 10);
+  a.profile().processes[0].executable = b.profile().processes[0].executable = "/bin/demo";
+  a.profile().processes[0].build_id = "abcd";
+  b.profile().processes[0].comm = "renamed";
+  c.profile().processes[0].executable = "/bin/other";
+  const auto of_two = MergeProfiles(std::vector{a.Make(), b.Make()}).processes.at(0);
+  EXPECT_EQ(of_two.comm, "renamed");
+  EXPECT_EQ(of_two.build_id, "abcd");
+  const auto of_three = MergeProfiles(std::vector{a.Make(), b.Make(), c.Make()}).processes.at(0);
+  EXPECT_EQ(of_three.executable, "/bin/other");
+  EXPECT_EQ(of_three.build_id, "") << "it is another program's";
+}
+
 TEST(ProfileMerge, AddsUpTheClocksOfOneThreadToTheNs) {
   Window a(100, 10);
   Window b(110, 10);
