@@ -19,6 +19,12 @@ static __always_inline unsigned long memory_flags(struct mm_struct* mm) {
   return BPF_CORE_READ(word, flags);
 }
 
+static __always_inline u64 permitted(const struct cred* cred) {
+  const struct cred___words* words = (const void*)cred;
+  if (bpf_core_field_exists(cred->cap_permitted.val)) return BPF_CORE_READ(cred, cap_permitted.val);
+  return BPF_CORE_READ(words, cap_permitted.cap[0]) | BPF_CORE_READ(words, cap_permitted.cap[1]);
+}
+
 static __noinline int belongs_to_user(struct task_struct* task, u32 uid) {
   const struct cred* cred = BPF_CORE_READ(task, real_cred);
   struct mm_struct* mm = BPF_CORE_READ(task, mm);
@@ -28,5 +34,5 @@ static __noinline int belongs_to_user(struct task_struct* task, u32 uid) {
     return 0;
   if ((memory_flags(mm) & MMF_DUMPABLE_MASK) != SUID_DUMP_USER) return 0;
   /* In a user namespace of its own, it has rights over that alone. */
-  return !BPF_CORE_READ(cred, cap_permitted.val) || BPF_CORE_READ(cred, user_ns, level) != 0;
+  return !permitted(cred) || BPF_CORE_READ(cred, user_ns, level) != 0;
 }

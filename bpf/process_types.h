@@ -68,9 +68,14 @@ struct cred {
     unsigned int val;
   } uid, suid, euid;
   struct {
-    __u64 val; /* until 6.2 two words, of the same meaning */
+    __u64 val;
   } cap_permitted;
   struct user_namespace* user_ns;
+};
+struct cred___words { /* until 6.2 */
+  struct {
+    __u32 cap[2];
+  } cap_permitted;
 };
 
 /* A program that is executed. */

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -279,7 +280,7 @@ void ProfileMerge::CutRows() {
 Profile ProfileMerge::FinishUnplaced() {
   if (cell_shift_ != 0) ShrinkRows();
   merged_.samples.reserve(rows_.size());
-  for (Row& row : rows_) merged_.samples.push_back(row.sample);
+  for (const Row& row : rows_) merged_.samples.push_back(row.sample);
   rows_ = {};
   std::sort(merged_.samples.begin(), merged_.samples.end(),
             [](const ProfileSample& a, const ProfileSample& b) {
@@ -345,15 +346,15 @@ void ProfileMerge::PlaceStacks(Profile& profile, const NodeLookup& node_at,
     }
     const auto known = place_of.find(node);
     std::uint32_t at = known == place_of.end() ? 0 : known->second;
-    for (auto step = path.rbegin(); step != path.rend(); ++step) {
+    for (const auto& [below, frame_of_it] : std::views::reverse(path)) {
       if (profile.nodes.size() >= limits_.nodes) {
         ++cut;
         break;
       }
-      const auto frame = place_frame(step->second);
+      const auto frame = place_frame(frame_of_it);
       profile.nodes.push_back(StackNode{at, frame});
       at = static_cast<std::uint32_t>(profile.nodes.size() - 1);
-      place_of.emplace(step->first, at);
+      place_of.emplace(below, at);
     }
     sample.node = at;
   }

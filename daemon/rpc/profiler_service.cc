@@ -37,7 +37,7 @@ grpc::Status SendInChunks(const Caller& caller, const aggregate::Profile& profil
   if (!proto.SerializeToString(&bytes))
     return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
                           "ask for a shorter time, or collect at a lower frequency"});
-  const auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   Response response;
   for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
     response.set_profile_chunk(bytes.substr(at, kChunkBytes));

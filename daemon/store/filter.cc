@@ -109,6 +109,7 @@ aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filte
 
   std::vector<std::uint32_t> process_of(profile.processes.size(), kNone);
   std::vector<bool> wanted;
+  wanted.reserve(profile.processes.size());
   for (const auto& process : profile.processes) wanted.push_back(Matches(filter, process));
   std::vector<std::uint32_t> thread_of(profile.threads.size(), kNone);
   for (std::size_t i = 0; i < profile.threads.size(); ++i) {

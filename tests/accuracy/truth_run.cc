@@ -166,8 +166,16 @@ std::uint64_t ThreadView::ElapsedNs() const {
 Result<TruthRun> TruthRun::Collect(const std::string& program,
                                    const std::vector<std::string>& arguments, int frequency_hz) {
   const TemporaryFile file;
-  std::vector<std::string> command = {Program("bin/profctl"),         "collect", "-q",        "-F",
-                                      std::to_string(frequency_hz),   "-o",      file.path(), "--",
+  std::vector<std::string> command = {Program("bin/profctl"),
+                                      "collect",
+                                      "-q",
+                                      "--budget",
+                                      "off",
+                                      "-F",
+                                      std::to_string(frequency_hz),
+                                      "-o",
+                                      file.path(),
+                                      "--",
                                       Program("testprogs/" + program)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   TruthRun run;
@@ -195,8 +203,8 @@ Result<TruthRun> TruthRun::CollectRunning(const std::vector<std::string>& argume
   if (!program) return program.error();
   AwaitSleepingThread(program->pid(), "long-sleeper");
   const testing::Outcome outcome =
-      testing::Run({Program("bin/profctl"), "collect", "-q", "-p", std::to_string(program->pid()),
-                    "-d", seconds, "-o", file.path()});
+      testing::Run({Program("bin/profctl"), "collect", "-q", "--budget", "off", "-p",
+                    std::to_string(program->pid()), "-d", seconds, "-o", file.path()});
   program->Signal(SIGTERM);
   const testing::Outcome said = program->Wait();
   if (outcome.exit_code != 0) return Error{ErrorCode::kInternal, outcome.err, ""};
