@@ -58,7 +58,8 @@ std::string_view NameOf(GroupKey key) {
 }
 
 std::string GroupOf(const v1::Profile& profile, const v1::Thread& thread, GroupKey key) {
-  const std::string name = NameIn(profile.processes(static_cast<int>(thread.process())), thread, key);
+  const std::string name =
+      NameIn(profile.processes(static_cast<int>(thread.process())), thread, key);
   return name.empty() ? "[no " + std::string(NameOf(key)) + "]" : name;
 }
 
