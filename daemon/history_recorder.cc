@@ -38,7 +38,6 @@ HistoryRecorder::HistoryRecorder(LivePipeline& pipeline, std::unique_ptr<store::
     : pipeline_(pipeline),
       store_(std::move(store)),
       clock_(clock),
-      logger_(logger),
       options_(options),
       spec_(SpecOf(options)),
       complaints_(logger),
@@ -98,14 +97,14 @@ void HistoryRecorder::BeginWindow() {
     return;
   }
   running_ = true;
-  if (SessionRef before = std::exchange(session_, *begun)) {
+  if (const SessionRef before = std::exchange(session_, *begun)) {
     (void)before->BeginEnd();
-    HandOver(std::move(before));
+    HandOver(before);
   }
 }
 
-void HistoryRecorder::HandOver(SessionRef ended) {
-  if (ended_.TryPush(std::move(ended))) return;
+void HistoryRecorder::HandOver(const SessionRef& ended) {
+  if (ended_.TryPush(SessionRef(ended))) return;
   ended->Abandon();
   ++lost_;
   complaints_.Say("history: a window is lost: the store is too slow");

@@ -68,14 +68,13 @@ class HistoryRecorder : public rpc::History {
   void Roll(const std::stop_token& stop);
   // The session of the next window; what it ends is handed to the writer.
   void BeginWindow();
-  void HandOver(SessionRef ended);
+  void HandOver(const SessionRef& ended);
   void Write();
   [[nodiscard]] Result<void> Keep(const rpc::Session& session);
 
   LivePipeline& pipeline_;
   const std::unique_ptr<store::ProfileStore> store_;
   const Clock& clock_;
-  spdlog::logger& logger_;
   const Options options_;
   const source::SessionSpec spec_;
   Complaints complaints_;
