@@ -147,8 +147,8 @@ void CliApp::AddCollect(RawOptions& raw) {
   AddText(app, kWhat, "-F,--frequency", raw.frequency, "HZ",
           "samples a second of each thread; default 99");
   AddText(app, kWhat, "--budget", raw.budget, "SHARE",
-          "what sampling may cost, as 5% of a CPU, before waits are sampled more seldom; off: no "
-          "limit; default 3% for every 8 CPUs, and more with -F");
+          "what sampling may cost, as 10% of a CPU, before waits are sampled more seldom; off: no "
+          "limit; default 5% for every 8 CPUs, and more with -F");
   AddText(app, kWhat, "-m,--mode", raw.mode, "MODE",
           "wall: all time; on: on a CPU only; off: waiting only; default wall");
   AddFlag(app, kWhat, "-s,--children", raw.children,

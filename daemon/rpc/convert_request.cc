@@ -80,8 +80,8 @@ Result<source::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
-// A session's own budget: 3 % of a CPU for every 8, at the default frequency.
-constexpr double kBudgetCpus = 0.03;
+// A session's own budget: 5 % of a CPU for every 8, at the default frequency.
+constexpr double kBudgetCpus = 0.05;
 constexpr std::uint32_t kCpusOfBudget = 8;
 
 double BudgetOf(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
