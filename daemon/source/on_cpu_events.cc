@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "daemon/base/proc_fs.h"
@@ -31,12 +32,20 @@ perf_event_attr SamplingAttr(OnCpuClock clock, std::uint64_t period) {
 
 }  // namespace
 
-double NominalCyclesPerNs(const std::string& sys_root) {
+double NominalCyclesPerNs(const std::string& sys_root, const std::string& proc_root) {
   const auto text =
       ProcFs(sys_root).Read("devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", 64);  // kHz
   std::uint64_t khz = 0;
   if (text) std::from_chars(text->data(), text->data() + text->size(), khz);
-  return khz == 0 ? 1.0 : static_cast<double>(khz) / 1e6;
+  if (khz != 0) return static_cast<double>(khz) / 1e6;
+  constexpr std::size_t kMaxCpuInfo = 16u << 20;  // thousands of CPUs
+  constexpr std::string_view kLine = "\ncpu MHz\t\t: ";
+  const auto info = ProcFs(proc_root).Read("cpuinfo", kMaxCpuInfo);
+  const auto line = info ? info->find(kLine) : std::string::npos;
+  double mhz = 0;
+  if (line != std::string::npos)
+    std::from_chars(info->data() + line + kLine.size(), info->data() + info->size(), mhz);
+  return mhz > 0 ? mhz / 1e3 : 1.0;
 }
 
 OnCpuEvents::OnCpuEvents(int program_fd, std::string sys_root)

@@ -56,8 +56,10 @@ class OnCpuEvents {
   std::jthread redraw_;  // last: ends before what it uses
 };
 
-// Cycles per ns by the highest frequency the kernel knows, or 1 where it knows none. Only scales
-// raw weights: shares are scaled to the exact clock in any case.
-[[nodiscard]] double NominalCyclesPerNs(const std::string& sys_root);
+// Cycles per ns by the highest frequency the kernel knows; a virtual machine often knows but the
+// present one, of /proc/cpuinfo. 1 where there is none. Only how often samples are taken hangs on
+// it, and raw weights: shares are scaled to the exact clock in any case.
+[[nodiscard]] double NominalCyclesPerNs(const std::string& sys_root,
+                                        const std::string& proc_root = "/proc");
 
 }  // namespace profd::source
