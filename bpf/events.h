@@ -234,7 +234,9 @@ enum profd_process_blob {
   PROFD_BLOB_NSPID,
   PROFD_BLOB_MAPS,
   PROFD_BLOB_THREADS /* "tid\tcomm\n" lines */,
-  PROFD_BLOB_USER /* the Uid line of status, "\n", the host's name of the effective one or "" */,
+  /* The Uid line of status, "\n", the host's name of the effective one or ""; with "\nsole" where
+   * the process is wholly that user's: same uids, dumpable, no rights over the host. */
+  PROFD_BLOB_USER,
   PROFD_BLOB_MAX
 };
 

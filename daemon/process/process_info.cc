@@ -70,9 +70,12 @@ Owner ParseOwner(std::string_view text) {
   Owner owner;
   if (uids.size() != kUids) return owner;
   owner.uid = uids[kEffective];
-  owner.sole = std::ranges::count(uids, uids[kEffective]) == kUids;
   text.remove_prefix(std::min(line.size() + 1, text.size()));
-  owner.user = Bounded(FirstLine(text), kMaxComm);
+  const std::string_view user = FirstLine(text);
+  owner.user = Bounded(user, kMaxComm);
+  text.remove_prefix(std::min(user.size() + 1, text.size()));
+  owner.sole =
+      text == "sole" && std::ranges::count(uids, uids[kEffective]) == static_cast<long>(kUids);
   return owner;
 }
 

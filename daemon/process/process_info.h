@@ -15,7 +15,7 @@ namespace profd::process {
 // Whose a process is.
 struct Owner {
   std::optional<std::uint32_t> uid;  // the effective one; nothing when not known
-  // Real, saved and file system uids are the same: nobody else has a hand in it.
+  // Wholly the uid's (source::SoleOwner). False while /proc has not been asked about a new program.
   bool sole = false;
   std::string user;  // what the host calls the uid; "" when it does not
 };

@@ -104,6 +104,7 @@ void ProcessTable::On(const decode::ExecEvent& event) {
   ChangeInfo(process, [&event](ProcessInfo& info) {
     info.executable = event.path;
     info.command_line.clear();
+    info.owner.sole = false;  // the new program may have rights, or be secret: /proc will say
   });
   // All other threads are gone, and the one that is left has the number of the first.
   if (event.old_tid != event.header.thread.tid) names_.Forget(event.old_tid);

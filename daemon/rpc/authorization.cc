@@ -2,48 +2,12 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace profd::rpc {
 namespace {
 
 constexpr std::size_t kMaxStatus = 1u << 16;
-
-// What follows `key` on its line of /proc/PID/status.
-std::string_view LineOf(std::string_view status, std::string_view key) {
-  const auto at = status.find(key);
-  if (at == std::string_view::npos) return {};
-  const auto line = status.substr(at + key.size());
-  return line.substr(0, line.find('\n'));
-}
-
-std::vector<std::uint64_t> Numbers(std::string_view text, int base) {
-  std::vector<std::uint64_t> numbers;
-  while (true) {
-    const auto begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return numbers;
-    text.remove_prefix(begin);
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-    if (error != std::errc{}) return {};
-    numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  }
-}
-
-// In a user namespace of its own, it has rights over that alone.
-bool HasRightsOverHost(const std::string& directory, std::string_view status, const ProcFs& proc) {
-  const auto permitted = Numbers(LineOf(status, "\nCapPrm:"), 16);
-  if (permitted.size() == 1 && permitted[0] == 0) return false;
-  const auto its = proc.ReadLink(directory + "/ns/user");
-  const auto ours = proc.ReadLink("self/ns/user");
-  return !its || !ours || *its == *ours;
-}
 
 // profctl always says which pid namespace it means.
 bool IsOursOrNotSaid(std::uint32_t pidns_inode, const ProcFs& proc) {
@@ -78,14 +42,7 @@ Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
   if (!status)
     return Error{ErrorCode::kNotFound, "cannot open process " + directory + ": no such process",
                  "see what runs: ps -e"};
-  // The kernel gives the files of a process that is not dumpable to root.
-  struct stat info {};
-  if (stat(proc.Path(directory).c_str(), &info) != 0)
-    return ErrorFromErrno(errno, "cannot look at process " + directory);
-  const auto uids = Numbers(LineOf(*status, "\nUid:"), 10);
-  const bool sole = uids.size() == 4 && std::ranges::count(uids, info.st_uid) == 4 &&
-                    !HasRightsOverHost(directory, *status, proc);
-  return sole ? SoleOwner(info.st_uid) : std::nullopt;
+  return source::SoleOwnerOf(directory, *status, proc);
 }
 
 Result<void> Confine(const Caller& caller, const ProcFs& proc, source::Target& target) {

@@ -2,27 +2,26 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/process/process_info.h"
 #include "daemon/rpc/caller.h"
 #include "daemon/source/session_control.h"
+#include "daemon/source/sole_owner.h"
 #include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/status.pb.h"
 
 namespace profd::rpc {
 
-// Whose a process is: all its user ids are `uid`, it keeps nothing from that user (it is dumpable),
-// and it has no rights over the host. Nothing: of nobody alone.
-using SoleOwner = std::optional<std::uint32_t>;
+using source::SoleOwner;
 
 // The rule that everything below follows. Without an owner only those see it who see all.
 [[nodiscard]] bool MaySee(const Caller& caller, SoleOwner owner);
 
-// A process of the past: one whose uids were not all the same is nobody's alone.
+// A process of the past, as it was when /proc was last asked.
 [[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
 
 // A session, a query or whatever else was begun by `client` (ClientOf).

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "daemon/source/sole_owner.h"
+
 namespace profd::source {
 namespace {
 
@@ -13,18 +15,6 @@ constexpr std::size_t kKeptCmdline = 4'096;
 constexpr std::size_t kMaxMaps = 16u << 20;  // 65,530 mappings with long paths
 constexpr std::size_t kMaxThreads = 1'024;   // further threads are named by their clock readings
 constexpr std::uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we know
-
-// The line of /proc/PID/status that begins with `name`, without name and newline.
-std::string StatusLine(std::string_view status, std::string_view name) {
-  while (!status.empty()) {
-    const auto newline = status.find('\n');
-    const std::string_view line = status.substr(0, newline);
-    if (line.starts_with(name)) return std::string(line.substr(name.size()));
-    if (newline == std::string_view::npos) break;
-    status.remove_prefix(newline + 1);
-  }
-  return {};
-}
 
 std::string_view TrimLeft(std::string_view text) {
   while (!text.empty() && (text.front() == '\t' || text.front() == ' ')) text.remove_prefix(1);
@@ -76,14 +66,16 @@ std::string ProcessReader::ReadThreads(const std::string& directory) const {
   return threads;
 }
 
-std::string ProcessReader::ReadUser(std::string_view status) const {
+std::string ProcessReader::ReadUser(const std::string& directory, std::string_view status) const {
   std::string user(TrimLeft(StatusLine(status, "Uid:")));
   const auto tab = user.find('\t');  // the second one is the effective one
   if (tab == std::string::npos) return {};
   std::uint32_t uid = 0;
   if (std::from_chars(user.data() + tab + 1, user.data() + user.size(), uid).ec != std::errc{})
     return {};
-  return user.append("\n").append(users_->NameOf(uid));
+  user.append("\n").append(users_->NameOf(uid));
+  if (SoleOwnerOf(directory, status, proc_) == uid) user.append("\nsole");
+  return user;
 }
 
 std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
@@ -99,7 +91,7 @@ std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t 
   blobs[PROFD_BLOB_CGROUP] = ReadPart(directory + "/cgroup", kMaxSmall);
   const std::string status = ReadPart(directory + "/status", kMaxSmall);
   blobs[PROFD_BLOB_NSPID] = TrimLeft(StatusLine(status, "NSpid:"));
-  blobs[PROFD_BLOB_USER] = ReadUser(status);
+  blobs[PROFD_BLOB_USER] = ReadUser(directory, status);
   blobs[PROFD_BLOB_MAPS] = ReadPart(directory + "/maps", kMaxMaps);
   if (blobs[PROFD_BLOB_MAPS].empty() && tid != process.pid)
     blobs[PROFD_BLOB_MAPS] = ReadPart(thread + "/maps", kMaxMaps);
@@ -121,8 +113,7 @@ std::optional<EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t 
 Result<std::uint32_t> ProcessReader::ProcessOf(std::uint32_t id) const {
   const auto status = proc_.Read(std::to_string(id) + "/status", kMaxSmall);
   if (!status) return status.error();
-  const std::string line = StatusLine(*status, "Tgid:");
-  const std::string_view text = TrimLeft(line);
+  const std::string_view text = TrimLeft(StatusLine(*status, "Tgid:"));
   std::uint32_t pid = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), pid).ec != std::errc{})
     return Error{ErrorCode::kCorrupt, "no process id in the status of " + std::to_string(id), ""};

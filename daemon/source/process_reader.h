@@ -34,8 +34,8 @@ class ProcessReader {
   [[nodiscard]] std::string ReadPart(const std::string& path, std::size_t max_bytes) const;
   [[nodiscard]] std::string ReadThreads(const std::string& directory) const;
 
-  // The Uid line, and the host's name of the effective uid.
-  [[nodiscard]] std::string ReadUser(std::string_view status) const;
+  // PROFD_BLOB_USER.
+  [[nodiscard]] std::string ReadUser(const std::string& directory, std::string_view status) const;
 
   ProcFs proc_;
   std::shared_ptr<UserNames> users_;

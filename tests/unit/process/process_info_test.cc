@@ -13,11 +13,14 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(ProcessInfoTest, Owner) {
-  const Owner redis = ParseOwner("110\t110\t110\t110\nredis");
+  const Owner redis = ParseOwner("110\t110\t110\t110\nredis\nsole");
   EXPECT_EQ(redis.uid, 110u);
   EXPECT_TRUE(redis.sole);
   EXPECT_EQ(redis.user, "redis");
-  const Owner passwd = ParseOwner("1000\t0\t0\t0\nroot");
+  EXPECT_FALSE(ParseOwner("110\t110\t110\t110\nredis").sole) << "not said";
+  EXPECT_FALSE(ParseOwner("110\t110\t110\t110\nsole").sole) << "that is a name";
+  EXPECT_TRUE(ParseOwner("110\t110\t110\t110\n\nsole").sole);
+  const Owner passwd = ParseOwner("1000\t0\t0\t0\nroot\nsole");
   EXPECT_EQ(passwd.uid, 0u) << "the effective one";
   EXPECT_FALSE(passwd.sole);
   EXPECT_EQ(ParseOwner("7\t7\t7\t7\n").user, "");

@@ -109,6 +109,25 @@ TEST_F(ProcessTableTest, ChildInheritsWhatItsParentHas) {
   EXPECT_EQ(PathAt(8, 0x5000), "no mapping");
 }
 
+TEST_F(ProcessTableTest, AnotherProgramIsNobodysAloneUntilProcSaysSo) {
+  decode::ProcessEvent shell = ProcessAt(10, 7, "", "sh\n");
+  shell.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann\nsole";
+  table_.Apply(shell);
+  table_.Apply(ForkAt(20, 7, 8, "sh"));
+  EXPECT_TRUE(table_.Info(Key(8))->owner.sole);
+  table_.Apply(ExecAt(30, 8, "/bin/ping", "ping"));
+  EXPECT_FALSE(table_.Info(Key(8))->owner.sole);
+  EXPECT_EQ(table_.Info(Key(8))->owner.uid, 30u);
+  decode::ProcessEvent ping = ProcessAt(40, 8, "", "ping\n");
+  ping.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann";
+  table_.Apply(ping);
+  EXPECT_FALSE(table_.Info(Key(8))->owner.sole);
+  ping.header.time_ns = 50;
+  ping.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann\nsole";
+  table_.Apply(ping);
+  EXPECT_TRUE(table_.Info(Key(8))->owner.sole);
+}
+
 TEST_F(ProcessTableTest, ForkOfAThreadMakesNoProcessButNamesIt) {
   table_.Apply(ProcessAt(10, 7, ""));
   decode::ForkEvent thread = ForkAt(20, 7, 7, "main");

@@ -52,6 +52,24 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   EXPECT_EQ(blobs[PROFD_BLOB_USER], "29\t30\t30\t30\nworkers");
 }
 
+TEST(ProcessReader, SaysWhetherAProcessIsWhollyItsUsers) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  // The files of a process that is not dumpable are root's, so those here are given to somebody.
+  const auto user = [&fake](const std::string& uids, const std::string& rights, uid_t files) {
+    fake.Write("12/status", "Name:\tw\nUid:\t" + uids + "\nCapPrm:\t" + rights + "\n");
+    EXPECT_EQ(::chown((fake.root() / "12").c_str(), files, files), 0) << "needs root";
+    const auto event = ProcessReader(fake.proc(), "").Read({12, kStartNs}, 12, 0);
+    return event ? BlobsOf(*event)[PROFD_BLOB_USER] : "gone";
+  };
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  EXPECT_EQ(user("30\t30\t30\t30", "0000000000000000", 30), "30\t30\t30\t30\n\nsole");
+  EXPECT_EQ(user("30\t30\t30\t30", "0000000000000000", 0), "30\t30\t30\t30\n");
+  EXPECT_EQ(user("30\t30\t30\t30", "0000000000000001", 30), "30\t30\t30\t30\n");
+  EXPECT_EQ(user("30\t30\t0\t30", "0000000000000000", 30), "30\t30\t0\t30\n");
+  EXPECT_EQ(user("30\t30\t30\t30", "x", 30), "30\t30\t30\t30\n") << "rights not known";
+}
+
 TEST(ProcessReader, AnotherProcessOfTheSameNumberIsNotRead) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
