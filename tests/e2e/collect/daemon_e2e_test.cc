@@ -1,44 +1,25 @@
 // A standing profd: several clients, status, recordings and their replay.
 #include <signal.h>
 
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/standing_daemon.h"
 
 namespace profd::e2e {
 namespace {
 
-class DaemonTest : public ProfctlTest {
+class DaemonTest : public StandingDaemonTest {
  protected:
   void SetUp() override {
-    ProfctlTest::SetUp();
+    StandingDaemonTest::SetUp();
     if (IsSkipped()) return;
     auto program = testing::Subprocess::Start(
         {TestProgram("phases"), "--seconds", "120", "--file", File("synced")});
     ASSERT_TRUE(program.ok());
     program_.emplace(std::move(*program));
     pid_ = std::to_string(program_->pid());
-    host_ = "unix:" + File("profd.sock");
-  }
-  // Returns when it serves: `profctl status` answers.
-  [[nodiscard]] std::optional<testing::Subprocess> StartDaemon(
-      std::vector<std::string> more = {}) const {
-    std::vector<std::string> command = {Binary("profd"), "--listen", host_};
-    command.insert(command.end(), more.begin(), more.end());
-    auto daemon = testing::Subprocess::Start(command, options_);
-    EXPECT_TRUE(daemon.ok());
-    if (!daemon) return std::nullopt;
-    const auto serving = daemon->WaitForStderr("serving");
-    EXPECT_TRUE(serving.ok()) << (serving ? "" : serving.error().message);
-    return std::optional<testing::Subprocess>(std::move(*daemon));
-  }
-  static void Stop(testing::Subprocess& daemon) {
-    daemon.Signal(SIGTERM);
-    const auto outcome = daemon.Wait();
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
 
   std::optional<testing::Subprocess> program_;
   std::string pid_;
-  std::string host_;
 };
 
 TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {

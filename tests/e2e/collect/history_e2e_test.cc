@@ -6,38 +6,23 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/accuracy/statistics.h"
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/standing_daemon.h"
 
 namespace profd::e2e {
 namespace {
 
 constexpr double kMaxClosure = 0.001;
 
-class HistoryTest : public ProfctlTest {
+class HistoryTest : public StandingDaemonTest {
  protected:
-  void SetUp() override {
-    ProfctlTest::SetUp();
-    host_ = "unix:" + File("profd.sock");
+  [[nodiscard]] std::optional<testing::Subprocess> StartKeeping() const {
+    return StartDaemon({"--history-directory", File("history"), "--history-window", "2s",
+                        // The shares below want samples, however busy the machine is.
+                        "--history-budget", "0"});
   }
-  [[nodiscard]] std::optional<testing::Subprocess> StartDaemon(bool history = true) const {
-    std::vector<std::string> command = {Binary("profd"), "--listen", host_};
-    if (history)
-      command.insert(command.end(),
-                     {"--history-directory", File("history"), "--history-window", "2s",
-                      // The shares below want samples, however busy the machine is.
-                      "--history-budget", "0"});
-    auto daemon = testing::Subprocess::Start(command, options_);
-    EXPECT_TRUE(daemon.ok());
-    if (!daemon) return std::nullopt;
-    const auto serving = daemon->WaitForStderr("serving");
-    EXPECT_TRUE(serving.ok()) << (serving ? "" : serving.error().message);
-    return std::optional<testing::Subprocess>(std::move(*daemon));
-  }
-  static void Stop(testing::Subprocess& daemon) {
-    daemon.Signal(SIGTERM);
-    const auto outcome = daemon.Wait();
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err.find("is lost"), std::string::npos) << outcome.err;
+  static void StopKeeping(testing::Subprocess& daemon) {
+    const std::string words = Stop(daemon);
+    EXPECT_EQ(words.find("is lost"), std::string::npos) << words;
   }
   [[nodiscard]] testing::Outcome Ask(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin() + 1, {"--host", host_});
@@ -50,8 +35,6 @@ class HistoryTest : public ProfctlTest {
       if (thread["name"] == "worker") return thread;
     return {};
   }
-
-  std::string host_;
 };
 
 void ExpectCloses(const v1::Profile& profile) {
@@ -62,7 +45,7 @@ void ExpectCloses(const v1::Profile& profile) {
 }
 
 TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
-  auto daemon = StartDaemon();
+  auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
   // It serves before its own session runs. The event must come; CTest's time-out is the only limit.
   while (Ask({"status"}).out.find("19 Hz in windows") == std::string::npos) {
@@ -73,9 +56,9 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   const auto report = nlohmann::json::parse(program.out);
   const auto worker = WorkerOf(program.out);
   const std::string pid = std::to_string(report["pid"].get<int>());
-  Stop(*daemon);
+  StopKeeping(*daemon);
 
-  auto again = StartDaemon();
+  auto again = StartKeeping();
   ASSERT_TRUE(again.has_value());
   const auto asked = Ask({"query", "--since", "1h", "-p", pid, "-o", File("past.json")});
   ASSERT_EQ(asked.exit_code, 0) << asked.err;
@@ -129,11 +112,11 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   EXPECT_EQ(formats.exit_code, 0) << formats.err;
   const auto grouped = Ask({"query", "--since", "1h", "--comm", "phases", "--group-by", "user"});
   EXPECT_EQ(grouped.out.rfind("root;", 0), 0u) << grouped.out.substr(0, 200);
-  Stop(*again);
+  StopKeeping(*again);
 }
 
 TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
-  auto daemon = StartDaemon();
+  auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
   // The first window must come; CTest's time-out is the only limit.
   while (Ask({"list"}).exit_code != 0) {
@@ -149,11 +132,11 @@ TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   const auto status = Ask({"status"});
   EXPECT_NE(status.out.find("\nhistory "), std::string::npos) << status.out;
   EXPECT_NE(status.out.find("19 Hz in windows of 2.00 s"), std::string::npos) << status.out;
-  Stop(*daemon);
+  StopKeeping(*daemon);
 }
 
 TEST_F(HistoryTest, ADaemonThatKeepsNoneSaysHow) {
-  auto daemon = StartDaemon(false);
+  auto daemon = StartDaemon();
   ASSERT_TRUE(daemon.has_value());
   const auto asked = Ask({"query"});
   EXPECT_EQ(asked.exit_code, 1) << asked.err;

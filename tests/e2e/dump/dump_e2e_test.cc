@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/standing_daemon.h"
 #include "tests/support/interpreters.h"
 
 namespace profd::e2e {
@@ -51,18 +51,11 @@ std::string SyscallOf(int pid, const json& tid) {
   return word;
 }
 
-class DumpTest : public ProfctlTest {
+class DumpTest : public StandingDaemonTest {
  protected:
-  void SetUp() override {
-    ProfctlTest::SetUp();
-    if (IsSkipped()) return;
-    host_ = "unix:" + File("profd.sock");
-  }
-
-  void StartDaemon() {
-    auto daemon = testing::Subprocess::Start({Binary("profd"), "--listen", host_}, options_);
-    ASSERT_TRUE(daemon.ok());
-    ASSERT_TRUE(daemon->WaitForStderr("serving").ok());
+  void BeginWithDaemon() {
+    auto daemon = StartDaemon();
+    ASSERT_TRUE(daemon.has_value());
     daemon_.emplace(std::move(*daemon));
     options_.environment["PROFD_HOST"] = host_;
   }
@@ -104,14 +97,13 @@ class DumpTest : public ProfctlTest {
     return process;
   }
 
-  std::string host_;
   json truth_;
   std::optional<testing::Subprocess> program_;
   std::optional<testing::Subprocess> daemon_;
 };
 
 TEST_F(DumpTest, TellsOfEveryThreadWhereItStandsAndWhy) {
-  StartDaemon();
+  BeginWithDaemon();
   StartProgram({TestProgram("standing")});
   const json* computing = &truth_.back();
   ASSERT_EQ((*computing)["wait"], "");
@@ -139,7 +131,7 @@ TEST_F(DumpTest, TellsOfEveryThreadWhereItStandsAndWhy) {
 }
 
 TEST_F(DumpTest, TextAndJsonAgree) {
-  StartDaemon();
+  BeginWithDaemon();
   StartProgram({TestProgram("standing")});
   const auto text = Profctl({"dump", "-p", std::to_string(program_->pid())});
   EXPECT_EQ(text.exit_code, 0) << text.err;
@@ -158,7 +150,7 @@ TEST_F(DumpTest, TextAndJsonAgree) {
 }
 
 TEST_F(DumpTest, OneThreadOfMany) {
-  StartDaemon();
+  BeginWithDaemon();
   StartProgram({TestProgram("standing")});
   const json& place = truth_[1];
   const auto outcome = Profctl({"dump", "--json", "-t", std::to_string(place["tid"].get<int>())});
@@ -176,7 +168,7 @@ TEST_F(DumpTest, StartsAPrivateDaemonWhereNoneRuns) {
 }
 
 TEST_F(DumpTest, ThreadsOfTheKernelHaveKernelFramesOnly) {
-  StartDaemon();
+  BeginWithDaemon();
   const auto outcome = Profctl({"dump", "--json", "-p", "2"});
   if (outcome.exit_code == 3) GTEST_SKIP() << "no kernel threads are seen from here";
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -199,7 +191,7 @@ TEST_F(DumpTest, ErrorsSayWhatIsWrong) {
   expect({"dump", "-p", "1", "-t", "1"}, 2, "both");
   expect({"dump", "-p", "4194304"}, 3, "no such process");
   expect({"dump", "--host", "unix:" + File("none.sock"), "-p", "1"}, 4, "none.sock");
-  StartDaemon();
+  BeginWithDaemon();
   expect({"dump", "-p", "4194304"}, 3, "4194304");
   options_.environment["PROFD_HOST"] = "";
   options_.uid = options_.gid = 65534;
@@ -250,7 +242,7 @@ class PythonDumpTest : public DumpTest, public ::testing::WithParamInterface<int
 TEST_P(PythonDumpTest, TellsWhoHoldsTheGilAndWhoWaitsForIt) {
   const auto interpreters = test::FindInterpreters(GetParam());
   if (interpreters.empty()) GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
-  StartDaemon();
+  BeginWithDaemon();
   for (const std::string& interpreter : interpreters) {
     SCOPED_TRACE(interpreter);
     std::ofstream(File("taken")) << '\0';
