@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/health/governor.h"
+
 namespace profd {
 namespace {
 
@@ -18,14 +20,11 @@ constexpr std::size_t kWaiting = 4;
 constexpr std::chrono::seconds kProfileTimeout{15};
 constexpr std::chrono::minutes kQuiet{1};
 
-constexpr double kCpusOfBudget = 8;
-
 source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   source::SessionSpec spec;
   spec.target.kind = source::TargetKind::kAll;
   spec.target.kernel_threads = true;
-  spec.budget_cpus =
-      options.budget * std::max(1.0, std::thread::hardware_concurrency() / kCpusOfBudget);
+  spec.budget_cpus = options.budget * health::BudgetUnits(std::thread::hardware_concurrency());
   spec.on_cpu_adjusts = true;  // nobody has asked for this rate
   spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
   return spec;

@@ -5,6 +5,7 @@
 namespace profd::health {
 namespace {
 
+constexpr unsigned kCpusOfUnit = 8;
 constexpr double kSmoothing = 0.5;    // share of the newest look
 constexpr double kMostAtOnce = 8;     // one look raises by no more than this ...
 constexpr double kLeastAtOnce = 0.5;  // ... and lowers by no more
@@ -14,6 +15,8 @@ constexpr double kCalm = 0.6;
 constexpr double kAim = 0.85;
 
 }  // namespace
+
+double BudgetUnits(unsigned cpus) { return std::max(1.0, static_cast<double>(cpus) / kCpusOfUnit); }
 
 source::PeriodFactors Governor::Look(double spent_cpus, const source::SamplingBudget& budget) {
   if (!budget.limited) {

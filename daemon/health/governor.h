@@ -12,6 +12,9 @@ struct BudgetStanding {
   double spent_cpus = 0;  // of late
 };
 
+// What a host's budget is a multiple of: one for every 8 CPUs, at least one.
+[[nodiscard]] double BudgetUnits(unsigned cpus);
+
 // A control law and nothing else: told from time to time what sampling has cost since the last
 // look, it says by which factors periods are to be raised. Off-CPU periods go first, and come down
 // last. Raises at once, lowers after kCalmLooks looks well below the budget and by little: it does

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bpf/limits.h"
+#include "daemon/health/governor.h"
 #include "daemon/rpc/convert.h"
 
 namespace profd::rpc {
@@ -80,16 +81,14 @@ Result<source::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
-// A session's own budget: 5 % of a CPU for every 8, at the default frequency.
+// A session's own budget: 5 % of a CPU per unit, at the default frequency.
 constexpr double kBudgetCpus = 0.05;
-constexpr std::uint32_t kCpusOfBudget = 8;
 
 double BudgetOf(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
   if (!(request.budget_cpus() >= 0)) return 0;  // none, and what is not a number
   if (request.budget_cpus() > 0) return request.budget_cpus();
-  const double machine = std::max(1.0, static_cast<double>(cpus) / kCpusOfBudget);
   const double rate = std::max(1.0, static_cast<double>(hz) / kDefaultFrequencyHz);
-  return kBudgetCpus * machine * std::sqrt(rate);
+  return kBudgetCpus * health::BudgetUnits(cpus) * std::sqrt(rate);
 }
 
 Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimits& limits) {

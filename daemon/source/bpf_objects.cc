@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -212,16 +213,21 @@ LiveUnwindMaps::Maps BpfObjects::unwind_maps() {
 }
 
 std::vector<std::uint64_t> BpfObjects::ReadCounters() const {
-  std::vector<std::uint64_t> sums(PROFD_COUNTER_MAX, 0);
-  const int cpus = ::libbpf_num_possible_cpus();
-  if (cpus <= 0) return sums;
-  std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus));
-  const int map_fd = ::bpf_map__fd(skeleton_->maps.counters);
-  for (__u32 counter = 0; counter < PROFD_COUNTER_MAX; ++counter) {
-    if (::bpf_map_lookup_elem(map_fd, &counter, values.data()) != 0) continue;
-    for (const std::uint64_t value : values) sums[counter] += value;
-  }
+  std::vector<std::uint64_t> sums;
+  sums.reserve(PROFD_COUNTER_MAX);
+  for (int counter = 0; counter < PROFD_COUNTER_MAX; ++counter)
+    sums.push_back(ReadCounter(static_cast<profd_counter>(counter)));
   return sums;
+}
+
+std::uint64_t BpfObjects::ReadCounter(profd_counter counter) const {
+  const int cpus = ::libbpf_num_possible_cpus();
+  if (cpus <= 0) return 0;
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus));
+  const auto key = static_cast<__u32>(counter);
+  if (::bpf_map_lookup_elem(::bpf_map__fd(skeleton_->maps.counters), &key, values.data()) != 0)
+    return 0;
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }
 
 std::uint64_t BpfObjects::MapBytes() const {

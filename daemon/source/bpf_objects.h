@@ -59,6 +59,7 @@ class BpfObjects {
   [[nodiscard]] std::mutex& snapshot_mutex() { return snapshot_mutex_; }
   // By enum profd_counter, summed over all CPUs, since the programs were loaded.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
+  [[nodiscard]] std::uint64_t ReadCounter(profd_counter counter) const;
   // Kernel memory of all maps, as far as the kernel accounts for it.
   [[nodiscard]] std::uint64_t MapBytes() const;
 

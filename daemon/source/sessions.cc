@@ -281,7 +281,7 @@ void Sessions::ReviseMembers() {
 SamplingBudget Sessions::Budget() {
   const std::scoped_lock lock(mutex_);
   SamplingBudget budget = table_.budget();
-  budget.spent_ns = parts_.counters()[PROFD_COUNTER_STACKS_NS];
+  budget.spent_ns = parts_.objects.ReadCounter(PROFD_COUNTER_STACKS_NS);
   budget.starts = starts_;
   return budget;
 }

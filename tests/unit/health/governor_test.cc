@@ -110,6 +110,14 @@ TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
   EXPECT_EQ(factors.back().on_cpu, Governor::kMostOnCpu);
 }
 
+TEST(Governor, ABudgetIsOneUnitForEveryEightCpus) {
+  EXPECT_EQ(BudgetUnits(0), 1) << "not known";
+  EXPECT_EQ(BudgetUnits(2), 1);
+  EXPECT_EQ(BudgetUnits(8), 1);
+  EXPECT_EQ(BudgetUnits(12), 1.5);
+  EXPECT_EQ(BudgetUnits(128), 16);
+}
+
 TEST(Governor, WithoutALimitNothingIsRaised) {
   Governor governor;
   (void)Watch(governor, {.off_cpu = 1}, Of(0.01), 20);
