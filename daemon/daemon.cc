@@ -11,6 +11,7 @@
 #include "daemon/budget_keeper.h"
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
+#include "daemon/front_end.h"
 #include "daemon/health/table_notes.h"
 #include "daemon/history_recorder.h"
 #include "daemon/pipeline.h"
@@ -19,9 +20,6 @@
 #include "daemon/recording/recording_source.h"
 #include "daemon/replay_backend.h"
 #include "daemon/rpc/listen_address.h"
-#include "daemon/rpc/profiler_service.h"
-#include "daemon/rpc/server.h"
-#include "daemon/rpc/session_manager.h"
 #include "daemon/source/bpf_source.h"
 #include "daemon/store/sqlite_store.h"
 #include "daemon/symbolize/caching_symbolizer.h"
@@ -40,49 +38,26 @@ constexpr std::chrono::seconds kSessionsGrace{4};  // with all else 5 s from SIG
 constexpr std::chrono::milliseconds kPythonAtStart{100};
 constexpr std::chrono::milliseconds kCallsGrace{500};
 
-// How clients reach a backend.
-class FrontEnd {
- public:
-  // All must outlive this.
-  FrontEnd(rpc::SessionBackend& backend, const Clock& clock, const ProcFs& proc,
-           spdlog::logger& logger, const rpc::History* history = nullptr)
-      : clock_(clock),
-        logger_(logger),
-        manager_(backend, clock),
-        service_(manager_, backend, clock, proc, logger, history) {}
-
-  Result<void> Serve(rpc::ServerOptions options) {
-    auto server = rpc::Server::Start(std::move(options), service_, clock_, logger_);
-    if (!server) return server.error();
-    server_ = std::move(*server);
-    return {};
-  }
-  // Clients get what their sessions have so far.
-  void EndSessions() { manager_.Shutdown(kSessionsGrace); }
-  void StopServing() {
-    if (server_) server_->Shutdown(kCallsGrace);
-  }
-
- private:
-  const Clock& clock_;
-  spdlog::logger& logger_;
-  rpc::SessionManager manager_;
-  rpc::ProfilerService service_;
-  std::unique_ptr<rpc::Server> server_;
-};
-
 class ReplayDaemon : public Daemon {
  public:
   ReplayDaemon(std::unique_ptr<ReplayBackend> backend, const SystemClock& clock,
                spdlog::logger& logger)
-      : backend_(std::move(backend)), clock_(clock), front_end_(*backend_, clock, proc_, logger) {}
+      : backend_(std::move(backend)),
+        clock_(clock),
+        front_end_({.backend = *backend_,
+                    .clock = clock,
+                    .proc = proc_,
+                    .logger = logger,
+                    .history = nullptr,
+                    .progress = {.last_ns = [this] { return ProgressNs(); },
+                                 .trouble = [] { return std::string(); }}}) {}
 
-  Result<void> Serve(rpc::ServerOptions options) { return front_end_.Serve(std::move(options)); }
+  Result<void> Serve(FrontEndOptions options) { return front_end_.Serve(std::move(options)); }
   // There are only the threads of its sessions, which end.
   [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
   Result<void> Stop() override {
-    front_end_.EndSessions();
-    front_end_.StopServing();
+    front_end_.EndSessions(kSessionsGrace);
+    front_end_.StopServing(kCallsGrace);
     return {};
   }
 
@@ -213,18 +188,28 @@ class LiveDaemon : public Daemon {
                      ? std::make_unique<HistoryRecorder>(pipeline_, std::move(history.store), clock,
                                                          logger, history.options)
                      : nullptr),
-        front_end_(pipeline_, clock, proc_, logger, history_.get()) {}
+        front_end_({.backend = pipeline_,
+                    .clock = clock,
+                    .proc = proc_,
+                    .logger = logger,
+                    .history = history_.get(),
+                    .progress = {.last_ns = [this] { return ProgressNs(); },
+                                 .trouble =
+                                     [this, &clock] {
+                                       return health::StuckStage(pipeline_.heartbeats(),
+                                                                 clock.MonotonicNs());
+                                     }}}) {}
 
-  Result<void> Serve(rpc::ServerOptions options) { return front_end_.Serve(std::move(options)); }
+  Result<void> Serve(FrontEndOptions options) { return front_end_.Serve(std::move(options)); }
   [[nodiscard]] std::uint64_t ProgressNs() const override {
     return pipeline_.heartbeats().OldestNs();
   }
   Result<void> Stop() override {
-    front_end_.EndSessions();
+    front_end_.EndSessions(kSessionsGrace);
     if (history_) history_->Stop();
     keeper_.Stop();
     pipeline_.Stop();
-    front_end_.StopServing();
+    front_end_.StopServing(kCallsGrace);
     return recorder_ ? recorder_->Close() : Result<void>{};
   }
 
@@ -255,11 +240,15 @@ std::string PublicSocketOf(const Options& options) {
   return path ? *path : "";
 }
 
-rpc::ServerOptions AccessOf(const Options& options, rpc::InheritedSockets sockets) {
-  return {.address = options.listen,
-          .group = options.private_use ? "" : rpc::kGroup,
-          .public_socket = PublicSocketOf(options),
-          .inherited = std::move(sockets)};
+FrontEndOptions AccessOf(const Options& options, rpc::InheritedSockets sockets) {
+  FrontEndOptions access;
+  access.server = {.address = options.listen,
+                   .group = options.private_use ? "" : rpc::kGroup,
+                   .public_socket = PublicSocketOf(options),
+                   .inherited = std::move(sockets)};
+  // A profd for one command is reached by nobody else.
+  if (!options.private_use) access.metrics = options.metrics_listen;
+  return access;
 }
 
 Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, rpc::InheritedSockets sockets,

@@ -58,6 +58,7 @@ rpc::HistoryStatus HistoryRecorder::Status() const {
   status.store = store_->Status();
   status.window_ns = static_cast<std::uint64_t>(options_.window.count());
   status.windows_lost = lost_;
+  if (const double worst = closure_error_; worst != kNoWindow) status.closure_error = worst;
   if (!running_) return status;
   status.on_cpu_period_ns = spec_.on_cpu_period_ns;
   status.off_cpu_period_ns = spec_.off_cpu_period_ns;
@@ -129,6 +130,7 @@ Result<void> HistoryRecorder::Keep(const rpc::Session& session) {
   }
   // By what the time of day is now: it may have been set since profd began, or the host slept.
   aggregate::Profile window = **profile;
+  closure_error_ = aggregate::WorstClosureError(window);
   window.start_unix_ns = clock_.RealtimeNs() - (clock_.MonotonicNs() - window.start_ns);
   return store_->Put(window);
 }

@@ -51,6 +51,7 @@ class HistoryRecorder : public rpc::History {
 
  private:
   using SessionRef = std::shared_ptr<rpc::Session>;
+  static constexpr double kNoWindow = -1;
 
   // Says what goes wrong, at most once a minute.
   class Complaints {
@@ -82,6 +83,7 @@ class HistoryRecorder : public rpc::History {
   std::uint32_t next_id_;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> lost_ = 0;
+  std::atomic<double> closure_error_ = kNoWindow;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   BoundedQueue<SessionRef> ended_;

@@ -20,8 +20,9 @@ struct Options {
   // Settings: from flags, the environment, the configuration file.
   std::string listen;
   std::string public_socket;
-  std::string log_level;  // debug, info, warn, error, off
-  std::string hook;       // "auto": the best rung that works
+  std::string metrics_listen;  // loopback address; "": no metrics
+  std::string log_level;       // debug, info, warn, error, off
+  std::string hook;            // "auto": the best rung that works
   bool debug_info = true;
   std::string history_directory;  // "": no history is kept
   Bytes history_max_size{1ull << 30};

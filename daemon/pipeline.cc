@@ -211,17 +211,25 @@ rpc::BackendStatus LivePipeline::Status() const {
   rpc::BackendStatus status;
   status.source = parts_.control.Status();
   status.recording_file = parts_.recording_file;
-  auto report = aggregate::DescribeCounters({}, status.source.counters);
+  auto& counters = status.counters;
+  counters = aggregate::DescribeAllCounters(status.source.counters);
   auto stages = health::Describe(counters_);
+  auto tables = parts_.describe_tables();
   const auto append = [](auto& to, auto&& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
-  append(status.lost, report.lost);
-  append(status.lost, report.dropped);
-  append(status.lost, stages.dropped);
-  append(status.notes, report.notes);
-  append(status.notes, stages.notes);
-  append(status.notes, parts_.describe_tables());
+  append(counters.dropped, stages.dropped);
+  append(counters.notes, stages.notes);
+  append(counters.notes, tables.counts);
+  status.levels = std::move(tables.levels);
+  const auto append_seen = [](auto& to, const auto& from) {
+    for (const auto& count : from)
+      if (count.count != 0) to.push_back(count);
+  };
+  append_seen(status.lost, counters.lost);
+  append_seen(status.lost, counters.dropped);
+  append_seen(status.notes, counters.notes);
+  append_seen(status.notes, status.levels);
   status.budget = parts_.budget_standing();
   status.python = health::Describe(parts_.python_standing(), counters_.python);
   return status;

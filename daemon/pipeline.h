@@ -22,6 +22,7 @@
 #include "daemon/health/governor.h"
 #include "daemon/health/heartbeats.h"
 #include "daemon/health/stage_counters.h"
+#include "daemon/health/table_notes.h"
 #include "daemon/pipeline_item.h"
 #include "daemon/python/python_service.h"
 #include "daemon/rpc/session_backend.h"
@@ -51,9 +52,9 @@ class LivePipeline : public rpc::SessionBackend {
     std::string recording_file;               // "": events are not recorded
     std::function<void()> detach;             // the source's programs: no new events after it
     std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
-    std::function<std::vector<aggregate::NamedCount>()> describe_tables;  // for Status
-    std::function<python::PythonStanding()> python_standing;              // for Status
-    std::function<health::BudgetStanding()> budget_standing;              // for Status
+    std::function<health::TableReport()> describe_tables;     // for Status
+    std::function<python::PythonStanding()> python_standing;  // for Status
+    std::function<health::BudgetStanding()> budget_standing;  // for Status
   };
 
   explicit LivePipeline(Parts parts);

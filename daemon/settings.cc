@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/metrics/loopback_address.h"
 #include "daemon/rpc/listen_address.h"
 #include "daemon/rpc/server.h"
 #include "daemon/setting_values.h"
@@ -18,6 +19,12 @@ Result<void> CheckListen(const std::string& text) {
 Result<void> CheckPublicSocket(const std::string& text) {
   if (text == "on" || text == "off") return {};
   return CheckListen(text);
+}
+
+Result<void> CheckMetricsListen(const std::string& text) {
+  if (text.empty()) return {};
+  const auto address = metrics::ParseLoopbackAddress(text);
+  return address ? Result<void>{} : address.error();
 }
 
 std::string Spelled(std::string_view key, std::string_view prefix, char joint, bool upper) {
@@ -118,6 +125,12 @@ const std::vector<Setting>& Settings() {
        .help = "stretch of time that the history is told in",
        .least = "1s",
        .most = "1h"},
+      {.key = "metrics.listen",
+       .field = &Options::metrics_listen,
+       .value = "ADDRESS",
+       .help = "serve /metrics for Prometheus and /healthz there by HTTP, such as 127.0.0.1:9899; "
+               "loopback only",
+       .check = CheckMetricsListen},
   };
   return settings;
 }

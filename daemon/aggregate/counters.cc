@@ -38,6 +38,13 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
+void Add(const Description& description, std::uint64_t count, CounterReport& report) {
+  auto& list = description.kind == Kind::LOST      ? report.lost
+               : description.kind == Kind::SKIPPED ? report.dropped
+                                                   : report.notes;
+  list.push_back(NamedCount{LowerCase(description.name), std::string(description.text), count});
+}
+
 }  // namespace
 
 CounterReport DescribeCounters(std::span<const std::uint64_t> before,
@@ -46,12 +53,15 @@ CounterReport DescribeCounters(std::span<const std::uint64_t> before,
   for (std::size_t i = 0; i < kDescriptions.size(); ++i) {
     const auto count = Growth(At(before, i), At(after, i));
     if (count == 0) continue;
-    const auto& [name, kind, text] = kDescriptions[i];
-    auto& list = kind == Kind::LOST      ? report.lost
-                 : kind == Kind::SKIPPED ? report.dropped
-                                         : report.notes;
-    list.push_back(NamedCount{LowerCase(name), std::string(text), count});
+    Add(kDescriptions[i], count, report);
   }
+  return report;
+}
+
+CounterReport DescribeAllCounters(std::span<const std::uint64_t> values) {
+  CounterReport report;
+  for (std::size_t i = 0; i < kDescriptions.size(); ++i)
+    Add(kDescriptions[i], At(values, i), report);
   return report;
 }
 

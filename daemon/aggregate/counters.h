@@ -20,6 +20,9 @@ struct CounterReport {
 [[nodiscard]] CounterReport DescribeCounters(std::span<const std::uint64_t> before,
                                              std::span<const std::uint64_t> after);
 
+// All of them, with those that are zero.
+[[nodiscard]] CounterReport DescribeAllCounters(std::span<const std::uint64_t> values);
+
 // Sum of the lost ones alone, for progress.
 [[nodiscard]] std::uint64_t LostBetween(std::span<const std::uint64_t> before,
                                         std::span<const std::uint64_t> after);

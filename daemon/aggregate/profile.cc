@@ -1,5 +1,7 @@
 #include "daemon/aggregate/profile.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 
@@ -36,6 +38,13 @@ double ClosureError(const ProfileThread& thread) {
   if (thread.clock_missing || thread.end_ns <= thread.begin_ns) return 0;
   const auto elapsed = static_cast<double>(thread.end_ns - thread.begin_ns);
   return (static_cast<double>(ElapsedOf(thread.clock)) - elapsed) / elapsed;
+}
+
+double WorstClosureError(const Profile& profile) {
+  double worst = 0;
+  for (const auto& thread : profile.threads)
+    worst = std::max(worst, std::fabs(ClosureError(thread)));
+  return worst;
 }
 
 }  // namespace profd::aggregate

@@ -119,5 +119,7 @@ using ProfileRef = std::shared_ptr<const Profile>;
 [[nodiscard]] std::uint64_t ElapsedOf(const profd_clock& clock);
 // (sum of the thread's states - elapsed) / elapsed; 0 for a thread of no length.
 [[nodiscard]] double ClosureError(const ProfileThread& thread);
+// The worst of all threads, without its sign; 0 where there are none.
+[[nodiscard]] double WorstClosureError(const Profile& profile);
 
 }  // namespace profd::aggregate

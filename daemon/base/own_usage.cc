@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <ctime>
+#include <sstream>
 #include <string>
 
 namespace profd {
@@ -38,6 +39,29 @@ std::uint64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 std::uint64_t ThreadCpuNs(pthread_t thread) {
   clockid_t clock = 0;
   return ::pthread_getcpuclockid(thread, &clock) == 0 ? Read(clock) : 0;
+}
+
+std::map<std::string, std::uint64_t> OwnThreadCpuNs(const ProcFs& proc) {
+  std::map<std::string, std::uint64_t> threads;
+  const auto tids = proc.ListNumbers("self/task");
+  if (!tids) return threads;
+  const auto tick_ns = kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  for (const auto tid : *tids) {
+    // "TID (NAME) S ppid ...": user and system time are the 14th and 15th word.
+    const auto stat = proc.Read("self/task/" + std::to_string(tid) + "/stat", 4096);
+    if (!stat) continue;  // it has ended
+    const auto begin = stat->find('(');
+    const auto end = stat->rfind(')');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    std::istringstream words(stat->substr(end + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) words >> skipped;
+    std::uint64_t user = 0;
+    std::uint64_t system = 0;
+    words >> user >> system;
+    threads[stat->substr(begin + 1, end - begin - 1)] += (user + system) * tick_ns;
+  }
+  return threads;
 }
 
 std::uint64_t OwnResidentBytes(const ProcFs& proc) {

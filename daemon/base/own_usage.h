@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "daemon/base/proc_fs.h"
 
@@ -17,6 +19,10 @@ namespace profd {
 // been joined yet.
 [[nodiscard]] std::uint64_t ThreadCpuNs();
 [[nodiscard]] std::uint64_t ThreadCpuNs(pthread_t thread);
+
+// CPU time of each thread of this process that lives, added up by name; in ticks of the kernel's
+// books (10 ms).
+[[nodiscard]] std::map<std::string, std::uint64_t> OwnThreadCpuNs(const ProcFs& proc);
 
 // Resident memory of this process; 0 when /proc cannot tell.
 [[nodiscard]] std::uint64_t OwnResidentBytes(const ProcFs& proc);

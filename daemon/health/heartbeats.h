@@ -1,8 +1,9 @@
-// Heartbeats: when each stage of the pipeline last made a round.
+// Heartbeats: when each stage of the pipeline last made a round, and which is stuck.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "daemon/base/counter.h"
 
@@ -20,5 +21,12 @@ struct Heartbeats {
     return std::min({reader.value(), worker.value(), symbolizer.value()});
   }
 };
+
+// How long a round may take: half of the watchdog's time in profd.service.
+inline constexpr std::uint64_t kStuckNs = 30'000'000'000;
+
+// Which stage has made no round for kStuckNs, or none at all: "symbolizer: no round for 31 s"; ""
+// when all go on.
+[[nodiscard]] std::string StuckStage(const Heartbeats& beats, std::uint64_t now_ns);
 
 }  // namespace profd::health

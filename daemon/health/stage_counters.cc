@@ -6,7 +6,7 @@ StageReport Describe(const StageCounters& counters) {
   StageReport report;
   const auto add = [](std::vector<aggregate::NamedCount>& list, const Counter& counter,
                       const char* name, const char* text) {
-    if (counter.value() != 0) list.push_back({name, text, counter.value()});
+    list.push_back({name, text, counter.value()});
   };
   add(report.dropped, counters.queue_full, "queue_full",
       "samples dropped: events came faster than they could be handled");

@@ -24,7 +24,7 @@ struct StageReport {
   std::vector<aggregate::NamedCount> notes;
 };
 
-// The counters that are not zero, with words.
+// All counters, with words; those that are zero, too.
 [[nodiscard]] StageReport Describe(const StageCounters& counters);
 
 }  // namespace profd::health

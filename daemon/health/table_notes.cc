@@ -2,19 +2,22 @@
 
 namespace profd::health {
 
-std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables,
-                                            std::uint64_t cap_bytes) {
-  std::vector<aggregate::NamedCount> notes;
+TableReport Describe(const unwind::TableService& tables, std::uint64_t cap_bytes) {
+  TableReport report;
+  const auto level = [&](const Counter& counter, const char* name, const char* text) {
+    report.levels.push_back({name, text, counter.value()});
+  };
   const auto add = [&](const Counter& counter, const char* name, const char* text) {
-    if (counter.value() != 0) notes.push_back({name, text, counter.value()});
+    report.counts.push_back({name, text, counter.value()});
   };
   const unwind::StoreCounters& store = tables.store_counters();
-  add(store.files, "unwind_files", "files known to the unwinder");
-  add(store.rows, "unwind_rows", "rows of unwind tables loaded");
-  add(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
-  add(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
-  add(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
-  notes.push_back({"unwind_cap", "bytes of kernel memory that unwind tables may take", cap_bytes});
+  level(store.files, "unwind_files", "files known to the unwinder");
+  level(store.rows, "unwind_rows", "rows of unwind tables loaded");
+  level(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
+  level(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
+  level(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
+  report.levels.push_back(
+      {"unwind_cap", "bytes of kernel memory that unwind tables may take", cap_bytes});
   add(store.evictions, "unwind_evictions", "stretches given up to make room for others");
   add(store.crowded, "unwind_crowded", "stretches not loaded: no room");
   add(store.cut, "unwind_cut", "blocks of code with more rows or rules than fit");
@@ -28,7 +31,7 @@ std::vector<aggregate::NamedCount> Describe(const unwind::TableService& tables,
   add(service.gone, "unwind_gone", "mappings gone before their tables could be made");
   add(service.changed, "unwind_changed", "files changed before their tables could be made");
   add(service.damaged, "unwind_damaged", "entries of .eh_frame that made no sense");
-  return notes;
+  return report;
 }
 
 }  // namespace profd::health

@@ -9,8 +9,13 @@
 
 namespace profd::health {
 
-// The counters that are not zero, with words, and the bound that they keep to.
-[[nodiscard]] std::vector<aggregate::NamedCount> Describe(
+struct TableReport {
+  std::vector<aggregate::NamedCount> levels;  // go up and down; with the bound that they keep to
+  std::vector<aggregate::NamedCount> counts;
+};
+
+// With words; those that are zero, too.
+[[nodiscard]] TableReport Describe(
     const unwind::TableService& tables,
     std::uint64_t cap_bytes = unwind::TableService::kDefaultCapBytes);
 

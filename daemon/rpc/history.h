@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "daemon/store/profile_store.h"
 
@@ -14,6 +15,8 @@ struct HistoryStatus {
   std::uint64_t off_cpu_period_ns = 0;
   std::uint64_t window_ns = 0;
   std::uint64_t windows_lost = 0;  // since start, before they came to the store
+  // Of the last window whose profile was made (aggregate::WorstClosureError); none yet: nothing.
+  std::optional<double> closure_error;
 };
 
 // All methods from any thread.

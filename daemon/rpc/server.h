@@ -41,6 +41,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  [[nodiscard]] std::uint64_t refusals() const { return refusals_.refusals(); }
+
   // Takes no more calls; those under way are cut off after `grace`.
   void Shutdown(std::chrono::milliseconds grace);
 

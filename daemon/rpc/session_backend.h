@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/aggregate/counters.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
 #include "daemon/health/governor.h"
@@ -19,6 +20,9 @@ struct BackendStatus {
   source::SourceStatus source;
   std::vector<aggregate::NamedCount> lost;   // since start, by the kernel side and all stages
   std::vector<aggregate::NamedCount> notes;  // the other counters
+  // The same by kind, with those that are zero: for machines.
+  aggregate::CounterReport counters;
+  std::vector<aggregate::NamedCount> levels;  // what goes up and down: unwind tables
   health::PythonReport python;
   health::BudgetStanding budget;
   std::string replay_file;

@@ -121,7 +121,7 @@ class RpcFixture : public testing::Test {
                                              "",
                                              [] {},
                                              [] {},
-                                             [] { return std::vector<aggregate::NamedCount>(); },
+                                             [] { return health::TableReport(); },
                                              [] { return python::PythonStanding(); },
                                              [] { return health::BudgetStanding(); }}};
   rpc::SessionManager manager_{pipeline_, clock_};

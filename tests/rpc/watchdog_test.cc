@@ -72,7 +72,7 @@ class WatchdogFeedTest : public ::testing::Test {
                           .recording_file = "",
                           .detach = [] {},
                           .flush_environment = [] {},
-                          .describe_tables = [] { return std::vector<aggregate::NamedCount>(); },
+                          .describe_tables = [] { return health::TableReport(); },
                           .python_standing = [] { return python::PythonStanding(); },
                           .budget_standing = [] { return health::BudgetStanding(); }}};
   profd::testing::NotifySocket socket_;
@@ -102,6 +102,9 @@ TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
   while (beats.reader.value() <= now_ns || beats.worker.value() <= now_ns)
     std::this_thread::yield();
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Tick());
+  // What /healthz says of it, once it has lasted.
+  EXPECT_EQ(health::StuckStage(beats, beats.symbolizer.value() + health::kStuckNs),
+            "symbolizer: no round for 30 s");
   EXPECT_THAT(socket_.Take(), IsEmpty());
 
   symbolizer_.LetGo();

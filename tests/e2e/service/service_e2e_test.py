@@ -1,68 +1,19 @@
 """A standing profd under a service manager: what it tells it, reloads, and an end within 5 seconds."""
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import tempfile
-import time
+import sys
 import unittest
 
-BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from standing_profd import BINARIES, StandingProfd  # noqa: E402
+
 DRAIN_SECONDS = 5
 
 
-@unittest.skipIf(os.geteuid() != 0, "needs root: real BPF programs are loaded")
-class Service(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.address = "unix:" + self.path("profd.sock")
-        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.addCleanup(self.manager.close)
-        self.manager.bind(self.path("notify"))
-        self.manager.settimeout(60)
-        self.states = []
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def configure(self, text):
-        with open(self.path("profd.toml"), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def start(self, watchdog_us=None):
-        environment = dict(os.environ, NOTIFY_SOCKET=self.path("notify"))
-        if watchdog_us:
-            environment["WATCHDOG_USEC"] = str(watchdog_us)
-        with open(self.path("log"), "wb") as log:
-            daemon = subprocess.Popen(
-                [os.path.join(BINARIES, "profd"), "--listen", self.address, "--config", self.path("profd.toml")],
-                env=environment, stderr=log, stdin=subprocess.DEVNULL)
-        self.addCleanup(daemon.wait)
-        self.addCleanup(daemon.kill)
-        self.await_state("READY=1")
-        return daemon
-
-    def await_state(self, word):
-        """Returns the lines of the next message that has this one; fails after a minute."""
-        while True:
-            lines = self.manager.recv(4096).decode().split("\n")
-            self.states.append(lines[0])
-            if word in lines:
-                return lines
-
-    def log(self):
-        with open(self.path("log"), encoding="utf-8") as file:
-            return file.read()
-
-    def end(self, daemon):
-        begun = time.monotonic()
-        daemon.send_signal(signal.SIGTERM)
-        self.assertEqual(daemon.wait(60), 0, self.log())
-        return time.monotonic() - begun
-
+class Service(StandingProfd):
     def test_tells_its_manager_what_it_does(self):
         self.configure("")
         daemon = self.start(watchdog_us=200_000)

@@ -1,10 +1,13 @@
 #include "daemon/base/own_usage.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <ctime>
+#include <latch>
+#include <thread>
 #include <vector>
 
 namespace profd {
@@ -36,6 +39,24 @@ TEST(OwnUsage, CountsItsOwnTimeAndThatOfEndedChildren) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   // The kernel rounds the time of children to ticks where it does not account it exactly.
   EXPECT_GE(OwnCpuNs() - alone, 30'000'000u);
+}
+
+TEST(OwnUsage, ThreadsAreToldApartByName) {
+  std::latch burnt(1);
+  std::latch seen(1);
+  std::jthread thread([&] {
+    ::pthread_setname_np(::pthread_self(), "odd) (name");
+    Burn(100'000'000);
+    burnt.count_down();
+    seen.wait();
+  });
+  burnt.wait();
+  const auto threads = OwnThreadCpuNs(ProcFs());
+  seen.count_down();
+  ASSERT_TRUE(threads.contains("odd) (name"));
+  // The main thread only waits meanwhile; one tick of user and one of kernel time may be missing.
+  EXPECT_GE(threads.at("odd) (name"), 70'000'000u);
+  EXPECT_TRUE(OwnThreadCpuNs(ProcFs("/nonexistent")).empty());
 }
 
 TEST(OwnUsage, ResidentMemoryGrowsByWhatIsTouched) {

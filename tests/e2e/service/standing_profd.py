@@ -1,0 +1,75 @@
+"""A standing profd with a socket in the service manager's place, for the tests of this folder."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
+PROFD = os.path.join(BINARIES, "profd")
+PROFCTL = os.path.join(BINARIES, "profctl")
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root: real BPF programs are loaded")
+class StandingProfd(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.address = "unix:" + self.path("profd.sock")
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.manager.close)
+        self.manager.bind(self.path("notify"))
+        self.manager.settimeout(60)
+        self.states = []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def configure(self, text):
+        with open(self.path("profd.toml"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def start(self, *flags, watchdog_us=None, before=(), **options):
+        """`before`: a command that runs profd, as setpriv does."""
+        environment = dict(os.environ, NOTIFY_SOCKET=self.path("notify"))
+        if watchdog_us:
+            environment["WATCHDOG_USEC"] = str(watchdog_us)
+        if not os.path.exists(self.path("profd.toml")):
+            self.configure("")
+        with open(self.path("log"), "wb") as log:
+            daemon = subprocess.Popen(
+                [*before, PROFD, "--listen", self.address, "--config", self.path("profd.toml"), *flags],
+                env=environment, stderr=log, stdin=subprocess.DEVNULL, **options)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        self.await_state("READY=1")
+        return daemon
+
+    def await_state(self, word):
+        """Returns the lines of the next message that has this one; fails after a minute."""
+        while True:
+            try:
+                lines = self.manager.recv(4096).decode().split("\n")
+            except socket.timeout:
+                self.fail(f"profd never said {word}\n{self.log()}")
+            self.states.append(lines[0])
+            if word in lines:
+                return lines
+
+    def log(self):
+        with open(self.path("log"), encoding="utf-8") as file:
+            return file.read()
+
+    def end(self, daemon):
+        begun = time.monotonic()
+        daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(60), 0, self.log())
+        return time.monotonic() - begun
+
+    def profctl(self, *arguments):
+        return subprocess.run([PROFCTL, arguments[0], "--host", self.address, *arguments[1:]],
+                              capture_output=True, text=True, check=False)
