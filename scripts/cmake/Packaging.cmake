@@ -4,7 +4,7 @@ set(deploy ${PROJECT_SOURCE_DIR}/deploy)
 set(doc ${CMAKE_INSTALL_DOCDIR})
 
 install(TARGETS profd profctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${deploy}/systemd/profd.service DESTINATION lib/systemd/system)
+install(FILES ${deploy}/systemd/profd.service ${deploy}/systemd/profd.socket DESTINATION lib/systemd/system)
 install(FILES ${deploy}/systemd/profd.sysusers DESTINATION lib/sysusers.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME profd.conf)
 install(FILES ${deploy}/profd.toml DESTINATION /etc/profd)

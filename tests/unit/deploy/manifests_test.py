@@ -42,6 +42,12 @@ class Units(unittest.TestCase):
         self.assertIn("/bin/kill -HUP $MAINPID", values(unit, "ExecReload"))
 
 
+    def test_the_socket_outlives_the_service(self):
+        folder = "/run/" + values("systemd/profd.service", "RuntimeDirectory")[0] + "/"
+        self.assertTrue(values("systemd/profd.socket", "ListenStream")[0].startswith(folder))
+        self.assertEqual(values("systemd/profd.service", "RuntimeDirectoryPreserve"), ["yes"])
+
+
 @unittest.skipIf(yaml is None, "python3-yaml is not installed")
 class DaemonSet(unittest.TestCase):
     def setUp(self):
