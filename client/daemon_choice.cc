@@ -46,6 +46,16 @@ Result<void> CheckRights() {
 
 }  // namespace
 
+TlsFiles ExplicitTlsFiles(const TlsFiles& named) {
+  const auto either = [](const std::string& file, const char* variable) {
+    const char* environment = file.empty() ? std::getenv(variable) : nullptr;
+    return environment != nullptr ? std::string(environment) : file;
+  };
+  return {.ca = either(named.ca, "PROFD_TLS_CA"),
+          .certificate = either(named.certificate, "PROFD_TLS_CERT"),
+          .key = either(named.key, "PROFD_TLS_KEY")};
+}
+
 Result<std::string> ExplicitAddress(const std::string& host) {
   std::string address = host;
   if (address.empty()) {
@@ -54,16 +64,21 @@ Result<std::string> ExplicitAddress(const std::string& host) {
   }
   if (address.empty()) return address;
   if (address.starts_with('/')) return "unix:" + address;
-  if (address.find(':') == std::string::npos)
+  const std::size_t scheme = address.starts_with(kTlsScheme) ? kTlsScheme.size() : 0;
+  if (address.find(':', scheme) == std::string::npos)
     return Error{ErrorCode::kInvalidArgument, "the host '" + address + "' has no port",
-                 "write host:port, or unix:///path/of/a/socket"};
+                 "write host:port, tls://host:port, or unix:///path/of/a/socket"};
   return address;
 }
 
-Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const std::string& host) {
-  const Result<std::string> address = ExplicitAddress(host);
+Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const Host& host) {
+  const Result<std::string> address = ExplicitAddress(host.address);
   if (!address) return address.error();
-  if (!address->empty()) return GrpcClient::Connect(*address);
+  const bool tls = address->starts_with(kTlsScheme);
+  if (!tls && !(host.tls.ca + host.tls.certificate + host.tls.key).empty())
+    return Error{ErrorCode::kInvalidArgument, "TLS files are named, but no address for TLS",
+                 "write --host tls://HOST:PORT"};
+  if (!address->empty()) return GrpcClient::Connect(*address, ExplicitTlsFiles(host.tls));
   const std::string host_address = HostAddress();
   const std::string path = UnixSocketPath(host_address);
   const Result<void> probe = ProbeUnixSocket(path);
@@ -73,8 +88,8 @@ Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const std::string& host) {
   return GrpcClient::Connect(host_address);
 }
 
-Result<bool> NeedsPrivateDaemon(const std::string& host) {
-  const Result<std::string> address = ExplicitAddress(host);
+Result<bool> NeedsPrivateDaemon(const Host& host) {
+  const Result<std::string> address = ExplicitAddress(host.address);
   if (!address) return address.error();
   if (!address->empty()) return false;
   const Result<void> probe = ProbeUnixSocket(UnixSocketPath(HostAddress()));

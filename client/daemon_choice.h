@@ -9,6 +9,7 @@
 
 #include "client/console.h"
 #include "client/grpc_client.h"
+#include "client/host.h"
 #include "client/private_daemon.h"
 #include "client/temp_files.h"
 #include "daemon/base/proc_fs.h"
@@ -26,16 +27,19 @@ struct DaemonConnection {
   std::unique_ptr<GrpcClient> client;
 };
 
+// The files of the command line, else of PROFD_TLS_CA, PROFD_TLS_CERT and PROFD_TLS_KEY.
+[[nodiscard]] TlsFiles ExplicitTlsFiles(const TlsFiles& named);
+
 // The address of --host, else of PROFD_HOST; empty when there is neither. A bare path is a unix
-// socket; a TCP address needs its port.
+// socket; a TCP address needs its port, and "tls://" in front for TLS.
 [[nodiscard]] Result<std::string> ExplicitAddress(const std::string& host);
 
 // To the explicit address, else to the default one, and to no other.
-[[nodiscard]] Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const std::string& host);
+[[nodiscard]] Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const Host& host);
 
 // Whether the default address has to do and nobody answers there: a private profd is needed. An
 // error when somebody may be there but refuses us.
-[[nodiscard]] Result<bool> NeedsPrivateDaemon(const std::string& host);
+[[nodiscard]] Result<bool> NeedsPrivateDaemon(const Host& host);
 
 // Starts a private profd and connects to it.
 [[nodiscard]] Result<DaemonConnection> ConnectToPrivate(const sigset_t& signal_mask,

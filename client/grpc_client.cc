@@ -1,12 +1,17 @@
 #include "client/grpc_client.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +28,9 @@ constexpr auto kQueryTimeout = std::chrono::minutes(5);
 constexpr int kMaxMessageBytes = 64 << 20;          // of one chunk
 constexpr std::size_t kMaxProfileBytes = 1u << 30;  // of all chunks
 constexpr std::string_view kHint = "is profd running there?";
+constexpr std::string_view kTlsHint =
+    "is the certificate signed by that profd's tls.client_ca, and not expired? its log says whom "
+    "it refused";
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
@@ -39,8 +47,41 @@ std::string Reason(const std::string& message) {
 }
 
 Error Unreachable(const std::string& address, const std::string& reason) {
+  // TLS 1.3 tells nobody why a certificate was refused.
   return Error{ErrorCode::kUnavailable, "cannot reach profd at " + address + ": " + reason,
-               std::string(kHint)};
+               std::string(address.starts_with(kTlsScheme) ? kTlsHint : kHint)};
+}
+
+Result<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (file && text.tellp() > 0) return text.str();
+  return Error{ErrorCode::kIo, "cannot read " + path,
+               "it must be a PEM file; see --tls-ca, --tls-cert and --tls-key"};
+}
+
+// What gRPC says of a handshake comes back as the reason of the call; other lines are gRPC's own.
+void LogWithoutHandshakes(gpr_log_func_args* said) {
+  if (std::string_view(said->file).ends_with("ssl_transport_security.cc")) return;
+  std::fprintf(stderr, "profctl: gRPC: %s:%d: %s\n", said->file, said->line, said->message);
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const TlsFiles& files) {
+  if (files.certificate.empty() || files.key.empty())
+    return Error{ErrorCode::kInvalidArgument, "TLS needs a certificate and its key",
+                 "name them: --tls-cert FILE --tls-key FILE, or PROFD_TLS_CERT and PROFD_TLS_KEY"};
+  gpr_set_log_function(&LogWithoutHandshakes);
+  grpc::SslCredentialsOptions options;
+  for (const auto& [path, into] : {std::pair{&files.ca, &options.pem_root_certs},
+                                   {&files.certificate, &options.pem_cert_chain},
+                                   {&files.key, &options.pem_private_key}}) {
+    if (path->empty()) continue;
+    auto text = ReadPem(*path);
+    if (!text) return text.error();
+    *into = *std::move(text);
+  }
+  return grpc::SslCredentials(options);
 }
 
 Error TooLong(std::string_view hint) {
@@ -124,14 +165,21 @@ GrpcClient::GrpcClient(std::string address, std::shared_ptr<grpc::Channel> chann
       channel_(std::move(channel)),
       stub_(v1::Profiler::NewStub(channel_)) {}
 
-Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& address) {
+Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& address,
+                                                        const TlsFiles& tls) {
   // gRPC says too little of sockets that are not there.
   if (const std::string path = UnixSocketPath(address); !path.empty())
     PROFD_TRY(ProbeUnixSocket(path));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  const bool by_tls = address.starts_with(kTlsScheme);
+  using Credentials = Result<std::shared_ptr<grpc::ChannelCredentials>>;
+  const auto credentials =
+      by_tls ? CredentialsOf(tls) : Credentials(grpc::InsecureChannelCredentials());
+  if (!credentials) return credentials.error();
+  auto channel = grpc::CreateCustomChannel(address.substr(by_tls ? kTlsScheme.size() : 0),
+                                           *credentials, arguments);
   std::unique_ptr<GrpcClient> client(new GrpcClient(address, channel));
   const auto deadline = std::chrono::system_clock::now() + kConnectTimeout;
   for (auto state = channel->GetState(true); state != GRPC_CHANNEL_READY;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "client/host.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
@@ -18,13 +19,15 @@ struct CollectCallbacks {
   std::function<void(const v1::Progress&)> progress;
 };
 
-// One connection. All methods may be called from any thread. The connection is not encrypted: a TCP
-// address is for loopback or a network that is trusted.
+// One connection. All methods may be called from any thread. Without TLS it is not encrypted: such
+// a TCP address is for loopback (ssh's forwarding) or a network that is trusted.
 class GrpcClient {
  public:
-  // `address` as gRPC has it: "unix:/run/profd/profd.sock", "localhost:1234". Waits until it
-  // stands. kUnavailable says why it does not, kPermissionDenied that the socket refuses us.
-  [[nodiscard]] static Result<std::unique_ptr<GrpcClient>> Connect(const std::string& address);
+  // `address` as gRPC has it: "unix:/run/profd/profd.sock", "localhost:1234"; or "tls://HOST:PORT",
+  // where HOST must be a name or address in profd's certificate. Waits until it stands.
+  // kUnavailable says why it does not, kPermissionDenied that the socket refuses us.
+  [[nodiscard]] static Result<std::unique_ptr<GrpcClient>> Connect(const std::string& address,
+                                                                   const TlsFiles& tls = {});
   GrpcClient(const GrpcClient&) = delete;
   GrpcClient& operator=(const GrpcClient&) = delete;
 

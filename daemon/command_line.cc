@@ -170,6 +170,7 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   for (auto& layer : {*std::move(file), FromEnvironment(surroundings), flags.values})
     values.insert(values.end(), layer.begin(), layer.end());
   PROFD_TRY(Apply(values, line.options));
+  PROFD_TRY(CheckTogether(line.options));
   if (flags.check_config)
     line.text = (line.config_file.empty() ? "no configuration file: all settings are defaults"
                                           : line.config_file + " is right") +

@@ -246,8 +246,13 @@ FrontEndOptions AccessOf(const Options& options, rpc::InheritedSockets sockets) 
                    .group = options.private_use ? "" : rpc::kGroup,
                    .public_socket = PublicSocketOf(options),
                    .inherited = std::move(sockets)};
-  // A profd for one command is reached by nobody else.
-  if (!options.private_use) access.metrics = options.metrics_listen;
+  if (options.private_use) return access;  // nobody else reaches it
+  access.metrics = options.metrics_listen;
+  if (!options.tls_listen.empty())
+    access.server.tls = {options.tls_listen,
+                         {.certificate = options.tls_certificate,
+                          .key = options.tls_key,
+                          .client_ca = options.tls_client_ca}};
   return access;
 }
 

@@ -20,6 +20,10 @@ struct Options {
   // Settings: from flags, the environment, the configuration file.
   std::string listen;
   std::string public_socket;
+  std::string tls_listen;  // "": no TCP
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_client_ca;
   std::string metrics_listen;  // loopback address; "": no metrics
   std::string log_level;       // debug, info, warn, error, off
   std::string hook;            // "auto": the best rung that works

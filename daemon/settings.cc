@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/base/tcp_address.h"
 #include "daemon/metrics/loopback_address.h"
 #include "daemon/rpc/listen_address.h"
 #include "daemon/rpc/server.h"
@@ -19,6 +20,12 @@ Result<void> CheckListen(const std::string& text) {
 Result<void> CheckPublicSocket(const std::string& text) {
   if (text == "on" || text == "off") return {};
   return CheckListen(text);
+}
+
+Result<void> CheckTlsListen(const std::string& text) {
+  if (text.empty()) return {};
+  const auto address = ParseTcpAddress(text);
+  return address ? Result<void>{} : address.error();
 }
 
 Result<void> CheckMetricsListen(const std::string& text) {
@@ -125,6 +132,24 @@ const std::vector<Setting>& Settings() {
        .help = "stretch of time that the history is told in",
        .least = "1s",
        .most = "1h"},
+      {.key = "tls.listen",
+       .field = &Options::tls_listen,
+       .value = "ADDRESS",
+       .help = "TCP address for clients with a certificate, such as 0.0.0.0:9898; they see "
+               "everything",
+       .check = CheckTlsListen},
+      {.key = "tls.certificate",
+       .field = &Options::tls_certificate,
+       .value = "FILE",
+       .help = "certificate of this profd, PEM; read again when it changes, as the next two are"},
+      {.key = "tls.key",
+       .field = &Options::tls_key,
+       .value = "FILE",
+       .help = "its key, PEM, without a passphrase"},
+      {.key = "tls.client_ca",
+       .field = &Options::tls_client_ca,
+       .value = "FILE",
+       .help = "certificates, PEM, of whoever signs those of clients"},
       {.key = "metrics.listen",
        .field = &Options::metrics_listen,
        .value = "ADDRESS",
@@ -160,6 +185,18 @@ std::string FlagName(const Setting& setting) { return Spelled(setting.key, "--",
 
 std::string EnvironmentName(const Setting& setting) {
   return Spelled(setting.key, "PROFD_", '_', true);
+}
+
+Result<void> CheckTogether(const Options& options) {
+  if (options.tls_listen.empty()) return {};
+  for (const auto& [text, key] : {std::pair{&options.tls_certificate, "tls.certificate"},
+                                  {&options.tls_key, "tls.key"},
+                                  {&options.tls_client_ca, "tls.client_ca"}})
+    if (text->empty())
+      return Error{ErrorCode::kInvalidArgument,
+                   std::string("tls.listen is set and ") + key + " is not",
+                   "TCP is served only to clients with a certificate: name all three files"};
+  return {};
 }
 
 std::vector<SettingChange> Differences(const Options& before, const Options& after) {

@@ -43,6 +43,9 @@ struct Setting {
 [[nodiscard]] std::string FlagName(const Setting& setting);         // "--log-level"
 [[nodiscard]] std::string EnvironmentName(const Setting& setting);  // "PROFD_LOG_LEVEL"
 
+// What no setting can say for itself: which go together.
+[[nodiscard]] Result<void> CheckTogether(const Options& options);
+
 // A setting that SIGHUP found changed, as texts.
 struct SettingChange {
   const Setting* setting;

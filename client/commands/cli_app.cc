@@ -91,9 +91,15 @@ void AddCommonOptions(CLI::App& app, RawOptions& raw) {
   AddFlag(app, kOther, "-v,--verbose", raw.verbose,
           "explain choices, show all threads and counters");
   AddText(app, kOther, "--color", raw.color, "WHEN", "auto, always or never; auto obeys NO_COLOR");
-  AddText(app, kOther, "--host", raw.host, "ADDRESS",
-          "the profd to speak to, unix:///PATH or HOST:PORT; else PROFD_HOST, else "
-          "unix:///run/profd/profd.sock");
+  AddText(
+      app, kOther, "--host", raw.host, "ADDRESS",
+      "the profd to speak to, unix:///PATH, tls://HOST:PORT or HOST:PORT; else PROFD_HOST, else "
+      "unix:///run/profd/profd.sock");
+  AddText(app, kOther, "--tls-ca", raw.tls_ca, "FILE",
+          "who signed the certificate of that profd, PEM; else PROFD_TLS_CA, else the system's");
+  AddText(app, kOther, "--tls-cert", raw.tls_certificate, "FILE",
+          "your certificate, PEM; else PROFD_TLS_CERT");
+  AddText(app, kOther, "--tls-key", raw.tls_key, "FILE", "its key, PEM; else PROFD_TLS_KEY");
   app.set_help_flag("-h,--help", "show this help")->group(kOther);
   app.allow_extras();
 }

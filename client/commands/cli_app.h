@@ -24,6 +24,9 @@ struct RawOptions {
   bool version = false;
   std::string color = "auto";
   std::string host;
+  std::string tls_ca;
+  std::string tls_certificate;
+  std::string tls_key;
 
   std::vector<std::string> pids;
   std::vector<std::string> tids;

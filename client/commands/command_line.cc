@@ -351,7 +351,8 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
   CommandLine line;
   line.global.quiet = raw.quiet;
   line.global.verbose = raw.verbose;
-  line.global.host = raw.host;
+  line.global.host.address = raw.host;
+  line.global.host.tls = {.ca = raw.tls_ca, .certificate = raw.tls_certificate, .key = raw.tls_key};
   const Result<client::ColorChoice> color = client::ParseColorChoice(raw.color);
   if (!color) return color.error();
   line.global.color = *color;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/export/grouping.h"
+#include "client/host.h"
 #include "client/terminal.h"
 #include "profd/v1/profiler.pb.h"
 
@@ -16,7 +17,7 @@ struct GlobalOptions {
   bool quiet = false;
   bool verbose = false;
   client::ColorChoice color = client::ColorChoice::kAuto;
-  std::string host;  // empty: PROFD_HOST, else the default
+  client::Host host;  // no address: PROFD_HOST, else the default
 };
 
 // What a summary and a terminal show of a profile.

@@ -12,6 +12,9 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "daemon/source/capabilities.h"
 
 namespace profd::elf {
 namespace {
@@ -56,24 +59,39 @@ Result<FoundFile> OpenSeen(const Seen& seen) {
   return found;
 }
 
+// ": CAP_SYS_PTRACE is missing", of those that open files; "" where it is not for want of one.
+std::string MissingRights() {
+  std::vector<std::string> names;
+  for (const auto& name : source::MissingCapabilities(source::EffectiveCapabilities()))
+    if (name == "CAP_SYS_PTRACE" || name == "CAP_DAC_READ_SEARCH" ||
+        name == "CAP_CHECKPOINT_RESTORE")
+      names.push_back(name);
+  if (names.empty()) return {};
+  return ": " + source::JoinNames(names) + (names.size() == 1 ? " is missing" : " are missing");
+}
+
 // What was tried, in one sentence.
 class Attempts {
  public:
   void Add(const Error& error) {
-    if (!text_.empty()) text_ += "; ";
-    text_ += error.message;
+    tried_.push_back(error.message);
     if (error.code == ErrorCode::kPermissionDenied) denied_ = true;
   }
   [[nodiscard]] Error Failure() const {
-    if (denied_) {
-      return Error{ErrorCode::kPermissionDenied, "cannot open the mapped file: " + text_,
-                   "profd needs CAP_CHECKPOINT_RESTORE and CAP_SYS_PTRACE for it"};
-    }
-    return Error{ErrorCode::kNotFound, "file gone: " + text_, ""};
+    if (!denied_) return Error{ErrorCode::kNotFound, "file gone: " + Joined("; "), ""};
+    return Error{
+        ErrorCode::kPermissionDenied,
+        "no right to open the mapped file" + MissingRights() + " (tried " + Joined(", ") + ")", ""};
   }
 
  private:
-  std::string text_;
+  [[nodiscard]] std::string Joined(const char* separator) const {
+    std::string text;
+    for (const auto& one : tried_) text += (text.empty() ? "" : separator) + one;
+    return text;
+  }
+
+  std::vector<std::string> tried_;
   bool denied_ = false;
 };
 

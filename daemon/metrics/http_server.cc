@@ -1,16 +1,12 @@
 #include "daemon/metrics/http_server.h"
 
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/unique_fd.h"
 #include "daemon/metrics/loopback_address.h"
 
 namespace profd::metrics {
@@ -18,27 +14,6 @@ namespace {
 
 // libmicrohttpd accepts no more at its own limit, and then could not tell us of a new one.
 constexpr unsigned kLibraryLimit = HttpServer::kMaxConnections + 2;
-
-Result<UniqueFd> Listen(const LoopbackAddress& where, const std::string& text) {
-  const auto* address = reinterpret_cast<const sockaddr*>(&where.address);
-  UniqueFd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return ErrorFromErrno(errno, "cannot make a socket");
-  const int yes = 1;
-  (void)setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (bind(fd.get(), address, where.bytes) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
-  auto error = ErrorFromErrno(errno, "cannot serve metrics at " + text);
-  if (errno == EADDRINUSE) error.code = ErrorCode::kUnavailable;
-  error.hint = "choose another address: --metrics-listen";
-  return error;
-}
-
-std::uint16_t PortOf(int fd) {
-  LoopbackAddress bound;
-  bound.bytes = sizeof(bound.address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound.address), &bound.bytes) != 0) return 0;
-  // The port is at one place in both families.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&bound.address)->sin_port);
-}
 
 MHD_Result Send(MHD_Connection* connection, const HttpAnswer& answer) {
   MHD_Response* response = MHD_create_response_from_buffer(
@@ -88,8 +63,12 @@ HttpServer::~HttpServer() = default;
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Handler handler) {
   const auto where = ParseLoopbackAddress(address);
   if (!where) return where.error();
-  auto fd = Listen(*where, address);
-  if (!fd) return fd.error();
+  auto fd = ListenAt(*where);
+  if (!fd) {
+    auto error = fd.error().Wrap("cannot serve metrics at " + address);
+    error.hint = "choose another address: --metrics-listen";
+    return error;
+  }
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(handler)));
   server->port_ = PortOf(fd->get());
   server->daemon_.reset(MHD_start_daemon(

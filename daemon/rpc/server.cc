@@ -52,6 +52,12 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
   auto connections = Connections::Start(std::move(doors), options.group, server->gate_);
   if (!connections) return connections.error();
   server->connections_ = *std::move(connections);
+  if (options.tls) {
+    auto tls = TlsListener::Start(options.tls->address, options.tls->files, server->gate_, logger);
+    if (!tls) return tls.error();
+    server->tls_ = *std::move(tls);
+    logger.info("serving by TLS at {}, port {}", options.tls->address, server->tls_->port());
+  }
   return server;
 }
 
@@ -59,7 +65,9 @@ Server::Server(ProfilerService& service, const Clock& clock, spdlog::logger& log
     : rates_(clock), refusals_(clock, logger), gate_{service, rates_, refusals_} {}
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
-  connections_->Shutdown(std::chrono::system_clock::now() + grace);
+  const auto deadline = std::chrono::system_clock::now() + grace;
+  if (tls_) tls_->Shutdown(deadline);
+  connections_->Shutdown(deadline);
 }
 
 }  // namespace profd::rpc

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/base/clock.h"
@@ -13,6 +14,7 @@
 #include "daemon/rpc/connections.h"
 #include "daemon/rpc/profiler_service.h"
 #include "daemon/rpc/refusal_log.h"
+#include "daemon/rpc/tls_listener.h"
 #include "daemon/rpc/unix_listener.h"
 
 namespace profd::rpc {
@@ -21,11 +23,18 @@ inline constexpr const char* kDefaultAddress = "unix:///run/profd/profd.sock";
 inline constexpr const char* kPublicSocket = "/run/profd/public.sock";
 inline constexpr const char* kGroup = "profd";
 
+// TCP, for clients with certificates.
+struct TlsOptions {
+  std::string address;  // ParseTcpAddress
+  TlsFiles files;
+};
+
 struct ServerOptions {
-  std::string address;         // of the socket for root and the group
-  std::string group;           // whose members see all; "": profd's own user only, and root
-  std::string public_socket;   // path of the one for all users of the host; "": none
-  InheritedSockets inherited;  // taken where their paths are those above
+  std::string address;              // of the socket for root and the group
+  std::string group;                // whose members see all; "": profd's own user only, and root
+  std::string public_socket;        // path of the one for all users of the host; "": none
+  InheritedSockets inherited;       // taken where their paths are those above
+  std::optional<TlsOptions> tls{};  // none: no TCP
 };
 
 // Listens from Start to Shutdown, with the health service and reflection. Sockets: mode 0660 and
@@ -41,6 +50,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // Of TLS; 0: there is none.
+  [[nodiscard]] std::uint16_t tls_port() const { return tls_ ? tls_->port() : 0; }
   [[nodiscard]] std::uint64_t refusals() const { return refusals_.refusals(); }
 
   // Takes no more calls; those under way are cut off after `grace`.
@@ -53,6 +64,7 @@ class Server {
   RefusalLog refusals_;
   const Gate gate_;
   std::unique_ptr<Connections> connections_;
+  std::unique_ptr<TlsListener> tls_;
 };
 
 }  // namespace profd::rpc

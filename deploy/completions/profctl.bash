@@ -3,7 +3,7 @@
 _profctl()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-    local common="--quiet --verbose --color --host --help"
+    local common="--quiet --verbose --color --host --tls-ca --tls-cert --tls-key --help"
     local output="--output --format --threads --signatures --no-demangle --interpreter-frames --gil"
     local past="--since --from --to --pid --comm --exe --cgroup --container --unit --user --thread --state --wait"
     local command= word
@@ -14,7 +14,7 @@ _profctl()
         [[ -z $command && $word != -* ]] && command=$word
     done
     case $previous in
-        -o|--output) compopt -o default; return ;;
+        -o|--output|--tls-ca|--tls-cert|--tls-key) compopt -o default; return ;;
         -f|--format) COMPREPLY=($(compgen -W "folded svg speedscope pprof json summary" -- "$current")); return ;;
         -m|--mode) COMPREPLY=($(compgen -W "wall on off" -- "$current")); return ;;
         --state) COMPREPLY=($(compgen -W "on_cpu runnable blocked" -- "$current")); return ;;

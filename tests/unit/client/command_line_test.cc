@@ -90,7 +90,7 @@ TEST(CommandLineTest, EveryOptionOfCollect) {
   EXPECT_TRUE(line.global.quiet);
   EXPECT_TRUE(line.global.verbose);
   EXPECT_EQ(line.global.color, client::ColorChoice::kNever);
-  EXPECT_EQ(line.global.host, "unix:/x");
+  EXPECT_EQ(line.global.host.address, "unix:/x");
 }
 
 TEST(CommandLineTest, Targets) {

@@ -1,0 +1,26 @@
+// Host: which profd a command is to speak to, as the command line says.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace profd::client {
+
+// "tls://HOST:PORT".
+inline constexpr std::string_view kTlsScheme = "tls://";
+
+// PEM files for TLS.
+struct TlsFiles {
+  std::string ca;           // who has signed the certificate of profd; "": the system's
+  std::string certificate;  // ours, by which profd knows us
+  std::string key;
+};
+
+struct Host {
+  Host(std::string named = {}) : address(std::move(named)) {}
+  std::string address;  // of --host; "": none is named
+  TlsFiles tls;         // of --tls-ca, --tls-cert, --tls-key
+};
+
+}  // namespace profd::client

@@ -1,0 +1,127 @@
+"""TCP by TLS with the real binaries: who is let in, who is not, what each is told, and a renewal."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from standing_profd import PROFCTL, PROFD, StandingProfd  # noqa: E402
+
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
+@unittest.skipIf(shutil.which("openssl") is None, "openssl is not installed")
+class Tls(StandingProfd):
+    def setUp(self):
+        super().setUp()
+        self.authority("ca")
+        self.authority("other")
+        self.issue("ca", "profd")
+        self.issue("ca", "ops")
+
+    @staticmethod
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    def authority(self, name):
+        self.openssl("req", "-x509", *NEW_KEY, "-days", "1", "-subj", f"/CN={name}", "-keyout",
+                     self.path(name + ".key"), "-out", self.path(name + ".pem"))
+
+    def issue(self, authority, name, days=1):
+        with open(self.path("ext"), "w", encoding="utf-8") as file:
+            file.write("subjectAltName=DNS:localhost\n")
+        self.openssl("req", *NEW_KEY, "-subj", f"/CN={name}", "-keyout", self.path(name + ".key"),
+                     "-out", self.path("csr"))
+        self.openssl("x509", "-req", "-in", self.path("csr"), "-CA", self.path(authority + ".pem"), "-CAkey",
+                     self.path(authority + ".key"), "-CAcreateserial", "-days", str(days), "-extfile",
+                     self.path("ext"), "-out", self.path(name + ".pem"))
+
+    def serve(self):
+        self.configure(f'[tls]\nlisten = "127.0.0.1:0"\ncertificate = "{self.path("profd.pem")}"\n'
+                       f'key = "{self.path("profd.key")}"\nclient_ca = "{self.path("ca.pem")}"\n')
+        self.start()
+        port = re.search(r"serving by TLS at 127\.0\.0\.1:0, port (\d+)", self.log()).group(1)
+        return f"tls://localhost:{port}"
+
+    def ask(self, host, name="ops", authority="ca", environment=None):
+        files = ["--tls-ca", self.path(authority + ".pem"), "--tls-cert", self.path(name + ".pem"),
+                 "--tls-key", self.path(name + ".key")] if environment is None else []
+        return subprocess.run([PROFCTL, "status", "--host", host, *files], capture_output=True, text=True, check=False,
+                              env=dict(os.environ, **(environment or {})))
+
+    def expect_let_in(self, said):
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("profd ", said.stdout)
+
+    def expect_kept_out(self, said):
+        self.assertEqual(said.returncode, 4, said.stderr)
+        self.assertEqual(len(said.stderr.splitlines()), 2, said.stderr)
+        self.assertIn("profctl: cannot reach profd at tls://localhost:", said.stderr)
+
+    def await_refusal(self):
+        while not re.search(r"refused ipv4:127\.0\.0\.1:\d+: connecting: no TLS, or no certificate that tls\.client_ca "
+                            r"has signed", self.log()):
+            pass
+
+    def test_whoever_the_ca_has_signed_is_let_in(self):
+        host = self.serve()
+        self.expect_let_in(self.ask(host))
+        self.expect_let_in(self.ask(host, environment={
+            "PROFD_TLS_CA": self.path("ca.pem"), "PROFD_TLS_CERT": self.path("ops.pem"),
+            "PROFD_TLS_KEY": self.path("ops.key")}))
+        collected = subprocess.run(
+            [PROFCTL, "collect", "-v", "--host", host, "--tls-ca", self.path("ca.pem"), "--tls-cert",
+             self.path("ops.pem"), "--tls-key", self.path("ops.key"), "-p", str(os.getpid()), "-d", "100ms"],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(collected.returncode, 0, collected.stderr)
+        self.assertIn("for certificate 'ops'", self.log())
+
+    def test_others_are_kept_out_and_logged(self):
+        host = self.serve()
+        self.issue("other", "stranger")
+        self.issue("ca", "expired", days=-1)
+        for name in ("stranger", "expired"):
+            with self.subTest(name):
+                self.expect_kept_out(self.ask(host, name))
+        plain = subprocess.run([PROFCTL, "status", "--host", host.removeprefix("tls://")], capture_output=True,
+                               text=True, check=False)
+        self.assertEqual(plain.returncode, 4, plain.stdout)
+        self.await_refusal()
+        self.assertNotIn("ssl_transport_security", self.log())
+
+    def test_a_profd_of_another_authority_is_not_believed(self):
+        said = self.ask(self.serve(), authority="other")
+        self.expect_kept_out(said)
+        self.assertIn("certificate verify failed", said.stderr)
+
+    def test_without_a_certificate_profctl_says_what_it_needs(self):
+        said = subprocess.run([PROFCTL, "status", "--host", "tls://localhost:1"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(said.returncode, 2, said.stderr)
+        self.assertIn("TLS needs a certificate and its key", said.stderr)
+        said = subprocess.run([PROFCTL, "status", "--tls-cert", "x"], capture_output=True, text=True, check=False)
+        self.assertEqual(said.returncode, 2, said.stderr)
+        self.assertIn("write --host tls://HOST:PORT", said.stderr)
+
+    def test_a_renewed_certificate_is_taken_up(self):
+        host = self.serve()
+        self.expect_let_in(self.ask(host))
+        self.issue("other", "renewed")
+        os.replace(self.path("renewed.key"), self.path("profd.key"))
+        os.replace(self.path("renewed.pem"), self.path("profd.pem"))
+        self.expect_kept_out(self.ask(host))
+        self.expect_let_in(self.ask(host, authority="other"))
+
+    def test_half_a_configuration_is_refused(self):
+        said = subprocess.run([PROFD, "--check-config", "--tls-listen", "0.0.0.0:9898", "--tls-certificate", "x"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("tls.listen is set and tls.key is not", said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+// TCP: with a certificate that the CA has signed, of another CA, expired, with none, and without
+// TLS.
+#include <gmock/gmock.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "tests/rpc/rpc_fixture.h"
+#include "tests/support/certificates.h"
+
+namespace profd::test {
+namespace {
+
+using grpc::StatusCode;
+using ::profd::testing::CertificateFiles;
+using ::profd::testing::Certificates;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string Contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class TlsTest : public RpcFixture {
+ protected:
+  using Stub = std::unique_ptr<v1::Profiler::Stub>;
+
+  void SetUp() override {
+    if (!Certificates::CanBeMade()) GTEST_SKIP() << "openssl is not installed";
+    ca_ = Taken(certificates_.MakeAuthority("ca"));
+    other_ca_ = Taken(certificates_.MakeAuthority("other-ca"));
+    ours_ = Taken(certificates_.Issue(ca_, "profd", "/CN=profd"));
+    auto server = StartServer();
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    tls_ = *std::move(server);
+  }
+  void TearDown() override {
+    if (tls_) tls_->Shutdown(std::chrono::seconds(10));
+  }
+  static CertificateFiles Taken(Result<CertificateFiles> made) {
+    EXPECT_TRUE(made.ok()) << made.error().message;
+    return made.ok() ? *made : CertificateFiles{};
+  }
+  [[nodiscard]] rpc::TlsFiles Files() const {
+    return {ours_.certificate, ours_.key, ca_.certificate};
+  }
+  Result<std::unique_ptr<rpc::Server>> StartServer() {
+    rpc::ServerOptions options;
+    options.address = "unix:" + (directory_ / "tls.sock").string();
+    options.tls = {"127.0.0.1:0", Files()};
+    return rpc::Server::Start(std::move(options), service_, still_, kept_logger_);
+  }
+  [[nodiscard]] std::string Target() const {
+    return "localhost:" + std::to_string(tls_->tls_port());
+  }
+  // A connection of its own each time. `mine` null: without a certificate.
+  [[nodiscard]] Stub As(const CertificateFiles* mine, const CertificateFiles& trusted) const {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = Contents(trusted.certificate);
+    if (mine != nullptr) {
+      options.pem_cert_chain = Contents(mine->certificate);
+      options.pem_private_key = Contents(mine->key);
+    }
+    return By(grpc::SslCredentials(options));
+  }
+  [[nodiscard]] Stub By(const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return v1::Profiler::NewStub(grpc::CreateCustomChannel(Target(), credentials, arguments));
+  }
+  static grpc::Status StatusOf(v1::Profiler::Stub& stub, v1::StatusResponse* response = nullptr) {
+    grpc::ClientContext context;
+    v1::StatusResponse ignored;
+    return stub.Status(&context, v1::StatusRequest(), response != nullptr ? response : &ignored);
+  }
+  [[nodiscard]] std::string Log() const {
+    std::string text;
+    for (const auto& line : kept_->last_formatted()) text += line;
+    return text;
+  }
+  // Until the log has it; the test's time limit ends what never comes.
+  void AwaitLog(const std::string& text) const {
+    while (Log().find(text) == std::string::npos) std::this_thread::yield();
+  }
+  void ExpectKeptOut(Stub stub) const {
+    const auto status = StatusOf(*stub);
+    EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE) << status.error_message();
+    AwaitLog(": connecting: no TLS, or no certificate that tls.client_ca has signed");
+    EXPECT_THAT(Log(), HasSubstr("refused ipv4:127.0.0.1:"));
+  }
+
+  const Certificates certificates_{directory_};
+  const ManualClock still_;  // for the limits
+  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> kept_ =
+      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(128);
+  spdlog::logger kept_logger_{"test", kept_};
+  CertificateFiles ca_;
+  CertificateFiles other_ca_;
+  CertificateFiles ours_;
+  std::unique_ptr<rpc::Server> tls_;
+};
+
+TEST_F(TlsTest, AGoodCertificateSeesAllUnderItsName) {
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/O=x/CN=ops"));
+  stub_ = As(&ops, ca_);
+  const auto collected = Collect(RequestFor(200, milliseconds(0)), [this](std::uint32_t session) {
+    v1::StatusResponse status;
+    EXPECT_TRUE(StatusOf(*stub_, &status).ok());
+    ASSERT_EQ(status.sessions_size(), 1);
+    EXPECT_EQ(status.sessions(0).client(), "certificate ops");
+    grpc::ClientContext context;
+    v1::StopRequest request;
+    request.set_session(session);
+    v1::StopResponse response;
+    EXPECT_TRUE(stub_->Stop(&context, request, &response).ok());
+  });
+  ASSERT_TRUE(collected.profile.has_value()) << collected.status.error_message();
+  ASSERT_EQ(collected.profile->processes_size(), 1);
+  EXPECT_EQ(collected.profile->processes(0).pid(), 200u);
+}
+
+TEST_F(TlsTest, ARefusalNamesTheCertificate) {
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto stub = As(&ops, ca_);
+  for (int i = 0; i < 2 * rpc::kTrustedLimits.calls_per_second; ++i)
+    EXPECT_TRUE(StatusOf(*stub).ok());
+  EXPECT_EQ(StatusOf(*stub).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(Log(), HasSubstr("refused certificate 'ops': Status: more than 200 calls a second"));
+}
+
+TEST_F(TlsTest, WithoutACommonNameTheAlternativeOneCounts) {
+  const auto nameless = Taken(certificates_.Issue(ca_, "nameless", "/O=none"));
+  const auto stub = As(&nameless, ca_);
+  for (int i = 0; i <= 2 * rpc::kTrustedLimits.calls_per_second; ++i) (void)StatusOf(*stub);
+  EXPECT_THAT(Log(), HasSubstr("refused certificate 'localhost': "));
+}
+
+TEST_F(TlsTest, AnotherAuthoritysCertificateIsKeptOut) {
+  const auto stranger = Taken(certificates_.Issue(other_ca_, "stranger", "/CN=ops"));
+  ExpectKeptOut(As(&stranger, ca_));
+}
+
+TEST_F(TlsTest, AnExpiredCertificateIsKeptOut) {
+  const auto expired = Taken(certificates_.Issue(ca_, "expired", "/CN=ops", -1));
+  ExpectKeptOut(As(&expired, ca_));
+}
+
+TEST_F(TlsTest, NoCertificateIsKeptOut) { ExpectKeptOut(As(nullptr, ca_)); }
+
+TEST_F(TlsTest, PlainTextIsKeptOut) { ExpectKeptOut(By(grpc::InsecureChannelCredentials())); }
+
+TEST_F(TlsTest, AClientTellsAnotherServerFromOurs) {
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto status = StatusOf(*As(&ops, other_ca_));
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("certificate verify failed"));
+}
+
+TEST_F(TlsTest, NewFilesHoldForNewConnections) {
+  const auto before = Taken(certificates_.Issue(ca_, "before", "/CN=before"));
+  const auto after = Taken(certificates_.Issue(other_ca_, "after", "/CN=after"));
+  const auto standing = As(&before, ca_);
+  EXPECT_TRUE(StatusOf(*standing).ok());
+  const auto old_ca = Taken(certificates_.MakeAuthority("old-ca"));
+  std::filesystem::copy_file(ca_.certificate, old_ca.certificate,
+                             std::filesystem::copy_options::overwrite_existing);
+
+  const auto renewed = Taken(certificates_.Issue(other_ca_, "renewed", "/CN=profd"));
+  std::filesystem::rename(renewed.key, ours_.key);
+  // With the old certificate and the new key it goes on as it was.
+  EXPECT_TRUE(StatusOf(*As(&before, old_ca)).ok());
+  EXPECT_THAT(Log(), HasSubstr("TLS goes on with the certificate it had: "));
+  std::filesystem::rename(renewed.certificate, ours_.certificate);
+  std::filesystem::copy_file(other_ca_.certificate, ca_.certificate,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(StatusOf(*As(&after, other_ca_)).ok());
+  EXPECT_THAT(Log(), HasSubstr("TLS: new certificate "));
+  EXPECT_TRUE(StatusOf(*standing).ok());
+  ExpectKeptOut(As(&before, other_ca_));
+}
+
+TEST_F(TlsTest, WhatCannotBeServedIsSaidAtTheStart) {
+  tls_->Shutdown(std::chrono::seconds(1));
+  const auto problem = [this] {
+    const auto server = StartServer();
+    EXPECT_FALSE(server.ok());
+    return server.ok() ? "" : server.error().message;
+  };
+  const auto good = ours_;
+  ours_.key = ca_.key;
+  EXPECT_THAT(problem(), HasSubstr("ca.key is not the key of "));
+  ours_ = Taken(certificates_.Issue(ca_, "late", "/CN=profd", -1));
+  EXPECT_THAT(problem(), HasSubstr("late.pem has expired"));
+  ours_ = {good.key, good.key};
+  EXPECT_THAT(problem(), HasSubstr("profd.key holds no certificate"));
+  ours_ = {good.certificate, good.certificate};
+  EXPECT_THAT(problem(), HasSubstr("profd.pem holds no private key"));
+  ours_ = {"/nonexistent.pem", good.key};
+  EXPECT_THAT(problem(), StartsWith("cannot serve by TLS: cannot read /nonexistent.pem"));
+}
+
+}  // namespace
+}  // namespace profd::test
