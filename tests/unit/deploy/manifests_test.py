@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 import unittest
 
 try:
@@ -46,6 +47,33 @@ class Units(unittest.TestCase):
         folder = "/run/" + values("systemd/profd.service", "RuntimeDirectory")[0] + "/"
         self.assertTrue(values("systemd/profd.socket", "ListenStream")[0].startswith(folder))
         self.assertEqual(values("systemd/profd.service", "RuntimeDirectoryPreserve"), ["yes"])
+
+
+class Budget(unittest.TestCase):
+    """The unit's limits follow from profd's own."""
+
+    CPUS = 64  # the largest host that the unit's quota is for without a change
+
+    def setUp(self):
+        lines = read("profd.toml").splitlines()
+        self.defaults = tomllib.loads("\n".join(line.removeprefix("#") for line in lines if not line.startswith("# ")))
+
+    def test_the_quota_is_twice_what_sampling_may_cost_there(self):
+        collect, cpus = map(int, re.search(r"^The default is (\d+)% for every (\d+) CPUs", read("man/profctl.1"),
+                                           re.MULTILINE).groups())
+        regulated = (self.defaults["history"]["budget"] + collect) * self.CPUS / cpus
+        quota = int(values("systemd/profd.service", "CPUQuota")[0].removesuffix("%"))
+        self.assertLessEqual(2 * regulated, quota)
+        self.assertLessEqual(quota, 100)  # never more than one CPU
+
+    def test_the_memory_is_twice_the_cap(self):
+        cap = self.defaults.get("memory", {}).get("cap", "256MiB")
+        self.assertEqual(values("systemd/profd.service", "MemoryMax"), [f"{2 * int(cap.removesuffix('MiB'))}M"])
+
+    def test_the_comment_tells_the_same(self):
+        unit = read("systemd/profd.service")
+        self.assertIn(f"({self.defaults['history']['budget']} % + 5 %) for every 8 CPUs", unit)
+        self.assertIn(f"a host of {self.CPUS} CPUs", unit)
 
 
 @unittest.skipIf(yaml is None, "python3-yaml is not installed")
