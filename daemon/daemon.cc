@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
 #include "daemon/front_end.h"
+#include "daemon/health/name_notes.h"
 #include "daemon/health/table_notes.h"
 #include "daemon/history_recorder.h"
 #include "daemon/pipeline.h"
@@ -176,7 +178,14 @@ class LiveDaemon : public Daemon {
                        [this] {
                          if (recorder_) recorder_->FlushEnvironment();
                        },
-                   .describe_tables = [this] { return health::Describe(*tables_); },
+                   .describe_tables =
+                       [this] {
+                         auto report = health::Describe(*tables_);
+                         auto names = health::Describe(symbolizer_, timed_, objects_);
+                         std::ranges::move(names.levels, std::back_inserter(report.levels));
+                         std::ranges::move(names.counts, std::back_inserter(report.counts));
+                         return report;
+                       },
                    .python_standing = [this] { return python_->service.standing(); },
                    .budget_standing = [this] { return keeper_.standing(); }}),
         keeper_(*source_, clock,

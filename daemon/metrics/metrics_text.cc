@@ -103,6 +103,9 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
     if (count.name == "stacks_ns")
       to.Counter("profd_bpf_stacks_seconds_total",
                  "of the time in profd's BPF programs, that for samples", Seconds(count.count));
+    else if (count.name == "names_ns")
+      to.Counter("profd_names_seconds_total", "CPU time spent on finding names",
+                 Seconds(count.count));
     else
       to.Counter("profd_" + count.name + "_total", count.text, count.count);
   }

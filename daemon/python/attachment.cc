@@ -10,6 +10,7 @@
 
 #include "daemon/python/slot_finder.h"
 #include "daemon/python/type_names.h"
+#include "daemon/source/capabilities.h"
 
 namespace profd::python {
 namespace {
@@ -21,6 +22,14 @@ constexpr std::size_t kTriedKeys = 64;
 constexpr std::uint64_t kMaxAddress = 1ull << 47;
 
 Error NotYet(std::string message) { return Error{ErrorCode::kUnavailable, std::move(message), ""}; }
+
+// With the right to it, it has ended, or is about to.
+Error Unreadable() {
+  const auto missing = source::MissingCapabilities(source::EffectiveCapabilities());
+  const bool may = std::ranges::find(missing, "CAP_SYS_PTRACE") == missing.end();
+  return NotYet(std::string("its memory cannot be read") +
+                (may ? "" : ": CAP_SYS_PTRACE is missing"));
+}
 
 bool IsAddress(std::uint64_t word) { return word != 0 && word % 8 == 0 && word < kMaxAddress; }
 
@@ -55,8 +64,7 @@ class Reader {
 
 Result<std::vector<ThreadState>> Reader::ReadStates() const {
   std::uint64_t interpreter = 0;
-  if (!memory_.Get(runtime_ + layout_.interpreters_head, &interpreter))
-    return NotYet("its memory cannot be read");
+  if (!memory_.Get(runtime_ + layout_.interpreters_head, &interpreter)) return Unreadable();
   if (interpreter == 0) return NotYet(std::string(kNotInitialised));
   std::vector<ThreadState> states;
   for (std::size_t i = 0; interpreter != 0 && i < kMaxInterpreters; ++i) {
@@ -196,8 +204,7 @@ Result<Attachment> AttachUnknown(const ProcessMemory& memory, std::uint64_t runt
 
 Result<Attachment> AttachByOffsets(const ProcessMemory& memory, std::uint64_t runtime) {
   std::array<std::uint64_t, kDebugOffsetWords> words;
-  if (!memory.Read(runtime, std::as_writable_bytes(std::span(words))))
-    return NotYet("its memory cannot be read");
+  if (!memory.Read(runtime, std::as_writable_bytes(std::span(words)))) return Unreadable();
   const auto layout = LayoutFromOffsets(words);
   if (!layout) return layout.error();
   return AttachBy(*layout, memory, runtime);

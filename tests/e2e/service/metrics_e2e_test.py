@@ -47,7 +47,8 @@ class Metrics(StandingProfd):
         url = self.serve()
         first = values(self.window(url))
         second = values(get(url + "/metrics")[1])
-        for name in ("process_cpu_seconds_total", "profd_bpf_seconds_total", "profd_switches_total"):
+        for name in ("process_cpu_seconds_total", "profd_bpf_seconds_total", "profd_switches_total",
+                     "profd_names_seconds_total"):
             self.assertGreater(first[name], 0, name)
             self.assertGreaterEqual(second[name], first[name], name)
         threads = sum(value for name, value in second.items() if name.startswith("profd_thread_cpu"))

@@ -133,6 +133,8 @@ class Rights(StandingProfd):
         self.expect_missing("CAP_SYS_PTRACE")
         names, _ = self.profile(self.run_as_other("/usr/bin/python3", "-c", SNAKE))
         self.assertNotIn("snake_that_waits", names)
+        self.assertIn("its memory cannot be read: CAP_SYS_PTRACE is missing",
+                      [reason["text"] for reason in self.status()["python"]["waiting"]])
         names, _ = self.profile(self.run_as_other(self.puppet))
         self.assertIn("known_to_wait", names)
         path = self.copy_of_puppet(0o500)
