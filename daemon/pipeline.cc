@@ -222,6 +222,7 @@ rpc::BackendStatus LivePipeline::Status() const {
   append(counters.notes, stages.notes);
   append(counters.notes, tables.counts);
   status.levels = std::move(tables.levels);
+  append(status.levels, stages.levels);
   const auto append_seen = [](auto& to, const auto& from) {
     for (const auto& count : from)
       if (count.count != 0) to.push_back(count);

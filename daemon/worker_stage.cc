@@ -20,17 +20,31 @@ void WorkerStage::Push(decode::Event&& event) {
   CountOrder();
 }
 
-void WorkerStage::Advance(std::uint64_t now_ns) { orderer_.Advance(now_ns); }
+void WorkerStage::Advance(std::uint64_t now_ns) {
+  orderer_.Advance(now_ns);
+  CountProcesses();
+}
 
 void WorkerStage::Flush() {
   orderer_.Flush();
   CountOrder();
+  CountProcesses();
 }
 
 void WorkerStage::CountOrder() {
   const auto order = orderer_.Counters();
   counters_.out_of_order.Set(order.late);
   counters_.order_crowded.Set(order.crowded);
+}
+
+void WorkerStage::CountProcesses() {
+  const auto table = table_.Counters();
+  counters_.processes.Set(table.processes);
+  counters_.processes_evicted.Set(table.evicted_alive + table.evicted_early);
+  counters_.mappings_refused.Set(table.mappings_refused + table.modules_refused);
+  const auto sampler = sampler_.Counters();
+  counters_.unknown_process.Set(sampler.unknown_process);
+  counters_.unplaced_frames.Set(sampler.unplaced_frames);
 }
 
 void WorkerStage::Handle(decode::Event&& event) {

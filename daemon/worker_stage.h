@@ -36,6 +36,7 @@ class WorkerStage {
  private:
   void Handle(decode::Event&& event);
   void CountOrder();
+  void CountProcesses();
 
   health::StageCounters& counters_;
   const Sink sink_;

@@ -17,6 +17,15 @@ StageReport Describe(const StageCounters& counters) {
       "events that arrived after a newer one had been handled");
   add(report.notes, counters.order_crowded, "order_crowded",
       "events handled early: too many were waiting to be put in order");
+  add(report.notes, counters.processes_evicted, "processes_evicted",
+      "processes forgotten: too many were known");
+  add(report.notes, counters.mappings_refused, "mappings_refused",
+      "mappings not kept: too many were known");
+  add(report.notes, counters.unknown_process, "unknown_process",
+      "samples of a process that is not known: no file for a frame");
+  add(report.notes, counters.unplaced_frames, "unplaced_frames",
+      "user frames in no mapping of their process");
+  add(report.levels, counters.processes, "processes", "processes that are known");
   return report;
 }
 

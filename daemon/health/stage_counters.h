@@ -11,17 +11,24 @@ namespace profd::health {
 
 // One per pipeline. Each counter has one writer, named here; any thread may read.
 struct StageCounters {
-  Counter undecodable;           // reader: events whose bytes do not mean what they must
-  Counter queue_full;            // reader: samples dropped because the worker was behind
-  Counter names_behind;          // worker: samples dropped because the symbolizer was behind
-  Counter out_of_order;          // worker: events that came after a newer one had been handled
-  Counter order_crowded;         // worker: events handled early because too many were held
+  Counter undecodable;    // reader: events whose bytes do not mean what they must
+  Counter queue_full;     // reader: samples dropped because the worker was behind
+  Counter names_behind;   // worker: samples dropped because the symbolizer was behind
+  Counter out_of_order;   // worker: events that came after a newer one had been handled
+  Counter order_crowded;  // worker: events handled early because too many were held
+  // worker: of the process table, and of stacks that it has placed
+  Counter processes;             // a level: known now
+  Counter processes_evicted;     // forgotten, to make room
+  Counter mappings_refused;      // mappings and modules beyond a bound
+  Counter unknown_process;       // samples of a process that is not known
+  Counter unplaced_frames;       // user frames in no mapping of their process
   python::MergeCounters python;  // worker
 };
 
 struct StageReport {
   std::vector<aggregate::NamedCount> dropped;
   std::vector<aggregate::NamedCount> notes;
+  std::vector<aggregate::NamedCount> levels;  // go up and down
 };
 
 // All counters, with words; those that are zero, too.

@@ -29,6 +29,8 @@ MHD_Result Send(MHD_Connection* connection, const HttpAnswer& answer) {
 }  // namespace
 
 struct HttpServer::Callbacks {
+  // The library gives the signature.
+  // NOLINTBEGIN(readability-function-size,readability-non-const-parameter)
   static MHD_Result Answer(void* context, MHD_Connection* connection, const char* url,
                            const char* method, const char* /*version*/, const char* /*body*/,
                            std::size_t* body_bytes, void** /*request*/) {
@@ -39,6 +41,7 @@ struct HttpServer::Callbacks {
       return Send(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, HttpAnswer().type, "GET only\n"});
     return Send(connection, self.handler_(url));
   }
+  // NOLINTEND(readability-function-size,readability-non-const-parameter)
 
   static void Connection(void* context, MHD_Connection* connection, void** /*socket*/,
                          MHD_ConnectionNotificationCode code) {

@@ -56,6 +56,8 @@ class Metrics(StandingProfd):
         self.assertLess(second["profd_history_closure_error_ratio"], 0.001)
         self.assertIn('profd_lost_total{reason="on_cpu_ring_full"}', second)
         self.assertIn('profd_dropped_total{reason="queue_full"}', second)
+        self.assertGreater(second["profd_processes"], 0)
+        self.assertIn("profd_unplaced_frames_total", second)
         self.assertEqual(second["profd_missing_capabilities"], 0)
         self.assertEqual(second["profd_budget_limited"], 1)
 
