@@ -208,7 +208,7 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
   Result<void> outcome;
   while (outcome && reader->Read(&response)) {
     if (response.has_started()) outcome = callbacks.started(response.started());
-    if (response.has_progress()) callbacks.progress(response.progress());
+    if (response.has_progress()) outcome = callbacks.progress(response.progress());
     if (response.has_profile_chunk()) {
       bytes += response.profile_chunk();
       if (bytes.size() > kMaxProfileBytes)

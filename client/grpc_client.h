@@ -16,7 +16,7 @@ namespace profd::client {
 // What comes before the profile. A callback that returns an error ends the collection with it.
 struct CollectCallbacks {
   std::function<Result<void>(const v1::Started&)> started;
-  std::function<void(const v1::Progress&)> progress;
+  std::function<Result<void>(const v1::Progress&)> progress;
 };
 
 // One connection. All methods may be called from any thread. Without TLS it is not encrypted: such

@@ -41,6 +41,8 @@ int Run(const commands::CommandLine& line, const commands::Context& context) {
       return commands::RunVersion(context);
     case commands::Verb::kCollect:
       return commands::RunCollect(line.collect, context);
+    case commands::Verb::kTop:
+      return commands::RunTop(line.top, context);
     case commands::Verb::kQuery:
       return commands::RunQuery(line.query, context);
     case commands::Verb::kDump:

@@ -121,11 +121,13 @@ CliApp::CliApp(RawOptions& raw)
       "  profctl collect -p 1234                10 seconds of a process, as a table\n"
       "  profctl collect -p 1234 -o out.svg     as a flame graph\n"
       "  profctl collect -o out.svg -- make     a command, from its first instruction\n"
+      "  profctl top                            who is busy, live\n"
       "  profctl dump -p 1234                   what each of its threads does right now\n"
       "  profctl query --since 1h               what the host did in the last hour\n"
       "\n"
       "Options of a command: profctl COMMAND --help");
   AddCollect(raw);
+  AddTop(raw);
   AddQuery(raw);
   AddList(raw);
   AddDump(raw);
@@ -180,6 +182,47 @@ void CliApp::AddCollect(RawOptions& raw) {
       "\n"
       "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
       "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.");
+}
+
+void CliApp::AddTop(RawOptions& raw) {
+  CLI::App& app = *root_.add_subcommand(
+      "top",
+      "profctl top [TARGET] [--interval TIME] [OPTIONS]\n\n"
+      "show live who spends time, and on what: processes, threads or functions\n\n"
+      "A table every two seconds, of everything in them: running, runnable and blocked, and what "
+      "most of the waiting is for. On a terminal h shows the keys; elsewhere the tables stand one "
+      "below the other.");
+  AddIdOptions(app, raw);
+  AddFlag(app, kTarget, "-a,--all", raw.all, "all processes of the host: the default");
+  AddText(app, kTarget, "--comm", raw.comm, "NAME", "processes whose program is called NAME");
+  AddText(app, kTarget, "--cgroup", raw.cgroup, "PATH",
+          "processes in a cgroup: a directory below /sys/fs/cgroup");
+  AddText(app, kWhat, "-i,--interval", raw.top_interval, "TIME", "from table to table; default 2s");
+  AddText(app, kWhat, "-F,--frequency", raw.frequency, "HZ",
+          "samples a second of each thread; default 99");
+  AddText(app, kWhat, "--budget", raw.budget, "SHARE", "what sampling may cost, as with collect");
+  AddText(app, kWhat, "-m,--mode", raw.mode, "MODE", "wall, on or off, as with collect");
+  AddFlag(app, kWhat, "-s,--children", raw.children, "also processes that the target starts");
+  AddFlag(app, kWhat, "--kernel-threads", raw.kernel_threads,
+          "with -a and --comm: threads of the kernel, too");
+  AddFlag(app, kOutput, "--functions", raw.top_functions, "a row a function");
+  AddFlag(app, kOutput, "--threads", raw.top_threads, "a row a thread");
+  AddFlag(app, kOutput, "--processes", raw.top_processes, "a row a process: the default");
+  AddText(app, kOutput, "--sort", raw.top_sort, "COLUMN",
+          "running, runnable, blocked or name; of functions also self or total; default running");
+  AddText(app, kOutput, "--filter", raw.top_filter, "TEXT", "only rows with TEXT in them");
+  AddText(app, kOutput, "-n,--count", raw.top_count, "COUNT",
+          "so many tables, one below the other");
+  AddFlag(app, kOutput, "-b,--batch", raw.top_batch, "tables one below the other, without keys");
+  AddCommonOptions(app, raw);
+  app.footer(
+      "Examples:\n"
+      "  profctl top\n"
+      "  profctl top -p 1234 --functions\n"
+      "  profctl top -n 3 --threads --sort blocked --filter redis > out.txt\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 no such process or thread,\n"
+      "4 profd unreachable, 5 permission denied.");
 }
 
 void CliApp::AddQuery(RawOptions& raw) {

@@ -47,6 +47,15 @@ struct RawOptions {
   bool no_progress = false;
   RawOutputOptions collect_output;
 
+  std::string top_interval;
+  std::string top_count;
+  std::string top_sort;
+  std::string top_filter;
+  bool top_functions = false;
+  bool top_threads = false;
+  bool top_processes = false;
+  bool top_batch = false;
+
   std::string input;
   std::vector<std::string> diff_sides;
   std::string diff_filter_a;
@@ -89,6 +98,7 @@ class CliApp {
 
  private:
   void AddCollect(RawOptions& raw);
+  void AddTop(RawOptions& raw);
   void AddQuery(RawOptions& raw);
   void AddList(RawOptions& raw);
   void AddDump(RawOptions& raw);

@@ -174,7 +174,10 @@ void Collection::OnProgress(const v1::Progress& progress) {
 Result<v1::Profile> Collection::Collect() {
   client::CollectCallbacks callbacks;
   callbacks.started = [this](const v1::Started& started) { return OnStarted(started); };
-  callbacks.progress = [this](const v1::Progress& progress) { OnProgress(progress); };
+  callbacks.progress = [this](const v1::Progress& progress) -> Result<void> {
+    OnProgress(progress);
+    return {};
+  };
   Result<v1::Profile> profile = session_.Run(*connection_.client, Request(), callbacks);
   context_.console.EndProgress();
   if (profile) {

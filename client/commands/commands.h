@@ -7,6 +7,7 @@
 namespace profd::commands {
 
 [[nodiscard]] int RunCollect(const CollectOptions& options, const Context& context);
+[[nodiscard]] int RunTop(const TopOptions& options, const Context& context);
 [[nodiscard]] int RunQuery(const QueryOptions& options, const Context& context);
 [[nodiscard]] int RunDump(const DumpOptions& options, const Context& context);
 [[nodiscard]] int RunDiff(const DiffCommandOptions& options, const Context& context);

@@ -9,6 +9,7 @@
 #include "client/export/grouping.h"
 #include "client/host.h"
 #include "client/terminal.h"
+#include "client/view/top_state.h"
 #include "profd/v1/profiler.pb.h"
 
 namespace profd::commands {
@@ -48,6 +49,17 @@ struct CollectOptions {
   bool lines = true;
   bool no_progress = false;
   OutputOptions output;
+};
+
+struct TopOptions {
+  v1::Target target;
+  v1::Mode mode = v1::MODE_WALL;
+  std::uint32_t frequency_hz = 99;
+  double budget_cpus = 0;  // as in CollectRequest
+  std::uint64_t interval_ns = 2'000'000'000;
+  std::uint64_t count = 0;  // of tables; 0: until it is ended
+  bool plain = false;       // lines, also on a terminal
+  view::TopState state;     // at the start
 };
 
 struct ExportCommandOptions {
@@ -92,13 +104,25 @@ struct StatusOptions {
   bool json = false;
 };
 
-enum class Verb { kHelp, kVersion, kCollect, kQuery, kDump, kDiff, kStatus, kFormats, kExport };
+enum class Verb {
+  kHelp,
+  kVersion,
+  kCollect,
+  kTop,
+  kQuery,
+  kDump,
+  kDiff,
+  kStatus,
+  kFormats,
+  kExport
+};
 
 struct CommandLine {
   Verb verb = Verb::kHelp;
   std::string help;  // kHelp: the text
   GlobalOptions global;
   CollectOptions collect;
+  TopOptions top;
   QueryOptions query;
   DumpOptions dump;
   ExportCommandOptions export_command;

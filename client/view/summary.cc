@@ -92,21 +92,13 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
         ", " + Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes");
   what += ", " + Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
   if (profile.only_gil()) what += ", only time with the GIL held";
-  const std::uint64_t lost = Total(profile.lost());
-  const std::uint64_t dropped = Total(profile.dropped());
-  std::string rests_on = Counted(SampleCount(profile), "sample", "samples");
-  rests_on += ", " + FormatCount(lost) + " lost";
-  if (dropped > 0) rests_on += ", " + FormatCount(dropped) + " dropped";
-  rests_on += ", " + Closure(profile);
-  const std::string cost =
-      "cost " + FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), duration)) +
-      " of one CPU";
+  const bool loss = Total(profile.lost()) + Total(profile.dropped()) > 0;
   // Side by side as far as they fit; the title gives way first.
   const std::array<std::pair<std::string, Tone>, 5> parts{{
       {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
       {what, Tone::kPlain},
-      {rests_on, lost + dropped > 0 ? Tone::kWarning : Tone::kPlain},
-      {cost, Tone::kPlain},
+      {BasisText(profile), loss ? Tone::kWarning : Tone::kPlain},
+      {CostText(profile), Tone::kPlain},
       {Thinned(profile), Tone::kPlain},
   }};
   constexpr std::size_t kGap = 3;
@@ -296,6 +288,20 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
 }
 
 }  // namespace
+
+std::string BasisText(const v1::Profile& profile) {
+  const std::uint64_t dropped = Total(profile.dropped());
+  std::string text = Counted(SampleCount(profile), "sample", "samples");
+  text += ", " + FormatCount(Total(profile.lost())) + " lost";
+  if (dropped > 0) text += ", " + FormatCount(dropped) + " dropped";
+  return text + ", " + Closure(profile);
+}
+
+std::string CostText(const v1::Profile& profile) {
+  return "cost " +
+         FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), Duration(profile))) +
+         " of one CPU";
+}
 
 std::string ProfileTitle(const v1::Profile& profile) {
   if (profile.processes_size() != 1) return SafeText(profile.target());

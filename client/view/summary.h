@@ -23,5 +23,9 @@ struct SummaryOptions {
 
 // "python3 train.py (4242)" for a profile of one process, else the target: "all".
 [[nodiscard]] std::string ProfileTitle(const v1::Profile& profile);
+// What it rests on: "3,214 samples, 0 lost, closure 0.00 %".
+[[nodiscard]] std::string BasisText(const v1::Profile& profile);
+// "cost 0.6 % of one CPU".
+[[nodiscard]] std::string CostText(const v1::Profile& profile);
 
 }  // namespace profd::view

@@ -123,7 +123,7 @@ bool IsRough(std::uint64_t ns, std::uint64_t marks, std::uint64_t exact_ns) {
   return marks < kFewSamples && exact_ns < ns - ns / 10;
 }
 
-std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
+std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
   std::vector<ThreadRow> rows(static_cast<std::size_t>(profile.threads_size()));
   std::vector<SampledTimes> blocked(rows.size());
   std::vector<std::array<std::uint64_t, v1::State_ARRAYSIZE>> sampled(rows.size());
@@ -163,6 +163,11 @@ std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
     }
     row.waits = NonZero(blocked[i]);
   }
+  return rows;
+}
+
+std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
+  std::vector<ThreadRow> rows = EachThread(profile);
   std::ranges::stable_sort(rows, [&](const ThreadRow& a, const ThreadRow& b) {
     const auto place = [](const ThreadRow& row) { return std::tuple(row.process, *row.tid); };
     const std::uint64_t busy_a = a.on_cpu_ns + a.runnable_ns;

@@ -36,9 +36,12 @@ struct ThreadRow {
 // A sampled amount is rough: few marks, and not measured in the main.
 [[nodiscard]] bool IsRough(std::uint64_t ns, std::uint64_t marks, std::uint64_t exact_ns);
 
+// A row a thread, in the order of the profile.
+[[nodiscard]] std::vector<ThreadRow> EachThread(const v1::Profile& profile);
+
 // Rows by busy time (running and runnable), most first; equal ones by process and tid. Idle threads
-// of one process with the same name but for numbers and the same main wait reason are one row. The
-// profile must have passed CheckProfile.
+// of one process with the same name but for numbers and the same main wait reason are one row. For
+// both the profile must have passed CheckProfile.
 [[nodiscard]] std::vector<ThreadRow> ThreadRows(const v1::Profile& profile);
 
 // Joins rows of processes of one program whose threads have the same name but for numbers: what a

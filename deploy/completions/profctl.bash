@@ -20,17 +20,21 @@ _profctl()
         --state) COMPREPLY=($(compgen -W "on_cpu runnable blocked" -- "$current")); return ;;
         --wait) COMPREPLY=($(compgen -W "lock gil io driver kernel sleep poll net pipe child fault other" -- "$current")); return ;;
         --group-by) COMPREPLY=($(compgen -W "process thread comm unit container user cgroup" -- "$current")); return ;;
+        --sort) COMPREPLY=($(compgen -W "running runnable blocked self total name" -- "$current")); return ;;
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         --cgroup) compopt -o dirnames; return ;;
         -p|--pid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$current")); return ;;
         --comm) COMPREPLY=($(compgen -W "$(cat /proc/[0-9]*/comm 2> /dev/null)" -- "$current")); return ;;
-        -t|--tid|-d|--duration|-F|--frequency|--budget|--host|--filter-a|--filter-b) return ;;
+        -t|--tid|-d|--duration|-F|--frequency|--budget|-i|--interval|-n|--count|--filter|--host|--filter-a|--filter-b) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record query list dump symbols export diff status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record top query list dump symbols export diff status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --budget --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
+        top)
+            COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --interval --frequency --budget --mode --children
+                --kernel-threads --functions --threads --processes --sort --filter --count --batch $common" -- "$current")) ;;
         query) COMPREPLY=($(compgen -W "$past --group-by $output $common" -- "$current")) ;;
         list) COMPREPLY=($(compgen -W "$past --group-by --threads --json $common" -- "$current")) ;;
         dump) COMPREPLY=($(compgen -W "--pid --tid --json --no-inlines --no-lines --native --signatures --no-demangle

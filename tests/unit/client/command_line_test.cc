@@ -56,6 +56,39 @@ TEST(CommandLineTest, SymbolsCollectsForAMoment) {
   EXPECT_EQ(Parsed({"symbols", "-a"}).collect.output.report, Report::kSymbols);
 }
 
+TEST(CommandLineTest, TopLooksAtTheWholeHostEveryTwoSeconds) {
+  const CommandLine line = Parsed({"top"});
+  EXPECT_EQ(line.verb, Verb::kTop);
+  EXPECT_TRUE(line.top.target.all());
+  EXPECT_EQ(line.top.interval_ns, 2'000'000'000u);
+  EXPECT_EQ(line.top.state.view, view::TopView::kProcesses);
+  EXPECT_EQ(line.top.count, 0u);
+  EXPECT_FALSE(line.top.plain);
+}
+
+TEST(CommandLineTest, TopTakesATargetAViewAndHowOften) {
+  const CommandLine line = Parsed({"top", "-p", "12", "-i", "500ms", "-n", "3", "--functions",
+                                   "--sort", "self", "--filter", "x", "-F", "19", "-m", "on"});
+  EXPECT_EQ(line.top.target.pids().id(0), 12u);
+  EXPECT_EQ(line.top.interval_ns, 500'000'000u);
+  EXPECT_EQ(line.top.count, 3u);
+  EXPECT_TRUE(line.top.plain);
+  EXPECT_EQ(line.top.state.view, view::TopView::kFunctions);
+  EXPECT_EQ(line.top.state.sort, view::TopSort::kSelf);
+  EXPECT_EQ(line.top.state.filter, "x");
+  EXPECT_EQ(line.top.frequency_hz, 19u);
+  EXPECT_EQ(line.top.mode, v1::MODE_ON_CPU);
+}
+
+TEST(CommandLineTest, TopRefusesWhatCannotBe) {
+  EXPECT_EQ(Refused({"top", "--sort", "self"}).hint,
+            "it is one of running, runnable, blocked, name");
+  EXPECT_EQ(Refused({"top", "-n", "0"}).message, "-n 0 is no number of tables");
+  EXPECT_EQ(Refused({"top", "-i", "1ms"}).hint, "it is at least 100ms");
+  EXPECT_NE(Refused({"top", "--threads", "--functions"}).message, "");
+  EXPECT_NE(Refused({"top", "-a", "-p", "1"}).message, "");
+}
+
 TEST(CommandLineTest, SymbolsTakesAFile) {
   const CommandLine line = Parsed({"symbols", "out.json"});
   EXPECT_EQ(line.verb, Verb::kExport);

@@ -93,8 +93,9 @@ class GrpcClientTest : public ::testing::Test {
       session_ = started.session();
       return started_result_;
     };
-    callbacks.progress = [this](const v1::Progress& progress) {
+    callbacks.progress = [this](const v1::Progress& progress) -> Result<void> {
       samples_.push_back(progress.samples());
+      return progress_result_;
     };
     return client_->Collect({}, callbacks);
   }
@@ -106,6 +107,7 @@ class GrpcClientTest : public ::testing::Test {
   std::uint32_t session_ = 0;
   std::vector<std::uint64_t> samples_;
   Result<void> started_result_;
+  Result<void> progress_result_;
 };
 
 TEST_F(GrpcClientTest, Status) {
@@ -191,7 +193,7 @@ TEST_F(GrpcClientTest, AProfdThatGoesAwayIsToldInWords) {
     ender = std::jthread([&] { server_->Shutdown(std::chrono::system_clock::now()); });
     return {};
   };
-  callbacks.progress = [](const v1::Progress&) {};
+  callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };
   const auto collected = client_->Collect({}, callbacks);
   ASSERT_FALSE(collected);
   EXPECT_EQ(collected.error().code, ErrorCode::kUnavailable);
@@ -213,6 +215,21 @@ TEST_F(GrpcClientTest, AFailedStartCancelsTheSession) {
   cancelled.get_future().wait();
 }
 
+TEST_F(GrpcClientTest, ErrorOfTheProgressCallbackCancelsTheSession) {
+  service_.collect = [&](grpc::ServerContext& context, const v1::CollectRequest&, Writer& writer) {
+    writer.Write(StartedResponse());
+    v1::CollectResponse response;
+    response.mutable_progress()->set_samples(1);
+    while (!context.IsCancelled()) writer.Write(response);
+    return grpc::Status::CANCELLED;
+  };
+  progress_result_ = Error{ErrorCode::kUnavailable, "enough", ""};
+  const auto collected = Collect();
+  ASSERT_FALSE(collected);
+  EXPECT_EQ(collected.error().message, "enough");
+  EXPECT_EQ(samples_.size(), 1u);
+}
+
 TEST_F(GrpcClientTest, StopGoesToTheSessionAlsoWhenItWasWishedForBefore) {
   service_.collect = [&](grpc::ServerContext&, const v1::CollectRequest&, Writer& writer) {
     writer.Write(StartedResponse());
@@ -226,7 +243,7 @@ TEST_F(GrpcClientTest, StopGoesToTheSessionAlsoWhenItWasWishedForBefore) {
   session.Stop();
   CollectCallbacks callbacks;
   callbacks.started = [&](const v1::Started&) -> Result<void> { return {}; };
-  callbacks.progress = [](const v1::Progress&) {};
+  callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };
   EXPECT_TRUE(session.Run(*client_, {}, callbacks));
   EXPECT_TRUE(session.started());
   client_.reset();

@@ -1,0 +1,295 @@
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "client/commands/collect_target.h"
+#include "client/commands/commands.h"
+#include "client/commands/live_windows.h"
+#include "client/commands/target_daemon.h"
+#include "client/daemon_choice.h"
+#include "client/exit_code.h"
+#include "client/export/interpreter_frames.h"
+#include "client/fd_stream.h"
+#include "client/output_file.h"
+#include "client/screen.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+#include "client/view/top_keys.h"
+#include "client/view/top_screen.h"
+
+namespace profd::commands {
+namespace {
+
+using client::ExitCode;
+
+constexpr std::uint64_t kProgressNs = 100'000'000;  // how soon a session that nobody wants ends
+constexpr int kEscapeMs = 50;            // a sequence of keys that takes longer was the key Escape
+constexpr std::size_t kFileWidth = 120;  // columns where there is no terminal
+
+// What other threads have for the command's own.
+class Inbox {
+ public:
+  explicit Inbox(UniqueFd event) : event_(std::move(event)) {}
+
+  void Put(Result<v1::Profile> window) {
+    const std::scoped_lock lock(mutex_);
+    windows_.push_back(std::move(window));
+    Wake();
+  }
+  // False: it was told before.
+  bool Stop(int signal) {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(signal_, signal) != 0) return false;
+    Wake();
+    return true;
+  }
+  [[nodiscard]] std::optional<Result<v1::Profile>> TakeWindow() {
+    const std::scoped_lock lock(mutex_);
+    if (windows_.empty()) return std::nullopt;
+    std::optional<Result<v1::Profile>> window(std::move(windows_.front()));
+    windows_.pop_front();
+    return window;
+  }
+  [[nodiscard]] int signal() {
+    const std::scoped_lock lock(mutex_);
+    return signal_;
+  }
+  // Readable when there may be something.
+  [[nodiscard]] int fd() const { return event_.get(); }
+  void Drain() const {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof count);
+  }
+
+ private:
+  void Wake() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+  }
+
+  const UniqueFd event_;
+  std::mutex mutex_;
+  std::deque<Result<v1::Profile>> windows_;
+  int signal_ = 0;
+};
+
+v1::Profile Shown(v1::Profile profile) {
+  auto without = client::WithoutInterpreterFrames(profile);
+  return without ? *std::move(without) : std::move(profile);
+}
+
+bool IsEndOfTarget(const Error& error) { return error.code == ErrorCode::kNotFound; }
+
+// The table on a terminal.
+class LiveTable {
+ public:
+  LiveTable(const TopOptions& options, const Context& context, Inbox& inbox, int window_changes)
+      : state_(options.state),
+        palette_(client::UseColor(context.global.color, STDOUT_FILENO)),
+        inbox_(inbox),
+        window_changes_(window_changes) {}
+
+  // Until somebody wants it to end or it cannot go on.
+  Result<void> Run() {
+    Result<client::Screen> screen = client::Screen::Open(STDIN_FILENO, STDOUT_FILENO);
+    if (!screen) return screen.error();
+    while (!state_.quit && inbox_.signal() == 0) {
+      PROFD_TRY(Draw(*screen));
+      PROFD_TRY(Wait(*screen));
+      TakeWindows();
+      if (failure_) return *failure_;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> Draw(const client::Screen& screen) {
+    return screen.Show(view::RenderTopScreen(profile_ ? &*profile_ : nullptr, note_, state_,
+                                             {screen.width(), screen.height(), palette_}));
+  }
+
+  Result<void> Wait(const client::Screen& screen) {
+    std::array<pollfd, 3> fds{
+        {{STDIN_FILENO, POLLIN, 0}, {window_changes_, POLLIN, 0}, {inbox_.fd(), POLLIN, 0}}};
+    const int ready = ::poll(fds.data(), fds.size(), keys_.pending() ? kEscapeMs : -1);
+    if (ready < 0 && errno != EINTR) return ErrorFromErrno(errno, "cannot wait for keys");
+    if (ready == 0) Take(keys_.Flush(), screen);
+    if (ready <= 0) return {};
+    if (fds[2].revents != 0) inbox_.Drain();
+    std::array<char, 512> changes;  // that there was one is all
+    if (fds[1].revents != 0) [[maybe_unused]]
+      const ssize_t got = ::read(window_changes_, changes.data(), changes.size());
+    if (fds[0].revents == 0) return {};
+    const Result<std::string> typed = screen.ReadKeys();
+    if (!typed) return typed.error();
+    // A terminal that is ready and has nothing has hung up.
+    if (typed->empty()) state_.quit = true;
+    Take(keys_.Read(*typed), screen);
+    return {};
+  }
+
+  void Take(const std::vector<view::Key>& keys, const client::Screen& screen) {
+    const bool was_paused = state_.paused;
+    for (const view::Key& key : keys) view::Press(state_, key, view::TopPage(screen.height()));
+    if (was_paused && !state_.paused && latest_) profile_ = std::exchange(latest_, std::nullopt);
+  }
+
+  void TakeWindows() {
+    while (auto window = inbox_.TakeWindow()) {
+      if (*window)
+        (state_.paused ? latest_ : profile_) = Shown(**std::move(window));
+      else if (IsEndOfTarget(window->error()) && profile_)
+        note_ = window->error().message + ": this is its last table   [q]uit";
+      else
+        failure_ = window->error();
+    }
+  }
+
+  view::TopState state_;
+  const view::Palette palette_;
+  Inbox& inbox_;
+  const int window_changes_;
+  view::KeyReader keys_;
+  std::optional<v1::Profile> profile_;  // that is shown
+  std::optional<v1::Profile> latest_;   // that came while the table stood still
+  std::string note_;
+  std::optional<Error> failure_;
+};
+
+// One run of the command; its parts are kept in the order in which they must end.
+class Top {
+ public:
+  Top(const TopOptions& options, const Context& context) : options_(options), context_(context) {}
+
+  int Run() {
+    const Result<void> outcome = Watch();
+    const int signal = inbox_ ? inbox_->signal() : 0;
+    windows_.reset();
+    if (!outcome && !outcome.error().message.empty()) context_.console.Fail(WithCause(outcome));
+    connection_.client.reset();
+    connection_.private_daemon.reset();
+    if (!outcome) return ToInt(client::ExitCodeOf(outcome.error().code));
+    return signal == 0 ? ToInt(ExitCode::kOk) : 128 + signal;
+  }
+
+ private:
+  Result<void> Watch() {
+    const bool live =
+        !options_.plain && client::IsTerminal(STDIN_FILENO) && client::IsTerminal(STDOUT_FILENO);
+    PROFD_TRY(Prepare());
+    Result<client::DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
+    if (!connection) return connection.error();
+    connection_ = *std::move(connection);
+    windows_ = std::make_unique<LiveWindows>(
+        *connection_.client, Request(), std::chrono::nanoseconds(options_.interval_ns),
+        context_.console, [this](Result<v1::Profile> window) { inbox_->Put(std::move(window)); });
+    if (live) return LiveTable(options_, context_, *inbox_, window_changes_.get()).Run();
+    return PrintBlocks();
+  }
+
+  Result<void> Prepare() {
+    Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+    if (!signals) return signals.error();
+    signals_ = *std::move(signals);
+    Result<UniqueFd> changes = client::WindowChanges();
+    if (!changes) return changes.error();
+    window_changes_ = *std::move(changes);
+    UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!event.valid()) return ErrorFromErrno(errno, "cannot make an eventfd");
+    inbox_ = std::make_unique<Inbox>(std::move(event));
+    // The first ends the table; until there is one, and when it takes too long, profctl ends here.
+    signals_->Handle([this](int signal, bool /*from_terminal*/) {
+      if (inbox_->Stop(signal) && windows_made_) return;
+      context_.temp_files.RemoveAll();
+      ::_exit(128 + signal);
+    });
+    return {};
+  }
+
+  v1::CollectRequest Request() {
+    windows_made_ = true;
+    v1::CollectRequest request;
+    *request.mutable_target() = options_.target;
+    if (options_.target.has_cgroup())
+      request.mutable_target()->set_cgroup(CgroupPath(options_.target.cgroup()));
+    request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+    request.set_mode(options_.mode);
+    request.set_frequency_hz(options_.frequency_hz);
+    request.set_budget_cpus(options_.budget_cpus);
+    request.set_progress_interval_ns(kProgressNs);
+    request.set_no_lines(true);
+    return request;
+  }
+
+  Result<void> PrintBlocks() {
+    std::uint64_t printed = 0;
+    while (inbox_->signal() == 0) {
+      auto window = inbox_->TakeWindow();
+      if (!window) {
+        pollfd fd{inbox_->fd(), POLLIN, 0};
+        if (::poll(&fd, 1, -1) > 0) inbox_->Drain();
+        continue;
+      }
+      if (!*window) return EndOfBlocks(window->error(), printed);
+      PROFD_TRY(Print(Shown(**std::move(window))));
+      if (++printed == options_.count) return {};
+    }
+    return {};
+  }
+
+  Result<void> EndOfBlocks(const Error& error, std::uint64_t printed) const {
+    if (!IsEndOfTarget(error) || printed == 0) return error;
+    context_.console.Say(error.message);
+    return {};
+  }
+
+  Result<void> Print(const v1::Profile& profile) const {
+    const bool terminal = client::IsTerminal(STDOUT_FILENO);
+    const std::string text = view::RenderTopBlock(
+        profile, options_.state, terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth,
+        view::Palette(client::UseColor(context_.global.color, STDOUT_FILENO)),
+        context_.global.verbose);
+    const auto written =
+        client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
+          out << text;
+          return {};
+        });
+    return written ? Result<void>{} : written.error();
+  }
+
+  // A private daemon that ended says more than that it cannot be reached.
+  Error WithCause(const Result<void>& outcome) {
+    Error error = outcome.error();
+    if (error.code != ErrorCode::kUnavailable || !connection_.private_daemon) return error;
+    const std::string how = connection_.private_daemon->HowItEnded();
+    if (!how.empty()) error.message = "the private profd " + how;
+    return error;
+  }
+
+  const TopOptions& options_;
+  const Context& context_;
+  UniqueFd window_changes_;
+  std::unique_ptr<Inbox> inbox_;
+  client::DaemonConnection connection_;
+  std::unique_ptr<client::StopSignals> signals_;
+  std::atomic<bool> windows_made_ = false;
+  std::unique_ptr<LiveWindows> windows_;
+};
+
+}  // namespace
+
+int RunTop(const TopOptions& options, const Context& context) {
+  return Top(options, context).Run();
+}
+
+}  // namespace profd::commands
