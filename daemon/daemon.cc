@@ -287,7 +287,8 @@ Result<History> OpenHistory(const Options& options, const Clock& clock) {
   auto store = store::SqliteStore::Open(
       {.path = options.history_directory + "/history.db",
        .limit_bytes = options.history_max_size.count,
-       .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count())},
+       .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
+       .fold_ns = static_cast<std::uint64_t>(options.history_fold.count())},
       clock);
   if (!store) return store.error().Wrap("cannot open the history");
   history.store = *std::move(store);

@@ -34,6 +34,7 @@ struct Options {
   std::uint64_t history_frequency_hz = 19;
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
+  std::chrono::nanoseconds history_fold = std::chrono::minutes(1);
 
   // Of one run: flags only.
   std::string record_file;   // "": no recording

@@ -41,6 +41,15 @@ Hash128 HashOf(const aggregate::ProfileProcess& process) {
               python != nullptr ? python->refused : std::string());
 }
 
+Hash128 ProgramHashOf(const aggregate::ProfileProcess& process) {
+  const auto* python = process.interpreter.get();
+  return Hash(process.command_line, process.executable, process.build_id, process.cgroup,
+              process.container, process.unit, process.owner.uid.has_value(),
+              process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
+              python != nullptr, python != nullptr ? python->version : std::string(),
+              python != nullptr ? python->refused : std::string());
+}
+
 Hash128 HashOf(const aggregate::ProfileThread& thread) {
   return Hash(thread.key.tid, thread.key.start_ns, thread.shown_tid, thread.comm);
 }

@@ -17,6 +17,8 @@ namespace profd::store {
 using Hash128 = std::array<std::byte, 16>;
 
 [[nodiscard]] Hash128 HashOf(const aggregate::ProfileProcess& process);
+// What of it processes may share: command line, file, place, owner, interpreter.
+[[nodiscard]] Hash128 ProgramHashOf(const aggregate::ProfileProcess& process);
 // Key, shown tid and comm: what stays from window to window.
 [[nodiscard]] Hash128 HashOf(const aggregate::ProfileThread& thread);
 [[nodiscard]] Hash128 HashOf(const symbolize::Frame& frame);

@@ -28,13 +28,15 @@ std::size_t Interner::HashHash::operator()(const Hash128& hash) const {
 Interner::Interner(Database& database)
     : database_(database),
       hosts_{sql::kFind_host, sql::kMark_host, {}},
+      programs_{sql::kFind_program, sql::kMark_program, {}},
       processes_{sql::kFind_process, sql::kMark_process, {}},
       threads_{sql::kFind_thread, sql::kMark_thread, {}},
       modules_{sql::kFind_module, sql::kMark_module, {}},
       frames_{sql::kFind_frame, sql::kMark_frame, {}} {}
 
 void Interner::Forget() {
-  for (Table* table : {&hosts_, &processes_, &threads_, &modules_, &frames_}) table->known.clear();
+  for (Table* table : {&hosts_, &programs_, &processes_, &threads_, &modules_, &frames_})
+    table->known.clear();
   stacks_.clear();
 }
 
@@ -85,9 +87,9 @@ Result<std::uint32_t> Interner::Host(const aggregate::Profile& profile) {
   });
 }
 
-Result<std::uint32_t> Interner::Process(const aggregate::ProfileProcess& process) {
-  const Hash128 hash = HashOf(process);
-  return Intern(processes_, hash, sql::kAddProcess, [&](Statement& add) -> Statement& {
+Result<std::uint32_t> Interner::Program(const aggregate::ProfileProcess& process) {
+  const Hash128 hash = ProgramHashOf(process);
+  return Intern(programs_, hash, sql::kAddProgram, [&](Statement& add) -> Statement& {
     std::optional<std::string_view> version;
     std::optional<std::string_view> refused;
     if (process.interpreter) {
@@ -95,10 +97,19 @@ Result<std::uint32_t> Interner::Process(const aggregate::ProfileProcess& process
       refused = process.interpreter->refused;
     }
     const std::optional<std::int64_t> uid = process.owner.uid;
-    return add.With(Blob(hash), now_, process.key.pid, process.key.start_ns, process.shown_pid,
-                    process.comm, process.command_line, process.executable, process.build_id,
+    return add.With(Blob(hash), now_, process.command_line, process.executable, process.build_id,
                     process.cgroup, process.container, process.unit, uid, process.owner.sole,
-                    process.owner.user, process.exited, version, refused);
+                    process.owner.user, version, refused);
+  });
+}
+
+Result<std::uint32_t> Interner::Process(const aggregate::ProfileProcess& process) {
+  const auto program = Program(process);
+  if (!program) return program.error();
+  const Hash128 hash = HashOf(process);
+  return Intern(processes_, hash, sql::kAddProcess, [&](Statement& add) -> Statement& {
+    return add.With(Blob(hash), now_, process.key.pid, process.key.start_ns, process.shown_pid,
+                    process.comm, process.exited, *program);
   });
 }
 

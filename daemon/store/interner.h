@@ -57,12 +57,14 @@ class Interner {
   Result<std::uint32_t> Intern(Table& table, const Hash128& hash, const char* insert,
                                const Add& add);
   Result<std::uint32_t> Mark(Entry& entry, const char* mark);
+  Result<std::uint32_t> Program(const aggregate::ProfileProcess& process);
   Result<std::uint32_t> Module(const symbolize::Frame& frame);
 
   Database& database_;
   std::int64_t now_ = 0;
   std::int64_t oldest_ = 0;
   Table hosts_;
+  Table programs_;
   Table processes_;
   Table threads_;
   Table modules_;

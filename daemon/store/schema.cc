@@ -13,7 +13,7 @@ struct Migration {
   std::int64_t to;
   const char* sql;
 };
-constexpr Migration kMigrations[] = {{1, sql::kSchema1}};
+constexpr Migration kMigrations[] = {{1, sql::kSchema1}, {2, sql::kSchema2}};
 static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 
 Result<void> Migrate(Database& database, const Migration& migration) {

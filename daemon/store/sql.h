@@ -8,6 +8,7 @@ namespace profd::store::sql {
   inline constexpr char kFind_##TABLE[] = "SELECT id, used FROM " #TABLE " WHERE hash = ?"; \
   inline constexpr char kMark_##TABLE[] = "UPDATE " #TABLE " SET used = ? WHERE id = ?"
 PROFD_STORE_INTERNED(host);
+PROFD_STORE_INTERNED(program);
 PROFD_STORE_INTERNED(process);
 PROFD_STORE_INTERNED(thread);
 PROFD_STORE_INTERNED(module);
@@ -18,9 +19,11 @@ inline constexpr char kAddHost[] =
     "INSERT INTO host(hash, used, target, host, kernel, hook, profd_version) "
     "VALUES(?, ?, ?, ?, ?, ?, ?)";
 inline constexpr char kAddProcess[] =
-    "INSERT INTO process(hash, used, pid, start_ns, shown_pid, comm, command_line, executable, "
-    "build_id, cgroup, container, unit, uid, sole, user, exited, python, python_refused) "
-    "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    "INSERT INTO process(hash, used, pid, start_ns, shown_pid, comm, exited, program) "
+    "VALUES(?, ?, ?, ?, ?, ?, ?, ?)";
+inline constexpr char kAddProgram[] =
+    "INSERT INTO program(hash, used, command_line, executable, build_id, cgroup, container, unit, "
+    "uid, sole, user, python, python_refused) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 inline constexpr char kAddThread[] =
     "INSERT INTO thread(hash, used, tid, start_ns, shown_tid, comm) VALUES(?, ?, ?, ?, ?, ?)";
 inline constexpr char kAddModule[] =
@@ -76,8 +79,8 @@ inline constexpr char kPeriods[] =
     "ORDER BY rowid";
 inline constexpr char kProcess[] =
     "SELECT pid, start_ns, shown_pid, comm, command_line, executable, build_id, cgroup, "
-    "container, unit, uid, sole, user, exited, python, python_refused, hash FROM process WHERE id "
-    "= ?";
+    "container, unit, uid, sole, user, exited, python, python_refused, process.hash FROM process "
+    "JOIN program ON program.id = program WHERE process.id = ?";
 inline constexpr char kThread[] =
     "SELECT tid, start_ns, shown_tid, comm, hash FROM thread WHERE id = ?";
 inline constexpr char kStack[] = "SELECT parent, frame FROM stack WHERE id = ?";
@@ -118,7 +121,8 @@ struct Collected {
 };
 inline constexpr Collected kCollected[] = {
     PROFD_STORE_COLLECTED(stack),  PROFD_STORE_COLLECTED(frame),   PROFD_STORE_COLLECTED(module),
-    PROFD_STORE_COLLECTED(thread), PROFD_STORE_COLLECTED(process), PROFD_STORE_COLLECTED(host)};
+    PROFD_STORE_COLLECTED(thread), PROFD_STORE_COLLECTED(process), PROFD_STORE_COLLECTED(program),
+    PROFD_STORE_COLLECTED(host)};
 #undef PROFD_STORE_COLLECTED
 
 }  // namespace profd::store::sql

@@ -60,4 +60,30 @@ CREATE TABLE stack(
 CREATE UNIQUE INDEX stack_by_place ON stack(parent, frame);
 )";
 
+// What processes share has rows of its own. Hashes of the old ones are not known here: random ones
+// are found by nobody, and the rows go with the last window that needs them.
+inline constexpr char kSchema2[] = R"(
+CREATE TABLE program(
+  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, used INTEGER NOT NULL,
+  command_line TEXT NOT NULL, executable TEXT NOT NULL, build_id TEXT NOT NULL,
+  cgroup TEXT NOT NULL, container TEXT NOT NULL, unit TEXT NOT NULL, uid INTEGER,
+  sole INTEGER NOT NULL, user TEXT NOT NULL, python TEXT, python_refused TEXT);
+INSERT INTO program(hash, used, command_line, executable, build_id, cgroup, container, unit, uid,
+                    sole, user, python, python_refused)
+  SELECT randomblob(16), max(used), command_line, executable, build_id, cgroup, container, unit,
+         uid, sole, user, python, python_refused FROM process GROUP BY 3, 4, 5, 6, 7, 8, 9, 10, 11,
+         12, 13;
+CREATE TABLE process_of_program(
+  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, used INTEGER NOT NULL, pid INTEGER NOT NULL,
+  start_ns INTEGER NOT NULL, shown_pid INTEGER NOT NULL, comm TEXT NOT NULL,
+  exited INTEGER NOT NULL, program INTEGER NOT NULL);
+INSERT INTO process_of_program
+  SELECT p.id, p.hash, p.used, p.pid, p.start_ns, p.shown_pid, p.comm, p.exited, g.id
+  FROM process AS p JOIN program AS g USING(command_line, executable, build_id, cgroup, container,
+                                            unit, sole, user)
+  WHERE g.uid IS p.uid AND g.python IS p.python AND g.python_refused IS p.python_refused;
+DROP TABLE process;
+ALTER TABLE process_of_program RENAME TO process;
+)";
+
 }  // namespace profd::store::sql

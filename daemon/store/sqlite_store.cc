@@ -33,10 +33,16 @@ std::uint64_t BudgetOf(std::uint64_t limit_bytes) {
   return limit_bytes - std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
 }
 
+// A damaged header may name a format that SQLite only reads, where nothing keeps us from writing.
+bool IsDamage(const Error& error, const std::string& path) {
+  return error.code == ErrorCode::kCorrupt ||
+         (error.code == ErrorCode::kPermissionDenied && ::access(path.c_str(), W_OK) == 0);
+}
+
 }  // namespace
 
-SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock)
-    : options_(options), clock_(clock) {
+SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock)
+    : options_(options), clock_(clock), lock_(std::move(lock)) {
   status_.path = options.path;
   status_.limit_bytes = options.limit_bytes;
   status_.limit_ns = options.limit_ns;
@@ -56,14 +62,16 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteOptions& opti
                                                        const Clock& clock) {
   if (options.limit_bytes < kMinLimitBytes)
     return Error{ErrorCode::kInvalidArgument, "a store takes at least 1 MiB", {}};
-  std::unique_ptr<SqliteStore> store(new SqliteStore(options, clock));
+  auto lock = WriterLock::Take(options.path);
+  if (!lock) return lock.error();
+  std::unique_ptr<SqliteStore> store(new SqliteStore(options, clock, *std::move(lock)));
   PROFD_TRY(store->OpenFile());
   return store;
 }
 
 Result<void> SqliteStore::OpenFile() {
   auto opened = OpenSound();
-  if (!opened && opened.error().code == ErrorCode::kCorrupt) opened = StartAnew(opened.error());
+  if (!opened && IsDamage(opened.error(), options_.path)) opened = StartAnew(opened.error());
   if (!opened) return opened.error().Wrap("store " + options_.path);
   std::uint64_t last_put_ns = 0;
   const auto last = database_->Pragma(sql::kLastPut);

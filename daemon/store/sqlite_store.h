@@ -14,6 +14,7 @@
 #include "daemon/store/present_time.h"
 #include "daemon/store/profile_store.h"
 #include "daemon/store/window_writer.h"
+#include "daemon/store/writer_lock.h"
 
 namespace profd::store {
 
@@ -35,13 +36,14 @@ struct SqliteOptions {
 // pool, and sees the windows that were committed when it began; it never waits for a Put, nor Put
 // for it. Each Put is one transaction, on the disk when it returns, and enforces both limits:
 // the files never take more than limit_bytes and one window. A Put that fails leaves all earlier
-// windows. One process at a time may write to a file; that is not checked.
+// windows. One process at a time writes to a file.
 //
 // A damaged file is set aside ("PATH.damaged", one of them), what can be read of it is put into a
 // new one, and Status says what was lost; so is one that turns out to be damaged at a Put.
 class SqliteStore : public ProfileStore {
  public:
-  // `clock` outlives the store. kUnsupported for a file of a newer profd.
+  // `clock` outlives the store. kUnsupported for a file of a newer profd; kUnavailable while another
+  // process writes to it.
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> Open(const SqliteOptions& options,
                                                                  const Clock& clock);
   ~SqliteStore() override;
@@ -57,7 +59,7 @@ class SqliteStore : public ProfileStore {
     std::uint64_t file = 0;  // which of the files of this name
   };
 
-  SqliteStore(const SqliteOptions& options, const Clock& clock);
+  SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock);
   Result<void> OpenFile();
   Result<void> OpenSound();
   Result<void> StartAnew(const Error& damage);
@@ -71,6 +73,7 @@ class SqliteStore : public ProfileStore {
 
   const SqliteOptions options_;
   const Clock& clock_;
+  const WriterLock lock_;
   std::unique_ptr<Database> database_;  // the writer's
   std::unique_ptr<WindowWriter> writer_;
   std::unique_ptr<PresentTime> present_;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -22,6 +23,9 @@ namespace {
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+// Of all threads of this process.
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::optional<std::uint64_t> FileOffsetOf(const std::vector<elf::LoadSegment>& segments,
                                           std::uint64_t vaddr) {
@@ -63,6 +67,7 @@ int Run(const std::string& path, const std::string& list) {
 
   symbolize::ReplayKernelSymbols kernel;
   const double start = Seconds();
+  const double start_cpu = CpuSeconds();
   elf::FileObjectSource::DebugSearch search;
   search.pool.prompt_bytes = search.pool.limits.max_bytes;  // else large files answer later
   elf::FileObjectSource source{ProcFs(), {}, search};
@@ -74,13 +79,14 @@ int Run(const std::string& path, const std::string& list) {
   double first = 0;
   for (const process::AddressFrame& address : sample.frames) {
     frames.clear();
-    caching.Resolve(address, frames);
+    caching.Resolve(address, symbolize::Detail::kSource, frames);
     if (first == 0) first = Seconds() - start;
     if (!frames.back().name.empty()) ++named;
     inlined += frames.size() - 1;
   }
-  std::printf("first_s %.4f\ncold_s %.4f\naddresses %zu\nnamed %zu\ninlined %zu\n", first,
-              Seconds() - start, sample.frames.size(), named, inlined);
+  std::printf("first_s %.4f\ncold_s %.4f\ncold_cpu_s %.4f\naddresses %zu\nnamed %zu\ninlined %zu\n",
+              first, Seconds() - start, CpuSeconds() - start_cpu, sample.frames.size(), named,
+              inlined);
   std::printf("debug_bytes %zu\n", source.debug_bytes());
 
   constexpr int kRounds = 100;
@@ -88,7 +94,7 @@ int Run(const std::string& path, const std::string& list) {
   for (int round = 0; round < kRounds; ++round) {
     for (const process::AddressFrame& address : sample.frames) {
       frames.clear();
-      caching.Resolve(address, frames);
+      caching.Resolve(address, symbolize::Detail::kSource, frames);
     }
   }
   const double lookups = static_cast<double>(sample.frames.size()) * kRounds;

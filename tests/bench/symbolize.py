@@ -40,16 +40,15 @@ def function_addresses(path, count):
 
 
 def timed(command, addresses):
-    """Seconds and peak MB of one run that gets these addresses on standard input."""
-    text = "".join(f"0x{address:x}\n" for address in addresses)
-    start = time.monotonic()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               text=True)
-    process.stdin.write(text)
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
+    """Seconds, CPU seconds and peak MB of one run; these addresses on standard input, or none where they are arguments."""
+    with tempfile.TemporaryFile("w+") as text:
+        text.writelines(f"0x{address:x}\n" for address in addresses)
+        text.seek(0)
+        start = time.monotonic()
+        process = subprocess.Popen(command, stdin=text, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def ours(program, path, addresses):
@@ -73,11 +72,11 @@ def main(program, path, rounds):
         "blazecli": ["blazecli", "symbolize", "elf", "--path", debug],
     }
     print(f"{path}, debug information {os.path.getsize(debug) / 1e6:.1f} MB in {debug}")
-    print(f"{'':22}{'first address':>14}{'10,000 cold':>14}{'peak':>10}")
+    print(f"{'':22}{'first address':>14}{'10,000 cold':>14}{'of it CPU':>12}{'peak':>10}")
     results = [ours(program, path, addresses) for _ in range(rounds)]
     best = {name: statistics.median(result[name] for result in results) for name in results[0]}
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{'profd':22}{best['first_s']:>12.3f} s{best['cold_s']:>12.3f} s{peak:>7.0f} MB")
+    print(f"{'profd':22}{best['first_s']:>12.3f} s{best['cold_s']:>12.3f} s{best['cold_cpu_s']:>10.3f} s{peak:>7.0f} MB")
     for name, command in others.items():
         if not shutil.which(command[0]):
             print(f"{name:22}{'not installed':>14}")
@@ -86,7 +85,8 @@ def main(program, path, rounds):
         first = statistics.median(timed(arguments(addresses[:1]), addresses[:1])[0] for _ in range(rounds))
         runs = [timed(arguments(addresses), addresses) for _ in range(min(rounds, 3))]
         cold = statistics.median(run[0] for run in runs)
-        print(f"{name:22}{first:>12.3f} s{cold:>12.3f} s{max(run[1] for run in runs):>7.0f} MB")
+        cpu = statistics.median(run[1] for run in runs)
+        print(f"{name:22}{first:>12.3f} s{cold:>12.3f} s{cpu:>10.3f} s{max(run[2] for run in runs):>7.0f} MB")
     print(f"named {best['named']:,.0f} of {best['addresses']:,.0f}, {best['inlined']:,.0f} inlined frames")
     print(f"known addresses: {best['known_per_s']:,.0f} a second as samples have them, "
           f"{best['cached_per_s']:,.0f} with all their text copied")

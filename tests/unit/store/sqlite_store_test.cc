@@ -182,7 +182,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 2").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 3").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -190,8 +190,50 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 1").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 2").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
+}
+
+TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsMigratedAndGoesOn) {
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(Open()->Put(MakeWindow(i)).ok());
+  {
+    auto database = Database::Open(options_.path, true, nullptr);
+    ASSERT_TRUE(database.ok());
+    const auto back = database->Execute(
+        "CREATE TABLE old(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, used INTEGER NOT NULL,"
+        "  pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, shown_pid INTEGER NOT NULL,"
+        "  comm TEXT NOT NULL, command_line TEXT NOT NULL, executable TEXT NOT NULL,"
+        "  build_id TEXT NOT NULL, cgroup TEXT NOT NULL, container TEXT NOT NULL,"
+        "  unit TEXT NOT NULL, uid INTEGER, sole INTEGER NOT NULL, user TEXT NOT NULL,"
+        "  exited INTEGER NOT NULL, python TEXT, python_refused TEXT);"
+        "INSERT INTO old SELECT p.id, p.hash, p.used, pid, start_ns, shown_pid, comm, command_line,"
+        "  executable, build_id, cgroup, container, unit, uid, sole, user, exited, python,"
+        "  python_refused FROM process AS p JOIN program AS g ON g.id = p.program;"
+        "DROP TABLE process; DROP TABLE program; ALTER TABLE old RENAME TO process;"
+        "PRAGMA user_version = 1");
+    ASSERT_TRUE(back.ok()) << back.error().message;
+  }
+  const auto store = Open();
+  ASSERT_NE(store, nullptr);
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 5u << 17);
+  for (std::uint64_t i = 5; i < 9; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  }
+  ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 9u << 17);
+}
+
+TEST_F(SqliteStoreTest, OneWriterAtATime) {
+  auto first = Open();
+  ASSERT_NE(first, nullptr);
+  const auto second = SqliteStore::Open(options_, clock_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(second.error().message, "another profd keeps its history in " + options_.path);
+  first.reset();
+  EXPECT_NE(Open(), nullptr);
 }
 
 TEST_F(SqliteStoreTest, TextsOfAnyBytesComeBack) {
