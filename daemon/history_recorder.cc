@@ -14,11 +14,21 @@ using std::chrono::steady_clock;
 
 // Clients' sessions are numbered from 1.
 constexpr std::uint32_t kFirstId = 1u << 31;
-// Windows that wait for the store.
-constexpr std::size_t kWaiting = 4;
-// A profile is made within a second; a pipeline that gives none at all must not hold up the end.
-constexpr std::chrono::seconds kProfileTimeout{15};
+// Windows that wait for their profile and the store: so much time of them.
+constexpr std::chrono::seconds kWaiting{40};
+constexpr std::size_t kFewestWaiting = 4;
+constexpr std::size_t kMostWaiting = 32;
+// A profile is made within a second; where all names are new and CPUs are busy, much later.
+constexpr std::chrono::minutes kProfileTimeout{1};
+// All that is left at the end.
+constexpr std::chrono::seconds kEndTimeout{4};
+constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::minutes kQuiet{1};
+
+std::size_t WindowsThatWait(std::chrono::nanoseconds window) {
+  const auto windows = static_cast<std::size_t>(std::max<std::int64_t>(kWaiting / window, 0));
+  return std::clamp(windows, kFewestWaiting, kMostWaiting);
+}
 
 source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   source::SessionSpec spec;
@@ -41,13 +51,14 @@ HistoryRecorder::HistoryRecorder(LivePipeline& pipeline, std::unique_ptr<store::
       spec_(SpecOf(options)),
       complaints_(logger),
       next_id_(kFirstId),
-      ended_(kWaiting),
+      ended_(WindowsThatWait(options.window)),
       writer_([this] { Write(); }),
       roller_([this](const std::stop_token& stop) { Roll(stop); }) {}
 
 HistoryRecorder::~HistoryRecorder() { Stop(); }
 
 void HistoryRecorder::Stop() {
+  ending_ = true;
   roller_.request_stop();
   if (roller_.joinable()) roller_.join();
   if (writer_.joinable()) writer_.join();
@@ -78,7 +89,8 @@ void HistoryRecorder::Roll(const std::stop_token& stop) {
   if (session_) {
     (void)session_->BeginEnd();
     pipeline_.End(session_);
-    HandOver(std::exchange(session_, nullptr));
+    // The last one: there is some time to wait for room.
+    (void)ended_.Push(std::exchange(session_, nullptr));
   }
   running_ = false;
   ended_.Close();
@@ -113,16 +125,27 @@ void HistoryRecorder::HandOver(const SessionRef& ended) {
 void HistoryRecorder::Write() {
   pthread_setname_np(pthread_self(), "profd-store");
   while (const auto session = ended_.Pop()) {
-    const auto kept = Keep(**session);
+    const auto kept = AwaitProfile(**session) ? Keep(**session) : NotMade();
     if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
   }
 }
 
-Result<void> HistoryRecorder::Keep(const rpc::Session& session) {
-  if (!session.WaitFinished(kProfileTimeout)) {
-    ++lost_;
-    return Error{ErrorCode::kUnavailable, "its profile was not made in time", ""};
+bool HistoryRecorder::AwaitProfile(const rpc::Session& session) {
+  const auto late = steady_clock::now() + kProfileTimeout;
+  while (!session.WaitFinished(kLook)) {
+    const auto now = steady_clock::now();
+    if (ending_ && !end_) end_ = now + kEndTimeout;
+    if (now > late || (end_ && now > *end_)) return false;
   }
+  return true;
+}
+
+Result<void> HistoryRecorder::NotMade() {
+  ++lost_;
+  return Error{ErrorCode::kUnavailable, "its profile was not made in time", ""};
+}
+
+Result<void> HistoryRecorder::Keep(const rpc::Session& session) {
   const auto profile = session.result();
   if (!profile) {
     ++lost_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -71,6 +72,8 @@ class HistoryRecorder : public rpc::History {
   void BeginWindow();
   void HandOver(const SessionRef& ended);
   void Write();
+  [[nodiscard]] bool AwaitProfile(const rpc::Session& session);
+  Result<void> NotMade();
   [[nodiscard]] Result<void> Keep(const rpc::Session& session);
 
   LivePipeline& pipeline_;
@@ -83,6 +86,8 @@ class HistoryRecorder : public rpc::History {
   std::uint32_t next_id_;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> lost_ = 0;
+  std::atomic<bool> ending_ = false;
+  std::optional<std::chrono::steady_clock::time_point> end_;  // of waiting, once ending
   std::atomic<double> closure_error_ = kNoWindow;
   std::mutex mutex_;
   std::condition_variable_any wake_;

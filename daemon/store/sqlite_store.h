@@ -42,8 +42,8 @@ struct SqliteOptions {
 // new one, and Status says what was lost; so is one that turns out to be damaged at a Put.
 class SqliteStore : public ProfileStore {
  public:
-  // `clock` outlives the store. kUnsupported for a file of a newer profd; kUnavailable while another
-  // process writes to it.
+  // `clock` outlives the store. kUnsupported for a file of a newer profd; kUnavailable while
+  // another process writes to it.
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> Open(const SqliteOptions& options,
                                                                  const Clock& clock);
   ~SqliteStore() override;

@@ -8,8 +8,8 @@
 
 namespace profd::store {
 
-// Held as long as it lives, also where the process is killed. A file of its own, "PATH.lock": SQLite
-// locks parts of the history itself, and sets a damaged one aside.
+// Held as long as it lives, also where the process is killed. A file of its own, "PATH.lock":
+// SQLite locks parts of the history itself, and sets a damaged one aside.
 class WriterLock {
  public:
   // kUnavailable: another process holds it, or this one does.

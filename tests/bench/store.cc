@@ -176,11 +176,17 @@ int Main(const std::string& source, const std::string& path, std::uint64_t hours
                 static_cast<unsigned long long>(hour), ResidentMiB());
     std::fflush(stdout);
   }
+  auto database = Must(Database::Open(path, false, nullptr));
+  const auto stored = Must(database.Pragma("SELECT sum(samples) FROM window"));
+  const auto payload = Must(database.Pragma("SELECT sum(length(data)) FROM payload"));
+  std::printf("stored_samples %lld\npayload_bytes_per_sample %.2f\n",
+              static_cast<long long>(stored),
+              static_cast<double>(payload) / static_cast<double>(stored));
   const double bytes = static_cast<double>(store->Status().bytes);
   std::printf("bytes %.0f\nmarks %llu\nsamples %llu\nbytes_per_mark %.2f\nbytes_per_sample %.2f\n",
               bytes, static_cast<unsigned long long>(marks),
               static_cast<unsigned long long>(samples), bytes / static_cast<double>(marks),
-              bytes / static_cast<double>(samples));
+              bytes / static_cast<double>(stored));
   std::ranges::sort(puts_ms);
   std::printf("put_median_ms %.1f\nput_most_ms %.1f\n", puts_ms[puts_ms.size() / 2],
               puts_ms.back());
