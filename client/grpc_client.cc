@@ -53,7 +53,7 @@ Error Unreachable(const std::string& address, const std::string& reason) {
 }
 
 Result<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
   if (file && text.tellp() > 0) return text.str();

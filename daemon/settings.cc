@@ -62,6 +62,7 @@ std::string_view LastPart(std::string_view key) { return key.substr(key.rfind('.
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> settings = {
       {.key = "listen",
