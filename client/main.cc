@@ -49,6 +49,8 @@ int Run(const commands::CommandLine& line, const commands::Context& context) {
       return commands::RunDump(line.dump, context);
     case commands::Verb::kDiff:
       return commands::RunDiff(line.diff, context);
+    case commands::Verb::kDoctor:
+      return commands::RunDoctor(line.doctor, context);
     case commands::Verb::kStatus:
       return commands::RunStatus(line.status, context);
     case commands::Verb::kFormats:

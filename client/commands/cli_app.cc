@@ -359,6 +359,17 @@ void CliApp::AddDiff(RawOptions& raw) {
 }
 
 void CliApp::AddOthers(RawOptions& raw) {
+  CLI::App& doctor = *root_.add_subcommand(
+      "doctor",
+      "profctl doctor [-p PID] [--json] [OPTIONS]\n\n"
+      "say what keeps profd, or the profile of a process, from being complete, and what mends "
+      "it\n\n"
+      "A line a check: ok, warn, fail, or unknown where nobody here can tell. Exit code 0 when "
+      "nothing fails, else 1.");
+  AddTexts(doctor, kWhat, "-p,--pid", raw.pids, "PID",
+           "this process, too: it is looked at for a second");
+  AddFlag(doctor, kOutput, "--json", raw.json, "as JSON");
+  AddCommonOptions(doctor, raw);
   CLI::App& status = *root_.add_subcommand(
       "status", "profctl status [--json] [OPTIONS]\n\nshow what profd does and what it costs");
   AddFlag(status, kOutput, "--json", raw.json, "as JSON");

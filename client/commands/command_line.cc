@@ -249,6 +249,16 @@ Result<DumpOptions> Dump(const RawOptions& raw) {
   return options;
 }
 
+Result<DoctorOptions> Doctor(const RawOptions& raw) {
+  DoctorOptions options;
+  options.json = raw.json;
+  std::vector<std::uint32_t> ids;
+  for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, ids));
+  if (ids.size() > 1) return Usage("more than one process is named", "one at a time");
+  if (!ids.empty()) options.pid = ids.front();
+  return options;
+}
+
 // A collection or the reading of a file, with another report.
 Result<void> Symbols(const RawOptions& raw, CommandLine& line) {
   OutputOptions output;
@@ -355,6 +365,11 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     Result<DiffCommandOptions> options = DiffOf(raw);
     if (!options) return options.error();
     line.diff = *std::move(options);
+  } else if (name == "doctor") {
+    line.verb = Verb::kDoctor;
+    Result<DoctorOptions> options = Doctor(raw);
+    if (!options) return options.error();
+    line.doctor = *options;
   } else if (name == "status") {
     line.verb = Verb::kStatus;
     line.status.json = raw.json;

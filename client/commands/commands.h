@@ -11,6 +11,7 @@ namespace profd::commands {
 [[nodiscard]] int RunQuery(const QueryOptions& options, const Context& context);
 [[nodiscard]] int RunDump(const DumpOptions& options, const Context& context);
 [[nodiscard]] int RunDiff(const DiffCommandOptions& options, const Context& context);
+[[nodiscard]] int RunDoctor(const DoctorOptions& options, const Context& context);
 [[nodiscard]] int RunStatus(const StatusOptions& options, const Context& context);
 [[nodiscard]] int RunFormats(const Context& context);
 [[nodiscard]] int RunExport(const ExportCommandOptions& options, const Context& context);

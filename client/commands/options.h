@@ -100,6 +100,11 @@ struct QueryOptions {
   OutputOptions output;
 };
 
+struct DoctorOptions {
+  std::optional<std::uint32_t> pid;
+  bool json = false;
+};
+
 struct StatusOptions {
   bool json = false;
 };
@@ -112,6 +117,7 @@ enum class Verb {
   kQuery,
   kDump,
   kDiff,
+  kDoctor,
   kStatus,
   kFormats,
   kExport
@@ -127,6 +133,7 @@ struct CommandLine {
   DumpOptions dump;
   ExportCommandOptions export_command;
   DiffCommandOptions diff;
+  DoctorOptions doctor;
   StatusOptions status;
 };
 

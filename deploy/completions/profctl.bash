@@ -28,7 +28,7 @@ _profctl()
         -t|--tid|-d|--duration|-F|--frequency|--budget|-i|--interval|-n|--count|--filter|--host|--filter-a|--filter-b) return ;;
     esac
     case $command in
-        "") COMPREPLY=($(compgen -W "collect record top query list dump symbols export diff status formats version $common --version" -- "$current")) ;;
+        "") COMPREPLY=($(compgen -W "collect record top query list dump symbols export diff doctor status formats version $common --version" -- "$current")) ;;
         collect|record)
             COMPREPLY=($(compgen -W "--pid --tid --all --comm --cgroup --duration --frequency --budget --mode --children
                 --no-children --kernel-threads --cycles --native --no-inlines --no-lines --no-progress $output $common" -- "$current")) ;;
@@ -59,6 +59,7 @@ _profctl()
             else
                 compopt -o default
             fi ;;
+        doctor) COMPREPLY=($(compgen -W "--pid --json $common" -- "$current")) ;;
         status) COMPREPLY=($(compgen -W "--json $common" -- "$current")) ;;
         formats|version) COMPREPLY=($(compgen -W "$common" -- "$current")) ;;
     esac

@@ -10,6 +10,10 @@ install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME
 install(FILES ${deploy}/profd.toml DESTINATION /etc/profd)
 install(FILES ${deploy}/completions/profctl.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME profctl)
+install(FILES ${deploy}/completions/profctl.zsh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _profctl)
+install(FILES ${deploy}/completions/profctl.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${deploy}/debian/copyright DESTINATION ${doc})
 
 # Compressed as Debian wants it, without the time: the same every time.

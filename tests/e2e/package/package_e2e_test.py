@@ -12,7 +12,9 @@ WANTED = ("./usr/bin/profd", "./usr/bin/profctl", "./etc/profd/profd.toml", "./u
           "./usr/lib/systemd/system/profd.socket",
           "./usr/lib/sysusers.d/profd.conf", "./usr/lib/tmpfiles.d/profd.conf", "./usr/share/man/man8/profd.8.gz",
           "./usr/share/man/man5/profd.toml.5.gz", "./usr/share/man/man1/profctl.1.gz",
-          "./usr/share/bash-completion/completions/profctl", "./usr/share/doc/profd/copyright",
+          "./usr/share/bash-completion/completions/profctl",
+          "./usr/share/zsh/vendor-completions/_profctl",
+          "./usr/share/fish/vendor_completions.d/profctl.fish", "./usr/share/doc/profd/copyright",
           "./usr/share/doc/profd/changelog.gz")
 
 

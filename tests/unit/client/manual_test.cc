@@ -89,40 +89,5 @@ TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
   EXPECT_EQ(page["OPTIONS"], in_help);
 }
 
-// What the shell offers behind these words.
-Names Completed(const std::string& words) {
-  const auto outcome = testing::Run(
-      {"bash", "-c",
-       "source " PROFD_SOURCE_DIR "/deploy/completions/profctl.bash; COMP_WORDS=(" + words +
-           "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _profctl; printf '%s\\n' "
-           "\"${COMPREPLY[@]}\""});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  std::istringstream lines(outcome.out);
-  Names names;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) names.insert(line);
-  return names;
-}
-
-TEST(CompletionTest, OffersTheLongOptionsOfEveryCommand) {
-  for (const CommandNames& command : AllCommandNames()) {
-    Names expected;
-    for (const std::string& option : command.options)
-      if (option.starts_with("--")) expected.insert(option);
-    EXPECT_EQ(Completed("profctl " + command.name + " --"), expected) << command.name;
-  }
-}
-
-TEST(CompletionTest, OffersTheCommandsAndTheirAliases) {
-  Names expected;
-  for (const CommandNames& command : AllCommandNames()) {
-    if (!command.name.empty()) expected.insert(command.name);
-    expected.insert(command.aliases.begin(), command.aliases.end());
-  }
-  Names offered = Completed("profctl ''");
-  std::erase_if(offered, [](const std::string& word) { return word.starts_with('-'); });
-  EXPECT_EQ(offered, expected);
-}
-
 }  // namespace
 }  // namespace profd::commands

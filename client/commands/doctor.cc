@@ -1,0 +1,153 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/commands/collect_target.h"
+#include "client/commands/commands.h"
+#include "client/commands/doctor_checks.h"
+#include "client/daemon_choice.h"
+#include "client/exit_code.h"
+#include "client/output_file.h"
+#include "client/packages.h"
+#include "client/stop_signals.h"
+#include "client/terminal.h"
+#include "client/view/symbols_view.h"
+
+namespace profd::commands {
+namespace {
+
+using view::Finding;
+using view::Verdict;
+
+constexpr std::uint64_t kLookNs = 1'000'000'000;  // how long a process is looked at
+
+// One run of the command; its parts are kept in the order in which they must end.
+class Examination {
+ public:
+  Examination(const DoctorOptions& options, const Context& context)
+      : options_(options), context_(context) {}
+
+  Result<std::vector<Finding>> Run() {
+    Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+    if (!signals) return signals.error();
+    signals_ = *std::move(signals);
+    signals_->Handle([this](int signal, bool /*from_terminal*/) {
+      context_.temp_files.RemoveAll();
+      ::_exit(128 + signal);
+    });
+    const auto address = client::ExplicitAddress(context_.global.host.address);
+    if (!address) return address.error();
+    const bool here = address->empty() || !client::UnixSocketPath(*address).empty();
+    const Result<void> connected = Connect();
+    HostFiles host;
+    const char* urls = std::getenv("DEBUGINFOD_URLS");
+    if (urls != nullptr && connection_.private_daemon) host.debuginfod_urls = urls;
+    if (here) Add(CheckHost(host));
+    if (!connected) {
+      findings_.push_back(
+          {"profd", Verdict::kFail, connected.error().message, connected.error().hint});
+      findings_.push_back({"the rest", Verdict::kUnknown,
+                           "hook, rights, losses and processes: only a profd can tell", ""});
+    } else {
+      LookAtDaemon();
+    }
+    if (!options_.pid) return std::move(findings_);
+    if (here) Add(CheckProcess(*options_.pid, host));
+    if (connected) LookAtProcess(*options_.pid);
+    return std::move(findings_);
+  }
+
+ private:
+  void Add(std::vector<Finding> findings) {
+    std::ranges::move(findings, std::back_inserter(findings_));
+  }
+
+  Result<void> Connect() {
+    const auto needs_private = client::NeedsPrivateDaemon(context_.global.host);
+    if (!needs_private) return needs_private.error();
+    if (*needs_private) {
+      auto connection = client::ConnectToPrivate(signals_->original_mask(), context_.console,
+                                                 context_.temp_files);
+      if (!connection) return connection.error();
+      connection_ = *std::move(connection);
+      return {};
+    }
+    auto running = client::ConnectToRunning(context_.global.host);
+    if (!running) return running.error();
+    connection_.client = *std::move(running);
+    return {};
+  }
+
+  void LookAtDaemon() {
+    const Result<v1::StatusResponse> status = connection_.client->Status();
+    if (!status) {
+      findings_.push_back({"profd", Verdict::kFail, status.error().message, status.error().hint});
+      return;
+    }
+    findings_.push_back({"profd", Verdict::kOk,
+                         connection_.private_daemon
+                             ? status->version() + ", a private one: no other runs"
+                             : status->version() + " runs",
+                         ""});
+    Add(CheckStatus(*status));
+  }
+
+  void LookAtProcess(std::uint32_t pid) {
+    v1::CollectRequest request;
+    request.mutable_target()->mutable_pids()->add_id(pid);
+    request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+    request.set_duration_ns(kLookNs);
+    client::CollectCallbacks callbacks;
+    callbacks.started = [](const v1::Started&) -> Result<void> { return {}; };
+    callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };
+    const Result<v1::Profile> profile = connection_.client->Collect(request, callbacks);
+    if (!profile) {
+      findings_.push_back(
+          {"process", Verdict::kFail, profile.error().message, profile.error().hint});
+      return;
+    }
+    std::map<std::string, std::string> packages;
+    for (auto& [path, package] : client::PackagesOf(view::ModulesToComplete(*profile)))
+      packages[path] = client::DebugPackage(package);
+    Add(CheckSamples(*profile, packages));
+  }
+
+  const DoctorOptions& options_;
+  const Context& context_;
+  std::vector<Finding> findings_;
+  client::DaemonConnection connection_;
+  std::unique_ptr<client::StopSignals> signals_;
+};
+
+}  // namespace
+
+int RunDoctor(const DoctorOptions& options, const Context& context) {
+  const auto fail = [&](const Error& error) {
+    if (!error.message.empty()) context.console.Fail(error);
+    return ToInt(client::ExitCodeOf(error.code));
+  };
+  const Result<std::vector<Finding>> findings = Examination(options, context).Run();
+  if (!findings) return fail(findings.error());
+  const std::string text =
+      options.json ? view::FindingsJson(*findings)
+                   : view::RenderFindings(
+                         *findings, client::WidthOf(STDOUT_FILENO),
+                         view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)));
+  const auto written =
+      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
+        out << text;
+        return {};
+      });
+  if (!written) return fail(written.error());
+  return ToInt(view::AnyFailed(*findings) ? client::ExitCode::kFailure : client::ExitCode::kOk);
+}
+
+}  // namespace profd::commands

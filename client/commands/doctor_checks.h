@@ -1,0 +1,36 @@
+// DoctorChecks: what is known of a host, a profd and a process, judged. Pure but for the files of
+// the roots that are given.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/view/doctor_view.h"
+#include "daemon/base/proc_fs.h"
+#include "profd/v1/profile.pb.h"
+#include "profd/v1/status.pb.h"
+
+namespace profd::commands {
+
+// Where this host tells of itself.
+struct HostFiles {
+  ProcFs proc;
+  ProcFs sys{"/sys"};
+  std::string debug_files = "/usr/lib/debug/.build-id";
+  std::string debuginfod_urls;  // of the profd that runs for this command
+};
+
+// Release, BTF, lockdown, settings, and where debug information would come from.
+[[nodiscard]] std::vector<view::Finding> CheckHost(const HostFiles& host);
+// Hook, clocks, rights, losses, interpreters, history.
+[[nodiscard]] std::vector<view::Finding> CheckStatus(const v1::StatusResponse& status);
+// Code that it makes as it runs, and whether anybody says what that is called.
+[[nodiscard]] std::vector<view::Finding> CheckProcess(std::uint32_t pid, const HostFiles& host);
+// Of a short profile of one process: names, whole stacks, its Python interpreter. `packages`: debug
+// packages by path of the module, where they are known.
+[[nodiscard]] std::vector<view::Finding> CheckSamples(
+    const v1::Profile& profile, const std::map<std::string, std::string>& packages);
+
+}  // namespace profd::commands
