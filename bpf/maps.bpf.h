@@ -112,13 +112,15 @@ struct registers {
 /* A walk along the frames of an interpreter. */
 struct python_walk {
   struct profd_python_process process;
-  u64 frame;       /* to be read next; 0: none */
-  u64 cframe;      /* of the eval call that runs it */
-  u64 state;       /* the thread's */
-  u64 inner;       /* the innermost CFrame */
-  u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
-  u64 first_frame; /* of frame objects: the innermost one */
-  u64 mark;        /* a frame passed before: frames that lead there again are a circle */
+  u64 frame;         /* to be read next; 0: none */
+  u64 cframe;        /* of the eval call that runs it */
+  u64 state;         /* the thread's */
+  u64 bound;         /* the one in its slot */
+  u64 stack_pointer; /* the thread's, as it stands */
+  u64 inner;         /* the innermost CFrame */
+  u64 outer;         /* the CFrame of the calling eval; before the first anchor only */
+  u64 first_frame;   /* of frame objects: the innermost one */
+  u64 mark;          /* a frame passed before: frames that lead there again are a circle */
   u32 anchors;
   u32 restarted;
   u32 first; /* index of its first word in event->frames */

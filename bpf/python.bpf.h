@@ -14,6 +14,10 @@
 #include "bpf/unwind_registers.bpf.h"
 
 #define PYTHON_ANCESTORS 3
+/* From the GIL of 3.7 to 3.11 to the thread state that runs: gilstate.tstate_current. */
+#define PYTHON_RUNNING_STATE (PROFD_PYTHON_GIL_BYTES + 8)
+/* No call of the eval function takes more of the C stack. */
+#define PYTHON_EVAL_BYTES 4096
 /* No thread state is longer where it has to be known (3.10). */
 #define PYTHON_STATE_BYTES 512
 
@@ -249,7 +253,9 @@ static __always_inline long end_python_frames(struct walk_context* context, int 
   struct python_walk* python = &context->walk->python;
   int has_cframes =
       python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES || has_cframes_only(python);
-  if (!python->frame && has_passed_all(python)) return 1;
+  /* No frames at all are no answer where those of the innermost call could not be read. */
+  if (!python->frame && has_passed_all(python))
+    return python->restarted && !python->frames ? give_up_torn(python) : 1;
   if (restart_python(context, reader)) return 0;
   return has_cframes && (!python->frame || !python->anchors) ? give_up_torn(python) : 1;
 }
@@ -263,6 +269,15 @@ static __always_inline int pass_frame(struct python_walk* python, u32 index) {
   }
   if (!(index & (index - 1))) python->mark = python->frame;
   return 1;
+}
+
+/*
+ * Whether the frame is the interpreter's own, which ends an eval call. One lies on the C stack, so
+ * it is known even while the call begins, links it and has not yet written what it is.
+ */
+static __always_inline int is_entry_frame(const struct python_walk* python, u8 owner) {
+  return owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER ||
+         python->frame - python->stack_pointer < PYTHON_EVAL_BYTES;
 }
 
 /* One frame up; 1 when the walk is over. */
@@ -279,7 +294,7 @@ static __always_inline long walk_python_frame(struct walk_context* context, u32 
     return end_python_frames(context, reader);
   owner = frame_byte(python, process->frame_owner);
   ends_call = process->chain >= PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME
-                  ? owner >= PROFD_PYTHON_OWNED_BY_INTERPRETER
+                  ? is_entry_frame(python, owner)
                   : process->chain == PROFD_PYTHON_ENTRY_FLAGS && owner;
   if (ends_call && !is_linked(context, reader))
     return restart_python(context, reader) ? 0 : give_up_torn(python);
@@ -301,6 +316,25 @@ static long walk_task_python_frame(u32 index, struct walk_context* context) {
   return walk_python_frame(context, index, READ_TASK);
 }
 
+/*
+ * The slot of 3.11 and older keeps a thread's first state for ever, also while the thread runs
+ * another interpreter of the process: the state that runs it is known to the runtime, as long as
+ * the thread has the GIL.
+ */
+static __always_inline u64 find_running_state(struct walk_context* context, u64 thread_pointer,
+                                              int reader) {
+  struct python_walk* python = &context->walk->python;
+  const struct profd_python_process* process = &python->process;
+  u64* words = python->frame_words; /* nothing on the stack, which is full */
+  if (!process->gil || process->interpreter_gil ||
+      !read_memory(context, &words[0], sizeof(u64), process->gil + PYTHON_RUNNING_STATE, reader) ||
+      !words[0] || words[0] == python->bound ||
+      !read_memory(context, &words[1], sizeof(u64), words[0] + process->thread_id, reader) ||
+      words[1] != thread_pointer)
+    return python->bound;
+  return words[0];
+}
+
 /* The thread's state, which must name its thread pointer; 0: it has none, or the walk is flagged.
  */
 static __always_inline u64 find_thread_state(struct walk_context* context, int reader) {
@@ -315,7 +349,8 @@ static __always_inline u64 find_thread_state(struct walk_context* context, int r
       !state || !read_python(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
       owner != thread_pointer)
     return 0;
-  return state;
+  context->walk->python.bound = state;
+  return find_running_state(context, thread_pointer, reader);
 }
 
 /* The GIL of the thread's interpreter; 0: not known. */
@@ -342,7 +377,8 @@ static __always_inline void note_gil(struct walk_context* context, u64 state, in
       !read_memory(context, &holder, sizeof(holder), gil + python->process.gil_holder, reader))
     return;
   python->flags |= PROFD_PYTHON_GIL_KNOWN;
-  if (locked && holder == state) python->flags |= PROFD_PYTHON_GIL_HELD;
+  if (locked && (holder == state || holder == python->bound))
+    python->flags |= PROFD_PYTHON_GIL_HELD;
   if (context->event->syscall_args[0] - gil - PROFD_PYTHON_GIL_WAITS <
       PROFD_PYTHON_GIL_BYTES - PROFD_PYTHON_GIL_WAITS)
     python->flags |= PROFD_PYTHON_GIL_FUTEX;

@@ -252,6 +252,7 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   walk->current = 0;
   walk->keep_cfa = 0;
   walk->asked = 0;
+  walk->python.stack_pointer = walk->registers.value[REGISTER_RSP];
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }
 

@@ -45,6 +45,7 @@ class Reader {
   [[nodiscard]] bool FramesMakeSense(const std::vector<ThreadState>& states) const;
   // struct _gil_runtime_state; 0: not known.
   [[nodiscard]] std::uint64_t FindGil() const;
+  void TouchFramesOf(std::uint64_t state) const;
 
  private:
   [[nodiscard]] std::optional<std::uint32_t> ReadKey() const;
@@ -165,6 +166,18 @@ std::uint64_t Reader::FindGil() const {
   return fits ? gil : 0;
 }
 
+void Reader::TouchFramesOf(std::uint64_t state) const {
+  const profd_python_process& process = layout_.process;
+  std::uint64_t frame = FirstFrame(state);
+  for (int i = 0; i < PROFD_MAX_PYTHON_FRAMES && IsAddress(frame); ++i) {
+    (void)Word(frame + process.frame_bytes - 8);
+    const std::uint64_t code = Word(frame + process.frame_code) & ~std::uint64_t{process.code_mask};
+    (void)Word(code + layout_.CodeHeaderBytes() - 8);
+    (void)Word(Word(code + process.code_name) + process.string_hash);
+    frame = Word(frame + process.frame_previous);
+  }
+}
+
 Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
                             std::uint64_t runtime) {
   const Reader reader(memory, layout, runtime);
@@ -175,6 +188,7 @@ Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
   if (!slot) return NotYet("no place is found where its threads keep their states");
   Attachment attachment;
   attachment.layout = layout;
+  attachment.runtime = runtime;
   attachment.certain = slot->certain;
   profd_python_process& process = attachment.layout.process;
   process.slot = slot->offset;
@@ -234,6 +248,13 @@ Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
   attachment->module = {mapping.begin, mapping.end};
   if (file.eval_end != 0) attachment->eval = {*bias + file.eval_begin, *bias + file.eval_end};
   return attachment;
+}
+
+void TouchFrames(const ProcessMemory& memory, const Attachment& attachment) {
+  const Reader reader(memory, attachment.layout, attachment.runtime);
+  const auto states = reader.ReadStates();
+  if (!states) return;
+  for (const ThreadState& state : *states) reader.TouchFramesOf(state.address);
 }
 
 }  // namespace profd::python

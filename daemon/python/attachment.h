@@ -21,7 +21,8 @@ struct ModuleMapping {
 };
 
 struct Attachment {
-  Layout layout;  // `process` is complete: what the kernel side gets
+  Layout layout;              // `process` is complete: what the kernel side gets
+  std::uint64_t runtime = 0;  // _PyRuntime: no other interpreter of the process has this one
   decode::AddressRange module;
   decode::AddressRange eval;
   decode::AddressRange gil;  // futexes of those who wait for the GIL
@@ -40,5 +41,9 @@ inline constexpr std::string_view kNotInitialised = "the interpreter has not bee
 //   kNotFound     the process is gone
 [[nodiscard]] Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
                                         const ModuleMapping& mapping);
+
+// Reads what walks of its threads read, so that it is in memory: the kernel side cannot wait for
+// pages that are away.
+void TouchFrames(const ProcessMemory& memory, const Attachment& attachment);
 
 }  // namespace profd::python

@@ -18,8 +18,8 @@ namespace profd::python {
 struct PythonFacts {
   ProcessKey process;
   std::uint32_t version = 0;                     // as PY_VERSION_HEX; 0: not known
-  std::shared_ptr<const Attachment> attachment;  // null: it is not understood ...
-  std::string reason;                            // ... for this reason
+  std::shared_ptr<const Attachment> attachment;  // null: it is not understood
+  std::string reason;                            // why, or what else is not
   decode::AddressRange module;
 };
 

@@ -39,6 +39,27 @@ std::optional<std::size_t> NextEval(std::size_t from, const Frames& frames,
   return std::nullopt;
 }
 
+// Of user code: all that stands before it is the kernel's.
+bool IsLeaf(std::size_t index, const Frames& frames) {
+  return index == 0 || frames[index - 1].kernel;
+}
+
+// A call of the eval function that begins or ends, maybe: it stands at the leaf, or has the
+// interpreter look at its result. All others have Python frames.
+bool MayHaveNone(std::size_t call, const Frames& frames,
+                 const decode::PythonProcessEvent& process) {
+  return IsLeaf(call, frames) ||
+         (IsLeaf(call - 1, frames) && process.module.Contains(frames[call - 1].address));
+}
+
+// Of one that is the end of a cut stack nobody knows what it holds: it has no CFA.
+bool AnyCallRuns(std::size_t end, const Frames& frames, const decode::PythonProcessEvent& process) {
+  for (std::size_t i = 0; i < end; ++i)
+    if (frames[i].cfa != 0 && IsEval(frames[i], process) && !MayHaveNone(i, frames, process))
+      return true;
+  return false;
+}
+
 std::optional<Places> PlaceByAnchors(const PythonStack& python,
                                      const decode::PythonProcessEvent& process,
                                      bool native_is_complete, const Frames& frames) {
@@ -57,6 +78,8 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
     places.push_back(place.value_or(frames.size()));
     from = places.back();
   }
+  // Else another thread state's frames are missing there: that of another interpreter.
+  if (AnyCallRuns(places.front(), frames, process)) return std::nullopt;
   return places;
 }
 
@@ -68,17 +91,22 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
     if (IsEval(frames[i], process)) calls.push_back(i);
   const std::size_t segments = python.segments.size();
   if (calls.size() < segments || calls.size() > segments + 1) return std::nullopt;
+  if (calls.size() > segments && !MayHaveNone(calls.front(), frames, process)) return std::nullopt;
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 
-// Where either stack ends early: the innermost call has its frame if it calls something by now.
-// Where there is no call at all, all Python frames lie beyond the end.
+// Where either stack ends early: the innermost call has its frame if it calls something by now. One
+// at the leaf may have it or not, which makes no difference where nothing but the interpreter's own
+// frames is there. Where there is no call at all, all Python frames lie beyond the end.
 std::optional<Places> PlaceFromLeaf(const PythonStack& python,
                                     const decode::PythonProcessEvent& process,
                                     bool native_is_complete, const Frames& frames) {
   Places places;
   auto call = NextEval(0, frames, process);
-  if (call && (*call == 0 || frames[*call - 1].kernel)) return std::nullopt;
+  const auto is_own = [&](const AddressFrame& frame) {
+    return frame.kernel || process.module.Contains(frame.address);
+  };
+  if (call && IsLeaf(*call, frames) && !std::ranges::all_of(frames, is_own)) return std::nullopt;
   for (std::size_t i = 0; i < python.segments.size(); ++i) {
     if (!call && native_is_complete) return std::nullopt;
     places.push_back(call.value_or(frames.size()));
@@ -95,6 +123,11 @@ PythonStack OneCallEach(PythonStack stack) {
     for (AddressFrame& frame : segment.frames)
       split.segments.push_back({.frames = {std::move(frame)}, .anchor = 0});
   return split;
+}
+
+bool HasNone(const decode::PythonProcessEvent& process,
+             const std::vector<process::AddressFrame>& frames) {
+  return !AnyCallRuns(frames.size(), frames, process);
 }
 
 bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,

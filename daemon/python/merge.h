@@ -27,13 +27,19 @@ struct PythonStack {
 // holds its anchor, and stands before it, since what that frame calls comes before both. Segments
 // of a version without anchors belong to the calls of the eval function, counted from the root; one
 // more call may have begun at the leaf. Where either stack ends early they are counted from the
-// leaf, if the innermost call is on its way to something else. Frames of the interpreter itself are
-// marked.
+// leaf, if the innermost call is on its way to something else, or nothing but the interpreter's own
+// frames are seen. Frames of the interpreter itself are marked.
 //
-// False when a segment finds no place: `frames` are as they were. Nothing is ever guessed: Python
+// False when a segment finds no place, or a call that runs something has none: `frames` are as they
+// were. Nothing is ever guessed: Python
 // frames that are put somewhere stand where they belong. Where the native stack ends early,
 // segments with anchors beyond its end stand there.
 [[nodiscard]] bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
                          bool native_is_complete, std::vector<process::AddressFrame>& frames);
+
+// Whether the stack of a thread that has no Python frames says so itself: no call of the eval
+// function runs anything.
+[[nodiscard]] bool HasNone(const decode::PythonProcessEvent& process,
+                           const std::vector<process::AddressFrame>& frames);
 
 }  // namespace profd::python

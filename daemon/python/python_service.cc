@@ -5,11 +5,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "bpf/events.h"
 #include "daemon/process/maps_parser.h"
+#include "daemon/python/layout.h"
 #include "daemon/source/event_bytes.h"
 #include "daemon/source/process_reader.h"
 
@@ -28,6 +30,7 @@ constexpr int kQuickTries = 50;
 constexpr milliseconds kTick{20};
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr milliseconds kFresh{500};
+constexpr milliseconds kTouchEvery{10};
 constexpr std::uint64_t kNsPerTick = 10'000'000;
 
 }  // namespace
@@ -43,6 +46,7 @@ void PythonService::See(const source::RawEvent& event) {
   const ProcessKey key{header.pid, header.process_start_ns};
   profd_task_event task{};
   profd_mmap_event mmap{};
+  profd_sample_event sample{};
   switch (header.kind) {
     case PROFD_EVENT_PROCESS:
       return Push({Task::kProcess, key, {}, {}});
@@ -54,6 +58,13 @@ void PythonService::See(const source::RawEvent& event) {
     case PROFD_EVENT_FORK:
       if ((header.flags & PROFD_TASK_NEW_PROCESS) != 0 && source::ReadFixed(event.bytes, &task))
         Push({Task::kFork, key, {task.parent_pid, task.parent_process_start_ns}, {}});
+      return;
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_SNAPSHOT:
+      if (source::ReadFixed(event.bytes, &sample) &&
+          (sample.python_flags & (PROFD_PYTHON_FAULT | PROFD_PYTHON_TORN)) != 0)
+        Push({Task::kFault, key, {}, {}});
       return;
     case PROFD_EVENT_MMAP:
       if (source::ReadFixed(event.bytes, &mmap) && (mmap.prot & PROT_EXEC) != 0 && mmap.inode != 0)
@@ -121,6 +132,7 @@ void PythonService::TakeStock() {
   if (!tasks_.empty()) return;
   standing_ = {};
   for (const auto& [pid, process] : processes_) {
+    if (!process.second.empty()) ++standing_.refused[process.second];
     if (process.attached) {
       ++standing_.attached;
     } else if (process.refused) {
@@ -149,6 +161,8 @@ void PythonService::Handle(const Task& task) {
       return HandleMapping(task.process.pid, task.mapping);
     case Task::kExit:
       return Forget(task.process.pid);
+    case Task::kFault:
+      return HandleFault(task.process);
   }
 }
 
@@ -192,12 +206,23 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   Process process;
   process.key = child;
   process.candidates = found->second.candidates;
+  process.second = found->second.second;
   if (found->second.attached) {
     const Attachment attachment = *found->second.attached;
     Accept(processes_[child.pid] = std::move(process), attachment);
   } else {
     TryAttach(processes_[child.pid] = std::move(process));
   }
+}
+
+void PythonService::HandleFault(ProcessKey key) {
+  const Time now = std::chrono::steady_clock::now();
+  const auto found = processes_.find(key.pid);
+  if (found == processes_.end() || found->second.key != key || !found->second.attached ||
+      now - found->second.touched < kTouchEvery)
+    return;
+  found->second.touched = now;
+  TouchFrames(ProcessMemory(key.pid), *found->second.attached);
 }
 
 void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
@@ -212,7 +237,7 @@ void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mappin
                   [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
   if (known || process.candidates.size() >= kMaxCandidates) return;
   process.candidates.push_back({std::move(file), mapping});
-  if (!process.attached) TryAttach(process);
+  TryAttach(process);
 }
 
 void PythonService::Forget(std::uint32_t pid) {
@@ -250,12 +275,20 @@ void PythonService::TryAttach(Process& process) {
   const Candidate* refused = nullptr;
   std::string reason;
   std::string waits_for;
+  std::optional<Attachment> found;
   for (const Candidate& candidate : process.candidates) {
     auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
     if (attachment) {
-      // Whose memory that was, if its number is the same process's still.
-      if (!IsThere(process.key)) return;
-      return Accept(process, *std::move(attachment));
+      // The one that was taken stays the one.
+      const std::uint64_t taken = found              ? found->runtime
+                                  : process.attached ? process.attached->runtime
+                                                     : attachment->runtime;
+      if (attachment->runtime == taken) {
+        found = *std::move(attachment);
+      } else {
+        NoteSecond(process, *attachment);
+      }
+      continue;
     }
     if (attachment.error().code == ErrorCode::kUnavailable) {
       process.waits = true;
@@ -265,6 +298,15 @@ void PythonService::TryAttach(Process& process) {
     if (attachment.error().code != ErrorCode::kUnsupported) continue;
     refused = &candidate;
     reason = attachment.error().message;
+  }
+  if (found) {
+    // Whose memory that was, if its number is the same process's still.
+    const bool more = process.waits && process.second.empty();
+    process.waits = false;
+    if (!IsThere(process.key)) return;
+    Accept(process, *found);
+    if (more && !process.waits) WaitFor(process);
+    return;
   }
   process.reason = process.waits ? waits_for : reason;
   if (process.waits) {
@@ -301,6 +343,13 @@ void PythonService::WaitFor(Process& process) {
   process.next = std::chrono::steady_clock::now() + process.delay;
 }
 
+void PythonService::NoteSecond(Process& process, const Attachment& attachment) {
+  if (!process.second.empty()) return;
+  process.second = "another interpreter of the process, " + VersionText(attachment.layout.version) +
+                   ", is not walked: its threads have no Python frames";
+  if (process.attached) Tell(process);
+}
+
 void PythonService::Accept(Process& process, const Attachment& attachment) {
   const bool again = process.attached != nullptr;
   const bool same = again && process.attached->certain == attachment.certain &&
@@ -315,7 +364,8 @@ void PythonService::Accept(Process& process, const Attachment& attachment) {
 
 void PythonService::Tell(const Process& process) {
   const Attachment& attached = *process.attached;
-  if (!facts_.Push({process.key, attached.layout.version, process.attached, "", attached.module}))
+  if (!facts_.Push({process.key, attached.layout.version, process.attached, process.second,
+                    attached.module}))
     counters_.dropped.Add();
 }
 

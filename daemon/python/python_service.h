@@ -56,6 +56,7 @@ struct PythonCounters {
 //     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s; after that
 //        second the stream is told why, unless the interpreter is not used at all
 //     -> refused: the stream is told
+//   a sample that met memory that is away -> what its process's threads run is read: it comes back
 class PythonService {
  public:
   // All must outlive this.
@@ -79,7 +80,7 @@ class PythonService {
   using Time = std::chrono::steady_clock::time_point;
 
   struct Task {
-    enum Kind { kProcess, kExec, kFork, kMapping, kExit } kind = kProcess;
+    enum Kind { kProcess, kExec, kFork, kMapping, kExit, kFault } kind = kProcess;
     ProcessKey process;  // of MMAP the start is 0: not known
     ProcessKey parent;   // kFork
     ModuleMapping mapping;
@@ -96,10 +97,12 @@ class PythonService {
     bool waits = false;  // to be attached, or for certainty
     std::string reason;  // why it is refused, or not attached yet
     std::string told;    // of the reasons for waiting: the last one that the stream heard
+    std::string second;  // not empty: it has one more interpreter, which is not walked
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
     Time looked{};
+    Time touched{};
   };
 
   void Push(Task task);
@@ -108,12 +111,14 @@ class PythonService {
   void Handle(const Task& task);
   void HandleProcess(ProcessKey key);
   void HandleFork(ProcessKey child, ProcessKey parent);
+  void HandleFault(ProcessKey key);
   void HandleMapping(std::uint32_t pid, const ModuleMapping& mapping);
   void Forget(std::uint32_t pid);
   void Retry(Time now);
   void Sweep();
   void TryAttach(Process& process);
   void Accept(Process& process, const Attachment& attachment);
+  void NoteSecond(Process& process, const Attachment& attachment);
   void Tell(const Process& process);
   void Rest();
   void Refuse(Process& process, const Candidate& candidate);

@@ -73,7 +73,13 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
     sample.wait = process::WaitReason::kGil;
   sample.gil = GilOf(event, sample);
   sample.interpreter = InterpreterOf(*process);
-  const bool torn = (event.python_flags & PROFD_PYTHON_TORN) != 0;
+  // Where the frames are is not known, that memory could not be read, or it is another interpreter.
+  constexpr unsigned kUnread = PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT;
+  const bool missing =
+      (event.python_flags & kUnread) == kUnread ||
+      ((event.python_flags & PROFD_PYTHON_PROCESS) != 0 && !HasNone(*process, sample.frames));
+  const bool torn =
+      (event.python_flags & PROFD_PYTHON_TORN) != 0 || (event.python.empty() && missing);
   if (event.python.empty() && !torn) return;
   counters_.stacks.Add();
   if (torn) {

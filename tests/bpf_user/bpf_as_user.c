@@ -15,6 +15,7 @@ static __u32 (*random_source)(void* context);
 static void* random_context;
 static long (*memory_reader)(void* context, void* to, __u32 bytes, __u64 from);
 static void* memory_context;
+static __u64 stack_pointer;
 
 void* bpf_map_lookup_elem(void* map, const void* key) {
   const u32 index = *(const u32*)key;
@@ -68,6 +69,7 @@ struct profd_control* user_control(void) { return (struct profd_control*)&contro
 struct profd_constants* user_constants(void) { return (struct profd_constants*)&constants; }
 
 void user_reset(void) {
+  stack_pointer = 0;
   memset((void*)&control, 0, sizeof(control));
   memset((void*)&constants, 0, sizeof(constants));
   memset(seen_codes, 0, sizeof(seen_codes));
@@ -196,6 +198,8 @@ void user_walk(struct profd_sample_event* event, const struct user_registers* re
     walk_user_stack(event, &walk, &task, is_64_bit, READ_CURRENT);
 }
 
+void user_set_stack_pointer(__u64 value) { stack_pointer = value; }
+
 int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
                      int task_reader) {
   static struct walk walk;
@@ -209,6 +213,7 @@ int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u
   task.real_parent = &process;
   task.thread.fsbase = thread_pointer;
   memset(&walk, 0x5a, sizeof(walk));
+  walk.python.stack_pointer = stack_pointer;
   if (task_reader)
     walk_python(event, &walk, &task, READ_TASK);
   else

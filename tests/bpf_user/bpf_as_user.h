@@ -86,6 +86,8 @@ struct user_registers {
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader);
 
+/* Where the thread stands on its C stack as Python walks begin. */
+void user_set_stack_pointer(__u64 value);
 /* Walks the Python frames of a thread of process event->event.pid. `parent`: not 0 when it was
  * forked by that one and has not executed anything else. */
 /* Whether the user side would be woken for code that was not seen lately. */

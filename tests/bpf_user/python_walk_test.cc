@@ -132,6 +132,21 @@ TEST_P(PythonWalkTest, FramesOfTheInterpreterEndEachCall) {
   EXPECT_EQ(event()->python_flags, PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD);
 }
 
+TEST_P(PythonWalkTest, AFrameOnTheCStackIsTheInterpretersBeforeItSaysSo) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Code(1, 101);
+  Code(2, 102);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0x7ffc'0100, 0, 0);
+  Frame(0x7ffc'0100, 0, 0x7002'0000, 0, 0);
+  Frame(0x7002'0000, 2, 0x7ffd'0000, 30, 0);
+  Frame(0x7ffd'0000, 0, 0, 0, 3);
+  user_set_stack_pointer(0x7ffc'0000);
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 0), kAnchor | 0x7ffc'0100, CodeOf(2),
+                                         At(102, 30), kAnchor | 0x7ffd'0000));
+}
+
 TEST_P(PythonWalkTest, EntryFlagsPassFromOneCFrameToTheNext) {
   profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FLAGS);
   process.cframe_current = 8;
@@ -306,6 +321,32 @@ TEST_P(PythonWalkTest, HoldingTheGilIsBeingItsHolderWhileItIsLocked) {
   EXPECT_EQ(flags(0xffffffff, kState), 0u) << "it is being made";
   process.gil = 0;
   EXPECT_EQ(flags(1, kState), 0u) << "nobody knows where it is";
+}
+
+TEST_P(PythonWalkTest, TheStateThatRunsGoesBeforeTheOneInTheSlot) {
+  profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  process.gil = 0x9000;
+  process.gil_holder = 8;
+  process.gil_locked = 16;
+  Thread(process);
+  Code(1, 101);
+  Code(2, 102);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0, 4, 0);
+  constexpr std::uint64_t kOther = kState + 0x1000;
+  Put(kOther + 152, kThread);
+  Put(kOther + 56, std::uint64_t{0x7002'0000});
+  Frame(0x7002'0000, 2, 0, 8, 0);
+  Put(0x9008, kState);
+  Put(0x9010, 1u);
+  Put(0x9000 + 216, kOther);
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(2), At(102, 8)));
+  EXPECT_TRUE((event()->python_flags & PROFD_PYTHON_GIL_HELD) != 0);
+
+  Put(kOther + 152, kThread + 0x1000);
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 4))) << "another thread runs";
+  Put(0x9000 + 216, std::uint64_t{0});
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 4))) << "nobody runs";
 }
 
 TEST_P(PythonWalkTest, TheGilIsThatOfTheThreadsInterpreter) {

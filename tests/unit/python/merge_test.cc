@@ -85,6 +85,20 @@ TEST(Merge, ACallThatHasNotBegunItsFrameShiftsNothing) {
   EXPECT_THAT(Order(frames), ElementsAre("E", "i", "n", "n", "i", "inner", "outer", "E", "i", "n"));
 }
 
+TEST(Merge, ACallThatRunsSomethingHasFrames) {
+  auto frames = CallbackStack();
+  frames.insert(frames.begin(), Native(kLibrary));
+  const PythonStack python{.segments = {{{Python("inner"), Python("outer")}, 0x7680}}};
+  EXPECT_FALSE(Merge(python, Interpreter(), true, frames)) << "those of another interpreter";
+  auto ending = frames;
+  ending[0] = Native(kInside, 0x7090);
+  EXPECT_TRUE(Merge(python, Interpreter(), true, ending)) << "its result is looked at";
+  frames[0].kernel = true;
+  EXPECT_TRUE(Merge(python, Interpreter(), true, frames)) << "it has just begun";
+  frames = {Native(kLibrary), Native(kInside, 0x7090), Native(kEval + 8)};
+  EXPECT_TRUE(Merge(python, Interpreter(), false, frames)) << "nobody knows what the end holds";
+}
+
 TEST(Merge, WhatLiesBeyondTheEndOfACutStackStandsThere) {
   auto frames = CallbackStack();
   frames.resize(3);
@@ -144,6 +158,25 @@ TEST(Merge, WithoutAnchorsNothingIsGuessed) {
   EXPECT_EQ(frames.size(), 8u);
 }
 
+TEST(Merge, WithoutAnchorsACallThatRunsSomethingHasItsFrame) {
+  auto frames = CallbackStack();
+  frames.insert(frames.begin(), Native(kLibrary));
+  const PythonStack one{.segments = {{{Python("outer")}, 0}}};
+  EXPECT_FALSE(Merge(one, WithoutAnchors(), true, frames));
+}
+
+TEST(Merge, WithoutAnchorsACutStackOfTheInterpreterAloneIsMerged) {
+  auto frames = CallbackStack();
+  frames.resize(2);
+  const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
+  ASSERT_TRUE(Merge(both, WithoutAnchors(), false, frames));
+  EXPECT_THAT(Order(frames), ElementsAre("compare", "E", "i", "outer"));
+
+  frames = CallbackStack();
+  frames.resize(3);
+  EXPECT_FALSE(Merge(both, WithoutAnchors(), false, frames)) << "on which side of the library?";
+}
+
 TEST(Merge, WithoutAnchorsCallsOfACutStackAreCountedFromTheLeaf) {
   const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
   auto frames = CallbackStack();
@@ -167,6 +200,14 @@ TEST(Merge, AWalkThatEndsBeforeAnyAnchorFails) {
   auto frames = CallbackStack();
   const PythonStack python{.segments = {{{Python("somewhere")}, 0}}};
   EXPECT_FALSE(Merge(python, Interpreter(), true, frames));
+}
+
+TEST(Merge, AStackWithoutPythonFramesHasNoCallThatRuns) {
+  auto frames = CallbackStack();
+  EXPECT_FALSE(HasNone(Interpreter(), frames));
+  frames.resize(4);
+  EXPECT_TRUE(HasNone(Interpreter(), frames)) << "one is beginning";
+  EXPECT_TRUE(HasNone(Interpreter(), {Native(kLibrary), Native(kInside)}));
 }
 
 TEST(Merge, NoPythonFramesLeaveAllAsItIs) {

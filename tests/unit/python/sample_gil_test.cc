@@ -57,6 +57,13 @@ TEST_F(SampleGilTest, HeldNotHeldAndUnknownAreThree) {
   EXPECT_EQ(Merge(0).gil, Gil::kUnknown) << "the kernel side did not know of it yet";
 }
 
+TEST_F(SampleGilTest, FramesThatCouldNotBeReadAreSaidToBeMissing) {
+  Tell();
+  EXPECT_TRUE(Merge(kThread | PROFD_PYTHON_FAULT).merge_failed);
+  EXPECT_FALSE(Merge(kThread).merge_failed) << "it runs no Python";
+  EXPECT_FALSE(Merge(PROFD_PYTHON_PROCESS | PROFD_PYTHON_FAULT).merge_failed) << "it has no state";
+}
+
 TEST_F(SampleGilTest, AWaitForItIsOneByTheFutex) {
   Tell();
   const auto main = Merge(kThread | PROFD_PYTHON_GIL_KNOWN, WaitReason::kLock, 0x1048);

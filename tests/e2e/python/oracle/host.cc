@@ -1,7 +1,9 @@
 // Programs that are no Python: they load interpreters, of any name, once they run.
 //
-//   host embed TIMES SCRIPT LIBRARY   initialise, run, finalise, TIMES times
-//   host spin MS                      C alone
+//   host embed TIMES SCRIPT LIBRARY    initialise, run, finalise, TIMES times
+//   host two SCRIPT LIBRARY ANOTHER    the same, once; a thread that the script starts has another
+//                                      library's interpreter run what it says
+//   host spin MS                       C alone
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +12,15 @@
 #include <time.h>
 
 #include <cstdint>
+#include <string>
+#include <thread>
+
+#define MARK extern "C" __attribute__((noinline, visibility("default")))
 
 namespace {
 
-bool Embed(const char* library, int times, const char* script) {
-  // Extension modules find the interpreter's symbols where all do.
-  void* handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+bool Embed(const char* library, int flags, int times, const char* script) {
+  void* handle = dlopen(library, RTLD_NOW | flags);
   if (handle == nullptr) {
     fprintf(stderr, "%s\n", dlerror());
     return false;
@@ -32,9 +37,36 @@ bool Embed(const char* library, int times, const char* script) {
   return true;
 }
 
+// Extension modules find the interpreter's symbols where all do; those of a second interpreter
+// are its own.
+constexpr int kForAll = RTLD_GLOBAL;
+constexpr int kForItself = RTLD_LOCAL | RTLD_DEEPBIND;
+
+struct Second {
+  const char* library = nullptr;
+  std::string script;
+  bool succeeded = true;
+  std::thread thread;
+};
+
+Second& TheSecond() {
+  static Second second;
+  return second;
+}
+
 }  // namespace
 
-extern "C" __attribute__((noinline, visibility("default"))) void oracle_only_c(std::int64_t ms) {
+// The script of the first one calls these.
+MARK void oracle_start_second(const char* script) {
+  TheSecond().script = script;
+  TheSecond().thread = std::thread([] {
+    prctl(PR_SET_NAME, "second");
+    TheSecond().succeeded = Embed(TheSecond().library, kForItself, 1, TheSecond().script.c_str());
+  });
+}
+MARK void oracle_await_second() { TheSecond().thread.join(); }
+
+MARK void oracle_only_c(std::int64_t ms) {
   timespec begin{};
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -49,6 +81,9 @@ int main(int argc, char** argv) {
     oracle_only_c(atoi(argv[2]));
     return 0;
   }
-  if (argc != 5 || strcmp(argv[1], "embed") != 0) return 2;
-  return Embed(argv[4], atoi(argv[2]), argv[3]) ? 0 : 1;
+  if (argc == 5 && strcmp(argv[1], "embed") == 0)
+    return Embed(argv[4], kForAll, atoi(argv[2]), argv[3]) ? 0 : 1;
+  if (argc != 5 || strcmp(argv[1], "two") != 0) return 2;
+  TheSecond().library = argv[4];
+  return Embed(argv[3], kForAll, 1, argv[2]) && TheSecond().succeeded ? 0 : 1;
 }

@@ -248,6 +248,8 @@ std::string Comparison::Judge() {
     all.push_back(alone);
     prefix.push_back({&repeat, window_.call_line, window_.call_line});
     for (const Chain& chain : window_.chains) Append(chain, all.emplace_back(prefix));
+    if (window_.alone)
+      for (const Chain& chain : window_.chains) Append(chain, all.emplace_back());
   }
   const std::size_t plain = all.size();
   for (std::size_t i = 0; i < plain; ++i)
@@ -270,6 +272,24 @@ std::string Comparison::Judge() {
     if (std::ranges::any_of(all, matches)) return JudgeThrough();
   }
   return "not a stack that there was" + stack_.text;
+}
+
+std::string GilOf(const v1::Samples& samples, int sample) {
+  return v1::Gil_Name(samples.gil_size() == 0 ? v1::GIL_NONE : samples.gil(sample));
+}
+
+// Of the process's samples since then the first one by whose time its interpreter was understood.
+std::uint64_t UnderstoodNs(const v1::Profile& profile, std::uint32_t pid, std::uint64_t since_ns) {
+  std::uint64_t first = ~std::uint64_t{0};
+  const auto& samples = profile.samples();
+  for (int i = 0; i < samples.gil_size(); ++i) {
+    const bool known = samples.gil(i) != v1::GIL_NONE && samples.gil(i) != v1::GIL_UNKNOWN;
+    const auto& thread = profile.threads(static_cast<int>(samples.thread(i)));
+    if (known && samples.time_ns(i) >= since_ns &&
+        profile.processes(static_cast<int>(thread.process())).pid() == pid)
+      first = std::min(first, samples.time_ns(i));
+  }
+  return first;
 }
 
 bool InWindow(const v1::Profile& profile, const Window& window, const v1::Thread& thread) {
@@ -307,6 +327,8 @@ void Verdict::Add(const Verdict& other) {
   samples += other.samples;
   without_stack += other.without_stack;
   not_merged += other.not_merged;
+  apart += other.apart;
+  early += other.early;
   cut += other.cut;
   gaps += other.gaps;
   if (!other.last_not_merged.empty()) last_not_merged = other.last_not_merged;
@@ -321,6 +343,9 @@ Verdict Judge(const v1::Profile& profile, const Window& window) {
     if (InWindow(profile, window, profile.threads(i)))
       threads.insert(static_cast<std::uint32_t>(i));
   const auto& samples = profile.samples();
+  // Ids of another namespace are no ids here.
+  const std::uint64_t understood_ns =
+      window.comm.empty() ? UnderstoodNs(profile, window.pid, window.begin_ns) : 0;
   for (int i = 0; i < samples.time_ns_size(); ++i) {
     const std::uint64_t time_ns = samples.time_ns(i);
     if (!threads.contains(samples.thread(i)) || time_ns <= window.begin_ns ||
@@ -335,13 +360,20 @@ Verdict Judge(const v1::Profile& profile, const Window& window) {
     const Stack stack = StackOf(profile, samples.node(i));
     if (stack.not_merged) {
       ++verdict.not_merged;
+      if (window.apart || stack.cut) ++verdict.apart;
       verdict.last_not_merged = stack.text;
       continue;
     }
     if (stack.cut) ++verdict.cut;
+    const bool none =
+        std::ranges::none_of(stack.items, [](const auto& item) { return item.python != nullptr; });
+    if (none && !window.native_only && time_ns < understood_ns) {
+      ++verdict.early;
+      continue;
+    }
     Comparison comparison(window, stack, time_ns);
     const std::string fault = comparison.Judge();
-    if (!fault.empty()) ++verdict.wrong[fault];
+    if (!fault.empty()) ++verdict.wrong[GilOf(samples, i) + ": " + fault];
     if (comparison.has_gaps()) {
       ++verdict.gaps;
       if (!window.gaps) ++verdict.wrong["no names" + stack.text];

@@ -16,8 +16,10 @@ struct Verdict {
   std::uint64_t samples = 0;
   std::uint64_t without_stack = 0;  // the kernel had none
   std::uint64_t not_merged = 0;     // flagged merge=failed
-  std::uint64_t cut = 0;            // the native stack or the Python one ends early, and says so
-  std::uint64_t gaps = 0;           // with <stale> or <unknown>
+  std::uint64_t apart = 0;  // of those, where they may be, and of native stacks that end early
+  std::uint64_t early = 0;  // the process's interpreter was not understood yet
+  std::uint64_t cut = 0;    // the native stack or the Python one ends early, and says so
+  std::uint64_t gaps = 0;   // with <stale> or <unknown>
   std::map<std::string, std::uint64_t> wrong;  // what, and how often
   std::map<std::string, std::uint64_t> waits;
   std::string last_not_merged;

@@ -20,6 +20,8 @@ PRCTL_SET_NAME = 15
 SYS_GETTID = 186
 # From this version on an instruction's line may be any one of its statement.
 LINE_OF_EXPRESSION = sys.version_info >= (3, 11)
+# To hunt what is rare: cases last this many times longer.
+LONGER = float(os.environ.get("ORACLE_LONGER", "1"))
 SOURCES = {}  # text by file name, of code that is in no file
 
 libc = ctypes.CDLL(None)
@@ -86,7 +88,7 @@ def rehearse(body, times=2):
 def repeat(body, seconds):
     clock, which = time.clock_gettime_ns, time.CLOCK_MONOTONIC
     begin = clock(which)
-    end = begin + int(seconds * 1e9)
+    end = begin + int(seconds * LONGER * 1e9)
     while clock(which) < end:
         body()  # the line of CALL
     return begin, clock(which)
@@ -172,6 +174,8 @@ def publish(number, begin, end, prefix, chains, **rules):
     needs     wait reasons that have to be seen
     loose     lines are not looked at
     gaps      <stale> and <unknown> are allowed
+    apart     a stack may be flagged merge=failed
+    alone     a chain may be all that there is
     """
     table = Table()
     entry = dict(rules, case=number, begin=begin, end=end, prefix=table.chain(prefix),
@@ -190,14 +194,14 @@ def measure(number, body, seconds=0.1, times=2, chains=None, **rules):
     publish(number, begin, end, prefix, chains, **rules)
 
 
-def hold(number, seconds=0.05, spin=False, **rules):
+def hold(number, seconds=0.05, mark="oracle_sleep", **rules):
     """The chain that leads here, while C runs or sleeps."""
     nanoseconds = int(seconds * 1e9)
-    function = marks.oracle_spin if spin else marks.oracle_sleep
+    function = getattr(marks, mark)
     function.argtypes = [ctypes.c_int64]
     clock, which = time.clock_gettime_ns, time.CLOCK_MONOTONIC
     prefix = frames_of(sys._getframe()); begin = clock(which); function(nanoseconds); end = clock(which)
-    after = {"hold": ["oracle_spin" if spin else "oracle_sleep"]}
+    after = {"hold": [mark, "oracle_sleep"]} if mark != "oracle_sleep" else {"hold": [mark]}
     publish(number, begin, end, prefix, [], hold=True, after=after, **rules)
 
 

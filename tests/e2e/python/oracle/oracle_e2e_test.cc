@@ -1,6 +1,8 @@
 // Every sample that falls into a stretch of which a program has said what its stacks are, compared
 // with that. All cases of one interpreter run in one session; each case is a test of its own.
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -14,10 +16,6 @@ namespace profd::e2e {
 namespace {
 
 constexpr double kMaxNotMerged = 0.001;
-// The goal is none. A CFrame of 3.10 to 3.12 that is linked but not filled yet is seen once in some
-// thousand samples of a case that calls eval all the time, and not always known for what it is.
-constexpr double kMaxWrong = 0.001;
-constexpr std::uint64_t kMaxWrongOfCase = 3;
 constexpr std::string_view kFolder = PROFD_SOURCE_DIR "/tests/e2e/python/oracle/";
 
 struct Case {
@@ -95,6 +93,8 @@ class PythonOracle : public ProfctlTest,
   // Made once for all cases; tests run one after the other.
   const std::vector<Session>& SessionsOf(int minor);
   [[nodiscard]] Session Run(const std::string& interpreter) const;
+  // Of one case; 0: all.
+  static std::vector<oracle::Window> WindowsOf(const Session& session, int number);
   static void ExpectTrue(const Session& session, const Case& one);
 
   int minor_ = 0;
@@ -128,10 +128,11 @@ Session PythonOracle::Run(const std::string& interpreter) const {
   options.environment["ORACLE_HOST"] = TestProgram("oracle_host");
   options.environment["PYTHONUTF8"] = "1";
   options.environment["PYTHONDONTWRITEBYTECODE"] = "1";
-  const auto outcome =
-      testing::Run(Command({"collect", "-q", "-F", "997", "-o", File("x.json"), "--", interpreter,
-                            std::string(kFolder) + "program.py"}),
-                   options);
+  std::vector<std::string> arguments{"collect", "-q",        "-F",
+                                     "997",     "-o",        File("x.json"),
+                                     "--",      interpreter, std::string(kFolder) + "program.py"};
+  if (const char* only = std::getenv("ORACLE_CASE")) arguments.emplace_back(only);
+  const auto outcome = testing::Run(Command(std::move(arguments)), options);
   if (outcome.exit_code != 0)
     session.failure =
         "exit code " + std::to_string(outcome.exit_code) + ": " + outcome.err + outcome.out;
@@ -147,10 +148,24 @@ std::string Describe(const oracle::Verdict& verdict) {
   std::ostringstream text;
   text << verdict.samples << " samples";
   if (verdict.without_stack > 0) text << ", " << verdict.without_stack << " without a stack";
+  if (verdict.early > 0) text << ", " << verdict.early << " too early";
   if (verdict.cut > 0) text << ", " << verdict.cut << " cut";
   if (verdict.gaps > 0) text << ", " << verdict.gaps << " without all names";
   if (verdict.not_merged > 0) text << ", " << verdict.not_merged << " not merged";
   return text.str();
+}
+
+// What is seen first in the last 10 ms of a process has no name.
+bool IsShortLived(int number) { return number == 25 || number == 27 || number == 46; }
+
+std::vector<oracle::Window> PythonOracle::WindowsOf(const Session& session, int number) {
+  std::vector<oracle::Window> windows;
+  for (const oracle::Window& window : session.truth.windows) {
+    if (number != 0 && window.number != number) continue;
+    windows.push_back(window);
+    windows.back().gaps |= IsShortLived(window.number);
+  }
+  return windows;
 }
 
 void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
@@ -162,21 +177,24 @@ void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
     GTEST_SKIP() << skipped->second;
   oracle::Verdict verdict;
   std::vector<std::string> needs;
-  // What is seen first in the last 10 ms of a process has no name.
-  const bool short_lived = one.number == 25 || one.number == 27 || one.number == 46;
-  for (oracle::Window window : session.truth.windows) {
-    if (window.number != one.number) continue;
-    window.gaps |= short_lived;
+  for (const oracle::Window& window : WindowsOf(session, one.number)) {
     verdict.Add(oracle::Judge(session.profile, window));
     needs.insert(needs.end(), window.needs.begin(), window.needs.end());
   }
   if (one.number == 9) verdict.Add(oracle::JudgeNatives(session.profile, "native"));
+  if (one.number == 30) {
+    // One interpreter of a process is walked; that there is another is said.
+    verdict.Add(oracle::JudgeNatives(session.profile, "second"));
+    EXPECT_TRUE(std::ranges::any_of(session.profile.notes(), [](const v1::NamedCount& note) {
+      return note.text().find("another interpreter of the process") != std::string::npos;
+    }));
+  }
   std::cout << "  " << Describe(verdict) << "\n";
-  if (short_lived) {
+  if (IsShortLived(one.number)) {
     EXPECT_LE(verdict.gaps, verdict.samples / 20);
   }
-  EXPECT_GT(verdict.samples, 0u) << "nothing was seen of it";
-  EXPECT_LE(verdict.WrongSamples(), one.number == 9 ? 0 : kMaxWrongOfCase);
+  EXPECT_GT(verdict.samples, verdict.early) << "nothing was seen of it";
+  EXPECT_EQ(verdict.WrongSamples(), 0u);
   int shown = 0;
   for (const auto& [what, count] : verdict.wrong)
     if (++shown <= 6) std::cout << "  WRONG " << count << " times: " << what << "\n";
@@ -197,14 +215,13 @@ TEST_P(PythonOracleTotals, FewStacksAreNotMergedOrWrong) {
     SCOPED_TRACE(session.interpreter);
     ASSERT_EQ(session.failure, "");
     oracle::Verdict verdict;
-    for (const oracle::Window& window : session.truth.windows)
+    for (const oracle::Window& window : WindowsOf(session, 0))
       verdict.Add(oracle::Judge(session.profile, window));
     std::cout << "  " << Describe(verdict) << "\n";
-    EXPECT_LE(static_cast<double>(verdict.not_merged),
+    EXPECT_LE(static_cast<double>(verdict.not_merged - verdict.apart),
               kMaxNotMerged * static_cast<double>(verdict.samples))
         << verdict.last_not_merged;
-    EXPECT_LE(static_cast<double>(verdict.WrongSamples()),
-              kMaxWrong * static_cast<double>(verdict.samples));
+    EXPECT_EQ(verdict.WrongSamples(), 0u);
   }
 }
 

@@ -43,6 +43,8 @@ Window ReadWindow(const Json& entry) {
   window.loose = Get<bool>(entry, "loose");
   window.gaps = Get<bool>(entry, "gaps");
   window.native_only = Get<bool>(entry, "native_only");
+  window.apart = Get<bool>(entry, "apart");
+  window.alone = Get<bool>(entry, "alone");
   window.before = Get<Names>(entry, "before");
   window.after = Get<Names>(entry, "after");
   window.through = Get<std::map<std::string, std::string>>(entry, "through");

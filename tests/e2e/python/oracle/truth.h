@@ -40,6 +40,8 @@ struct Window {
   bool loose = false;
   bool gaps = false;
   bool native_only = false;  // no frames of Python
+  bool apart = false;        // merge=failed is right as well
+  bool alone = false;        // and so are chains that stand on nothing
   Names before;              // by Python function; root first
   Names after;
   std::map<std::string, std::string> through;
