@@ -8,7 +8,9 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "daemon/base/own_usage.h"
 #include "daemon/budget_keeper.h"
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
@@ -16,6 +18,8 @@
 #include "daemon/health/name_notes.h"
 #include "daemon/health/table_notes.h"
 #include "daemon/history_recorder.h"
+#include "daemon/memory_keeper.h"
+#include "daemon/memory_plan.h"
 #include "daemon/pipeline.h"
 #include "daemon/python/python_service.h"
 #include "daemon/python/python_source.h"
@@ -35,10 +39,11 @@
 namespace profd {
 namespace {
 
-constexpr std::size_t kSymbolCacheBytes = 64u << 20;
 constexpr std::chrono::seconds kSessionsGrace{4};  // with all else 5 s from SIGTERM to the end
 constexpr std::chrono::milliseconds kPythonAtStart{100};
 constexpr std::chrono::milliseconds kCallsGrace{500};
+// sizeof(struct thread) in bpf/maps.bpf.h, with what task storage adds, as kmalloc rounds it.
+constexpr std::uint64_t kThreadStorageBytes = 1024;
 
 class ReplayDaemon : public Daemon {
  public:
@@ -141,27 +146,30 @@ class LiveDaemon : public Daemon {
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
              std::unique_ptr<unwind::TableService> tables, std::unique_ptr<PythonParts> python,
              std::unique_ptr<recording::RecordingWriter> writer,
-             const recording::RecordingInfo& info, const std::string& recording_file,
-             bool debug_info, History history, const SystemClock& clock, spdlog::logger& logger)
-      : source_(std::move(source)),
+             const recording::RecordingInfo& info, const Options& options, History history,
+             const SystemClock& clock, spdlog::logger& logger)
+      : plan_(PlanMemory(options.memory_cap.count, &memory_)),
+        source_(std::move(source)),
         tables_(std::move(tables)),
         python_(std::move(python)),
         python_source_(*source_, python_->service, python_->facts, clock),
         kernel_(proc_, clock),
-        objects_(proc_, {},
-                 {.inlined = debug_info,
+        objects_(proc_, plan_.elf_file,
+                 {.inlined = options.debug_info,
                   .download = std::getenv("DEBUGINFOD_URLS") != nullptr,
-                  .pool = {}}),
+
+                  .pool = plan_.debug,
+                  .memory = &memory_}),
         jit_(proc_, clock),
         recorder_(writer ? std::make_unique<Recorder>(std::move(writer), python_source_, kernel_,
                                                       objects_, jit_)
                          : nullptr),
         prefetch_(recorder_ ? recorder_->source() : python_source_, *tables_),
-        host_(recorder_ ? recorder_->kernel() : kernel_,
-              recorder_ ? recorder_->objects() : objects_,
-              recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_)),
+        host_(
+            recorder_ ? recorder_->kernel() : kernel_, recorder_ ? recorder_->objects() : objects_,
+            recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_), plan_.elf),
         timed_(host_),
-        symbolizer_(timed_, kSymbolCacheBytes),
+        symbolizer_(timed_, plan_.names_bytes),
         pipeline_({.source = prefetch_,
                    .control = *source_,
                    .symbolizer = symbolizer_,
@@ -172,7 +180,7 @@ class LiveDaemon : public Daemon {
                               .kernel = info.kernel_release,
                               .profd_version = info.profd_version,
                               .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
-                   .recording_file = recording_file,
+                   .recording_file = options.record_file,
                    .detach = [this] { source_->Detach(); },
                    .flush_environment =
                        [this] {
@@ -187,12 +195,18 @@ class LiveDaemon : public Daemon {
                          return report;
                        },
                    .python_standing = [this] { return python_->service.standing(); },
-                   .budget_standing = [this] { return keeper_.standing(); }}),
+                   .budget_standing = [this] { return keeper_.standing(); },
+                   .memory_standing = [this] { return memory_keeper_.standing(); },
+                   .give_up_memory = [this] { GiveUpMemory(); },
+                   .memory = memory_,
+                   .plan = plan_}),
         keeper_(*source_, clock,
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();
                   return all_ns - std::min(all_ns, timed_.spent_ns());
                 }),
+        memory_keeper_(options.memory_cap.count, MemoryHolders(), memory_, proc_,
+                       [this] { return KernelBytesBeyondResident(); }),
         history_(history.store
                      ? std::make_unique<HistoryRecorder>(pipeline_, std::move(history.store), clock,
                                                          logger, history.options)
@@ -217,12 +231,43 @@ class LiveDaemon : public Daemon {
     front_end_.EndSessions(kSessionsGrace);
     if (history_) history_->Stop();
     keeper_.Stop();
+    memory_keeper_.Stop();
     pipeline_.Stop();
     front_end_.StopServing(kCallsGrace);
     return recorder_ ? recorder_->Close() : Result<void>{};
   }
 
  private:
+  // On the symbolizer thread.
+  void GiveUpMemory() {
+    if (objects_.pool() != nullptr) objects_.pool()->GiveUp();
+    host_.elf().GiveUp();
+    symbolizer_.GiveUp();
+  }
+  // What is cheapest to make again goes first.
+  [[nodiscard]] std::vector<health::MemoryHolder> MemoryHolders() {
+    std::vector<health::MemoryHolder> holders;
+    if (objects_.pool() != nullptr)
+      holders.push_back({"debug information", &objects_.pool()->memory()});
+    holders.push_back({"files being unwound", &tables_->readers_memory()});
+    holders.push_back({"symbol tables", &host_.elf().memory()});
+    holders.push_back({"names", &symbolizer_.memory()});
+    for (auto& holder : pipeline_.memory_holders()) holders.push_back(std::move(holder));
+    holders.push_back({"unwind tables", &tables_->tables_memory(), false});
+    return holders;
+  }
+  // What the kernel has for profd beyond what is resident: maps that are not mapped, and of each
+  // thread of the host the map's value. Unwind tables are mapped and none of `map_bytes`; rings are
+  // mapped twice, so that what wraps around can be read in one piece.
+  [[nodiscard]] std::int64_t KernelBytesBeyondResident() const {
+    constexpr std::uint64_t kRings = PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES;
+    return static_cast<std::int64_t>(source_->Status().map_bytes +
+                                     ThreadsOnHost(proc_) * kThreadStorageBytes) -
+           static_cast<std::int64_t>(2 * kRings);
+  }
+
+  MemoryGate memory_;
+  const MemoryPlan plan_;
   const ProcFs proc_;
   const std::unique_ptr<source::BpfSource> source_;
   const std::unique_ptr<unwind::TableService> tables_;
@@ -238,6 +283,7 @@ class LiveDaemon : public Daemon {
   symbolize::CachingSymbolizer symbolizer_;
   LivePipeline pipeline_;
   BudgetKeeper keeper_;
+  MemoryKeeper memory_keeper_;
   const std::unique_ptr<HistoryRecorder> history_;
   FrontEnd front_end_;
 };
@@ -288,7 +334,9 @@ Result<History> OpenHistory(const Options& options, const Clock& clock) {
       {.path = options.history_directory + "/history.db",
        .limit_bytes = options.history_max_size.count,
        .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
-       .fold_ns = static_cast<std::uint64_t>(options.history_fold.count())},
+       .fold_ns = static_cast<std::uint64_t>(options.history_fold.count()),
+
+       .query_limits = PlanMemory(options.memory_cap.count).query},
       clock);
   if (!store) return store.error().Wrap("cannot open the history");
   history.store = *std::move(store);
@@ -311,7 +359,8 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
   auto history = OpenHistory(options, clock);
   if (!history) return history.error();
   auto& maps = (*source)->unwind_maps();
-  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs());
+  auto tables = std::make_unique<unwind::TableService>(
+      maps, maps, ProcFs(), PlanMemory(options.memory_cap.count).unwind_bytes);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<PythonParts>(**source);
   (*source)->UseTables({
@@ -327,9 +376,9 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
             return tables.Await(requests, timeout) && looked;
           },
   });
-  auto daemon = std::make_unique<LiveDaemon>(
-      std::move(*source), std::move(tables), std::move(python), std::move(writer), info,
-      options.record_file, options.debug_info, *std::move(history), clock, logger);
+  auto daemon = std::make_unique<LiveDaemon>(std::move(*source), std::move(tables),
+                                             std::move(python), std::move(writer), info, options,
+                                             *std::move(history), clock, logger);
   PROFD_TRY(daemon->Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }

@@ -28,6 +28,7 @@ struct Options {
   std::string log_level;       // debug, info, warn, error, off
   std::string hook;            // "auto": the best rung that works
   bool debug_info = true;
+  Bytes memory_cap{256ull << 20};
   std::string history_directory;  // "": no history is kept
   Bytes history_max_size{1ull << 30};
   std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);

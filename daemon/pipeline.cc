@@ -20,9 +20,9 @@ using source::PollStatus;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{50};
-// Batches of up to BatchSender::kBatch. An event is about 1 KiB, an item about 2 KiB.
-constexpr std::size_t kEventBatches = 128;
-constexpr std::size_t kItemBatches = 64;
+// As the plan of memory has them, too.
+constexpr std::uint64_t kEventBytes = 1u << 10;
+constexpr std::uint64_t kItemBytes = 2u << 10;
 
 void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
@@ -30,8 +30,8 @@ void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
 LivePipeline::LivePipeline(Parts parts)
     : parts_(std::move(parts)),
-      events_(kEventBatches),
-      items_(kItemBatches),
+      events_(parts_.plan.event_batches),
+      items_(parts_.plan.item_batches),
       symbolizer_thread_([this] { Symbolize(); }),
       worker_thread_([this] { Work(); }),
       reader_thread_([this](const std::stop_token& stop) { Read(stop); }) {}
@@ -58,7 +58,10 @@ void LivePipeline::Read(const std::stop_token& stop) {
   decode::Decoder decoder;
   BatchSender<decode::Event> sender(events_, counters_.queue_full);
   const auto sink = [&](const source::RawEvent& raw) {
-    if (auto event = decoder.Decode(raw)) sender.Add(*std::move(event));
+    auto event = decoder.Decode(raw);
+    if (!event) return;
+    if (parts_.memory.full() && MayDrop(*event)) return counters_.memory_events.Add();
+    sender.Add(*std::move(event));
   };
   bool detached = false;
   while (true) {
@@ -74,6 +77,8 @@ void LivePipeline::Read(const std::stop_token& stop) {
     }
     // Everything up to `now_ns` has been handed over.
     sender.Send(now_ns);
+    memory_.queues.Set((events_.size() * kEventBytes + items_.size() * kItemBytes) *
+                       BatchSender<decode::Event>::kBatch);
     if (*polled == PollStatus::kEnd)
       SetFailure(Error{ErrorCode::kUnavailable, "there are no more events", ""});
     if (*polled == PollStatus::kEnd || (detached && *polled == PollStatus::kTimeout)) break;
@@ -89,6 +94,7 @@ void LivePipeline::Work() {
   while (auto batch = events_.Pop()) {
     for (auto& event : batch->items) stage.Push(std::move(event));
     stage.Advance(batch->now_ns);
+    stage.AccountForMemory(memory_.processes);
     sender.Send(batch->now_ns);
     beats_.worker.Set(parts_.clock.MonotonicNs());
   }
@@ -99,20 +105,27 @@ void LivePipeline::Work() {
 
 void LivePipeline::Symbolize() {
   NameThread("profd-symbolize");
-  SymbolizerStage stage(parts_.symbolizer, counters_, [this](const decode::SessionEvent& event) {
-    SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
-    waiting.origin.innermost_pids =
-        waiting.session && waiting.session->spec().target.pidns_inode != 0;
-    return waiting;
-  });
+  SymbolizerStage stage(parts_.symbolizer, counters_,
+                        [this](const decode::SessionEvent& event) {
+                          SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
+                          waiting.origin.innermost_pids =
+                              waiting.session && waiting.session->spec().target.pidns_inode != 0;
+                          return waiting;
+                        },
+                        {.session = parts_.plan.session});
   constexpr std::uint64_t kFlushNs = 1'000'000'000;
   std::uint64_t flushed_ns = 0;
   while (auto batch = items_.Pop()) {
     for (auto& item : batch->items) {
-      stage.Handle(std::move(item));
+      if (parts_.memory.full() && MayDrop(item))
+        counters_.memory_items.Add();
+      else
+        stage.Handle(std::move(item));
       beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     }
     stage.Report();
+    parts_.give_up_memory();
+    stage.AccountForMemory(memory_.frames, memory_.sessions);
     beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     if (batch->now_ns - flushed_ns < kFlushNs) continue;
     flushed_ns = batch->now_ns;
@@ -132,6 +145,9 @@ void LivePipeline::FailAll(SymbolizerStage& stage) {
 
 Result<std::shared_ptr<rpc::Session>> LivePipeline::Start(std::uint32_t id,
                                                           const source::SessionSpec& asked) {
+  if (parts_.memory.full())
+    return Error{ErrorCode::kExhausted, "profd is near its memory cap: no new session",
+                 "try again, or raise memory.cap; `profctl status` shows what holds memory"};
   const std::scoped_lock start_lock(start_mutex_);
   source::SessionSpec spec = asked;
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
@@ -207,6 +223,13 @@ void LivePipeline::End(const std::shared_ptr<rpc::Session>& session) {
   session->Finish(stopped.error());
 }
 
+std::vector<health::MemoryHolder> LivePipeline::memory_holders() {
+  return {{"frames", &memory_.frames},
+          {"processes", &memory_.processes},
+          {"queues", &memory_.queues, false},
+          {"sessions", &memory_.sessions, false}};
+}
+
 rpc::BackendStatus LivePipeline::Status() const {
   rpc::BackendStatus status;
   status.source = parts_.control.Status();
@@ -232,6 +255,7 @@ rpc::BackendStatus LivePipeline::Status() const {
   append_seen(status.notes, counters.notes);
   append_seen(status.notes, status.levels);
   status.budget = parts_.budget_standing();
+  status.memory = parts_.memory_standing();
   status.python = health::Describe(parts_.python_standing(), counters_.python);
   return status;
 }

@@ -16,13 +16,16 @@
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/batch_sender.h"
 #include "daemon/decode/event.h"
 #include "daemon/health/governor.h"
 #include "daemon/health/heartbeats.h"
+#include "daemon/health/memory_guard.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/health/table_notes.h"
+#include "daemon/memory_plan.h"
 #include "daemon/pipeline_item.h"
 #include "daemon/python/python_service.h"
 #include "daemon/rpc/session_backend.h"
@@ -55,6 +58,10 @@ class LivePipeline : public rpc::SessionBackend {
     std::function<health::TableReport()> describe_tables;     // for Status
     std::function<python::PythonStanding()> python_standing;  // for Status
     std::function<health::BudgetStanding()> budget_standing;  // for Status
+    std::function<health::MemoryStanding()> memory_standing;  // for Status
+    std::function<void()> give_up_memory;                     // of names; on the symbolizer thread
+    const MemoryGate& memory;  // shut: samples are dropped, sessions refused
+    const MemoryPlan& plan;
   };
 
   explicit LivePipeline(Parts parts);
@@ -70,6 +77,9 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] rpc::BackendStatus Status() const override;
   [[nodiscard]] const health::Heartbeats& heartbeats() const { return beats_; }
+
+  // What the stages hold.
+  [[nodiscard]] std::vector<health::MemoryHolder> memory_holders();
 
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
@@ -101,6 +111,12 @@ class LivePipeline : public rpc::SessionBackend {
   const Parts parts_;
   health::StageCounters counters_;
   health::Heartbeats beats_;
+  struct {
+    MemoryShare queues;
+    MemoryShare processes;
+    MemoryShare frames;
+    MemoryShare sessions;
+  } memory_;
   BoundedQueue<EventBatch> events_;
   BoundedQueue<ItemBatch> items_;
 

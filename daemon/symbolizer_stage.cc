@@ -30,11 +30,11 @@ void ForgetLines(std::vector<symbolize::Frame>& frames) {
 
 SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer,
                                  const health::StageCounters& counters, Finder finder,
-                                 std::size_t idle_frames)
+                                 const Limits& limits)
     : counters_(counters),
       finder_(std::move(finder)),
-      idle_frames_(idle_frames),
-      forget_at_(idle_frames),
+      limits_(limits),
+      forget_at_(limits.idle_frames),
       symbolizer_(symbolizer, frames_) {}
 
 template <typename Action>
@@ -121,7 +121,7 @@ void SymbolizerStage::Begin(const SessionEvent& event) {
     Close(slot);
   }
   if (!waiting.session) return;
-  slot = std::make_unique<Running>(event, std::move(waiting));
+  slot = std::make_unique<Running>(event, std::move(waiting), limits_.session);
   slot->dropped_before = health::Describe(counters_).dropped;
   if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
   active_ |= std::uint64_t{1} << event.session;
@@ -195,7 +195,23 @@ void SymbolizerStage::ForgetFrames() {
     running.builder.RenumberFrames(number);
     if (running.dump) running.dump->RenumberFrames(number);
   });
-  forget_at_ = std::max(idle_frames_, 2 * frames_.size());
+  forget_at_ = std::max(limits_.idle_frames, 2 * frames_.size());
+}
+
+void SymbolizerStage::AccountForMemory(MemoryShare& frames, MemoryShare& sessions) {
+  const auto bytes = [this] { return frames_.bytes() + symbolizer_.bytes(); };
+  // Not again for what was in use a moment ago.
+  if (frames.TakeAsked() != 0 && bytes() > held_bytes_ + held_bytes_ / 4) {
+    if (active_ == 0)
+      symbolizer_.Clear();
+    else
+      ForgetFrames();
+    held_bytes_ = bytes();
+  }
+  frames.Set(bytes());
+  std::uint64_t built = 0;
+  ForEach(active_, [&](const Running& running) { built += running.builder.bytes(); });
+  sessions.Set(built);
 }
 
 void SymbolizerStage::SharePeriods() {

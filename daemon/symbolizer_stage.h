@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "bpf/limits.h"
 #include "daemon/aggregate/dump_builder.h"
 #include "daemon/aggregate/profile_builder.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/base/result.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/pipeline_item.h"
@@ -37,22 +39,34 @@ class SymbolizerStage {
   // none of them has.
   static constexpr std::size_t kIdleFrames = 100'000;
 
+  struct Limits {
+    aggregate::ProfileBuilder::Limits session;
+    std::size_t idle_frames = kIdleFrames;
+  };
+
   // All must outlive this.
   SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
-                  Finder finder, std::size_t idle_frames = kIdleFrames);
+                  Finder finder, const Limits& limits);
+  SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
+                  Finder finder)
+      : SymbolizerStage(symbolizer, counters, std::move(finder), Limits{}) {}
 
   void Handle(PipelineItem&& item);
   // Tells every running session how far it is.
   void Report();
+  // Tells what addresses with their frames, and what sessions hold; forgets addresses and frames
+  // that nobody needs when asked to.
+  void AccountForMemory(MemoryShare& frames, MemoryShare& sessions);
   // No more items will come: sessions that still run fail with this error.
   void Fail(const Error& error);
   [[nodiscard]] std::size_t frames() const { return frames_.size(); }
 
  private:
   struct Running {
-    Running(const decode::SessionEvent& start, Waiting waiting)
+    Running(const decode::SessionEvent& start, Waiting waiting,
+            const aggregate::ProfileBuilder::Limits& limits)
         : session(std::move(waiting.session)),
-          builder(start, waiting.origin),
+          builder(start, waiting.origin, limits),
           on_cpu_period_in_force_ns(waiting.on_cpu_period_in_force_ns) {
       if (session->spec().dump) dump.emplace(std::move(waiting.origin));
     }
@@ -88,8 +102,9 @@ class SymbolizerStage {
 
   const health::StageCounters& counters_;
   const Finder finder_;
-  const std::size_t idle_frames_;
-  std::size_t forget_at_;  // frames_.size()
+  const Limits limits_;
+  std::size_t forget_at_;       // frames_.size()
+  std::size_t held_bytes_ = 0;  // of addresses and frames, when some were last forgotten
   symbolize::FrameTable frames_;
   symbolize::SampleSymbolizer symbolizer_;
   std::array<Slot, PROFD_MAX_SESSIONS> slots_;

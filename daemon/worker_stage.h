@@ -28,6 +28,9 @@ class WorkerStage {
   WorkerStage(health::StageCounters& counters, Sink sink, Selector selector = nullptr);
 
   void Push(decode::Event&& event);
+  // Of what is known of processes, and of events that are held; see ProcessTable.
+  void AccountForMemory(MemoryShare& processes) { table_.AccountForMemory(processes); }
+  [[nodiscard]] std::size_t held() const { return orderer_.held(); }
   // See Orderer::Advance.
   void Advance(std::uint64_t now_ns);
   // Nothing more will come.

@@ -126,6 +126,40 @@ std::string Budget(const v1::BudgetStatus& budget) {
   return text;
 }
 
+// "118 MiB of 256 MiB (maps 44.0 MiB)"; of a replay, what is resident.
+std::string Memory(const v1::StatusResponse& status) {
+  const auto& memory = status.memory();
+  const std::string maps = FormatBytes(status.map_bytes());
+  if (!status.has_memory())
+    return FormatBytes(status.memory_bytes()) + " resident, " + maps + " maps and rings";
+  return FormatBytes(memory.used_bytes()) + " of " + FormatBytes(memory.cap_bytes()) + " (maps " +
+         maps + "), at most " + FormatBytes(memory.peak_bytes()) +
+         (memory.dropping() ? ": near the cap, samples are dropped" : "");
+}
+
+// What holds most of it; "" unless some of it had to be given up.
+std::string Holders(const v1::MemoryStatus& memory) {
+  if (memory.asked_bytes() == 0) return "";
+  std::vector<const v1::MemoryStatus::Holder*> holders;
+  for (const auto& holder : memory.holders()) holders.push_back(&holder);
+  std::ranges::stable_sort(holders, std::greater<>(),
+                           [](const auto* holder) { return holder->bytes(); });
+  constexpr std::size_t kShown = 4;
+  std::string text = "asked back: " + FormatBytes(memory.asked_bytes());
+  for (std::size_t i = 0; i < std::min(kShown, holders.size()); ++i)
+    text += (i == 0 ? "; now " : ", ") + SafeText(holders[i]->name()) + " " +
+            FormatBytes(holders[i]->bytes());
+  return text;
+}
+
+nlohmann::json MemoryJson(const v1::MemoryStatus& memory) {
+  nlohmann::json holders = nlohmann::json::object();
+  for (const auto& holder : memory.holders()) holders[holder.name()] = holder.bytes();
+  return {{"cap_bytes", memory.cap_bytes()},   {"used_bytes", memory.used_bytes()},
+          {"peak_bytes", memory.peak_bytes()}, {"asked_bytes", memory.asked_bytes()},
+          {"dropping", memory.dropping()},     {"holders", holders}};
+}
+
 nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
   return {{"limited", budget.limited()},
           {"budget_cpus", budget.budget_cpus()},
@@ -235,8 +269,8 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("snapshot", SafeText(status.snapshot()));
   lines.emplace_back("cost", Cpu(status));
   lines.emplace_back("budget", Budget(status.budget()));
-  lines.emplace_back("memory", FormatBytes(status.memory_bytes()) + " resident, " +
-                                   FormatBytes(status.map_bytes()) + " maps and rings");
+  lines.emplace_back("memory", Memory(status));
+  lines.emplace_back("", Holders(status.memory()));
   lines.emplace_back("unwinding", Tables(status));
   lines.emplace_back("", RefusedTables(status));
   if (status.has_python() && status.replay_file().empty()) {
@@ -307,6 +341,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
                         {"notes", Counts(status.notes())},
                         {"replay_file", status.replay_file()},
                         {"recording_file", status.recording_file()}};
+  if (status.has_memory()) object["memory"] = MemoryJson(status.memory());
   if (status.has_history()) object["history"] = HistoryJson(status.history());
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

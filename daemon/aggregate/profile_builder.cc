@@ -265,6 +265,14 @@ void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, st
 
 std::uint64_t ProfileBuilder::lost() const { return LostBetween(first_counters_, last_counters_); }
 
+std::size_t ProfileBuilder::bytes() const {
+  // A thread's readings and a process's texts come to as much.
+  constexpr std::size_t kThreadBytes = 1024;
+  constexpr std::size_t kProcessBytes = 512;
+  return parts_.capacity() * sizeof(SamplePart) + stacks_.bytes() + threads_.size() * kThreadBytes +
+         processes_.size() * kProcessBytes;
+}
+
 Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup& frames) const {
   const AssemblyInput input{parts_,         threads_,      stacks_, processes_,
                             process_exits_, interpreters_, frames,  origin_.innermost_pids};

@@ -91,6 +91,8 @@ class ProfileBuilder {
   // Samples of this session that a stage in user space gave up.
   void AddDropped(std::string_view name, std::string_view text, std::uint64_t count);
 
+  // Memory, by an estimate.
+  [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::uint64_t samples() const { return samples_; }  // every mark is one
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }

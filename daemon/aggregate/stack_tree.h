@@ -37,6 +37,8 @@ class StackTree {
   void RenumberFrames(const FrameMap& to);
   [[nodiscard]] const Node& At(NodeId node) const { return nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  // Memory, by an estimate.
+  [[nodiscard]] std::size_t bytes() const { return nodes_.size() * (sizeof(Node) + kChildBytes); }
   // Stacks that lost frames because the tree was full.
   [[nodiscard]] std::uint64_t cut() const { return cut_; }
 
@@ -44,6 +46,8 @@ class StackTree {
   struct Hash {
     std::size_t operator()(std::uint64_t key) const { return MixBits(key); }
   };
+
+  static constexpr std::size_t kChildBytes = 40;  // a node and a bucket of the map
 
   const std::size_t max_nodes_;
   std::vector<Node> nodes_;

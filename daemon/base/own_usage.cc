@@ -74,4 +74,14 @@ std::uint64_t OwnResidentBytes(const ProcFs& proc) {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+std::uint64_t ThreadsOnHost(const ProcFs& proc) {
+  const auto loads = proc.Read("loadavg", 256);  // "0.25 0.57 0.65 2/1234 5678"
+  if (!loads) return 0;
+  const auto slash = loads->find('/');
+  if (slash == std::string::npos) return 0;
+  std::uint64_t threads = 0;
+  std::from_chars(loads->data() + slash + 1, loads->data() + loads->size(), threads);
+  return threads;
+}
+
 }  // namespace profd

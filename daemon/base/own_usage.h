@@ -27,4 +27,7 @@ namespace profd {
 // Resident memory of this process; 0 when /proc cannot tell.
 [[nodiscard]] std::uint64_t OwnResidentBytes(const ProcFs& proc);
 
+// Threads of the whole host, kernel threads too; 0 when /proc cannot tell.
+[[nodiscard]] std::uint64_t ThreadsOnHost(const ProcFs& proc);
+
 }  // namespace profd

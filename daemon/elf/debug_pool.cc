@@ -40,6 +40,8 @@ std::vector<SourceFrame> DebugPool::Find(const EntryRef& entry, std::uint64_t va
     const auto bytes = DwarfFile::UnpackedBytes(entry->fd.get(), options_.limits);
     if (!bytes) {
       entry->state = Entry::State::kFailed;
+    } else if (!Fits(*bytes)) {
+      return {};
     } else if (*bytes <= options_.prompt_bytes) {
       Open(*entry);
     } else {
@@ -50,6 +52,12 @@ std::vector<SourceFrame> DebugPool::Find(const EntryRef& entry, std::uint64_t va
   std::vector<SourceFrame> frames = entry->file->Find(vaddr);
   KeepBound(entry);
   return frames;
+}
+
+bool DebugPool::Fits(std::uint64_t bytes) const {
+  // As much again is what libdw and the lists of units come to.
+  return options_.memory == nullptr ||
+         options_.memory->TakeRoom(2 * std::min(bytes, options_.limits.eager_bytes));
 }
 
 void DebugPool::Open(Entry& entry) const {
@@ -92,26 +100,39 @@ void DebugPool::KeepBound(const EntryRef& used) {
     used->place = used_.begin();
     used->listed = true;
   }
-  std::size_t bytes = bytes_.value() - used->bytes;
+  const std::size_t others = bytes_.value() - used->bytes;
   used->bytes = used->file->bytes();
-  bytes += used->bytes;
-  while (used_.size() > 1 && (bytes > options_.bytes || used_.size() > options_.files)) {
-    const EntryRef oldest = used_.back();
-    used_.pop_back();
-    oldest->listed = false;
-    bytes -= std::exchange(oldest->bytes, 0);
-    DwarfFile::Descriptors descriptors = DwarfFile::Close(std::move(oldest->file));
-    oldest->fd = std::move(descriptors.fd);
-    oldest->alternate = std::move(descriptors.alternate);
-    oldest->state = Entry::State::kNew;
-  }
-  if (bytes > options_.bytes) {
-    used->file->Shrink();
-    bytes -= used->bytes;
-    used->bytes = used->file->bytes();
-    bytes += used->bytes;
-  }
-  bytes_.Set(bytes);
+  bytes_.Set(others + used->bytes);
+  while (used_.size() > 1 && (bytes_.value() > options_.bytes || used_.size() > options_.files))
+    CloseOldest();
+  if (bytes_.value() > options_.bytes) Shrink(*used);
+  memory_.Set(bytes_.value());
+}
+
+void DebugPool::CloseOldest() {
+  const EntryRef oldest = used_.back();
+  used_.pop_back();
+  oldest->listed = false;
+  bytes_.Set(bytes_.value() - std::exchange(oldest->bytes, 0));
+  DwarfFile::Descriptors descriptors = DwarfFile::Close(std::move(oldest->file));
+  oldest->fd = std::move(descriptors.fd);
+  oldest->alternate = std::move(descriptors.alternate);
+  oldest->state = Entry::State::kNew;
+}
+
+void DebugPool::Shrink(Entry& entry) {
+  entry.file->Shrink();
+  const std::size_t others = bytes_.value() - entry.bytes;
+  entry.bytes = entry.file->bytes();
+  bytes_.Set(others + entry.bytes);
+}
+
+void DebugPool::GiveUp() {
+  const std::uint64_t asked = memory_.TakeAsked();
+  if (asked == 0) return;
+  const std::size_t keep = bytes_.value() - std::min<std::size_t>(asked, bytes_.value());
+  while (!used_.empty() && bytes_.value() > keep) CloseOldest();
+  memory_.Set(bytes_.value());
 }
 
 }  // namespace profd::elf

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/dwarf_file.h"
 #include "daemon/elf/file_finder.h"
@@ -32,6 +33,7 @@ class DebugPool {
     std::size_t files = 128;
     std::uint64_t prompt_bytes = 32u << 20;  // debugging sections up to here are opened at once
     DebugLimits limits;
+    MemoryGate* memory = nullptr;  // what does not fit is not opened for now; null: all fits
   };
   struct Entry;  // one file
   using EntryRef = std::shared_ptr<Entry>;
@@ -46,21 +48,28 @@ class DebugPool {
   [[nodiscard]] EntryRef Add(const FileStamp& stamp, UniqueFd fd, UniqueFd alternate);
   // As Object::FindSource; empty also while the file is being opened, or cannot be.
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
+  // Gives up what it has been asked for, the least recently used first.
+  void GiveUp();
+  [[nodiscard]] MemoryShare& memory() { return memory_; }
   // How often an entry has got answers after it had none. Any thread.
   [[nodiscard]] std::uint64_t improvements() const { return improvements_.value(); }
   // Memory held now. Any thread.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
  private:
+  [[nodiscard]] bool Fits(std::uint64_t bytes) const;
   void Open(Entry& entry) const;
   void OpenLater(const EntryRef& entry);
   void Serve(const std::stop_token& stop);
   void KeepBound(const EntryRef& used);
+  void CloseOldest();
+  void Shrink(Entry& entry);
 
   const Options options_;
   std::list<EntryRef> used_;  // most recently used first; those that are open
   std::unordered_map<FileStamp, std::weak_ptr<Entry>> entries_;
   Counter bytes_;
+  MemoryShare memory_;
   Counter improvements_;
 
   std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "daemon/elf/file_object_source.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,11 +41,21 @@ Result<ObjectRef> FileObjectSource::Load(const ObjectId& id) {
   return object;
 }
 
+bool FileObjectSource::Fits(std::uint64_t file_bytes) const {
+  // Symbols and their names, as they are read and in the object; most of a file is neither.
+  constexpr std::uint64_t kSymbolBytes = 48;
+  const std::uint64_t most = limits_.symbols * kSymbolBytes + 2 * limits_.string_bytes;
+  return memory_ == nullptr || memory_->TakeRoom(std::min(file_bytes / 2, most));
+}
+
 Result<ObjectRef> FileObjectSource::LoadFile(const ObjectId& id) {
   Result<FoundFile> file = finder_.Open(id);
   if (!file) return file.error();
   std::weak_ptr<const Object>& held = held_[file->stamp];
   if (ObjectRef object = held.lock()) return object;
+  if (!Fits(file->stamp.bytes))
+    return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
+                 "raise memory.cap"};
   counters_.files_read.Add();
   Result<ElfContents> read = ReadElfContents(file->fd.get(), file->stamp.bytes, limits_);
   if (!read) return read.error().Wrap("cannot read the file");

@@ -38,6 +38,7 @@ class FileObjectSource : public ObjectSource {
     bool inlined = true;    // inlined functions and lines too, not only symbols
     bool download = false;  // from the servers of DEBUGINFOD_URLS, for later look-ups
     DebugPool::Options pool;
+    MemoryGate* memory = nullptr;  // files that do not fit are refused; null: all fit
   };
 
   // The mapped files' own symbols alone.
@@ -48,17 +49,22 @@ class FileObjectSource : public ObjectSource {
         limits_(limits),
         debug_finder_(std::in_place, std::move(proc)),
         download_(search.download ? std::make_unique<DebugDownload>() : nullptr),
-        pool_(search.inlined ? std::make_unique<DebugPool>(search.pool) : nullptr) {}
+        pool_(search.inlined ? std::make_unique<DebugPool>(search.pool) : nullptr),
+        memory_(search.memory) {}
 
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
   [[nodiscard]] std::uint64_t improvements() const override {
     return (pool_ ? pool_->improvements() : 0) + (download_ ? download_->improvements() : 0);
   }
+  // Of debug information; null where there is none.
+  [[nodiscard]] DebugPool* pool() { return pool_.get(); }
   // Memory of debug information; any thread.
   [[nodiscard]] std::size_t debug_bytes() const { return pool_ ? pool_->bytes() : 0; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
+  // Whether there is room for what reading a file of this length may take.
+  [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   Result<ObjectRef> LoadFile(const ObjectId& id);
   // Nothing: contents.info.debug_missing says what was tried.
   [[nodiscard]] std::optional<FoundDebugFile> FindDebugFile(const ObjectId& id,
@@ -74,6 +80,7 @@ class FileObjectSource : public ObjectSource {
   const std::optional<DebugFinder> debug_finder_;
   const std::unique_ptr<DebugDownload> download_;
   const std::unique_ptr<DebugPool> pool_;
+  MemoryGate* const memory_ = nullptr;
   std::unordered_map<FileStamp, std::weak_ptr<const Object>> held_;
   std::size_t sweep_at_ = 64;  // when `held_` grows to this, those nobody holds are forgotten
   ObjectRef vdso_;

@@ -4,14 +4,19 @@ namespace profd::health {
 
 StageReport Describe(const StageCounters& counters) {
   StageReport report;
-  const auto add = [](std::vector<aggregate::NamedCount>& list, const Counter& counter,
-                      const char* name, const char* text) {
-    list.push_back({name, text, counter.value()});
+  const auto add_count = [](std::vector<aggregate::NamedCount>& list, std::uint64_t count,
+                            const char* name, const char* text) {
+    list.push_back({name, text, count});
   };
+  const auto add = [&](std::vector<aggregate::NamedCount>& list, const Counter& counter,
+                       const char* name,
+                       const char* text) { add_count(list, counter.value(), name, text); };
   add(report.dropped, counters.queue_full, "queue_full",
       "samples dropped: events came faster than they could be handled");
   add(report.dropped, counters.names_behind, "names_behind",
       "samples dropped: names could not be found fast enough");
+  add_count(report.dropped, counters.memory_events.value() + counters.memory_items.value(),
+            "memory_cap", "samples dropped: profd was near its memory cap");
   add(report.notes, counters.undecodable, "undecodable", "events whose bytes made no sense");
   add(report.notes, counters.out_of_order, "out_of_order",
       "events that arrived after a newer one had been handled");

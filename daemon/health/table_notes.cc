@@ -2,7 +2,7 @@
 
 namespace profd::health {
 
-TableReport Describe(const unwind::TableService& tables, std::uint64_t cap_bytes) {
+TableReport Describe(const unwind::TableService& tables) {
   TableReport report;
   const auto level = [&](const Counter& counter, const char* name, const char* text) {
     report.levels.push_back({name, text, counter.value()});
@@ -17,7 +17,7 @@ TableReport Describe(const unwind::TableService& tables, std::uint64_t cap_bytes
   level(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
   level(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
   report.levels.push_back(
-      {"unwind_cap", "bytes of kernel memory that unwind tables may take", cap_bytes});
+      {"unwind_cap", "bytes of kernel memory that unwind tables may take", tables.cap_bytes()});
   add(store.evictions, "unwind_evictions", "stretches given up to make room for others");
   add(store.crowded, "unwind_crowded", "stretches not loaded: no room");
   add(store.cut, "unwind_cut", "blocks of code with more rows or rules than fit");

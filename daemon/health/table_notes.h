@@ -15,8 +15,6 @@ struct TableReport {
 };
 
 // With words; those that are zero, too.
-[[nodiscard]] TableReport Describe(
-    const unwind::TableService& tables,
-    std::uint64_t cap_bytes = unwind::TableService::kDefaultCapBytes);
+[[nodiscard]] TableReport Describe(const unwind::TableService& tables);
 
 }  // namespace profd::health

@@ -288,6 +288,25 @@ void ProcessTable::MakeRoom() {
   }
 }
 
+std::size_t ProcessTable::Bytes() const {
+  // Estimates: entries with their nodes and a few texts of some 40 bytes each.
+  constexpr std::size_t kProcessBytes = 1024;
+  constexpr std::size_t kMappingBytes = 120;
+  return processes_.size() * kProcessBytes + budget_.used * kMappingBytes;
+}
+
+void ProcessTable::AccountForMemory(MemoryShare& memory) {
+  const std::size_t asked = memory.TakeAsked();
+  std::size_t bytes = Bytes();
+  for (const std::size_t before = bytes; before - bytes < asked && !dead_.empty();
+       bytes = Bytes()) {
+    if (Find(dead_.front()) != nullptr) evicted_early_.Add();
+    Forget(dead_.front());
+    dead_.pop_front();
+  }
+  memory.Set(bytes);
+}
+
 bool ProcessTable::IsAlive(std::uint32_t pid) const {
   const auto current = current_.find(pid);
   return current != current_.end() && !current->second->info->exited;

@@ -9,6 +9,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/decode/event.h"
 #include "daemon/process/address_space.h"
 #include "daemon/process/module_table.h"
@@ -71,6 +72,9 @@ class ProcessTable {
   [[nodiscard]] std::string ThreadComm(const ThreadKey& key) const { return names_.Find(key); }
   [[nodiscard]] ModuleTable& modules() { return modules_; }
   [[nodiscard]] ProcessCounters Counters() const;
+  // Tells what it holds and gives up what it has been asked for: processes that have ended, within
+  // their grace time, too.
+  void AccountForMemory(MemoryShare& memory);
 
  private:
   void On(const decode::StackEvent&) {}
@@ -99,6 +103,7 @@ class ProcessTable {
   void Forget(const ProcessKey& key);
   void ForgetDead();
   void MakeRoom();
+  [[nodiscard]] std::size_t Bytes() const;
   [[nodiscard]] bool IsAlive(std::uint32_t pid) const;
 
   const ProcessLimits limits_;

@@ -224,6 +224,19 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
   budget.set_spent_cpus(backend.budget.spent_cpus);
   budget.set_on_cpu_factor(backend.budget.factors.on_cpu);
   budget.set_off_cpu_factor(backend.budget.factors.off_cpu);
+  if (backend.memory) {
+    auto& memory = *proto.mutable_memory();
+    memory.set_cap_bytes(backend.memory->cap_bytes);
+    memory.set_used_bytes(backend.memory->used_bytes);
+    memory.set_peak_bytes(backend.memory->peak_bytes);
+    memory.set_asked_bytes(backend.memory->asked_bytes);
+    memory.set_dropping(backend.memory->dropping);
+    for (const auto& holder : backend.memory->holders) {
+      auto& added = *memory.add_holders();
+      added.set_name(holder.name);
+      added.set_bytes(holder.bytes);
+    }
+  }
   proto.set_replay_file(Utf8(backend.replay_file));
   proto.set_recording_file(Utf8(backend.recording_file));
   return proto;

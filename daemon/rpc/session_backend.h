@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
 #include "daemon/health/governor.h"
+#include "daemon/health/memory_guard.h"
 #include "daemon/health/python_report.h"
 #include "daemon/rpc/session.h"
 #include "daemon/source/session_control.h"
@@ -25,6 +27,7 @@ struct BackendStatus {
   std::vector<aggregate::NamedCount> levels;  // what goes up and down: unwind tables
   health::PythonReport python;
   health::BudgetStanding budget;
+  std::optional<health::MemoryStanding> memory;  // nothing: there is no cap
   std::string replay_file;
   std::string recording_file;
 };

@@ -1,5 +1,6 @@
 #include "daemon/symbolize/caching_symbolizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/base/keys.h"
@@ -51,13 +52,25 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, Detail det
   answer.frames.assign(frames.begin() + static_cast<std::ptrdiff_t>(first), frames.end());
   answer.bytes = kNodeBytes + BytesOf(answer.frames);
   by_key_.emplace(key, answers_.begin());
-  std::size_t bytes = counters_.bytes.value() + answer.bytes;
-  while (bytes > max_bytes_ && answers_.size() > 1) {
+  counters_.bytes.Add(answer.bytes);
+  KeepTo(max_bytes_);
+}
+
+void CachingSymbolizer::KeepTo(std::size_t max_bytes) {
+  std::size_t bytes = counters_.bytes.value();
+  while (bytes > max_bytes && answers_.size() > 1) {
     bytes -= answers_.back().bytes;
     by_key_.erase(answers_.back().key);
     answers_.pop_back();
   }
   counters_.bytes.Set(bytes);
+  memory_.Set(bytes);
+}
+
+void CachingSymbolizer::GiveUp() {
+  const std::uint64_t asked = memory_.TakeAsked();
+  const std::size_t bytes = counters_.bytes.value();
+  if (asked != 0) KeepTo(bytes - std::min<std::size_t>(asked, bytes));
 }
 
 std::size_t CachingSymbolizer::Hash::operator()(const Key& key) const {

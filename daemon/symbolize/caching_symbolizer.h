@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/symbolize/symbolizer.h"
 
 namespace profd::symbolize {
@@ -31,6 +32,9 @@ class CachingSymbolizer : public Symbolizer {
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
+  // Gives up what it has been asked for.
+  void GiveUp();
+  [[nodiscard]] MemoryShare& memory() { return memory_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
@@ -53,12 +57,16 @@ class CachingSymbolizer : public Symbolizer {
   };
   using Answers = std::list<Answer>;
 
+  // Forgets the least recently used until the answers take no more, but for the last one.
+  void KeepTo(std::size_t bytes);
+
   Symbolizer& inner_;
   const std::size_t max_bytes_;
   Answers answers_;  // most recently used first
   std::unordered_map<Key, Answers::iterator, Hash> by_key_;
   std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
   Counters counters_;
+  MemoryShare memory_;
 };
 
 }  // namespace profd::symbolize

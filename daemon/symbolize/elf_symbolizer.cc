@@ -1,5 +1,6 @@
 #include "daemon/symbolize/elf_symbolizer.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -145,7 +146,16 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
   while (held_.size() > 1 &&
          (bytes_.value() > options_.held_bytes || held_.size() > options_.held_modules))
     DropOldest();
+  memory_.Set(bytes_.value());
   return held_.front();
+}
+
+void ElfSymbolizer::GiveUp() {
+  const std::uint64_t asked = memory_.TakeAsked();
+  if (asked == 0) return;
+  const std::size_t keep = bytes_.value() - std::min<std::size_t>(asked, bytes_.value());
+  while (!held_.empty() && bytes_.value() > keep) DropOldest();
+  memory_.Set(bytes_.value());
 }
 
 void ElfSymbolizer::DropOldest() { Drop(std::prev(held_.end())); }

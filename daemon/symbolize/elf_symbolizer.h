@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/elf/object_source.h"
 #include "daemon/symbolize/symbolizer.h"
 
@@ -30,6 +31,9 @@ class ElfSymbolizer : public Symbolizer {
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
+  // Gives up what it has been asked for, the objects used longest ago first.
+  void GiveUp();
+  [[nodiscard]] MemoryShare& memory() { return memory_; }
   // Memory in the objects held now; any thread may ask.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
@@ -58,6 +62,7 @@ class ElfSymbolizer : public Symbolizer {
   std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
   std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;
+  MemoryShare memory_;
 };
 
 }  // namespace profd::symbolize

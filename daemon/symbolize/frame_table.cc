@@ -7,6 +7,19 @@
 #include "daemon/base/keys.h"
 
 namespace profd::symbolize {
+namespace {
+
+constexpr std::size_t kIdBytes = 32;  // a node and a bucket of a set of ids
+
+std::size_t BytesOf(const Frame& frame) {
+  std::size_t bytes = sizeof(Frame) + kIdBytes;
+  for (const std::string* text :
+       {&frame.name, &frame.full_name, &frame.symbol, &frame.module, &frame.file, &frame.reason})
+    if (text->capacity() > std::string().capacity()) bytes += text->capacity();
+  return bytes;
+}
+
+}  // namespace
 
 FrameTable::FrameTable(std::size_t max_frames)
     : max_frames_(max_frames), ids_(0, Hash{this}, Equal{this}) {}
@@ -21,6 +34,7 @@ FrameId FrameTable::Intern(Frame frame) {
     frame.name = "[too many distinct frames]";
   }
   const auto id = static_cast<FrameId>(frames_.size());
+  bytes_ += BytesOf(frame);
   frames_.push_back(std::move(frame));
   ids_.insert(id);
   return id;
@@ -30,9 +44,11 @@ std::vector<FrameId> FrameTable::Retain(const std::function<bool(FrameId)>& keep
   std::vector<FrameId> to(frames_.size(), kNoFrame);
   ids_.clear();
   std::deque<Frame> before = std::exchange(frames_, {});
+  bytes_ = 0;
   for (FrameId id = 0; id < before.size(); ++id) {
     if (!keep(id)) continue;
     to[id] = static_cast<FrameId>(frames_.size());
+    bytes_ += BytesOf(before[id]);
     frames_.push_back(std::move(before[id]));
     ids_.insert(to[id]);
   }
@@ -42,6 +58,7 @@ std::vector<FrameId> FrameTable::Retain(const std::function<bool(FrameId)>& keep
 void FrameTable::Clear() {
   ids_.clear();
   frames_.clear();
+  bytes_ = 0;
   overflowed_ = 0;
 }
 

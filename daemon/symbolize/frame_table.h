@@ -26,6 +26,8 @@ class FrameTable {
   [[nodiscard]] FrameId Intern(Frame frame);
   [[nodiscard]] const Frame& At(FrameId id) const { return frames_[id]; }
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
+  // Memory of the frames, by an estimate.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   // Frames that found the table full.
   [[nodiscard]] std::size_t overflowed() const { return overflowed_; }
   // Forgets all frames but those that `keep` says yes to. Whoever kept ids of these must take the
@@ -52,6 +54,7 @@ class FrameTable {
   const std::size_t max_frames_;
   std::deque<Frame> frames_;
   std::unordered_set<FrameId, Hash, Equal> ids_;
+  std::size_t bytes_ = 0;
   std::size_t overflowed_ = 0;
 };
 

@@ -15,13 +15,15 @@ namespace profd::symbolize {
 class HostSymbolizer : public Symbolizer {
  public:
   // `jit`: null when code made at run time is not to be named.
-  HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr)
-      : kernel_(kernel), elf_(objects), jit_(jit) {}
+  HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr,
+                 ElfSymbolizer::Options elf = {})
+      : kernel_(kernel), elf_(objects, elf), jit_(jit) {}
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return elf_.improvements(); }
   [[nodiscard]] const ElfSymbolizer& elf() const { return elf_; }
+  [[nodiscard]] ElfSymbolizer& elf() { return elf_; }
 
  private:
   void ResolveKernel(const process::AddressFrame& address, Frame& frame);

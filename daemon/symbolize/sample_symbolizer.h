@@ -44,6 +44,10 @@ class SampleSymbolizer {
   // Forgets all addresses and clears the table; for when nobody holds FrameIds of it, that is when
   // no session is running. Bounds what an always-on daemon keeps.
   void Clear();
+  // Of the addresses seen, by an estimate; the table's come to that.
+  [[nodiscard]] std::size_t bytes() const {
+    return known_.size() * kAddressBytes + owners_.size() * kOwnerBytes;
+  }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
@@ -65,6 +69,9 @@ class SampleSymbolizer {
     std::uint32_t count = 0;
     KernelRole role = KernelRole::kOther;
   };
+
+  static constexpr std::size_t kAddressBytes = sizeof(Key) + sizeof(Known) + 32;  // and a node
+  static constexpr std::size_t kOwnerBytes = 64;
 
   [[nodiscard]] static Key KeyOf(const process::AddressFrame& address, Detail detail);
   const Known& Look(const process::AddressFrame& address, Detail detail);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "daemon/unwind/cfi_check.h"
+#include "daemon/unwind/frame_bytes.h"
 #include "daemon/unwind/frame_index.h"
 #include "daemon/unwind/frame_rule.h"
 #include "daemon/unwind/interpreter.h"
@@ -44,7 +45,10 @@ void Append(std::uint64_t offset, const profd_unwind_rule& rule, std::vector<Row
 
 class CfiReader::State {
  public:
-  State(ElfText text, FrameIndex index) : text_(std::move(text)), index_(std::move(index)) {}
+  State(ElfText text, FrameIndex index)
+      : text_(std::move(text)),
+        index_(std::move(index)),
+        bytes_(index_.frames_offset(), index_.frames_bytes(), index_.walked()) {}
 
   Result<void> Start() {
     cpython_ = IsCpython(text_);
@@ -79,6 +83,11 @@ class CfiReader::State {
   [[nodiscard]] const FrameIndex& index() const { return index_; }
   [[nodiscard]] bool cpython() const { return cpython_; }
   [[nodiscard]] std::uint64_t damaged() const { return damaged_; }
+  [[nodiscard]] std::uint64_t bytes() const {
+    // The index was made of half as many bytes, which are still there.
+    return index_.entries().size() * sizeof(FrameIndex::Entry) * 3 / 2 +
+           (index_.walked() ? index_.frames_bytes() : bytes_.brought_bytes());
+  }
 
  private:
   // [from, to) of the file lies at vaddr `from + bias`.
@@ -93,7 +102,8 @@ class CfiReader::State {
           entry + 1 < past ? std::min(end, index_.entries()[entry + 1].begin) : end;
       const std::uint64_t begin = std::max(fde.begin, from + bias);
       if (begin >= next) continue;
-      const auto bytes = check_->Fde(fde.offset);
+      const auto bytes = bytes_.Bring(text_.image(), fde.offset) ? check_->Fde(fde.offset)
+                                                                 : std::optional<std::uint64_t>();
       if (!bytes) {
         ++damaged_;
         Append(begin - bias, kNoRule, rows);
@@ -138,6 +148,7 @@ class CfiReader::State {
 
   ElfText text_;
   FrameIndex index_;
+  FrameBytes bytes_;
   bool cpython_ = false;
   std::unique_ptr<Elf, Free> elf_;
   std::unique_ptr<Dwarf_CFI, Free> cfi_;
@@ -185,5 +196,6 @@ std::vector<Row> CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end) {
   return state_->ReadRows(begin, end);
 }
 std::uint64_t CfiReader::damaged() const { return state_->damaged(); }
+std::uint64_t CfiReader::bytes() const { return state_->bytes(); }
 
 }  // namespace profd::unwind

@@ -50,6 +50,8 @@ class CfiReader {
   [[nodiscard]] std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end);
   // FDEs, or parts of them, that were out of bounds so far.
   [[nodiscard]] std::uint64_t damaged() const;
+  // In memory, by an estimate.
+  [[nodiscard]] std::uint64_t bytes() const;
 
  private:
   class State;

@@ -45,8 +45,8 @@ std::uint64_t Plus(std::uint64_t base, std::int64_t offset) {
 Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   const ElfText::Segment* segment = text.FindSegment(PT_GNU_EH_FRAME);
   if (segment == nullptr) return Walk(text);
-  if (segment->file_bytes > kMaxBytes)
-    return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 256 MiB", ""};
+  if (segment->file_bytes > kMaxIndexBytes)
+    return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 16 MiB", ""};
   const auto bytes = text.image().Fetch(segment->file_offset, segment->file_bytes);
   if (!bytes) return bytes.error().Wrap(".eh_frame_hdr");
   Header header;
@@ -91,8 +91,6 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   index.frames_bytes_ = std::min(part->bytes, last_fde + sizeof last_bytes + last_bytes);
   if (index.frames_bytes_ > kMaxBytes)
     return Error{ErrorCode::kExhausted, ".eh_frame is larger than 256 MiB", ""};
-  const auto frames = text.image().Fetch(index.frames_offset_, index.frames_bytes_);
-  if (!frames) return frames.error().Wrap(".eh_frame");
   return index;
 }
 
@@ -100,6 +98,7 @@ Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
   const auto part = ShowFrames(text);
   if (!part) return part.error();
   FrameIndex index;
+  index.walked_ = true;
   index.frames_offset_ = part->offset;
   index.frames_vaddr_ = part->vaddr;
   index.frames_bytes_ = part->bytes;

@@ -10,7 +10,8 @@
 
 namespace profd::unwind {
 
-// Brings `.eh_frame_hdr` and `.eh_frame` into the image. Immutable; addresses are the object's own.
+// Brings `.eh_frame_hdr` into the image, and `.eh_frame` where it must be walked. Immutable;
+// addresses are the object's own.
 class FrameIndex {
  public:
   struct Entry {
@@ -18,10 +19,11 @@ class FrameIndex {
     std::uint64_t offset = 0;  // of the FDE in .eh_frame
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  static constexpr std::uint64_t kMaxBytes = 256u << 20;  // of either part
+  static constexpr std::uint64_t kMaxBytes = 256u << 20;      // of .eh_frame
+  static constexpr std::uint64_t kMaxIndexBytes = 16u << 20;  // of .eh_frame_hdr: two million FDEs
 
   // A file without such a table has its `.eh_frame` walked, and is refused if any of it is damaged:
-  // libdw will walk it, too. kNotFound: it has neither. FDEs lie inside the image afterwards.
+  // libdw will walk it, too. kNotFound: it has neither. FDEs lie inside the file.
   [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
 
   // Ascending by `begin`.
@@ -35,6 +37,8 @@ class FrameIndex {
   [[nodiscard]] std::uint64_t frames_offset() const { return frames_offset_; }
   [[nodiscard]] std::uint64_t frames_bytes() const { return frames_bytes_; }
   [[nodiscard]] std::uint64_t frames_vaddr() const { return frames_vaddr_; }
+  // It has been walked, so all of it is in the image.
+  [[nodiscard]] bool walked() const { return walked_; }
 
  private:
   FrameIndex() = default;
@@ -43,6 +47,7 @@ class FrameIndex {
   std::uint64_t frames_offset_ = 0;
   std::uint64_t frames_bytes_ = 0;
   std::uint64_t frames_vaddr_ = 0;
+  bool walked_ = false;
 };
 
 }  // namespace profd::unwind

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "daemon/elf/vdso.h"
@@ -49,7 +50,7 @@ std::uint32_t FlagsOf(const CfiReader& reader) {
 
 TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
                            std::uint64_t cap_bytes)
-    : proc_(std::move(proc)), store_(memory, maps, cap_bytes) {
+    : proc_(std::move(proc)), cap_bytes_(cap_bytes), store_(memory, maps, cap_bytes) {
   // From now on programs ask.
   store_.SetTick(1);
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -93,6 +94,7 @@ void TableService::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const auto up = std::chrono::steady_clock::now() - start;
     store_.SetTick(static_cast<std::uint32_t>(up / kTick) + 1);
+    AccountForMemory();
     const Task task = NextTask(stop);
     if (stop.stop_requested()) return;
     if (task.wanted)
@@ -133,6 +135,20 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
   }
   SetNice(nice);
   return task;
+}
+
+void TableService::AccountForMemory() {
+  // In the order in which they go: the first in either list is the one at work.
+  if (readers_memory_.TakeAsked() != 0) {
+    if (readers_.size() > 1) readers_.erase(std::next(readers_.begin()), readers_.end());
+    if (unfinished_.size() > 1)
+      unfinished_.erase(std::next(unfinished_.begin()), unfinished_.end());
+  }
+  std::uint64_t bytes = 0;
+  for (const OpenReader& open : readers_) bytes += open.reader->bytes();
+  for (const Unfinished& one : unfinished_) bytes += one.reader->bytes();
+  readers_memory_.Set(bytes);
+  tables_memory_.Set(store_.counters().memory.value());
 }
 
 // Of this thread alone. Without the right to come back it stays nice.

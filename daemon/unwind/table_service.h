@@ -18,6 +18,7 @@
 
 #include "bpf/unwind_table.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/memory_share.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/source/unwind_maps.h"
 #include "daemon/unwind/cfi_reader.h"
@@ -71,6 +72,11 @@ class TableService {
 
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
+  [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
+  // Kernel memory of tables: bounded, and kept.
+  [[nodiscard]] MemoryShare& tables_memory() { return tables_memory_; }
+  // What was read of files: can be read again.
+  [[nodiscard]] MemoryShare& readers_memory() { return readers_memory_; }
 
  private:
   using Reader = std::shared_ptr<CfiReader>;
@@ -92,6 +98,8 @@ class TableService {
   void Run(const std::stop_token& stop);
   [[nodiscard]] Task NextTask(const std::stop_token& stop);
   void SetNice(int nice);
+  // Tells what it holds, and gives up what it is asked for.
+  void AccountForMemory();
   void HandleWanted(const profd_wanted& wanted);
   void HandleProcess(std::uint32_t pid);
   void HandlePrefetch(const Mapping& mapping);
@@ -109,12 +117,15 @@ class TableService {
             TableStore::Room room);
 
   const ProcFs proc_;
+  const std::uint64_t cap_bytes_;
   TableStore store_;
   ServiceCounters counters_;
   std::list<OpenReader> readers_;      // used last first
   std::deque<Unfinished> unfinished_;  // small files first
   std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
   int nice_ = 0;
+  MemoryShare tables_memory_;
+  MemoryShare readers_memory_;
 
   std::mutex mutex_;
   std::condition_variable_any ready_;

@@ -77,11 +77,12 @@ class StandingSession : public testing::Test {
   test::NumberingSymbolizer symbolizer_;
   health::StageCounters counters_;
   std::vector<std::shared_ptr<rpc::Session>> sessions_;
-  SymbolizerStage stage_{symbolizer_, counters_,
+  SymbolizerStage stage_{symbolizer_,
+                         counters_,
                          [this](const decode::SessionEvent&) {
                            return SymbolizerStage::Waiting{sessions_.back(), {}};
                          },
-                         kIdleFrames};
+                         {.session = {}, .idle_frames = kIdleFrames}};
 };
 
 TEST_F(StandingSession, KeepsNoMoreFramesThanItsWindowsHave) {

@@ -332,6 +332,28 @@ TEST(ProcessTableBoundsTest, TheDeadAreKeptForTheGraceTime) {
   EXPECT_EQ(table.Counters().mmaps_unplaced, 1u);
 }
 
+TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
+  ProcessTable table;
+  MemoryShare memory;
+  for (std::uint32_t pid = 7; pid < 10; ++pid)
+    table.Apply(ProcessAt(10, pid, "1000-4000 r-xp 0 08:00 5 /a.so\n"));
+  table.Apply(ExitAt(20, 7));
+  table.Apply(ExitAt(21, 8));
+  table.AccountForMemory(memory);
+  const std::uint64_t three = memory.bytes();
+  EXPECT_NE(table.Find(Key(7)), nullptr) << "nobody has asked";
+  memory.Ask(1);
+  table.AccountForMemory(memory);
+  EXPECT_EQ(table.Find(Key(7)), nullptr);
+  EXPECT_NE(table.Find(Key(8)), nullptr);
+  EXPECT_EQ(memory.bytes(), three / 3 * 2);
+  memory.Ask(three);
+  table.AccountForMemory(memory);
+  EXPECT_EQ(table.Find(Key(8)), nullptr);
+  EXPECT_NE(table.Find(Key(9)), nullptr) << "it lives";
+  EXPECT_EQ(table.Counters().evicted_early, 2u);
+}
+
 TEST(ProcessTableBoundsTest, ANumberUsedAgainEndsTheProcessThatHadIt) {
   ProcessTable table;
   table.Apply(ProcessAt(10, 7, "1000-4000 r-xp 0 08:00 5 /old\n"));

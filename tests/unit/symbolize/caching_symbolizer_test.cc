@@ -114,6 +114,20 @@ TEST_F(CachingSymbolizerTest, HoldsModulesSoThatNoneIsMistakenForAnother) {
   EXPECT_FALSE(weak.expired());
 }
 
+TEST_F(CachingSymbolizerTest, GivesUpTheLeastRecentlyUsedWhenAsked) {
+  for (std::uint64_t place = 0; place < 10; ++place) ExpectRight(UserAddress(a_, place));
+  const std::uint64_t all = cache_.memory().bytes();
+  ASSERT_EQ(all, cache_.counters().bytes.value());
+  cache_.memory().Ask(all / 2);
+  cache_.GiveUp();
+  EXPECT_LE(cache_.memory().bytes(), all - all / 2);
+  EXPECT_EQ(cache_.memory().asked(), 0u);
+  ExpectRight(UserAddress(a_, 9));
+  EXPECT_EQ(inner_.asked, 10);
+  ExpectRight(UserAddress(a_, 0));
+  EXPECT_EQ(inner_.asked, 11);
+}
+
 TEST_F(CachingSymbolizerTest, DropsTheLeastRecentlyUsedBeyondItsBound) {
   ExpectRight(UserAddress(a_, 0));
   const std::size_t one = cache_.counters().bytes.value();

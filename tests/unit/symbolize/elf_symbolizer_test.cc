@@ -149,6 +149,25 @@ TEST_F(ElfSymbolizerTest, HoldsTheObjectsUsedLastWithinItsBound) {
   EXPECT_EQ(source_.loads, 4) << "b was dropped for c";
 }
 
+TEST_F(ElfSymbolizerTest, GivesUpWhatItIsAskedForOldestFirst) {
+  for (const char* path : {"/a", "/b", "/c"})
+    source_.objects[path] = MakeObject({{"f", 0x401000, 0x10}});
+  const std::size_t each = source_.objects["/a"]->bytes();
+  const auto a = MakeModule("/a"), b = MakeModule("/b"), c = MakeModule("/c");
+  for (const auto& module : {a, b, c}) (void)Resolve(symbolizer_, UserAddress(module, 0x1000));
+  EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each);
+  symbolizer_.GiveUp();
+  EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each) << "nobody has asked";
+  symbolizer_.memory().Ask(each + 1);
+  symbolizer_.GiveUp();
+  EXPECT_EQ(symbolizer_.memory().bytes(), each);
+  (void)Resolve(symbolizer_, UserAddress(c, 0x1000));
+  EXPECT_EQ(source_.loads, 3) << "the last used is still there";
+  symbolizer_.memory().Ask(100 * each);
+  symbolizer_.GiveUp();
+  EXPECT_EQ(symbolizer_.bytes(), 0u);
+}
+
 TEST_F(ElfSymbolizerTest, ModulesThatShareAnObjectCountItOnce) {
   source_.objects["/a"] = MakeObject({{"f", 0x401000, 0x10}});
   std::vector<process::ModuleRef> modules;

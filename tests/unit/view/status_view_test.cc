@@ -129,14 +129,40 @@ TEST(StatusViewTest, OfAReplay) {
   EXPECT_EQ(text.find("clock"), std::string::npos);
 }
 
+TEST(StatusViewTest, MemoryBelowItsCapAndWhatWasGivenUpForIt) {
+  v1::StatusResponse status = Sample();
+  status.set_map_bytes(44u << 20);
+  auto& memory = *status.mutable_memory();
+  memory.set_cap_bytes(256u << 20);
+  memory.set_used_bytes(118u << 20);
+  memory.set_peak_bytes(120u << 20);
+  const auto text = [&] { return RenderStatus(status, 200, Palette()); };
+  EXPECT_NE(text().find("memory     118 MiB of 256 MiB (maps 44.0 MiB), at most 120 MiB\n"),
+            std::string::npos)
+      << text();
+  memory.set_asked_bytes(3u << 20);
+  memory.set_dropping(true);
+  for (const auto& [name, mib] : {std::pair("names", 1u), {"sessions", 9u}}) {
+    auto& holder = *memory.add_holders();
+    holder.set_name(name);
+    holder.set_bytes(mib << 20);
+  }
+  EXPECT_NE(text().find("near the cap, samples are dropped"), std::string::npos) << text();
+  EXPECT_NE(text().find("asked back: 3.00 MiB; now sessions 9.00 MiB, names 1.00 MiB"),
+            std::string::npos)
+      << text();
+}
+
 TEST(StatusViewTest, ForPrograms) {
   v1::StatusResponse status = Sample();
+  status.mutable_memory()->set_cap_bytes(256u << 20);
   status.mutable_history()->set_path("/var/lib/profd/history.db");
   const auto json = nlohmann::json::parse(StatusJson(status));
   EXPECT_EQ(json["history"]["path"], "/var/lib/profd/history.db");
   EXPECT_EQ(static_cast<int>(json["history"].size()),
             v1::HistoryStatus::descriptor()->field_count());
   EXPECT_EQ(static_cast<int>(json["budget"].size()), v1::BudgetStatus::descriptor()->field_count());
+  EXPECT_EQ(static_cast<int>(json["memory"].size()), v1::MemoryStatus::descriptor()->field_count());
   EXPECT_EQ(json["version"], "0.1.0");
   EXPECT_EQ(json["switches"], 5'745'600'000u);
   EXPECT_EQ(json["sessions"][0]["target"], "pid 4242");

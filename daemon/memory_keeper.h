@@ -1,0 +1,50 @@
+// MemoryKeeper: keeps what profd has in memory below its cap.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/memory_share.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/health/memory_guard.h"
+
+namespace profd {
+
+// Looks every kInterval, on a thread of its own, at what the kernel says: resident memory, and what
+// there is of maps beyond it. Holders answer at their own pace; what they free goes
+// back to the kernel at once. Owned by the composition root.
+class MemoryKeeper {
+ public:
+  static constexpr std::chrono::milliseconds kInterval{50};
+
+  // All must outlive this; `gate` is shut while memory is short. `beyond_resident`: what
+  // the kernel has for profd beyond that, or less than none; called once a second.
+  MemoryKeeper(std::uint64_t cap_bytes, std::vector<health::MemoryHolder> holders, MemoryGate& gate,
+               ProcFs proc, std::function<std::int64_t()> beyond_resident);
+  ~MemoryKeeper();
+  MemoryKeeper(const MemoryKeeper&) = delete;
+  MemoryKeeper& operator=(const MemoryKeeper&) = delete;
+
+  [[nodiscard]] health::MemoryStanding standing() const;
+  void Stop();  // idempotent
+
+ private:
+  void Run(const std::stop_token& stop);
+  void Look();
+
+  MemoryGate& gate_;
+  const ProcFs proc_;
+  const std::function<std::int64_t()> beyond_resident_;
+  health::MemoryGuard guard_;
+  std::int64_t beyond_bytes_ = 0;
+  int looks_ = 0;
+  mutable std::mutex mutex_;
+  health::MemoryStanding standing_;
+  std::jthread thread_;  // last: uses all of the above
+};
+
+}  // namespace profd

@@ -1,0 +1,32 @@
+// MemoryPlan: how much each part of profd may hold, from the cap on all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "daemon/aggregate/profile_builder.h"
+#include "daemon/elf/debug_pool.h"
+#include "daemon/elf/elf_headers.h"
+#include "daemon/store/sqlite_store.h"
+#include "daemon/symbolize/elf_symbolizer.h"
+
+namespace profd {
+
+// Bounds of single parts: none takes most of the cap by itself, however hostile what it reads is.
+// Together they come to more; that is what the keeper is for.
+struct MemoryPlan {
+  std::size_t names_bytes;                // answers of the symbolizer
+  symbolize::ElfSymbolizer::Options elf;  // symbol tables
+  elf::ElfLimits elf_file;                // of one file
+  elf::DebugPool::Options debug;
+  std::uint64_t unwind_bytes;  // kernel memory of unwind tables
+  std::size_t event_batches;   // between reader and worker; an event is about 1 KiB
+  std::size_t item_batches;    // between worker and symbolizer; an item is about 2 KiB
+  aggregate::ProfileBuilder::Limits session;
+  aggregate::MergeLimits query;
+};
+
+// `gate`: where debug information asks for room.
+[[nodiscard]] MemoryPlan PlanMemory(std::uint64_t cap_bytes, MemoryGate* gate = nullptr);
+
+}  // namespace profd

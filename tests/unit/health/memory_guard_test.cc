@@ -1,0 +1,95 @@
+#include "daemon/health/memory_guard.h"
+
+#include <gtest/gtest.h>
+
+namespace profd::health {
+namespace {
+
+constexpr std::uint64_t kCap = 1000;
+constexpr std::uint64_t kMiB = 1u << 20;
+
+class MemoryGuardTest : public ::testing::Test {
+ protected:
+  MemoryShare first_, second_, telling_;
+  MemoryGuard guard_{kCap,
+                     {{"first", &first_}, {"second", &second_}, {"telling", &telling_, false}}};
+};
+
+TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {
+  first_.Set(500);
+  guard_.Look(750);
+  EXPECT_EQ(first_.asked(), 0u);
+  EXPECT_FALSE(guard_.dropping());
+}
+
+TEST_F(MemoryGuardTest, TheFirstIsAskedForAsMuchAsIsNeededAndTheNextForTheRest) {
+  first_.Set(60);
+  second_.Set(500);
+  telling_.Set(500);
+  guard_.Look(800);
+  EXPECT_EQ(first_.asked(), 60u);
+  EXPECT_EQ(second_.asked(), 40u) << "to come down to 700";
+  EXPECT_EQ(telling_.asked(), 0u);
+  EXPECT_EQ(guard_.standing().asked_bytes, 100u);
+}
+
+TEST_F(MemoryGuardTest, WhoHasAnsweredIsAskedAgainAfterSomePatience) {
+  first_.Set(500);
+  guard_.Look(800);
+  EXPECT_EQ(first_.TakeAsked(), 100u);
+  EXPECT_EQ(first_.TakeAsked(), 0u);
+  for (int i = 1; i < MemoryGuard::kPatience; ++i) guard_.Look(800);
+  EXPECT_EQ(first_.asked(), 0u);
+  guard_.Look(800);
+  EXPECT_EQ(first_.asked(), 100u);
+}
+
+TEST_F(MemoryGuardTest, NearTheCapThereIsNoPatienceAndWorkIsDropped) {
+  first_.Set(500);
+  guard_.Look(851);
+  EXPECT_TRUE(guard_.dropping());
+  EXPECT_EQ(first_.TakeAsked(), 151u);
+  guard_.Look(851);
+  EXPECT_EQ(first_.asked(), 151u);
+}
+
+TEST_F(MemoryGuardTest, WorkIsTakenOnAgainOnlyWellBelow) {
+  guard_.Look(851);
+  guard_.Look(801);
+  EXPECT_TRUE(guard_.dropping());
+  guard_.Look(800);
+  EXPECT_FALSE(guard_.dropping());
+  guard_.Look(850);
+  EXPECT_FALSE(guard_.dropping());
+  EXPECT_EQ(guard_.standing().peak_bytes, 851u);
+}
+
+TEST_F(MemoryGuardTest, WhoHasNotAnsweredIsNotAskedForMore) {
+  first_.Set(500);
+  guard_.Look(860);
+  guard_.Look(990);
+  EXPECT_EQ(first_.asked(), 160u);
+  EXPECT_EQ(guard_.standing().asked_bytes, 160u);
+}
+
+TEST_F(MemoryGuardTest, SaysOnceThatHoldersHaveShrunk) {
+  first_.Set(10 * kMiB);
+  EXPECT_FALSE(guard_.TakeShrunk());
+  first_.Set(9 * kMiB);
+  EXPECT_FALSE(guard_.TakeShrunk()) << "not worth it";
+  first_.Set(7 * kMiB);
+  EXPECT_TRUE(guard_.TakeShrunk());
+  EXPECT_FALSE(guard_.TakeShrunk());
+}
+
+TEST_F(MemoryGuardTest, TellsWhatEveryHolderHas) {
+  second_.Set(7);
+  const MemoryStanding standing = guard_.standing();
+  EXPECT_EQ(standing.cap_bytes, kCap);
+  ASSERT_EQ(standing.holders.size(), 3u);
+  EXPECT_EQ(standing.holders[1].name, "second");
+  EXPECT_EQ(standing.holders[1].bytes, 7u);
+}
+
+}  // namespace
+}  // namespace profd::health
