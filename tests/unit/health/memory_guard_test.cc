@@ -82,6 +82,26 @@ TEST_F(MemoryGuardTest, SaysOnceThatHoldersHaveShrunk) {
   EXPECT_FALSE(guard_.TakeShrunk());
 }
 
+TEST_F(MemoryGuardTest, RoomIsWhatIsLeftBelowTheCap) {
+  guard_.Look(900);
+  EXPECT_EQ(guard_.room_bytes(), 100u);
+  guard_.Look(1100);
+  EXPECT_EQ(guard_.room_bytes(), 0u);
+}
+
+TEST(MemoryGateTest, RoomThatWasTakenIsGoneUntilTheNextLook) {
+  MemoryGate gate;
+  EXPECT_FALSE(gate.full());
+  EXPECT_TRUE(gate.TakeRoom(kMiB)) << "before the first look all fits";
+  gate.Set(true, 100);
+  EXPECT_TRUE(gate.full());
+  EXPECT_TRUE(gate.TakeRoom(60));
+  EXPECT_FALSE(gate.TakeRoom(60));
+  EXPECT_TRUE(gate.TakeRoom(40));
+  gate.Set(false, 60);
+  EXPECT_TRUE(gate.TakeRoom(60));
+}
+
 TEST_F(MemoryGuardTest, TellsWhatEveryHolderHas) {
   second_.Set(7);
   const MemoryStanding standing = guard_.standing();
