@@ -13,6 +13,7 @@ namespace profd {
 namespace {
 
 constexpr int kLooksASecond = std::chrono::seconds(1) / MemoryKeeper::kInterval;
+constexpr int kTrimLooks = 4;
 
 }  // namespace
 
@@ -50,8 +51,9 @@ void MemoryKeeper::Look() {
   const auto resident = static_cast<std::int64_t>(OwnResidentBytes(proc_));
   guard_.Look(static_cast<std::uint64_t>(std::max<std::int64_t>(resident + beyond_bytes_, 0)));
   gate_.Set(guard_.dropping(), guard_.room_bytes());
-  // What was freed is still the allocator's.
-  if (guard_.TakeShrunk()) ::malloc_trim(0);
+  // What was freed is still the allocator's. Near the cap not all that is freed is a holder's.
+  const bool due = guard_.dropping() && looks_ % kTrimLooks == 0;
+  if (guard_.TakeShrunk() || due) ::malloc_trim(0);
   const std::scoped_lock lock(mutex_);
   standing_ = guard_.standing();
 }

@@ -38,10 +38,10 @@ struct MemoryStanding {
 // what grows between two looks. Used by one thread.
 class MemoryGuard {
  public:
-  static constexpr double kTarget = 0.70;
-  static constexpr double kEvict = 0.75;
-  static constexpr double kTake = 0.80;
-  static constexpr double kDrop = 0.85;
+  static constexpr double kTarget = 0.60;
+  static constexpr double kEvict = 0.65;
+  static constexpr double kTake = 0.70;
+  static constexpr double kDrop = 0.75;
   static constexpr int kPatience = 20;
 
   MemoryGuard(std::uint64_t cap_bytes, std::vector<MemoryHolder> holders)

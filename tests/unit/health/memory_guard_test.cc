@@ -17,7 +17,7 @@ class MemoryGuardTest : public ::testing::Test {
 
 TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {
   first_.Set(500);
-  guard_.Look(750);
+  guard_.Look(650);
   EXPECT_EQ(first_.asked(), 0u);
   EXPECT_FALSE(guard_.dropping());
 }
@@ -26,47 +26,47 @@ TEST_F(MemoryGuardTest, TheFirstIsAskedForAsMuchAsIsNeededAndTheNextForTheRest) 
   first_.Set(60);
   second_.Set(500);
   telling_.Set(500);
-  guard_.Look(800);
+  guard_.Look(700);
   EXPECT_EQ(first_.asked(), 60u);
-  EXPECT_EQ(second_.asked(), 40u) << "to come down to 700";
+  EXPECT_EQ(second_.asked(), 40u) << "to come down to 600";
   EXPECT_EQ(telling_.asked(), 0u);
   EXPECT_EQ(guard_.standing().asked_bytes, 100u);
 }
 
 TEST_F(MemoryGuardTest, WhoHasAnsweredIsAskedAgainAfterSomePatience) {
   first_.Set(500);
-  guard_.Look(800);
+  guard_.Look(700);
   EXPECT_EQ(first_.TakeAsked(), 100u);
   EXPECT_EQ(first_.TakeAsked(), 0u);
-  for (int i = 1; i < MemoryGuard::kPatience; ++i) guard_.Look(800);
+  for (int i = 1; i < MemoryGuard::kPatience; ++i) guard_.Look(700);
   EXPECT_EQ(first_.asked(), 0u);
-  guard_.Look(800);
+  guard_.Look(700);
   EXPECT_EQ(first_.asked(), 100u);
 }
 
 TEST_F(MemoryGuardTest, NearTheCapThereIsNoPatienceAndWorkIsDropped) {
   first_.Set(500);
-  guard_.Look(851);
+  guard_.Look(751);
   EXPECT_TRUE(guard_.dropping());
   EXPECT_EQ(first_.TakeAsked(), 151u);
-  guard_.Look(851);
+  guard_.Look(751);
   EXPECT_EQ(first_.asked(), 151u);
 }
 
 TEST_F(MemoryGuardTest, WorkIsTakenOnAgainOnlyWellBelow) {
-  guard_.Look(851);
-  guard_.Look(801);
+  guard_.Look(751);
+  guard_.Look(701);
   EXPECT_TRUE(guard_.dropping());
-  guard_.Look(800);
+  guard_.Look(700);
   EXPECT_FALSE(guard_.dropping());
-  guard_.Look(850);
+  guard_.Look(750);
   EXPECT_FALSE(guard_.dropping());
-  EXPECT_EQ(guard_.standing().peak_bytes, 851u);
+  EXPECT_EQ(guard_.standing().peak_bytes, 751u);
 }
 
 TEST_F(MemoryGuardTest, WhoHasNotAnsweredIsNotAskedForMore) {
   first_.Set(500);
-  guard_.Look(860);
+  guard_.Look(760);
   guard_.Look(990);
   EXPECT_EQ(first_.asked(), 160u);
   EXPECT_EQ(guard_.standing().asked_bytes, 160u);
