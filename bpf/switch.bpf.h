@@ -70,7 +70,8 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
   struct kernel_books books;
   struct leaving leaving;
   if (!thread) {
-    count(PROFD_COUNTER_UNKNOWN_THREAD);
+    /* Before all have their clocks there is no session: nobody has lost anything. */
+    if (control.sessions) count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
   read_books(task, &books);

@@ -10,12 +10,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import PROFD, StandingProfd  # noqa: E402
+from standing_profd import OTHER, PROFD, StandingProfd, as_user  # noqa: E402
 
 RIGHTS = ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_SYSLOG", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE")
-# Nobody's on a host: above what distributions hand out, below what namespaces are given.
-AGENT = 4_200_400
-OTHER = 4_200_500
+AGENT = 4_200_400  # nobody's, as OTHER is
 
 PUPPET = r"""
 #include <stdio.h>
@@ -33,12 +31,6 @@ def snake_that_waits(): time.sleep(0.005)
 print("ready", flush=True)
 while True: snake_that_waits()
 """
-
-
-def as_user(uid, rights=()):
-    capabilities = ",".join(["-all", *("+" + right.removeprefix("CAP_").lower() for right in rights)])
-    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", f"--inh-caps={capabilities}",
-            f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}", "--no-new-privs"]
 
 
 @unittest.skipIf(shutil.which("setpriv") is None, "setpriv is not installed")

@@ -12,6 +12,14 @@ import unittest
 BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
 PROFD = os.path.join(BINARIES, "profd")
 PROFCTL = os.path.join(BINARIES, "profctl")
+# Nobody's on a host: above what distributions hand out, below what namespaces are given.
+OTHER = 4_200_500
+
+
+def as_user(uid, rights=()):
+    capabilities = ",".join(["-all", *("+" + right.removeprefix("CAP_").lower() for right in rights)])
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", f"--inh-caps={capabilities}",
+            f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}", "--no-new-privs"]
 
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: real BPF programs are loaded")

@@ -1,5 +1,7 @@
+#include <array>
 #include <thread>
 
+#include "daemon/base/unique_fd.h"
 #include "tests/root/source/live_test.h"
 
 namespace profd::source {
@@ -59,6 +61,31 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
 INSTANTIATE_TEST_SUITE_P(Rungs, HookTest,
                          testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
                                          PROFD_HOOK_SWITCH_OUT));
+
+// Passes a byte on for ever: a switch for each.
+void PassOn(int from, int to) {
+  char ball = 0;
+  while (::read(from, &ball, 1) == 1 && ::write(to, &ball, 1) == 1) {
+  }
+}
+
+TEST(HookLadderTest, SwitchesBeforeClocksAreMadeAreNotLost) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  std::array<int, 2> there{};
+  std::array<int, 2> back{};
+  ASSERT_TRUE(::pipe(there.data()) == 0 && ::pipe(back.data()) == 0);
+  const std::array<UniqueFd, 4> ends{UniqueFd(there[0]), UniqueFd(there[1]), UniqueFd(back[0]),
+                                     UniqueFd(back[1])};
+  // Older than every source, and never at rest.
+  const Puppet one([&](const Puppet::Strings&) { PassOn(there[0], back[1]); });
+  const Puppet two([&](const Puppet::Strings&) { PassOn(back[0], there[1]); });
+  ASSERT_EQ(::write(there[1], "", 1), 1);
+  for (int i = 0; i < 5; ++i) {
+    const auto source = BpfSource::Create({});
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_EQ((*source)->Status().counters[PROFD_COUNTER_UNKNOWN_THREAD], 0u);
+  }
+}
 
 TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";

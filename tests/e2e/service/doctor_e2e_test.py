@@ -1,0 +1,106 @@
+"""profctl doctor: as root, of a process, and of users whom the kernel or profd keeps out."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from standing_profd import OTHER, PROFCTL, PROFD, StandingProfd, as_user  # noqa: E402
+
+HOST = ["kernel", "BTF", "lockdown", "BPF JIT", "sample rate", "kernel names", "debug info"]
+DAEMON = ["profd", "hook", "clocks", "rights", "losses", "Python", "history"]
+SNAKE = """
+import time
+print("ready", flush=True)
+while True: time.sleep(0.005)
+"""
+
+
+class Doctor(StandingProfd):
+    def checks(self, said):
+        """Name to the first finding of it; every one has a verdict and something that was found."""
+        checks = json.loads(said.stdout)["checks"]
+        for check in checks:
+            self.assertEqual(set(check), {"check", "verdict", "found", "mend"})
+            self.assertIn(check["verdict"], ("ok", "warn", "fail", "unknown"))
+            self.assertTrue(check["check"] and check["found"], check)
+        return {check["check"]: check for check in reversed(checks)}, [check["check"] for check in checks]
+
+    def as_other(self, *arguments, profctl=PROFCTL, environment=None):
+        return subprocess.run([*as_user(OTHER), profctl, "doctor", *arguments], capture_output=True, text=True,
+                              check=False, env=dict(os.environ, **(environment or {})))
+
+    def test_root_is_told_of_host_and_daemon(self):
+        self.start()
+        said = self.profctl("doctor", "--json")
+        checks, names = self.checks(said)
+        self.assertEqual(said.returncode, 0, said.stdout)
+        self.assertEqual([name for index, name in enumerate(names) if name not in names[:index]], HOST + DAEMON)
+        self.assertEqual(checks["kernel"]["found"], os.uname().release)
+        self.assertEqual(checks["rights"], {"check": "rights", "verdict": "ok", "found": "none is missing", "mend": ""})
+        # Threads that are older than profd have no clock before it makes one; nobody has lost by that.
+        self.assertNotIn("no clock", checks["losses"]["found"])
+        plain = self.profctl("doctor")
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        for name in HOST + DAEMON:
+            self.assertRegex(plain.stdout, rf"(?m)^{name} +(ok|warn|unknown)  +\S")
+
+    def test_a_process_is_looked_at(self):
+        self.start()
+        with subprocess.Popen(["/usr/bin/python3", "-c", SNAKE], stdout=subprocess.PIPE, text=True) as process:
+            self.addCleanup(process.kill)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            said = self.profctl("doctor", "--json", "-p", str(process.pid))
+            checks, names = self.checks(said)
+            process.kill()
+        self.assertEqual(said.returncode, 0, said.stdout)
+        self.assertLess({"code made at run time", "process", "stacks", "symbols"}, set(names))
+        self.assertIn(f"({process.pid}), 1 thread", checks["process"]["found"])
+        last = json.loads(said.stdout)["checks"][-1]
+        self.assertEqual(last["check"], "Python")
+        self.assertRegex(last["found"], r"^CPython 3\.\d+\.\d+ is understood$")
+        # It has been waited for: nobody is there.
+        gone = self.profctl("doctor", "--json", "-p", str(process.pid))
+        self.assertEqual(gone.returncode, 1)
+        self.assertEqual(self.checks(gone)[0]["process"]["verdict"], "fail")
+
+    @unittest.skipIf(shutil.which("setpriv") is None, "setpriv is not installed")
+    def test_who_has_no_rights_is_told_which(self):
+        if os.path.exists("/run/profd"):
+            self.skipTest("a profd of the host answers in the place of a private one")
+        # Where every user may go.
+        public = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, public)
+        os.chmod(public, 0o755)
+        profctl = shutil.copy(PROFCTL, public)
+        shutil.copy(PROFD, public)
+        said = self.as_other("--json", profctl=profctl, environment={"PROFD_HOST": ""})
+        checks, names = self.checks(said)
+        self.assertEqual(said.returncode, 1)
+        self.assertEqual(names, [*HOST, "profd", "the rest"])
+        self.assertEqual((checks["profd"]["verdict"], checks["the rest"]["verdict"]), ("fail", "unknown"))
+        self.assertIn("CAP_BPF, CAP_PERFMON", checks["profd"]["found"])
+        self.assertIn("sudo", checks["profd"]["mend"])
+
+        # And by a profd that lets in root alone.
+        self.start()
+        os.chmod(self.folder, 0o755)
+        said = self.as_other("--json", "--host", self.address, profctl=profctl)
+        self.assertEqual(said.returncode, 1)
+        refused = self.checks(said)[0]["profd"]
+        self.assertEqual(refused["verdict"], "fail")
+        self.assertIn("permission denied", refused["found"].lower())
+
+    def test_nobody_there_is_said(self):
+        said = self.profctl("doctor", "--json")
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("cannot reach profd at " + self.address, self.checks(said)[0]["profd"]["found"])
+
+
+if __name__ == "__main__":
+    unittest.main()
