@@ -332,12 +332,15 @@ void CliApp::AddExport(RawOptions& raw) {
 void CliApp::AddDiff(RawOptions& raw) {
   CLI::App& app = *root_.add_subcommand(
       "diff",
-      "profctl diff A.json B.json [-o FILE]... [OPTIONS]\n\n"
-      "compare two json files of collect: what changed from A to B\n\n"
+      "profctl diff A B [WHO]... [-o FILE]... [OPTIONS]\n\n"
+      "compare two profiles, of files or of the history: what changed from A to B\n\n"
+      "A and B are json files of collect or query, - for standard input, or stretches of the "
+      "history that profd keeps: 2h..1h, 14:05..14:20, 1h.. up to now, ..1h from its beginning. "
       "Times of A are scaled to the elapsed time of B. Processes and threads are compared by their "
       "names, not their ids. Without -o it prints a table on a terminal and folded stacks with two "
-      "columns into a pipe. Needs no profd.");
-  app.add_option("FILES", raw.diff_sides, "json files")->group("");
+      "columns into a pipe. Two files need no profd.");
+  app.add_option("SIDES", raw.diff_sides, "json files or stretches of time")->group("");
+  AddFilterOptions(app, raw);
   AddFlag(app, kWhat, "--absolute", raw.diff_absolute, "compare times as they are, not scaled");
   AddText(app, kWhat, "--filter-a", raw.diff_filter_a, "FILTER",
           "only a part of A: pid=N, tid=N, comm=NAME, thread=NAME, with commas between them");
@@ -355,6 +358,7 @@ void CliApp::AddDiff(RawOptions& raw) {
       "Examples:\n"
       "  profctl diff before.json after.json\n"
       "  profctl diff before.json after.json -o diff.svg\n"
+      "  profctl diff 2h..1h 1h.. --unit nginx\n"
       "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13");
 }
 

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "client/commands/cli_app.h"
+#include "client/commands/diff_values.h"
+#include "client/commands/history_values.h"
 #include "client/commands/suggestions.h"
 #include "client/commands/target_values.h"
-#include "client/commands/time_values.h"
 #include "client/commands/top_values.h"
 #include "client/commands/values.h"
 
@@ -111,96 +112,10 @@ Result<CollectOptions> Collect(const RawOptions& raw, std::vector<std::string> c
   return options;
 }
 
-Result<v1::State> ParseState(const std::string& text) {
-  if (text == "on_cpu" || text == "running") return v1::STATE_ON_CPU;
-  if (text == "runnable") return v1::STATE_RUNNABLE;
-  if (text == "blocked") return v1::STATE_BLOCKED;
-  return Usage("--state " + text + ": no such state", "it is on_cpu, runnable or blocked");
-}
-
-Result<v1::WaitReason> ParseWait(const std::string& text) {
-  std::string name = "WAIT_" + text;
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  v1::WaitReason reason = v1::WAIT_NONE;
-  if (v1::WaitReason_Parse(name, &reason) && reason != v1::WAIT_NONE) return reason;
-  return Usage(
-      "--wait " + text + ": no such reason",
-      "it is lock, gil, io, driver, kernel, sleep, poll, net, pipe, child, fault or other");
-}
-
-// Fills the filter and says it in words.
-Result<void> Who(const RawOptions& raw, QueryOptions& options) {
-  v1::HistoryFilter& filter = *options.request.mutable_filter();
-  std::vector<std::uint32_t> pids;
-  for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, pids));
-  filter.mutable_pid()->Add(pids.begin(), pids.end());
-  const auto say = [&](std::string_view what, const std::string& value) {
-    options.who += (options.who.empty() ? "" : ", ") + std::string(what) + " " + value;
-  };
-  for (const std::uint32_t pid : pids) say("pid", std::to_string(pid));
-  const auto add = [&](const std::vector<std::string>& values, std::string_view what, auto* into) {
-    for (const std::string& value : values) {
-      into->Add(std::string(value));
-      say(what, value);
-    }
-  };
-  add(raw.comms, "comm", filter.mutable_comm());
-  add(raw.executables, "exe", filter.mutable_executable());
-  add(raw.cgroups, "cgroup", filter.mutable_cgroup());
-  add(raw.containers, "container", filter.mutable_container());
-  add(raw.units, "unit", filter.mutable_unit());
-  add(raw.users, "user", filter.mutable_user());
-  add(raw.thread_names, "thread", filter.mutable_thread());
-  if (!raw.state.empty()) {
-    const auto state = ParseState(raw.state);
-    if (!state) return state.error();
-    filter.set_state(*state);
-  }
-  if (!raw.wait.empty()) {
-    const auto wait = ParseWait(raw.wait);
-    if (!wait) return wait.error();
-    filter.set_wait(*wait);
-  }
-  if (options.who.empty()) options.who = "all";
-  return {};
-}
-
-Result<void> When(const RawOptions& raw, std::uint64_t now_unix_ns, QueryOptions& options) {
-  v1::QueryRequest& request = options.request;
-  if (raw.from.empty() && raw.to.empty()) {
-    const std::string span = raw.since.empty() ? "1h" : raw.since;
-    const auto since = ParseSpan("--since", span);
-    if (!since) return since.error();
-    request.set_since_ns(*since);
-    options.range = "the last " + span;
-    return {};
-  }
-  if (!raw.since.empty())
-    return Usage("--since goes with neither --from nor --to", "leave one out");
-  if (!raw.from.empty()) {
-    const auto from = ParseTime("--from", raw.from, now_unix_ns);
-    if (!from) return from.error();
-    request.set_from_unix_ns(*from);
-  }
-  const auto to = ParseTime("--to", raw.to.empty() ? "now" : raw.to, now_unix_ns);
-  if (!to) return to.error();
-  request.set_to_unix_ns(*to);
-  if (request.from_unix_ns() >= *to)
-    return Usage("--to is not after --from: " + FormatTime(request.from_unix_ns()) + " and " +
-                     FormatTime(*to),
-                 "a time without a date is the last one that has been");
-  options.range = raw.from.empty() ? "the time before " + FormatTime(*to)
-                                   : FormatRange(request.from_unix_ns(), *to);
-  return {};
-}
-
 Result<QueryOptions> Query(const RawOptions& raw, std::uint64_t now_unix_ns) {
-  QueryOptions options;
-  PROFD_TRY(Who(raw, options));
-  PROFD_TRY(When(raw, now_unix_ns, options));
-  options.output = Output(raw.query_output);
+  Result<HistoryQuestion> question = ParseQuestion(raw, now_unix_ns);
+  if (!question) return question.error();
+  QueryOptions options{*std::move(question), Output(raw.query_output)};
   if (!raw.group_by.empty()) {
     const auto key = client::ParseGroupKey(raw.group_by);
     if (!key) return key.error();
@@ -283,28 +198,6 @@ Result<void> Symbols(const RawOptions& raw, CommandLine& line) {
   return {};
 }
 
-Result<DiffCommandOptions> DiffOf(const RawOptions& raw) {
-  const std::string form = "as in profctl diff before.json after.json";
-  if (raw.diff_sides.size() < 2)
-    return Usage(raw.diff_sides.empty() ? "no files are named" : "only one file is named", form);
-  if (raw.diff_sides.size() > 2) return Usage("more than two files are named", form);
-  if (raw.diff_sides[0] == "-" && raw.diff_sides[1] == "-")
-    return Usage("both sides are standard input", form);
-  DiffCommandOptions options;
-  options.a = raw.diff_sides[0];
-  options.b = raw.diff_sides[1];
-  options.filter_a = raw.diff_filter_a;
-  options.filter_b = raw.diff_filter_b;
-  options.files = raw.diff_output.files;
-  options.format = raw.diff_output.format;
-  options.absolute = raw.diff_absolute;
-  options.threads = raw.diff_output.threads;
-  options.signatures = raw.diff_output.signatures;
-  options.mangled = raw.diff_output.mangled;
-  options.interpreter_frames = raw.diff_output.interpreter_frames;
-  return options;
-}
-
 Error FromCli(const CLI::ParseError& error, const CLI::App* command) {
   // "--pid: 1 required TEXT missing" and "--mode: At Most 1 required but received 2".
   const std::string text = error.what();
@@ -362,7 +255,7 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     PROFD_TRY(Symbols(raw, line));
   } else if (name == "diff") {
     line.verb = Verb::kDiff;
-    Result<DiffCommandOptions> options = DiffOf(raw);
+    Result<DiffCommandOptions> options = ParseDiff(raw, NowUnixNs());
     if (!options) return options.error();
     line.diff = *std::move(options);
   } else if (name == "doctor") {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "client/commands/commands.h"
+#include "client/commands/history.h"
 #include "client/commands/profile_file.h"
+#include "client/daemon_choice.h"
 #include "client/exit_code.h"
 #include "client/export/diff.h"
 #include "client/export/diff_svg.h"
@@ -94,24 +96,20 @@ Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
   return outputs;
 }
 
-// What one side is: a file, restricted to some of its threads.
-Result<v1::Profile> ReadSide(const std::string& source, const std::string& filter_text,
-                             bool interpreter_frames) {
-  Result<v1::Profile> profile = ReadProfileFile(source);
-  if (!profile) return profile.error();
-  if (!filter_text.empty()) {
-    const Result<client::ThreadFilter> filter = client::ThreadFilter::Parse(filter_text);
-    if (!filter) return filter.error();
-    profile = client::OnlyThreads(*profile, *filter);
-    if (!profile) return profile.error().Wrap(source + ", " + filter_text);
-  }
-  if (interpreter_frames) return profile;
-  std::optional<v1::Profile> shown = client::WithoutInterpreterFrames(*profile);
-  return shown ? *std::move(shown) : *std::move(profile);
+std::string NameOf(const DiffSide& side) {
+  return (side.source == kStdout ? "standard input" : side.source) +
+         (side.filter.empty() ? "" : " " + side.filter);
 }
 
-std::string NameOf(const std::string& source, const std::string& filter) {
-  return (source == kStdout ? "standard input" : source) + (filter.empty() ? "" : " " + filter);
+// A word that was meant as a range and is none is looked for as a file.
+Result<v1::Profile> ReadFile(const std::string& path) {
+  Result<v1::Profile> profile = ReadProfileFile(path);
+  if (profile || profile.error().code != ErrorCode::kIo || path.find('/') != std::string::npos ||
+      path.find("..") == std::string::npos)
+    return profile;
+  Error error = profile.error();
+  error.hint = "nor is it a range of times: those are 2h..1h, 14:05..14:20 or 1h..";
+  return error;
 }
 
 // Both profiles and what they differ in, and where that goes.
@@ -124,21 +122,6 @@ class Comparison {
   Result<bool> Run() {
     const Result<std::vector<Output>> outputs = PlanOutputs(options_);
     if (!outputs) return outputs.error();
-    Result<v1::Profile> a = ReadSide(options_.a, options_.filter_a, options_.interpreter_frames);
-    if (!a) return a.error();
-    Result<v1::Profile> b = ReadSide(options_.b, options_.filter_b, options_.interpreter_frames);
-    if (!b) return b.error();
-    a_ = *std::move(a);
-    b_ = *std::move(b);
-    Result<client::Diff> diff =
-        client::Diff::Build(a_, b_,
-                            {.absolute = options_.absolute,
-                             .threads = options_.threads,
-                             .signatures = options_.signatures,
-                             .mangled = options_.mangled,
-                             .a_name = NameOf(options_.a, options_.filter_a),
-                             .b_name = NameOf(options_.b, options_.filter_b)});
-    if (!diff) return diff.error();
     // Only the temporary files have to be looked after: reading may be broken off at any time.
     const auto signals = client::StopSignals::Block();
     if (!signals) return signals.error();
@@ -146,6 +129,20 @@ class Comparison {
       context_.temp_files.RemoveAll();
       ::_exit(128 + signal);
     });
+    Result<v1::Profile> a = ReadSide(options_.a);
+    if (!a) return a.error();
+    Result<v1::Profile> b = ReadSide(options_.b);
+    if (!b) return b.error();
+    a_ = *std::move(a);
+    b_ = *std::move(b);
+    Result<client::Diff> diff = client::Diff::Build(a_, b_,
+                                                    {.absolute = options_.absolute,
+                                                     .threads = options_.threads,
+                                                     .signatures = options_.signatures,
+                                                     .mangled = options_.mangled,
+                                                     .a_name = NameOf(options_.a),
+                                                     .b_name = NameOf(options_.b)});
+    if (!diff) return diff.error();
     bool all = true;
     for (const Output& output : *outputs) {
       const Result<void> written = Write(*diff, output);
@@ -157,6 +154,30 @@ class Comparison {
   }
 
  private:
+  // A stretch of the history or a file, restricted to some of its threads.
+  Result<v1::Profile> ReadSide(const DiffSide& side) {
+    Result<v1::Profile> profile = side.history ? Ask(*side.history) : ReadFile(side.source);
+    if (!profile) return profile.error();
+    if (!side.filter.empty()) {
+      const Result<client::ThreadFilter> filter = client::ThreadFilter::Parse(side.filter);
+      if (!filter) return filter.error();
+      profile = client::OnlyThreads(*profile, *filter);
+      if (!profile) return profile.error().Wrap(side.source + ", " + side.filter);
+    }
+    if (options_.interpreter_frames) return profile;
+    std::optional<v1::Profile> shown = client::WithoutInterpreterFrames(*profile);
+    return shown ? *std::move(shown) : *std::move(profile);
+  }
+
+  Result<v1::Profile> Ask(const HistoryQuestion& question) {
+    if (!client_) {
+      auto connected = client::ConnectToRunning(context_.global.host);
+      if (!connected) return connected.error();
+      client_ = *std::move(connected);
+    }
+    return AskHistory(question, *client_);
+  }
+
   Result<void> Write(const client::Diff& diff, const Output& output) const {
     const bool to_stdout = output.path == kStdout;
     const auto writer = [&](std::ostream& out) -> Result<void> {
@@ -191,13 +212,12 @@ class Comparison {
                .palette = view::Palette(to_stdout &&
                                         client::UseColor(context_.global.color, STDOUT_FILENO)),
                .complete = context_.global.verbose,
-               .footer = terminal ? "as a flame graph: profctl diff " + options_.a + " " +
-                                        options_.b + " -o diff.svg"
-                                  : ""});
+               .footer = terminal ? "as a flame graph: add -o diff.svg" : ""});
   }
 
   const DiffCommandOptions& options_;
   const Context& context_;
+  std::unique_ptr<client::GrpcClient> client_;  // null: no side has needed it yet
   v1::Profile a_;
   v1::Profile b_;
 };

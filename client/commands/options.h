@@ -77,12 +77,22 @@ struct DumpOptions {
   bool interpreter_frames = false;
 };
 
-// Each side is a source of a profile: a json file, "-" for stdin.
+// What of the history is asked for.
+struct HistoryQuestion {
+  v1::QueryRequest request;
+  std::string who;    // the filter, for people: "comm redis-server"
+  std::string range;  // the stretch of time, likewise
+};
+
+struct DiffSide {
+  std::string source;                      // as it was written; without `history` a json file
+  std::optional<HistoryQuestion> history;  // none: "-" is stdin
+  std::string filter;                      // as ThreadFilter::Parse has it; empty: everything
+};
+
 struct DiffCommandOptions {
-  std::string a;
-  std::string b;
-  std::string filter_a;  // as ThreadFilter::Parse has it; empty: everything
-  std::string filter_b;
+  DiffSide a;
+  DiffSide b;
   std::vector<std::string> files;  // as OutputOptions
   std::string format;
   bool absolute = false;
@@ -94,9 +104,7 @@ struct DiffCommandOptions {
 
 // Of `query` and `list`.
 struct QueryOptions {
-  v1::QueryRequest request;
-  std::string who;    // the filter, for people: "comm redis-server"
-  std::string range;  // the stretch of time, likewise
+  HistoryQuestion question;
   OutputOptions output;
 };
 

@@ -1,49 +1,20 @@
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "client/commands/commands.h"
+#include "client/commands/history.h"
 #include "client/commands/output_plan.h"
-#include "client/commands/time_values.h"
 #include "client/daemon_choice.h"
 #include "client/exit_code.h"
 #include "client/invoking_user.h"
 #include "client/stop_signals.h"
 #include "client/terminal.h"
-#include "client/view/number.h"
 
 namespace profd::commands {
 namespace {
-
-// What the history has, for who asked for something else.
-std::string Extent(client::GrpcClient& client) {
-  const auto status = client.Status();
-  if (!status || !status->has_history()) return "profctl status says what there is";
-  const v1::HistoryStatus& history = status->history();
-  if (history.windows() == 0)
-    return "nothing is kept yet: the first window ends " +
-           view::FormatDuration(history.window_ns()) + " after profd's start";
-  return "the history has " + FormatRange(history.first_unix_ns(), history.last_unix_ns()) + " (" +
-         view::FormatSpan(history.last_unix_ns() - history.first_unix_ns()) + ")";
-}
-
-Result<v1::Profile> Ask(const QueryOptions& options, client::GrpcClient& client) {
-  Result<v1::Profile> profile = client.Query(options.request);
-  if (!profile) {
-    if (profile.error().code != ErrorCode::kNotFound) return profile.error();
-    return Error{ErrorCode::kNotFound, "no data: nothing is kept of " + options.range,
-                 Extent(client)};
-  }
-  const std::uint64_t end_unix_ns =
-      profile->start_unix_ns() + (profile->end_ns() - profile->start_ns());
-  const std::string covered = FormatRange(profile->start_unix_ns(), end_unix_ns);
-  if (profile->threads_size() == 0)
-    return Error{ErrorCode::kNotFound, "no data: no thread of " + options.who + " in " + covered,
-                 "profctl list shows who there was"};
-  profile->set_target(options.who + ", " + covered);
-  return profile;
-}
 
 Result<bool> Query(const QueryOptions& options, const Context& context) {
   const Result<OutputPlan> plan =
@@ -58,7 +29,7 @@ Result<bool> Query(const QueryOptions& options, const Context& context) {
   });
   const auto client = client::ConnectToRunning(context.global.host);
   if (!client) return client.error();
-  Result<v1::Profile> asked = Ask(options, **client);
+  Result<v1::Profile> asked = AskHistory(options.question, **client);
   if (!asked) return asked.error();
   const Result<v1::Profile> profile = plan->Restrict(*std::move(asked));
   if (!profile) return profile.error();

@@ -5,7 +5,8 @@ _profctl()
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     local common="--quiet --verbose --color --host --tls-ca --tls-cert --tls-key --help"
     local output="--output --format --threads --signatures --no-demangle --interpreter-frames --gil"
-    local past="--since --from --to --pid --comm --exe --cgroup --container --unit --user --thread --state --wait"
+    local who="--pid --comm --exe --cgroup --container --unit --user --thread --state --wait"
+    local past="--since --from --to $who"
     local command= word
     COMPREPLY=()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -54,7 +55,7 @@ _profctl()
             fi ;;
         diff)
             if [[ $current == -* ]]; then
-                COMPREPLY=($(compgen -W "--absolute --filter-a --filter-b --output --format --threads --signatures
+                COMPREPLY=($(compgen -W "$who --absolute --filter-a --filter-b --output --format --threads --signatures
                     --no-demangle --interpreter-frames $common" -- "$current"))
             else
                 compopt -o default

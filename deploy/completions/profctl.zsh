@@ -23,7 +23,7 @@ _profctl() {
       'dump:show what every thread of a process does right now'
       'symbols:show where names come from, module by module, and what to install'
       'export:make other formats from a json file of collect'
-      'diff:compare two json files of collect'
+      'diff:compare two profiles, of files or of the history'
       'doctor:say what keeps profd, or the profile of a process, from being complete'
       'status:show what profd does and what it costs'
       'formats:list the formats of output files and what opens them'
@@ -185,6 +185,17 @@ _profctl() {
       ) ;;
     diff)
       options=(
+      '*-p[processes]:process:_pids'
+      '*--pid[processes]:process:_pids'
+      '*--comm[processes of a name]:name: '
+      '*--exe[processes of a program]:path: '
+      '*--cgroup[processes of a cgroup]:directory:_directories'
+      '*--container[processes of a container]:id: '
+      '*--unit[processes of a systemd unit]:unit: '
+      '*--user[processes of a user, by name or number]:user: '
+      '*--thread[threads of a name, or a tid]:name: '
+      '--state[only on_cpu, runnable or blocked time]:state:(on_cpu runnable blocked)'
+      '--wait[only time blocked for it]:reason:(lock gil io driver kernel sleep poll net pipe child fault other)'
       '--absolute[compare times as they are, not scaled]'
       '--filter-a[only a part of A]:filter: '
       '--filter-b[only a part of B]:filter: '

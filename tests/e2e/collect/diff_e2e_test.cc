@@ -85,7 +85,9 @@ TEST_F(DiffTest, ErrorsSayWhatIsWrong) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
   };
-  expect({}, 2, "only one file");
+  expect({}, 2, "only one side");
+  expect({"2h..soon"}, 1, "nor is it a range of times");
+  expect({File("a.json"), "--comm", "x"}, 2, "both sides are files");
   expect({File("none.json")}, 1, "none.json");
   expect({File("a.json"), "--filter-a", "pid=1"}, 3, "no thread is left");
   expect({File("a.json"), "--filter-a", "uid=1"}, 2, "no filter");

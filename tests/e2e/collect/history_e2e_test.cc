@@ -2,7 +2,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "daemon/base/clock.h"
@@ -33,6 +35,24 @@ class HistoryTest : public StandingDaemonTest {
   [[nodiscard]] std::uint64_t KeptUntil() const {
     const auto status = nlohmann::json::parse(Ask({"status", "--json"}).out, nullptr, false);
     return status.is_discarded() ? 0 : status["history"].value("last_unix_ns", std::uint64_t{0});
+  }
+  // "2026-11-20T14:05:00Z"; what is less than a second is cut.
+  static std::string Rfc3339(std::uint64_t unix_ns) {
+    const auto seconds = static_cast<std::time_t>(unix_ns / 1'000'000'000);
+    std::tm time{};
+    ::gmtime_r(&seconds, &time);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &time)};
+  }
+  // Runs the program; the end of the last window that has it.
+  [[nodiscard]] std::uint64_t RunAndKeep(const char* compute_ms, const char* sleep_ms) const {
+    const auto program = testing::Run({TestProgram("phases"), "--seconds", "4", "--fsyncs", "0",
+                                       "--compute", compute_ms, "--sleep", sleep_ms});
+    EXPECT_EQ(program.exit_code, 0) << program.err;
+    const auto ended_unix_ns = SystemClock().RealtimeNs();
+    while (KeptUntil() < ended_unix_ns) {
+    }
+    return KeptUntil();
   }
   // What the worker of tests/testprogs/phases says of itself.
   static nlohmann::json WorkerOf(const std::string& report) {
@@ -125,6 +145,52 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   StopKeeping(*again);
 }
 
+TEST_F(HistoryTest, TellsWhatChangedFromOneStretchToAnother) {
+  auto daemon = StartKeeping();
+  ASSERT_TRUE(daemon.has_value());
+  while (KeptUntil() == 0) {
+  }
+  // Windows follow one another without a gap: the time cut to a second is in the window that ends
+  // there, the second behind it in the next one, which is two seconds long.
+  const std::uint64_t middle_unix_ns = RunAndKeep("40", "10");
+  (void)RunAndKeep("5", "60");
+  const std::string first = ".." + Rfc3339(middle_unix_ns);
+  const std::string second = Rfc3339(middle_unix_ns + 1'000'000'000) + "..";
+  const auto compare = [&](const std::string& a, const std::string& file) {
+    const auto outcome =
+        Ask({"diff", a, second, "--comm", "phases", "--absolute", "-o", File(file), "-q"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out + outcome.err, "");
+    return nlohmann::json::parse(ReadFile(File(file)), nullptr, false);
+  };
+  const auto diff = compare(first, "d.json");
+  ASSERT_FALSE(diff.is_discarded());
+  const auto ns = [&](const char* name, const char* side) {
+    for (const auto& function : diff["functions"])
+      if (function["name"] == name) return function["total"][side].get<double>();
+    ADD_FAILURE() << name << " is not in " << diff["functions"];
+    return 0.0;
+  };
+  // By construction 40 of 80 ms and 5 of 95 ms; and 10 of 80 ms and 60 of 95 ms.
+  EXPECT_GT(ns("phases::Compute", "a_ns"), 2 * ns("phases::Compute", "b_ns"));
+  EXPECT_LT(2 * ns("phases::Sleep", "a_ns"), ns("phases::Sleep", "b_ns"));
+
+  // It is what query has of that time; and a file of it is the same side.
+  const auto asked =
+      Ask({"query", "--to", Rfc3339(middle_unix_ns), "--comm", "phases", "-o", File("a.json")});
+  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  const v1::Profile a = ReadProfile(File("a.json"));
+  std::uint64_t a_ns = 0;
+  for (const std::uint64_t weight : a.samples().weight_ns()) a_ns += weight;
+  EXPECT_EQ(diff["a"]["total_ns"], a_ns);
+  EXPECT_EQ(compare(File("a.json"), "mixed.json")["functions"], diff["functions"]);
+
+  const auto none = Ask({"diff", "2001-01-01..2001-01-02", second});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_NE(none.err.find("nothing is kept of 2001-01-01"), std::string::npos) << none.err;
+  StopKeeping(*daemon);
+}
+
 TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
@@ -152,6 +218,9 @@ TEST_F(HistoryTest, ADaemonThatKeepsNoneSaysHow) {
   EXPECT_EQ(asked.exit_code, 1) << asked.err;
   EXPECT_NE(asked.err.find("keeps no history"), std::string::npos) << asked.err;
   EXPECT_NE(asked.err.find("--history-directory"), std::string::npos) << asked.err;
+  const auto compared = Ask({"diff", "2h..1h", "1h.."});
+  EXPECT_EQ(compared.exit_code, 1) << compared.err;
+  EXPECT_NE(compared.err.find("keeps no history"), std::string::npos) << compared.err;
   Stop(*daemon);
 }
 

@@ -165,17 +165,58 @@ TEST(CommandLineTest, DiffTakesTwoFiles) {
   const CommandLine line = Parsed({"diff", "a.json", "-", "--absolute", "--filter-b", "pid=7", "-o",
                                    "d.svg", "-o", "d.json", "--threads"});
   EXPECT_EQ(line.verb, Verb::kDiff);
-  EXPECT_EQ(line.diff.a, "a.json");
-  EXPECT_EQ(line.diff.b, "-");
+  EXPECT_EQ(line.diff.a.source, "a.json");
+  EXPECT_EQ(line.diff.b.source, "-");
   EXPECT_TRUE(line.diff.absolute);
   EXPECT_TRUE(line.diff.threads);
-  EXPECT_EQ(line.diff.filter_a, "");
-  EXPECT_EQ(line.diff.filter_b, "pid=7");
+  EXPECT_EQ(line.diff.a.filter, "");
+  EXPECT_EQ(line.diff.b.filter, "pid=7");
   EXPECT_EQ(line.diff.files.size(), 2u);
-  EXPECT_EQ(Refused({"diff"}).message, "no files are named");
-  EXPECT_EQ(Refused({"diff", "a.json"}).message, "only one file is named");
-  EXPECT_EQ(Refused({"diff", "a", "b", "c"}).message, "more than two files are named");
+  EXPECT_EQ(Refused({"diff"}).message, "nothing to compare is named");
+  EXPECT_EQ(Refused({"diff", "a.json"}).message, "only one side is named");
+  EXPECT_EQ(Refused({"diff", "a", "b", "c"}).message, "more than two sides are named");
   EXPECT_EQ(Refused({"diff", "-", "-"}).message, "both sides are standard input");
+}
+
+TEST(CommandLineTest, DiffTakesStretchesOfTheHistory) {
+  constexpr std::uint64_t kHourNs = 3'600'000'000'000;
+  const CommandLine line = Parsed({"diff", "2h..1h", "1h..", "--comm", "redis*", "-p", "7"});
+  ASSERT_TRUE(line.diff.a.history && line.diff.b.history);
+  const HistoryQuestion& a = *line.diff.a.history;
+  const HistoryQuestion& b = *line.diff.b.history;
+  EXPECT_EQ(line.diff.a.source, "2h..1h");
+  EXPECT_EQ(a.request.to_unix_ns() - a.request.from_unix_ns(), kHourNs);
+  // Both are of one now.
+  EXPECT_EQ(a.request.to_unix_ns(), b.request.from_unix_ns());
+  EXPECT_EQ(b.request.to_unix_ns() - b.request.from_unix_ns(), kHourNs);
+  for (const HistoryQuestion* question : {&a, &b}) {
+    EXPECT_EQ(question->who, "pid 7, comm redis*");
+    EXPECT_EQ(question->request.filter().comm(0), "redis*");
+    EXPECT_EQ(question->request.filter().pid(0), 7u);
+  }
+  const CommandLine mixed = Parsed({"diff", "a.json", "..2026-11-20T14:05:00Z", "--user", "root"});
+  EXPECT_FALSE(mixed.diff.a.history.has_value());
+  ASSERT_TRUE(mixed.diff.b.history.has_value());
+  EXPECT_EQ(mixed.diff.b.history->request.from_unix_ns(), 0u);
+  EXPECT_EQ(mixed.diff.b.history->request.to_unix_ns(), 1'795'183'500'000'000'000u);
+}
+
+TEST(CommandLineTest, WhatIsNoTwoTimesIsAFileOfADiff) {
+  for (const char* file : {"../a.json", "..", "a..b", "2h..soon", "./1h..", "-", "1h"}) {
+    const CommandLine line = Parsed({"diff", file, "b.json"});
+    EXPECT_FALSE(line.diff.a.history.has_value()) << file;
+    EXPECT_EQ(line.diff.a.source, file);
+  }
+}
+
+TEST(CommandLineTest, ADiffRefusesAnEmptyStretchAndFiltersWithoutHistory) {
+  EXPECT_NE(Refused({"diff", "1h..2h", "1h.."}).message.find("1h..2h is empty"), std::string::npos);
+  EXPECT_NE(Refused({"diff", "1h..1h", "a.json"}).message.find("is empty"), std::string::npos);
+  EXPECT_NE(Refused({"diff", "2h..", "9999-01-01.."}).message.find("is empty"), std::string::npos);
+  const Error files = Refused({"diff", "a.json", "b.json", "--unit", "nginx"});
+  EXPECT_EQ(files.message, "--unit is for the history, and both sides are files");
+  EXPECT_NE(files.hint.find("--filter-a"), std::string::npos);
+  (void)Refused({"diff", "2h..1h", "1h..", "--wait", "nothing"});
 }
 
 TEST(CommandLineTest, TargetsMustBeOneKind) {
