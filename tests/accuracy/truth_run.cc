@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "bpf/events.h"
 #include "client/export/json.h"
@@ -17,20 +16,6 @@ namespace profd::accuracy {
 namespace {
 
 std::string Program(const std::string& path) { return std::string(PROFD_BINARY_DIR) + "/" + path; }
-
-std::uint64_t StealUnitNs() {
-  return 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-}
-
-// Of all CPUs since the machine started, less than a unit too little.
-std::uint64_t StealNs() {
-  std::istringstream stat(ProcFs().Read("stat").value());
-  std::string name;
-  std::uint64_t ticks = 0;
-  stat >> name;
-  for (int column = 0; column < 8; ++column) stat >> ticks;  // user nice system ... steal
-  return ticks * StealUnitNs();
-}
 
 class TemporaryFile {
  public:
@@ -179,9 +164,9 @@ Result<TruthRun> TruthRun::Collect(const std::string& program,
                                       Program("testprogs/" + program)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   TruthRun run;
-  const std::uint64_t steal_before = StealNs();
+  const std::uint64_t steal_before = testing::StealNs();
   const testing::Outcome outcome = testing::Run(command);
-  run.steal_ns_ = StealNs() + StealUnitNs() - steal_before;
+  run.steal_ns_ = testing::StealNs() + testing::kStealUnitNs - steal_before;
   if (outcome.exit_code != 0) {
     return Error{ErrorCode::kInternal,
                  "profctl ended with " + std::to_string(outcome.exit_code) + ": " + outcome.err,

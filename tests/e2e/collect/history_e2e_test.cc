@@ -10,11 +10,13 @@
 #include "daemon/base/clock.h"
 #include "tests/accuracy/statistics.h"
 #include "tests/e2e/standing_daemon.h"
+#include "tests/support/steal_time.h"
 
 namespace profd::e2e {
 namespace {
 
 constexpr double kMaxClosure = 0.001;
+constexpr std::uint64_t kTick = 10'000'000;  // of the slowest kernel
 
 class HistoryTest : public StandingDaemonTest {
  protected:
@@ -76,10 +78,14 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   // It serves before its own session runs. The event must come; CTest's time-out is the only limit.
   while (Ask({"status"}).out.find("19 Hz in windows") == std::string::npos) {
   }
+  const auto before_ns = SystemClock().MonotonicNs();
+  const auto stolen_before_ns = testing::StealNs();
   const auto program =
       testing::Run({TestProgram("phases"), "--seconds", "12", "--file", File("synced")});
   ASSERT_EQ(program.exit_code, 0) << program.err;
   const auto ended_unix_ns = SystemClock().RealtimeNs();
+  const auto around_ns = SystemClock().MonotonicNs() - before_ns;
+  const auto stolen_ns = testing::StealNs() - stolen_before_ns;
   const auto report = nlohmann::json::parse(program.out);
   const auto worker = WorkerOf(program.out);
   const std::string pid = std::to_string(report["pid"].get<int>());
@@ -99,15 +105,20 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   EXPECT_FALSE(profile.processes(0).build_id().empty());
   ExpectCloses(profile);
 
-  // Exact: its life, and the CPU time of its worker.
+  // Exact: its life, and the CPU time of its worker, which knows neither its first nor its last
+  // instructions. The kernel's account of CPU time is a tick late at either end, and leaves out
+  // what the hypervisor took.
   const std::uint64_t life_ns =
       worker["end_ns"].get<std::uint64_t>() - worker["begin_ns"].get<std::uint64_t>();
   const auto found = std::ranges::find(profile.threads(), worker["tid"].get<std::uint32_t>(),
                                        [](const v1::Thread& thread) { return thread.tid(); });
   ASSERT_NE(found, profile.threads().end());
-  EXPECT_NEAR(static_cast<double>(ClockSum(found->clock())), static_cast<double>(life_ns), 50e6);
-  EXPECT_NEAR(static_cast<double>(found->clock().on_cpu_ns()), worker["cpu_ns"].get<double>(),
-              50e6);
+  const std::uint64_t sum_ns = ClockSum(found->clock());
+  EXPECT_GE(sum_ns, life_ns);
+  EXPECT_LE(sum_ns, around_ns);
+  const auto cpu_ns = worker["cpu_ns"].get<std::uint64_t>();
+  EXPECT_GE(found->clock().on_cpu_ns() + kTick, cpu_ns);
+  EXPECT_LE(found->clock().on_cpu_ns(), cpu_ns + (sum_ns - life_ns) + 2 * kTick + stolen_ns);
 
   // Sampled: its waits, as near as so many samples can be.
   double waited_ns = 0;
@@ -120,6 +131,10 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
     samples += static_cast<double>(time.samples);
   }
   ASSERT_GT(samples, 100);
+  const auto& clock = found->clock();
+  const auto runnable_ns =
+      static_cast<double>(clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +
+                          clock.runnable_after_yield_ns());
   for (const char* function : {"phases::Sleep", "phases::WaitForLock", "phases::ReadPipe"}) {
     double truth = 0;
     for (const auto& phase : worker["phases"])
@@ -130,7 +145,9 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
       seen += static_cast<double>(ns) / seen_ns;
     EXPECT_GT(truth, 0.1) << function;
     // About half of the samples are of waits. What is runnable counts as a wait for the program.
-    EXPECT_NEAR(seen, truth, accuracy::ShareBound(truth, samples / 2, 0.0001) + 0.03) << function;
+    EXPECT_NEAR(seen, truth,
+                accuracy::ShareBound(truth, samples / 2, 0.0001) + runnable_ns / waited_ns)
+        << function;
   }
 
   // What was there after the restart is there, too; every format is written.

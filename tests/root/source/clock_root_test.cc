@@ -1,6 +1,7 @@
 #include <thread>
 
 #include "tests/root/source/live_test.h"
+#include "tests/support/steal_time.h"
 
 namespace profd::source {
 namespace {
@@ -38,7 +39,7 @@ TEST_F(ClockTest, ASpinningThreadRunsForAsLongAsItsOwnClockSays) {
     strings.Wait();
   });
   puppet.AwaitState('S');
-  const std::uint64_t steal_ns = StealNs();
+  const std::uint64_t steal_ns = testing::StealNs();
   const auto session = live_->Begin(SpecOf(puppet));
   puppet.Go();
   const std::uint64_t cpu_ns = puppet.Hear(1)[0];
@@ -48,7 +49,7 @@ TEST_F(ClockTest, ASpinningThreadRunsForAsLongAsItsOwnClockSays) {
   ExpectCloses(clock, heard.ElapsedNs());
   // It is on the CPU a little longer than it measures: waking up and telling us.
   EXPECT_GE(clock.on_cpu_ns + kTick, cpu_ns);
-  EXPECT_LE(clock.on_cpu_ns, cpu_ns + kTick + (StealNs() - steal_ns) + 2 * kTick);
+  EXPECT_LE(clock.on_cpu_ns, cpu_ns + kTick + (testing::StealNs() - steal_ns) + 2 * kTick);
   EXPECT_GE(clock.blocked_count[PROFD_INTERRUPTIBLE], 1u);
 }
 
@@ -118,11 +119,11 @@ TEST_F(ClockTest, TwoSpinnersOnOneCpuAreRunnableHalfOfTheTime) {
   });
   puppet.AwaitState('S');
   const auto session = live_->Begin(SpecOf(puppet));
-  const std::uint64_t steal_ns = StealNs();
+  const std::uint64_t steal_ns = testing::StealNs();
   puppet.Go();
   const auto truth = puppet.Hear(4);
   const Heard heard = live_->End(session);
-  const std::uint64_t slack_ns = 3 * kTick + (StealNs() - steal_ns);
+  const std::uint64_t slack_ns = 3 * kTick + (testing::StealNs() - steal_ns);
   for (const std::size_t at : {0u, 2u}) {
     const auto tid = static_cast<std::uint32_t>(truth[at]);
     EXPECT_FALSE(heard.AtStart(tid)) << "it was born inside the session";

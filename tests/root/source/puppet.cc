@@ -120,13 +120,4 @@ void Spin(std::uint64_t ns) {
 
 std::uint32_t ThreadId() { return static_cast<std::uint32_t>(::syscall(SYS_gettid)); }
 
-std::uint64_t StealNs() {
-  std::ifstream file("/proc/stat");
-  std::string name;
-  std::uint64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0;
-  std::uint64_t steal = 0;
-  file >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;
-  return steal * 10'000'000;
-}
-
 }  // namespace profd::source

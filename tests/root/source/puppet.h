@@ -60,7 +60,4 @@ class Puppet {
 void Spin(std::uint64_t ns);
 [[nodiscard]] std::uint32_t ThreadId();
 
-// Steal time of the machine so far, from /proc/stat.
-[[nodiscard]] std::uint64_t StealNs();
-
 }  // namespace profd::source
