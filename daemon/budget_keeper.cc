@@ -6,12 +6,22 @@
 #include <utility>
 
 namespace profd {
+namespace {
+
+// Of the samples between two looks; without any there is nothing to share.
+double OffCpuShare(const BudgetKeeper::Work& before, const BudgetKeeper::Work& now) {
+  const auto on_cpu = static_cast<double>(now.on_cpu_samples - before.on_cpu_samples);
+  const auto off_cpu = static_cast<double>(now.off_cpu_samples - before.off_cpu_samples);
+  return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
+}
+
+}  // namespace
 
 BudgetKeeper::BudgetKeeper(source::SessionControl& control, const Clock& clock,
-                           std::function<std::uint64_t()> stage_cpu_ns)
+                           std::function<Work()> work)
     : control_(control),
       clock_(clock),
-      stage_cpu_ns_(std::move(stage_cpu_ns)),
+      work_(std::move(work)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 BudgetKeeper::~BudgetKeeper() { Stop(); }
@@ -37,7 +47,9 @@ void BudgetKeeper::Run(const std::stop_token& stop) {
 void BudgetKeeper::Look() {
   const source::SamplingBudget budget = control_.Budget();
   const std::uint64_t now_ns = clock_.MonotonicNs();
-  const std::uint64_t spent_ns = budget.spent_ns + stage_cpu_ns_();
+  const Work work = work_();
+  const Work worked = std::exchange(worked_, work);
+  const std::uint64_t spent_ns = budget.spent_ns + work.cpu_ns;
   const std::uint64_t elapsed_ns = now_ns - std::exchange(looked_ns_, now_ns);
   const std::uint64_t before_ns = std::exchange(spent_ns_, spent_ns);
   // The source has set all factors to 1 for a new session: what came before is not its cost.
@@ -46,7 +58,8 @@ void BudgetKeeper::Look() {
   if (begins || elapsed_ns == 0 || spent_ns < before_ns) return;
   const double spent_cpus =
       static_cast<double>(spent_ns - before_ns) / static_cast<double>(elapsed_ns);
-  const source::PeriodFactors factors = governor_.Look(spent_cpus, budget);
+  const source::PeriodFactors factors =
+      governor_.Look(spent_cpus, OffCpuShare(worked, work), budget);
   source::PeriodFactors before;
   {
     const std::scoped_lock lock(mutex_);

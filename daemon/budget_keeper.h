@@ -20,10 +20,15 @@ class BudgetKeeper {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};
 
-  // `stage_cpu_ns`: CPU time of the stages since they began, without what names have cost. All must
-  // outlive this.
-  BudgetKeeper(source::SessionControl& control, const Clock& clock,
-               std::function<std::uint64_t()> stage_cpu_ns);
+  // Since the stages began.
+  struct Work {
+    std::uint64_t cpu_ns = 0;  // of the stages, without what names have cost
+    std::uint64_t on_cpu_samples = 0;
+    std::uint64_t off_cpu_samples = 0;
+  };
+
+  // All must outlive this.
+  BudgetKeeper(source::SessionControl& control, const Clock& clock, std::function<Work()> work);
   ~BudgetKeeper();
   BudgetKeeper(const BudgetKeeper&) = delete;
   BudgetKeeper& operator=(const BudgetKeeper&) = delete;
@@ -37,10 +42,11 @@ class BudgetKeeper {
 
   source::SessionControl& control_;
   const Clock& clock_;
-  const std::function<std::uint64_t()> stage_cpu_ns_;
+  const std::function<Work()> work_;
   health::Governor governor_;
   std::uint64_t looked_ns_ = 0;
   std::uint64_t spent_ns_ = 0;  // at that look
+  Work worked_;                 // at that look
   std::uint64_t starts_ = 0;    // of sessions, at that look
   mutable std::mutex mutex_;
   health::BudgetStanding standing_;

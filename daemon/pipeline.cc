@@ -60,6 +60,10 @@ void LivePipeline::Read(const std::stop_token& stop) {
   const auto sink = [&](const source::RawEvent& raw) {
     auto event = decoder.Decode(raw);
     if (!event) return;
+    if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) {
+      if (stack->origin == decode::SampleOrigin::kOnCpu) on_cpu_samples_.Add();
+      if (stack->origin == decode::SampleOrigin::kOffCpu) off_cpu_samples_.Add();
+    }
     if (parts_.memory.full() && MayDrop(*event)) return counters_.memory_events.Add();
     sender.Add(*std::move(event));
   };

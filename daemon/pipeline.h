@@ -16,6 +16,7 @@
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/counter.h"
 #include "daemon/base/memory_share.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/batch_sender.h"
@@ -83,6 +84,9 @@ class LivePipeline : public rpc::SessionBackend {
 
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
+  // That have come from the kernel side so far.
+  [[nodiscard]] std::uint64_t on_cpu_samples() const { return on_cpu_samples_.value(); }
+  [[nodiscard]] std::uint64_t off_cpu_samples() const { return off_cpu_samples_.value(); }
 
   // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
   // that still run fail. Idempotent.
@@ -111,6 +115,8 @@ class LivePipeline : public rpc::SessionBackend {
   const Parts parts_;
   health::StageCounters counters_;
   health::Heartbeats beats_;
+  Counter on_cpu_samples_;   // the reader's
+  Counter off_cpu_samples_;  // the reader's
   struct {
     MemoryShare queues;
     MemoryShare processes;

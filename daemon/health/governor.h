@@ -17,27 +17,33 @@ struct BudgetStanding {
 
 // A control law and nothing else: told from time to time what sampling has cost since the last
 // look, it says by which factors periods are to be raised. Off-CPU periods go first, and come down
-// last. Raises at once, lowers after kCalmLooks looks well below the budget and by little: it does
-// not swing while the load stays the same. Used by one thread.
+// last; where on-CPU samples alone cost more than the budget, off-CPU ones keep kOffCpuShare of it,
+// as fewer of them would help nobody. Raises at once, lowers after kCalmLooks looks well below the
+// budget and by little: it does not swing while the load stays the same. Used by one thread.
 class Governor {
  public:
   static constexpr double kMostOffCpu = 256;  // factors never exceed these
   static constexpr double kMostOnCpu = 16;
   static constexpr int kCalmLooks = 4;
+  static constexpr double kOffCpuShare = 0.25;
 
-  // `spent_cpus`: mean cost since the last look, in CPUs.
-  [[nodiscard]] source::PeriodFactors Look(double spent_cpus, const source::SamplingBudget& budget);
+  // `spent_cpus`: mean cost since the last look, in CPUs. `off_cpu_share`: of the samples since
+  // then, those taken off the CPU, 0 to 1; samples of both kinds are taken to cost the same.
+  [[nodiscard]] source::PeriodFactors Look(double spent_cpus, double off_cpu_share,
+                                           const source::SamplingBudget& budget);
   // The cost that it acts on: smoothed over a few looks.
   [[nodiscard]] double smoothed_cpus() const { return smoothed_; }
   // A session has begun: periods are what they ask for again.
   void Reset();
 
  private:
-  void Raise(double by, bool on_cpu_adjusts);
+  // What the cost is expected to be after it.
+  [[nodiscard]] double Raise(const source::SamplingBudget& budget);
   void Lower(double by);
 
   source::PeriodFactors factors_;
   double smoothed_ = 0;
+  double share_ = 1;  // of off-CPU samples, smoothed
   bool looked_ = false;
   int calm_ = 0;
 };

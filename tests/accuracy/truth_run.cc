@@ -1,7 +1,7 @@
 #include "tests/accuracy/truth_run.h"
 
 #include <signal.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include "bpf/events.h"
 #include "client/export/json.h"
 #include "daemon/base/proc_fs.h"
+#include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::accuracy {

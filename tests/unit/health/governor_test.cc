@@ -23,6 +23,10 @@ struct Machine {
   [[nodiscard]] double Cost(const PeriodFactors& factors) const {
     return off_cpu / factors.off_cpu + on_cpu / factors.on_cpu + fixed;
   }
+  [[nodiscard]] double OffCpuShare(const PeriodFactors& factors) const {
+    const double off = off_cpu / factors.off_cpu;
+    return off / std::max(off + on_cpu / factors.on_cpu, 1e-9);
+  }
 };
 
 // Factors after each look, from the second on as the last ones had it cost.
@@ -30,7 +34,7 @@ std::vector<PeriodFactors> Watch(Governor& governor, const Machine& machine,
                                  const SamplingBudget& budget, int looks, PeriodFactors last = {}) {
   std::vector<PeriodFactors> all;
   for (int i = 0; i < looks; ++i) {
-    last = governor.Look(machine.Cost(last), budget);
+    last = governor.Look(machine.Cost(last), machine.OffCpuShare(last), budget);
     all.push_back(last);
   }
   return all;
@@ -76,11 +80,11 @@ TEST(Governor, LowersAgainWhenTheLoadHasGone) {
 
 TEST(Governor, OneExpensiveLookIsNotAnsweredTwice) {
   Governor governor;
-  (void)governor.Look(0.001, Of(0.01));
-  const auto burst = governor.Look(0.1, Of(0.01));
+  (void)governor.Look(0.001, 1, Of(0.01));
+  const auto burst = governor.Look(0.1, 1, Of(0.01));
   EXPECT_GT(burst.off_cpu, 1);
-  EXPECT_LE(governor.Look(0.001, Of(0.01)).off_cpu, burst.off_cpu);
-  EXPECT_LE(governor.Look(0.001, Of(0.01)).off_cpu, burst.off_cpu);
+  EXPECT_LE(governor.Look(0.001, 1, Of(0.01)).off_cpu, burst.off_cpu);
+  EXPECT_LE(governor.Look(0.001, 1, Of(0.01)).off_cpu, burst.off_cpu);
 }
 
 TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
@@ -89,16 +93,39 @@ TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
   const auto busy = Watch(governor, machine, Of(0.02, true), 200);
   for (const PeriodFactors& factors : busy) {
     if (factors.on_cpu > 1) {
-      EXPECT_EQ(factors.off_cpu, Governor::kMostOffCpu);
+      EXPECT_LE(machine.off_cpu / factors.off_cpu, Governor::kOffCpuShare * 0.02);
     }
   }
+  EXPECT_GT(busy.back().on_cpu, 1);
   EXPECT_LE(machine.Cost(busy.back()), 0.02);
   const auto calm = Watch(governor, {.off_cpu = 0.001}, Of(0.02, true), 100, busy.back());
   for (const PeriodFactors& factors : calm) {
-    if (factors.off_cpu < Governor::kMostOffCpu) {
+    if (factors.off_cpu < busy.back().off_cpu) {
       EXPECT_EQ(factors.on_cpu, 1);
     }
   }
+  EXPECT_EQ(calm.back().off_cpu, 1);
+}
+
+TEST(Governor, OffCpuSamplesKeepTheirShareWhereThoseOnTheCpuAreTooMany) {
+  for (const double off_cpu : {0.001, 0.02, 0.5}) {
+    Governor governor;
+    const Machine machine{.off_cpu = off_cpu, .on_cpu = 0.06};
+    const auto factors = Watch(governor, machine, Of(0.05), 100);
+    for (std::size_t i = 10; i < factors.size(); ++i) {
+      const double cost = off_cpu / factors[i].off_cpu;
+      EXPECT_LE(cost, Governor::kOffCpuShare * 0.05) << off_cpu;
+      EXPECT_GE(cost, std::min(off_cpu, 0.5 * Governor::kOffCpuShare * 0.05)) << off_cpu;
+      EXPECT_EQ(factors[i].on_cpu, 1) << "on-CPU periods were asked for";
+    }
+  }
+}
+
+TEST(Governor, OffCpuSamplesComeBackWhereOthersStayTooMany) {
+  Governor governor;
+  const auto busy = Watch(governor, {.off_cpu = 0.5, .on_cpu = 0.06}, Of(0.05), 50);
+  ASSERT_GT(busy.back().off_cpu, 10);
+  const auto calm = Watch(governor, {.off_cpu = 0.005, .on_cpu = 0.06}, Of(0.05), 50, busy.back());
   EXPECT_EQ(calm.back().off_cpu, 1);
 }
 
@@ -106,7 +133,7 @@ TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
   Governor governor;
   const auto factors =
       Watch(governor, {.off_cpu = 0.1, .on_cpu = 0.1, .fixed = 1}, Of(0.01, true), 99);
-  EXPECT_EQ(factors.back().off_cpu, Governor::kMostOffCpu);
+  EXPECT_LE(factors.back().off_cpu, Governor::kMostOffCpu);
   EXPECT_EQ(factors.back().on_cpu, Governor::kMostOnCpu);
 }
 
@@ -121,7 +148,7 @@ TEST(Governor, ABudgetIsOneUnitForEveryEightCpus) {
 TEST(Governor, WithoutALimitNothingIsRaised) {
   Governor governor;
   (void)Watch(governor, {.off_cpu = 1}, Of(0.01), 20);
-  const auto factors = governor.Look(1, {});
+  const auto factors = governor.Look(1, 1, {});
   EXPECT_EQ(factors.off_cpu, 1);
   EXPECT_EQ(factors.on_cpu, 1);
 }
