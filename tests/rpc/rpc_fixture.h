@@ -111,6 +111,8 @@ class RpcFixture : public testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   NumberingSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100, kOwner}, {100, 101, kOwner}, {200, 200, 0}}, clock_};
+  const MemoryGate memory_;
+  const MemoryPlan plan_ = PlanMemory(256u << 20);
   LivePipeline pipeline_{LivePipeline::Parts{kernel_,
                                              kernel_,
                                              symbolizer_,
@@ -123,7 +125,11 @@ class RpcFixture : public testing::Test {
                                              [] {},
                                              [] { return health::TableReport(); },
                                              [] { return python::PythonStanding(); },
-                                             [] { return health::BudgetStanding(); }}};
+                                             [] { return health::BudgetStanding(); },
+                                             [] { return health::MemoryStanding(); },
+                                             [] {},
+                                             memory_,
+                                             plan_}};
   rpc::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};

@@ -62,6 +62,8 @@ class WatchdogFeedTest : public ::testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   StuckSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100}, {100, 101}}, clock_};
+  const MemoryGate memory_;
+  const MemoryPlan plan_ = PlanMemory(256u << 20);
   LivePipeline pipeline_{{.source = kernel_,
                           .control = kernel_,
                           .symbolizer = symbolizer_,
@@ -74,7 +76,11 @@ class WatchdogFeedTest : public ::testing::Test {
                           .flush_environment = [] {},
                           .describe_tables = [] { return health::TableReport(); },
                           .python_standing = [] { return python::PythonStanding(); },
-                          .budget_standing = [] { return health::BudgetStanding(); }}};
+                          .budget_standing = [] { return health::BudgetStanding(); },
+                          .memory_standing = [] { return health::MemoryStanding(); },
+                          .give_up_memory = [] {},
+                          .memory = memory_,
+                          .plan = plan_}};
   profd::testing::NotifySocket socket_;
   ServiceManager manager_{false};
   Watchdog watchdog_{manager_};
