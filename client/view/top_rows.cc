@@ -204,6 +204,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
     row.total += TimesOf(thread);
   }
   std::vector<TopRow> list;
+  list.reserve(rows.size());
   for (auto& [process, row] : rows) list.push_back(std::move(row));
   return list;
 }

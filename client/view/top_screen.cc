@@ -175,6 +175,7 @@ Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t
   }
   widths.push_back(width > used + kLeastName ? width - used : kLeastName);
   std::vector<std::string> headers;
+  headers.reserve(columns.size());
   for (const Column& column : columns) headers.push_back(column.header);
   Lines lines{Line(headers, columns, widths, palette, true), {}};
   for (const auto& row : cells) lines.rows.push_back(Line(row, columns, widths, palette, false));
