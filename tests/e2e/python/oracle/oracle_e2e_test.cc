@@ -16,6 +16,11 @@ namespace profd::e2e {
 namespace {
 
 constexpr double kMaxNotMerged = 0.001;
+// Case 21 loads modules of one text under names of one length, again and again: before 3.12 a code
+// object of one that takes the place of another's cannot always be told from it (daemon/python).
+// Seen in 2 of some 80 runs, one sample each: 3 in one run come by chance in less than 1 of
+// 100,000.
+constexpr std::size_t kMaxTaken = 2;
 constexpr std::string_view kFolder = PROFD_SOURCE_DIR "/tests/e2e/python/oracle/";
 
 struct Case {
@@ -95,7 +100,8 @@ class PythonOracle : public ProfctlTest,
   [[nodiscard]] Session Run(const std::string& interpreter) const;
   // Of one case; 0: all.
   static std::vector<oracle::Window> WindowsOf(const Session& session, int number);
-  static void ExpectTrue(const Session& session, const Case& one);
+  void ExpectTrue(const Session& session, const Case& one) const;
+  [[nodiscard]] std::size_t MaxTaken() const { return minor_ < 12 ? kMaxTaken : 0; }
 
   int minor_ = 0;
   const std::vector<Session>* sessions_ = nullptr;
@@ -168,7 +174,7 @@ std::vector<oracle::Window> PythonOracle::WindowsOf(const Session& session, int 
   return windows;
 }
 
-void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
+void PythonOracle::ExpectTrue(const Session& session, const Case& one) const {
   ASSERT_EQ(session.failure, "");
   if (const auto error = session.truth.errors.find(one.number); error != session.truth.errors.end())
     FAIL() << "the case itself: " << error->second;
@@ -194,7 +200,7 @@ void PythonOracle::ExpectTrue(const Session& session, const Case& one) {
     EXPECT_LE(verdict.gaps, verdict.samples / 20);
   }
   EXPECT_GT(verdict.samples, verdict.early) << "nothing was seen of it";
-  EXPECT_EQ(verdict.WrongSamples(), 0u);
+  EXPECT_LE(verdict.WrongSamples(), one.number == 21 ? MaxTaken() : 0);
   int shown = 0;
   for (const auto& [what, count] : verdict.wrong)
     if (++shown <= 6) std::cout << "  WRONG " << count << " times: " << what << "\n";
@@ -221,7 +227,7 @@ TEST_P(PythonOracleTotals, FewStacksAreNotMergedOrWrong) {
     EXPECT_LE(static_cast<double>(verdict.not_merged - verdict.apart),
               kMaxNotMerged * static_cast<double>(verdict.samples))
         << verdict.last_not_merged;
-    EXPECT_EQ(verdict.WrongSamples(), 0u);
+    EXPECT_LE(verdict.WrongSamples(), MaxTaken());
   }
 }
 
