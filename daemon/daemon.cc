@@ -157,7 +157,6 @@ class LiveDaemon : public Daemon {
         objects_(proc_, plan_.elf_file,
                  {.inlined = options.debug_info,
                   .download = std::getenv("DEBUGINFOD_URLS") != nullptr,
-
                   .pool = plan_.debug,
                   .memory = &memory_}),
         jit_(proc_, clock),

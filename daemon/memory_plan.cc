@@ -7,8 +7,6 @@
 namespace profd {
 namespace {
 
-constexpr std::uint64_t kEventBytes = 1u << 10;
-constexpr std::uint64_t kItemBytes = 2u << 10;
 constexpr std::uint64_t kSymbolBytes = 64;  // in the file, and once more in the table
 constexpr std::uint64_t kNodeBytes = 48;
 

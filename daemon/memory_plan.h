@@ -12,6 +12,10 @@
 
 namespace profd {
 
+// In queues, about.
+inline constexpr std::uint64_t kEventBytes = 1u << 10;  // between reader and worker
+inline constexpr std::uint64_t kItemBytes = 2u << 10;   // between worker and symbolizer
+
 // Bounds of single parts: none takes most of the cap by itself, however hostile what it reads is.
 // Together they come to more; that is what the keeper is for.
 struct MemoryPlan {
@@ -20,8 +24,8 @@ struct MemoryPlan {
   elf::ElfLimits elf_file;                // of one file
   elf::DebugPool::Options debug;
   std::uint64_t unwind_bytes;  // kernel memory of unwind tables
-  std::size_t event_batches;   // between reader and worker; an event is about 1 KiB
-  std::size_t item_batches;    // between worker and symbolizer; an item is about 2 KiB
+  std::size_t event_batches;
+  std::size_t item_batches;
   aggregate::ProfileBuilder::Limits session;
   aggregate::MergeLimits query;
 };

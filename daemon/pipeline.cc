@@ -20,9 +20,6 @@ using source::PollStatus;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{50};
-// As the plan of memory has them, too.
-constexpr std::uint64_t kEventBytes = 1u << 10;
-constexpr std::uint64_t kItemBytes = 2u << 10;
 
 void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 

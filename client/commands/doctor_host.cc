@@ -3,10 +3,10 @@
 #include <charconv>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "client/commands/doctor_checks.h"
 #include "client/view/number.h"
+#include "daemon/base/kernel_release.h"
 
 namespace profd::commands {
 namespace {
@@ -14,7 +14,6 @@ namespace {
 using view::Finding;
 using view::Verdict;
 
-constexpr std::pair<unsigned, unsigned> kOldestKernel{5, 18};
 constexpr std::uint64_t kUsualHz = 99;
 
 bool Exists(const std::string& path) {
@@ -36,14 +35,9 @@ Finding Kernel(const ProcFs& proc) {
   const Result<std::string> text = proc.Read("sys/kernel/osrelease", 256);
   if (!text) return {"kernel", Verdict::kUnknown, text.error().message, ""};
   const std::string release = FirstLine(*text);
-  unsigned major = 0;
-  unsigned minor = 0;
-  const char* end = release.data() + release.size();
-  const auto [dot, error] = std::from_chars(release.data(), end, major);
-  const bool parsed = error == std::errc{} && dot != end && *dot == '.' &&
-                      std::from_chars(dot + 1, end, minor).ec == std::errc{};
+  const auto parsed = ParseKernelRelease(release);
   if (!parsed) return {"kernel", Verdict::kUnknown, "unknown release " + release, ""};
-  if (std::pair{major, minor} >= kOldestKernel) return {"kernel", Verdict::kOk, release, ""};
+  if (*parsed >= kOldestKernel) return {"kernel", Verdict::kOk, release, ""};
   return {"kernel", Verdict::kFail, release + " is too old", "a kernel of 5.18 or newer"};
 }
 
@@ -59,7 +53,7 @@ Finding Lockdown(const ProcFs& sys) {
   const Result<std::string> text = sys.Read("kernel/security/lockdown", 256);
   if (!text && text.error().code != ErrorCode::kNotFound)
     return {"lockdown", Verdict::kUnknown, text.error().message, ""};
-  if (text && text->find("[confidentiality]") != std::string::npos)
+  if (text && LockdownForbidsReading(*text))
     return {"lockdown", Verdict::kFail, "confidentiality: BPF may not read memory",
             "boot with lockdown=integrity or without lockdown"};
   return {"lockdown", Verdict::kOk, text ? FirstLine(*text) : "the kernel has none", ""};

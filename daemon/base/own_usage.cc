@@ -5,13 +5,17 @@
 
 #include <charconv>
 #include <ctime>
-#include <sstream>
 #include <string>
+
+#include "daemon/base/proc_stat.h"
 
 namespace profd {
 namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+// Fields of stat.
+constexpr int kUserTime = 14;
+constexpr int kSystemTime = 15;
 
 std::uint64_t ToNs(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * kNsPerSecond +
@@ -47,19 +51,14 @@ std::map<std::string, std::uint64_t> OwnThreadCpuNs(const ProcFs& proc) {
   if (!tids) return threads;
   const auto tick_ns = kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   for (const auto tid : *tids) {
-    // "TID (NAME) S ppid ...": user and system time are the 14th and 15th word.
     const auto stat = proc.Read("self/task/" + std::to_string(tid) + "/stat", 4096);
     if (!stat) continue;  // it has ended
     const auto begin = stat->find('(');
     const auto end = stat->rfind(')');
     if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
-    std::istringstream words(stat->substr(end + 1));
-    std::string skipped;
-    for (int i = 0; i < 11; ++i) words >> skipped;
-    std::uint64_t user = 0;
-    std::uint64_t system = 0;
-    words >> user >> system;
-    threads[stat->substr(begin + 1, end - begin - 1)] += (user + system) * tick_ns;
+    const auto ticks =
+        StatField(*stat, kUserTime).value_or(0) + StatField(*stat, kSystemTime).value_or(0);
+    threads[stat->substr(begin + 1, end - begin - 1)] += ticks * tick_ns;
   }
   return threads;
 }

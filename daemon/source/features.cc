@@ -7,6 +7,7 @@
 #include <charconv>
 #include <memory>
 
+#include "daemon/base/kernel_release.h"
 #include "daemon/source/capabilities.h"
 
 namespace profd::source {
@@ -50,23 +51,18 @@ bool HasField(const btf& types, const char* type, std::string_view field) {
 }  // namespace
 
 Result<void> CheckRelease(const std::string& release) {
-  unsigned major = 0;
-  unsigned minor = 0;
-  const char* end = release.data() + release.size();
-  const auto [dot, error] = std::from_chars(release.data(), end, major);
-  const bool parsed = error == std::errc{} && dot != end && *dot == '.' &&
-                      std::from_chars(dot + 1, end, minor).ec == std::errc{};
+  const auto parsed = ParseKernelRelease(release);
   if (!parsed) return Error{ErrorCode::kUnsupported, "unknown kernel release " + release, ""};
-  if (std::pair{major, minor} >= kOldestKernel) return {};
+  if (*parsed >= kOldestKernel) return {};
   return Error{ErrorCode::kUnsupported,
-               "kernel " + std::to_string(major) + "." + std::to_string(minor) +
+               "kernel " + std::to_string(parsed->first) + "." + std::to_string(parsed->second) +
                    " is too old: profd needs " + std::to_string(kOldestKernel.first) + "." +
                    std::to_string(kOldestKernel.second) + " or newer",
                ""};
 }
 
 Result<void> CheckLockdown(const std::string& text) {
-  if (text.find("[confidentiality]") == std::string::npos) return {};
+  if (!LockdownForbidsReading(text)) return {};
   return Error{ErrorCode::kUnsupported,
                "kernel lockdown forbids BPF to read memory (mode confidentiality)",
                "boot with lockdown=integrity or without lockdown"};

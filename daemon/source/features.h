@@ -19,9 +19,6 @@ struct Features {
   std::vector<std::string> missing_capabilities;  // without these less is visible
 };
 
-// Oldest kernel with task storage in tracing programs, bpf_loop and sleepable iterators.
-constexpr std::pair<unsigned, unsigned> kOldestKernel{5, 18};
-
 // kUnsupported in one line when `release` ("6.1.0-37-amd64") is older than kOldestKernel.
 [[nodiscard]] Result<void> CheckRelease(const std::string& release);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "daemon/base/proc_stat.h"
 #include "daemon/source/sole_owner.h"
 
 namespace profd::source {
@@ -24,21 +25,8 @@ std::string_view TrimLeft(std::string_view text) {
 }  // namespace
 
 std::optional<std::uint64_t> StartTicks(const std::string& stat) {
-  // The comm in field 2 may hold anything, also ") 1 2": count from the last bracket.
-  const auto bracket = stat.rfind(')');
-  if (bracket == std::string::npos) return std::nullopt;
-  std::string_view rest(stat.data() + bracket + 1, stat.size() - bracket - 1);
-  for (int field = 3; field < 22; ++field) {
-    rest = TrimLeft(rest);
-    const auto space = rest.find(' ');
-    if (space == std::string_view::npos) return std::nullopt;
-    rest.remove_prefix(space);
-  }
-  rest = TrimLeft(rest);
-  std::uint64_t ticks = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), ticks);
-  if (error != std::errc{}) return std::nullopt;
-  return ticks;
+  constexpr int kStartField = 22;
+  return StatField(stat, kStartField);
 }
 
 bool ProcessReader::StillThere(ProcessKey process) const {
