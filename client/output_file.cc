@@ -149,4 +149,13 @@ Result<std::uint64_t> WriteToFd(int fd, std::string_view name, const OutputFile:
   return buffer.bytes();
 }
 
+Result<void> WriteToStdout(std::string_view text) {
+  const auto written =
+      WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
+        out << text;
+        return {};
+      });
+  return written ? Result<void>{} : written.error();
+}
+
 }  // namespace profd::client

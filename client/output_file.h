@@ -37,4 +37,7 @@ class OutputFile {
 [[nodiscard]] Result<std::uint64_t> WriteToFd(int fd, std::string_view name,
                                               const OutputFile::Writer& writer);
 
+// A command's answer, onto standard output.
+[[nodiscard]] Result<void> WriteToStdout(std::string_view text);
+
 }  // namespace profd::client

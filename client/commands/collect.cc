@@ -98,12 +98,9 @@ std::uint64_t Collection::Duration() const {
 
 v1::CollectRequest Collection::Request() const {
   v1::CollectRequest request;
-  *request.mutable_target() = options_.target;
+  *request.mutable_target() = TargetFromHere(options_.target);
   if (child_)
     request.mutable_target()->mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
-  if (options_.target.has_cgroup())
-    request.mutable_target()->set_cgroup(CgroupPath(options_.target.cgroup()));
-  request.mutable_target()->set_pidns_inode(OwnPidNamespace());
   request.set_duration_ns(Duration());
   request.set_mode(options_.mode);
   request.set_frequency_hz(options_.frequency_hz);
@@ -184,11 +181,7 @@ Result<v1::Profile> Collection::Collect() {
     PROFD_TRY(CheckData(*profile));
     return plan_->Restrict(*std::move(profile));
   }
-  Error error = profile.error();
-  if (error.code != ErrorCode::kUnavailable || !connection_.private_daemon) return error;
-  const std::string how = connection_.private_daemon->HowItEnded();
-  if (!how.empty()) error.message = "the private profd " + how + " in the middle of the collection";
-  return error;
+  return WithCause(profile.error(), connection_, " in the middle of the collection");
 }
 
 Result<void> Collection::CheckData(const v1::Profile& profile) const {

@@ -31,6 +31,20 @@ std::string Join(const google::protobuf::RepeatedField<std::uint32_t>& ids) {
   return text;
 }
 
+std::string CgroupPath(const std::string& path) {
+  constexpr std::string_view kRoot = "/sys/fs/cgroup";
+  if (path.starts_with(kRoot)) return path;
+  const std::string below = std::string(kRoot) + (path.starts_with('/') ? "" : "/") + path;
+  struct stat status {};
+  return ::stat(below.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? below : path;
+}
+
+// 0 when it cannot be read.
+std::uint32_t OwnPidNamespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint32_t>(status.st_ino) : 0;
+}
+
 }  // namespace
 
 Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc) {
@@ -55,17 +69,10 @@ Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc) {
   return {};
 }
 
-std::string CgroupPath(const std::string& path) {
-  constexpr std::string_view kRoot = "/sys/fs/cgroup";
-  if (path.starts_with(kRoot)) return path;
-  const std::string below = std::string(kRoot) + (path.starts_with('/') ? "" : "/") + path;
-  struct stat status {};
-  return ::stat(below.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? below : path;
-}
-
-std::uint32_t OwnPidNamespace() {
-  struct stat status {};
-  return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint32_t>(status.st_ino) : 0;
+v1::Target TargetFromHere(v1::Target target) {
+  if (target.has_cgroup()) target.set_cgroup(CgroupPath(target.cgroup()));
+  target.set_pidns_inode(OwnPidNamespace());
+  return target;
 }
 
 std::string TargetArguments(const CollectOptions& options) {

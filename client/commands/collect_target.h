@@ -13,12 +13,10 @@ namespace profd::commands {
 // Every pid is a process and every tid a thread of `proc`; kNotFound names the first that is not.
 [[nodiscard]] Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc);
 
-// A cgroup may be written from the root of the hierarchy: "system.slice/x" for
-// "/sys/fs/cgroup/system.slice/x". What is not there is left for profd to refuse.
-[[nodiscard]] std::string CgroupPath(const std::string& path);
-
-// Inode of our pid namespace, in which all ids are meant; 0 when it cannot be read.
-[[nodiscard]] std::uint32_t OwnPidNamespace();
+// As profd is to be asked for it: ids are meant in our pid namespace, and a cgroup may be written
+// from the root of the hierarchy, "system.slice/x" for "/sys/fs/cgroup/system.slice/x". What is not
+// there is left for profd to refuse.
+[[nodiscard]] v1::Target TargetFromHere(v1::Target target);
 
 // As an argument for profctl collect: "-p 12,13 -s".
 [[nodiscard]] std::string TargetArguments(const CollectOptions& options);

@@ -13,6 +13,7 @@
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/doctor_checks.h"
+#include "client/commands/target_daemon.h"
 #include "client/daemon_choice.h"
 #include "client/exit_code.h"
 #include "client/output_file.h"
@@ -46,7 +47,8 @@ class Examination {
     const auto address = client::ExplicitAddress(context_.global.host.address);
     if (!address) return address.error();
     const bool here = address->empty() || !client::UnixSocketPath(*address).empty();
-    const Result<void> connected = Connect();
+    Result<client::DaemonConnection> connected = Connect(context_, *signals_);
+    if (connected) connection_ = *std::move(connected);
     HostFiles host;
     const char* urls = std::getenv("DEBUGINFOD_URLS");
     if (urls != nullptr && connection_.private_daemon) host.debuginfod_urls = urls;
@@ -70,22 +72,6 @@ class Examination {
     std::ranges::move(findings, std::back_inserter(findings_));
   }
 
-  Result<void> Connect() {
-    const auto needs_private = client::NeedsPrivateDaemon(context_.global.host);
-    if (!needs_private) return needs_private.error();
-    if (*needs_private) {
-      auto connection = client::ConnectToPrivate(signals_->original_mask(), context_.console,
-                                                 context_.temp_files);
-      if (!connection) return connection.error();
-      connection_ = *std::move(connection);
-      return {};
-    }
-    auto running = client::ConnectToRunning(context_.global.host);
-    if (!running) return running.error();
-    connection_.client = *std::move(running);
-    return {};
-  }
-
   void LookAtDaemon() {
     const Result<v1::StatusResponse> status = connection_.client->Status();
     if (!status) {
@@ -101,9 +87,10 @@ class Examination {
   }
 
   void LookAtProcess(std::uint32_t pid) {
+    v1::Target target;
+    target.mutable_pids()->add_id(pid);
     v1::CollectRequest request;
-    request.mutable_target()->mutable_pids()->add_id(pid);
-    request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+    *request.mutable_target() = TargetFromHere(std::move(target));
     request.set_duration_ns(kLookNs);
     client::CollectCallbacks callbacks;
     callbacks.started = [](const v1::Started&) -> Result<void> { return {}; };
@@ -141,11 +128,7 @@ int RunDoctor(const DoctorOptions& options, const Context& context) {
                    : view::RenderFindings(
                          *findings, client::WidthOf(STDOUT_FILENO),
                          view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)));
-  const auto written =
-      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
-        out << text;
-        return {};
-      });
+  const auto written = client::WriteToStdout(text);
   if (!written) return fail(written.error());
   return ToInt(view::AnyFailed(*findings) ? client::ExitCode::kFailure : client::ExitCode::kOk);
 }

@@ -19,8 +19,7 @@ namespace {
 
 v1::DumpRequest Request(const DumpOptions& options) {
   v1::DumpRequest request;
-  *request.mutable_target() = options.target;
-  request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+  *request.mutable_target() = TargetFromHere(options.target);
   request.set_no_inlined(!options.inlined);
   request.set_no_lines(!options.lines);
   return request;
@@ -63,11 +62,7 @@ int RunDump(const DumpOptions& options, const Context& context) {
   });
   const Result<v1::Dump> dump = Take(options, context, **signals);
   if (!dump) return fail(dump.error());
-  const auto written =
-      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
-        out << Render(*dump, options, context);
-        return {};
-      });
+  const auto written = client::WriteToStdout(Render(*dump, options, context));
   return written ? ToInt(client::ExitCode::kOk) : fail(written.error());
 }
 

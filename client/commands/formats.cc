@@ -28,11 +28,7 @@ int RunFormats(const Context& context) {
     add(exporter->name(), extensions, exporter->description());
   }
   add("summary", "-f summary", "the tables that a terminal gets");
-  const auto written =
-      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
-        out << text;
-        return {};
-      });
+  const auto written = client::WriteToStdout(text);
   if (!written && !written.error().message.empty()) context.console.Fail(written.error());
   return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
 }

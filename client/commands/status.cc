@@ -24,11 +24,7 @@ int RunStatus(const StatusOptions& options, const Context& context) {
           : view::RenderStatus(*status, client::WidthOf(STDOUT_FILENO),
                                view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)),
                                context.global.verbose);
-  const auto written =
-      client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
-        out << text;
-        return {};
-      });
+  const auto written = client::WriteToStdout(text);
   return written ? ToInt(client::ExitCode::kOk) : fail(written.error());
 }
 

@@ -1,5 +1,7 @@
-// The profd that a command about a target works with.
+// The profd that a command works with, be it about a target or not.
 #pragma once
+
+#include <string_view>
 
 #include "client/commands/context.h"
 #include "client/daemon_choice.h"
@@ -14,5 +16,13 @@ namespace profd::commands {
 [[nodiscard]] Result<client::DaemonConnection> ConnectFor(const v1::Target& target,
                                                           const Context& context,
                                                           const client::StopSignals& signals);
+// Without a target.
+[[nodiscard]] Result<client::DaemonConnection> Connect(const Context& context,
+                                                       const client::StopSignals& signals);
+
+// Of an error: a private profd that ended says more than that it cannot be reached. `when` stands
+// behind how it did, or is "".
+[[nodiscard]] Error WithCause(Error error, const client::DaemonConnection& connection,
+                              std::string_view when);
 
 }  // namespace profd::commands

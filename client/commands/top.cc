@@ -175,7 +175,8 @@ class Top {
     const Result<void> outcome = Watch();
     const int signal = inbox_ ? inbox_->signal() : 0;
     windows_.reset();
-    if (!outcome && !outcome.error().message.empty()) context_.console.Fail(WithCause(outcome));
+    if (!outcome && !outcome.error().message.empty())
+      context_.console.Fail(WithCause(outcome.error(), connection_, ""));
     connection_.client.reset();
     connection_.private_daemon.reset();
     if (!outcome) return ToInt(client::ExitCodeOf(outcome.error().code));
@@ -219,10 +220,7 @@ class Top {
   v1::CollectRequest Request() {
     windows_made_ = true;
     v1::CollectRequest request;
-    *request.mutable_target() = options_.target;
-    if (options_.target.has_cgroup())
-      request.mutable_target()->set_cgroup(CgroupPath(options_.target.cgroup()));
-    request.mutable_target()->set_pidns_inode(OwnPidNamespace());
+    *request.mutable_target() = TargetFromHere(options_.target);
     request.set_mode(options_.mode);
     request.set_frequency_hz(options_.frequency_hz);
     request.set_budget_cpus(options_.budget_cpus);
@@ -255,25 +253,10 @@ class Top {
 
   Result<void> Print(const v1::Profile& profile) const {
     const bool terminal = client::IsTerminal(STDOUT_FILENO);
-    const std::string text = view::RenderTopBlock(
+    return client::WriteToStdout(view::RenderTopBlock(
         profile, options_.state, terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth,
         view::Palette(client::UseColor(context_.global.color, STDOUT_FILENO)),
-        context_.global.verbose);
-    const auto written =
-        client::WriteToFd(STDOUT_FILENO, "standard output", [&](std::ostream& out) -> Result<void> {
-          out << text;
-          return {};
-        });
-    return written ? Result<void>{} : written.error();
-  }
-
-  // A private daemon that ended says more than that it cannot be reached.
-  Error WithCause(const Result<void>& outcome) {
-    Error error = outcome.error();
-    if (error.code != ErrorCode::kUnavailable || !connection_.private_daemon) return error;
-    const std::string how = connection_.private_daemon->HowItEnded();
-    if (!how.empty()) error.message = "the private profd " + how;
-    return error;
+        context_.global.verbose));
   }
 
   const TopOptions& options_;

@@ -7,11 +7,7 @@
 namespace profd::commands {
 
 int RunVersion(const Context& context) {
-  const auto written =
-      client::WriteToFd(STDOUT_FILENO, "standard output", [](std::ostream& out) -> Result<void> {
-        out << "profctl " << PROFD_VERSION << "\n";
-        return {};
-      });
+  const auto written = client::WriteToStdout("profctl " PROFD_VERSION "\n");
   if (!written && !written.error().message.empty()) context.console.Fail(written.error());
   return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
 }

@@ -85,12 +85,18 @@ TEST(CollectTargetTest, AsPeopleReadIt) {
   EXPECT_EQ(DescribeStarted(options, started), "the whole host, 2 processes with 1,234 threads");
 }
 
-TEST(CollectTargetTest, ACgroupThatIsNotThereIsLeftToProfd) {
-  EXPECT_EQ(CgroupPath("/no/such/cgroup"), "/no/such/cgroup");
-  EXPECT_EQ(CgroupPath("/sys/fs/cgroup/x"), "/sys/fs/cgroup/x");
+std::string CgroupOf(const std::string& written) {
+  v1::Target target;
+  target.set_cgroup(written);
+  return TargetFromHere(std::move(target)).cgroup();
 }
 
-TEST(CollectTargetTest, OurPidNamespace) { EXPECT_NE(OwnPidNamespace(), 0u); }
+TEST(CollectTargetTest, ACgroupThatIsNotThereIsLeftToProfd) {
+  EXPECT_EQ(CgroupOf("/no/such/cgroup"), "/no/such/cgroup");
+  EXPECT_EQ(CgroupOf("/sys/fs/cgroup/x"), "/sys/fs/cgroup/x");
+}
+
+TEST(CollectTargetTest, OurPidNamespace) { EXPECT_NE(TargetFromHere({}).pidns_inode(), 0u); }
 
 }  // namespace
 }  // namespace profd::commands
