@@ -4,6 +4,7 @@
 _profctl() {
   local curcontext="$curcontext" state line
   local -a common commands options
+  local -a ids targets rates lines out formats texts times who reasons files
   common=(
       '(-q --quiet)'{-q,--quiet}'[no words on standard error but errors]'
       '(-v --verbose)'{-v,--verbose}'[explain choices, show all threads and counters]'
@@ -29,6 +30,66 @@ _profctl() {
       'formats:list the formats of output files and what opens them'
       'version:print the version'
   )
+  # What several commands have.
+  ids=(
+      '*-p[these processes]:process:_pids'
+      '*--pid[these processes]:process:_pids'
+      '*-t[these threads]:tid: '
+      '*--tid[these threads]:tid: '
+  )
+  targets=(
+      $ids
+      '(-a --all)'{-a,--all}'[all processes of the host]'
+      '*--comm[processes whose program is called NAME]:name: '
+      '*--cgroup[processes in a cgroup]:directory:_directories'
+      '(-s --children)'{-s,--children}'[also processes that the target starts]'
+      '(-F --frequency)'{-F,--frequency}'[samples a second of each thread]:hz: '
+  )
+  rates=(
+      '--budget[what sampling may cost, as 10% of a CPU]:share: '
+      '(-m --mode)'{-m,--mode}'[all time, on a CPU only, or waiting only]:mode:(wall on off)'
+      '--kernel-threads[with -a and --comm, threads of the kernel, too]'
+  )
+  lines=(
+      '--no-inlines[no frames of inlined functions]'
+      '--no-lines[no source files and lines]'
+      '--native[accepted; native frames are always recorded]'
+  )
+  out=(
+      '*-o[write to FILE]:file:_files'
+      '*--output[write to FILE]:file:_files'
+  )
+  texts=(
+      '--signatures[native names with their parameters]'
+      '--no-demangle[C++ and Rust names as the files have them]'
+      '--interpreter-frames[show the native frames of Python interpreters, too]'
+  )
+  formats=(
+      $out $texts
+      '(-f --format)'{-f,--format}'[for standard output and other names]:format:(folded svg speedscope pprof json summary)'
+      '--threads[tell threads apart]'
+      '--gil[only the time in which a thread of Python holds the GIL]'
+  )
+  times=(
+      '--since[the last 30m, 1h, 2d]:span: '
+      '--from[a time, 14:05 or 2h for two hours ago]:time: '
+      '--to[likewise]:time: '
+  )
+  reasons=(lock gil io driver kernel sleep poll net pipe child fault other)
+  who=(
+      '*-p[processes]:process:_pids'
+      '*--pid[processes]:process:_pids'
+      '*--comm[processes of a name]:name: '
+      '*--exe[processes of a program]:path: '
+      '*--cgroup[processes of a cgroup]:directory:_directories'
+      '*--container[processes of a container]:id: '
+      '*--unit[processes of a systemd unit]:unit: '
+      '*--user[processes of a user, by name or number]:user: '
+      '*--thread[threads of a name, or a tid]:name: '
+      '--state[only time in this state]:state:(on_cpu runnable blocked)'
+      "--wait[only time blocked for it]:reason:($reasons)"
+  )
+  files=('*:file:_files -g "*.json"')
   _arguments -C $common \
       '(-V --version)'{-V,--version}'[print the version]' \
       '1:command:->command' '*::argument:->argument'
@@ -41,172 +102,54 @@ _profctl() {
   case $words[1] in
     collect|record)
       options=(
-      '*-p[these processes]:process:_pids'
-      '*--pid[these processes]:process:_pids'
-      '*-t[these threads]:tid: '
-      '*--tid[these threads]:tid: '
-      '(-a --all)'{-a,--all}'[all processes of the host]'
-      '*--comm[processes whose program is called NAME]:name: '
-      '*--cgroup[processes in a cgroup]:directory:_directories'
-      '(-d --duration)'{-d,--duration}'[how long]:time: '
-      '(-F --frequency)'{-F,--frequency}'[samples a second of each thread]:hz: '
-      '--budget[what sampling may cost, as 10% of a CPU, before waits are sampled more]:share: '
-      '(-m --mode)'{-m,--mode}'[wall]:mode:(wall on off)'
-      '(-s --children)'{-s,--children}'[also processes that the target starts]'
-      '--no-children[with -- COMMAND]'
-      '--kernel-threads[with -a and --comm]'
-      '--cycles[take samples by the hardwares cycle counter instead of a timer]'
-      '--native[accepted]'
-      '--no-inlines[no frames of inlined functions, which are shown where debug informatio]'
-      '--no-lines[no source files and lines, likewise]'
-      '*-o[write to FILE, in the format of its extension]:file:_files'
-      '*--output[write to FILE, in the format of its extension]:file:_files'
-      '(-f --format)'{-f,--format}'[folded, svg, speedscope, pprof, json or summary]:format:(folded svg speedscope pprof json summary)'
-      '--threads[tell threads apart]'
-      '--signatures[native names with their parameters]'
-      '--no-demangle[C++ and Rust names as the files have them]'
-      '--interpreter-frames[show the native frames of Python interpreters, too]'
-      '--gil[only the time in which a thread of Python holds the GIL, running or no]'
+      $targets $rates $lines $formats
+      '(-d --duration)'{-d,--duration}'[how long, 10s or 2m]:time: '
+      '--no-children[with -- COMMAND, only itself]'
+      '--cycles[take samples by the cycle counter of the CPU]'
       '--no-progress[no progress line]'
       '*:::command:_normal'
       ) ;;
     top)
       options=(
-      '*-p[these processes]:process:_pids'
-      '*--pid[these processes]:process:_pids'
-      '*-t[these threads]:tid: '
-      '*--tid[these threads]:tid: '
-      '(-a --all)'{-a,--all}'[all processes of the host]'
-      '*--comm[processes whose program is called NAME]:name: '
-      '*--cgroup[processes in a cgroup]:directory:_directories'
+      $targets $rates
       '(-i --interval)'{-i,--interval}'[from table to table]:time: '
-      '(-F --frequency)'{-F,--frequency}'[samples a second of each thread]:hz: '
-      '--budget[what sampling may cost]:share: '
-      '(-m --mode)'{-m,--mode}'[wall, on or off]:mode:(wall on off)'
-      '(-s --children)'{-s,--children}'[also processes that the target starts]'
-      '--kernel-threads[with -a and --comm]'
       '--functions[a row a function]'
       '--threads[a row a thread]'
       '--processes[a row a process]'
-      '--sort[running, runnable, blocked or name]:column:(running runnable blocked self total name)'
+      '--sort[by which column]:column:(running runnable blocked self total name)'
       '--filter[only rows with TEXT in them]:text: '
       '(-n --count)'{-n,--count}'[so many tables, one below the other]:count: '
       '(-b --batch)'{-b,--batch}'[tables one below the other, without keys]'
       ) ;;
     query)
       options=(
-      '--since[the last 30m, 1h, 2d]:span: '
-      '--from[14:05, 2026-11-20, "2026-11-20 14:05", 2026-11-20T14:05:00Z, or 2h for]:time: '
-      '--to[likewise]:time: '
-      '*-p[processes]:process:_pids'
-      '*--pid[processes]:process:_pids'
-      '*--comm[processes of a name]:name: '
-      '*--exe[processes of a program]:path: '
-      '*--cgroup[processes of a cgroup]:directory:_directories'
-      '*--container[processes of a container]:id: '
-      '*--unit[processes of a systemd unit]:unit: '
-      '*--user[processes of a user, by name or number]:user: '
-      '*--thread[threads of a name, or a tid]:name: '
-      '--state[only on_cpu, runnable or blocked time]:state:(on_cpu runnable blocked)'
-      '--wait[only time blocked for it]:reason:(lock gil io driver kernel sleep poll net pipe child fault other)'
-      '*-o[write to FILE, in the format of its extension]:file:_files'
-      '*--output[write to FILE, in the format of its extension]:file:_files'
-      '(-f --format)'{-f,--format}'[folded, svg, speedscope, pprof, json or summary]:format:(folded svg speedscope pprof json summary)'
-      '--threads[tell threads apart]'
-      '--signatures[native names with their parameters]'
-      '--no-demangle[C++ and Rust names as the files have them]'
-      '--interpreter-frames[show the native frames of Python interpreters, too]'
-      '--gil[only the time in which a thread of Python holds the GIL, running or no]'
-      '--group-by[process, thread, comm, unit, container, user or cgroup]:what:(process thread comm unit container user cgroup)'
+      $times $who $formats
+      '--group-by[in groups of these]:what:(process thread comm unit container user cgroup)'
       ) ;;
     list)
       options=(
-      '--since[the last 30m, 1h, 2d]:span: '
-      '--from[14:05, 2026-11-20, "2026-11-20 14:05", 2026-11-20T14:05:00Z, or 2h for]:time: '
-      '--to[likewise]:time: '
-      '*-p[processes]:process:_pids'
-      '*--pid[processes]:process:_pids'
-      '*--comm[processes of a name]:name: '
-      '*--exe[processes of a program]:path: '
-      '*--cgroup[processes of a cgroup]:directory:_directories'
-      '*--container[processes of a container]:id: '
-      '*--unit[processes of a systemd unit]:unit: '
-      '*--user[processes of a user, by name or number]:user: '
-      '*--thread[threads of a name, or a tid]:name: '
-      '--state[only on_cpu, runnable or blocked time]:state:(on_cpu runnable blocked)'
-      '--wait[only time blocked for it]:reason:(lock gil io driver kernel sleep poll net pipe child fault other)'
+      $times $who
       '--threads[a row a thread]'
-      '--group-by[a row a comm, unit, container, user or cgroup]:what:(process thread comm unit container user cgroup)'
+      '--group-by[a row for each of these]:what:(process thread comm unit container user cgroup)'
       '--json[as JSON, all rows]'
       ) ;;
-    dump)
-      options=(
-      '*-p[these processes]:process:_pids'
-      '*--pid[these processes]:process:_pids'
-      '*-t[these threads]:tid: '
-      '*--tid[these threads]:tid: '
-      '--json[as JSON]'
-      '--no-inlines[no frames of inlined functions]'
-      '--no-lines[no source files and lines]'
-      '--native[accepted]'
-      '--signatures[native names with their parameters]'
-      '--no-demangle[C++ and Rust names as the files have them]'
-      '--interpreter-frames[show the native frames of Python interpreters, too]'
-      ) ;;
+    dump) options=($ids $lines $texts '--json[as JSON]') ;;
     symbols)
       options=(
-      '*-p[these processes]:process:_pids'
-      '*--pid[these processes]:process:_pids'
-      '*-t[these threads]:tid: '
-      '*--tid[these threads]:tid: '
-      '(-a --all)'{-a,--all}'[all processes of the host]'
-      '*--comm[processes whose program is called NAME]:name: '
-      '*--cgroup[processes in a cgroup]:directory:_directories'
-      '(-d --duration)'{-d,--duration}'[how long]:time: '
-      '(-F --frequency)'{-F,--frequency}'[samples a second of each thread]:hz: '
-      '(-s --children)'{-s,--children}'[also processes that the target starts]'
+      $targets $out $files
+      '(-d --duration)'{-d,--duration}'[how long, 10s or 2m]:time: '
       '--json[as JSON, with every frame that has no name]'
-      '*-o[write to FILE]:file:_files'
-      '*--output[write to FILE]:file:_files'
       '--no-progress[no progress line]'
-      '*:file:_files -g "*.json"'
       ) ;;
-    export)
-      options=(
-      '*-o[write to FILE, in the format of its extension]:file:_files'
-      '*--output[write to FILE, in the format of its extension]:file:_files'
-      '(-f --format)'{-f,--format}'[folded, svg, speedscope, pprof, json or summary]:format:(folded svg speedscope pprof json summary)'
-      '--threads[tell threads apart]'
-      '--signatures[native names with their parameters]'
-      '--no-demangle[C++ and Rust names as the files have them]'
-      '--interpreter-frames[show the native frames of Python interpreters, too]'
-      '--gil[only the time in which a thread of Python holds the GIL, running or no]'
-      '*:file:_files -g "*.json"'
-      ) ;;
+    export) options=($formats $files) ;;
     diff)
       options=(
-      '*-p[processes]:process:_pids'
-      '*--pid[processes]:process:_pids'
-      '*--comm[processes of a name]:name: '
-      '*--exe[processes of a program]:path: '
-      '*--cgroup[processes of a cgroup]:directory:_directories'
-      '*--container[processes of a container]:id: '
-      '*--unit[processes of a systemd unit]:unit: '
-      '*--user[processes of a user, by name or number]:user: '
-      '*--thread[threads of a name, or a tid]:name: '
-      '--state[only on_cpu, runnable or blocked time]:state:(on_cpu runnable blocked)'
-      '--wait[only time blocked for it]:reason:(lock gil io driver kernel sleep poll net pipe child fault other)'
+      $who $out $texts $files
       '--absolute[compare times as they are, not scaled]'
       '--filter-a[only a part of A]:filter: '
       '--filter-b[only a part of B]:filter: '
-      '*-o[write to FILE]:file:_files'
-      '*--output[write to FILE]:file:_files'
-      '(-f --format)'{-f,--format}'[folded, svg, json or table]:format:(folded svg speedscope pprof json summary)'
+      '(-f --format)'{-f,--format}'[for standard output and other names]:format:(folded svg json table)'
       '--threads[tell threads apart by their names]'
-      '--signatures[native names with their parameters]'
-      '--no-demangle[C++ and Rust names as the files have them]'
-      '--interpreter-frames[show the native frames of Python interpreters, too]'
-      '*:file:_files -g "*.json"'
       ) ;;
     doctor)
       options=(
@@ -214,10 +157,7 @@ _profctl() {
       '*--pid[this process, too]:process:_pids'
       '--json[as JSON]'
       ) ;;
-    status)
-      options=(
-      '--json[as JSON]'
-      ) ;;
+    status) options=('--json[as JSON]') ;;
   esac
   _arguments $common $options
 }
