@@ -179,7 +179,7 @@ class ReadmeTables(SmallTreeTest):
         for path in ("daemon/base/a.h", "daemon/base/a.cc", "daemon/base/b.h", "daemon/base/c.cc"):
             self.write(path)
         self.write("daemon/base/CMakeLists.txt")
-        self.write("daemon/base/README.md", self.TABLE + "| `a.{h,cc}` | x |\n| b.h | y |\n| `c` | z |\n")
+        self.write("daemon/base/README.md", self.TABLE + "| `CMakeLists.txt` | w |\n| `a.{h,cc}` | x |\n| b.h | y |\n| `c` | z |\n")
         self.write("tests/unit/base/a_test.cc")
         self.assert_passes("readme_tables")
 
@@ -190,5 +190,7 @@ class ReadmeTables(SmallTreeTest):
     def test_unnamed_and_stale(self):
         self.write("daemon/base/a.h")
         self.write("daemon/base/README.md", "a.h is great\n" + self.TABLE + "| `gone.h` | x |\n")
+        self.write("daemon/base/CMakeLists.txt")
         self.assert_finds("readme_tables", "daemon/base/README.md:1", "does not name a.h")
+        self.assert_finds("readme_tables", "daemon/base/README.md:1", "does not name CMakeLists.txt")
         self.assert_finds("readme_tables", "daemon/base/README.md:4", "gone.h, which is not there")
