@@ -47,15 +47,17 @@ class Examination {
     const auto address = client::ExplicitAddress(context_.global.host.address);
     if (!address) return address.error();
     const bool here = address->empty() || !client::UnixSocketPath(*address).empty();
-    Result<client::DaemonConnection> connected = Connect(context_, *signals_);
-    if (connected) connection_ = *std::move(connected);
+    std::optional<Error> unreachable;
+    if (Result<client::DaemonConnection> connection = Connect(context_, *signals_))
+      connection_ = *std::move(connection);
+    else
+      unreachable = connection.error();
     HostFiles host;
     const char* urls = std::getenv("DEBUGINFOD_URLS");
     if (urls != nullptr && connection_.private_daemon) host.debuginfod_urls = urls;
     if (here) Add(CheckHost(host));
-    if (!connected) {
-      findings_.push_back(
-          {"profd", Verdict::kFail, connected.error().message, connected.error().hint});
+    if (unreachable) {
+      findings_.push_back({"profd", Verdict::kFail, unreachable->message, unreachable->hint});
       findings_.push_back({"the rest", Verdict::kUnknown,
                            "hook, rights, losses and processes: only a profd can tell", ""});
     } else {
@@ -63,7 +65,7 @@ class Examination {
     }
     if (!options_.pid) return std::move(findings_);
     if (here) Add(CheckProcess(*options_.pid, host));
-    if (connected) LookAtProcess(*options_.pid);
+    if (!unreachable) LookAtProcess(*options_.pid);
     return std::move(findings_);
   }
 
