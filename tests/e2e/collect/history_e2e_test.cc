@@ -20,8 +20,11 @@ constexpr std::uint64_t kTick = 10'000'000;  // of the slowest kernel
 
 class HistoryTest : public StandingDaemonTest {
  protected:
-  [[nodiscard]] std::optional<testing::Subprocess> StartKeeping() const {
+  // `fold`: of --history-fold.
+  [[nodiscard]] std::optional<testing::Subprocess> StartKeeping(
+      const std::string& fold = "1m") const {
     return StartDaemon({"--history-directory", File("history"), "--history-window", "2s",
+                        "--history-fold", fold,
                         // The shares below want samples, however busy the machine is.
                         "--history-budget", "0"});
   }
@@ -163,7 +166,8 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
 }
 
 TEST_F(HistoryTest, TellsWhatChangedFromOneStretchToAnother) {
-  auto daemon = StartKeeping();
+  // A minute that is over would be one window, in which both programs ran.
+  auto daemon = StartKeeping("0s");
   ASSERT_TRUE(daemon.has_value());
   while (KeptUntil() == 0) {
   }
