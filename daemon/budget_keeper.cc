@@ -64,6 +64,8 @@ void BudgetKeeper::Look() {
   {
     const std::scoped_lock lock(mutex_);
     before = std::exchange(standing_.factors, factors);
+    if (before.on_cpu != factors.on_cpu) ++standing_.on_cpu_changes;
+    if (before.off_cpu != factors.off_cpu) ++standing_.off_cpu_changes;
     standing_.budget = budget;
     standing_.spent_cpus = budget.limited ? governor_.smoothed_cpus() : spent_cpus;
   }

@@ -37,10 +37,13 @@ LivePipeline::~LivePipeline() { Stop(); }
 
 void LivePipeline::Stop() {
   SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
+  const bool ran = reader_thread_.joinable();
   // Each stage closes its queue when it is done, which ends the next one.
   reader_thread_.request_stop();
   for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
     if (thread->joinable()) thread->join();
+  if (ran)
+    parts_.logger.info(health::AccountOfSamples(counters_, parts_.control.Status().counters));
 }
 
 std::uint64_t LivePipeline::StageCpuNs() {
@@ -50,6 +53,17 @@ std::uint64_t LivePipeline::StageCpuNs() {
   return sum;
 }
 
+void LivePipeline::Count(decode::SampleOrigin origin) {
+  switch (origin) {
+    case decode::SampleOrigin::kOnCpu:
+      return counters_.on_cpu_read.Add();
+    case decode::SampleOrigin::kOffCpu:
+      return counters_.off_cpu_read.Add();
+    case decode::SampleOrigin::kSnapshot:
+      return counters_.snapshots_read.Add();
+  }
+}
+
 void LivePipeline::Read(const std::stop_token& stop) {
   NameThread("profd-reader");
   decode::Decoder decoder;
@@ -57,10 +71,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
   const auto sink = [&](const source::RawEvent& raw) {
     auto event = decoder.Decode(raw);
     if (!event) return;
-    if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) {
-      if (stack->origin == decode::SampleOrigin::kOnCpu) on_cpu_samples_.Add();
-      if (stack->origin == decode::SampleOrigin::kOffCpu) off_cpu_samples_.Add();
-    }
+    if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) Count(stack->origin);
     if (parts_.memory.full() && MayDrop(*event)) return counters_.memory_events.Add();
     sender.Add(*std::move(event));
   };

@@ -85,8 +85,8 @@ class LivePipeline : public rpc::SessionBackend {
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
   // That have come from the kernel side so far.
-  [[nodiscard]] std::uint64_t on_cpu_samples() const { return on_cpu_samples_.value(); }
-  [[nodiscard]] std::uint64_t off_cpu_samples() const { return off_cpu_samples_.value(); }
+  [[nodiscard]] std::uint64_t on_cpu_samples() const { return counters_.on_cpu_read.value(); }
+  [[nodiscard]] std::uint64_t off_cpu_samples() const { return counters_.off_cpu_read.value(); }
 
   // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
   // that still run fail. Idempotent.
@@ -105,6 +105,7 @@ class LivePipeline : public rpc::SessionBackend {
   // With start_mutex_ held.
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> StartExpected(
       std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session);
+  void Count(decode::SampleOrigin origin);  // the reader
   void Read(const std::stop_token& stop);
   void Work();
   void Symbolize();
@@ -115,8 +116,6 @@ class LivePipeline : public rpc::SessionBackend {
   const Parts parts_;
   health::StageCounters counters_;
   health::Heartbeats beats_;
-  Counter on_cpu_samples_;   // the reader's
-  Counter off_cpu_samples_;  // the reader's
   struct {
     MemoryShare queues;
     MemoryShare processes;

@@ -28,9 +28,8 @@ void ForgetLines(std::vector<symbolize::Frame>& frames) {
 
 }  // namespace
 
-SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer,
-                                 const health::StageCounters& counters, Finder finder,
-                                 const Limits& limits)
+SymbolizerStage::SymbolizerStage(symbolize::Symbolizer& symbolizer, health::StageCounters& counters,
+                                 Finder finder, const Limits& limits)
     : counters_(counters),
       finder_(std::move(finder)),
       limits_(limits),
@@ -49,7 +48,8 @@ void SymbolizerStage::Handle(PipelineItem&& item) {
 }
 
 void SymbolizerStage::On(process::Sample&& sample, const process::ProcessInfoRef& process) {
-  if ((sample.sessions & active_) == 0) return;
+  if ((sample.sessions & active_) == 0) return counters_.unwanted_items.Add();
+  counters_.samples_delivered.Add();
   auto detail = symbolize::Detail::kSymbols;
   ForEach(sample.sessions, [&](const Running& running) {
     const auto& spec = running.session->spec();

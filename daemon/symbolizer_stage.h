@@ -45,10 +45,9 @@ class SymbolizerStage {
   };
 
   // All must outlive this.
-  SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
-                  Finder finder, const Limits& limits);
-  SymbolizerStage(symbolize::Symbolizer& symbolizer, const health::StageCounters& counters,
-                  Finder finder)
+  SymbolizerStage(symbolize::Symbolizer& symbolizer, health::StageCounters& counters, Finder finder,
+                  const Limits& limits);
+  SymbolizerStage(symbolize::Symbolizer& symbolizer, health::StageCounters& counters, Finder finder)
       : SymbolizerStage(symbolizer, counters, std::move(finder), Limits{}) {}
 
   void Handle(PipelineItem&& item);
@@ -100,7 +99,7 @@ class SymbolizerStage {
   // finest of all running sessions asks for.
   void SharePeriods();
 
-  const health::StageCounters& counters_;
+  health::StageCounters& counters_;
   const Finder finder_;
   const Limits limits_;
   std::size_t forget_at_;       // frames_.size()

@@ -57,7 +57,7 @@ void WorkerStage::Handle(decode::Event&& event) {
       [&](auto&& typed) {
         using Type = std::decay_t<decltype(typed)>;
         if constexpr (std::is_same_v<Type, decode::StackEvent>) {
-          if (sessions == 0) return;
+          if (sessions == 0) return counters_.unwanted_events.Add();
           typed.header.sessions = sessions;
           process::Sample sample = sampler_.Place(typed);
           python_.Merge(typed, sample);

@@ -1,6 +1,8 @@
 // Governor: how much longer the periods of samples must be, for sampling to stay in its budget.
 #pragma once
 
+#include <cstdint>
+
 #include "daemon/source/session_control.h"
 
 namespace profd::health {
@@ -10,6 +12,9 @@ struct BudgetStanding {
   source::SamplingBudget budget;
   source::PeriodFactors factors;
   double spent_cpus = 0;  // of late
+  // How often each factor was changed.
+  std::uint64_t on_cpu_changes = 0;
+  std::uint64_t off_cpu_changes = 0;
 };
 
 // What a host's budget is a multiple of: one for every 8 CPUs, at least one.

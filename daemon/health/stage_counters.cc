@@ -1,5 +1,7 @@
 #include "daemon/health/stage_counters.h"
 
+#include "bpf/counters.h"
+
 namespace profd::health {
 
 StageReport Describe(const StageCounters& counters) {
@@ -17,6 +19,15 @@ StageReport Describe(const StageCounters& counters) {
       "samples dropped: names could not be found fast enough");
   add_count(report.dropped, counters.memory_events.value() + counters.memory_items.value(),
             "memory_cap", "samples dropped: profd was near its memory cap");
+  add(report.notes, counters.on_cpu_read, "on_cpu_samples_read", "on-CPU samples read");
+  add(report.notes, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
+  add(report.notes, counters.snapshots_read, "snapshots_read",
+      "stacks of threads as they stood that were read");
+  add(report.notes, counters.samples_delivered, "samples_delivered",
+      "samples and snapshots that came to a session");
+  add_count(report.notes, counters.unwanted_events.value() + counters.unwanted_items.value(),
+            "samples_unwanted",
+            "samples and snapshots of sessions that had not begun or had ended");
   add(report.notes, counters.undecodable, "undecodable", "events whose bytes made no sense");
   add(report.notes, counters.out_of_order, "out_of_order",
       "events that arrived after a newer one had been handled");
@@ -32,6 +43,23 @@ StageReport Describe(const StageCounters& counters) {
       "user frames in no mapping of their process");
   add(report.levels, counters.processes, "processes", "processes that are known");
   return report;
+}
+
+std::string AccountOfSamples(const StageCounters& counters, std::span<const std::uint64_t> kernel) {
+  std::uint64_t made = 0;
+  for (const auto number : {PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_SAMPLES})
+    made += number < kernel.size() ? kernel[number] : 0;
+  const std::uint64_t dropped = counters.queue_full.value() + counters.names_behind.value() +
+                                counters.memory_events.value() + counters.memory_items.value();
+  const auto say = [](std::uint64_t count, const char* what) {
+    return std::to_string(count) + " " + what;
+  };
+  return "samples: " + say(made, "made, ") +
+         say(counters.on_cpu_read.value() + counters.off_cpu_read.value(), "read, ") +
+         say(counters.snapshots_read.value(), "snapshots; ") +
+         say(counters.samples_delivered.value(), "delivered, ") +
+         say(counters.unwanted_events.value() + counters.unwanted_items.value(), "unwanted, ") +
+         say(dropped, "dropped");
 }
 
 }  // namespace profd::health

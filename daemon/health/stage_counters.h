@@ -1,6 +1,9 @@
 // StageCounters: what the stages in user space had to give up.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
@@ -11,13 +14,20 @@ namespace profd::health {
 
 // One per pipeline. Each counter has one writer, named here; any thread may read.
 struct StageCounters {
-  Counter undecodable;    // reader: events whose bytes do not mean what they must
-  Counter queue_full;     // reader: samples dropped because the worker was behind
-  Counter names_behind;   // worker: samples dropped because the symbolizer was behind
-  Counter memory_events;  // reader: samples dropped because memory was short
-  Counter memory_items;   // symbolizer: the same
-  Counter out_of_order;   // worker: events that came after a newer one had been handled
-  Counter order_crowded;  // worker: events handled early because too many were held
+  // Of the samples that are read, each is delivered, unwanted, dropped or on its way.
+  Counter on_cpu_read;        // reader
+  Counter off_cpu_read;       // reader
+  Counter snapshots_read;     // reader: stacks of threads as they stood
+  Counter samples_delivered;  // symbolizer: to one session or several
+  Counter unwanted_events;    // worker: of sessions that had not begun, or had ended
+  Counter unwanted_items;     // symbolizer: the same
+  Counter undecodable;        // reader: events whose bytes do not mean what they must
+  Counter queue_full;         // reader: samples dropped because the worker was behind
+  Counter names_behind;       // worker: samples dropped because the symbolizer was behind
+  Counter memory_events;      // reader: samples dropped because memory was short
+  Counter memory_items;       // symbolizer: the same
+  Counter out_of_order;       // worker: events that came after a newer one had been handled
+  Counter order_crowded;      // worker: events handled early because too many were held
   // worker: of the process table, and of stacks that it has placed
   Counter processes;             // a level: known now
   Counter processes_evicted;     // forgotten, to make room
@@ -35,5 +45,10 @@ struct StageReport {
 
 // All counters, with words; those that are zero, too.
 [[nodiscard]] StageReport Describe(const StageCounters& counters);
+
+// A line on where samples are. `kernel`: the source's counters, by number. Once nothing is on its
+// way any more, made = read, and read + snapshots = delivered + unwanted + dropped.
+[[nodiscard]] std::string AccountOfSamples(const StageCounters& counters,
+                                           std::span<const std::uint64_t> kernel);
 
 }  // namespace profd::health

@@ -162,6 +162,11 @@ void AddBudget(const Readings& readings, Families& to) {
       "by how much the governor makes periods longer than was asked for; 1: not at all";
   to.Gauge("profd_budget_period_factor", kFactor, budget.factors.on_cpu, {{"period", "on_cpu"}});
   to.Gauge("profd_budget_period_factor", kFactor, budget.factors.off_cpu, {{"period", "off_cpu"}});
+  constexpr const char* kChanges = "how often the governor has changed that";
+  to.Counter("profd_budget_period_changes_total", kChanges, budget.on_cpu_changes,
+             {{"period", "on_cpu"}});
+  to.Counter("profd_budget_period_changes_total", kChanges, budget.off_cpu_changes,
+             {{"period", "off_cpu"}});
 }
 
 void AddHistory(const rpc::HistoryStatus& history, Families& to) {

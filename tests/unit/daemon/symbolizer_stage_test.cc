@@ -105,6 +105,22 @@ TEST_F(StandingSession, KeepsNoMoreFramesThanItsWindowsHave) {
   }
 }
 
+TEST_F(StandingSession, EachSampleIsDeliveredOnceOrWantedByNobody) {
+  constexpr std::uint32_t kOther = 5;
+  Samples(BitOf(0), 0);
+  EXPECT_EQ(counters_.samples_delivered.value(), 0u);
+  EXPECT_EQ(counters_.unwanted_items.value(), kSamples);
+  Start(0, 0, 0);
+  Start(kOther, 0, 0);
+  Samples(BitOf(0) | BitOf(kOther), 0);
+  End(0, 1);
+  Samples(BitOf(0) | BitOf(kOther), 1);
+  End(kOther, 2);
+  Samples(BitOf(0) | BitOf(kOther), 2);
+  EXPECT_EQ(counters_.samples_delivered.value(), 2 * kSamples);
+  EXPECT_EQ(counters_.unwanted_items.value(), 2 * kSamples);
+}
+
 TEST_F(StandingSession, OthersKeepTheirNamesWhenFramesAreForgotten) {
   constexpr std::uint32_t kOther = 5;
   constexpr std::uint32_t kWindows = 6;

@@ -37,6 +37,7 @@ Readings Example() {
   backend.python.attached = 2;
   backend.python.refused = {{"python_refused", "of alice's secret program", 3}};
   backend.budget.factors.off_cpu = 63.5;
+  backend.budget.off_cpu_changes = 4;
   rpc::HistoryStatus history;
   history.store.path = "/var/lib/profd/history.db";
   history.store.puts = 12;
@@ -70,6 +71,9 @@ TEST(MetricsText, ValuesInBaseUnits) {
   EXPECT_THAT(LinesOf(text, "profd_budget_period_factor"),
               ElementsAre("profd_budget_period_factor{period=\"on_cpu\"} 1",
                           "profd_budget_period_factor{period=\"off_cpu\"} 63.5"));
+  EXPECT_THAT(LinesOf(text, "profd_budget_period_changes_total"),
+              ElementsAre("profd_budget_period_changes_total{period=\"on_cpu\"} 0",
+                          "profd_budget_period_changes_total{period=\"off_cpu\"} 4"));
   EXPECT_THAT(LinesOf(text, "profd_history_closure_error_ratio"),
               ElementsAre(HasSubstr(" 0.00025")));
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));
