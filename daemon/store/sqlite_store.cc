@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kIdleReaders = 2;
 constexpr std::uint64_t kMinLimitBytes = 1u << 20;
 constexpr std::uint64_t kMiB = 1u << 20;
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kMostPagesMoved = 2'000;  // after a Put, to make the file smaller
 // Of damaged files: no start takes longer for them.
 constexpr std::uint64_t kSalvageNs = 10'000'000'000;
 
@@ -213,8 +215,11 @@ void SqliteStore::AfterCommit() {
   sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
                             nullptr);
   const std::uint64_t spare = options_.limit_bytes - BudgetOf(options_.limit_bytes);
+  // Pages that move are in the write-ahead log until it is truncated.
+  const std::uint64_t pages = std::min(kMostPagesMoved, spare / 4 / kPageBytes);
+  const std::string vacuum = "PRAGMA incremental_vacuum(" + std::to_string(pages) + ")";
   if (SizeOf(options_.path) + spare / 2 > options_.limit_bytes)
-    static_cast<void>(database_->Execute("PRAGMA incremental_vacuum(2000)"));
+    static_cast<void>(database_->Execute(vacuum.c_str()));
   if (SizeOf(options_.path + "-wal") * 2 > spare) {
     sqlite3_busy_timeout(database_->connection(), 0);
     sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
