@@ -1,5 +1,6 @@
 """What profd adds to a context switch: `perf bench sched pipe` bare, under profd, under bpftrace and offcputime."""
 
+import contextlib
 import json
 import os
 import re
@@ -168,24 +169,35 @@ def context_switches():
         return int(re.search(r"^ctxt (\d+)", file.read(), re.MULTILINE).group(1))
 
 
-def bpf_ns_per_switch(profiler, operations, placement):
-    """Time in the profiler's scheduler programs by bpf_stats, over all switches of the machine."""
+@contextlib.contextmanager
+def bpf_stats():
+    """While the kernel times every run of a BPF program."""
     switch = "/proc/sys/kernel/bpf_stats_enabled"
     with open(switch, encoding="utf-8") as file:
         before = file.read()
     try:
         with open(switch, "w", encoding="utf-8") as file:
             file.write("1")
-        with profiler:
-            def spent():
-                return sum(program.get("run_time_ns", 0) for program in programs_of(profiler.name)
-                           if program["type"] != "perf_event")
-            ns, switches = spent(), context_switches()
-            perf_bench(operations, placement)
-            return (spent() - ns) / (context_switches() - switches)
+        yield
     finally:
         with open(switch, "w", encoding="utf-8") as file:
             file.write(before)
+
+
+def bpf_ns_per_switch(profiler, operations, placement):
+    """Time in the scheduler programs of a profiler that runs by bpf_stats, over all switches of the machine."""
+    def spent():
+        return sum(program.get("run_time_ns", 0) for program in programs_of(profiler.name)
+                   if program["type"] != "perf_event")
+    with bpf_stats():
+        ns, switches = spent(), context_switches()
+        perf_bench(operations, placement)
+        return (spent() - ns) / (context_switches() - switches)
+
+
+def bpf_ns_by_itself(profiler, operations, placement):
+    with profiler:
+        return bpf_ns_per_switch(profiler, operations, placement)
 
 
 def measure(profilers, rounds, operations):
@@ -225,7 +237,7 @@ def main(profctl, rounds, operations):
         print("bench: SKIPPED offcputime: it is not installed (libbpf-tools)", file=sys.stderr)
     results = measure(profilers, rounds, operations)
     bpf_ns = {(placement, profiler.name): statistics.median(
-        bpf_ns_per_switch(profiler, operations, placement) for _ in range(3))
+        bpf_ns_by_itself(profiler, operations, placement) for _ in range(3))
         for placement in PLACEMENTS for profiler in profilers[1:]}
     release, cpus = os.uname().release, len(os.sched_getaffinity(0))
     print(f"Kernel {release}, {cpus} CPUs, {rounds} rounds of {operations:,} operations, interleaved.\n")

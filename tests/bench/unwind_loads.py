@@ -117,8 +117,8 @@ class Postgres(Load):
         seconds_of([*self.user, f"{POSTGRES}/initdb", "-D", data, "--no-sync"], cwd="/")
         server = subprocess.Popen(["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups",
                                    f"{POSTGRES}/postgres", "-D", data, "-k", self.folder, "-c",
-                                   "listen_addresses=", "-c", "fsync=off"],
-                                  cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   "listen_addresses=", "-c", "fsync=off"], cwd="/", start_new_session=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         await_socket(f"{self.folder}/.s.PGSQL.5432", server)
         time.sleep(1)
         seconds_of([*self.user, f"{POSTGRES}/pgbench", "-h", self.folder, "-i", "-s", "2", "postgres"], cwd="/")
