@@ -2,7 +2,7 @@
  * First process of the guest: makes the host's root its own, read-only, with fresh /tmp, /run, /dev, /proc
  * and /sys, runs one command there and powers off. What to run and where its output goes lies in a second,
  * writable 9p share: `command`, `environment` and `directory` in (zero-terminated words), `stdout`, `stderr`
- * and `status` out.
+ * and `status` out. With `disk=DEVICE` on the kernel's command line it hands over to the /sbin/init of that disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -130,9 +130,20 @@ static void run_command(char **command, char **environment, const char *director
   _exit(127);
 }
 
+static void boot_disk(const char *device) {
+  char *const words[] = {"init", NULL};
+  char *const environment[] = {NULL}; /* systemd would pass ours on */
+  must_mount(device, ROOT, "ext4", 0, NULL);
+  must_mount("/dev", ROOT "/dev", NULL, MS_MOVE, NULL);
+  if (chdir(ROOT) || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".")) end(device);
+  execve("/sbin/init", words, environment);
+  end("/sbin/init");
+}
+
 int main(void) {
   must_mount("dev", "/dev", "devtmpfs", 0, NULL);
   load_modules();
+  if (getenv("disk")) boot_disk(getenv("disk"));
   must_mount("share", SHARE, "9p", 0, P9 "cache=none");
   char **command = read_words(SHARE "/command");
   char **environment = read_words(SHARE "/environment");

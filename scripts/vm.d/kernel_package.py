@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# What a guest needs to have the host's root as its own; their dependencies come with them.
-MODULES = ("virtio_pci", "9pnet_virtio", "9p")
+# What a guest needs to have the host's root as its own, or a disk; their dependencies come with them.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_blk", "crc32c_generic", "ext4")
 
 
 class Unavailable(Exception):
@@ -125,7 +125,18 @@ def unpack(package, target):
             with opener(path, "rb") as source, \
                     open(os.path.join(ready, "modules", f"{number:02}-{name}.ko"), "wb") as copy:
                 shutil.copyfileobj(source, copy)
+        with open(os.path.join(ready, "wanted"), "w", encoding="utf-8") as file:
+            file.write(" ".join(MODULES))
+        shutil.rmtree(target, ignore_errors=True)
         os.rename(ready, target)
+
+
+def has_all_modules(folder):
+    try:
+        with open(os.path.join(folder, "wanted"), encoding="utf-8") as file:
+            return file.read() == " ".join(MODULES)
+    except FileNotFoundError:
+        return False
 
 
 def find(version):
@@ -135,7 +146,7 @@ def find(version):
         raise SystemExit(f"vm: no kernel {version}; there are {', '.join(SUITES)}")
     folder = cache_folder()
     os.makedirs(folder, exist_ok=True)
-    cached = sorted(glob.glob(os.path.join(folder, f"linux-image-{version}.*")))
+    cached = sorted(filter(has_all_modules, glob.glob(os.path.join(folder, f"linux-image-{version}.*"))))
     if not cached:
         apt = PrivateApt(os.path.join(folder, f"apt-{suite}"), suite)
         apt.update()

@@ -26,7 +26,8 @@ def cpio_entry(name, mode, content=b""):
 def initramfs(kernel):
     """Path of the initramfs for this kernel: our init and the modules it loads."""
     with open(os.path.join(FOLDER, "init.c"), "rb") as file:
-        version = hashlib.sha256(file.read() + kernel.release.encode()).hexdigest()[:16]
+        of = [kernel.release, *map(os.path.basename, kernel.modules)]
+        version = hashlib.sha256(file.read() + " ".join(of).encode()).hexdigest()[:16]
     path = os.path.join(cache_folder(), f"initramfs-{kernel.release}-{version}")
     if os.path.exists(path):
         return path
@@ -68,27 +69,42 @@ class Tail:
             self.target.flush()
 
 
-def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory):
-    """Exit status of the command, or FAILED; the last words of the guest's console tell why."""
+def require_qemu():
     if shutil.which("qemu-system-x86_64") is None:
         raise Unavailable("qemu-system-x86_64 is not installed")
-    initrd = initramfs(kernel)
+
+
+def qemu_command(kernel, cpus, memory, console, shares, words="", more=()):
+    """`shares`: tag -> folder, of which `root` is read-only; `words`: what else the kernel is told."""
+    command = ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single"), "-cpu", "max",
+               "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
+               "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initramfs(kernel),
+               "-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off {words}"]
+    for tag, folder in shares.items():
+        access = "readonly=on," if tag == "root" else ""
+        command += ["-virtfs", f"local,path={folder},mount_tag={tag},{access}security_model=none,multidevs=remap"]
+    return command + list(more)
+
+
+def last_words(console):
+    """The end of what the guest's kernel and first process have said."""
+    if not os.path.exists(console):
+        return ""
+    with open(console, errors="replace", encoding="utf-8") as file:
+        return "".join(f"  {line}" for line in file.readlines()[-30:])
+
+
+def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory):
+    """Exit status of the command, or FAILED; the last words of the guest's console tell why."""
+    require_qemu()
     with tempfile.TemporaryDirectory(prefix="profd-vm-") as share:
         write_words(os.path.join(share, "command"), command)
         write_words(os.path.join(share, "environment"), [f"{k}={v}" for k, v in environment.items()])
         write_words(os.path.join(share, "folders"), folders)
         tails = [Tail(os.path.join(share, "stdout"), sys.stdout), Tail(os.path.join(share, "stderr"), sys.stderr)]
         console = os.path.join(share, "console")
-        nine_p = "security_model=none,multidevs=remap"
-        writable = ["-virtfs", f"local,path={out},mount_tag=out,{nine_p}"] if out else []
-        qemu = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single"), "-cpu", "max",
-             "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
-             "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initrd,
-             "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off",
-             "-virtfs", f"local,path=/,mount_tag=root,readonly=on,{nine_p}",
-             "-virtfs", f"local,path={share},mount_tag=share,{nine_p}", *writable],
-            stdin=subprocess.DEVNULL)
+        shares = {"root": "/", "share": share} | ({"out": out} if out else {})
+        qemu = subprocess.Popen(qemu_command(kernel, cpus, memory, console, shares), stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout_s
         try:
             while qemu.poll() is None and time.monotonic() < deadline:
@@ -109,7 +125,5 @@ def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, me
             pass
         why = f"it ran longer than {timeout_s} s" if late else "it died"
         print(f"vm: kernel {kernel.release} did not finish {command[0]}: {why}; its console:", file=sys.stderr)
-        if os.path.exists(console):
-            with open(console, errors="replace", encoding="utf-8") as file:
-                sys.stderr.writelines(f"  {line}" for line in file.readlines()[-30:])
+        sys.stderr.write(last_words(console))
         return FAILED
