@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
+
+#include "daemon/base/proc_fs.h"
 
 namespace profd::source {
 namespace {
@@ -16,6 +19,8 @@ struct Need {
   bool required;
   const char* cost;
 };
+
+constexpr int kParanoidOfKernelOrg = 2;
 
 constexpr std::array<Need, 6> kNeeds{{
     {CAP_BPF, "CAP_BPF", true, true, "nothing can be measured"},
@@ -77,11 +82,23 @@ std::string JoinNames(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string RightsHint() {
+std::string HintFor(std::uint64_t effective, int perf_event_paranoid) {
+  if (perf_event_paranoid > kParanoidOfKernelOrg && MissingCapabilities(effective).empty() &&
+      !Has(effective, CAP_SYS_ADMIN)) {
+    return "kernel.perf_event_paranoid is " + std::to_string(perf_event_paranoid) +
+           ", which asks for CAP_SYS_ADMIN: sysctl -w kernel.perf_event_paranoid=2";
+  }
   std::vector<std::string> names;
   names.reserve(std::size(kNeeds));
   for (const Need& need : kNeeds) names.emplace_back(need.name);
   return "run it as root, or with " + JoinNames(names);
+}
+
+std::string RightsHint() {
+  int paranoid = 0;
+  const auto text = ProcFs().Read("sys/kernel/perf_event_paranoid");
+  if (text) std::from_chars(text->data(), text->data() + text->size(), paranoid);
+  return HintFor(EffectiveCapabilities(), paranoid);
 }
 
 }  // namespace profd::source

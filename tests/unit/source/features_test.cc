@@ -1,5 +1,6 @@
 #include "daemon/source/features.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 
@@ -7,6 +8,8 @@
 
 namespace profd::source {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::uint64_t Bit(int number) { return std::uint64_t{1} << number; }
 
@@ -56,6 +59,14 @@ TEST(Features, SysAdminStandsForTheNewerOnes) {
   EXPECT_TRUE(CheckCapabilities(Bit(CAP_SYS_ADMIN)));
   EXPECT_EQ(MissingCapabilities(Bit(CAP_SYS_ADMIN)),
             (std::vector<std::string>{"CAP_SYS_PTRACE", "CAP_SYSLOG", "CAP_DAC_READ_SEARCH"}));
+}
+
+TEST(Features, TheHintNamesWhatStandsInTheWay) {
+  EXPECT_THAT(HintFor(kAll & ~Bit(CAP_SYS_ADMIN), 3),
+              HasSubstr("sysctl -w kernel.perf_event_paranoid=2"));
+  EXPECT_THAT(HintFor(kAll, 2), HasSubstr("run it as root, or with CAP_BPF, CAP_PERFMON"));
+  EXPECT_THAT(HintFor(Bit(CAP_BPF), 3), HasSubstr("run it as root"));
+  EXPECT_THAT(HintFor(kAll | Bit(CAP_SYS_ADMIN), 3), HasSubstr("run it as root"));
 }
 
 TEST(Features, NamesAreJoinedAsPeopleDo) {
