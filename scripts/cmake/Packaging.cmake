@@ -7,6 +7,7 @@ install(TARGETS profd profctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${deploy}/systemd/profd.service ${deploy}/systemd/profd.socket DESTINATION lib/systemd/system)
 install(FILES ${deploy}/systemd/profd.sysusers DESTINATION lib/sysusers.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME profd.conf)
+install(FILES ${deploy}/systemd/profd.sysctl DESTINATION lib/sysctl.d RENAME 10-profd.conf)
 install(FILES ${deploy}/profd.toml DESTINATION /etc/profd)
 install(FILES ${deploy}/completions/profctl.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME profctl)

@@ -10,7 +10,8 @@ import unittest
 BUILD = os.environ["PROFD_BINARY_DIR"]
 WANTED = ("./usr/bin/profd", "./usr/bin/profctl", "./etc/profd/profd.toml", "./usr/lib/systemd/system/profd.service",
           "./usr/lib/systemd/system/profd.socket",
-          "./usr/lib/sysusers.d/profd.conf", "./usr/lib/tmpfiles.d/profd.conf", "./usr/share/man/man8/profd.8.gz",
+          "./usr/lib/sysusers.d/profd.conf", "./usr/lib/tmpfiles.d/profd.conf", "./usr/lib/sysctl.d/10-profd.conf",
+          "./usr/share/man/man8/profd.8.gz",
           "./usr/share/man/man5/profd.toml.5.gz", "./usr/share/man/man1/profctl.1.gz",
           "./usr/share/bash-completion/completions/profctl",
           "./usr/share/zsh/vendor-completions/_profctl",

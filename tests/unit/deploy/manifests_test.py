@@ -40,8 +40,7 @@ class Units(unittest.TestCase):
         self.assertEqual(values(unit, "Type"), ["notify"])
         self.assertEqual(values(unit, "User"), ["profd"])
         self.assertGreater(int(values(unit, "WatchdogSec")[0]), 0)
-        self.assertIn("/bin/kill -HUP $MAINPID", values(unit, "ExecReload"))
-
+        self.assertIn('/bin/sh -c "kill -HUP $MAINPID"', values(unit, "ExecReload"))
 
     def test_the_socket_outlives_the_service(self):
         folder = "/run/" + values("systemd/profd.service", "RuntimeDirectory")[0] + "/"
