@@ -7,8 +7,9 @@ if(PROFD_WERROR)
   target_compile_options(profd_options INTERFACE -Werror)
 endif()
 if(PROFD_SANITIZE)
+  add_compile_options(-fsanitize=${PROFD_SANITIZE} -fno-sanitize-recover=all)
   # g++ 12 sees uninitialised members of <regex> and <functional> there that are none.
-  add_compile_options(-fsanitize=${PROFD_SANITIZE} -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${PROFD_SANITIZE})
 endif()
 
