@@ -107,6 +107,7 @@ void DwarfFile::End(Opened& opened) {
 Result<void> DwarfFile::BeginAll() {
   if (main_->dwarf != nullptr) return {};
   libdw_bytes_ = 0;
+  ++starts_;
   PROFD_TRY(Begin(*main_));
   if (alternate_) {
     PROFD_TRY(Begin(*alternate_));
@@ -162,49 +163,43 @@ std::vector<SourceFrame> DwarfFile::Find(std::uint64_t vaddr) {
     if (alternate_) End(*alternate_);
   }
   if (!BeginAll()) return frames;
-  const UnitIndex* index = Unit(code->unit);
-  if (index == nullptr) return frames;
+  const HeldUnit* held = Unit(code->unit);
+  if (held == nullptr) return frames;
 
-  Dwarf_Die unit;
-  Dwarf_Files* files = nullptr;
-  std::size_t file_count = 0;
-  const std::uint64_t unit_entry = units_[code->unit];
-  if (dwarf_offdie(main_->dwarf, unit_entry, &unit) == nullptr) return frames;
-  if (dwarf_getsrcfiles(&unit, &files, &file_count) != 0) files = nullptr;
-  const std::uint64_t unit_start = unit_entry - dwarf_cuoffset(&unit);
-  Dwarf_Attribute folder_attribute;
-  const char* folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &folder_attribute));
-  const auto place = [&](SourceFrame& frame, std::uint32_t file, std::uint32_t line) {
-    const char* name = files != nullptr && file < file_count
-                           ? dwarf_filesrc(files, file, nullptr, nullptr)
-                           : nullptr;
-    frame.line = line;
-    if (name == nullptr) return;
-    // A build folder that is relative itself is one that was made unrecognisable.
-    if (name[0] != '/' && folder != nullptr && folder[0] == '/')
-      frame.file = std::string(folder) + "/";
-    frame.file += name;
-  };
-
-  const LineRow* row = index->LineAt(vaddr);
-  std::uint32_t scope = index->ScopeAt(vaddr);
+  const LineRow* row = held->index.LineAt(vaddr);
+  std::uint32_t scope = held->index.ScopeAt(vaddr);
   if (row == nullptr && scope == CodeScope::kNone) return frames;
   frames.emplace_back();
-  if (row != nullptr) place(frames.back(), row->file, row->line);
+  if (row != nullptr) Place(held->libdw, row->file, row->line, frames.back());
   while (scope != CodeScope::kNone && frames.size() < kMaxInlined) {
-    const CodeScope& here = index->scope(scope);
-    frames.back().name = NameOf(unit_start + here.die);
+    const CodeScope& here = held->index.scope(scope);
+    frames.back().name = NameOf(held->libdw, here.die);
     scope = here.parent;
     if (scope == CodeScope::kNone) break;
     frames.emplace_back();
-    place(frames.back(), here.call_file, here.call_line);
+    Place(held->libdw, here.call_file, here.call_line, frames.back());
   }
   return frames;
 }
 
-std::string DwarfFile::NameOf(std::uint64_t offset) const {
-  Dwarf_Die die;
-  if (dwarf_offdie(main_->dwarf, offset, &die) == nullptr) return "";
+void DwarfFile::Place(const LibdwUnit& unit, std::uint32_t file, std::uint32_t line,
+                      SourceFrame& frame) {
+  const char* name = unit.files != nullptr && file < unit.file_count
+                         ? dwarf_filesrc(unit.files, file, nullptr, nullptr)
+                         : nullptr;
+  frame.line = line;
+  if (name == nullptr) return;
+  // A build folder that is relative itself is one that was made unrecognisable.
+  if (name[0] != '/' && unit.folder != nullptr && unit.folder[0] == '/')
+    frame.file = std::string(unit.folder) + "/";
+  frame.file += name;
+}
+
+std::string DwarfFile::NameOf(const LibdwUnit& unit, std::uint32_t die_offset) {
+  // As dwarf_offdie makes it, which searches for the unit each time.
+  Dwarf_Die die = unit.die;
+  die.addr = static_cast<char*>(unit.die.addr) + die_offset - unit.header_bytes;
+  die.abbrev = nullptr;
   Dwarf_Attribute attribute;
   for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
     if (dwarf_attr_integrate(&die, name, &attribute) == nullptr) continue;
@@ -213,15 +208,30 @@ std::string DwarfFile::NameOf(std::uint64_t offset) const {
   return "";
 }
 
-const UnitIndex* DwarfFile::Unit(std::uint32_t unit) {
+bool DwarfFile::OpenUnit(std::uint32_t unit, LibdwUnit& opened) const {
+  opened = {};
+  if (dwarf_offdie(main_->dwarf, units_[unit], &opened.die) == nullptr) return false;
+  opened.header_bytes = dwarf_cuoffset(&opened.die);
+  if (dwarf_getsrcfiles(&opened.die, &opened.files, &opened.file_count) != 0)
+    opened.files = nullptr;
+  Dwarf_Attribute folder;
+  opened.folder = dwarf_formstring(dwarf_attr(&opened.die, DW_AT_comp_dir, &folder));
+  opened.start = starts_;
+  return true;
+}
+
+const DwarfFile::HeldUnit* DwarfFile::Unit(std::uint32_t unit) {
   if (const auto found = by_unit_.find(unit); found != by_unit_.end()) {
     held_.splice(held_.begin(), held_, found->second);
-    return &held_.front().index;
+    HeldUnit& held = held_.front();
+    return held.libdw.start == starts_ || OpenUnit(unit, held.libdw) ? &held : nullptr;
   }
   Dwarf_Die die;
   if (dwarf_offdie(main_->dwarf, units_[unit], &die) == nullptr) return nullptr;
   ++units_read_;
-  held_.push_front({unit, UnitIndex::Build(die)});
+  HeldUnit read{unit, UnitIndex::Build(die), {}};
+  if (!OpenUnit(unit, read.libdw)) return nullptr;
+  held_.push_front(std::move(read));
   by_unit_.emplace(unit, held_.begin());
   held_bytes_ += held_.front().index.bytes();
   libdw_bytes_ += 3 * held_.front().index.bytes();
@@ -230,7 +240,7 @@ const UnitIndex* DwarfFile::Unit(std::uint32_t unit) {
     by_unit_.erase(held_.back().unit);
     held_.pop_back();
   }
-  return &held_.front().index;
+  return &held_.front();
 }
 
 std::size_t DwarfFile::bytes() const {

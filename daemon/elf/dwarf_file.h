@@ -63,9 +63,19 @@ class DwarfFile {
     std::uint64_t end = 0;
     std::uint32_t unit = 0;
   };
+  // What libdw has of a unit, until it is started anew.
+  struct LibdwUnit {
+    std::uint64_t start = 0;  // of starts_
+    Dwarf_Die die{};
+    std::uint64_t header_bytes = 0;  // from the unit's begin to its entry
+    Dwarf_Files* files = nullptr;
+    std::size_t file_count = 0;
+    const char* folder = nullptr;
+  };
   struct HeldUnit {
     std::uint32_t unit = 0;
     UnitIndex index;
+    LibdwUnit libdw;
   };
   using HeldUnits = std::list<HeldUnit>;
 
@@ -77,8 +87,12 @@ class DwarfFile {
   [[nodiscard]] Result<void> BeginAll();
   [[nodiscard]] Result<void> ListUnits();
   [[nodiscard]] const Code* CodeAt(std::uint64_t vaddr) const;
-  [[nodiscard]] const UnitIndex* Unit(std::uint32_t unit);
-  [[nodiscard]] std::string NameOf(std::uint64_t die) const;
+  [[nodiscard]] bool OpenUnit(std::uint32_t unit, LibdwUnit& opened) const;
+  [[nodiscard]] const HeldUnit* Unit(std::uint32_t unit);
+  // Of the entry so far behind the unit's begin.
+  [[nodiscard]] static std::string NameOf(const LibdwUnit& unit, std::uint32_t die);
+  static void Place(const LibdwUnit& unit, std::uint32_t file, std::uint32_t line,
+                    SourceFrame& frame);
 
   const DebugLimits limits_;
   std::unique_ptr<Opened> alternate_;  // outlives main_
@@ -89,6 +103,7 @@ class DwarfFile {
   std::unordered_map<std::uint32_t, HeldUnits::iterator> by_unit_;
   std::size_t held_bytes_ = 0;
   std::size_t libdw_bytes_ = 0;
+  std::uint64_t starts_ = 0;  // of libdw
   std::size_t units_read_ = 0;
 };
 
