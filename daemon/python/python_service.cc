@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <optional>
@@ -20,7 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kNice = 10;
 constexpr std::size_t kMaxTasks = 65'536;
 constexpr std::size_t kMaxSeen = 65'536;
 constexpr std::size_t kMaxCandidates = 4;  // interpreters of one process
@@ -91,8 +89,6 @@ void PythonService::Push(Task task) {
 }
 
 void PythonService::Run(const std::stop_token& stop) {
-  // Of this thread alone.
-  (void)::setpriority(PRIO_PROCESS, 0, kNice);
   ::pthread_setname_np(::pthread_self(), "profd-python");
   Time swept = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
