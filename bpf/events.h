@@ -331,7 +331,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_proces
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 16, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 72, "profd_python_process");
+PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 80, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_code_event) == 56 + 40, "python code");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");

@@ -83,7 +83,29 @@ static __always_inline u8 frame_byte(const struct python_walk* python, u32 offse
   return frame_word(python, offset) >> (offset % sizeof(u64) * 8);
 }
 
-/* Of a code object that has no version: of what never changes in it, and of its name. */
+/* Of the text that the code object's field leads to. Takes the words of the code object's copy. */
+static __always_inline int fold_text(struct walk_context* context, u64 field, u64* sum,
+                                     int reader) {
+  u64* words = context->walk->python.code_words;
+  u64 text = 0, bytes;
+  u32 state, kept;
+  if (!read_python(context, &text, sizeof(text), field, reader) ||
+      !read_python(context, words, PROFD_PYTHON_TEXT_HEAD_WORDS * sizeof(u64),
+                   text + PROFD_PYTHON_TEXT_HEAD, reader))
+    return 0;
+  state = words[2];
+  bytes = words[0] * PROFD_PYTHON_TEXT_KIND(state);
+  kept = PROFD_PYTHON_TEXT_WORDS * sizeof(u64);
+  if (bytes < kept) kept = bytes;
+  text += PROFD_PYTHON_TEXT_BEGIN(state) + bytes - kept;
+  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
+  if (kept && !read_python(context, words, kept, text, reader)) return 0;
+  *sum = profd_python_fold(*sum, bytes << 3 | PROFD_PYTHON_TEXT_KIND(state));
+  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);
+  return 1;
+}
+
+/* Of a code object that has no version: of what never changes in it, and of its names. */
 static __always_inline int fold_code(struct walk_context* context, u64 code, u32* validator,
                                      int reader) {
   struct python_walk* python = &context->walk->python;
@@ -98,7 +120,11 @@ static __always_inline int fold_code(struct walk_context* context, u64 code, u32
     return 0;
   for (u32 i = 0; i < PROFD_PYTHON_CODE_WORDS; i++)
     if (i < words) sum = profd_python_fold(sum, python->code_words[i]);
-  *validator = profd_python_folded(profd_python_fold(sum, hash));
+  sum = profd_python_fold(sum, hash);
+  if (process->code_file && !fold_text(context, code + process->code_file, &sum, reader)) return 0;
+  if (process->code_qualname && !fold_text(context, code + process->code_qualname, &sum, reader))
+    return 0;
+  *validator = profd_python_folded(sum);
   return 1;
 }
 

@@ -37,6 +37,18 @@ enum profd_python_chain {
 /* Words of a code object that go into its validator, at most. */
 #define PROFD_PYTHON_CODE_WORDS 16
 
+/*
+ * A str of 3.7 to 3.11 (Include/cpython/unicodeobject.h): the head's words from its length on, the
+ * last of them the state (two bits interned, three of bytes a character, compact, ascii), and where
+ * the characters begin. The last bytes of a text tell it from another of its length: files differ
+ * at their end.
+ */
+#define PROFD_PYTHON_TEXT_HEAD 16
+#define PROFD_PYTHON_TEXT_HEAD_WORDS 3
+#define PROFD_PYTHON_TEXT_KIND(state) ((state) >> 2 & 7)
+#define PROFD_PYTHON_TEXT_BEGIN(state) ((state) >> 6 & 1 ? 48 : 72)
+#define PROFD_PYTHON_TEXT_WORDS 8
+
 /* Value of the hash map `python_processes`; the key is the pid as in events. */
 struct profd_python_process {
   __s64 slot;            /* from the thread pointer to the word that points to the thread state */
@@ -67,7 +79,11 @@ struct profd_python_process {
   __u16 thread_interpreter; /* in the thread state: its interpreter */
   __u16 gil_locked;         /* in the GIL: an int, 1 while somebody holds it */
   __u16 gil_holder;         /* in the GIL: the thread state that holds it or did last */
-  __u16 reserved;
+  /* In a code object: its file and its qualified name, each a str whose text goes into the
+   * validator, as another one may have been given the same memory; 0: it does not. */
+  __u16 code_file;
+  __u16 code_qualname;
+  __u16 reserved[3];
 };
 
 /* Where in struct _gil_runtime_state mutexes and conditions begin: futexes of those who wait. */
@@ -80,7 +96,8 @@ struct profd_python_process {
  * word: PROFD_PYTHON_ANCHOR | an address inside that call's C stack frame.
  * The instruction counts bytes from the first one (3.10: of frame objects, index as it is).
  * The validator is the code object's version or, where that is 0 or not known, the fold of its
- * constant words and of its name's hash: profd_python_fold.
+ * constant words, its name's hash and its texts, each of which counts as its length in bytes, its
+ * kind and its last PROFD_PYTHON_TEXT_WORDS words, filled up with zeros: profd_python_fold.
  */
 #define PROFD_PYTHON_ANCHOR (1ull << 63)
 /* The instruction of a frame whose code could not be read, so that it has no validator. */

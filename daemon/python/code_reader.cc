@@ -43,7 +43,24 @@ std::optional<std::uint32_t> CodeReader::ValidatorOf(const std::string& header) 
   std::uint64_t sum = 0;
   for (unsigned i = 0; i < process.code_words; ++i)
     sum = profd_python_fold(sum, FieldAt<std::uint64_t>(header, process.code_constant + 8u * i));
-  return profd_python_folded(profd_python_fold(sum, hash));
+  sum = profd_python_fold(sum, hash);
+  for (const std::uint16_t field : {process.code_file, process.code_qualname})
+    if (field != 0 && !FoldText(FieldAt<std::uint64_t>(header, field), &sum)) return std::nullopt;
+  return profd_python_folded(sum);
+}
+
+bool CodeReader::FoldText(std::uint64_t string, std::uint64_t* sum) const {
+  std::array<std::uint64_t, PROFD_PYTHON_TEXT_HEAD_WORDS> head;
+  if (!memory_.Get(string + PROFD_PYTHON_TEXT_HEAD, &head)) return false;
+  const auto state = static_cast<std::uint32_t>(head.back());
+  const std::uint64_t bytes = head.front() * PROFD_PYTHON_TEXT_KIND(state);
+  std::array<std::uint64_t, PROFD_PYTHON_TEXT_WORDS> words{};
+  const std::uint64_t kept = std::min<std::uint64_t>(bytes, sizeof words);
+  const std::uint64_t begin = string + PROFD_PYTHON_TEXT_BEGIN(state) + bytes - kept;
+  if (!memory_.Read(begin, std::as_writable_bytes(std::span(words)).first(kept))) return false;
+  *sum = profd_python_fold(*sum, bytes << 3 | PROFD_PYTHON_TEXT_KIND(state));
+  for (const std::uint64_t word : words) *sum = profd_python_fold(*sum, word);
+  return true;
 }
 
 std::optional<std::uint32_t> CodeReader::Validate(std::uint64_t code) {

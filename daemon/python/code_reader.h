@@ -42,6 +42,8 @@ class CodeReader {
  private:
   [[nodiscard]] bool ReadHeader(std::uint64_t code, std::string* header) const;
   [[nodiscard]] std::optional<std::uint32_t> ValidatorOf(const std::string& header) const;
+  // Adds the text that `string` leads to, as fold_text in bpf/python.bpf.h does.
+  [[nodiscard]] bool FoldText(std::uint64_t string, std::uint64_t* sum) const;
   [[nodiscard]] Result<std::string> ReadString(std::uint64_t address, std::size_t max_bytes);
   [[nodiscard]] Result<std::string> ReadBytes(std::uint64_t address, std::size_t max_bytes);
 

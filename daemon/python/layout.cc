@@ -243,6 +243,10 @@ Result<Layout> LayoutOf(std::uint32_t version) {
       return Unsupported("CPython " + VersionText(version) + " is not supported");
   }
   layout.version = version;
+  if (layout.process.code_version == 0) {
+    layout.process.code_file = Narrow<__u16>(layout.code_file);
+    layout.process.code_qualname = Narrow<__u16>(layout.code_qualname);
+  }
   return layout;
 }
 

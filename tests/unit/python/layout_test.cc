@@ -128,6 +128,8 @@ TEST(Layout, EveryTableFitsTheKernelSide) {
     EXPECT_LT(process.frame_previous, process.frame_bytes);
     EXPECT_LT(process.frame_owner, process.frame_bytes);
     EXPECT_GE(layout->CodeHeaderBytes(), layout->code_lines + 8u);
+    // Every code object can be told from one that was given its memory.
+    EXPECT_NE(process.code_version == 0, process.code_file == 0);
   }
 }
 

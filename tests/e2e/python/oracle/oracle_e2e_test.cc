@@ -16,10 +16,6 @@ namespace profd::e2e {
 namespace {
 
 constexpr double kMaxNotMerged = 0.001;
-// Case 21 loads modules of one text under names of one length, again and again: before 3.12 a code
-// object of one that takes the place of another's cannot always be told from it (daemon/python).
-// Seen in 3 of some 90 runs, 1 to 3 samples: all those of one place that was taken.
-constexpr std::size_t kMaxTaken = 12;
 constexpr std::string_view kFolder = PROFD_SOURCE_DIR "/tests/e2e/python/oracle/";
 
 struct Case {
@@ -100,7 +96,6 @@ class PythonOracle : public ProfctlTest,
   // Of one case; 0: all.
   static std::vector<oracle::Window> WindowsOf(const Session& session, int number);
   void ExpectTrue(const Session& session, const Case& one) const;
-  [[nodiscard]] std::size_t MaxTaken() const { return minor_ < 12 ? kMaxTaken : 0; }
 
   int minor_ = 0;
   const std::vector<Session>* sessions_ = nullptr;
@@ -199,7 +194,7 @@ void PythonOracle::ExpectTrue(const Session& session, const Case& one) const {
     EXPECT_LE(verdict.gaps, verdict.samples / 20);
   }
   EXPECT_GT(verdict.samples, verdict.early) << "nothing was seen of it";
-  EXPECT_LE(verdict.WrongSamples(), one.number == 21 ? MaxTaken() : 0);
+  EXPECT_EQ(verdict.WrongSamples(), 0);
   int shown = 0;
   for (const auto& [what, count] : verdict.wrong)
     if (++shown <= 6) std::cout << "  WRONG " << count << " times: " << what << "\n";
@@ -226,7 +221,7 @@ TEST_P(PythonOracleTotals, FewStacksAreNotMergedOrWrong) {
     EXPECT_LE(static_cast<double>(verdict.not_merged - verdict.apart),
               kMaxNotMerged * static_cast<double>(verdict.samples))
         << verdict.last_not_merged;
-    EXPECT_LE(verdict.WrongSamples(), MaxTaken());
+    EXPECT_EQ(verdict.WrongSamples(), 0);
   }
 }
 
