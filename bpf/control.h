@@ -55,6 +55,7 @@ struct profd_control {
   __u64 dump_sessions;     /* of those, the snapshot iterator tells of threads whatever they do */
   __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
   __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
+  __u64 booked_sessions;   /* of `sessions`, those that are content with the kernel's books */
 };
 
 enum profd_target_kind {

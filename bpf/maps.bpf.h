@@ -41,6 +41,15 @@ struct kept_epoch {
   struct profd_clock clock;
 };
 
+/* What readings told of a stretch that goes by the kernel's books, see books.bpf.h. */
+struct told {
+  u64 since_ns; /* the stretch: that of since_ns in the thread's storage; else it is an old one's */
+  u64 end_ns;   /* up to here */
+  u64 on_cpu_ns;
+  u64 first_ns;    /* in the state in which the stretch began, if that has a kind of its own */
+  u64 runnable_ns; /* the rest was blocked */
+};
+
 /*
  * The storage of one thread. Its clock is written only by the CPU that switches the thread out or
  * in, so there is never more than one writer; readers on other CPUs retry while `sequence` is odd
@@ -61,6 +70,10 @@ struct thread {
   u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
+  u64 left_ns; /* by the kernel's books: the last switch-out, that no hook has booked; or 0 */
+  u64 left_run_delay; /* sched_info.run_delay then */
+  u64 left_state;     /* PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
+  struct told told;   /* written by readers */
   u64 mark_period_ns; /* period of the two below; 0: not drawn yet */
   u64 mark_phase_ns;  /* where in the period the thread's off-CPU clock stands */
   u64 mark_ns;        /* where in the period its mark lies */

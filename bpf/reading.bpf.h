@@ -2,7 +2,7 @@
 /* Reading the clock of any thread, running or not, without stopping it. */
 #pragma once
 
-#include "bpf/clock_reading.bpf.h"
+#include "bpf/books.bpf.h"
 #include "bpf/task.bpf.h"
 
 #define READ_TRIES 4
@@ -45,6 +45,7 @@ static __always_inline int read_thread(struct task_struct* task, struct thread* 
   for (int i = 0; i < READ_TRIES; i++) {
     u64 now = bpf_ktime_get_ns();
     if (!copy_thread(task, thread, now, copy, &books, &standing)) continue;
+    settle_copy(copy, now, &books, standing.running);
     clock_advance(copy, now, &books, &standing);
     return 1;
   }

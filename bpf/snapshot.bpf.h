@@ -70,6 +70,8 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
       copy->state == PROFD_STATE_DEAD)
     return;
+  if (control.booked_sessions || thread->left_ns) keep_told(thread, copy);
+  if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_BOOKS);
   event = (struct profd_clock_event*)&reader->sample;
   fill_event(&event->event, task, PROFD_EVENT_CLOCK, copy->kept.time_ns, sessions);
   event->event.size = sizeof(*event);
@@ -85,10 +87,18 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   bpf_seq_write(out, event, sizeof(*event));
 }
 
+/* When a thread that does not run left the CPU, and how. */
+static __always_inline u64 left_at(const struct thread* thread) {
+  return thread->left_ns ? thread->left_ns : thread->since_ns;
+}
+static __always_inline u32 left_as(const struct thread* thread) {
+  return thread->left_ns ? thread->left_state : thread->state;
+}
+
 /* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
 static __always_inline u16 standing_flags(struct task_struct* task, const struct thread* thread) {
-  if (thread->state == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
-  if (thread->state == PROFD_STATE_RUNNABLE)
+  if (left_as(thread) == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
+  if (left_as(thread) == PROFD_STATE_RUNNABLE)
     return thread->kind == PROFD_AFTER_YIELD ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
   return (task->__state ? 0 : PROFD_SAMPLE_WOKEN) |
          (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
@@ -96,9 +106,10 @@ static __always_inline u16 standing_flags(struct task_struct* task, const struct
 
 /* Whether the snapshot tells of a thread: it is blocked since between the times set, or dumped. */
 static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
+  u64 left_ns = left_at(thread);
   if (dumping) return thread->state != PROFD_STATE_DEAD;
-  return thread->state == PROFD_STATE_BLOCKED && thread->since_ns >= control.snapshot_since_ns &&
-         thread->since_ns < control.snapshot_before_ns;
+  return left_as(thread) == PROFD_STATE_BLOCKED && left_ns >= control.snapshot_since_ns &&
+         left_ns < control.snapshot_before_ns;
 }
 
 /* Writes how a member stands, with its stack where it is not running. */
@@ -108,16 +119,18 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   u64 dumping = sessions & control.dump_sessions;
   struct profd_sample_event* event;
   struct reader* reader;
-  u64 sequence;
+  u64 sequence, left_ns;
   u16 flags;
   if (!sessions) return;
   sequence = *(volatile u64*)&thread->sequence;
+  left_ns = left_at(thread);
   if ((sequence & 1) || !is_wanted(thread, dumping)) return;
+  if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
   reader = this_reader();
   if (!reader) return;
   event = &reader->sample.event;
   begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
-  event->begin_ns = thread->since_ns;
+  event->begin_ns = left_ns;
   event->task_state = thread->task_state;
   flags = dumping ? standing_flags(task, thread)
                   : (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
@@ -130,6 +143,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
     take_user_stack(event, &reader->walk, task, READ_TASK);
   }
   barrier();
-  if (sequence != *(volatile u64*)&thread->sequence) return; /* it moved meanwhile */
+  if (sequence != *(volatile u64*)&thread->sequence || left_ns != left_at(thread))
+    return; /* it moved meanwhile */
   bpf_seq_write(out, event, finish_sample(event));
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "bpf/clock_reading.bpf.h"
+#include "bpf/books.bpf.h"
 #include "bpf/cost.bpf.h"
 #include "bpf/lifecycle.bpf.h"
 #include "bpf/offcpu.bpf.h"
@@ -64,6 +64,23 @@ static __always_inline void follow_queue_clock(struct task_struct* task,
     learn_offset(offset, switch_in_ns, task->sched_info.last_arrival);
 }
 
+/* Whoever asks for the thread has its clock from now on. */
+static __noinline void take_clock_back(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
+                                       int running) {
+  struct kernel_books books = {.run_delay = run_delay, .sum_exec = sum_exec};
+  begin_write(thread);
+  settle_copy(thread, now, &books, running);
+  end_write(thread);
+}
+
+static __always_inline void leave_by_books(struct task_struct* task, struct thread* thread,
+                                           int preempted, u64 now) {
+  struct kernel_books books;
+  read_books(task, &books);
+  note_leaving(thread, now, books.run_delay,
+               preempted || !task->__state ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
+}
+
 static __always_inline void thread_leaves(void* ctx, struct task_struct* task, int preempted,
                                           u32 task_state, u64 now, struct switch_state* state) {
   struct thread* thread = find_thread(task);
@@ -74,7 +91,12 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
     if (control.sessions) count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
+  if (by_books(thread) && !(task_state & TASK_DEAD)) {
+    leave_by_books(task, thread, preempted, now);
+    return;
+  }
   read_books(task, &books);
+  if (thread->left_ns) take_clock_back(thread, now, books.sum_exec, books.run_delay, 1);
   read_leaving(task, preempted, task_state, &leaving);
   if (constants.hook == PROFD_HOOK_SWITCH_OUT)
     follow_queue_clock(task, thread, thread->switch_in_ns, &books, &state->offset);
@@ -101,7 +123,7 @@ static __noinline void thread_comes(struct task_struct* task, u64 now,
   struct thread* thread = find_thread(task);
   struct interval interval;
   u64 sessions, length;
-  if (!thread || thread->state == PROFD_STATE_ON_CPU) return;
+  if (!thread || thread->state == PROFD_STATE_ON_CPU || thread->left_ns || by_books(thread)) return;
   thread->switch_in_ns = now;
   sessions = thread->sessions & control.off_cpu_sessions;
   if (!sessions) return;
@@ -150,12 +172,13 @@ static __always_inline void switch_in(void* ctx) {
   struct interval interval;
   struct thread* thread;
   u64 now, entered = 0;
-  if (!task->pid) return;
+  if (!task->pid || all_by_books()) return;
   state = this_switch();
   thread = find_thread(task);
-  if (!thread || !state) return;
+  if (!thread || !state || by_books(thread)) return;
   read_books(task, &books);
   now = take_switch_time(state, task);
+  if (thread->left_ns) take_clock_back(thread, now, books.sum_exec, books.run_delay, 0);
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
   follow_queue_clock(task, thread, now, &books, &state->offset);
   clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);

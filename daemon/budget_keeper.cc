@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <utility>
 
@@ -18,10 +19,11 @@ double OffCpuShare(const BudgetKeeper::Work& before, const BudgetKeeper::Work& n
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(source::SessionControl& control, const Clock& clock,
-                           std::function<Work()> work)
+                           double clock_limit_cpus, std::function<Work()> work)
     : control_(control),
       clock_(clock),
       work_(std::move(work)),
+      clock_limit_(clock_limit_cpus),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 BudgetKeeper::~BudgetKeeper() { Stop(); }
@@ -52,6 +54,7 @@ void BudgetKeeper::Look() {
   const std::uint64_t spent_ns = budget.spent_ns + work.cpu_ns;
   const std::uint64_t elapsed_ns = now_ns - std::exchange(looked_ns_, now_ns);
   const std::uint64_t before_ns = std::exchange(spent_ns_, spent_ns);
+  if (elapsed_ns != 0) LookAtClocks(budget, elapsed_ns);
   // The source has set all factors to 1 for a new session: what came before is not its cost.
   const bool begins = std::exchange(starts_, budget.starts) != budget.starts;
   if (begins) governor_.Reset();
@@ -71,6 +74,18 @@ void BudgetKeeper::Look() {
   }
   if (before.on_cpu != factors.on_cpu || before.off_cpu != factors.off_cpu)
     control_.SetPeriodFactors(factors);
+}
+
+void BudgetKeeper::LookAtClocks(const source::SamplingBudget& budget, std::uint64_t elapsed_ns) {
+  const std::uint64_t clock_before_ns = std::exchange(clock_ns_, budget.clock_ns);
+  const std::uint64_t switches_before = std::exchange(switches_, budget.switches);
+  const bool before = clock_limit_.standing().kernel_books;
+  // Made of two counters that are not read at one instant: it may go back.
+  const std::uint64_t clock_ns = budget.clock_ns - std::min(budget.clock_ns, clock_before_ns);
+  const bool books = clock_limit_.Look(clock_ns, budget.switches - switches_before, elapsed_ns);
+  if (books != before && !control_.UseKernelBooks(books)) clock_limit_.GiveUp();
+  const std::scoped_lock lock(mutex_);
+  standing_.clock = clock_limit_.standing();
 }
 
 }  // namespace profd

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
+#include "daemon/health/clock_limit.h"
 #include "daemon/health/governor.h"
 #include "daemon/source/session_control.h"
 
@@ -15,7 +16,8 @@ namespace profd {
 
 // Looks every kInterval, on a thread of its own, at what sampling has cost: the programs' time for
 // samples, and the CPU time of the stages that handle them. Names and unwind tables are made once,
-// whatever the rate, and are not part of it. Owned by the composition root.
+// whatever the rate, and are not part of it. Thread clocks have a limit of their own. Owned by the
+// composition root.
 class BudgetKeeper {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};
@@ -27,8 +29,9 @@ class BudgetKeeper {
     std::uint64_t off_cpu_samples = 0;
   };
 
-  // All must outlive this.
-  BudgetKeeper(source::SessionControl& control, const Clock& clock, std::function<Work()> work);
+  // All must outlive this. `clock_limit_cpus`: what thread clocks may cost; 0: no limit.
+  BudgetKeeper(source::SessionControl& control, const Clock& clock, double clock_limit_cpus,
+               std::function<Work()> work);
   ~BudgetKeeper();
   BudgetKeeper(const BudgetKeeper&) = delete;
   BudgetKeeper& operator=(const BudgetKeeper&) = delete;
@@ -39,11 +42,15 @@ class BudgetKeeper {
  private:
   void Run(const std::stop_token& stop);
   void Look();
+  void LookAtClocks(const source::SamplingBudget& budget, std::uint64_t elapsed_ns);
 
   source::SessionControl& control_;
   const Clock& clock_;
   const std::function<Work()> work_;
   health::Governor governor_;
+  health::ClockLimit clock_limit_;
+  std::uint64_t clock_ns_ = 0;  // at the last look
+  std::uint64_t switches_ = 0;  // at that look
   std::uint64_t looked_ns_ = 0;
   std::uint64_t spent_ns_ = 0;  // at that look
   Work worked_;                 // at that look

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,10 @@
 
 namespace profd {
 namespace {
+
+double ClockLimitCpus(const Options& options) {
+  return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
+}
 
 constexpr std::chrono::seconds kSessionsGrace{4};  // with all else 5 s from SIGTERM to the end
 constexpr std::chrono::milliseconds kPythonAtStart{100};
@@ -199,7 +204,7 @@ class LiveDaemon : public Daemon {
                    .give_up_memory = [this] { GiveUpMemory(); },
                    .memory = memory_,
                    .plan = plan_}),
-        keeper_(*source_, clock,
+        keeper_(*source_, clock, ClockLimitCpus(options),
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();
                   return BudgetKeeper::Work{.cpu_ns = all_ns - std::min(all_ns, timed_.spent_ns()),

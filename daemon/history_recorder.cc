@@ -35,7 +35,7 @@ source::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   spec.target.kind = source::TargetKind::kAll;
   spec.target.kernel_threads = true;
   spec.budget_cpus = options.budget * health::BudgetUnits(std::thread::hardware_concurrency());
-  spec.on_cpu_adjusts = true;  // nobody has asked for this rate
+  spec.standing = true;
   spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
   return spec;
 }

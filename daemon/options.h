@@ -29,6 +29,7 @@ struct Options {
   std::string hook;            // "auto": the best rung that works
   bool debug_info = true;
   Bytes memory_cap{256ull << 20};
+  double clock_limit_percent = 5;
   std::string history_directory;  // "": no history is kept
   Bytes history_max_size{1ull << 30};
   std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);

@@ -126,6 +126,13 @@ std::string Budget(const v1::BudgetStatus& budget) {
   return text;
 }
 
+// "" while clocks cost less than they may.
+std::string KernelBooks(const v1::BudgetStatus& budget) {
+  if (!budget.kernel_books()) return "";
+  return "over " + FormatShare(budget.clock_limit_cpus()) +
+         " of one CPU: the kernel's books, for threads that only the history looks at";
+}
+
 // "118 MiB of 256 MiB (maps 44.0 MiB)"; of a replay, what is resident.
 std::string Memory(const v1::StatusResponse& status) {
   const auto& memory = status.memory();
@@ -165,7 +172,10 @@ nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
           {"budget_cpus", budget.budget_cpus()},
           {"spent_cpus", budget.spent_cpus()},
           {"on_cpu_factor", budget.on_cpu_factor()},
-          {"off_cpu_factor", budget.off_cpu_factor()}};
+          {"off_cpu_factor", budget.off_cpu_factor()},
+          {"clock_limit_cpus", budget.clock_limit_cpus()},
+          {"clock_cpus", budget.clock_cpus()},
+          {"kernel_books", budget.kernel_books()}};
 }
 
 // "412 MiB of 1 GiB, 6 d 2 h of 7 d 0 h, 19 Hz in windows of 10.0 s".
@@ -256,6 +266,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
     lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
+  lines.emplace_back("", KernelBooks(status.budget()));
   for (int i = 0; i < status.missing_capabilities_size(); ++i) {
     const auto& missing = status.missing_capabilities(i);
     lines.emplace_back(i == 0 ? "missing" : "",

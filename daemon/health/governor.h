@@ -3,18 +3,20 @@
 
 #include <cstdint>
 
+#include "daemon/health/clock_limit.h"
 #include "daemon/source/session_control.h"
 
 namespace profd::health {
 
-// What sampling may cost, what it costs, and what is done about it.
+// What profd's work for threads may cost, what it costs, and what is done about it.
 struct BudgetStanding {
   source::SamplingBudget budget;
   source::PeriodFactors factors;
-  double spent_cpus = 0;  // of late
+  double spent_cpus = 0;  // of late, by sampling
   // How often each factor was changed.
   std::uint64_t on_cpu_changes = 0;
   std::uint64_t off_cpu_changes = 0;
+  ClockStanding clock;
 };
 
 // What a host's budget is a multiple of: one for every 8 CPUs, at least one.

@@ -158,6 +158,12 @@ void AddBudget(const Readings& readings, Families& to) {
            budget.budget.limited ? 1.0 : 0.0);
   to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", budget.budget.cpus);
   to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs", budget.spent_cpus);
+  to.Gauge("profd_clock_limit_cpus", "what exact thread clocks may cost, in CPUs; 0: no limit",
+           budget.clock.limit_cpus);
+  to.Gauge("profd_clock_spent_cpus", "what they have cost of late, in CPUs",
+           budget.clock.spent_cpus);
+  to.Gauge("profd_clock_kernel_books", "1 while the kernel's own books are used instead",
+           budget.clock.kernel_books ? 1.0 : 0.0);
   constexpr const char* kFactor =
       "by how much the governor makes periods longer than was asked for; 1: not at all";
   to.Gauge("profd_budget_period_factor", kFactor, budget.factors.on_cpu, {{"period", "on_cpu"}});

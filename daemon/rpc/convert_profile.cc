@@ -224,6 +224,9 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
   budget.set_spent_cpus(backend.budget.spent_cpus);
   budget.set_on_cpu_factor(backend.budget.factors.on_cpu);
   budget.set_off_cpu_factor(backend.budget.factors.off_cpu);
+  budget.set_clock_limit_cpus(backend.budget.clock.limit_cpus);
+  budget.set_clock_cpus(backend.budget.clock.spent_cpus);
+  budget.set_kernel_books(backend.budget.clock.kernel_books);
   if (backend.memory) {
     auto& memory = *proto.mutable_memory();
     memory.set_cap_bytes(backend.memory->cap_bytes);

@@ -92,6 +92,7 @@ BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> o
                  .proc = proc_,
                  .clock = clock_,
                  .hook = hook_.rung.hook,
+                 .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); }}) {}
 
 std::uint64_t BpfSource::Round(const Sink& sink) {

@@ -63,6 +63,7 @@ class BpfSource : public EventSource, public SessionControl {
   void SetPeriodFactors(const PeriodFactors& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
+  bool UseKernelBooks(bool use) override { return sessions_.UseKernelBooks(use); }
 
  private:
   // Longest time that events wait in a ring while a session runs.

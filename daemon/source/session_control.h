@@ -44,7 +44,9 @@ struct SessionSpec {
   bool dump = false;
   // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
   double budget_cpus = 0;
-  bool on_cpu_adjusts = false;  // on-CPU periods, too, once off-CPU ones are at their longest
+  // Nobody has asked for it: on-CPU periods may be raised, too, once off-CPU ones are at their
+  // longest, and its clocks may be those of the kernel (UseKernelBooks).
+  bool standing = false;
 };
 
 // How the live source works on this kernel, for people and for profiles.
@@ -76,6 +78,8 @@ struct SamplingBudget {
   double cpus = 0;
   std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
   std::uint64_t starts = 0;    // of sessions, since then
+  std::uint64_t clock_ns = 0;  // by the programs for thread clocks, since they were loaded
+  std::uint64_t switches = 0;  // since then
 };
 
 struct StartedSession {
@@ -100,6 +104,11 @@ class SessionControl {
   [[nodiscard]] virtual SamplingBudget Budget() = 0;
   // Holds for all sessions until the next call. Weights stay right: samples carry their period.
   virtual void SetPeriodFactors(const PeriodFactors& factors) = 0;
+  // While it is on, threads that only standing sessions look at have no clocks of profd's own:
+  // their time is split by the kernel's books when they are read. It still adds up; they are not
+  // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
+  // books.
+  virtual bool UseKernelBooks(bool use) = 0;
 };
 
 }  // namespace profd::source

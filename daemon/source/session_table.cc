@@ -56,6 +56,10 @@ std::uint64_t SessionTable::confined() const {
   return Mask(slots_, [](const SessionSpec& spec) { return spec.target.uid.has_value(); });
 }
 
+std::uint64_t SessionTable::standing() const {
+  return Mask(slots_, [](const SessionSpec& spec) { return spec.standing; });
+}
+
 bool SessionTable::AnyOf(TargetKind kind) const {
   return std::ranges::any_of(slots_,
                              [&](const auto& spec) { return spec && spec->target.kind == kind; });
@@ -81,7 +85,7 @@ SamplingBudget SessionTable::budget() const {
     if (!slot) continue;
     sum.cpus += slot->budget_cpus;
     if (slot->budget_cpus <= 0) sum.limited = false;
-    if (slot->on_cpu && !slot->on_cpu_adjusts) sum.on_cpu_adjusts = false;
+    if (slot->on_cpu && !slot->standing) sum.on_cpu_adjusts = false;
   }
   return sum;
 }

@@ -29,6 +29,9 @@ class SessionTable {
   // Bit i: session i runs and looks at the threads of one user only.
   [[nodiscard]] std::uint64_t confined() const;
 
+  // Bit i: session i runs and nobody has asked for it.
+  [[nodiscard]] std::uint64_t standing() const;
+
   [[nodiscard]] bool AnyOf(TargetKind kind) const;
 
   // The finest period that a running session asks for; 0: none asks.

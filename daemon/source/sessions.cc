@@ -130,8 +130,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   // bits of an earlier session of this slot may still be set: `starting` says so.
   profd_control& control = parts_.objects.control();
   StoreControl(control.starting_sessions, BitOf(slot));
-  StoreControl(control.confined_sessions, table_.confined());
-  StoreControl(control.sessions, table_.running());
+  StoreSessions();
   const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
   StoreControl(control.starting_sessions, 0);
   if (!assigned) return assigned.error();
@@ -147,7 +146,8 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   const bool by_id = spec.target.kind == TargetKind::kPids || spec.target.kind == TargetKind::kTids;
   if (members->empty() && by_id) return NotFound(spec.target);
   auto processes = ReadProcesses(*members);
-  PrepareTables(processes);
+  // A session that goes on has the time to make them as stacks need them.
+  if (!spec.standing) PrepareTables(processes);
   parts_.pending.PutBefore(std::move(processes));
 
   const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
@@ -253,8 +253,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   running_ = table_.running();
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
-  StoreControl(parts_.objects.control().sessions, table_.running());
-  StoreControl(parts_.objects.control().confined_sessions, table_.confined());
+  StoreSessions();
   const profd_filter none{};
   ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
   for (const std::uint32_t id : spec.target.ids) {
@@ -262,6 +261,13 @@ void Sessions::Withdraw(std::uint32_t slot) {
     ::bpf_map_delete_elem(parts_.objects.filter_ids_fd(), &key);
   }
   if (table_.running() == 0) parts_.side_band.Close();
+}
+
+void Sessions::StoreSessions() {
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.booked_sessions, kernel_books_ ? table_.standing() : 0);
+  StoreControl(control.confined_sessions, table_.confined());
+  StoreControl(control.sessions, table_.running());
 }
 
 void Sessions::FollowMoves() {
@@ -283,7 +289,18 @@ SamplingBudget Sessions::Budget() {
   SamplingBudget budget = table_.budget();
   budget.spent_ns = parts_.objects.ReadCounter(PROFD_COUNTER_STACKS_NS);
   budget.starts = starts_;
+  const std::uint64_t all_ns = parts_.objects.ReadCounter(PROFD_COUNTER_COST_NS);
+  budget.clock_ns = all_ns - std::min(all_ns, budget.spent_ns);
+  budget.switches = parts_.objects.ReadCounter(PROFD_COUNTER_SWITCHES);
   return budget;
+}
+
+bool Sessions::UseKernelBooks(bool use) {
+  const std::scoped_lock lock(mutex_);
+  if (use && !parts_.has_run_delay) return false;
+  kernel_books_ = use;
+  StoreSessions();
+  return true;
 }
 
 void Sessions::SetPeriodFactors(const PeriodFactors& factors) {

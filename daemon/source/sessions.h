@@ -64,6 +64,7 @@ class Sessions {
     const ProcFs& proc;
     const Clock& clock;
     profd_hook hook;
+    bool has_run_delay;  // the kernel books how long threads wait for a CPU
     // All counters: those of the programs and those of the user side.
     std::function<std::vector<std::uint64_t>()> counters;
   };
@@ -83,6 +84,7 @@ class Sessions {
   // As in SessionControl; both wait for a session's start or end.
   [[nodiscard]] SamplingBudget Budget();
   void SetPeriodFactors(const PeriodFactors& factors);
+  [[nodiscard]] bool UseKernelBooks(bool use);
 
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
   // finds that some have: call it often. Any thread; does not wait for a session's start or end.
@@ -100,6 +102,8 @@ class Sessions {
   [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const SessionSpec& spec,
                                          const profd_filter& filter);
   void ReviseMembers();
+  // Tells the kernel side which sessions run.
+  void StoreSessions();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
 
@@ -125,6 +129,7 @@ class Sessions {
   SessionTable table_;
   std::map<std::uint32_t, StandingStacks::Rolled> rolled_;  // by slot
   PeriodsInForce periods_;
+  bool kernel_books_ = false;  // in use
   std::uint64_t starts_ = 0;
   Tables tables_;
   StandingStacks standing_;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/books.bpf.h"
 #include "bpf/clock.bpf.h"
 #include "bpf/clock_reading.bpf.h"
 #include "bpf/marks.bpf.h"
@@ -120,6 +121,7 @@ void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 k
                      const struct user_books* books) {
   struct kernel_books kernel = books_of(books);
   struct leaving leaving = {.state = state, .kind = kind, .cpu = cpu};
+  settle_copy((struct thread*)thread, now, &kernel, 1);
   clock_switch_out((struct thread*)thread, now, &kernel, &leaving);
 }
 
@@ -128,11 +130,17 @@ struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32
   struct kernel_books kernel = books_of(books);
   struct user_interval out;
   struct interval interval;
+  settle_copy((struct thread*)thread, now, &kernel, 0);
   clock_switch_in((struct thread*)thread, now, &kernel, cpu, &interval);
   out.begin_ns = interval.begin_ns;
   out.end_ns = interval.end_ns;
   out.runnable_ns = interval.runnable_ns;
   return out;
+}
+
+void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
+                       const struct user_books* books) {
+  note_leaving((struct thread*)thread, now, books->run_delay, state);
 }
 
 void user_note_switch_in(struct user_thread* thread, __u64 now) {
@@ -141,15 +149,17 @@ void user_note_switch_in(struct user_thread* thread, __u64 now) {
 
 void user_wake(struct user_thread* thread, __u64 now) { clock_wake((struct thread*)thread, now); }
 
-struct user_reading user_read(const struct user_thread* thread, __u64 now,
-                              const struct user_books* books,
+struct user_reading user_read(struct user_thread* user, __u64 now, const struct user_books* books,
                               const struct user_standing* standing) {
-  struct thread copy = *(const struct thread*)thread;
+  struct thread* thread = (struct thread*)user;
+  struct thread copy = *thread;
   struct kernel_books kernel = books_of(books);
   struct standing kernel_standing = {.queued_ns = standing->queued_ns,
                                      .running = standing->running};
   struct user_reading reading;
+  settle_copy(&copy, now, &kernel, standing->running);
   clock_advance(&copy, now, &kernel, &kernel_standing);
+  if (copy.kept.number == control.epoch) keep_told(thread, &copy);
   reading.epoch = copy.kept.number;
   reading.epoch_ns = copy.kept.time_ns;
   reading.since_ns = copy.kept.since_ns;

@@ -57,10 +57,13 @@ void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 k
                      const struct user_books* books);
 struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
                                     const struct user_books* books);
+/* A switch-out that is left to the kernel's books. */
+void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
+                       const struct user_books* books);
 void user_note_switch_in(struct user_thread* thread, __u64 now); /* switch-out rung */
 void user_wake(struct user_thread* thread, __u64 now);
-struct user_reading user_read(const struct user_thread* thread, __u64 now,
-                              const struct user_books* books, const struct user_standing* standing);
+struct user_reading user_read(struct user_thread* thread, __u64 now, const struct user_books* books,
+                              const struct user_standing* standing);
 /* The run-queue clock, seen from CLOCK_MONOTONIC. */
 struct user_offset {
   __u64 ns;

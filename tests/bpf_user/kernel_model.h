@@ -34,6 +34,8 @@ class KernelModel {
   // What the hooks would have done is left out; the kernel's books go on.
   void BlockUnseen(std::uint64_t now);
   void ComeUnseen(std::uint64_t now);
+  // The thread goes by the kernel's books; its switch-ins are not seen.
+  void LeaveByBooks(std::uint64_t now, profd_thread_state state);
   // Switch-out rung: the switch-in is only noted.
   void ComeNoted(std::uint64_t now);
 

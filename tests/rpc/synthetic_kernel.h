@@ -43,6 +43,7 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   Result<source::StartedSession> RollSession(std::uint32_t session) override;
   source::SamplingBudget Budget() override { return {}; }
   void SetPeriodFactors(const source::PeriodFactors& /*factors*/) override {}
+  bool UseKernelBooks(bool /*use*/) override { return false; }
   source::SourceStatus Status() const override;
 
   // --- the test

@@ -38,6 +38,29 @@ class Overload(OverloadTest):
         self.assertEqual(len(mine), 1 + 2 * len(os.sched_getaffinity(0)))
         self.expect_alive(daemon)
 
+    def test_clocks_that_cost_too_much_are_the_kernels(self):
+        # Of all CPUs: two switches in a millisecond are more than that.
+        daemon = self.start_daemon("--clock-limit", "0.01")
+        load = self.start_load("switches")
+        while not self.status()["budget"]["kernel_books"]:
+            pass
+        windows = self.status()["history"]["windows"]
+        self.await_history(lambda history: history["windows"] > windows + 1)
+        out = self.path("history.json")
+        done = subprocess.run(self.profctl("query", "-q", "--since", "1h", "--pid", str(load.pid), "-o", out),
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        booked = self.read(out)
+        self.expect_whole(booked)
+        self.assertIn("clocks_by_books", [note["name"] for note in booked["notes"]])
+        # Whoever asks for it has its clock, with every switch.
+        asked = self.expect_whole(self.collect("-p", str(load.pid), "-d", "1s"))
+        counted = sum(int(thread["clock"].get("blocked_interruptible_count", 0)) for thread in asked)
+        self.assertGreater(counted, 0)
+        load.stdin.close()
+        self.assertGreater(int(load.stdout.read()), 0)
+        self.expect_alive(daemon)
+
     def test_a_fork_storm(self):
         daemon = self.start_daemon()
         with subprocess.Popen(self.profctl("collect", "-q", "-a", "-d", "1h", "-v", "-o", self.path("out.json")),

@@ -49,13 +49,13 @@ TEST(SessionTable, BudgetsAddUpAndOneWithoutALimitLiftsAll) {
   EXPECT_FALSE(table.budget().limited);
   auto spec = Spec(true, true, 100);
   spec.budget_cpus = 0.01;
-  spec.on_cpu_adjusts = true;
+  spec.standing = true;
   table.Add(0, spec);
   EXPECT_TRUE(table.budget().limited);
   EXPECT_TRUE(table.budget().on_cpu_adjusts);
   EXPECT_DOUBLE_EQ(table.budget().cpus, 0.01);
   spec.budget_cpus = 0.02;
-  spec.on_cpu_adjusts = false;
+  spec.standing = false;
   table.Add(1, spec);
   EXPECT_DOUBLE_EQ(table.budget().cpus, 0.03);
   EXPECT_FALSE(table.budget().on_cpu_adjusts);

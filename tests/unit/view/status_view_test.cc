@@ -85,6 +85,14 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
   EXPECT_NE(text.find("budget     sampling 2.1 % of 3.0 % of one CPU, off-CPU periods x 4.25\n"),
             std::string::npos)
       << text;
+  EXPECT_EQ(text.find("books"), std::string::npos);
+  budget.set_clock_limit_cpus(0.4);
+  budget.set_kernel_books(true);
+  EXPECT_NE(
+      RenderStatus(status, 100, Palette())
+          .find("\n           over 40.0 % of one CPU: the kernel's books, for threads that only "
+                "the history looks at\n"),
+      std::string::npos);
 }
 
 TEST(StatusViewTest, SaysWhichInterpretersAreUnderstood) {

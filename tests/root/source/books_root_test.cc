@@ -1,0 +1,86 @@
+// The kernel's books in place of clocks of profd's own.
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using BooksTest = LiveTest;
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr int kTurns = 50;
+// The kernel books what runs at its ticks: 100 a second at least.
+constexpr std::uint64_t kTickNs = 10 * kMs;
+
+// At each word: computes and sleeps in turn, then tells its CPU time since the last.
+Puppet::Body Turns() {
+  return [](const Puppet::Strings& strings) {
+    for (;;) {
+      strings.Wait();
+      const std::uint64_t begin = ThreadCpuNs();
+      for (int i = 0; i < kTurns; ++i) {
+        Spin(kMs);
+        ::usleep(1'000);
+      }
+      strings.Say({ThreadCpuNs() - begin});
+    }
+  };
+}
+
+std::uint64_t BookedReadings(const BpfSource& source) {
+  return source.Status().counters[PROFD_COUNTER_CLOCKS_BY_BOOKS];
+}
+
+TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
+  const Puppet standing(Turns());
+  const Puppet asked(Turns());
+  SessionSpec all = SpecOf("all");
+  all.standing = true;
+  if (!live_->source().UseKernelBooks(true)) GTEST_SKIP() << "the kernel keeps no run_delay";
+  const std::uint64_t readings = BookedReadings(live_->source());
+
+  std::uint32_t window = live_->Begin(all);
+  const std::uint32_t first = window;
+  standing.Go();
+  const std::uint64_t cpu_ns = standing.Hear(1)[0];
+  standing.AwaitState('S');
+  window = live_->Roll(window);
+  const Heard before = live_->Await(first);
+  EXPECT_GT(BookedReadings(live_->source()), readings);
+  EXPECT_TRUE(before.Stacks(standing.pid(), decode::SampleOrigin::kOffCpu).empty());
+
+  const std::uint32_t session = live_->Begin(SpecOf(asked));
+  asked.Go();
+  const std::uint64_t asked_ns = asked.Hear(1)[0];
+  asked.AwaitState('S');
+  const Heard exact = live_->End(session);
+
+  EXPECT_TRUE(live_->source().UseKernelBooks(false));
+  standing.Go();
+  const std::uint64_t later_ns = standing.Hear(1)[0];
+  standing.AwaitState('S');
+  const Heard after = live_->End(window);
+
+  const auto grown = [](const Heard& heard, const Puppet& puppet) {
+    const auto start = heard.AtStart(puppet.pid());
+    const auto end = heard.AtEnd(puppet.pid());
+    EXPECT_TRUE(start && end);
+    if (!start || !end) return profd_clock{};
+    const profd_clock clock = Growth(start->at_epoch, end->at_epoch);
+    EXPECT_EQ(SumOf(clock), heard.ElapsedNs());
+    return clock;
+  };
+  const profd_clock booked = grown(before, standing);
+  EXPECT_NEAR(static_cast<double>(booked.on_cpu_ns), static_cast<double>(cpu_ns), kTickNs);
+  EXPECT_LT(booked.on_cpu_count, kTurns) << "switches were left to the books";
+  EXPECT_GE(BlockedOf(booked), kTurns * kMs);
+  const profd_clock mixed = grown(after, standing);
+  EXPECT_NEAR(static_cast<double>(mixed.on_cpu_ns), static_cast<double>(later_ns), kTickNs);
+  EXPECT_GE(mixed.on_cpu_count, kTurns) << "the hooks have it again";
+  const profd_clock own = grown(exact, asked);
+  EXPECT_NEAR(static_cast<double>(own.on_cpu_ns), static_cast<double>(asked_ns), kTickNs);
+  EXPECT_GE(own.on_cpu_count, kTurns);
+  EXPECT_FALSE(exact.Stacks(asked.pid(), decode::SampleOrigin::kOffCpu).empty());
+}
+
+}  // namespace
+}  // namespace profd::source
