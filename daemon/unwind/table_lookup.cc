@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 
 namespace profd::unwind {
@@ -31,16 +32,21 @@ std::uint16_t RuleInStretch(const std::byte* pool, std::uint32_t place, std::uin
 
 // `rules` and `rule_count`, which are one word to both sides.
 using RulesWord [[gnu::may_alias]] = std::uint64_t;
+static_assert(offsetof(profd_unwind_file, rules) % sizeof(RulesWord) == 0);
+
+const RulesWord* RulesOf(const profd_unwind_file& file) {
+  return reinterpret_cast<const RulesWord*>(&file.rules);
+}
+RulesWord* RulesOf(profd_unwind_file& file) { return reinterpret_cast<RulesWord*>(&file.rules); }
 
 }  // namespace
 
 std::uint64_t LoadRules(const profd_unwind_file& file) {
-  return __atomic_load_n(reinterpret_cast<const RulesWord*>(&file.rules), __ATOMIC_ACQUIRE);
+  return __atomic_load_n(RulesOf(file), __ATOMIC_ACQUIRE);
 }
 
 void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count) {
-  __atomic_store_n(reinterpret_cast<RulesWord*>(&file.rules), std::uint64_t{count} << 32 | place,
-                   __ATOMIC_RELEASE);
+  __atomic_store_n(RulesOf(file), std::uint64_t{count} << 32 | place, __ATOMIC_RELEASE);
 }
 
 LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file, std::uint64_t file_offset,
