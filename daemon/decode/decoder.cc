@@ -241,7 +241,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 
 bool IsKnown(std::uint16_t kind) {
   return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_SNAPSHOT) ||
-         (kind >= PROFD_EVENT_MMAP && kind <= PROFD_EVENT_PERIODS);
+         (kind >= PROFD_EVENT_MMAP && kind < kEventKinds);
 }
 
 Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "daemon/base/counter.h"
@@ -11,12 +12,15 @@
 
 namespace profd::decode {
 
+// By enum profd_event_kind, up to the last one.
+inline constexpr std::size_t kEventKinds = PROFD_EVENT_PERIODS + 1;
+
 // What became of all events so far.
 struct DecodeCounters {
   std::uint64_t decoded = 0;
   std::uint64_t no_header = 0;     // too short for a header, or of another size than they say
   std::uint64_t unknown_kind = 0;  // a kind this build does not know
-  std::array<std::uint64_t, PROFD_EVENT_COUNTERS + 1> corrupt{};  // by enum profd_event_kind
+  std::array<std::uint64_t, kEventKinds> corrupt{};
 
   // All that could not be decoded.
   [[nodiscard]] std::uint64_t Rejected() const;
@@ -38,7 +42,7 @@ class Decoder {
   Counter decoded_;
   Counter no_header_;
   Counter unknown_kind_;
-  std::array<Counter, PROFD_EVENT_COUNTERS + 1> corrupt_;
+  std::array<Counter, kEventKinds> corrupt_;
 };
 
 }  // namespace profd::decode

@@ -102,5 +102,19 @@ TEST(PythonDecoderTest, TheTextsOfACodeObject) {
             "Python code event: text beyond its end");
 }
 
+TEST(PythonDecoderTest, DamageIsCountedByKindUpToTheLastOne) {
+  Decoder decoder;
+  struct {
+    profd_event event = RawHeader(5'000);
+  } header;
+  for (const auto kind :
+       {PROFD_EVENT_PYTHON_PROCESS, PROFD_EVENT_PYTHON_CODE, PROFD_EVENT_PERIODS}) {
+    const EventBytes cut = RawEventBytes(kind, header);
+    EXPECT_FALSE(decoder.Decode({cut}));
+    EXPECT_EQ(decoder.Counters().corrupt.at(kind), 1u) << kind;
+  }
+  EXPECT_EQ(decoder.Counters().Rejected(), 3u);
+}
+
 }  // namespace
 }  // namespace profd::decode
