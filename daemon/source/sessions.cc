@@ -266,8 +266,10 @@ void Sessions::Withdraw(std::uint32_t slot) {
 void Sessions::StoreSessions() {
   profd_control& control = parts_.objects.control();
   StoreControl(control.booked_sessions, kernel_books_ ? table_.standing() : 0);
-  StoreControl(control.confined_sessions, table_.confined());
+  // Who may see one user's threads only is confined before it runs, and for as long as it does.
+  StoreControl(control.confined_sessions, control.confined_sessions | table_.confined());
   StoreControl(control.sessions, table_.running());
+  StoreControl(control.confined_sessions, table_.confined());
 }
 
 void Sessions::FollowMoves() {
