@@ -94,14 +94,18 @@ static __always_inline u64 left_at(const struct thread* thread) {
 static __always_inline u32 left_as(const struct thread* thread) {
   return thread->left_ns ? thread->left_state : thread->state;
 }
+/* Of one that goes by the kernel's books the kind is not known. */
+static __always_inline int left_for(const struct thread* thread, u32 kind) {
+  return !thread->left_ns && thread->kind == kind;
+}
 
 /* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
 static __always_inline u16 standing_flags(struct task_struct* task, const struct thread* thread) {
   if (left_as(thread) == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
   if (left_as(thread) == PROFD_STATE_RUNNABLE)
-    return thread->kind == PROFD_AFTER_YIELD ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
+    return left_for(thread, PROFD_AFTER_YIELD) ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
   return (task->__state ? 0 : PROFD_SAMPLE_WOKEN) |
-         (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
+         (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
 }
 
 /* Whether the snapshot tells of a thread: it is blocked since between the times set, or dumped. */
@@ -133,7 +137,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   event->begin_ns = left_ns;
   event->task_state = thread->task_state;
   flags = dumping ? standing_flags(task, thread)
-                  : (thread->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
+                  : (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
   event->event.flags |= flags;
   if (flags & PROFD_SAMPLE_RUNNING) {
     event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;

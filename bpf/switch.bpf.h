@@ -74,9 +74,10 @@ static __noinline void take_clock_back(struct thread* thread, u64 now, u64 sum_e
 }
 
 static __always_inline void leave_by_books(struct task_struct* task, struct thread* thread,
-                                           int preempted, u64 now) {
+                                           int preempted, u32 task_state, u64 now) {
   struct kernel_books books;
   read_books(task, &books);
+  thread->task_state = task_state;
   note_leaving(thread, now, books.run_delay,
                preempted || !task->__state ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
 }
@@ -92,7 +93,7 @@ static __always_inline void thread_leaves(void* ctx, struct task_struct* task, i
     return;
   }
   if (by_books(thread) && !(task_state & TASK_DEAD)) {
-    leave_by_books(task, thread, preempted, now);
+    leave_by_books(task, thread, preempted, task_state, now);
     return;
   }
   read_books(task, &books);
