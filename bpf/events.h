@@ -294,7 +294,7 @@ struct profd_python_process_event {
   __u64 gil_begin; /* futexes inside are waits for the GIL */
   __u64 gil_end;
   __u32 reason_bytes;
-  __u32 reserved;
+  __u32 runtime; /* of the process; of the first, 0: all others are forgotten, and told anew */
   char reason[];
 };
 
@@ -316,7 +316,7 @@ struct profd_python_code_event {
   __u32 version; /* of the interpreter, as PY_VERSION_HEX: says how to read the line table */
   __s32 first_line;
   __u32 text_bytes[PROFD_PYTHON_TEXT_MAX];
-  __u32 reserved;
+  __u32 runtime; /* as in profd_python_process_event */
   char texts[];
 };
 

@@ -124,19 +124,26 @@ struct registers {
 
 /* A walk along the frames of an interpreter. */
 struct python_walk {
-  struct profd_python_process process;
-  u64 frame;         /* to be read next; 0: none */
-  u64 cframe;        /* of the eval call that runs it */
-  u64 state;         /* the thread's */
-  u64 bound;         /* the one in its slot */
-  u64 stack_pointer; /* the thread's, as it stands */
-  u64 inner;         /* the innermost CFrame */
-  u64 outer;         /* the CFrame of the calling eval; before the first anchor only */
-  u64 first_frame;   /* of frame objects: the innermost one */
-  u64 mark;          /* a frame passed before: frames that lead there again are a circle */
+  struct profd_python_process process; /* the runtime at hand */
+  struct profd_python_runtime_key key; /* of it; whose `runtime` 0 is the first one */
+  u64 frame;                           /* to be read next; 0: none */
+  u64 cframe;                          /* of the eval call that runs it */
+  u64 state;                           /* the thread's */
+  u64 bound;                           /* the one in its slot */
+  u64 stack_pointer;                   /* the thread's, as it stands */
+  u64 inner;                           /* the innermost CFrame */
+  u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
+  u64 first_frame; /* of frame objects: the innermost one */
+  u64 mark;        /* a frame passed before: frames that lead there again are a circle */
   u32 anchors;
   u32 restarted;
-  u32 first; /* index of its first word in event->frames */
+  u32 more;        /* runtimes of the process beyond the first */
+  u32 over;        /* nothing is to be read of the runtime at hand any more */
+  u32 steps;       /* along its frames */
+  u32 first_word;  /* what runtimes before had kept */
+  u32 first_kept;  /* ... in frames */
+  u32 first_flags; /* ... and PROFD_PYTHON_* */
+  u32 first;       /* index of its first word in event->frames */
   u32 words;
   u32 frames;
   u32 flags;                           /* PROFD_PYTHON_* */
@@ -238,6 +245,14 @@ struct {
   __type(key, u32);
   __type(value, struct profd_python_process);
 } python_processes SEC(".maps");
+
+/* The same, of the runtimes that are not their process's first. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PROFD_MAX_MORE_PYTHON_RUNTIMES);
+  __type(key, struct profd_python_runtime_key);
+  __type(value, struct profd_python_process);
+} python_runtimes SEC(".maps");
 
 /* How far CLOCK_MONOTONIC is ahead of the run-queue clock of one CPU. */
 struct queue_offset {

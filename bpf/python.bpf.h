@@ -3,58 +3,17 @@
  * Python stacks, independent of native ones: from the thread pointer to the thread state, which
  * must say that it is this thread's, and along its frames. Two reads a frame where code objects
  * have versions, else three. What the words mean is found out by the user side: the validators say
- * whether a code object is still the one that was seen.
- *
- * The map is only read here. A child that has not executed another program has its parent's
- * interpreter at the same addresses, so it does until it has an entry of its own.
+ * whether a code object is still the one that was seen. One walk goes along the frames of every
+ * runtime of the process in which the thread has a state.
  */
 #pragma once
 
-#include "bpf/ids.bpf.h"
-#include "bpf/unwind_registers.bpf.h"
+#include "bpf/python_state.bpf.h"
 
-#define PYTHON_ANCESTORS 3
-/* From the GIL of 3.7 to 3.11 to the thread state that runs: gilstate.tstate_current. */
-#define PYTHON_RUNNING_STATE (PROFD_PYTHON_GIL_BYTES + 8)
 /* No call of the eval function takes more of the C stack. */
 #define PYTHON_EVAL_BYTES 4096
 /* No thread state is longer where it has to be known (3.10). */
 #define PYTHON_STATE_BYTES 512
-
-struct python_search {
-  u64 task; /* struct task_struct */
-  const struct profd_python_process* found;
-};
-
-static long try_parent(u32 index, struct python_search* search) {
-  struct task_struct* task = (struct task_struct*)search->task;
-  struct ids ids = {};
-  (void)index;
-  if (!(BPF_CORE_READ(task, group_leader, flags) & PF_FORKNOEXEC)) return 1;
-  task = BPF_CORE_READ(task, real_parent);
-  if (!task) return 1;
-  search->task = (u64)task;
-  ids_by_namespace(task, &ids);
-  search->found = bpf_map_lookup_elem(&python_processes, &ids.pid);
-  return search->found != 0;
-}
-
-/* What is known of the interpreter of the task's process; 0: there is none. */
-static __always_inline const struct profd_python_process* find_python(struct task_struct* task,
-                                                                      u32 pid) {
-  struct python_search search = {.task = (u64)task};
-  search.found = bpf_map_lookup_elem(&python_processes, &pid);
-  if (!search.found) bpf_loop(PYTHON_ANCESTORS, try_parent, &search, 0);
-  return search.found;
-}
-
-/* Reads memory of the interpreter; 0, and the walk is flagged, when it cannot be read. */
-static __always_inline int read_python(struct walk_context* context, void* to, u32 bytes, u64 from,
-                                       int reader) {
-  if (read_memory(context, to, bytes, from, reader)) return 1;
-  context->walk->python.flags |= PROFD_PYTHON_FAULT;
-  return 0;
-}
 
 static __always_inline void keep_python_word(struct walk_context* context, u64 word) {
   struct python_walk* python = &context->walk->python;
@@ -210,8 +169,10 @@ static __always_inline int restart_python(struct walk_context* context, int read
   u64 outer = python->outer;
   if (!can_restart(python)) return 0;
   python->restarted = 1;
-  python->flags &= ~PROFD_PYTHON_FAULT;
-  python->words = python->frames = python->anchors = 0;
+  python->flags &= ~PROFD_PYTHON_FAULT | python->first_flags;
+  python->words = python->first_word;
+  python->frames = python->first_kept;
+  python->anchors = 0;
   python->mark = 0;
   if (!has_cframes_only(python)) return restart_objects(context, reader);
   return take_cframe(context, outer, reader) &&
@@ -233,7 +194,7 @@ static __always_inline int is_linked(struct walk_context* context, int reader) {
 
 /* Keeps where an eval call ends. */
 static __always_inline void keep_anchor(struct walk_context* context, u64 anchor) {
-  keep_python_word(context, anchor | PROFD_PYTHON_ANCHOR);
+  keep_python_word(context, (anchor & ~PROFD_PYTHON_RUNTIME) | PROFD_PYTHON_ANCHOR);
   context->walk->python.anchors++;
 }
 
@@ -281,19 +242,20 @@ static __always_inline long end_python_frames(struct walk_context* context, int 
       python->process.chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES || has_cframes_only(python);
   /* No frames at all are no answer where those of the innermost call could not be read. */
   if (!python->frame && has_passed_all(python))
-    return python->restarted && !python->frames ? give_up_torn(python) : 1;
+    return python->restarted && python->frames == python->first_kept ? give_up_torn(python) : 1;
   if (restart_python(context, reader)) return 0;
   return has_cframes && (!python->frame || !python->anchors) ? give_up_torn(python) : 1;
 }
 
-/* On to the next frame; 0: the frames are a circle. `index` counts them. */
-static __always_inline int pass_frame(struct python_walk* python, u32 index) {
+/* On to the next frame; 0: the frames are a circle. */
+static __always_inline int pass_frame(struct python_walk* python) {
+  u32 step = python->steps++;
   python->frame = frame_word(python, python->process.frame_previous);
   if (python->frame && python->frame == python->mark) {
     python->flags |= PROFD_PYTHON_FAULT;
     return 0;
   }
-  if (!(index & (index - 1))) python->mark = python->frame;
+  if (!(step & (step - 1))) python->mark = python->frame;
   return 1;
 }
 
@@ -306,8 +268,8 @@ static __always_inline int is_entry_frame(const struct python_walk* python, u8 o
          python->frame - python->stack_pointer < PYTHON_EVAL_BYTES;
 }
 
-/* One frame up; 1 when the walk is over. */
-static __always_inline long walk_python_frame(struct walk_context* context, u32 index, int reader) {
+/* One frame up; 1: there are no more. */
+static __always_inline long walk_python_frame(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
   u32 bytes = process->frame_bytes;
@@ -331,83 +293,7 @@ static __always_inline long walk_python_frame(struct walk_context* context, u32 
     if (ends_call || process->chain == PROFD_PYTHON_OBJECTS_AND_CFRAMES)
       pass_cframe(context, reader);
   }
-  return pass_frame(python, index) ? 0 : end_python_frames(context, reader);
-}
-
-static long walk_current_python_frame(u32 index, struct walk_context* context) {
-  return walk_python_frame(context, index, READ_CURRENT);
-}
-
-static long walk_task_python_frame(u32 index, struct walk_context* context) {
-  return walk_python_frame(context, index, READ_TASK);
-}
-
-/*
- * The slot of 3.11 and older keeps a thread's first state for ever, also while the thread runs
- * another interpreter of the process: the state that runs it is known to the runtime, as long as
- * the thread has the GIL.
- */
-static __always_inline u64 find_running_state(struct walk_context* context, u64 thread_pointer,
-                                              int reader) {
-  struct python_walk* python = &context->walk->python;
-  const struct profd_python_process* process = &python->process;
-  u64* words = python->frame_words; /* nothing on the stack, which is full */
-  if (!process->gil || process->interpreter_gil ||
-      !read_memory(context, &words[0], sizeof(u64), process->gil + PYTHON_RUNNING_STATE, reader) ||
-      !words[0] || words[0] == python->bound ||
-      !read_memory(context, &words[1], sizeof(u64), words[0] + process->thread_id, reader) ||
-      words[1] != thread_pointer)
-    return python->bound;
-  return words[0];
-}
-
-/* The thread's state, which must name its thread pointer; 0: it has none, or the walk is flagged.
- */
-static __always_inline u64 find_thread_state(struct walk_context* context, int reader) {
-  const struct profd_python_process* process = &context->walk->python.process;
-  struct task_struct* task = context->task;
-  u64 thread_pointer = BPF_CORE_READ(task, thread.fsbase);
-  u64 state = 0, owner = 0;
-  if (!thread_pointer ||
-      !read_python(context, &state, sizeof(state), thread_pointer + process->slot, reader) ||
-      (process->slot_inner && state &&
-       !read_python(context, &state, sizeof(state), state + process->slot_inner - 1, reader)) ||
-      !state || !read_python(context, &owner, sizeof(owner), state + process->thread_id, reader) ||
-      owner != thread_pointer)
-    return 0;
-  context->walk->python.bound = state;
-  return find_running_state(context, thread_pointer, reader);
-}
-
-/* The GIL of the thread's interpreter; 0: not known. */
-static __always_inline u64 find_gil(struct walk_context* context, u64 state, int reader) {
-  const struct profd_python_process* process = &context->walk->python.process;
-  u64 interpreter = 0, gil = 0;
-  if (!process->interpreter_gil) return process->gil;
-  if (!read_memory(context, &interpreter, sizeof(interpreter), state + process->thread_interpreter,
-                   reader) ||
-      !interpreter ||
-      !read_memory(context, &gil, sizeof(gil), interpreter + process->interpreter_gil, reader))
-    return 0;
-  return gil;
-}
-
-/* A GIL that is being made has another value than 0 and 1. */
-static __always_inline void note_gil(struct walk_context* context, u64 state, int reader) {
-  struct python_walk* python = &context->walk->python;
-  u64 gil = find_gil(context, state, reader), holder = 0;
-  u32 locked = 0;
-  if (!gil ||
-      !read_memory(context, &locked, sizeof(locked), gil + python->process.gil_locked, reader) ||
-      locked > 1 ||
-      !read_memory(context, &holder, sizeof(holder), gil + python->process.gil_holder, reader))
-    return;
-  python->flags |= PROFD_PYTHON_GIL_KNOWN;
-  if (locked && (holder == state || holder == python->bound))
-    python->flags |= PROFD_PYTHON_GIL_HELD;
-  if (context->event->syscall_args[0] - gil - PROFD_PYTHON_GIL_WAITS <
-      PROFD_PYTHON_GIL_BYTES - PROFD_PYTHON_GIL_WAITS)
-    python->flags |= PROFD_PYTHON_GIL_FUTEX;
+  return pass_frame(python) ? 0 : end_python_frames(context, reader);
 }
 
 /* Where the innermost frame is, and the CFrame of its eval call. 0: nowhere. */
@@ -435,26 +321,48 @@ static __always_inline int find_first_frame(struct walk_context* context, u64 st
   }
 }
 
-/* Sets flags in the walk. The thread's state; 0: it has none. */
-static __always_inline u64 begin_python(struct walk_context* context, int reader) {
-  struct profd_sample_event* event = context->event;
+/* Before the frames of the runtime at hand. 0: there are none, or the walk is flagged. */
+static __always_inline int begin_frames(struct walk_context* context, u64 state, int reader) {
   struct python_walk* python = &context->walk->python;
-  const struct profd_python_process* process;
-  u64 state;
-  python->flags = 0;
-  python->state = python->inner = 0;
-  if (!control.python_processes) return 0;
-  process = find_python(context->task, event->event.pid);
-  if (!process) return 0;
-  python->process = *process;
-  python->flags = PROFD_PYTHON_PROCESS;
-  state = find_thread_state(context, reader);
-  if (!state) return 0;
-  python->state = state;
-  python->flags |= PROFD_PYTHON_THREAD;
-  note_gil(context, state, reader);
-  return state;
+  python->frame = python->cframe = python->outer = python->first_frame = python->mark = 0;
+  python->anchors = python->restarted = python->steps = 0;
+  python->first_word = python->words;
+  python->first_kept = python->frames;
+  python->first_flags = python->flags;
+  return find_first_frame(context, state, reader);
 }
+
+/* On to the next runtime; 1 when the walk is over. */
+static __always_inline long end_runtime(struct walk_context* context, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u64 state;
+  python->over = 1;
+  if ((python->flags & PROFD_PYTHON_TORN) || !has_next_runtime(python)) return 1;
+  state = begin_next_runtime(context, reader);
+  if (!state) return 0;
+  if (python->words >= PROFD_MAX_PYTHON_WORDS) return give_up_torn(python);
+  keep_python_word(context, PROFD_PYTHON_ANCHOR | PROFD_PYTHON_RUNTIME | python->key.runtime);
+  python->over = !begin_frames(context, state, reader);
+  return 0;
+}
+
+static __always_inline long step_python(struct walk_context* context, int reader) {
+  if (!context->walk->python.over && !walk_python_frame(context, reader)) return 0;
+  return end_runtime(context, reader);
+}
+
+static long step_current_python(u32 index, struct walk_context* context) {
+  (void)index;
+  return step_python(context, READ_CURRENT);
+}
+
+static long step_task_python(u32 index, struct walk_context* context) {
+  (void)index;
+  return step_python(context, READ_TASK);
+}
+
+/* What is kept of frames, and on to each runtime. */
+#define PYTHON_STEPS (PROFD_MAX_PYTHON_WORDS + PROFD_MAX_PYTHON_RUNTIMES)
 
 /* Appends the Python part to a sample that has its native frames. */
 static __always_inline void walk_python(struct profd_sample_event* event, struct walk* walk,
@@ -462,15 +370,14 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   struct walk_context context = {.event = event, .walk = walk, .task = task};
   struct python_walk* python = &walk->python;
   u64 state = begin_python(&context, reader);
-  python->frame = python->cframe = python->outer = python->first_frame = python->mark = 0;
-  python->unseen = 0;
-  python->words = python->frames = python->anchors = python->restarted = 0;
+  python->words = python->frames = python->unseen = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  if (state && find_first_frame(&context, state, reader)) {
+  python->over = !state || !begin_frames(&context, state, reader);
+  if (!python->over || has_next_runtime(python)) {
     if (reader == READ_TASK)
-      bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_task_python_frame, &context, 0);
+      bpf_loop(PYTHON_STEPS, step_task_python, &context, 0);
     else
-      bpf_loop(PROFD_MAX_PYTHON_WORDS, walk_current_python_frame, &context, 0);
+      bpf_loop(PYTHON_STEPS, step_current_python, &context, 0);
   }
   event->python_words = python->words;
   event->python_flags = python->flags;
@@ -480,12 +387,4 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
 static __always_inline int wakes_for_code(const struct profd_sample_event* event,
                                           const struct walk* walk) {
   return walk && event->python_words && walk->python.unseen;
-}
-
-/* Of a thread whose frames change as it runs: whether it has a state, and the GIL. */
-static __always_inline void note_python(struct profd_sample_event* event, struct walk* walk,
-                                        struct task_struct* task, int reader) {
-  struct walk_context context = {.event = event, .walk = walk, .task = task};
-  begin_python(&context, reader);
-  event->python_flags = walk->python.flags;
 }

@@ -12,6 +12,10 @@
 
 /* Processes with an interpreter at a time. */
 #define PROFD_MAX_PYTHON_PROCESSES 8192
+/* Runtimes of one process, each with its own layout, threads and GIL. */
+#define PROFD_MAX_PYTHON_RUNTIMES 4
+/* Runtimes at a time that are not their process's first. */
+#define PROFD_MAX_MORE_PYTHON_RUNTIMES 1024
 
 /* How a thread's frames are chained. */
 enum profd_python_chain {
@@ -49,7 +53,8 @@ enum profd_python_chain {
 #define PROFD_PYTHON_TEXT_BEGIN(state) ((state) >> 6 & 1 ? 48 : 72)
 #define PROFD_PYTHON_TEXT_WORDS 8
 
-/* Value of the hash map `python_processes`; the key is the pid as in events. */
+/* Value of the hash maps `python_processes`, the first runtime of each process, whose key is the
+ * pid as in events, and `python_runtimes`, the others. */
 struct profd_python_process {
   __s64 slot;            /* from the thread pointer to the word that points to the thread state */
   __u64 gil;             /* of all interpreters: struct _gil_runtime_state; 0: not known */
@@ -83,7 +88,14 @@ struct profd_python_process {
    * validator, as another one may have been given the same memory; 0: it does not. */
   __u16 code_file;
   __u16 code_qualname;
-  __u16 reserved[3];
+  __u16 more; /* of the first runtime: so many more are in `python_runtimes` */
+  __u32 pid;  /* of their keys: also a child's, before it has entries of its own */
+};
+
+/* Key of `python_runtimes`. */
+struct profd_python_runtime_key {
+  __u32 pid;
+  __u32 runtime; /* 1 and up */
 };
 
 /* Where in struct _gil_runtime_state mutexes and conditions begin: futexes of those who wait. */
@@ -100,6 +112,9 @@ struct profd_python_process {
  * kind and its last PROFD_PYTHON_TEXT_WORDS words, filled up with zeros: profd_python_fold.
  */
 #define PROFD_PYTHON_ANCHOR (1ull << 63)
+/* With PROFD_PYTHON_ANCHOR: no anchor. What follows is of the runtime in the low bits; what stands
+ * before the first such word is of runtime 0. They come in order. */
+#define PROFD_PYTHON_RUNTIME (1ull << 62)
 /* The instruction of a frame whose code could not be read, so that it has no validator. */
 #define PROFD_PYTHON_NO_INSTRUCTION 0xffffffffu
 
@@ -117,6 +132,10 @@ struct profd_python_process {
 #define PROFD_PYTHON_GIL_HELD 16  /* it holds it */
 #define PROFD_PYTHON_GIL_KNOWN 32 /* it could be read: without HELD it does not hold it */
 #define PROFD_PYTHON_GIL_FUTEX 64 /* the first syscall argument is a futex of it */
+/* Where in the flags the number of runtimes stands, beyond the first, that were looked at. Of a
+ * thread with states in several, HELD and FUTEX are of any of their GILs, KNOWN of all. */
+#define PROFD_PYTHON_MORE_SHIFT 8
+#define PROFD_PYTHON_MORE ((PROFD_MAX_PYTHON_RUNTIMES - 1) << PROFD_PYTHON_MORE_SHIFT)
 
 /* One step of the validator's fold: multiply and mix, so that the order of words counts. */
 static inline __u64 profd_python_fold(__u64 sum, __u64 word) {

@@ -141,7 +141,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   event->event.flags |= flags;
   if (flags & PROFD_SAMPLE_RUNNING) {
     event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
-    note_python(event, &reader->walk, task, READ_TASK);
+    note_python(event, &reader->walk, task);
   } else {
     keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
     take_user_stack(event, &reader->walk, task, READ_TASK);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -121,8 +122,8 @@ class Recorder {
 class PythonSink : public python::PythonProcesses {
  public:
   explicit PythonSink(source::PythonProcessMap& map) : map_(map) {}
-  bool Put(std::uint32_t pid, const profd_python_process& process) override {
-    return map_.Put(pid, process).ok();
+  bool Put(std::uint32_t pid, std::span<const profd_python_process> runtimes) override {
+    return map_.Put(pid, runtimes).ok();
   }
   void Remove(std::uint32_t pid) override { map_.Remove(pid); }
 

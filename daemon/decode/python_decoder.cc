@@ -5,21 +5,36 @@
 #include <utility>
 
 namespace profd::decode {
+namespace {
+
+// What follows is of another runtime.
+constexpr std::uint64_t kNext = PROFD_PYTHON_ANCHOR | PROFD_PYTHON_RUNTIME;
+
+}  // namespace
 
 bool ReadPythonFrames(Bytes from, std::size_t words, std::vector<PythonFrame>& frames) {
   if (words > PROFD_MAX_PYTHON_WORDS || words > from.size() / sizeof(std::uint64_t)) return false;
   std::vector<std::uint64_t> numbers;
   ReadNumbers(from, words, numbers);
+  std::uint32_t runtime = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if ((numbers[i] & kNext) == kNext) {
+      const std::uint64_t next = numbers[i] & ~kNext;
+      if (next <= runtime || next >= PROFD_MAX_PYTHON_RUNTIMES) return false;
+      runtime = static_cast<std::uint32_t>(next);
+      continue;
+    }
     if ((numbers[i] & PROFD_PYTHON_ANCHOR) != 0) {
-      frames.push_back({.address = numbers[i] & ~PROFD_PYTHON_ANCHOR, .anchor = true});
+      frames.push_back(
+          {.address = numbers[i] & ~PROFD_PYTHON_ANCHOR, .anchor = true, .runtime = runtime});
       continue;
     }
     if (i + 1 == numbers.size()) return false;
     const std::uint64_t code = numbers[i++];
     frames.push_back({.address = code,
                       .validator = static_cast<std::uint32_t>(numbers[i] >> 32),
-                      .instruction = static_cast<std::uint32_t>(numbers[i])});
+                      .instruction = static_cast<std::uint32_t>(numbers[i]),
+                      .runtime = runtime});
   }
   return true;
 }
@@ -31,9 +46,12 @@ Result<Event> DecodePythonProcess(Bytes bytes) {
     return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "shorter than its fixed part");
   if (fixed.chain > PROFD_PYTHON_ENTRY_FRAMES)
     return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "unknown kind of frames");
+  if (fixed.runtime >= PROFD_MAX_PYTHON_RUNTIMES)
+    return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "more runtimes than there may be");
   if (fixed.reason_bytes > tail.size())
     return Corrupt(PROFD_EVENT_PYTHON_PROCESS, "text beyond its end");
   return Event(PythonProcessEvent{.header = HeaderFrom(fixed.event),
+                                  .runtime = fixed.runtime,
                                   .version = fixed.version,
                                   .chain = fixed.chain,
                                   .module = {fixed.module_begin, fixed.module_end},
@@ -55,6 +73,7 @@ Result<Event> DecodePythonCode(Bytes bytes) {
     tail = tail.subspan(length);
   }
   return Event(PythonCodeEvent{.header = HeaderFrom(fixed.event),
+                               .runtime = fixed.runtime,
                                .code = fixed.code,
                                .validator = fixed.validator,
                                .stale = (fixed.event.flags & PROFD_PYTHON_CODE_STALE) != 0,

@@ -15,6 +15,7 @@ struct PythonFrame {
   bool anchor = false;
   std::uint32_t validator = 0;
   std::uint32_t instruction = 0;  // or PROFD_PYTHON_NO_INSTRUCTION
+  std::uint32_t runtime = 0;      // of the process; below PROFD_MAX_PYTHON_RUNTIMES
 };
 
 // Addresses [begin, end); 0, 0: not known.
@@ -26,9 +27,11 @@ struct AddressRange {
   }
 };
 
-// A process with an interpreter. `chain` 0: it is not understood, for a `reason`.
+// A runtime of a process. `chain` 0: it is not understood, for a `reason`. Of the first one, 0:
+// what was told of the others holds no more.
 struct PythonProcessEvent {
   EventHeader header;
+  std::uint32_t runtime = 0;  // below PROFD_MAX_PYTHON_RUNTIMES
   std::uint32_t version = 0;  // as PY_VERSION_HEX; 0: not known
   std::uint32_t chain = 0;    // enum profd_python_chain
   AddressRange module;        // mapping of the interpreter's code
@@ -40,6 +43,7 @@ struct PythonProcessEvent {
 // What a code object said; comes before the samples that need it.
 struct PythonCodeEvent {
   EventHeader header;
+  std::uint32_t runtime = 0;  // of the process
   std::uint64_t code = 0;
   std::uint32_t validator = 0;
   bool stale = false;         // another code object was there by then: nothing below is known

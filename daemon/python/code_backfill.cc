@@ -130,8 +130,7 @@ void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& 
   Known& known = found->second;
   if (!known.told) TellProcess(known, header, sink);
   profd_sample_event fixed{};
-  if (!known.facts.attachment || !source::ReadFixed(event.bytes, &fixed) || fixed.python_words == 0)
-    return;
+  if (!source::ReadFixed(event.bytes, &fixed) || fixed.python_words == 0) return;
   frames_.clear();
   if (!decode::ReadPythonFrames(PythonPart(event.bytes, fixed), fixed.python_words, frames_))
     return;  // the decoder counts it
@@ -139,48 +138,58 @@ void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& 
     if (!frame.anchor) TellCode(known, header, frame, sink);
 }
 
-void CodeBackfill::TellProcess(Known& known, profd_event header, const Sink& sink) {
+std::uint64_t CodeBackfill::TimeToTell(const Known& known, const profd_event& header) const {
+  return std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
+}
+
+void CodeBackfill::TellProcess(Known& known, const profd_event& header, const Sink& sink) {
   known.told = true;
-  header.flags = 0;
-  header.time_ns = std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
-  profd_python_process_event fixed{};
-  fixed.event = header;
-  fixed.version = known.facts.version;
-  fixed.module_begin = known.facts.module.begin;
-  fixed.module_end = known.facts.module.end;
-  fixed.reason_bytes = static_cast<__u32>(known.facts.reason.size());
-  if (const auto& attachment = known.facts.attachment) {
-    fixed.chain = attachment->layout.process.chain;
-    fixed.eval_begin = attachment->eval.begin;
-    fixed.eval_end = attachment->eval.end;
-    fixed.gil_begin = attachment->gil.begin;
-    fixed.gil_end = attachment->gil.end;
+  for (const RuntimeFacts& runtime : known.facts.runtimes) {
+    profd_python_process_event fixed{};
+    fixed.event = header;
+    fixed.event.flags = 0;
+    fixed.event.time_ns = TimeToTell(known, header);
+    fixed.runtime = static_cast<__u32>(&runtime - known.facts.runtimes.data());
+    fixed.version = runtime.version;
+    fixed.module_begin = runtime.module.begin;
+    fixed.module_end = runtime.module.end;
+    fixed.reason_bytes = static_cast<__u32>(runtime.reason.size());
+    if (const auto& attachment = runtime.attachment) {
+      fixed.chain = attachment->layout.process.chain;
+      fixed.eval_begin = attachment->eval.begin;
+      fixed.eval_end = attachment->eval.end;
+      fixed.gil_begin = attachment->gil.begin;
+      fixed.gil_end = attachment->gil.end;
+    }
+    const auto bytes = source::LayOut(PROFD_EVENT_PYTHON_PROCESS, fixed, runtime.reason);
+    sink(source::RawEvent{bytes});
   }
-  const auto bytes = source::LayOut(PROFD_EVENT_PYTHON_PROCESS, fixed, known.facts.reason);
-  sink(source::RawEvent{bytes});
 }
 
 void CodeBackfill::TellCode(Known& known, const profd_event& header,
                             const decode::PythonFrame& frame, const Sink& sink) {
-  const CodeKey key{known.number, frame.validator, frame.address};
+  if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
+  const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
+  if (!runtime.attachment) return;
+  const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
   if (told_.Find(key) != nullptr) return;
   if (!TakeRation()) return counters_.rationed.Add();
   told_.Put(key, {});
-  if (!known.reader)
-    known.reader =
-        std::make_unique<CodeReader>(ProcessMemory(header.pid), known.facts.attachment->layout);
+  auto& reader = known.readers.at(frame.runtime);
+  if (!reader)
+    reader = std::make_unique<CodeReader>(ProcessMemory(header.pid), runtime.attachment->layout);
   // Without a validator nobody can say whether it is still the same.
   const bool readable = frame.validator != 0 || frame.instruction != PROFD_PYTHON_NO_INSTRUCTION;
-  const auto text = readable ? known.reader->Read(frame.address, frame.validator)
+  const auto text = readable ? reader->Read(frame.address, frame.validator)
                              : Result<CodeText>(Error{ErrorCode::kNotFound, "", ""});
   profd_python_code_event fixed{};
   fixed.event = header;
   fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;
-  fixed.event.time_ns =
-      std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
+  fixed.event.time_ns = TimeToTell(known, header);
   fixed.code = frame.address;
   fixed.validator = frame.validator;
-  fixed.version = known.facts.version;
+  fixed.version = runtime.version;
+  fixed.runtime = frame.runtime;
   std::string tail;
   if (text) {
     fixed.first_line = text->first_line;

@@ -1,6 +1,7 @@
 // CodeBackfill: puts what code objects say of themselves into the stream, before whoever needs it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -53,17 +54,20 @@ class CodeBackfill {
     std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
     std::uint32_t number = 0;    // no other process or program had it
     bool told = false;
-    std::unique_ptr<CodeReader> reader;  // made when it is needed
+    // By runtime; each is made when it is needed.
+    std::array<std::unique_ptr<CodeReader>, PROFD_MAX_PYTHON_RUNTIMES> readers;
   };
   struct CodeKey {
     std::uint32_t number = 0;
+    std::uint32_t runtime = 0;
     std::uint32_t validator = 0;
     std::uint64_t code = 0;
     friend bool operator==(const CodeKey&, const CodeKey&) = default;
   };
   struct CodeKeyHash {
     std::size_t operator()(const CodeKey& key) const {
-      return MixBits(key.code ^ MixBits(std::uint64_t{key.number} << 32 | key.validator));
+      return MixBits(key.code ^ MixBits(std::uint64_t{key.number} << 32 | key.validator) ^
+                     key.runtime);
     }
   };
   struct Nothing {};
@@ -73,7 +77,8 @@ class CodeBackfill {
                   const source::EventSource::Sink& sink);
   void Fork(const source::RawEvent& event, const profd_event& header);
   void EndSession();
-  void TellProcess(Known& known, profd_event header, const source::EventSource::Sink& sink);
+  void TellProcess(Known& known, const profd_event& header, const source::EventSource::Sink& sink);
+  [[nodiscard]] std::uint64_t TimeToTell(const Known& known, const profd_event& header) const;
   void TellCode(Known& known, const profd_event& header, const decode::PythonFrame& frame,
                 const source::EventSource::Sink& sink);
   [[nodiscard]] bool TakeRation();

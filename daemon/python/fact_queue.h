@@ -14,13 +14,18 @@
 
 namespace profd::python {
 
-// Of one process with an interpreter.
-struct PythonFacts {
-  ProcessKey process;
+// Of one runtime of a process.
+struct RuntimeFacts {
   std::uint32_t version = 0;                     // as PY_VERSION_HEX; 0: not known
   std::shared_ptr<const Attachment> attachment;  // null: it is not understood
   std::string reason;                            // why, or what else is not
   decode::AddressRange module;
+};
+
+// All that is known of one process with an interpreter.
+struct PythonFacts {
+  ProcessKey process;
+  std::vector<RuntimeFacts> runtimes;  // as the kernel side counts them; never empty
 };
 
 // Any thread. Never waits; what finds no room is refused and has to be pushed again.

@@ -115,6 +115,37 @@ std::optional<Places> PlaceFromLeaf(const PythonStack& python,
   return places;
 }
 
+std::optional<Places> Place(const PythonStack& python, const decode::PythonProcessEvent& process,
+                            bool native_is_complete, const Frames& frames) {
+  if (process.chain != PROFD_PYTHON_OBJECTS)
+    return PlaceByAnchors(python, process, native_is_complete, frames);
+  const bool whole = native_is_complete && !python.truncated;
+  return whole ? PlaceFromRoot(python, process, frames)
+               : PlaceFromLeaf(python, process, native_is_complete, frames);
+}
+
+struct Placed {
+  std::size_t place = 0;
+  std::size_t runtime = 0;
+  const Segment* segment = nullptr;
+};
+
+// `placed` in order of place. No native frame runs code of two runtimes; which of two stands first
+// beyond the end of a cut stack nobody knows.
+bool IsOrderKnown(const std::vector<Placed>& placed,
+                  std::span<const decode::PythonProcessEvent> runtimes, const Frames& frames) {
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const Placed& one = placed[i];
+    if (i > 0 && placed[i - 1].place == one.place && placed[i - 1].runtime != one.runtime)
+      return false;
+    if (one.place == frames.size()) continue;
+    for (std::size_t other = 0; other < runtimes.size(); ++other)
+      if (other != one.runtime && runtimes[other].module.Contains(frames[one.place].address))
+        return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PythonStack OneCallEach(PythonStack stack) {
@@ -132,24 +163,45 @@ bool HasNone(const decode::PythonProcessEvent& process,
 
 bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
            bool native_is_complete, std::vector<process::AddressFrame>& frames) {
-  if (python.segments.empty()) return true;
-  const bool whole = native_is_complete && !python.truncated;
-  const auto places = process.chain != PROFD_PYTHON_OBJECTS
-                          ? PlaceByAnchors(python, process, native_is_complete, frames)
-                      : whole ? PlaceFromRoot(python, process, frames)
-                              : PlaceFromLeaf(python, process, native_is_complete, frames);
-  if (!places) return false;
+  return MergeAll({&python, 1}, {&process, 1}, native_is_complete, frames);
+}
 
-  Frames merged;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    for (; next < places->size() && (*places)[next] <= i; ++next)
-      std::ranges::copy(python.segments[next].frames, std::back_inserter(merged));
-    AddressFrame& frame = merged.emplace_back(std::move(frames[i]));
-    frame.interpreter = !frame.kernel && (frame.cfa != 0 || process.module.Contains(frame.address));
+bool MergeAll(std::span<const PythonStack> stacks,
+              std::span<const decode::PythonProcessEvent> runtimes, bool native_is_complete,
+              std::vector<process::AddressFrame>& frames) {
+  if (std::ranges::all_of(stacks, [](const auto& one) { return one.segments.empty(); }))
+    return true;
+  std::vector<Placed> placed;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    const PythonStack& stack = stacks[i];
+    if (stack.segments.empty()) {
+      if (stacks.size() > 1 && !HasNone(runtimes[i], frames)) return false;
+      continue;
+    }
+    const auto places = Place(stack, runtimes[i], native_is_complete, frames);
+    if (!places) return false;
+    for (std::size_t k = 0; k < places->size(); ++k)
+      if (!stack.segments[k].frames.empty())
+        placed.push_back({(*places)[k], i, &stack.segments[k]});
   }
-  for (; next < places->size(); ++next)
-    std::ranges::copy(python.segments[next].frames, std::back_inserter(merged));
+  std::ranges::stable_sort(placed, {}, &Placed::place);
+  if (!IsOrderKnown(placed, runtimes, frames)) return false;
+
+  const auto is_own = [&](const AddressFrame& frame) {
+    return frame.cfa != 0 || std::ranges::any_of(runtimes, [&](const auto& runtime) {
+             return runtime.module.Contains(frame.address);
+           });
+  };
+  Frames merged;
+  auto next = placed.begin();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    for (; next != placed.end() && next->place <= i; ++next)
+      std::ranges::copy(next->segment->frames, std::back_inserter(merged));
+    AddressFrame& frame = merged.emplace_back(std::move(frames[i]));
+    frame.interpreter = !frame.kernel && is_own(frame);
+  }
+  for (; next != placed.end(); ++next)
+    std::ranges::copy(next->segment->frames, std::back_inserter(merged));
   frames = std::move(merged);
   return true;
 }

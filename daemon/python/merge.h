@@ -1,6 +1,7 @@
 // Merge: puts Python frames where they stand among the native ones.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "daemon/decode/event.h"
@@ -8,7 +9,7 @@
 
 namespace profd::python {
 
-// The Python part of one stack, leaf first.
+// The frames of one stack that are of one runtime, leaf first.
 struct PythonStack {
   // What one call of the eval function runs.
   struct Segment {
@@ -36,6 +37,12 @@ struct PythonStack {
 // segments with anchors beyond its end stand there.
 [[nodiscard]] bool Merge(const PythonStack& python, const decode::PythonProcessEvent& process,
                          bool native_is_complete, std::vector<process::AddressFrame>& frames);
+
+// The same, of a process with several runtimes: `stacks` and `runtimes` by runtime, as many of
+// each. Frames of several stand in the order of the native ones; false where these do not tell it.
+[[nodiscard]] bool MergeAll(std::span<const PythonStack> stacks,
+                            std::span<const decode::PythonProcessEvent> runtimes,
+                            bool native_is_complete, std::vector<process::AddressFrame>& frames);
 
 // Whether the stack of a thread that has no Python frames says so itself: no call of the eval
 // function runs anything.

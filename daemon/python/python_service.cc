@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTasks = 65'536;
 constexpr std::size_t kMaxSeen = 65'536;
-constexpr std::size_t kMaxCandidates = 4;  // interpreters of one process
+constexpr std::size_t kMaxCandidates = 8;  // interpreters of one process
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
 constexpr int kQuickTries = 50;
@@ -128,8 +128,8 @@ void PythonService::TakeStock() {
   if (!tasks_.empty()) return;
   standing_ = {};
   for (const auto& [pid, process] : processes_) {
-    if (!process.second.empty()) ++standing_.refused[process.second];
-    if (process.attached) {
+    if (!process.another.empty()) ++standing_.refused[process.another];
+    if (!process.attached.empty()) {
       ++standing_.attached;
     } else if (process.refused) {
       ++standing_.refused[process.reason];
@@ -167,16 +167,18 @@ void PythonService::Handle(const Task& task) {
 void PythonService::HandleProcess(ProcessKey key) {
   const Time now = std::chrono::steady_clock::now();
   const auto known = processes_.find(key.pid);
-  if (known != processes_.end() && known->second.key == key && known->second.attached &&
+  if (known != processes_.end() && known->second.key == key && !known->second.attached.empty() &&
       now - known->second.looked < kFresh)
     return Tell(known->second);
   Process process;
   process.key = key;
   process.looked = now;
-  // One that has waited for long is told of at once.
+  // One that has waited for long is told of at once; runtimes keep their numbers.
+  Attachments before;
   if (known != processes_.end() && known->second.key == key) {
     process.tries = known->second.tries;
     process.delay = kFirstDelay;
+    before = known->second.attached;
   }
   Forget(key.pid);
   if (seen_.size() >= kMaxSeen) seen_.clear();
@@ -190,6 +192,11 @@ void PythonService::HandleProcess(ProcessKey key) {
       process.candidates.push_back({std::move(file), mapping});
   });
   if (process.candidates.empty()) return;
+  std::ranges::stable_sort(process.candidates, {}, [&](const Candidate& one) {
+    return std::ranges::find(before, one.mapping.begin,
+                             [](const auto& runtime) { return runtime->module.begin; }) -
+           before.begin();
+  });
   TryAttach(processes_[key.pid] = std::move(process));
 }
 
@@ -202,23 +209,24 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   Process process;
   process.key = child;
   process.candidates = found->second.candidates;
-  process.second = found->second.second;
-  if (found->second.attached) {
-    const Attachment attachment = *found->second.attached;
-    Accept(processes_[child.pid] = std::move(process), attachment);
-  } else {
-    TryAttach(processes_[child.pid] = std::move(process));
-  }
+  process.another = found->second.another;
+  const bool waits = found->second.waits;
+  const Attachments attached = found->second.attached;
+  Process& made = processes_[child.pid] = std::move(process);
+  if (attached.empty()) return TryAttach(made);
+  for (const auto& attachment : attached) Accept(made, *attachment);
+  if (waits && !made.waits) WaitFor(made);
 }
 
 void PythonService::HandleFault(ProcessKey key) {
   const Time now = std::chrono::steady_clock::now();
   const auto found = processes_.find(key.pid);
-  if (found == processes_.end() || found->second.key != key || !found->second.attached ||
+  if (found == processes_.end() || found->second.key != key || found->second.attached.empty() ||
       now - found->second.touched < kTouchEvery)
     return;
   found->second.touched = now;
-  TouchFrames(ProcessMemory(key.pid), *found->second.attached);
+  for (const auto& attachment : found->second.attached)
+    TouchFrames(ProcessMemory(key.pid), *attachment);
 }
 
 void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
@@ -233,6 +241,7 @@ void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mappin
                   [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
   if (known || process.candidates.size() >= kMaxCandidates) return;
   process.candidates.push_back({std::move(file), mapping});
+  process.tries = 0;  // it is about to start
   TryAttach(process);
 }
 
@@ -240,7 +249,7 @@ void PythonService::Forget(std::uint32_t pid) {
   seen_.erase(pid);
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
-  if (found->second.attached) known_.Remove(pid);
+  if (!found->second.attached.empty()) known_.Remove(pid);
   processes_.erase(found);
 }
 
@@ -248,7 +257,7 @@ void PythonService::Retry(Time now) {
   std::uint64_t waiting = 0;
   for (auto& [pid, process] : processes_) {
     if (process.waits && process.next <= now) TryAttach(process);
-    if (process.waits && !process.attached) ++waiting;
+    if (process.waits && process.attached.empty()) ++waiting;
   }
   counters_.waiting.Set(waiting);
 }
@@ -271,19 +280,11 @@ void PythonService::TryAttach(Process& process) {
   const Candidate* refused = nullptr;
   std::string reason;
   std::string waits_for;
-  std::optional<Attachment> found;
+  std::vector<Attachment> found;
   for (const Candidate& candidate : process.candidates) {
     auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
     if (attachment) {
-      // The one that was taken stays the one.
-      const std::uint64_t taken = found              ? found->runtime
-                                  : process.attached ? process.attached->runtime
-                                                     : attachment->runtime;
-      if (attachment->runtime == taken) {
-        found = *std::move(attachment);
-      } else {
-        NoteSecond(process, *attachment);
-      }
+      found.push_back(*std::move(attachment));
       continue;
     }
     if (attachment.error().code == ErrorCode::kUnavailable) {
@@ -295,13 +296,16 @@ void PythonService::TryAttach(Process& process) {
     refused = &candidate;
     reason = attachment.error().message;
   }
-  if (found) {
+  if (!found.empty()) {
     // Whose memory that was, if its number is the same process's still.
-    const bool more = process.waits && process.second.empty();
+    const bool more = process.waits;
     process.waits = false;
     if (!IsThere(process.key)) return;
-    Accept(process, *found);
+    for (const Attachment& attachment : found) Accept(process, attachment);
     if (more && !process.waits) WaitFor(process);
+    if (refused != nullptr) NoteAnother(process, " is not understood: " + reason);
+    if (more && process.tries > kQuickTries && waits_for != kNotInitialised)
+      NoteAnother(process, " is not understood yet: " + waits_for);
     return;
   }
   process.reason = process.waits ? waits_for : reason;
@@ -315,17 +319,17 @@ void PythonService::TryAttach(Process& process) {
 
 // Its samples have no Python frames, perhaps for ever.
 void PythonService::TellWhyItWaits(Process& process) {
-  if (process.attached || process.tries <= kQuickTries || process.reason == kNotInitialised ||
-      process.reason == process.told)
+  if (!process.attached.empty() || process.tries <= kQuickTries ||
+      process.reason == kNotInitialised || process.reason == process.told)
     return;
   const Candidate& candidate = process.candidates.front();
   const ModuleMapping& mapping = candidate.mapping;
   process.told = process.reason;
   if (!facts_.Push({process.key,
-                    candidate.file->version,
-                    nullptr,
-                    "not understood yet: " + process.reason,
-                    {mapping.begin, mapping.end}}))
+                    {{candidate.file->version,
+                      nullptr,
+                      "not understood yet: " + process.reason,
+                      {mapping.begin, mapping.end}}}}))
     counters_.dropped.Add();
 }
 
@@ -339,30 +343,55 @@ void PythonService::WaitFor(Process& process) {
   process.next = std::chrono::steady_clock::now() + process.delay;
 }
 
-void PythonService::NoteSecond(Process& process, const Attachment& attachment) {
-  if (!process.second.empty()) return;
-  process.second = "another interpreter of the process, " + VersionText(attachment.layout.version) +
-                   ", is not walked: its threads have no Python frames";
-  if (process.attached) Tell(process);
-}
-
-void PythonService::Accept(Process& process, const Attachment& attachment) {
-  const bool again = process.attached != nullptr;
-  const bool same = again && process.attached->certain == attachment.certain &&
-                    process.attached->layout.process.slot == attachment.layout.process.slot;
-  if (!attachment.certain) WaitFor(process);
-  if (same) return;
-  if (!known_.Put(process.key.pid, attachment.layout.process)) return WaitFor(process);
-  process.attached = std::make_shared<const Attachment>(attachment);
-  if (!again) counters_.attached.Add();
+void PythonService::NoteAnother(Process& process, const std::string& what) {
+  if (!process.another.empty() || process.attached.empty()) return;
+  process.another = "another interpreter of the process" + what;
   Tell(process);
 }
 
+void PythonService::Accept(Process& process, const Attachment& attachment) {
+  Attachments& attached = process.attached;
+  const auto known =
+      std::ranges::find(attached, attachment.runtime, [](const auto& one) { return one->runtime; });
+  const bool again = known != attached.end();
+  if (!again && attached.size() == PROFD_MAX_PYTHON_RUNTIMES)
+    return NoteAnother(process, ", " + VersionText(attachment.layout.version) +
+                                    ", is not walked: its threads have no Python frames");
+  const bool same = again && (*known)->certain == attachment.certain &&
+                    (*known)->layout.process.slot == attachment.layout.process.slot;
+  if (!attachment.certain) WaitFor(process);
+  if (same) return;
+  const Attachments before = attached;
+  auto made = std::make_shared<const Attachment>(attachment);
+  if (again)
+    *known = std::move(made);
+  else
+    attached.push_back(std::move(made));
+  if (!again) process.another.clear();  // which may have been this one
+  // Of one that joins others the stream hears before samples have its frames.
+  if (!before.empty()) Tell(process);
+  if (!Install(process)) {
+    attached = before;
+    if (!before.empty()) Tell(process);
+    return WaitFor(process);
+  }
+  if (!before.empty()) return;
+  counters_.attached.Add();
+  Tell(process);
+}
+
+bool PythonService::Install(const Process& process) {
+  std::vector<profd_python_process> runtimes;
+  for (const auto& attachment : process.attached) runtimes.push_back(attachment->layout.process);
+  return known_.Put(process.key.pid, runtimes);
+}
+
 void PythonService::Tell(const Process& process) {
-  const Attachment& attached = *process.attached;
-  if (!facts_.Push({process.key, attached.layout.version, process.attached, process.second,
-                    attached.module}))
-    counters_.dropped.Add();
+  PythonFacts facts{.process = process.key, .runtimes = {}};
+  for (const auto& one : process.attached)
+    facts.runtimes.push_back({one->layout.version, one, "", one->module});
+  facts.runtimes.front().reason = process.another;
+  if (!facts_.Push(std::move(facts))) counters_.dropped.Add();
 }
 
 void PythonService::Refuse(Process& process, const Candidate& candidate) {
@@ -370,11 +399,9 @@ void PythonService::Refuse(Process& process, const Candidate& candidate) {
   process.refused = true;
   counters_.refused.Add();
   const ModuleMapping& mapping = candidate.mapping;
-  if (!facts_.Push({process.key,
-                    candidate.file->version,
-                    nullptr,
-                    process.reason,
-                    {mapping.begin, mapping.end}}))
+  if (!facts_.Push(
+          {process.key,
+           {{candidate.file->version, nullptr, process.reason, {mapping.begin, mapping.end}}}}))
     counters_.dropped.Add();
 }
 

@@ -15,24 +15,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bpf/python_layout.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/python/fact_queue.h"
 #include "daemon/python/file_cache.h"
+#include "daemon/python/python_processes.h"
 #include "daemon/source/event_source.h"
 
 namespace profd::python {
-
-// What the kernel side knows; `pid` as in events. Called by the service's thread alone.
-class PythonProcesses {
- public:
-  virtual ~PythonProcesses() = default;
-  // False: there is no room.
-  [[nodiscard]] virtual bool Put(std::uint32_t pid, const profd_python_process& process) = 0;
-  virtual void Remove(std::uint32_t pid) = 0;
-};
 
 // Processes with an interpreter, now. Reasons say why.
 struct PythonStanding {
@@ -57,6 +48,9 @@ struct PythonCounters {
 //        second the stream is told why, unless the interpreter is not used at all
 //     -> refused: the stream is told
 //   a sample that met memory that is away -> what its process's threads run is read: it comes back
+//
+// Each runtime of a process is attached to by itself and keeps its number; of those beyond
+// PROFD_MAX_PYTHON_RUNTIMES, or refused, the stream is told.
 class PythonService {
  public:
   // All must outlive this.
@@ -89,15 +83,16 @@ class PythonService {
     std::shared_ptr<const RuntimeFile> file;
     ModuleMapping mapping;
   };
+  using Attachments = std::vector<std::shared_ptr<const Attachment>>;
   struct Process {
     ProcessKey key;
     std::vector<Candidate> candidates;
-    std::shared_ptr<const Attachment> attached;
+    Attachments attached;  // by runtime
     bool refused = false;
-    bool waits = false;  // to be attached, or for certainty
-    std::string reason;  // why it is refused, or not attached yet
-    std::string told;    // of the reasons for waiting: the last one that the stream heard
-    std::string second;  // not empty: it has one more interpreter, which is not walked
+    bool waits = false;   // to be attached, or for certainty
+    std::string reason;   // why it is refused, or not attached yet
+    std::string told;     // of the reasons for waiting: the last one that the stream heard
+    std::string another;  // not empty: it has one more interpreter, which is not walked, and why
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
@@ -118,7 +113,8 @@ class PythonService {
   void Sweep();
   void TryAttach(Process& process);
   void Accept(Process& process, const Attachment& attachment);
-  void NoteSecond(Process& process, const Attachment& attachment);
+  [[nodiscard]] bool Install(const Process& process);
+  void NoteAnother(Process& process, const std::string& what);
   void Tell(const Process& process);
   void Rest();
   void Refuse(Process& process, const Candidate& candidate);

@@ -27,11 +27,7 @@ Registry::Registry(std::size_t max_codes)
 
 void Registry::Observe(const decode::Event& event) {
   if (const auto* process = std::get_if<decode::PythonProcessEvent>(&event)) {
-    if (processes_.size() >= kMaxProcesses) {
-      processes_.clear();
-      parents_.clear();
-    }
-    processes_[process->header.process] = *process;
+    ObserveProcess(*process);
   } else if (const auto* code = std::get_if<decode::PythonCodeEvent>(&event)) {
     ObserveCode(*code);
   } else if (const auto* fork = std::get_if<decode::ForkEvent>(&event)) {
@@ -51,6 +47,16 @@ void Registry::Observe(const decode::Event& event) {
   }
 }
 
+void Registry::ObserveProcess(const decode::PythonProcessEvent& event) {
+  if (processes_.size() >= kMaxProcesses) {
+    processes_.clear();
+    parents_.clear();
+  }
+  auto& runtimes = processes_[event.header.process];
+  if (event.runtime == 0) runtimes.clear();
+  if (event.runtime == runtimes.size()) runtimes.push_back(event);
+}
+
 void Registry::ObserveCode(const decode::PythonCodeEvent& event) {
   auto code = std::make_shared<Code>();
   code->told_ns = event.header.time_ns;
@@ -62,18 +68,18 @@ void Registry::ObserveCode(const decode::PythonCodeEvent& event) {
     // Since 3.12 a frame of its own stands below each __init__ that is called quickly.
     code->internal = event.name == "__init__" && event.file == "__init__";
   }
-  codes_.Put({event.header.process, event.code, event.validator}, std::move(code));
+  codes_.Put({event.header.process, event.code, event.validator, event.runtime}, std::move(code));
 }
 
 void Registry::ObserveFork(const decode::ForkEvent& event) {
   if (!event.new_process) return;
   const auto parent = processes_.find({event.parent_pid, event.parent_process_start_ns});
   if (parent == processes_.end() || processes_.size() >= kMaxProcesses) return;
-  decode::PythonProcessEvent facts = parent->second;
-  facts.header = event.header;
+  auto runtimes = parent->second;
+  for (decode::PythonProcessEvent& runtime : runtimes) runtime.header = event.header;
   parents_[event.header.process] = {parent->first, event.header.time_ns};
   // What was told of the child itself stands.
-  processes_.try_emplace(event.header.process, std::move(facts));
+  processes_.try_emplace(event.header.process, std::move(runtimes));
 }
 
 void Registry::ObserveSession(const decode::SessionEvent& event) {
@@ -94,16 +100,17 @@ void Registry::Forget(ProcessKey process) {
   codes_.EraseIf([&](const CodeKey& key) { return key.process == process; });
 }
 
-const decode::PythonProcessEvent* Registry::FindProcess(ProcessKey process) const {
+std::span<const decode::PythonProcessEvent> Registry::RuntimesOf(ProcessKey process) const {
   const auto found = processes_.find(process);
-  return found == processes_.end() ? nullptr : &found->second;
+  if (found == processes_.end()) return {};
+  return found->second;
 }
 
 Registry::Code* Registry::FindCode(ProcessKey process, const decode::PythonFrame& frame) {
   Code* best = nullptr;
   std::uint64_t until_ns = UINT64_MAX;
   for (int i = 0; i < kMaxAncestors; ++i) {
-    const CodeRef* found = codes_.Find({process, frame.address, frame.validator});
+    const CodeRef* found = codes_.Find({process, frame.address, frame.validator, frame.runtime});
     if (found != nullptr && (*found)->told_ns <= until_ns) {
       best = found->get();
       if (best->function != nullptr) return best;

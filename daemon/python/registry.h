@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "daemon/base/keys.h"
 #include "daemon/decode/event.h"
@@ -16,7 +18,7 @@
 namespace profd::python {
 
 // Pure: takes events in order of time, answers from them alone, so a replay has the same answers.
-// A process that was forked has its parent's interpreter until it executes another program. Its
+// A process that was forked has its parent's interpreters until it executes another program. Its
 // code objects are its own, as both go on from the same memory and may make different ones at one
 // address; one that cannot be read any more is what the parent had said of it before the fork. When
 // no session runs any more everything is forgotten: the source tells it anew. Used by the worker
@@ -33,8 +35,8 @@ class Registry {
 
   void Observe(const decode::Event& event);
 
-  // Null: nothing was told of this process.
-  [[nodiscard]] const decode::PythonProcessEvent* FindProcess(ProcessKey process) const;
+  // What was told of the process, by runtime; empty: nothing. Valid until the next call.
+  [[nodiscard]] std::span<const decode::PythonProcessEvent> RuntimesOf(ProcessKey process) const;
 
   struct Described {
     process::PythonFunctionRef function;  // null: a frame that the interpreter adds for itself
@@ -56,12 +58,13 @@ class Registry {
     ProcessKey process;
     std::uint64_t code = 0;
     std::uint32_t validator = 0;
+    std::uint32_t runtime = 0;
     friend bool operator==(const CodeKey&, const CodeKey&) = default;
   };
   struct CodeKeyHash {
     std::size_t operator()(const CodeKey& key) const {
       return MixBits(std::hash<ProcessKey>()(key.process) ^
-                     MixBits(key.code ^ std::uint64_t{key.validator} << 32));
+                     MixBits(key.code ^ std::uint64_t{key.validator} << 32) ^ key.runtime);
     }
   };
   struct Code {
@@ -82,13 +85,14 @@ class Registry {
 
   // What its parent had said of a code object before the fork holds for the child.
   [[nodiscard]] Code* FindCode(ProcessKey process, const decode::PythonFrame& frame);
+  void ObserveProcess(const decode::PythonProcessEvent& event);
   void ObserveCode(const decode::PythonCodeEvent& event);
   void ObserveFork(const decode::ForkEvent& event);
   void ObserveSession(const decode::SessionEvent& event);
   void Forget(ProcessKey process);
   [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
 
-  std::unordered_map<ProcessKey, decode::PythonProcessEvent> processes_;
+  std::unordered_map<ProcessKey, std::vector<decode::PythonProcessEvent>> processes_;
   std::unordered_map<ProcessKey, Parent> parents_;
   TwoGenerations<CodeKey, CodeRef, CodeKeyHash> codes_;
   std::deque<ProcessKey> ended_;

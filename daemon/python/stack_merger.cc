@@ -2,6 +2,7 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <ranges>
@@ -14,10 +15,25 @@ namespace {
 
 constexpr std::size_t kMaxInterpreters = 1'024;  // different versions and reasons
 
-// Its own interpreter's, or that of the main one: a thread that has no state yet.
-bool WaitsForGil(const decode::StackEvent& event, const decode::PythonProcessEvent& process) {
-  return event.syscall == SYS_futex && ((event.python_flags & PROFD_PYTHON_GIL_FUTEX) != 0 ||
-                                        process.gil.Contains(event.syscall_args[0]));
+// Its own interpreter's, or that of a runtime's main one: a thread that has no state yet.
+bool WaitsForGil(const decode::StackEvent& event,
+                 std::span<const decode::PythonProcessEvent> runtimes) {
+  if (event.syscall != SYS_futex) return false;
+  return (event.python_flags & PROFD_PYTHON_GIL_FUTEX) != 0 ||
+         std::ranges::any_of(runtimes, [&](const auto& runtime) {
+           return runtime.gil.Contains(event.syscall_args[0]);
+         });
+}
+
+// "3.12.1"; "3.12.1 + 3.11.7" of two runtimes; "" when it is not known.
+std::string TextOf(std::span<const decode::PythonProcessEvent> runtimes) {
+  std::string text;
+  for (const decode::PythonProcessEvent& runtime : runtimes) {
+    if (runtime.version == 0) continue;
+    if (!text.empty()) text += " + ";
+    text += VersionText(runtime.version);
+  }
+  return text;
 }
 
 // A holder may have to wait for the lock inside the GIL to give it back: it holds it still.
@@ -33,24 +49,30 @@ process::Gil GilOf(const decode::StackEvent& event, const process::Sample& sampl
 
 }  // namespace
 
-process::PythonInterpreterRef StackMerger::InterpreterOf(
-    const decode::PythonProcessEvent& process) {
+process::PythonInterpreterRef StackMerger::InterpreterOf(Runtimes runtimes) {
   if (interpreters_.size() >= kMaxInterpreters) interpreters_.clear();
-  auto& known = interpreters_[{process.version, process.reason}];
+  Versions versions{};
+  std::ranges::transform(runtimes, versions.begin(), &decode::PythonProcessEvent::version);
+  auto& known = interpreters_[{versions, runtimes.front().reason}];
   if (!known)
-    known = std::make_shared<const process::PythonInterpreter>(process::PythonInterpreter{
-        process.version == 0 ? "" : VersionText(process.version), process.reason});
+    known = std::make_shared<const process::PythonInterpreter>(
+        process::PythonInterpreter{TextOf(runtimes), runtimes.front().reason});
   return known;
 }
 
-PythonStack StackMerger::Describe(const decode::StackEvent& event) {
-  PythonStack stack;
-  stack.truncated = (event.python_flags & PROFD_PYTHON_TRUNCATED) != 0;
+StackMerger::Stacks StackMerger::Describe(const decode::StackEvent& event) {
+  Stacks stacks;
+  std::uint32_t runtime = 0;
   PythonStack::Segment segment;
+  const auto end_segment = [&] {
+    if (!segment.frames.empty()) stacks.at(runtime).segments.push_back(std::exchange(segment, {}));
+  };
   for (const decode::PythonFrame& entry : event.python) {
+    if (entry.runtime != runtime) end_segment();
+    runtime = entry.runtime;
     if (entry.anchor) {
       segment.anchor = entry.address;
-      stack.segments.push_back(std::exchange(segment, {}));
+      stacks.at(runtime).segments.push_back(std::exchange(segment, {}));
       continue;
     }
     const Registry::Described described = registry_.Describe(event.header.process, entry);
@@ -60,24 +82,30 @@ PythonStack StackMerger::Describe(const decode::StackEvent& event) {
     frame.python = described.function;
     frame.line = described.line;
   }
-  if (stack.truncated) segment.frames.emplace_back().python = registry_.truncated();
-  if (!segment.frames.empty()) stack.segments.push_back(std::move(segment));
-  return stack;
+  // Of all frames together so many are kept.
+  stacks.at(runtime).truncated = (event.python_flags & PROFD_PYTHON_TRUNCATED) != 0;
+  if (stacks.at(runtime).truncated) segment.frames.emplace_back().python = registry_.truncated();
+  end_segment();
+  return stacks;
 }
 
 void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample) {
-  const decode::PythonProcessEvent* process = registry_.FindProcess(event.header.process);
+  Runtimes runtimes = registry_.RuntimesOf(event.header.process);
   sample.python_flags = event.python_flags;
-  if (process == nullptr) return;
-  if (sample.wait == process::WaitReason::kLock && WaitsForGil(event, *process))
+  if (runtimes.empty()) return;
+  if (sample.wait == process::WaitReason::kLock && WaitsForGil(event, runtimes))
     sample.wait = process::WaitReason::kGil;
   sample.gil = GilOf(event, sample);
-  sample.interpreter = InterpreterOf(*process);
+  sample.interpreter = InterpreterOf(runtimes);
+  // The kernel side has not looked at one that it did not know by then.
+  const std::size_t more = (event.python_flags & PROFD_PYTHON_MORE) >> PROFD_PYTHON_MORE_SHIFT;
+  runtimes = runtimes.first(std::min(runtimes.size(), more + 1));
   // Where the frames are is not known, that memory could not be read, or it is another interpreter.
   constexpr unsigned kUnread = PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT;
-  const bool missing =
-      (event.python_flags & kUnread) == kUnread ||
-      ((event.python_flags & PROFD_PYTHON_PROCESS) != 0 && !HasNone(*process, sample.frames));
+  const auto has_none = [&](const auto& one) { return HasNone(one, sample.frames); };
+  const bool missing = (event.python_flags & kUnread) == kUnread ||
+                       ((event.python_flags & PROFD_PYTHON_PROCESS) != 0 &&
+                        !std::ranges::all_of(runtimes, has_none));
   const bool torn =
       (event.python_flags & PROFD_PYTHON_TORN) != 0 || (event.python.empty() && missing);
   if (event.python.empty() && !torn) return;
@@ -89,17 +117,22 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
   }
   if ((event.python_flags & (PROFD_PYTHON_TRUNCATED | PROFD_PYTHON_FAULT)) != 0)
     counters_.cut.Add();
-  PythonStack stack = Describe(event);
+  Stacks stacks = Describe(event);
   counters_.stale.Set(registry_.stale());
   counters_.unknown.Set(registry_.unknown());
   // Each frame of a version without anchors is a call of the eval function.
-  if (process->chain == PROFD_PYTHON_OBJECTS) stack = OneCallEach(std::move(stack));
+  for (std::size_t i = 0; i < runtimes.size(); ++i)
+    if (runtimes[i].chain == PROFD_PYTHON_OBJECTS)
+      stacks.at(i) = OneCallEach(std::move(stacks.at(i)));
   const bool complete = (event.stack_flags & PROFD_STACK_COMPLETE) != 0;
-  if (python::Merge(stack, *process, complete, sample.frames)) return;
+  const auto known = std::span<const PythonStack>(stacks).first(runtimes.size());
+  const bool all_known = event.python.back().runtime < runtimes.size();
+  if (all_known && MergeAll(known, runtimes, complete, sample.frames)) return;
   counters_.failed.Add();
   sample.merge_failed = true;
-  for (PythonStack::Segment& segment : stack.segments)
-    std::ranges::move(segment.frames, std::back_inserter(sample.unmerged_python));
+  for (PythonStack& stack : stacks)
+    for (PythonStack::Segment& segment : stack.segments)
+      std::ranges::move(segment.frames, std::back_inserter(sample.unmerged_python));
 }
 
 }  // namespace profd::python

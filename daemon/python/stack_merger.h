@@ -1,11 +1,14 @@
 // StackMerger: the Python frames of samples, named and put among the native ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "bpf/python_layout.h"
 #include "daemon/base/counter.h"
 #include "daemon/decode/event.h"
 #include "daemon/process/sample.h"
@@ -38,13 +41,16 @@ class StackMerger {
   void Merge(const decode::StackEvent& event, process::Sample& sample);
 
  private:
-  [[nodiscard]] PythonStack Describe(const decode::StackEvent& event);
-  [[nodiscard]] process::PythonInterpreterRef InterpreterOf(
-      const decode::PythonProcessEvent& process);
+  using Runtimes = std::span<const decode::PythonProcessEvent>;
+  using Stacks = std::array<PythonStack, PROFD_MAX_PYTHON_RUNTIMES>;
+  using Versions = std::array<std::uint32_t, PROFD_MAX_PYTHON_RUNTIMES>;
+
+  [[nodiscard]] Stacks Describe(const decode::StackEvent& event);
+  [[nodiscard]] process::PythonInterpreterRef InterpreterOf(Runtimes runtimes);
 
   Registry registry_;
-  // By version and reason.
-  std::map<std::pair<std::uint32_t, std::string>, process::PythonInterpreterRef> interpreters_;
+  // By the versions of a process's runtimes, and reason.
+  std::map<std::pair<Versions, std::string>, process::PythonInterpreterRef> interpreters_;
   MergeCounters& counters_;
 };
 

@@ -198,6 +198,9 @@ std::vector<RingReader::Ring> BpfObjects::rings() const {
 int BpfObjects::python_processes_fd() const {
   return ::bpf_map__fd(skeleton_->maps.python_processes);
 }
+int BpfObjects::python_runtimes_fd() const {
+  return ::bpf_map__fd(skeleton_->maps.python_runtimes);
+}
 int BpfObjects::wanted_ring_fd() const { return ::bpf_map__fd(skeleton_->maps.ring_wanted); }
 
 LiveUnwindMaps::Maps BpfObjects::unwind_maps() {

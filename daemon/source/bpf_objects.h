@@ -53,6 +53,7 @@ class BpfObjects {
   [[nodiscard]] int wanted_ring_fd() const;
   [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
   [[nodiscard]] int python_processes_fd() const;
+  [[nodiscard]] int python_runtimes_fd() const;
   // Processes of several threads that have moved to another cgroup since the programs were loaded.
   [[nodiscard]] std::uint64_t process_moves() const;
   // Held while the snapshot iterator is being read.

@@ -24,6 +24,7 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &wanted_recently) return user_find_recently();
   if (map == &unwind_file_ids) return user_find_file_id(key);
   if (map == &python_processes) return user_find_python(index);
+  if (map == &python_runtimes) return user_find_python_runtime(key);
   if (map == &unwind_files) return user_find_file(index);
   if (map == &unwind_pool) return user_find_slab(index);
   return user_find_page(map, index);

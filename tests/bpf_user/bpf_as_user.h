@@ -96,8 +96,8 @@ void user_set_stack_pointer(__u64 value);
 /* Whether the user side would be woken for code that was not seen lately. */
 int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
                      int task_reader);
-/* One process with an interpreter; 0: none. */
-void user_set_python(__u32 pid, const struct profd_python_process* process);
+/* One process with so many runtimes. */
+void user_set_python(__u32 pid, const struct profd_python_process* runtimes, __u32 count);
 
 /* A mapping of the process that is walked. */
 struct user_mapping {

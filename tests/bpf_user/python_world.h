@@ -88,7 +88,12 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
   // The words of the Python part.
   std::vector<std::uint64_t> Walk(const profd_python_process& process, std::uint32_t parent = 0,
                                   std::uint64_t futex = 0) {
-    user_set_python(parent != 0 ? parent : kPid, &process);
+    return Walk(std::vector{process}, parent, futex);
+  }
+  std::vector<std::uint64_t> Walk(const std::vector<profd_python_process>& runtimes,
+                                  std::uint32_t parent = 0, std::uint64_t futex = 0) {
+    user_set_python(parent != 0 ? parent : kPid, runtimes.data(),
+                    static_cast<std::uint32_t>(runtimes.size()));
     std::memset(words_.data(), 0xaa, words_.size() * 8);
     event()->event.pid = kPid;
     event()->kernel_frames = 2;

@@ -21,7 +21,8 @@ static struct profd_wanted wanted[MAX_WANTED];
 static __u32 wanted_count;
 static __u64 time_ns;
 static __u32 python_pid;
-static struct profd_python_process python_process;
+static struct profd_python_process python_runtime[PROFD_MAX_PYTHON_RUNTIMES];
+static __u32 python_runtime_count;
 
 __u64 user_counter(enum profd_counter counter) { return counter_values[counter]; }
 __u64 bpf_ktime_get_ns(void) { return time_ns; }
@@ -37,11 +38,22 @@ void* user_find_file_id(const struct profd_file_key* key) {
   return NULL;
 }
 
-void* user_find_python(__u32 pid) { return pid && pid == python_pid ? &python_process : NULL; }
+void* user_find_python(__u32 pid) { return pid && pid == python_pid ? python_runtime : NULL; }
 
-void user_set_python(__u32 pid, const struct profd_python_process* process) {
+void* user_find_python_runtime(const struct profd_python_runtime_key* key) {
+  int is_there = key->pid == python_pid && key->runtime && key->runtime < python_runtime_count;
+  return is_there ? &python_runtime[key->runtime] : NULL;
+}
+
+void user_set_python(__u32 pid, const struct profd_python_process* runtimes, __u32 count) {
+  if (count > PROFD_MAX_PYTHON_RUNTIMES) abort();
   python_pid = pid;
-  if (pid) python_process = *process;
+  python_runtime_count = count;
+  for (__u32 i = 0; i < count; i++) {
+    python_runtime[i] = runtimes[i];
+    python_runtime[i].pid = pid;
+  }
+  python_runtime[0].more = count - 1;
   user_control()->python_processes = pid != 0;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,23 +34,26 @@ using std::chrono::steady_clock;
 // The map of the kernel side.
 class KernelMap : public PythonProcesses {
  public:
-  bool Put(std::uint32_t pid, const profd_python_process& process) override {
+  bool Put(std::uint32_t pid, std::span<const profd_python_process> runtimes) override {
     const std::scoped_lock lock(mutex_);
-    processes_[pid] = process;
+    processes_[pid] = {runtimes.begin(), runtimes.end()};
     return true;
   }
   void Remove(std::uint32_t pid) override {
     const std::scoped_lock lock(mutex_);
     processes_.erase(pid);
   }
-  [[nodiscard]] bool Has(std::uint32_t pid) {
+  [[nodiscard]] bool Has(std::uint32_t pid) { return CountOf(pid) > 0; }
+  [[nodiscard]] std::size_t CountOf(std::uint32_t pid) { return RuntimesOf(pid).size(); }
+  [[nodiscard]] std::vector<profd_python_process> RuntimesOf(std::uint32_t pid) {
     const std::scoped_lock lock(mutex_);
-    return processes_.contains(pid);
+    const auto found = processes_.find(pid);
+    return found == processes_.end() ? std::vector<profd_python_process>() : found->second;
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::uint32_t, profd_python_process> processes_;
+  std::map<std::uint32_t, std::vector<profd_python_process>> processes_;
 };
 
 // Waits for what another thread does; only a hang ends it otherwise.
@@ -150,6 +154,40 @@ TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
   }));
 }
 
+TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
+  auto program = testing::Subprocess::Start(
+      {interpreter_, PROFD_SOURCE_DIR "/tests/root/python/runtimes.py", "5"});
+  ASSERT_TRUE(program);
+  const auto line = program->ReadLine();
+  ASSERT_TRUE(line) << program->Wait().err;
+  if (!line->starts_with("ready")) GTEST_SKIP() << interpreter_ << ": " << *line;
+  PythonService service(map_, facts_, ProcFs());
+  const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
+  service.See({ProcessEvent(header)});
+  EXPECT_TRUE(Eventually([&] {
+    return map_.CountOf(header.pid) == PROFD_MAX_PYTHON_RUNTIMES &&
+           !service.standing().refused.empty();
+  }));
+  EXPECT_EQ(service.counters().attached.value(), 1u);
+  std::set<std::int64_t> slots;
+  for (const profd_python_process& runtime : map_.RuntimesOf(header.pid))
+    slots.insert(runtime.slot);
+  EXPECT_EQ(slots.size(), static_cast<std::size_t>(PROFD_MAX_PYTHON_RUNTIMES));
+
+  const auto facts = facts_.TakeAll();
+  ASSERT_FALSE(facts.empty());
+  const auto& runtimes = facts.back().runtimes;
+  ASSERT_EQ(runtimes.size(), static_cast<std::size_t>(PROFD_MAX_PYTHON_RUNTIMES));
+  EXPECT_NE(runtimes[0].reason.find("another interpreter of the process"), std::string::npos);
+  std::set<std::uint64_t> modules;
+  for (const RuntimeFacts& runtime : runtimes) modules.insert(runtime.module.begin);
+  EXPECT_EQ(modules.size(), runtimes.size());
+  profd_event end = header;
+  end.flags = PROFD_TASK_LAST_THREAD;
+  service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
+  EXPECT_TRUE(Eventually([&] { return !map_.Has(header.pid); }));
+}
+
 TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
   const auto program = test::TruthProgram::Start(interpreter_);
   ASSERT_TRUE(program) << program.error().message;
@@ -160,7 +198,7 @@ TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
   CodeReader reader(ProcessMemory(header.pid), attachment->layout);
   const std::uint32_t version = attachment->layout.version;
   ASSERT_TRUE(facts_.Push(
-      {key, version, std::make_shared<const Attachment>(*attachment), "", attachment->module}));
+      {key, {{version, std::make_shared<const Attachment>(*attachment), "", attachment->module}}}));
 
   const auto& chain = program->truth()["threads"][0]["chain"];
   std::vector<std::uint64_t> words;
@@ -203,8 +241,8 @@ TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
   EXPECT_EQ(events.size(), distinct.size() + 4);
   EXPECT_EQ(backfill.counters().stale.value(), 1u);
 
-  ASSERT_NE(registry.FindProcess(key), nullptr);
-  EXPECT_EQ(registry.FindProcess(key)->version, version);
+  ASSERT_EQ(registry.RuntimesOf(key).size(), 1u);
+  EXPECT_EQ(registry.RuntimesOf(key).front().version, version);
   const auto& frames = std::get<decode::StackEvent>(events.back()).python;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const auto described = registry.Describe(key, frames.at(i));

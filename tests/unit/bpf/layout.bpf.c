@@ -16,6 +16,7 @@ struct profd_counters_event* counters_event;
 struct profd_python_process_event* python_process_event;
 struct profd_python_code_event* python_code_event;
 struct profd_python_process python_process;
+struct profd_python_runtime_key python_runtime_key;
 struct profd_constants constants;
 struct profd_control control;
 struct profd_filter filter;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "daemon/decode/decoder.h"
 #include "tests/support/raw_events.h"
@@ -52,6 +53,30 @@ TEST(PythonDecoderTest, FramesAndAnchorsOfAStack) {
   EXPECT_EQ(ErrorOf(bytes(0)), "on-CPU sample event: Python frames beyond its end");
 }
 
+TEST(PythonDecoderTest, FramesOfSeveralRuntimes) {
+  constexpr std::uint64_t kNext = PROFD_PYTHON_ANCHOR | PROFD_PYTHON_RUNTIME;
+  profd_sample_event fixed{};
+  fixed.event = RawHeader(5'000);
+  const auto decode = [&](std::vector<std::uint64_t> words) {
+    fixed.python_words = static_cast<std::uint16_t>(words.size());
+    return DecodeEvent({RawEventBytes(PROFD_EVENT_ON_CPU, fixed, RawNumbers(words))});
+  };
+  const auto event =
+      decode({0x5000, 7, kNext | 1, PROFD_PYTHON_ANCHOR | 0x7ffc10, kNext | 3, 0x6000, 8});
+  ASSERT_TRUE(event) << event.error().message;
+  const auto& python = std::get<StackEvent>(*event).python;
+  ASSERT_EQ(python.size(), 3u);
+  EXPECT_EQ(python[0].runtime, 0u);
+  EXPECT_EQ(python[1].runtime, 1u);
+  EXPECT_TRUE(python[1].anchor);
+  EXPECT_EQ(python[2].runtime, 3u);
+  EXPECT_EQ(python[2].address, 0x6000u);
+  EXPECT_TRUE(decode({kNext | 1})) << "nothing was kept of it";
+  EXPECT_FALSE(decode({kNext | PROFD_MAX_PYTHON_RUNTIMES}));
+  EXPECT_FALSE(decode({kNext | 2, kNext | 1})) << "they come in order";
+  EXPECT_FALSE(decode({0x5000, 7, kNext | 0}));
+}
+
 TEST(PythonDecoderTest, AnInterpreterAndWhyItIsNotUnderstood) {
   profd_python_process_event fixed{};
   fixed.event = RawHeader(5'000);
@@ -68,6 +93,16 @@ TEST(PythonDecoderTest, AnInterpreterAndWhyItIsNotUnderstood) {
   EXPECT_TRUE(process.gil.Contains(0x1ff));
   EXPECT_FALSE(process.gil.Contains(0x200));
   EXPECT_EQ(process.reason, "text");
+  EXPECT_EQ(process.runtime, 0u);
+  fixed.runtime = 3;
+  EXPECT_EQ(std::get<PythonProcessEvent>(
+                *DecodeEvent({RawEventBytes(PROFD_EVENT_PYTHON_PROCESS, fixed, "text")}))
+                .runtime,
+            3u);
+  fixed.runtime = PROFD_MAX_PYTHON_RUNTIMES;
+  EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_PYTHON_PROCESS, fixed, "text")),
+            "Python process event: more runtimes than there may be");
+  fixed.runtime = 0;
 
   fixed.reason_bytes = 400;
   EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_PYTHON_PROCESS, fixed, "text")),
@@ -83,6 +118,7 @@ TEST(PythonDecoderTest, TheTextsOfACodeObject) {
   fixed.code = 0x5000;
   fixed.validator = 9;
   fixed.first_line = -1;
+  fixed.runtime = 2;
   fixed.text_bytes[PROFD_PYTHON_NAME] = 1;
   fixed.text_bytes[PROFD_PYTHON_QUALNAME] = 3;
   fixed.text_bytes[PROFD_PYTHON_FILE] = 4;
@@ -96,6 +132,7 @@ TEST(PythonDecoderTest, TheTextsOfACodeObject) {
   EXPECT_EQ(code.file, "x.py");
   EXPECT_EQ(code.lines, "\x01\x02");
   EXPECT_EQ(code.first_line, -1);
+  EXPECT_EQ(code.runtime, 2u);
   EXPECT_FALSE(code.stale);
   fixed.text_bytes[PROFD_PYTHON_LINES] = 300;
   EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_PYTHON_CODE, fixed, "fA.fx.py\x01\x02")),

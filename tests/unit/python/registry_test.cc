@@ -109,15 +109,15 @@ TEST(Registry, ChildrenInheritUntilTheyExecute) {
   Registry registry;
   registry.Observe(Interpreter(kParent));
   registry.Observe(Fork());
-  ASSERT_NE(registry.FindProcess(kChild), nullptr);
-  EXPECT_EQ(registry.FindProcess(kChild)->version, 0x030800f0u);
+  ASSERT_EQ(registry.RuntimesOf(kChild).size(), 1u);
+  EXPECT_EQ(registry.RuntimesOf(kChild).front().version, 0x030800f0u);
   registry.Observe(Code(kChild, 64, 1, "f"));
   decode::ExecEvent exec;
   exec.header.process = kChild;
   registry.Observe(exec);
-  EXPECT_EQ(registry.FindProcess(kChild), nullptr);
+  EXPECT_TRUE(registry.RuntimesOf(kChild).empty());
   EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
-  EXPECT_NE(registry.FindProcess(kParent), nullptr);
+  EXPECT_FALSE(registry.RuntimesOf(kParent).empty());
 }
 
 TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
@@ -148,6 +148,49 @@ TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
   EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
 }
 
+TEST(Registry, EachRuntimeHasItsOwnCode) {
+  Registry registry;
+  registry.Observe(Interpreter(kParent));
+  auto second = Interpreter(kParent);
+  second.runtime = 1;
+  second.version = 0x030c01f0;
+  registry.Observe(second);
+  registry.Observe(Code(kParent, 64, 1, "first"));
+  auto code = Code(kParent, 64, 1, "second");
+  code.runtime = 1;
+  registry.Observe(code);
+  auto frame = Frame(64, 1);
+  EXPECT_EQ(registry.Describe(kParent, frame).function->name, "first");
+  frame.runtime = 1;
+  EXPECT_EQ(registry.Describe(kParent, frame).function->name, "second");
+  frame.runtime = 2;
+  EXPECT_EQ(registry.Describe(kParent, frame).function->name, "<unknown>");
+
+  registry.Observe(Fork());
+  ASSERT_EQ(registry.RuntimesOf(kChild).size(), 2u);
+  EXPECT_EQ(registry.RuntimesOf(kChild)[1].version, 0x030c01f0u);
+  EXPECT_EQ(registry.RuntimesOf(kChild)[1].header.process, kChild);
+}
+
+TEST(Registry, TheFirstRuntimeBeginsAnew) {
+  Registry registry;
+  auto second = Interpreter(kParent);
+  second.runtime = 1;
+  registry.Observe(second);
+  EXPECT_TRUE(registry.RuntimesOf(kParent).empty()) << "of the first one nothing was told";
+  registry.Observe(Interpreter(kParent));
+  registry.Observe(second);
+  registry.Observe(second);
+  EXPECT_EQ(registry.RuntimesOf(kParent).size(), 2u);
+  registry.Observe(Interpreter(kParent));
+  EXPECT_EQ(registry.RuntimesOf(kParent).size(), 1u);
+  decode::ExecEvent exec;
+  exec.header.process = kParent;
+  registry.Observe(second);
+  registry.Observe(exec);
+  EXPECT_TRUE(registry.RuntimesOf(kParent).empty());
+}
+
 TEST(Registry, ForgetsWhenTheLastSessionEnds) {
   Registry registry;
   registry.Observe(Session(false));
@@ -155,9 +198,9 @@ TEST(Registry, ForgetsWhenTheLastSessionEnds) {
   registry.Observe(Interpreter(kParent));
   registry.Observe(Code(kParent, 64, 1, "f"));
   registry.Observe(Session(true));
-  EXPECT_NE(registry.FindProcess(kParent), nullptr);
+  EXPECT_FALSE(registry.RuntimesOf(kParent).empty());
   registry.Observe(Session(true));
-  EXPECT_EQ(registry.FindProcess(kParent), nullptr);
+  EXPECT_TRUE(registry.RuntimesOf(kParent).empty());
   EXPECT_EQ(registry.Describe(kParent, Frame(64, 1)).function->name, "<unknown>");
 }
 
