@@ -1,8 +1,13 @@
 #include "client/view/dump_facts.h"
 
+#include <string>
+
 namespace profd::view {
 
 ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
+  // "3.12.1 + 3.11.7"
+  const std::string& versions = dump.processes(static_cast<int>(process)).python();
+  const bool several = versions.find(" + ") != std::string::npos;
   ProcessFacts facts;
   for (const v1::DumpThread& thread : dump.threads()) {
     if (thread.process() != process) continue;
@@ -11,8 +16,12 @@ ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
     facts.gil_known =
         facts.gil_known || (thread.gil() != v1::GIL_NONE && thread.gil() != v1::GIL_UNKNOWN);
     if (thread.wait() == v1::WAIT_GIL) ++facts.gil_waiters;
-    const bool later = facts.holder == nullptr || thread.seen_ns() >= facts.holder->seen_ns();
-    if (thread.gil() == v1::GIL_HELD && later) facts.holder = &thread;
+    if (thread.gil() != v1::GIL_HELD) continue;
+    if (several || facts.holders.empty()) {
+      facts.holders.push_back(&thread);
+    } else if (thread.seen_ns() >= facts.holders.front()->seen_ns()) {
+      facts.holders.front() = &thread;
+    }
   }
   return facts;
 }

@@ -11,9 +11,10 @@ namespace profd::view {
 
 struct ProcessFacts {
   std::vector<const v1::DumpThread*> threads;
-  bool has_gil = false;                    // some thread has a state of the interpreter
-  bool gil_known = false;                  // and it could be read who holds its GIL
-  const v1::DumpThread* holder = nullptr;  // the latest that was seen to hold the GIL
+  bool has_gil = false;    // some thread has a state of the interpreter
+  bool gil_known = false;  // and it could be read who holds its GIL
+  // Seen to hold the GIL: the latest; where the process has several runtimes, each with a GIL, all.
+  std::vector<const v1::DumpThread*> holders;
   std::uint64_t gil_waiters = 0;
 };
 

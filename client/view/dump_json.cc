@@ -80,7 +80,7 @@ json ProcessOf(const v1::Dump& dump, std::uint32_t index, const DumpOptions& opt
   if (!process.python().empty()) object["python"] = process.python();
   if (!process.python_refused().empty()) object["python_refused"] = process.python_refused();
   if (facts.has_gil) {
-    object["gil_holder"] = facts.holder == nullptr ? json() : json(facts.holder->tid());
+    object["gil_holder"] = facts.holders.empty() ? json() : json(facts.holders.front()->tid());
     object["gil_waiters"] = facts.gil_waiters;
   }
   json& threads = object["threads"] = json::array();

@@ -89,12 +89,11 @@ class Renderer {
   void AddGil(const ProcessFacts& facts) {
     if (!facts.has_gil) return;
     std::string line = "GIL: ";
-    if (facts.holder == nullptr && !facts.gil_known)
-      line += "not known who holds it";
-    else
-      line += facts.holder == nullptr ? "not held"
-                                      : "held by " + std::to_string(facts.holder->tid()) + " " +
-                                            SafeText(facts.holder->comm());
+    if (facts.holders.empty()) line += facts.gil_known ? "not held" : "not known who holds it";
+    for (const v1::DumpThread* holder : facts.holders) {
+      line += holder == facts.holders.front() ? "held by " : ", another by ";
+      line += std::to_string(holder->tid()) + " " + SafeText(holder->comm());
+    }
     if (facts.gil_waiters > 0)
       line += ", waited for by " + FormatCount(facts.gil_waiters) +
               (facts.gil_waiters == 1 ? " thread" : " threads");

@@ -84,6 +84,20 @@ TEST(DumpViewTest, LeafFirstEqualStacksOnceAndWhoHoldsTheGil) {
             "    [running: no stack: it came to a CPU a moment ago]\n");
 }
 
+TEST(DumpViewTest, EachRuntimeHasItsGil) {
+  v1::Dump dump = Sample();
+  v1::DumpThread& second = AddThread(dump, 46, v1::STATE_ON_CPU);
+  second.set_gil(v1::GIL_HELD);
+  second.set_seen_ns(113 * kMs);
+  EXPECT_NE(RenderDump(dump, {.width = 0}).find("GIL: held by 46 worker, waited"),
+            std::string::npos)
+      << "it was given on while threads were looked at";
+  dump.mutable_processes(0)->set_python("3.12.1 + 3.11.7");
+  EXPECT_NE(RenderDump(dump, {.width = 0})
+                .find("GIL: held by 42 worker, another by 46 worker, waited for by 2 threads"),
+            std::string::npos);
+}
+
 TEST(DumpViewTest, ShowsInterpreterFramesOnDemandAndCutsToTheWidth) {
   const std::string text = RenderDump(Sample(), {.width = 24, .interpreter_frames = true});
   EXPECT_NE(text.find("\n        eval\n"), std::string::npos) << text;
