@@ -1,9 +1,11 @@
 // Programs that are no Python: they load interpreters, of any name, once they run.
 //
-//   host embed TIMES SCRIPT LIBRARY    initialise, run, finalise, TIMES times
-//   host two SCRIPT LIBRARY ANOTHER    the same, once; a thread that the script starts has another
-//                                      library's interpreter run what it says
-//   host spin MS                       C alone
+//   host embed TIMES SCRIPT LIBRARY        initialise, run, finalise, TIMES times
+//   host two SCRIPT LIBRARY ANOTHER HOME   the same, once; the script starts a thread in which
+//   another
+//                                          library's interpreter, whose home that is, runs what it
+//                                          says, and calls that interpreter
+//   host spin MS                           C alone
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,35 +19,71 @@
 
 #define MARK extern "C" __attribute__((noinline, visibility("default")))
 
+struct Object;  // of Python
+
 namespace {
 
-bool Embed(const char* library, int flags, int times, const char* script) {
-  void* handle = dlopen(library, RTLD_NOW | flags);
-  if (handle == nullptr) {
-    fprintf(stderr, "%s\n", dlerror());
-    return false;
+// Keeps calls from being the last thing a function does: its frame would be gone.
+inline void StayOnStack() { asm volatile("" ::: "memory"); }
+
+class Library {
+ public:
+  bool Load(const char* path, int flags) {
+    handle_ = dlopen(path, RTLD_NOW | flags);
+    if (handle_ == nullptr) fprintf(stderr, "%s\n", dlerror());
+    return handle_ != nullptr;
   }
-  const auto initialize = reinterpret_cast<void (*)(int)>(dlsym(handle, "Py_InitializeEx"));
-  const auto run = reinterpret_cast<int (*)(const char*)>(dlsym(handle, "PyRun_SimpleString"));
-  const auto finalize = reinterpret_cast<int (*)()>(dlsym(handle, "Py_FinalizeEx"));
-  if (initialize == nullptr || run == nullptr || finalize == nullptr) return false;
-  for (int i = 0; i < times; ++i) {
-    initialize(0);
-    if (run(script) != 0) return false;
-    finalize();
+  template <typename Function>
+  [[nodiscard]] Function* Find(const char* name) const {
+    void* found = dlsym(handle_, name);
+    if (found == nullptr) {
+      fprintf(stderr, "no %s\n", name);
+      abort();
+    }
+    return reinterpret_cast<Function*>(found);
   }
-  return true;
-}
+  void Initialize() const { Find<void(int)>("Py_InitializeEx")(0); }
+  [[nodiscard]] bool Run(const char* script) const {
+    return Find<int(const char*)>("PyRun_SimpleString")(script) == 0;
+  }
+  void Finalize() const { Find<int()>("Py_FinalizeEx")(); }
+
+ private:
+  void* handle_ = nullptr;
+};
 
 // Extension modules find the interpreter's symbols where all do; those of a second interpreter
 // are its own.
 constexpr int kForAll = RTLD_GLOBAL;
 constexpr int kForItself = RTLD_LOCAL | RTLD_DEEPBIND;
 
+bool Embed(const char* path, int times, const char* script) {
+  Library library;
+  if (!library.Load(path, kForAll)) return false;
+  for (int i = 0; i < times; ++i) {
+    library.Initialize();
+    if (!library.Run(script)) return false;
+    library.Finalize();
+  }
+  return true;
+}
+
+// PyMethodDef.
+struct Method {
+  const char* name;
+  Object* (*function)(Object*, Object*);
+  int flags;
+  const char* about;
+};
+constexpr int kOneArgument = 8;
+
 struct Second {
-  const char* library = nullptr;
+  const char* path = nullptr;
+  const char* home = nullptr;
+  Library library;
   std::string script;
-  bool succeeded = true;
+  void (*back)(const char*) = nullptr;  // into the first one
+  bool succeeded = false;
   std::thread thread;
 };
 
@@ -56,15 +94,46 @@ Second& TheSecond() {
 
 }  // namespace
 
+// The second one calls this as sys.oracle_back(text), and it calls the first one.
+MARK Object* oracle_back(Object*, Object* text) {
+  const Library& library = TheSecond().library;
+  TheSecond().back(library.Find<const char*(Object*)>("PyUnicode_AsUTF8")(text));
+  StayOnStack();
+  return library.Find<Object*(const char*, ...)>("Py_BuildValue")("");
+}
+
+namespace {
+
+void RunSecond() {
+  static Method back{"oracle_back", oracle_back, kOneArgument, nullptr};
+  Second& second = TheSecond();
+  prctl(PR_SET_NAME, "second");
+  setenv("PYTHONHOME", second.home, 1);
+  if (!second.library.Load(second.path, kForItself)) return;
+  second.library.Initialize();
+  using MakeFunction = Object*(Method*, Object*, Object*);
+  Object* function =
+      second.library.Find<MakeFunction>("PyCFunction_NewEx")(&back, nullptr, nullptr);
+  second.library.Find<int(const char*, Object*)>("PySys_SetObject")("oracle_back", function);
+  second.succeeded = second.library.Run(second.script.c_str());
+  second.library.Finalize();
+}
+
+}  // namespace
+
 // The script of the first one calls these.
-MARK void oracle_start_second(const char* script) {
+MARK void oracle_start_second(const char* script, void (*back)(const char*)) {
   TheSecond().script = script;
-  TheSecond().thread = std::thread([] {
-    prctl(PR_SET_NAME, "second");
-    TheSecond().succeeded = Embed(TheSecond().library, kForItself, 1, TheSecond().script.c_str());
-  });
+  TheSecond().back = back;
+  TheSecond().thread = std::thread(RunSecond);
 }
 MARK void oracle_await_second() { TheSecond().thread.join(); }
+MARK void oracle_run_second(const char* script) {
+  const Library& library = TheSecond().library;
+  const int state = library.Find<int()>("PyGILState_Ensure")();
+  if (!library.Run(script)) abort();
+  library.Find<void(int)>("PyGILState_Release")(state);
+}
 
 MARK void oracle_only_c(std::int64_t ms) {
   timespec begin{};
@@ -82,8 +151,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc == 5 && strcmp(argv[1], "embed") == 0)
-    return Embed(argv[4], kForAll, atoi(argv[2]), argv[3]) ? 0 : 1;
-  if (argc != 5 || strcmp(argv[1], "two") != 0) return 2;
-  TheSecond().library = argv[4];
-  return Embed(argv[3], kForAll, 1, argv[2]) && TheSecond().succeeded ? 0 : 1;
+    return Embed(argv[4], atoi(argv[2]), argv[3]) ? 0 : 1;
+  if (argc != 6 || strcmp(argv[1], "two") != 0) return 2;
+  TheSecond().path = argv[4];
+  TheSecond().home = argv[5];
+  return Embed(argv[3], 1, argv[2]) && TheSecond().succeeded ? 0 : 1;
 }

@@ -278,16 +278,21 @@ std::string GilOf(const v1::Samples& samples, int sample) {
   return v1::Gil_Name(samples.gil_size() == 0 ? v1::GIL_NONE : samples.gil(sample));
 }
 
-// Of the process's samples since then the first one by whose time its interpreter was understood.
-std::uint64_t UnderstoodNs(const v1::Profile& profile, std::uint32_t pid, std::uint64_t since_ns) {
+// Of the process's samples since then, or of those of the thread that tells, the first one by whose
+// time the interpreter was understood.
+std::uint64_t UnderstoodNs(const v1::Profile& profile, const Window& window) {
+  // Ids of another namespace are no ids here.
+  if (!window.comm.empty()) return 0;
   std::uint64_t first = ~std::uint64_t{0};
   const auto& samples = profile.samples();
   for (int i = 0; i < samples.gil_size(); ++i) {
-    const bool known = samples.gil(i) != v1::GIL_NONE && samples.gil(i) != v1::GIL_UNKNOWN;
+    if (samples.gil(i) == v1::GIL_NONE || samples.gil(i) == v1::GIL_UNKNOWN) continue;
     const auto& thread = profile.threads(static_cast<int>(samples.thread(i)));
-    if (known && samples.time_ns(i) >= since_ns &&
-        profile.processes(static_cast<int>(thread.process())).pid() == pid)
-      first = std::min(first, samples.time_ns(i));
+    const auto& process = profile.processes(static_cast<int>(thread.process()));
+    const bool tells = window.known_by != 0
+                           ? thread.tid() == window.known_by
+                           : process.pid() == window.pid && samples.time_ns(i) >= window.begin_ns;
+    if (tells) first = std::min(first, samples.time_ns(i));
   }
   return first;
 }
@@ -343,9 +348,7 @@ Verdict Judge(const v1::Profile& profile, const Window& window) {
     if (InWindow(profile, window, profile.threads(i)))
       threads.insert(static_cast<std::uint32_t>(i));
   const auto& samples = profile.samples();
-  // Ids of another namespace are no ids here.
-  const std::uint64_t understood_ns =
-      window.comm.empty() ? UnderstoodNs(profile, window.pid, window.begin_ns) : 0;
+  const std::uint64_t understood_ns = UnderstoodNs(profile, window);
   for (int i = 0; i < samples.time_ns_size(); ++i) {
     const std::uint64_t time_ns = samples.time_ns(i);
     if (!threads.contains(samples.thread(i)) || time_ns <= window.begin_ns ||
@@ -367,7 +370,7 @@ Verdict Judge(const v1::Profile& profile, const Window& window) {
     if (stack.cut) ++verdict.cut;
     const bool none =
         std::ranges::none_of(stack.items, [](const auto& item) { return item.python != nullptr; });
-    if (none && !window.native_only && time_ns < understood_ns) {
+    if ((none || window.known_by != 0) && !window.native_only && time_ns < understood_ns) {
       ++verdict.early;
       continue;
     }

@@ -176,6 +176,7 @@ def publish(number, begin, end, prefix, chains, **rules):
     gaps      <stale> and <unknown> are allowed
     apart     a stack may be flagged merge=failed
     alone     a chain may be all that there is
+    known_by  the thread whose samples tell from when on its runtime is understood, and all is to be seen
     """
     table = Table()
     entry = dict(rules, case=number, begin=begin, end=end, prefix=table.chain(prefix),
@@ -186,12 +187,13 @@ def publish(number, begin, end, prefix, chains, **rules):
     say(entry)
 
 
-def measure(number, body, seconds=0.1, times=2, chains=None, **rules):
-    """Rehearses and repeats; the thread may have any stack below."""
+def measure(number, body, seconds=0.1, times=2, chains=None, below=(), end=None, **rules):
+    """Rehearses and repeats; the thread may have any stack below, of which another runtime has said `below`, which
+    leads to the frames above `end`."""
     if chains is None:
         chains = rehearse(body, times)
-    prefix, (begin, end) = frames_of(sys._getframe()), repeat(body, seconds)
-    publish(number, begin, end, prefix, chains, **rules)
+    prefix, (first, last) = (*below, *frames_of(sys._getframe(), end)), repeat(body, seconds)
+    publish(number, first, last, prefix, chains, **rules)
 
 
 def hold(number, seconds=0.05, mark="oracle_sleep", **rules):

@@ -1,4 +1,4 @@
-"""Cases of processes and interpreters: forks, programs that execute others, embedding, odd conditions."""
+"""Cases of processes and interpreters: forks, programs that execute others, odd conditions."""
 import ctypes
 import faulthandler
 import functools
@@ -10,32 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
 
+from hosts import HOST, PROGRAM, program_file, shared_library
 from language import nested7, outer1
 from oracle import HERE, Skip, case, in_thread, marks, measure, now, rehearse, spin
-
-PROGRAM = os.path.join(HERE, "program.py")
-HOST = os.environ.get("ORACLE_HOST", "")
-EMBEDDED = "import sys\nsys.argv = ['', '--measure', '%d']\nsys.path.insert(0, %r)\nimport program\nprogram.main()\n"
-
-
-def shared_library():
-    path = os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "")
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED") or not os.path.isfile(path):
-        raise Skip("this interpreter has no shared library")
-    return path
-
-
-def program_file():
-    """The interpreter's own file."""
-    file = os.path.realpath(sys.executable)
-    if os.path.realpath("/proc/self/exe") != file:
-        raise Skip("a loader of its own starts this interpreter")
-    return file
 
 
 def run_program(arguments, environment=None, interpreter=sys.executable):
@@ -105,71 +86,6 @@ def short_lives():
     for milliseconds in (20, 50, 200):
         wait_for(fork(functools.partial(measure, 27, outer1, milliseconds / 1000)))
         run_program(["--measure", "27", str(milliseconds / 1000)])
-
-
-# 28 to 30: hosts.
-
-@case(28)
-def embedded():
-    environment = dict(os.environ, PYTHONHOME=sys.base_prefix)
-    # 3.12 does not survive it.
-    times = "1" if sys.version_info[:2] == (3, 12) else "2"
-    subprocess.run([HOST, "embed", times, EMBEDDED % (28, HERE), shared_library()], check=True, env=environment)
-
-
-@case(29)
-def under_another_name():
-    with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, PYTHONHOME=sys.base_prefix)
-        try:
-            engine = shutil.copy(shared_library(), os.path.join(folder, "engine.so"))
-        except Skip:
-            server = shutil.copy(program_file(), os.path.join(folder, "webserver"))
-            subprocess.run([server, PROGRAM, "--measure", "29"], check=True, env=environment)
-            return
-        subprocess.run([HOST, "embed", "1", EMBEDDED % (29, HERE), engine], check=True, env=environment)
-
-
-FIRST30 = """
-import sys
-sys.argv = ['']
-sys.path[:0] = %r
-import ctypes, os
-begun, ended = os.pipe(), os.pipe()
-os.set_blocking(ended[0], False)
-host = ctypes.CDLL(None)
-host.oracle_start_second(ctypes.c_char_p((%r %% (begun[1], ended[0])).encode()))
-os.read(begun[0], 1)
-import program
-program.measure_here(30, 0.2)
-os.close(ended[1])
-host.oracle_await_second()
-"""
-# By what is built in: other modules of C, which it must not find, would use the first interpreter.
-SECOND30 = """
-import posix
-def second30():
-    return sum(range(1000))
-second30()
-posix.write(%d, b'x')
-while True:
-    second30()
-    try:
-        posix.read(%d, 1)
-        break
-    except BlockingIOError:
-        pass
-"""
-
-
-@case(30)
-def two_runtimes_in_one_process():
-    library = shared_library()
-    with tempfile.TemporaryDirectory() as folder:
-        another = shutil.copy(library, os.path.join(folder, "another.so"))
-        modules = [folder for folder in sys.path if folder.endswith("lib-dynload")]
-        subprocess.run([HOST, "two", FIRST30 % ([HERE, *modules], SECOND30), library, another], check=True,
-                       env=dict(os.environ, PYTHONHOME=sys.base_prefix + ":/nowhere"))
 
 
 # 31: several interpreters of one runtime.

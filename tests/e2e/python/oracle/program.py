@@ -67,6 +67,7 @@ def main():
     import gc
     import language  # noqa: F401
     import code_objects  # noqa: F401
+    import hosts  # noqa: F401
     import processes  # noqa: F401
     gc.disable()
     oracle.run(int(sys.argv[1]) if len(sys.argv) > 1 else None)

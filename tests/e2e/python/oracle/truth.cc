@@ -45,6 +45,7 @@ Window ReadWindow(const Json& entry) {
   window.native_only = Get<bool>(entry, "native_only");
   window.apart = Get<bool>(entry, "apart");
   window.alone = Get<bool>(entry, "alone");
+  window.known_by = Get<std::uint32_t>(entry, "known_by");
   window.before = Get<Names>(entry, "before");
   window.after = Get<Names>(entry, "after");
   window.through = Get<std::map<std::string, std::string>>(entry, "through");

@@ -42,7 +42,9 @@ struct Window {
   bool native_only = false;  // no frames of Python
   bool apart = false;        // merge=failed is right as well
   bool alone = false;        // and so are chains that stand on nothing
-  Names before;              // by Python function; root first
+  std::uint32_t known_by =
+      0;         // not 0: nothing is judged before this thread's runtime is understood
+  Names before;  // by Python function; root first
   Names after;
   std::map<std::string, std::string> through;
   Names waits;  // by leaf; "*": any
