@@ -9,10 +9,17 @@
 namespace profd {
 namespace {
 
-// Of the samples between two looks; without any there is nothing to share.
-double OffCpuShare(const BudgetKeeper::Work& before, const BudgetKeeper::Work& now) {
-  const auto on_cpu = static_cast<double>(now.on_cpu_samples - before.on_cpu_samples);
-  const auto off_cpu = static_cast<double>(now.off_cpu_samples - before.off_cpu_samples);
+BudgetKeeper::Work Since(const BudgetKeeper::Work& before, const BudgetKeeper::Work& now) {
+  // CPU time is what is left of two times that are not read at one instant: it may go back.
+  return {.cpu_ns = now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns),
+          .on_cpu_samples = now.on_cpu_samples - before.on_cpu_samples,
+          .off_cpu_samples = now.off_cpu_samples - before.off_cpu_samples};
+}
+
+// Without any samples there is nothing to share.
+double OffCpuShare(const BudgetKeeper::Work& work) {
+  const auto on_cpu = static_cast<double>(work.on_cpu_samples);
+  const auto off_cpu = static_cast<double>(work.off_cpu_samples);
   return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
 }
 
@@ -49,20 +56,20 @@ void BudgetKeeper::Run(const std::stop_token& stop) {
 void BudgetKeeper::Look() {
   const source::SamplingBudget budget = control_.Budget();
   const std::uint64_t now_ns = clock_.MonotonicNs();
-  const Work work = work_();
-  const Work worked = std::exchange(worked_, work);
-  const std::uint64_t spent_ns = budget.spent_ns + work.cpu_ns;
+  const Work all = work_();
+  const Work work = Since(std::exchange(worked_, all), all);
   const std::uint64_t elapsed_ns = now_ns - std::exchange(looked_ns_, now_ns);
-  const std::uint64_t before_ns = std::exchange(spent_ns_, spent_ns);
+  const std::uint64_t before_ns = std::exchange(spent_ns_, budget.spent_ns);
   if (elapsed_ns != 0) LookAtClocks(budget, elapsed_ns);
   // The source has set all factors to 1 for a new session: what came before is not its cost.
   const bool begins = std::exchange(starts_, budget.starts) != budget.starts;
   if (begins) governor_.Reset();
-  if (begins || elapsed_ns == 0 || spent_ns < before_ns) return;
-  const double spent_cpus =
-      static_cast<double>(spent_ns - before_ns) / static_cast<double>(elapsed_ns);
-  const source::PeriodFactors factors =
-      governor_.Look(spent_cpus, OffCpuShare(worked, work), budget);
+  if (begins || elapsed_ns == 0 || budget.spent_ns < before_ns) return;
+  const std::uint64_t stages_ns =
+      health::SpentOnSamples(work.cpu_ns, work.on_cpu_samples + work.off_cpu_samples);
+  const double spent_cpus = static_cast<double>(budget.spent_ns - before_ns + stages_ns) /
+                            static_cast<double>(elapsed_ns);
+  const source::PeriodFactors factors = governor_.Look(spent_cpus, OffCpuShare(work), budget);
   source::PeriodFactors before;
   {
     const std::scoped_lock lock(mutex_);

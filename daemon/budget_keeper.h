@@ -16,7 +16,7 @@ namespace profd {
 
 // Looks every kInterval, on a thread of its own, at what sampling has cost: the programs' time for
 // samples, and the CPU time of the stages that handle them. Names and unwind tables are made once,
-// whatever the rate, and are not part of it. Thread clocks have a limit of their own. Owned by the
+// whatever the rate, and are not part of it; nor is what stages do for processes that come and go. Thread clocks have a limit of their own. Owned by the
 // composition root.
 class BudgetKeeper {
  public:
@@ -52,7 +52,7 @@ class BudgetKeeper {
   std::uint64_t clock_ns_ = 0;  // at the last look
   std::uint64_t switches_ = 0;  // at that look
   std::uint64_t looked_ns_ = 0;
-  std::uint64_t spent_ns_ = 0;  // at that look
+  std::uint64_t spent_ns_ = 0;  // by the programs for samples, at that look
   Work worked_;                 // at that look
   std::uint64_t starts_ = 0;    // of sessions, at that look
   mutable std::mutex mutex_;

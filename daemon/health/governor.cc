@@ -26,6 +26,10 @@ double Multiply(double& factor, double by, double most) {
 
 }  // namespace
 
+std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples) {
+  return samples > stages_ns / kMostPerSampleNs ? stages_ns : samples * kMostPerSampleNs;
+}
+
 double BudgetUnits(unsigned cpus) { return std::max(1.0, static_cast<double>(cpus) / kCpusOfUnit); }
 
 source::PeriodFactors Governor::Look(double spent_cpus, double off_cpu_share,

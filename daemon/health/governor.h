@@ -19,6 +19,12 @@ struct BudgetStanding {
   ClockStanding clock;
 };
 
+// No sample takes the stages longer, with a wide margin: 20 to 60 us were seen.
+inline constexpr std::uint64_t kMostPerSampleNs = 250'000;
+// How much of what the stages have spent went into so many samples. The rest was for processes that
+// began, and what else does not become less with longer periods.
+[[nodiscard]] std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples);
+
 // What a host's budget is a multiple of: one for every 8 CPUs, at least one.
 [[nodiscard]] double BudgetUnits(unsigned cpus);
 

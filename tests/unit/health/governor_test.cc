@@ -137,6 +137,14 @@ TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
   EXPECT_EQ(factors.back().on_cpu, Governor::kMostOnCpu);
 }
 
+TEST(Governor, WhatSamplesCannotHaveTakenIsNotTheirs) {
+  EXPECT_EQ(SpentOnSamples(40'000, 1), 40'000);
+  EXPECT_EQ(SpentOnSamples(900'000, 1), kMostPerSampleNs) << "a process began";
+  EXPECT_EQ(SpentOnSamples(900'000, 0), 0);
+  EXPECT_EQ(SpentOnSamples(0, 0), 0);
+  EXPECT_EQ(SpentOnSamples(900'000, ~0ull), 900'000);
+}
+
 TEST(Governor, ABudgetIsOneUnitForEveryEightCpus) {
   EXPECT_EQ(BudgetUnits(0), 1) << "not known";
   EXPECT_EQ(BudgetUnits(2), 1);
