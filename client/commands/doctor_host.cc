@@ -84,6 +84,19 @@ Finding SampleRate(const ProcFs& proc) {
           "sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 
+// From 3 on, which only Debian's kernels know, CAP_PERFMON is not enough.
+Finding PerfEvents(const ProcFs& proc) {
+  const Result<std::string> text = proc.Read("sys/kernel/perf_event_paranoid", 64);
+  if (!text) return {"perf events", Verdict::kUnknown, text.error().message, ""};
+  const std::string level = FirstLine(*text);
+  const std::string found = "kernel.perf_event_paranoid = " + level;
+  if (level.starts_with('-') || Number(proc, "sys/kernel/perf_event_paranoid").value_or(3) <= 2)
+    return {"perf events", Verdict::kOk, found, ""};
+  return {"perf events", Verdict::kWarn,
+          found + ": only root may sample, a profd with capabilities of its own may not",
+          "sysctl kernel.perf_event_paranoid=2"};
+}
+
 Finding KernelNames(const ProcFs& proc) {
   const auto restricted = Number(proc, "sys/kernel/kptr_restrict");
   if (!restricted)
@@ -135,8 +148,9 @@ std::uint32_t InnermostPid(std::uint32_t pid, const ProcFs& proc) {
 }  // namespace
 
 std::vector<Finding> CheckHost(const HostFiles& host) {
-  return {Kernel(host.proc),     Btf(host.sys),          Lockdown(host.sys),    Jit(host.proc),
-          SampleRate(host.proc), KernelNames(host.proc), DebugInformation(host)};
+  return {Kernel(host.proc),      Btf(host.sys),         Lockdown(host.sys),
+          Jit(host.proc),         SampleRate(host.proc), PerfEvents(host.proc),
+          KernelNames(host.proc), DebugInformation(host)};
 }
 
 std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host) {

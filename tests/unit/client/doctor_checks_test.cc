@@ -23,6 +23,7 @@ class DoctorChecksTest : public ::testing::Test {
     Write("proc/sys/kernel/osrelease", "6.12.1-amd64\n");
     Write("proc/sys/net/core/bpf_jit_enable", "1\n");
     Write("proc/sys/kernel/perf_event_max_sample_rate", "100000\n");
+    Write("proc/sys/kernel/perf_event_paranoid", "2\n");
     Write("proc/sys/kernel/kptr_restrict", "1\n");
     Write("sys/kernel/btf/vmlinux", "x");
     Write("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
@@ -58,6 +59,7 @@ TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
   Write("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n");
   Write("proc/sys/net/core/bpf_jit_enable", "0\n");
   Write("proc/sys/kernel/perf_event_max_sample_rate", "50\n");
+  Write("proc/sys/kernel/perf_event_paranoid", "3\n");
   Write("proc/sys/kernel/kptr_restrict", "2\n");
   Write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
   HostFiles host = Host();
@@ -73,12 +75,18 @@ TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
   expect("BTF", Verdict::kFail);
   expect("BPF JIT", Verdict::kWarn);
   expect("sample rate", Verdict::kWarn);
+  expect("perf events", Verdict::kWarn);
   expect("kernel names", Verdict::kWarn);
   expect("debug info", Verdict::kWarn);
   findings = CheckHost(Host());
   expect("lockdown", Verdict::kFail);
   host.debuginfod_urls = "https://debuginfod.example";
   EXPECT_EQ(Of(CheckHost(host), "debug info").verdict, Verdict::kOk);
+}
+
+TEST_F(DoctorChecksTest, AnOpenHostIsWell) {
+  Write("proc/sys/kernel/perf_event_paranoid", "-1\n");
+  EXPECT_EQ(Of(CheckHost(Host()), "perf events").verdict, Verdict::kOk);
 }
 
 TEST_F(DoctorChecksTest, CodeMadeAtRunTimeNeedsAMap) {
