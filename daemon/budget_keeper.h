@@ -16,8 +16,8 @@ namespace profd {
 
 // Looks every kInterval, on a thread of its own, at what sampling has cost: the programs' time for
 // samples, and the CPU time of the stages that handle them. Names and unwind tables are made once,
-// whatever the rate, and are not part of it; nor is what stages do for processes that come and go. Thread clocks have a limit of their own. Owned by the
-// composition root.
+// whatever the rate, and are not part of it; nor is what stages do for processes that come and go.
+// Thread clocks have a limit of their own. Owned by the composition root.
 class BudgetKeeper {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};

@@ -117,6 +117,7 @@ void LivePipeline::Work() {
 
 void LivePipeline::Symbolize() {
   NameThread("profd-symbolize");
+  parts_.symbolizer.Prepare();
   SymbolizerStage stage(parts_.symbolizer, counters_,
                         [this](const decode::SessionEvent& event) {
                           SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};

@@ -31,6 +31,7 @@ class CachingSymbolizer : public Symbolizer {
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
+  void Prepare() override { inner_.Prepare(); }
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   // Gives up what it has been asked for.
   void GiveUp();

@@ -21,6 +21,7 @@ class HostSymbolizer : public Symbolizer {
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
+  void Prepare() override { kernel_.Prepare(); }
   [[nodiscard]] std::uint64_t improvements() const override { return elf_.improvements(); }
   [[nodiscard]] const ElfSymbolizer& elf() const { return elf_; }
   [[nodiscard]] ElfSymbolizer& elf() { return elf_; }

@@ -8,9 +8,9 @@
 namespace profd::symbolize {
 
 Result<KernelSymbol> LiveKernelSymbols::Find(std::uint64_t address) {
-  if (!read_at_ns_) Refresh();
+  if (reads() == 0) Refresh();
   std::optional<KernelSymbol> symbol = Lookup(address);
-  if (!symbol && clock_.MonotonicNs() - *read_at_ns_ >= kRefreshNs) {
+  if (!symbol && clock_.MonotonicNs() >= refresh_ns_) {
     Refresh();
     symbol = Lookup(address);
   }
@@ -19,13 +19,19 @@ Result<KernelSymbol> LiveKernelSymbols::Find(std::uint64_t address) {
   return Error{ErrorCode::kNotFound, std::string(kNoKernelSymbol), ""};
 }
 
+void LiveKernelSymbols::Prepare() {
+  if (reads() != 0) return;
+  Refresh();
+  refresh_ns_ = 0;  // what has come since then is missed by the first question
+}
+
 std::optional<KernelSymbol> LiveKernelSymbols::Lookup(std::uint64_t address) const {
   return symbols_ ? symbols_->Find(address) : std::nullopt;
 }
 
 void LiveKernelSymbols::Refresh() {
   reads_.Add();
-  read_at_ns_ = clock_.MonotonicNs();
+  refresh_ns_ = clock_.MonotonicNs() + kRefreshNs;
   const Result<std::string> text = proc_.Read("kallsyms");
   Result<Kallsyms> fresh = text ? Kallsyms::Parse(*text) : text.error();
   // What was known stays when the file can no longer be read.

@@ -23,10 +23,13 @@ class KernelSymbols {
   virtual ~KernelSymbols() = default;
   // The symbol that holds `address`, valid until the next call; else the reason why there is none.
   [[nodiscard]] virtual Result<KernelSymbol> Find(std::uint64_t address) = 0;
+  // What the first question would read.
+  virtual void Prepare() {}
 };
 
-// From /proc/kallsyms. Read at the first use and, because modules and BPF programs come and go,
-// again when an address is not in it, but no oftener than every kRefreshNs: it takes tens of ms.
+// From /proc/kallsyms. Read at Prepare or the first use and, because modules and BPF programs come
+// and go, again when an address is not in it, from then on no oftener than every kRefreshNs: it
+// takes tens of ms.
 class LiveKernelSymbols : public KernelSymbols {
  public:
   static constexpr std::uint64_t kRefreshNs = 30'000'000'000;
@@ -34,6 +37,7 @@ class LiveKernelSymbols : public KernelSymbols {
   LiveKernelSymbols(ProcFs proc, const Clock& clock) : proc_(std::move(proc)), clock_(clock) {}
 
   [[nodiscard]] Result<KernelSymbol> Find(std::uint64_t address) override;
+  void Prepare() override;
   // How often the file was read; any thread may ask.
   [[nodiscard]] std::uint64_t reads() const { return reads_.value(); }
 
@@ -44,7 +48,7 @@ class LiveKernelSymbols : public KernelSymbols {
   const ProcFs proc_;
   const Clock& clock_;
   Counter reads_;
-  std::optional<std::uint64_t> read_at_ns_;
+  std::uint64_t refresh_ns_ = 0;  // not before
   Result<Kallsyms> symbols_ = Error{ErrorCode::kUnavailable, "not read yet", ""};
 };
 
@@ -62,6 +66,7 @@ class RecordingKernelSymbols : public KernelSymbols {
   RecordingKernelSymbols(KernelSymbols& inner, Sink sink) : inner_(inner), sink_(std::move(sink)) {}
 
   [[nodiscard]] Result<KernelSymbol> Find(std::uint64_t address) override;
+  void Prepare() override { inner_.Prepare(); }
   void Flush();
 
  private:

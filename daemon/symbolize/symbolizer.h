@@ -50,6 +50,8 @@ class Symbolizer {
   // and kSource is asked for), or exactly one unresolved frame with a reason.
   virtual void Resolve(const process::AddressFrame& address, Detail detail,
                        std::vector<Frame>& frames) = 0;
+  // Reads what any process's stacks need, which the first question would otherwise wait for.
+  virtual void Prepare() {}
   // Whether this answer may be another one the next time: code that is made at run time moves.
   [[nodiscard]] static bool MayChange(const process::AddressFrame& address) {
     return !address.kernel && address.module != nullptr &&

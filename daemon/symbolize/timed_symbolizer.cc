@@ -11,4 +11,10 @@ void TimedSymbolizer::Resolve(const process::AddressFrame& address, Detail detai
   spent_ns_.Add(ThreadCpuNs() - before_ns);
 }
 
+void TimedSymbolizer::Prepare() {
+  const std::uint64_t before_ns = ThreadCpuNs();
+  other_.Prepare();
+  spent_ns_.Add(ThreadCpuNs() - before_ns);
+}
+
 }  // namespace profd::symbolize

@@ -17,6 +17,7 @@ class TimedSymbolizer : public Symbolizer {
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
+  void Prepare() override;
   [[nodiscard]] std::uint64_t improvements() const override { return other_.improvements(); }
 
   // CPU time of the asking thread, since the beginning; from any thread.

@@ -56,6 +56,19 @@ TEST_F(KernelSymbolsTest, ReadOnceAndAgainForAnAddressItDoesNotHold) {
   EXPECT_EQ(symbols.reads(), 2u);
 }
 
+TEST_F(KernelSymbolsTest, ReadAheadAndAgainForTheFirstThatCameSince) {
+  Write(kKernel);
+  LiveKernelSymbols symbols{ProcFs(proc_), clock_};
+  symbols.Prepare();
+  symbols.Prepare();
+  EXPECT_EQ(Describe(symbols.Find(0xffffffff81000004)), "schedule [kernel]");
+  EXPECT_EQ(symbols.reads(), 1u);
+  Write(std::string(kKernel) + kProgram);
+  EXPECT_EQ(Describe(symbols.Find(0xffffffffc0000010)), "bpf_prog_1_a [bpf]");
+  EXPECT_FALSE(symbols.Find(0xffffffffd0000000));
+  EXPECT_EQ(symbols.reads(), 2u);
+}
+
 TEST_F(KernelSymbolsTest, AddressesNobodyHasDoNotKeepItBusy) {
   Write(kKernel);
   LiveKernelSymbols symbols{ProcFs(proc_), clock_};
