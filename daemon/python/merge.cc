@@ -95,9 +95,10 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 
-// Where either stack ends early: the innermost call has its frame if it calls something by now. One
-// at the leaf may have it or not, which makes no difference where nothing but the interpreter's own
-// frames is there. Where there is no call at all, all Python frames lie beyond the end.
+// Where either stack ends early: the innermost call has its frame if it is in the middle of its work.
+// One that begins or ends may have it or not, which makes no difference where nothing but the
+// interpreter's own frames is there. Where there is no call at all, all Python frames lie beyond
+// the end.
 std::optional<Places> PlaceFromLeaf(const PythonStack& python,
                                     const decode::PythonProcessEvent& process,
                                     bool native_is_complete, const Frames& frames) {
@@ -106,7 +107,8 @@ std::optional<Places> PlaceFromLeaf(const PythonStack& python,
   const auto is_own = [&](const AddressFrame& frame) {
     return frame.kernel || process.module.Contains(frame.address);
   };
-  if (call && IsLeaf(*call, frames) && !std::ranges::all_of(frames, is_own)) return std::nullopt;
+  if (call && MayHaveNone(*call, frames, process) && !std::ranges::all_of(frames, is_own))
+    return std::nullopt;
   for (std::size_t i = 0; i < python.segments.size(); ++i) {
     if (!call && native_is_complete) return std::nullopt;
     places.push_back(call.value_or(frames.size()));

@@ -177,6 +177,16 @@ TEST(Merge, WithoutAnchorsACutStackOfTheInterpreterAloneIsMerged) {
   EXPECT_FALSE(Merge(both, WithoutAnchors(), false, frames)) << "on which side of the library?";
 }
 
+TEST(Merge, WithoutAnchorsACallOfACutStackThatLooksAtItsResultMayHaveLeftItsFrame) {
+  const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
+  auto frames = CallbackStack();
+  frames.insert(frames.begin(), Native(kInside));
+  frames.resize(4);
+  EXPECT_FALSE(Merge(both, WithoutAnchors(), false, frames));
+  frames.insert(frames.begin(), Native(kInside));
+  EXPECT_TRUE(Merge(both, WithoutAnchors(), false, frames)) << "it looks at no more than that";
+}
+
 TEST(Merge, WithoutAnchorsCallsOfACutStackAreCountedFromTheLeaf) {
   const PythonStack both{.segments = {{{Python("compare")}, 0}, {{Python("outer")}, 0}}};
   auto frames = CallbackStack();

@@ -198,7 +198,10 @@ bool Comparison::IsGeneratorMade() const {
 }
 
 std::string Comparison::JudgeThrough() const {
-  for (const Stack::Item& item : stack_.items) {
+  // Of what C calls there the end of a cut stack has a part at most.
+  const std::size_t first = stack_.cut ? stack_.beyond + 1 : 0;
+  for (std::size_t i = first; i < stack_.items.size(); ++i) {
+    const Stack::Item& item = stack_.items[i];
     if (item.python == nullptr) continue;
     const auto pattern = FindRule(window_.through, item.python->name());
     // A stripped interpreter has few names.
