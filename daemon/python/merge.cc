@@ -95,8 +95,8 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 
-// Where either stack ends early: the innermost call has its frame if it is in the middle of its work.
-// One that begins or ends may have it or not, which makes no difference where nothing but the
+// Where either stack ends early: the innermost call has its frame if it is in the middle of its
+// work. One that begins or ends may have it or not, which makes no difference where nothing but the
 // interpreter's own frames is there. Where there is no call at all, all Python frames lie beyond
 // the end.
 std::optional<Places> PlaceFromLeaf(const PythonStack& python,
