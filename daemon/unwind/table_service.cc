@@ -86,6 +86,7 @@ bool TableService::Await(std::uint64_t requests, std::chrono::milliseconds timeo
 
 void TableService::Run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-unwind");
+  own_nice_ = ::getpriority(PRIO_PROCESS, 0);
   const auto start = std::chrono::steady_clock::now();
   // Every process has it, and no mapping of a file tells of it.
   profd_wanted vdso{};
@@ -151,9 +152,10 @@ void TableService::AccountForMemory() {
   tables_memory_.Set(store_.counters().memory.value());
 }
 
-// Of this thread alone. Without the right to come back it stays nice.
+// Of this thread alone, and by so much more than profd itself. Without the right to come back it
+// stays nice.
 void TableService::SetNice(int nice) {
-  if (nice != nice_ && ::setpriority(PRIO_PROCESS, 0, nice) == 0) nice_ = nice;
+  if (nice != nice_ && ::setpriority(PRIO_PROCESS, 0, own_nice_ + nice) == 0) nice_ = nice;
 }
 
 void TableService::HandleWanted(const profd_wanted& wanted) {

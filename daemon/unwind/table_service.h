@@ -123,7 +123,8 @@ class TableService {
   std::list<OpenReader> readers_;      // used last first
   std::deque<Unfinished> unfinished_;  // small files first
   std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
-  int nice_ = 0;
+  int own_nice_ = 0;  // profd's
+  int nice_ = 0;      // beyond it
   MemoryShare tables_memory_;
   MemoryShare readers_memory_;
 

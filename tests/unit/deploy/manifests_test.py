@@ -69,6 +69,10 @@ class Budget(unittest.TestCase):
         cap = self.defaults.get("memory", {}).get("cap", "256MiB")
         self.assertEqual(values("systemd/profd.service", "MemoryMax"), [f"{2 * int(cap.removesuffix('MiB'))}M"])
 
+    def test_a_thread_that_was_nicer_may_come_back(self):
+        self.assertEqual([f"+{nice}" for nice in values("systemd/profd.service", "Nice")],
+                         values("systemd/profd.service", "LimitNICE"))
+
     def test_the_comment_tells_the_same(self):
         unit = read("systemd/profd.service")
         self.assertIn(f"({self.defaults['history']['budget']} % + 5 %) for every 8 CPUs", unit)

@@ -169,10 +169,12 @@ bool Comparison::Matches(Expectation expected) {
 }
 
 bool Comparison::BeginWith(const std::vector<std::string>& marks, std::size_t first) const {
-  if (stack_.items.size() - first > marks.size()) return false;
-  for (std::size_t i = first; i < stack_.items.size(); ++i)
-    if (stack_.items[i].mark != marks[i - first]) return false;
-  return true;
+  std::vector<std::string> seen;
+  for (std::size_t i = first; i < stack_.items.size(); ++i) seen.push_back(stack_.items[i].mark);
+  // Where the native stack ends among them, the first ones are not there.
+  const bool ends_here = stack_.cut && first <= stack_.beyond;
+  const auto found = std::ranges::search(marks, seen);
+  return !found.empty() && (ends_here || found.begin() == marks.begin());
 }
 
 bool Comparison::MayStandAbove(const std::string& leaf, std::size_t first) const {
