@@ -1,5 +1,6 @@
 // bench_symbolize FILE ADDRESSES: names the addresses (hexadecimal, one a line, of the file's own
 // address space) as profd does, first cold and then known. Prints "what value" lines.
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -88,6 +89,9 @@ int Run(const std::string& path, const std::string& list) {
               first, Seconds() - start, CpuSeconds() - start_cpu, sample.frames.size(), named,
               inlined);
   std::printf("debug_bytes %zu\n", source.debug_bytes());
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  std::printf("peak_mb %.1f\n", static_cast<double>(usage.ru_maxrss) / 1024);
 
   constexpr int kRounds = 100;
   const double cached = Seconds();

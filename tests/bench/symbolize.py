@@ -2,7 +2,6 @@
 
 import os
 import random
-import resource
 import shutil
 import statistics
 import subprocess
@@ -59,6 +58,10 @@ def ours(program, path, addresses):
     return {name: float(value) for name, value in (line.split() for line in out.splitlines())}
 
 
+def command_for(name, command, addresses):
+    return command + [f"0x{address:x}" for address in addresses] if name == "blazecli" else command
+
+
 def main(program, path, rounds):
     path = os.path.realpath(path or DEFAULT_FILE)
     if not os.path.exists(program):
@@ -73,20 +76,23 @@ def main(program, path, rounds):
     }
     print(f"{path}, debug information {os.path.getsize(debug) / 1e6:.1f} MB in {debug}")
     print(f"{'':22}{'first address':>14}{'10,000 cold':>14}{'of it CPU':>12}{'peak':>10}")
-    results = [ours(program, path, addresses) for _ in range(rounds)]
-    best = {name: statistics.median(result[name] for result in results) for name in results[0]}
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{'profd':22}{best['first_s']:>12.3f} s{best['cold_s']:>12.3f} s{best['cold_cpu_s']:>10.3f} s{peak:>7.0f} MB")
-    for name, command in others.items():
-        if not shutil.which(command[0]):
+    rows = {}
+    for _ in range(rounds):  # interleaved: the machine changes from minute to minute
+        mine = ours(program, path, addresses)
+        rows.setdefault("profd", []).append((mine, mine["first_s"], mine["cold_s"], mine["cold_cpu_s"], mine["peak_mb"]))
+        for name, command in others.items():
+            if shutil.which(command[0]):
+                first, _, _ = timed(command_for(name, command, addresses[:1]), addresses[:1])
+                rows.setdefault(name, []).append((None, first, *timed(command_for(name, command, addresses), addresses)))
+    for name in ["profd", *others]:
+        if name not in rows:
             print(f"{name:22}{'not installed':>14}")
             continue
-        arguments = (lambda some: command + [f"0x{one:x}" for one in some]) if name == "blazecli" else lambda _: command
-        first = statistics.median(timed(arguments(addresses[:1]), addresses[:1])[0] for _ in range(rounds))
-        runs = [timed(arguments(addresses), addresses) for _ in range(min(rounds, 3))]
-        cold = statistics.median(run[0] for run in runs)
-        cpu = statistics.median(run[1] for run in runs)
-        print(f"{name:22}{first:>12.3f} s{cold:>12.3f} s{cpu:>10.3f} s{max(run[2] for run in runs):>7.0f} MB")
+        _, first, cold, cpu, peak = map(list, zip(*rows[name]))
+        print(f"{name:22}{statistics.median(first):>12.3f} s{statistics.median(cold):>12.3f} s"
+              f"{statistics.median(cpu):>10.3f} s{max(peak):>7.0f} MB")
+    found = [row[0] for row in rows["profd"]]
+    best = {name: statistics.median(result[name] for result in found) for name in found[0]}
     print(f"named {best['named']:,.0f} of {best['addresses']:,.0f}, {best['inlined']:,.0f} inlined frames")
     print(f"known addresses: {best['known_per_s']:,.0f} a second as samples have them, "
           f"{best['cached_per_s']:,.0f} with all their text copied")
