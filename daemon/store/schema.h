@@ -6,7 +6,7 @@
 
 namespace profd::store {
 
-constexpr std::int64_t kSchemaVersion = 2;
+constexpr std::int64_t kSchemaVersion = 3;
 
 // Settings of a connection, then each step from the file's version (PRAGMA user_version; 0: empty)
 // to kSchemaVersion, a transaction each. kUnsupported for a newer one; kCorrupt for a database

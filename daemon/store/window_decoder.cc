@@ -64,24 +64,38 @@ class Decoder {
 
   bool ReadThread(ProfileThread& thread) {
     const std::uint64_t flags = columns_[kThreadFlags].Next();
+    const std::uint64_t idle = flags >> kIdleShift & 3;
+    const bool whole = (flags & kWhole) != 0;
+    const bool closes = (flags & kCloses) != 0;
+    if (flags >= kThreadFlagsEnd || idle > PROFD_BLOCKED_MAX || (closes && idle != 0)) return false;
     thread.began = (flags & kBegan) != 0;
     thread.exited = (flags & kExited) != 0;
     thread.clock_missing = (flags & kClockMissing) != 0;
     thread.begin_ns = start_ns_;
     thread.end_ns = end_ns_;
-    if ((flags & kWhole) == 0) {
-      thread.begin_ns += static_cast<std::uint64_t>(columns_[kLife].NextSigned());
+    if (!whole) thread.begin_ns += static_cast<std::uint64_t>(columns_[kLife].NextSigned());
+    if (!whole && !closes)
       thread.end_ns -= static_cast<std::uint64_t>(columns_[kLife].NextSigned());
-    }
-    const std::uint64_t idle = flags >> kIdleShift;
-    if (idle > PROFD_BLOCKED_MAX) return false;
     if (idle != 0) {
       thread.clock.blocked_ns[idle - 1] = thread.end_ns - thread.begin_ns +
                                           static_cast<std::uint64_t>(columns_[kIdle].NextSigned());
-    } else {
-      VisitClock(thread.clock, [&](auto& value) { value = columns_[kClock].Next(); });
+      return true;
     }
+    VisitClock(thread.clock, [&](auto& value) {
+      const bool is_known = closes && whole && &value == &thread.clock.on_cpu_ns;
+      if (!is_known) value = columns_[kClock].Next();
+    });
+    if (closes) Close(whole, thread);
     return true;
+  }
+
+  // What the encoder has left out.
+  static void Close(bool whole, ProfileThread& thread) {
+    const std::uint64_t sum_ns = aggregate::ElapsedOf(thread.clock);
+    if (whole)
+      thread.clock.on_cpu_ns = thread.end_ns - thread.begin_ns - sum_ns;
+    else
+      thread.end_ns = thread.begin_ns + sum_ns;
   }
 
   bool ReadSamples() {

@@ -106,17 +106,21 @@ class Encoder {
     if (thread.exited) flags |= kExited;
     if (thread.clock_missing) flags |= kClockMissing;
     if (whole) flags |= kWhole;
+    const bool closes =
+        idle == 0 && aggregate::ElapsedOf(thread.clock) == thread.end_ns - thread.begin_ns;
+    if (closes) flags |= kCloses;
     columns_[kThreadFlags].Add(flags);
-    if (!whole) {
-      columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));
-      columns_[kLife].AddSigned(Difference(window_.end_ns, thread.end_ns));
-    }
+    if (!whole) columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));
+    if (!whole && !closes) columns_[kLife].AddSigned(Difference(window_.end_ns, thread.end_ns));
     if (idle != 0) {
       columns_[kIdle].AddSigned(
           Difference(thread.clock.blocked_ns[idle - 1], thread.end_ns - thread.begin_ns));
-    } else {
-      VisitClock(thread.clock, [&](const auto& value) { columns_[kClock].Add(value); });
+      return;
     }
+    VisitClock(thread.clock, [&](const auto& value) {
+      const bool is_known = closes && whole && &value == &thread.clock.on_cpu_ns;
+      if (!is_known) columns_[kClock].Add(value);
+    });
   }
 
   bool AddSamples(unsigned shift) {

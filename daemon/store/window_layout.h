@@ -37,6 +37,10 @@ constexpr std::uint64_t kExited = 2;
 constexpr std::uint64_t kClockMissing = 4;
 constexpr std::uint64_t kWhole = 8;  // there from the window's start to its end
 constexpr unsigned kIdleShift = 4;   // 2 bits: 1 + index of the only blocked_ns there is; 0: others
+// Not idle, and its clock's sum is its time: so one number less is kept, where kWhole the clock's
+// on_cpu_ns, else its end.
+constexpr std::uint64_t kCloses = 64;
+constexpr std::uint64_t kThreadFlagsEnd = 128;
 constexpr std::uint64_t kTimeSteps = 1u << 14;
 
 // All fields of a clock, in the order of their column.

@@ -182,7 +182,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 3").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 4").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -190,7 +190,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 2").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 3").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
 }
 

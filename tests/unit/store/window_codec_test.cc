@@ -1,0 +1,107 @@
+#include "daemon/store/window_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "daemon/aggregate/profile.h"
+
+namespace profd::store {
+namespace {
+
+using aggregate::Profile;
+using aggregate::ProfileThread;
+
+constexpr std::uint64_t kStartNs = 5'000'000'000;
+constexpr std::uint64_t kEndNs = 15'000'000'000;
+
+ProfileThread Thread(std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t on_cpu_ns,
+                     std::uint64_t blocked_ns) {
+  ProfileThread thread;
+  thread.begin_ns = begin_ns;
+  thread.end_ns = end_ns;
+  thread.clock.on_cpu_ns = on_cpu_ns;
+  thread.clock.on_cpu_count = on_cpu_ns == 0 ? 0 : 3;
+  thread.clock.blocked_ns[PROFD_INTERRUPTIBLE] = blocked_ns;
+  return thread;
+}
+
+class WindowCodecTest : public ::testing::Test {
+ protected:
+  WindowCodecTest() {
+    window_.start_ns = kStartNs;
+    window_.end_ns = kEndNs;
+    window_.processes.resize(1);
+  }
+  void Add(const ProfileThread& thread) { window_.threads.push_back(thread); }
+  [[nodiscard]] std::string Encode() const {
+    WindowNumbers numbers;
+    numbers.process_of = {1};
+    for (std::size_t i = 0; i < window_.threads.size(); ++i)
+      numbers.thread_of.push_back(static_cast<std::uint32_t>(10 + i));
+    auto bytes = EncodeWindow(window_, numbers, 3);
+    EXPECT_TRUE(bytes.ok());
+    return bytes ? *std::move(bytes) : std::string();
+  }
+  static Result<StoredWindow> Decode(const std::string& bytes) {
+    return DecodeWindow(std::as_bytes(std::span(bytes)), kStartNs, kEndNs,
+                        [](const StoredThread&) { return true; });
+  }
+  void ExpectTheSameAgain() const {
+    const auto read = Decode(Encode());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    ASSERT_EQ(read->threads.size(), window_.threads.size());
+    for (std::size_t i = 0; i < window_.threads.size(); ++i) {
+      const ProfileThread& there = read->threads[i].thread;
+      const ProfileThread& thread = window_.threads[i];
+      EXPECT_EQ(there.begin_ns, thread.begin_ns) << i;
+      EXPECT_EQ(there.end_ns, thread.end_ns) << i;
+      EXPECT_EQ(std::memcmp(&there.clock, &thread.clock, sizeof thread.clock), 0) << i;
+    }
+  }
+
+  Profile window_;
+};
+
+TEST_F(WindowCodecTest, LivesAndClocksAreExactWhetherTheyCloseOrNot) {
+  Add(Thread(kStartNs, kEndNs, 4'000'000'001, 5'999'999'999));
+  Add(Thread(kStartNs, kEndNs, 4'000'000'001, 5'999'999'998));
+  Add(Thread(kStartNs, kEndNs, 9, 0));
+  Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
+  Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 0));
+  Add(Thread(kStartNs, kEndNs, 0, 10'000'000'000));
+  Add(Thread(kStartNs + 1, kEndNs, 0, 9'999'999'999));
+  Add(Thread(kStartNs + 1, kStartNs + 1, 0, 0));
+  Add(Thread(kStartNs, kEndNs, 0, 0));
+  ExpectTheSameAgain();
+}
+
+TEST_F(WindowCodecTest, WhatFollowsFromAClockThatClosesTakesNoRoom) {
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    const std::uint64_t busy_ns = 1'000'003 * (i * 7'919 % 1'009) + i;
+    Add(Thread(kStartNs + i, kStartNs + i + busy_ns + 77, busy_ns, 77));
+  }
+  const std::size_t closed = Encode().size();
+  for (auto& thread : window_.threads) thread.end_ns += 1;
+  EXPECT_LT(closed + 3 * window_.threads.size(), Encode().size())
+      << "ends that lie all over the window take three bytes at least";
+}
+
+TEST_F(WindowCodecTest, EachWrongByteIsFoundOrHarmless) {
+  Add(Thread(kStartNs, kEndNs, 4'000'000'001, 5'999'999'999));
+  Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
+  const std::string bytes = Encode();
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const int bit : {1, 16, 64}) {
+      std::string wrong = bytes;
+      wrong[at] = static_cast<char>(wrong[at] ^ bit);
+      const auto read = Decode(wrong);
+      EXPECT_TRUE(read.ok() || read.error().code == ErrorCode::kCorrupt) << at;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace profd::store
