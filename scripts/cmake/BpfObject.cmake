@@ -3,6 +3,11 @@
 find_program(BPF_CLANG NAMES clang-16 clang-17 clang-19 clang REQUIRED)
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin REQUIRED)
 
+set(BPF_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+if(PROFD_WERROR)
+  list(APPEND BPF_WARNINGS -Werror)
+endif()
+
 function(bpf_object name source)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
   set(object ${out}/${name}.bpf.o)
@@ -10,7 +15,7 @@ function(bpf_object name source)
   file(MAKE_DIRECTORY ${out})
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${BPF_CLANG} -g -O2 -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3
+    COMMAND ${BPF_CLANG} -g -O2 ${BPF_WARNINGS} -target bpf -mcpu=v3
             -D__TARGET_ARCH_x86 -I${PROJECT_SOURCE_DIR} -isystem /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
             -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source}

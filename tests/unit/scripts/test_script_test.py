@@ -1,0 +1,68 @@
+"""scripts/test in a small tree: real CTest and summary; what is tried has no need to be built."""
+
+import os
+import subprocess
+
+from small_commands import SmallCommands
+from small_tree import SmallTreeTest
+
+# Fails at its first run only.
+AT_SECOND_RUN = "mkdir {root}/{name} && exit 1 || exit 0"
+
+
+class TestScript(SmallTreeTest):
+    def setUp(self):
+        super().setUp()
+        for path in ("scripts/test", "scripts/build", "scripts/lib/test_summary.py"):
+            self.copy(path)
+            os.chmod(os.path.join(self.root, path), 0o755)
+        for path in ("scripts/setup", "scripts/checks/tidy"):
+            self.write(path, "#!/bin/bash\n", executable=True)
+        self.commands = SmallCommands(os.path.join(self.root, "bin"))
+        self.commands.add("cmake", f'echo "$@" >>{self.root}/cmake.log')
+        self.commands.add("ninja", "")
+        self.entries("build/asan", {"bytes": ("core", "exit 0")})
+
+    def entries(self, folder, tests):
+        """tests: name -> (label, shell script)."""
+        lines = [f'add_test({name} "/bin/sh" "-c" "{script}")\nset_tests_properties({name} PROPERTIES LABELS {label})\n'
+                 for name, (label, script) in tests.items()]
+        self.write(f"{folder}/CTestTestfile.cmake", "".join(lines))
+
+    def run_test(self):
+        """Exit status and the lines of the summary."""
+        done = subprocess.run([f"{self.root}/scripts/test"], capture_output=True, text=True, check=False,
+                              env=self.commands.environment())
+        lines = done.stdout.rstrip("\n").split("\n")
+        summary = next(i for i, line in enumerate(lines) if line.startswith("== summary"))
+        return done.returncode, lines[summary + 1:]
+
+    def test_good(self):
+        self.entries("build", {"one": ("unit", "exit 0")})
+        self.assertEqual(self.run_test(), (0, ["2 passed, 0 failed, 0 skipped"]))
+
+    def test_warnings_are_errors(self):
+        self.entries("build", {"one": ("unit", "exit 0")})
+        self.run_test()
+        with open(f"{self.root}/cmake.log", encoding="utf-8") as log:
+            self.assertIn("--preset release -DPROFD_WERROR=ON\n", log.readlines())
+
+    def test_what_cannot_be_built_has_failed(self):
+        self.commands.add("ninja", "exit 1")
+        self.assertEqual(self.run_test(), (1, ["FAILED: build release: see above", "0 passed, 1 failed, 0 skipped"]))
+
+    def test_what_measures_time_may_run_once_more_and_statistics_may_not(self):
+        self.entries("build", {"timed_6.1": ("e2e", AT_SECOND_RUN.format(root=self.root, name="timed")),
+                               "share": ("accuracy", AT_SECOND_RUN.format(root=self.root, name="share"))})
+        status, lines = self.run_test()
+        self.assertEqual(status, 1)
+        self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: timed_6.1: ")
+        self.assertRegex(lines[1], "^FAILED: release: share: ")
+        self.assertEqual(lines[2:], ["2 passed, 1 failed, 0 skipped"])
+
+    def test_statistics_that_fail_alone(self):
+        self.entries("build", {"one": ("unit", "exit 0"), "share": ("accuracy", "exit 1")})
+        status, lines = self.run_test()
+        self.assertEqual(status, 1)
+        self.assertRegex(lines[0], "^FAILED: release: share: ")
+        self.assertEqual(lines[1:], ["2 passed, 1 failed, 0 skipped"])
