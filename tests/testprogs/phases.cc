@@ -1,5 +1,5 @@
 // phases: computes, sleeps, waits for a lock, reads a pipe and fsyncs, in functions with these
-// names, and says at the end how long each took. The program of scripts/demo.
+// names, and says at the end how long each took.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

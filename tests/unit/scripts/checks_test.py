@@ -180,12 +180,15 @@ class ReadmeTables(SmallTreeTest):
             self.write(path)
         self.write("daemon/base/CMakeLists.txt")
         self.write("daemon/base/README.md", self.TABLE + "| `CMakeLists.txt` | w |\n| `a.{h,cc}` | x |\n| b.h | y |\n| `c` | z |\n")
-        self.write("tests/unit/base/a_test.cc")
+        self.write("tests/data/view/a.txt")
+        self.write("tests/data/README.md", self.TABLE + "| `view/` | x |\n")
         self.assert_passes("readme_tables")
 
     def test_no_readme(self):
-        self.write("daemon/base/a.h")
-        self.assert_finds("readme_tables", "daemon/base/README.md:1", "missing")
+        for path in ("daemon/base/a.h", "tests/unit/base/a_test.cc", "proto/profd/v1/a.proto", "tests/data/a.txt"):
+            with self.subTest(path):
+                self.write(path)
+                self.assert_finds("readme_tables", f"{os.path.dirname(path)}/README.md:1", "missing")
 
     def test_unnamed_and_stale(self):
         self.write("daemon/base/a.h")
@@ -194,3 +197,9 @@ class ReadmeTables(SmallTreeTest):
         self.assert_finds("readme_tables", "daemon/base/README.md:1", "does not name a.h")
         self.assert_finds("readme_tables", "daemon/base/README.md:1", "does not name CMakeLists.txt")
         self.assert_finds("readme_tables", "daemon/base/README.md:4", "gone.h, which is not there")
+
+    def test_stale_names_of_any_kind(self):
+        for name in ("gone.mjs", "gone.cmake", "gone.py", "gone/"):
+            with self.subTest(name):
+                self.write("daemon/base/README.md", self.TABLE + f"| `{name}` | x |\n")
+                self.assert_finds("readme_tables", "daemon/base/README.md:3", f"{name}, which is not there")
