@@ -95,6 +95,20 @@ class Layering(SmallTreeTest):
         self.assert_finds("layering", "daemon/base/a.cc:1", "first include")
 
 
+class BpfCalls(SmallTreeTest):
+    def test_good(self):
+        self.write("bpf/a.bpf.h", "// bpf_map_update_elem() would lock\n/* bpf_spin_lock() */\nx = bpf_map_lookup_elem(&map, &key);\n")
+        self.write("daemon/source/b.cc", "::bpf_map_update_elem(fd, &key, &value, 0);\n")
+        self.assert_passes("bpf_calls")
+
+    def test_bad(self):
+        for call in ("bpf_map_update_elem", "bpf_map_delete_elem", "bpf_map_push_elem", "bpf_spin_lock", "bpf_timer_init"):
+            for path in ("bpf/a.bpf.h", "bpf/a.bpf.c"):
+                with self.subTest(call=call, path=path):
+                    self.write(path, f"int a;\n  {call}(&map, &key);\n")
+                    self.assert_finds("bpf_calls", f"{path}:2", call)
+
+
 class FileSize(SmallTreeTest):
     def test_limits(self):
         self.write("daemon/a.h", "\n" * 150)
