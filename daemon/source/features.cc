@@ -20,12 +20,12 @@ struct FreeBtf {
 };
 using BtfPtr = std::unique_ptr<btf, FreeBtf>;
 
-Result<BtfPtr> LoadBtf() {
-  BtfPtr types(::btf__parse_raw(kBtfPath));
+Result<BtfPtr> LoadBtf(const std::string& path) {
+  BtfPtr types(::btf__parse_raw(path.c_str()));
   if (types) return types;
-  const Error error = ErrorFromErrno(errno, std::string("cannot read ") + kBtfPath);
+  const Error error = ErrorFromErrno(errno, "cannot read " + path);
   if (error.code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kUnsupported, "this kernel has no BTF (" + std::string(kBtfPath) + ")",
+    return Error{ErrorCode::kUnsupported, "this kernel has no BTF (" + path + ")",
                  "profd needs a kernel built with CONFIG_DEBUG_INFO_BTF=y"};
   }
   return error;
@@ -68,6 +68,15 @@ Result<void> CheckLockdown(const std::string& text) {
                "boot with lockdown=integrity or without lockdown"};
 }
 
+Result<void> ReadKernelTypes(const std::string& path, Features& features) {
+  const auto types = LoadBtf(path);
+  if (!types) return types.error();
+  features.sched_exit_tp = HasTracepoint(**types, "sched_exit_tp");
+  features.cgroup_attach = HasTracepoint(**types, "cgroup_attach_task");
+  features.run_delay = HasField(**types, "sched_info", "run_delay");
+  return {};
+}
+
 Result<Features> ProbeFeatures() {
   Features features;
   utsname name{};
@@ -82,11 +91,7 @@ Result<Features> ProbeFeatures() {
   const auto lockdown = ProcFs("/sys").Read("kernel/security/lockdown", 256);
   if (lockdown) PROFD_TRY(CheckLockdown(*lockdown));
 
-  const auto types = LoadBtf();
-  if (!types) return types.error();
-  features.sched_exit_tp = HasTracepoint(**types, "sched_exit_tp");
-  features.cgroup_attach = HasTracepoint(**types, "cgroup_attach_task");
-  features.run_delay = HasField(**types, "sched_info", "run_delay");
+  PROFD_TRY(ReadKernelTypes(kBtfPath, features));
   return features;
 }
 

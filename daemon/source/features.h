@@ -25,6 +25,10 @@ struct Features {
 // kUnsupported when the text of /sys/kernel/security/lockdown says that BPF may not read memory.
 [[nodiscard]] Result<void> CheckLockdown(const std::string& text);
 
+// What the kernel's types (BTF), a file like /sys/kernel/btf/vmlinux, say of it. kUnsupported: it
+// has none.
+[[nodiscard]] Result<void> ReadKernelTypes(const std::string& path, Features& features);
+
 // kUnsupported: this kernel cannot run profd, and why. kPermissionDenied: a capability is missing.
 [[nodiscard]] Result<Features> ProbeFeatures();
 

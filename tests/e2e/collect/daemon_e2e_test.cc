@@ -30,8 +30,11 @@ TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {
   auto coarse = StartProfctl(
       {"collect", "--host", host_, "-a", "-d", "2", "-F", "50", "-o", File("coarse.json")});
   ASSERT_TRUE(fine.ok() && coarse.ok());
-  EXPECT_EQ(fine->Wait().exit_code, 0);
-  EXPECT_EQ(coarse->Wait().exit_code, 0);
+  for (auto* profctl : {&*fine, &*coarse}) {
+    const auto outcome = profctl->Wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find("private"), std::string::npos) << outcome.err;
+  }
   const auto fine_profile = ReadProfile(File("fine.json"));
   const auto coarse_profile = ReadProfile(File("coarse.json"));
   EXPECT_EQ(fine_profile.processes_size(), 1);
@@ -67,6 +70,36 @@ TEST_F(DaemonTest, AClientThatVanishesEndsItsSession) {
   while (Profctl({"status", "--json", "--host", host_}).out.find("pid " + pid_) !=
          std::string::npos) {
   }
+  Stop(*daemon);
+}
+
+TEST_F(DaemonTest, ADaemonThatIsKilledIsAnErrorAndLeavesNoFile) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  auto profctl = StartProfctl(
+      {"collect", "-v", "--host", host_, "-p", pid_, "-d", "1h", "-o", File("x.json")});
+  ASSERT_TRUE(profctl.ok());
+  ASSERT_TRUE(profctl->WaitForStderr("collecting").ok());
+  daemon->Signal(SIGKILL);
+  const auto outcome = profctl->Wait();
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(File("x.json")));
+}
+
+// The program is the second process of a namespace; to the daemon it has another pid.
+TEST_F(DaemonTest, APidIsThatOfTheCallersNamespace) {
+  auto daemon = StartDaemon();
+  ASSERT_TRUE(daemon.has_value());
+  const auto outcome = testing::Run(
+      {"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
+       "$0 --seconds 600 --file $1 & $2 collect --host $3 -p $! -d 1 -o $4", TestProgram("phases"),
+       File("inside"), Binary("profctl"), host_, File("x.json")},
+      options_);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto profile = ReadProfile(File("x.json"));
+  ASSERT_EQ(profile.processes_size(), 1);
+  EXPECT_EQ(profile.processes(0).comm(), "phases");
+  EXPECT_EQ(profile.processes(0).pid(), 2u);
   Stop(*daemon);
 }
 

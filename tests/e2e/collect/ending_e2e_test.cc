@@ -42,6 +42,16 @@ class EndingTest : public ProfctlTest {
     return children;
   }
 
+  // All its threads stand still by SIGSTOP.
+  [[nodiscard]] static bool IsStopped(pid_t pid) {
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+      const std::string stat = ReadFile(task.path() / "stat");
+      if (stat.find(") T ") == std::string::npos) return false;
+    }
+    return true;
+  }
+
   std::optional<testing::Subprocess> program_;
   std::string pid_;
 };
@@ -87,6 +97,32 @@ TEST_F(EndingTest, ADaemonThatDiesIsAnErrorAndLeavesNoFile) {
   const auto outcome = profctl->Wait();
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(File("x.json")));
+}
+
+// A daemon that does not answer cannot keep profctl: the first Ctrl-C asks it, the second gives up.
+TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
+  auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
+  ASSERT_TRUE(profctl.has_value());
+  const auto daemons = ChildrenOf(profctl->pid());
+  ASSERT_EQ(daemons.size(), 1u);
+  const UniqueFd daemon(static_cast<int>(::syscall(SYS_pidfd_open, daemons[0], 0)));
+  ASSERT_TRUE(daemon.valid());
+  ASSERT_EQ(::kill(daemons[0], SIGSTOP), 0);
+  while (!IsStopped(daemons[0])) {
+  }
+  profctl->Signal(SIGINT);
+  const auto asked = profctl->WaitForStderr("ending the collection");
+  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  profctl->Signal(SIGINT);
+  const auto outcome = profctl->Wait();
+  EXPECT_EQ(outcome.exit_code, 128 + SIGINT) << outcome.err;
+  auto left = FilesLeft();
+  left.erase("synced");  // of the program
+  EXPECT_EQ(left, std::set<std::string>{});
+  // Whoever stops it lets it go on; then it sees that nobody is there.
+  ::syscall(SYS_pidfd_send_signal, daemon.get(), SIGCONT, nullptr, 0);
+  pollfd ended{daemon.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, -1), 1);
 }
 
 TEST_F(EndingTest, AKilledProfctlLeavesNoDaemonBehind) {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tests/e2e/profctl.h"
-#include "tests/e2e/top/pseudo_terminal.h"
+#include "tests/e2e/pseudo_terminal.h"
 
 namespace profd::e2e {
 namespace {

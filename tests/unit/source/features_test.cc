@@ -22,8 +22,22 @@ TEST(Features, OldKernelsAreRefusedInOneLine) {
   EXPECT_EQ(old.error().message, "kernel 5.10 is too old: profd needs 5.18 or newer");
   for (const char* release : {"4.19.0", "5.17.15", "2.6.32", "", "6", "linux", "6.x"})
     EXPECT_FALSE(CheckRelease(release)) << release;
-  for (const char* release : {"5.18.0", "5.19", "6.1.0-37-amd64", "6.18.44-fc-v595", "10.0.1"})
+  for (const char* release : {"5.18.0", "5.19", "6.1.0-37-amd64", "6.18.44-custom-1", "10.0.1"})
     EXPECT_TRUE(CheckRelease(release)) << release;
+}
+
+TEST(Features, AKernelWithoutTypesIsRefused) {
+  Features features;
+  const auto none = ReadKernelTypes("/nonexistent/btf/vmlinux", features);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(none.error().message, "this kernel has no BTF (/nonexistent/btf/vmlinux)");
+  EXPECT_THAT(none.error().hint, HasSubstr("CONFIG_DEBUG_INFO_BTF=y"));
+
+  const auto other = ReadKernelTypes("/proc/self/exe", features);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().code, ErrorCode::kUnsupported) << "types that cannot be read are there";
+  EXPECT_THAT(other.error().message, HasSubstr("/proc/self/exe"));
 }
 
 TEST(Features, LockdownIsNamed) {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
-#include "tests/e2e/top/screen_model.h"
+#include "tests/e2e/screen_model.h"
 
 namespace profd::e2e {
 
@@ -92,6 +92,8 @@ class PseudoTerminal {
            now.c_oflag == before_.c_oflag && !screen_.alternate() && screen_.cursor_shown();
   }
   [[nodiscard]] const ScreenModel& screen() const { return screen_; }
+  // All that has been written to it, also what is gone from the screen.
+  [[nodiscard]] const std::string& written() const { return written_; }
 
  private:
   // False: nothing came in that time.
@@ -101,6 +103,7 @@ class PseudoTerminal {
     char bytes[4096];
     const ssize_t got = ::read(master_.get(), bytes, sizeof bytes);
     if (got <= 0) return false;
+    written_.append(bytes, static_cast<std::size_t>(got));
     screen_.Take({bytes, static_cast<std::size_t>(got)});
     return true;
   }
@@ -112,6 +115,7 @@ class PseudoTerminal {
   bool ended_ = false;
   int status_ = 0;
   ScreenModel screen_;
+  std::string written_;
 };
 
 }  // namespace profd::e2e

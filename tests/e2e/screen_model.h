@@ -33,28 +33,35 @@ class ScreenModel {
       if (whole) Obey(std::exchange(sequence_, ""));
       return;
     }
-    if (byte == '\r') return;
+    if (byte == '\r') {
+      column_ = 0;
+      return;
+    }
     if (byte == '\n') {
       ++row_;
       return;
     }
     if (lines_.size() <= row_) lines_.resize(row_ + 1);
-    lines_[row_] += byte;
+    std::string& line = lines_[row_];
+    if (line.size() <= column_) line.resize(column_ + 1, ' ');
+    line[column_++] = byte;
   }
   void Obey(const std::string& sequence) {
-    if (sequence == "\x1b[H") row_ = 0;
-    if (sequence == "\x1b[K" && lines_.size() > row_) lines_[row_].clear();
+    if (sequence == "\x1b[H") row_ = column_ = 0;
+    if (sequence == "\x1b[K" && lines_.size() > row_ && lines_[row_].size() > column_)
+      lines_[row_].resize(column_);
     if (sequence == "\x1b[J" && lines_.size() > row_ + 1) lines_.resize(row_ + 1);
     if (sequence == "\x1b[?1049h" || sequence == "\x1b[?1049l") {
       alternate_ = sequence.back() == 'h';
       lines_.clear();
-      row_ = 0;
+      row_ = column_ = 0;
     }
     if (sequence == "\x1b[?25h" || sequence == "\x1b[?25l") cursor_shown_ = sequence.back() == 'h';
   }
 
   std::vector<std::string> lines_;
   std::size_t row_ = 0;
+  std::size_t column_ = 0;  // in bytes
   std::string sequence_;
   bool alternate_ = false;
   bool cursor_shown_ = true;
