@@ -161,6 +161,31 @@ class TestNaming(SmallTreeTest):
         self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "no test case")
 
 
+class TestPrograms(SmallTreeTest):
+    SETUP = "test_packages=(\n  # jq and dwz\n  jq binutils\n)\nwanted+=(nodejs npm)\n"
+    LOOKS = ('if (FindProgram("{}").empty())', '@unittest.skipIf(shutil.which("{}") is None, "")',
+             'Run({{"sh", "-c", "command -v {}"}})', '::access("/usr/bin/{}", X_OK)', 'Run({{"{}", "--version"}})',
+             'Run({{"sh", "-c", "jq --version && {} -h"}})', 'needed("jq", "{}")')
+
+    def setUp(self):
+        super().setUp()
+        self.write("scripts/setup", self.SETUP)
+
+    def test_good(self):
+        self.write("tests/e2e/a_test.cc", "".join(f"{look.format(program)}\n" for look in self.LOOKS
+                                                  for program in ("jq", "readelf", "node", "docker")))
+        self.assert_passes("test_programs")
+
+    def test_what_nothing_installs(self):
+        for program, package in (("dwz", "dwz"), ("xz", "xz-utils"), ("frobnicate", "frobnicate")):
+            self.write("tests/e2e/a_test.cc", "".join(look.format(program) + "\n" for look in self.LOOKS))
+            status, lines = self.check("test_programs")
+            self.assertEqual(status, 1)
+            self.assertEqual(sorted(line.split(", and")[0] for line in lines),
+                             [f"tests/e2e/a_test.cc:{number}: {program}: scripts/setup installs no package {package}"
+                              for number in range(1, len(self.LOOKS) + 1)])
+
+
 class Licences(SmallTreeTest):
     def setUp(self):
         super().setUp()
