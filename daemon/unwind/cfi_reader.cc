@@ -51,12 +51,13 @@ class CfiReader::State {
         bytes_(index_.frames_offset(), index_.frames_bytes(), index_.walked()) {}
 
   Result<void> Start() {
-    cpython_ = IsCpython(text_);
     ::elf_version(EV_CURRENT);
     elf_.reset(::elf_memory(text_.image().data(), text_.image().size()));
     if (!elf_) return Error{ErrorCode::kCorrupt, "libelf cannot read the file", ""};
     cfi_.reset(::dwarf_getcfi_elf(elf_.get()));
     if (!cfi_) return Error{ErrorCode::kCorrupt, "libdw cannot read .eh_frame", ""};
+    // After libdw has read the headers: what this fetches may bring hidden ones back.
+    cpython_ = IsCpython(text_);
     frames_.d_buf = text_.image().data() + index_.frames_offset();
     frames_.d_size = index_.frames_bytes();
     frames_.d_type = ELF_T_BYTE;

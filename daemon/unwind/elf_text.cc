@@ -60,6 +60,8 @@ Result<void> ElfText::ReadHeaders() {
 
   const auto table = image_.Fetch(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
   if (!table) return table.error().Wrap("program headers");
+  program_headers_ = header.e_phoff;
+  program_header_count_ = header.e_phnum;
   headers_end_ = std::max(sizeof header, header.e_phoff + table->size());
   // They may overlap the ELF header, and then have brought its bytes back.
   std::memcpy(image_.data(), &header, sizeof header);
@@ -104,6 +106,16 @@ void ElfText::ShowSections(std::size_t count, std::size_t names) {
   header.e_shnum = static_cast<Elf64_Half>(count);
   header.e_shstrndx = static_cast<Elf64_Half>(names);
   std::memcpy(image_.data(), &header, sizeof header);
+}
+
+void ElfText::HideSegments(std::uint32_t type) {
+  for (std::size_t i = 0; i < program_header_count_; ++i) {
+    char* at = image_.data() + program_headers_ + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment;
+    std::memcpy(&segment, at, sizeof segment);
+    if (segment.p_type == type) segment.p_type = PT_NULL;
+    std::memcpy(at, &segment, sizeof segment);
+  }
 }
 
 const ElfText::Segment* ElfText::FindSegment(std::uint32_t type) const {

@@ -62,6 +62,8 @@ class ElfText {
   [[nodiscard]] std::uint64_t headers_end() const { return headers_end_; }
   // The image has its section headers where the file has its own: so many.
   void ShowSections(std::size_t count, std::size_t names);
+  // Whoever reads the image after this finds no program header of this type.
+  void HideSegments(std::uint32_t type);
 
  private:
   ElfText(UniqueFd fd, elf::FileImage image) : fd_(std::move(fd)), image_(std::move(image)) {}
@@ -74,6 +76,8 @@ class ElfText {
   std::vector<Segment> segments_;
   std::vector<TextRange> text_;
   SectionTable sections_;
+  std::uint64_t program_headers_ = 0;  // file offset, and how many
+  std::size_t program_header_count_ = 0;
   std::uint64_t headers_end_ = 0;
 };
 

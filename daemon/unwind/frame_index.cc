@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "daemon/unwind/cfi_check.h"
 #include "daemon/unwind/section_frames.h"
@@ -45,9 +46,16 @@ std::uint64_t Plus(std::uint64_t base, std::int64_t offset) {
 Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   const ElfText::Segment* segment = text.FindSegment(PT_GNU_EH_FRAME);
   if (segment == nullptr) return Walk(text);
-  if (segment->file_bytes > kMaxIndexBytes)
+  auto read = ReadTable(text, *segment);
+  if (read || read.error().code == ErrorCode::kExhausted) return read;
+  auto walked = Walk(text);
+  return walked ? std::move(walked) : std::move(read);
+}
+
+Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const ElfText::Segment& segment) {
+  if (segment.file_bytes > kMaxIndexBytes)
     return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 16 MiB", ""};
-  const auto bytes = text.image().Fetch(segment->file_offset, segment->file_bytes);
+  const auto bytes = text.image().Fetch(segment.file_offset, segment.file_bytes);
   if (!bytes) return bytes.error().Wrap(".eh_frame_hdr");
   Header header;
   if (bytes->size() < sizeof header) return Corrupt(".eh_frame_hdr: cut");
@@ -60,11 +68,11 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
     return Corrupt(".eh_frame_hdr: table outside the section");
 
   FrameIndex index;
-  index.frames_vaddr_ = Plus(segment->vaddr + offsetof(Header, frames), header.frames);
+  index.frames_vaddr_ = Plus(segment.vaddr + offsetof(Header, frames), header.frames);
   const auto part = text.PartAt(index.frames_vaddr_);
   if (!part) return Corrupt(".eh_frame: outside the file");
   // libdw finds it by the header's segment alone.
-  if (part->offset - index.frames_vaddr_ != segment->file_offset - segment->vaddr)
+  if (part->offset - index.frames_vaddr_ != segment.file_offset - segment.vaddr)
     return Corrupt(".eh_frame: in another segment than its header");
   index.frames_offset_ = part->offset;
 
@@ -73,8 +81,8 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   for (std::size_t i = 0; i < header.count; ++i) {
     RawEntry raw;
     std::memcpy(&raw, bytes->data() + sizeof header + i * sizeof raw, sizeof raw);
-    const Entry entry{Plus(segment->vaddr, raw.begin),
-                      Plus(segment->vaddr, raw.fde) - index.frames_vaddr_};
+    const Entry entry{Plus(segment.vaddr, raw.begin),
+                      Plus(segment.vaddr, raw.fde) - index.frames_vaddr_};
     if (entry.offset >= part->bytes) return Corrupt(".eh_frame_hdr: FDE outside .eh_frame");
     if (!index.entries_.empty() && entry.begin < index.entries_.back().begin)
       return Corrupt(".eh_frame_hdr: table is not sorted");
@@ -97,6 +105,7 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
 Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
   const auto part = ShowFrames(text);
   if (!part) return part.error();
+  text.HideSegments(PT_GNU_EH_FRAME);  // libdw would go by the table
   FrameIndex index;
   index.walked_ = true;
   index.frames_offset_ = part->offset;

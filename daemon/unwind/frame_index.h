@@ -22,8 +22,9 @@ class FrameIndex {
   static constexpr std::uint64_t kMaxBytes = 256u << 20;      // of .eh_frame
   static constexpr std::uint64_t kMaxIndexBytes = 16u << 20;  // of .eh_frame_hdr: two million FDEs
 
-  // A file without such a table has its `.eh_frame` walked, and is refused if any of it is damaged:
-  // libdw will walk it, too. kNotFound: it has neither. FDEs lie inside the file.
+  // A file without such a table, or with one that is no use, has its `.eh_frame` walked, and is
+  // refused if any of it is damaged: libdw will walk it, too. kNotFound: it has neither. FDEs lie
+  // inside the file.
   [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
 
   // Ascending by `begin`.
@@ -42,6 +43,7 @@ class FrameIndex {
 
  private:
   FrameIndex() = default;
+  [[nodiscard]] static Result<FrameIndex> ReadTable(ElfText& text, const ElfText::Segment& segment);
   [[nodiscard]] static Result<FrameIndex> Walk(ElfText& text);
   std::vector<Entry> entries_;
   std::uint64_t frames_offset_ = 0;

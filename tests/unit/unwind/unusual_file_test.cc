@@ -2,10 +2,12 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
@@ -20,6 +22,17 @@ const char* const kProgram = "/usr/bin/bash";
 
 std::vector<Row> AllRows(CfiReader& reader) {
   return reader.ReadRows(reader.text().front().begin, reader.text().back().end);
+}
+
+std::optional<Elf64_Phdr> SegmentOf(const std::vector<std::byte>& bytes, std::uint32_t type) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_type == type) return segment;
+  }
+  return std::nullopt;
 }
 
 void ExpectSame(const std::vector<Row>& rows, const std::vector<Row>& expected) {
@@ -44,6 +57,58 @@ TEST(UnusualFile, FramesWithoutTheirIndexGiveTheSameRows) {
   EXPECT_GT(rows.size(), 10'000u);
   ExpectSame(rows, AllRows(*usual));
   EXPECT_EQ(reader->damaged(), 0u);
+}
+
+// As other linkers may write it, or what damage does to it.
+TEST(UnusualFile, FramesWithAnUselessIndexGiveTheSameRows) {
+  const auto bytes = ContentsOf(kProgram);
+  if (bytes.empty()) GTEST_SKIP() << "no bash here";
+  auto usual = CfiReader::FromMemory(bytes);
+  ASSERT_TRUE(usual) << usual.error().message;
+  const auto expected = AllRows(*usual);
+  const auto index = SegmentOf(bytes, PT_GNU_EH_FRAME);
+  ASSERT_TRUE(index);
+  const auto expect_same = [&](const char* what, const auto& change) {
+    SCOPED_TRACE(what);
+    auto changed = bytes;
+    change(changed.data() + index->p_offset);
+    auto reader = CfiReader::FromMemory(changed);
+    ASSERT_TRUE(reader) << reader.error().message;
+    ExpectSame(AllRows(*reader), expected);
+    EXPECT_EQ(reader->damaged(), 0u);
+  };
+  // Where the table begins: version, three encodings, where .eh_frame is, and a count; then pairs.
+  constexpr std::size_t kTable = 12;
+  constexpr std::size_t kEntry = 8;
+  expect_same("another version", [](std::byte* header) { header[0] = std::byte{2}; });
+  expect_same("another way to say where .eh_frame is",
+              [](std::byte* header) { header[1] = std::byte{0x1c}; });
+  expect_same("table left out", [](std::byte* header) { header[3] = std::byte{0xff}; });
+  expect_same("absolute addresses", [](std::byte* header) { header[3] = std::byte{0x03}; });
+  expect_same("not sorted", [](std::byte* header) {
+    std::swap_ranges(header + kTable, header + kTable + kEntry, header + kTable + 5 * kEntry);
+  });
+  expect_same("more entries than there are bytes", [](std::byte* header) {
+    std::memset(header + kTable - sizeof(std::uint32_t), 0x7f, sizeof(std::uint32_t));
+  });
+  expect_same(".eh_frame outside of the file",
+              [](std::byte* header) { std::memset(header + 4, 0x7f, sizeof(std::int32_t)); });
+}
+
+// What the index was worth is told, not what was tried instead.
+TEST(UnusualFile, AnUselessIndexWithoutSectionsIsAnError) {
+  auto bytes = ContentsOf(kProgram);
+  if (bytes.empty()) GTEST_SKIP() << "no bash here";
+  const auto index = SegmentOf(bytes, PT_GNU_EH_FRAME);
+  ASSERT_TRUE(index);
+  bytes[index->p_offset] = std::byte{2};
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_shnum = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const auto reader = CfiReader::FromMemory(bytes);
+  ASSERT_FALSE(reader);
+  EXPECT_EQ(reader.error().message, ".eh_frame_hdr: without a table, or of unknown encoding");
 }
 
 TEST(UnusualFile, DamagedSectionsOfSuchAFileAreAnError) {
