@@ -50,13 +50,15 @@ Result<void> LiveUnwindMaps::AddSlab() {
   return {};
 }
 
-void LiveUnwindMaps::Synchronize() {
+Result<void> LiveUnwindMaps::Synchronize() {
   // Putting the first slab in its place once more changes nothing, but the kernel waits for all
   // programs that may hold what was there.
   const std::scoped_lock no_snapshot(*maps_.snapshot);
   const __u32 first = 0;
   const int fd = first_slab_.get();
-  if (fd >= 0) (void)::bpf_map_update_elem(maps_.pool_fd, &first, &fd, BPF_ANY);
+  if (fd >= 0 && ::bpf_map_update_elem(maps_.pool_fd, &first, &fd, BPF_ANY) != 0)
+    return ErrorFromErrno(errno, "cannot wait for programs that read unwind tables");
+  return {};
 }
 
 std::span<profd_unwind_file> LiveUnwindMaps::files() { return {files_, PROFD_MAX_UNWIND_FILES}; }

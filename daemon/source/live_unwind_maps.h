@@ -36,7 +36,7 @@ class LiveUnwindMaps : public PoolMemory, public FileMaps {
 
   [[nodiscard]] std::byte* base() const override { return base_; }
   [[nodiscard]] Result<void> AddSlab() override;
-  void Synchronize() override;
+  [[nodiscard]] Result<void> Synchronize() override;
 
   [[nodiscard]] std::span<profd_unwind_file> files() override;
   [[nodiscard]] Result<void> Insert(const profd_file_key& key, std::uint32_t index) override;

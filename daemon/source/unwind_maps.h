@@ -22,8 +22,8 @@ class PoolMemory {
   [[nodiscard]] virtual std::byte* base() const = 0;
   // One more slab, zeroed. kExhausted when there are PROFD_MAX_SLABS.
   [[nodiscard]] virtual Result<void> AddSlab() = 0;
-  // Returns when every program that was running at the call has ended.
-  virtual void Synchronize() = 0;
+  // Returns when every program that was running at the call has ended; on an error they may not.
+  [[nodiscard]] virtual Result<void> Synchronize() = 0;
 };
 
 // The list of files. Used by one thread.

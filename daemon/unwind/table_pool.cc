@@ -43,12 +43,9 @@ std::optional<Place> TablePool::Allocate(std::uint64_t bytes, std::uint32_t alig
   if (units > max_slabs_ * kUnitsPerSlab) return std::nullopt;
   while (true) {
     if (const auto place = TakeFree(units, align_units, whole_bytes)) return place;
-    if (quarantined_units_ >= kWorthAWait) {
-      EmptyQuarantine();
-    } else if (!AddSlab()) {
-      if (quarantine_.empty()) return std::nullopt;
-      EmptyQuarantine();
-    }
+    if (quarantined_units_ >= kWorthAWait && EmptyQuarantine()) continue;
+    if (AddSlab()) continue;
+    if (quarantine_.empty() || !EmptyQuarantine()) return std::nullopt;
   }
 }
 
@@ -92,11 +89,12 @@ void TablePool::Release(std::uint64_t begin, std::uint64_t units) {
   free_.emplace(begin, units);
 }
 
-void TablePool::EmptyQuarantine() {
-  memory_.Synchronize();
+bool TablePool::EmptyQuarantine() {
+  if (!memory_.Synchronize()) return false;
   for (const auto& [place, units] : quarantine_) Release(place, units);
   quarantine_.clear();
   quarantined_units_ = 0;
+  return true;
 }
 
 bool TablePool::AddSlab() {

@@ -24,7 +24,8 @@ class TablePool {
   TablePool(source::PoolMemory& memory, std::uint64_t cap_bytes);
 
   // `bytes` long, at a multiple of `align_units`; its first `whole_bytes` lie in one page. Nothing
-  // when the cap is reached: free something. The bytes are what they were.
+  // when the cap is reached: free something; or when nothing says that what was freed is no longer
+  // read. The bytes are what they were.
   [[nodiscard]] std::optional<Place> Allocate(std::uint64_t bytes, std::uint32_t align_units,
                                               std::uint64_t whole_bytes);
   // Of a place from Allocate, with the same `bytes`. Nothing may lead to it any more.
@@ -49,7 +50,7 @@ class TablePool {
   [[nodiscard]] std::optional<Place> TakeFree(std::uint64_t units, std::uint32_t align_units,
                                               std::uint64_t whole_bytes);
   void Release(std::uint64_t begin, std::uint64_t units);
-  void EmptyQuarantine();
+  [[nodiscard]] bool EmptyQuarantine();
   [[nodiscard]] bool AddSlab();
 
   source::PoolMemory& memory_;

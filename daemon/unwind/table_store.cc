@@ -52,7 +52,7 @@ std::optional<TableStore::FileIndex> TableStore::Find(const profd_file_key& key)
 Result<TableStore::FileIndex> TableStore::TakeIndex() {
   if (free_.empty() && retired_.empty() && !EvictFile()) return Crowded("too many files");
   if (free_.empty()) {
-    memory_.Synchronize();
+    PROFD_TRY(memory_.Synchronize());
     free_.swap(retired_);
   }
   const FileIndex index = free_.back();
@@ -207,6 +207,8 @@ std::optional<Place> TableStore::Allocate(std::uint64_t bytes, std::uint32_t ali
                                           std::uint64_t whole_bytes, Room room) {
   while (true) {
     if (const auto place = pool_.Allocate(bytes, align_units, whole_bytes)) return place;
+    // What was freed may still be read, as the wait failed: to free more is of no use.
+    if (pool_.quarantined_bytes() > 0) return std::nullopt;
     if (room == Room::kFree || !Evict(std::max(bytes, kEvictionBytes))) return std::nullopt;
   }
 }

@@ -67,7 +67,7 @@ TEST_F(UnwindMapsTest, ProgramsAskForTheTablesOfWhatTheySee) {
 
 TEST_F(UnwindMapsTest, SlabsFollowEachOtherAndKeepWhatIsWritten) {
   LiveUnwindMaps& maps = live_->source().unwind_maps();
-  maps.Synchronize();  // with no slab yet
+  ASSERT_TRUE(maps.Synchronize());  // with no slab yet
   for (int slab = 0; slab < 3; ++slab) {
     ASSERT_TRUE(maps.AddSlab());
     std::byte* at = maps.base() + static_cast<std::size_t>(slab) * PoolMemory::kSlabBytes;
@@ -75,7 +75,7 @@ TEST_F(UnwindMapsTest, SlabsFollowEachOtherAndKeepWhatIsWritten) {
                             [](std::byte byte) { return byte == std::byte{0}; }));
     std::memset(at, slab + 1, PoolMemory::kSlabBytes);
   }
-  for (int i = 0; i < 10; ++i) maps.Synchronize();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(maps.Synchronize());
   for (int slab = 0; slab < 3; ++slab) {
     const std::byte* at = maps.base() + static_cast<std::size_t>(slab) * PoolMemory::kSlabBytes;
     EXPECT_TRUE(std::all_of(at, at + PoolMemory::kSlabBytes,

@@ -51,6 +51,24 @@ TEST(TablePool, FreedIsUsedAgainOnlyAfterAWait) {
   EXPECT_EQ(pool.quarantined_bytes(), 0u);
 }
 
+TEST(TablePool, WhatIsFreedIsKeptWhileNoWaitSucceeds) {
+  VectorPoolMemory memory;
+  TablePool pool(memory, 2 * PoolMemory::kSlabCost);
+  const std::uint64_t bytes = PoolMemory::kSlabBytes - 512;
+  const auto first = pool.Allocate(bytes, 1, 8);
+  ASSERT_TRUE(first);
+  pool.Free(*first, bytes);
+  memory.broken = true;
+  const auto second = pool.Allocate(bytes, 1, 8);  // a new slab instead
+  ASSERT_TRUE(second);
+  EXPECT_NE(*second, *first);
+  EXPECT_FALSE(pool.Allocate(bytes, 1, 8));
+  EXPECT_EQ(pool.quarantined_bytes(), bytes);
+  memory.broken = false;
+  EXPECT_EQ(pool.Allocate(bytes, 1, 8), first);
+  EXPECT_EQ(pool.quarantined_bytes(), 0u);
+}
+
 // Against a model: every unit is free, in use, or freed since the last wait.
 TEST(TablePool, RandomUse) {
   VectorPoolMemory memory;

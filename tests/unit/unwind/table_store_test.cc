@@ -149,6 +149,33 @@ TEST_F(Store, PrefetchTakesNothingFromOthers) {
   EXPECT_EQ(Ask(1, 0).status, LookupStatus::kFound);
 }
 
+TEST_F(Store, NothingMoreIsGivenUpWhileNoWaitSucceeds) {
+  std::uint64_t inode = 1;
+  const auto fill = [&](TableStore::Room room) {
+    const auto file = store_.AddFile(Key(inode++), {{0, kStretchBytes, 0}}, 0, room);
+    return file && store_.LoadStretch(*file, 0, RowsOf(inode, 0), room);
+  };
+  while (fill(TableStore::Room::kFree)) continue;
+  memory_.broken = true;
+  EXPECT_FALSE(fill(TableStore::Room::kMake));
+  const auto left = store_.counters().stretches.value();
+  EXPECT_GT(left, 0u);
+  EXPECT_FALSE(fill(TableStore::Room::kMake));
+  EXPECT_EQ(store_.counters().stretches.value(), left);
+  memory_.broken = false;
+  EXPECT_TRUE(fill(TableStore::Room::kMake));
+}
+
+TEST_F(Store, FilesGoneKeepTheirPlacesWhileNoWaitSucceeds) {
+  for (std::uint64_t inode = 1; inode <= PROFD_MAX_UNWIND_FILES; ++inode)
+    ASSERT_TRUE(store_.AddWithoutTables(Key(inode)));
+  memory_.broken = true;
+  EXPECT_FALSE(store_.AddWithoutTables(Key(PROFD_MAX_UNWIND_FILES + 1)));
+  EXPECT_EQ(maps_.ids(), std::size_t{PROFD_MAX_UNWIND_FILES} - 1);
+  memory_.broken = false;
+  EXPECT_TRUE(store_.AddWithoutTables(Key(PROFD_MAX_UNWIND_FILES + 1)));
+}
+
 TEST_F(Store, MoreFilesThanTheListHolds) {
   for (std::uint64_t inode = 1; inode <= PROFD_MAX_UNWIND_FILES + 100; ++inode) {
     store_.SetTick(static_cast<std::uint32_t>(inode));

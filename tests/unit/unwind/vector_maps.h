@@ -32,13 +32,16 @@ class VectorPoolMemory : public source::PoolMemory {
     ++slabs;
     return {};
   }
-  void Synchronize() override {
+  [[nodiscard]] Result<void> Synchronize() override {
+    if (broken) return Error{ErrorCode::kExhausted, "no memory to wait", ""};
     ++waits;
     const std::scoped_lock all_ended(readers);
+    return {};
   }
 
   std::size_t slabs = 0;
   std::size_t waits = 0;
+  bool broken = false;  // Synchronize fails
   std::shared_mutex readers;
 
  private:
