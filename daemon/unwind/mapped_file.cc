@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 #include <array>
@@ -37,6 +39,8 @@ Result<MappedFile> OpenRegular(const std::string& name) {
   if (!file.fd.valid()) return ErrorFromErrno(errno, "cannot open a mapped file");
   file.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                 Ns(status.st_mtim), Ns(status.st_ctim)};
+  struct statfs system {};
+  file.overlay = ::fstatfs(file.fd.get(), &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
   return file;
 }
 
@@ -72,7 +76,7 @@ Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid, std::ui
 }
 
 bool Fits(const MappedFile& file, const profd_file_key& key) {
-  return file.stamp.inode == key.inode && file.stamp.bytes == key.size &&
+  return (file.overlay || file.stamp.inode == key.inode) && file.stamp.bytes == key.size &&
          static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
 }
 

@@ -14,6 +14,9 @@ namespace profd::unwind {
 struct MappedFile {
   UniqueFd fd;           // a regular file, open for reading
   elf::FileStamp stamp;  // as stat says
+  // What is mapped is a file of another file system, by another inode number: that of the layer
+  // that holds it, where stat makes up one of its own, or keeps that of a copied file's original.
+  bool overlay = false;
 };
 
 // Through /proc/PID/map_files: right for deleted, replaced and hidden files. Where profd may not
@@ -23,7 +26,8 @@ struct MappedFile {
                                                 std::uint64_t begin, std::uint64_t end);
 
 // Whether this is the file that the kernel means. Devices may differ, as on overlayfs and btrfs,
-// where stat shows another one than the mapping has; generations cannot be seen everywhere.
+// where stat shows another one than the mapping has, and on overlayfs inode numbers, too;
+// generations cannot be seen everywhere.
 [[nodiscard]] bool Fits(const MappedFile& file, const profd_file_key& key);
 
 // The key that the kernel will most likely have for it.
