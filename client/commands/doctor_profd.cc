@@ -4,6 +4,7 @@
 #include "client/commands/doctor_checks.h"
 #include "client/view/module_rows.h"
 #include "client/view/number.h"
+#include "client/view/stack_facts.h"
 #include "client/view/summary.h"
 
 namespace profd::commands {
@@ -123,6 +124,18 @@ Finding Stacks(const v1::Profile& profile) {
           "code without .eh_frame needs frame pointers: -fno-omit-frame-pointer"};
 }
 
+void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {
+  const view::StackFacts facts = view::StackFactsOf(profile);
+  if (facts.by_frame_pointer == 0) return;
+  const std::string found = view::FramePointerText(facts) + " " + view::kFramePointerMeans;
+  if (facts.many_by_frame_pointer())
+    findings.push_back(
+        {"stacks", Verdict::kWarn, found,
+         "-fasynchronous-unwind-tables; code made at run time needs frame pointers"});
+  else
+    findings.push_back({"stacks", Verdict::kOk, found, ""});
+}
+
 }  // namespace
 
 std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
@@ -155,6 +168,7 @@ std::vector<Finding> CheckSamples(const v1::Profile& profile,
            (profile.threads_size() == 1 ? " thread" : " threads"),
        ""}};
   findings.push_back(Stacks(profile));
+  FramePointers(profile, findings);
   Names(profile, packages, findings);
   findings.push_back(Python(profile.processes(0)));
   return findings;

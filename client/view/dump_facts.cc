@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "client/view/stack_facts.h"
+
 namespace profd::view {
 
 ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
@@ -24,6 +26,10 @@ ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
     }
   }
   return facts;
+}
+
+bool IsByFramePointer(const v1::DumpThread& thread) {
+  return (thread.stack_flags() & kStackByFramePointer) != 0;
 }
 
 std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump, const v1::DumpThread& thread,

@@ -21,6 +21,9 @@ struct ProcessFacts {
 // Points into `dump`, which must have passed CheckDump.
 [[nodiscard]] ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process);
 
+// Its stack goes on from code without unwind rules, by frame pointer.
+[[nodiscard]] bool IsByFramePointer(const v1::DumpThread& thread);
+
 // Leaf first, without what the options hide.
 [[nodiscard]] std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump,
                                                         const v1::DumpThread& thread,

@@ -63,6 +63,7 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
   if (thread.merge_failed()) object["merge_failed"] = true;
   if (!thread.no_stack().empty()) object["no_stack"] = thread.no_stack();
   if (thread.stack_ns() != 0) object["stack_ns"] = thread.stack_ns();
+  if (IsByFramePointer(thread)) object["by_frame_pointer"] = true;
   json& stack = object["stack"] = json::array();
   for (const v1::Frame* frame : ShownFrames(dump, thread, options))
     stack.push_back(FrameOf(*frame, options.style));

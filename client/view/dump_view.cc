@@ -7,6 +7,7 @@
 
 #include "client/view/dump_facts.h"
 #include "client/view/number.h"
+#include "client/view/stack_facts.h"
 #include "client/view/syscall_text.h"
 #include "client/view/text.h"
 
@@ -21,7 +22,7 @@ using Group = std::vector<const v1::DumpThread*>;
 
 bool SameStack(const v1::DumpThread& a, const v1::DumpThread& b) {
   return a.state() == b.state() && a.wait() == b.wait() && a.no_stack() == b.no_stack() &&
-         std::ranges::equal(a.frame(), b.frame());
+         IsByFramePointer(a) == IsByFramePointer(b) && std::ranges::equal(a.frame(), b.frame());
 }
 
 std::vector<Group> GroupThreads(const std::vector<const v1::DumpThread*>& threads) {
@@ -115,6 +116,10 @@ class Renderer {
         shown, [](const v1::Frame* frame) { return frame->kind() == v1::FRAME_PYTHON; });
     if (shown.empty()) AddLine(std::string(kIndent) + "[no frames]");
     for (const v1::Frame* frame : shown) AddFrame(*frame, python);
+    if (IsByFramePointer(first))
+      AddLine(options_.palette.Paint(
+          Tone::kWarning,
+          Cut(std::string(kIndent) + "[by frame pointer " + kFramePointerMeans + "]")));
   }
 
   void AddThread(const v1::DumpThread& thread) {

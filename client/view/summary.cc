@@ -13,6 +13,7 @@
 #include "client/view/gil_view.h"
 #include "client/view/hot_paths.h"
 #include "client/view/number.h"
+#include "client/view/stack_facts.h"
 #include "client/view/table.h"
 #include "client/view/text.h"
 #include "client/view/thread_rows.h"
@@ -129,6 +130,17 @@ std::string CountLines(std::string_view title, const Counts& counts,
     out += CutMiddle(line, options.width) + "\n";
   }
   return out;
+}
+
+// That callers may be wrong; where few are, only with `complete`.
+std::string FramePointerLines(const v1::Profile& profile, const SummaryOptions& options) {
+  const StackFacts facts = StackFactsOf(profile);
+  if (facts.by_frame_pointer == 0 || (!options.complete && !facts.many_by_frame_pointer()))
+    return {};
+  constexpr std::string_view kTitle = "note    ";
+  const std::string second = std::string(kTitle.size(), ' ') + kFramePointerMeans;
+  return CutMiddle(std::string(kTitle) + FramePointerText(facts), options.width) + "\n" +
+         CutMiddle(second, options.width) + "\n";
 }
 
 // "worker x 4": four of them in each process.
@@ -316,6 +328,7 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   out += CountLines("lost", profile.lost(), options);
   out += CountLines("dropped", profile.dropped(), options);
   if (options.complete) out += CountLines("note", profile.notes(), options);
+  out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;
   // Its clocks are of all time.

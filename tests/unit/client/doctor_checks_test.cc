@@ -143,5 +143,27 @@ TEST_F(DoctorChecksTest, WhatTheSamplesOfAProcessSay) {
   EXPECT_EQ(CheckSamples({}, {}).front().verdict, Verdict::kFail);
 }
 
+TEST_F(DoctorChecksTest, SaysHowManyStacksGoOnByFramePointer) {
+  const auto found = [](int of_ten) {
+    testing::ProfileMaker maker;
+    const auto thread = maker.AddThread(4242, "demo");
+    for (int i = 0; i < 10; ++i) maker.Add(thread, {"main"}, {.count = 20});
+    for (int i = 0; i < of_ten; ++i)
+      maker.profile().mutable_samples()->set_stack_flags(i, 32 + 128);
+    if (of_ten == 0) maker.profile().mutable_samples()->set_stack_flags(0, 32);
+    return CheckSamples(maker.Make(), {});
+  };
+  const auto is_told = [](const Finding& finding) {
+    return finding.check == "stacks" && finding.verdict == Verdict::kWarn &&
+           finding.found ==
+               "60 of 200 stacks go on by frame pointer where code has no unwind rules: callers "
+               "beyond may be wrong or missing";
+  };
+  EXPECT_TRUE(std::ranges::any_of(found(3), is_told));
+  EXPECT_TRUE(std::ranges::none_of(found(0), [](const Finding& finding) {
+    return finding.found.find("frame pointer") != std::string::npos;
+  }));
+}
+
 }  // namespace
 }  // namespace profd::commands

@@ -120,6 +120,28 @@ TEST(DumpViewTest, JsonSaysTheSame) {
   EXPECT_EQ(process["threads"][3]["no_stack"], "it came to a CPU a moment ago");
 }
 
+TEST(DumpViewTest, SaysWhichStacksGoOnByFramePointer) {
+  v1::Dump dump = Sample();
+  dump.mutable_threads(1)->set_stack_flags(32);
+  dump.mutable_threads(2)->set_stack_flags(32 + 128);
+  const std::string text = RenderDump(dump, {.width = 0});
+  const std::string frames =
+      "        futex_wait_[k]\n"
+      "        pthread_cond_timedwait (cond.c:7)\n"
+      "    step (train.py:88)\n";
+  EXPECT_NE(text.find("thread 43 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" + frames +
+                      "\n"
+                      "thread 44 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" +
+                      frames +
+                      "    [by frame pointer where code has no unwind rules: callers beyond may be "
+                      "wrong or missing]\n"),
+            std::string::npos)
+      << text;
+  const auto threads = nlohmann::json::parse(DumpJson(dump, {}))["processes"][0]["threads"];
+  EXPECT_FALSE(threads[1].contains("by_frame_pointer"));
+  EXPECT_EQ(threads[2]["by_frame_pointer"], true);
+}
+
 TEST(DumpViewTest, ADumpThatPointsNowhereIsRefused) {
   EXPECT_TRUE(client::CheckDump(Sample()).ok());
   v1::Dump dump = Sample();
