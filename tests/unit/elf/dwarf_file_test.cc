@@ -1,6 +1,7 @@
 // Inlined functions and lines, held against what elfutils and binutils read; damaged and cut files.
 #include "daemon/elf/dwarf_file.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -88,18 +90,42 @@ std::map<std::uint64_t, std::string> Addr2Line(const std::string& tool, const st
   return answers;
 }
 
-// Equal, but that addr2line puts the build folder before a file even if that is relative, and takes
-// names that the debug information lacks from the symbols.
-bool SameText(const std::string& ours, const std::string& theirs) {
+// A copy whose symbol tables nobody finds: addr2line takes names that the debug information lacks
+// from them.
+std::string WithoutSymbols(const std::string& path) {
+  std::string bytes = ReadAll(path);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    char* at = bytes.data() + header.e_shoff + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    std::memcpy(&section, at, sizeof section);
+    if (section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM)
+      section.sh_type = SHT_PROGBITS;
+    std::memcpy(at, &section, sizeof section);
+  }
+  return bytes;
+}
+
+// Equal, but that addr2line puts the build folder before a file even if that is relative; and that
+// it may have names from the symbols, where it has them.
+bool SameText(const std::string& ours, const std::string& theirs, bool from_symbols = false) {
   std::istringstream our_words(ours);
   std::istringstream their_words(theirs);
   std::string a;
   std::string b;
   while (our_words >> a) {
     if (!(their_words >> b)) return false;
-    if (a != b && a != "??" && !(b[0] == '.' && b.ends_with("/" + a))) return false;
+    if (a == "??" && from_symbols) continue;
+    if (a != b && !(b[0] == '.' && b.ends_with("/" + a))) return false;
   }
   return !(their_words >> b);
+}
+
+// Whether they know a function, or a line of assembly, which has none. A line without a function is
+// that of padding: the last row of lines holds until the next function.
+bool HaveAnswer(const std::string& theirs) {
+  return !theirs.empty() && (!theirs.starts_with("?? ") || theirs.find(".S:") != std::string::npos);
 }
 
 // Where eu-addr2line says something else (it looks inlined calls up by their origin, which is not
@@ -109,21 +135,32 @@ void ExpectSameAsOthers(const std::string& path, const std::vector<std::uint64_t
   const auto file = OpenDwarf(path);
   ASSERT_TRUE(file) << file.error().message;
   std::map<std::uint64_t, std::string> ours;
+  std::map<std::uint64_t, std::string> others;
   std::vector<std::uint64_t> differ;
+  std::vector<std::uint64_t> lacking;
+  TempTree tree;
+  const std::string copy = tree.Write("copy", WithoutSymbols(path));
   std::size_t inlined = 0;
-  for (const auto& [address, expected] : Addr2Line("eu-addr2line", path, addresses)) {
+  for (const auto& [address, expected] : Addr2Line("eu-addr2line", copy, addresses)) {
     const auto frames = (*file)->Find(address);
-    if (frames.empty()) continue;  // no unit of ours: from the compiler's own start files
+    if (frames.empty()) {
+      if (HaveAnswer(expected)) lacking.push_back(address);
+      continue;
+    }
     inlined += frames.size() > 1 ? 1 : 0;
     ours[address] = Text(frames);
-    if (!SameText(ours[address], expected)) differ.push_back(address);
+    if (SameText(ours[address], expected)) continue;
+    differ.push_back(address);
+    others[address] = expected;
   }
+  EXPECT_THAT(lacking, ::testing::IsEmpty());
   EXPECT_GT(inlined, at_least);
   EXPECT_LT(differ.size(), ours.size() / 50 + 1);
   for (const auto& [address, expected] : Addr2Line("addr2line", path, differ))
-    EXPECT_TRUE(SameText(ours[address], expected)) << std::hex << address << "\n"
-                                                   << ours[address] << "is not\n"
-                                                   << expected;
+    EXPECT_TRUE(SameText(ours[address], expected, !HaveAnswer(others[address])))
+        << std::hex << address << "\n"
+        << ours[address] << "is not\n"
+        << expected;
 }
 
 std::vector<std::uint64_t> TextAddresses(const std::string& path, std::size_t step) {
@@ -193,7 +230,7 @@ TEST(DwarfFile, DebugFilesOfThisMachineAreThoseOfAddr2Line) {
   std::mt19937_64 random(4711);
   auto addresses = TextAddresses(largest, 1);
   std::ranges::shuffle(addresses, random);
-  addresses.resize(std::min<std::size_t>(addresses.size(), 3000));
+  addresses.resize(std::min<std::size_t>(addresses.size(), 10'000));
   ExpectSameAsOthers(largest, addresses, 300);
 }
 
