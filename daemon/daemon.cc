@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <span>
@@ -14,6 +13,7 @@
 
 #include "daemon/base/own_usage.h"
 #include "daemon/budget_keeper.h"
+#include "daemon/elf/debug_download.h"
 #include "daemon/elf/file_object_source.h"
 #include "daemon/elf/recording_object_source.h"
 #include "daemon/front_end.h"
@@ -162,7 +162,7 @@ class LiveDaemon : public Daemon {
         kernel_(proc_, clock),
         objects_(proc_, plan_.elf_file,
                  {.inlined = options.debug_info,
-                  .download = std::getenv("DEBUGINFOD_URLS") != nullptr,
+                  .download = elf::DebugDownload::HasServers(),
                   .pool = plan_.debug,
                   .memory = &memory_}),
         jit_(proc_, clock),

@@ -7,9 +7,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace profd::elf {
+
+bool DebugDownload::HasServers() {
+  const char* urls = std::getenv("DEBUGINFOD_URLS");
+  return urls != nullptr && std::string_view(urls).find_first_not_of(' ') != std::string_view::npos;
+}
 
 DebugDownload::DebugDownload() : server_([this](const std::stop_token& stop) { Serve(stop); }) {}
 

@@ -19,6 +19,9 @@ class DebugDownload {
  public:
   static constexpr std::size_t kMaxAsked = 65'536;
 
+  // DEBUGINFOD_URLS names one; set to nothing, it does not.
+  [[nodiscard]] static bool HasServers();
+
   DebugDownload();
   DebugDownload(const DebugDownload&) = delete;
   DebugDownload& operator=(const DebugDownload&) = delete;

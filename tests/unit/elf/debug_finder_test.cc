@@ -195,6 +195,18 @@ TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
   ::unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
+TEST(DebugDownloadTest, NoServerIsNamedByNothing) {
+  ::unsetenv("DEBUGINFOD_URLS");
+  EXPECT_FALSE(DebugDownload::HasServers());
+  for (const char* urls : {"", "  "}) {
+    ::setenv("DEBUGINFOD_URLS", urls, 1);
+    EXPECT_FALSE(DebugDownload::HasServers()) << '"' << urls << '"';
+  }
+  ::setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1);
+  EXPECT_TRUE(DebugDownload::HasServers());
+  ::unsetenv("DEBUGINFOD_URLS");
+}
+
 TEST_F(DebugFinderTest, PackedSymbolsAreAdded) {
   if (profd::testing::Run({"sh", "-c", "xz --version"}).exit_code != 0)
     GTEST_SKIP() << "needs xz (xz-utils)";
