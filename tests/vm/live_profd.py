@@ -5,6 +5,11 @@ import os
 import subprocess
 import tempfile
 
+# Of stack_flags (profile.proto).
+STACK_NO_USER = 16
+STACK_COMPLETE = 32
+STACK_TABLES_NOT_READY = 64
+
 BINARIES = os.environ["PROFD_BINARY_DIR"]
 
 
@@ -53,6 +58,21 @@ class Profd:
 def read_profile(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)["profile"]
+
+
+def stacks_of(profile, thread_name):
+    """(state, stack flags, names of functions from the root on) of each sample with user frames."""
+    nodes = [None] + profile.get("nodes", [])
+    samples = profile["samples"]
+    for thread, node, state, flags in zip(*(samples[column] for column in ("thread", "node", "state", "stack_flags"))):
+        if profile["threads"][thread]["comm"] != thread_name or flags & STACK_NO_USER:
+            continue
+        frames = []
+        while node:
+            frames.append(profile["frames"][nodes[node].get("frame", 0)])
+            node = nodes[node].get("parent", 0)
+        if any(frame.get("kind", "FRAME_NATIVE") == "FRAME_NATIVE" for frame in frames):
+            yield state, flags, [frame.get("name", "") for frame in reversed(frames)]
 
 
 def functions_of(profile, state):
