@@ -1,10 +1,18 @@
 #include "client/view/dump_facts.h"
 
+#include <algorithm>
 #include <string>
 
 #include "client/view/stack_facts.h"
 
 namespace profd::view {
+namespace {
+
+bool IsShown(const v1::Frame& frame, const DumpOptions& options) {
+  return options.interpreter_frames || !frame.interpreter();
+}
+
+}  // namespace
 
 ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
   // "3.12.1 + 3.11.7"
@@ -32,12 +40,24 @@ bool IsByFramePointer(const v1::DumpThread& thread) {
   return (thread.stack_flags() & kStackByFramePointer) != 0;
 }
 
+std::size_t CertainFrames(const v1::Dump& dump, const v1::DumpThread& thread,
+                          const DumpOptions& options) {
+  const int certain =
+      thread.has_uncertain_from()
+          ? static_cast<int>(std::min<std::uint32_t>(
+                thread.uncertain_from(), static_cast<std::uint32_t>(thread.frame_size())))
+          : thread.frame_size();
+  return static_cast<std::size_t>(std::count_if(
+      thread.frame().begin(), thread.frame().begin() + certain,
+      [&](std::uint32_t index) { return IsShown(dump.frames(static_cast<int>(index)), options); }));
+}
+
 std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump, const v1::DumpThread& thread,
                                           const DumpOptions& options) {
   std::vector<const v1::Frame*> shown;
   for (const auto index : thread.frame()) {
     const v1::Frame& frame = dump.frames(static_cast<int>(index));
-    if (options.interpreter_frames || !frame.interpreter()) shown.push_back(&frame);
+    if (IsShown(frame, options)) shown.push_back(&frame);
   }
   return shown;
 }

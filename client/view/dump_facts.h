@@ -23,6 +23,10 @@ struct ProcessFacts {
 
 // Its stack goes on from code without unwind rules, by frame pointer.
 [[nodiscard]] bool IsByFramePointer(const v1::DumpThread& thread);
+// How many of ShownFrames stand before the first frame that was found so; all of them where none
+// was.
+[[nodiscard]] std::size_t CertainFrames(const v1::Dump& dump, const v1::DumpThread& thread,
+                                        const DumpOptions& options);
 
 // Leaf first, without what the options hide.
 [[nodiscard]] std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump,

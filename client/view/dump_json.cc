@@ -65,8 +65,12 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
   if (thread.stack_ns() != 0) object["stack_ns"] = thread.stack_ns();
   if (IsByFramePointer(thread)) object["by_frame_pointer"] = true;
   json& stack = object["stack"] = json::array();
-  for (const v1::Frame* frame : ShownFrames(dump, thread, options))
-    stack.push_back(FrameOf(*frame, options.style));
+  const std::size_t certain = CertainFrames(dump, thread, options);
+  for (const v1::Frame* frame : ShownFrames(dump, thread, options)) {
+    json object_of_frame = FrameOf(*frame, options.style);
+    if (stack.size() >= certain) object_of_frame["by_frame_pointer"] = true;
+    stack.push_back(std::move(object_of_frame));
+  }
   return object;
 }
 

@@ -22,7 +22,8 @@ using Group = std::vector<const v1::DumpThread*>;
 
 bool SameStack(const v1::DumpThread& a, const v1::DumpThread& b) {
   return a.state() == b.state() && a.wait() == b.wait() && a.no_stack() == b.no_stack() &&
-         IsByFramePointer(a) == IsByFramePointer(b) && std::ranges::equal(a.frame(), b.frame());
+         IsByFramePointer(a) == IsByFramePointer(b) && a.uncertain_from() == b.uncertain_from() &&
+         std::ranges::equal(a.frame(), b.frame());
 }
 
 std::vector<Group> GroupThreads(const std::vector<const v1::DumpThread*>& threads) {
@@ -115,11 +116,14 @@ class Renderer {
     const bool python = std::ranges::any_of(
         shown, [](const v1::Frame* frame) { return frame->kind() == v1::FRAME_PYTHON; });
     if (shown.empty()) AddLine(std::string(kIndent) + "[no frames]");
-    for (const v1::Frame* frame : shown) AddFrame(*frame, python);
-    if (IsByFramePointer(first))
-      AddLine(options_.palette.Paint(
-          Tone::kWarning,
-          Cut(std::string(kIndent) + "[by frame pointer " + kFramePointerMeans + "]")));
+    const std::size_t certain = CertainFrames(dump_, first, options_);
+    for (std::size_t i = 0; i <= shown.size(); ++i) {
+      if (i == certain && IsByFramePointer(first))
+        AddLine(options_.palette.Paint(
+            Tone::kWarning, Cut(std::string(kIndent) + "[by frame pointer from here on, " +
+                                kFramePointerMeans + "]")));
+      if (i < shown.size()) AddFrame(*shown[i], python);
+    }
   }
 
   void AddThread(const v1::DumpThread& thread) {

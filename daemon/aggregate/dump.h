@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct DumpThread {
   std::vector<std::uint32_t> frames;  // indices into Dump::frames, leaf first
   std::string no_stack;               // why there is none
   std::uint16_t stack_flags = 0;      // PROFD_STACK_*
-  std::int32_t syscall = -1;          // where it does not run; -1: in none
+  // Of the first of `frames` that was found by frame pointer where no unwind rule was known.
+  std::optional<std::uint32_t> uncertain_from;
+  std::int32_t syscall = -1;  // where it does not run; -1: in none
   std::array<std::uint64_t, 3> syscall_args{};
   bool python = false;                     // it has a Python thread state
   process::Gil gil = process::Gil::kNone;  // as of seen_ns

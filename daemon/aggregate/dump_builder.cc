@@ -56,6 +56,7 @@ void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   seen.state = sample.state;
   seen.wait = sample.wait;
   seen.stack_flags = sample.stack_flags;
+  seen.uncertain_from = symbolized.uncertain_from;
   seen.python_flags = sample.python_flags;
   seen.gil = sample.gil;
   seen.merge_failed = sample.merge_failed;
@@ -162,6 +163,7 @@ class DumpBuilder::Assembly {
   void AddStack(const Seen& seen, DumpThread& told) {
     told.stack_ns = seen.time_ns;
     told.stack_flags = seen.stack_flags;
+    told.uncertain_from = seen.uncertain_from;
     told.merge_failed = seen.merge_failed;
     for (const symbolize::FrameId id : seen.frames) {
       const auto [found, added] =

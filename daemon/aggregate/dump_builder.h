@@ -51,6 +51,7 @@ class DumpBuilder {
     process::State state = process::State::kOnCpu;
     process::WaitReason wait = process::WaitReason::kNone;
     std::uint16_t stack_flags = 0;
+    std::optional<std::uint32_t> uncertain_from;
     std::uint16_t python_flags = 0;
     process::Gil gil = process::Gil::kNone;
     bool merge_failed = false;

@@ -18,6 +18,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
   for (const auto frame : thread.frames) proto.add_frame(frame);
   proto.set_no_stack(thread.no_stack);
   proto.set_stack_flags(thread.stack_flags);
+  if (thread.uncertain_from) proto.set_uncertain_from(*thread.uncertain_from);
   proto.set_in_syscall(thread.syscall >= 0);
   if (thread.syscall >= 0) {
     proto.set_syscall(static_cast<std::uint32_t>(thread.syscall));

@@ -33,6 +33,8 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail deta
     symbolized.frames.push_back(InternPseudo(kNotMerged));
   }
   for (std::size_t i = off_cpu ? FramesToTrim(roles_) : 0; i < stack_.size(); ++i) {
+    if (sample.frames[i].uncertain && !symbolized.uncertain_from)
+      symbolized.uncertain_from = static_cast<std::uint32_t>(symbolized.frames.size());
     const auto first = ids_.begin() + stack_[i].first;
     symbolized.frames.insert(symbolized.frames.end(), first, first + stack_[i].count);
   }

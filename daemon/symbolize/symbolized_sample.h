@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "daemon/process/sample.h"
@@ -14,6 +15,8 @@ using FrameId = std::uint32_t;
 struct SymbolizedSample {
   process::Sample sample;       // its `frames` are moved out: empty
   std::vector<FrameId> frames;  // leaf first; scheduler frames above the wait are trimmed
+  // Index of the first that was found by frame pointer where no unwind rule was known.
+  std::optional<std::uint32_t> uncertain_from;
 };
 
 }  // namespace profd::symbolize

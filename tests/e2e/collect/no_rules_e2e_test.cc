@@ -16,7 +16,9 @@ using ::testing::Not;
 
 constexpr const char* kMark = "go on by frame pointer";
 constexpr const char* kMarkInDump =
-    "[by frame pointer where code has no unwind rules: callers beyond may be wrong or missing]";
+    "    [by frame pointer from here on, where code has no unwind rules: callers beyond may be "
+    "wrong "
+    "or missing]\n    middle_without_rules";
 
 class NoRulesTest : public StandingDaemonTest {
  protected:

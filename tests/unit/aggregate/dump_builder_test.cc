@@ -69,11 +69,13 @@ TEST_F(DumpBuilderTest, AThreadThatWaitsHasTheStackOfItsSnapshot) {
   builder_.AddSample(Sample(11, 90, {1, 2}));
   auto snapshot = Snapshot(11, 120, State::kBlocked, 30, {3, 2});
   snapshot.sample.wait = WaitReason::kPoll;
+  snapshot.uncertain_from = 1;
   builder_.AddSample(snapshot);
   const Dump dump = Build();
   ASSERT_EQ(dump.threads.size(), 1u);
   const DumpThread& thread = dump.threads[0];
   EXPECT_EQ(Names(dump, thread), "f3f2");
+  EXPECT_EQ(thread.uncertain_from, 1u);
   EXPECT_EQ(thread.state, State::kBlocked);
   EXPECT_EQ(thread.wait, WaitReason::kPoll);
   EXPECT_EQ(thread.comm, "worker");

@@ -105,6 +105,13 @@ TEST_F(SampleSymbolizerTest, AStackThatEndsEarlySaysWhy) {
   EXPECT_EQ(ending(PROFD_STACK_USER_FAULT, 0), "[stack memory not readable]");
 }
 
+TEST_F(SampleSymbolizerTest, KnowsFromWhichFrameOnAStackIsUncertain) {
+  process::Sample sample = Stack(State::kOnCpu, {"leaf", "caller", "main"});
+  EXPECT_FALSE(symbolizer_.Symbolize(sample).uncertain_from);
+  sample.frames[1].uncertain = sample.frames[2].uncertain = true;
+  EXPECT_EQ(symbolizer_.Symbolize(sample).uncertain_from, 1u);
+}
+
 process::AddressFrame PythonFrame(const process::PythonFunctionRef& function, std::uint32_t line) {
   process::AddressFrame frame;
   frame.python = function;

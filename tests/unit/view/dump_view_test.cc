@@ -124,22 +124,26 @@ TEST(DumpViewTest, SaysWhichStacksGoOnByFramePointer) {
   v1::Dump dump = Sample();
   dump.mutable_threads(1)->set_stack_flags(32);
   dump.mutable_threads(2)->set_stack_flags(32 + 128);
+  dump.mutable_threads(2)->set_uncertain_from(3);  // the interpreter's frame before it is not shown
   const std::string text = RenderDump(dump, {.width = 0});
-  const std::string frames =
+  const std::string certain =
       "        futex_wait_[k]\n"
-      "        pthread_cond_timedwait (cond.c:7)\n"
-      "    step (train.py:88)\n";
-  EXPECT_NE(text.find("thread 43 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" + frames +
+      "        pthread_cond_timedwait (cond.c:7)\n";
+  EXPECT_NE(text.find("thread 43 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" + certain +
+                      "    step (train.py:88)\n"
                       "\n"
                       "thread 44 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" +
-                      frames +
-                      "    [by frame pointer where code has no unwind rules: callers beyond may be "
-                      "wrong or missing]\n"),
+                      certain +
+                      "    [by frame pointer from here on, where code has no unwind rules: callers "
+                      "beyond may be wrong or missing]\n"
+                      "    step (train.py:88)\n"),
             std::string::npos)
       << text;
   const auto threads = nlohmann::json::parse(DumpJson(dump, {}))["processes"][0]["threads"];
   EXPECT_FALSE(threads[1].contains("by_frame_pointer"));
   EXPECT_EQ(threads[2]["by_frame_pointer"], true);
+  EXPECT_FALSE(threads[2]["stack"][1].contains("by_frame_pointer"));
+  EXPECT_EQ(threads[2]["stack"][2]["by_frame_pointer"], true);
 }
 
 TEST(DumpViewTest, ADumpThatPointsNowhereIsRefused) {
