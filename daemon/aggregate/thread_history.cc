@@ -98,12 +98,15 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
   const profd_clock* final = nullptr;
   if (ended_ns != 0 && ended_ns <= end.time_ns) {
     life.exited = !end_ || end_->died;
-    life.window.end_ns = ended_ns;
+    // The last word's time is its clock's own; the exit, told before it, is not.
+    life.window.end_ns = std::min(std::max(ended_ns, exit_ns_), end.time_ns);
     if (end_) final = &end_->totals;
   } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
-    life.window.end_ns = last->at.time_ns;
+    // One that is still there lives to the session's end, whether it was read there or not: what
+    // was not read is missing in its clock, and shows.
     final = &last->totals;
-    if (last->state == PROFD_STATE_BLOCKED) life.blocked_since_ns = last->since_ns;
+    if (last->at.epoch == end.epoch && last->state == PROFD_STATE_BLOCKED)
+      life.blocked_since_ns = last->since_ns;
   }
   life.window.end_ns = std::max(life.window.end_ns, life.window.begin_ns);
 

@@ -53,6 +53,14 @@ decode::ForkEvent Fork(std::uint64_t time_ns) {
   return event;
 }
 
+double ClosureOf(const Lifetime& life) {
+  ProfileThread thread;
+  thread.begin_ns = life.window.begin_ns;
+  thread.end_ns = life.window.end_ns;
+  thread.clock = life.clock;
+  return ClosureError(thread);
+}
+
 ThreadHistory History() { return ThreadHistory(kThread, kProcess); }
 
 TEST(ThreadHistory, LivesThroughTheSession) {
@@ -109,6 +117,18 @@ TEST(ThreadHistory, EndsInsideWithFinalTotals) {
   EXPECT_EQ(ElapsedOf(life.clock), 800u);
 }
 
+TEST(ThreadHistory, EndsNoSoonerThanItsExitWasSeen) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(0, 0, 0)));
+  decode::ExitEvent exit;
+  exit.header.time_ns = 1800;
+  history.OnExit(exit);
+  history.OnClock(End(1600, 3, Totals(0, 0, 0), Totals(600, 0, 0)));  // its clock stood still
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1000, 1800}));
+  EXPECT_DOUBLE_EQ(ClosureOf(life), -0.25);
+}
+
 TEST(ThreadHistory, EndBeforeItWasReadStillKnowsItsStart) {
   auto history = History();
   history.OnClock(End(1800, 3, Totals(10, 20, 30), Totals(410, 20, 430)));
@@ -138,6 +158,31 @@ TEST(ThreadHistory, ReadingsOfOtherSessionsDoNotCount) {
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_EQ(life.window, (Window{1000, 2000}));
   EXPECT_EQ(ElapsedOf(life.clock), 1000u);
+}
+
+TEST(ThreadHistory, OneThatWasNotReadAtTheEndLacksTimeInItsClock) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
+  auto last = Clock(4, 1900, Totals(100, 0, 900));
+  last.state = PROFD_STATE_BLOCKED;
+  last.since_ns = 1000;
+  history.OnClock(last);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.clock_missing);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+  EXPECT_DOUBLE_EQ(ClosureOf(life), -0.1);
+  EXPECT_FALSE(life.blocked_since_ns) << "whether it still waits at the end is not known";
+}
+
+TEST(ThreadHistory, OneThatBeganAndWasNotReadAtTheEndLacksTimeInItsClock) {
+  auto history = History();
+  history.OnFork(Fork(1200));
+  auto last = Clock(4, 1600, Totals(400, 0, 0));
+  last.begin_ns = 1200;
+  history.OnClock(last);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_EQ(life.window, (Window{1200, 2000}));
+  EXPECT_DOUBLE_EQ(ClosureOf(life), -0.5);
 }
 
 TEST(ThreadHistory, ManyReadingsKeepTheFirstAndTheLast) {
