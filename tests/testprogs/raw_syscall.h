@@ -18,13 +18,16 @@
 namespace profd::testprog {
 
 // -errno on failure, as the kernel returns it.
-PROFD_INLINE long RawSyscall(long number, long a, long b = 0, long c = 0, long d = 0) {
+PROFD_INLINE long RawSyscall(long number, long a, long b = 0, long c = 0, long d = 0, long e = 0,
+                             long f = 0) {
 #if defined(__x86_64__)
   long result = number;
   register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
   asm volatile("syscall"
                : "+a"(result)
-               : "D"(a), "S"(b), "d"(c), "r"(r10)
+               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                : "rcx", "r11", "memory");
   return result;
 #elif defined(__aarch64__)
@@ -33,7 +36,12 @@ PROFD_INLINE long RawSyscall(long number, long a, long b = 0, long c = 0, long d
   register long x1 asm("x1") = b;
   register long x2 asm("x2") = c;
   register long x3 asm("x3") = d;
-  asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  register long x4 asm("x4") = e;
+  register long x5 asm("x5") = f;
+  asm volatile("svc 0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory");
   return x0;
 #else
 #error "no raw system call for this architecture"

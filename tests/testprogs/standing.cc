@@ -2,13 +2,21 @@
 // program runs; one computes:  standing [MORE], with so many more that sleep.
 // Says who is where when all of them wait, and ends with its input.
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -32,6 +40,9 @@ struct World {
   std::array<int, 2> pipe{-1, -1};
   std::array<int, 2> sockets{-1, -1};
   int locked_file = -1;
+  int epoll = -1;
+  pid_t child = -1;
+  volatile char* page = nullptr;  // that nobody fills; null where the kernel has no userfaultfd
   std::atomic<std::uint64_t> work{0};
 };
 
@@ -44,6 +55,18 @@ PROFD_NAMED void PollsForever(World& world) {
   pollfd wanted{world.sockets[0], POLLPRI, 0};
   RawSyscall(SYS_poll, reinterpret_cast<long>(&wanted), 1, -1);
 }
+PROFD_NAMED void SelectsForever(World& world) {
+  fd_set wanted;
+  FD_ZERO(&wanted);
+  FD_SET(world.sockets[0], &wanted);
+  RawSyscall(SYS_pselect6, world.sockets[0] + 1, 0, 0, reinterpret_cast<long>(&wanted));
+}
+PROFD_NAMED void WaitsAtAnEpoll(World& world) {
+  epoll_event event{};
+  RawSyscall(SYS_epoll_pwait, world.epoll, reinterpret_cast<long>(&event), 1, -1);
+}
+PROFD_NAMED void WaitsForAChild(World& world) { RawSyscall(SYS_wait4, world.child, 0, 0, 0); }
+PROFD_NAMED void TouchesAPage(World& world) { *world.page = 1; }
 PROFD_NAMED void Computes(World& world) {
   while (true) world.work.fetch_add(1, std::memory_order_relaxed);
 }
@@ -66,8 +89,38 @@ constexpr Place kPlaces[] = {
     {"standing::ReadsASocket", ReadsASocket, "net"},
     {"standing::LocksAFile", LocksAFile, "lock"},
     {"standing::PollsForever", PollsForever, "poll"},
+    {"standing::SelectsForever", SelectsForever, "poll"},
+    {"standing::WaitsAtAnEpoll", WaitsAtAnEpoll, "poll"},
+    {"standing::WaitsForAChild", WaitsForAChild, "child"},
+    {"standing::TouchesAPage", TouchesAPage, "fault"},
     {"standing::Computes", Computes, ""},
 };
+
+// A page whose faults wait for somebody who fills it; null where the kernel has none.
+volatile char* UnfilledPage() {
+  const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+  uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+  if (fd < 0 || ::ioctl(fd, UFFDIO_API, &api) != 0) return nullptr;
+  void* page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  uffdio_register range{.range = {.start = reinterpret_cast<std::uintptr_t>(page), .len = bytes},
+                        .mode = UFFDIO_REGISTER_MODE_MISSING,
+                        .ioctls = 0};
+  if (::ioctl(fd, UFFDIO_REGISTER, &range) != 0) return nullptr;
+  return static_cast<volatile char*>(page);
+}
+
+// Ends with this program, also when that has ended before the child could ask for it.
+pid_t SleepingChild() {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(0);
+  while (true) ::pause();
+  ::_exit(0);
+}
 
 // As the kernel says: 'S' sleeps.
 char StateOf(pid_t tid) {
@@ -98,11 +151,18 @@ int Run(int more) {
       ::pipe2(world.pipe.data(), O_CLOEXEC) != 0 ||
       ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, world.sockets.data()) != 0)
     return 1;
+  world.epoll = ::epoll_create1(EPOLL_CLOEXEC);
+  world.child = SleepingChild();
+  world.page = UnfilledPage();
+  if (world.epoll < 0 || world.child < 0) return 1;
 
   nlohmann::json threads = nlohmann::json::array();
   threads.push_back({{"tid", ::getpid()}, {"function", ""}, {"wait", "pipe"}});
   for (int i = 0; i < more; ++i) threads.push_back(Stand(kPlaces[0], world));
-  for (const Place& place : kPlaces) threads.push_back(Stand(place, world));
+  for (const Place& place : kPlaces) {
+    if (place.enter == TouchesAPage && world.page == nullptr) continue;
+    threads.push_back(Stand(place, world));
+  }
   std::cout << nlohmann::json{{"threads", threads}} << std::endl;
   char byte = 0;
   while (::read(STDIN_FILENO, &byte, 1) > 0) {
