@@ -1,6 +1,10 @@
 #include <dirent.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -19,6 +23,26 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 Puppet::Body Spinner() {
   return [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
+}
+
+// A byte goes to a child process and back, so often.
+void PassToAndFro(int rounds) {
+  std::array<int, 2> there{};
+  std::array<int, 2> back{};
+  if (::pipe(there.data()) != 0 || ::pipe(back.data()) != 0) std::abort();
+  const pid_t child = ::fork();
+  if (child < 0) std::abort();
+  char byte = 0;
+  if (child == 0) {
+    ::close(there[1]);
+    while (::read(there[0], &byte, 1) == 1 && ::write(back[1], &byte, 1) == 1) {
+    }
+    ::_exit(0);
+  }
+  for (int i = 0; i < rounds; ++i)
+    if (::write(there[1], &byte, 1) != 1 || ::read(back[0], &byte, 1) != 1) std::abort();
+  ::close(there[1]);
+  ::waitpid(child, nullptr, 0);
 }
 
 // Index of the first event that `is` says yes to; -1: none.
@@ -78,8 +102,25 @@ TEST_F(SessionTest, SaysWhatItIsAndWhatItCost) {
   EXPECT_EQ(heard.end.epoch > heard.start.epoch, true);
   EXPECT_GE(heard.ElapsedNs(), 50 * kMs);
   EXPECT_GT(heard.end.own_cpu_ns, heard.start.own_cpu_ns);
-  EXPECT_GE(heard.end.bpf_cost_ns, heard.start.bpf_cost_ns);
   EXPECT_NE(heard.start.hook, 0u);
+}
+
+// One switch in so many is timed: of so many, some are, or none are.
+TEST_F(SessionTest, ItsProgramsCostWhatManySwitchesTake) {
+  constexpr int kRounds = 20'000;
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    strings.Wait();
+    PassToAndFro(kRounds);
+    strings.Say({1});
+  });
+  const auto session = live_->Begin(SpecOf(puppet, " +children"));
+  puppet.Go();
+  ASSERT_EQ(puppet.Hear(1).front(), 1u);
+  const Heard heard = live_->End(session);
+  const std::uint64_t cost_ns = heard.end.bpf_cost_ns - heard.start.bpf_cost_ns;
+  EXPECT_GT(heard.end.bpf_cost_ns, heard.start.bpf_cost_ns);
+  // They run on CPUs, each on one at a time.
+  EXPECT_LT(cost_ns, heard.ElapsedNs() * std::thread::hardware_concurrency());
 }
 
 TEST_F(SessionTest, SeveralAtOnceEachHearsOfItsOwn) {
