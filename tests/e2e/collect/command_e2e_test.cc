@@ -42,22 +42,43 @@ TEST_F(CommandTest, TheCommandsOutputIsItsOwn) {
   EXPECT_EQ(outcome.out, "hello\n");
 }
 
+// Time that the thread waited for a byte from a pipe before `before_ns`.
+std::uint64_t PipeWaitNs(const v1::Profile& profile, int thread, std::uint64_t before_ns) {
+  const v1::Samples& samples = profile.samples();
+  std::uint64_t ns = 0;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (static_cast<int>(samples.thread(i)) == thread && samples.time_ns(i) < before_ns &&
+        samples.wait(i) == v1::WAIT_PIPE)
+      ns += samples.weight_ns(i);
+  }
+  return ns;
+}
+
 TEST_F(CommandTest, SeesItFromItsFirstInstructionToItsLast) {
-  const auto outcome =
-      Profctl({"collect", "-o", File("x.json"), "--", TestProgram("truth"), "spin", "--ms", "500"});
+  // The rate is such that the exec takes some periods.
+  const auto outcome = Profctl({"collect", "-F", "20000", "-o", File("x.json"), "--",
+                                TestProgram("truth"), "spin", "--ms", "500"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto profile = ReadProfile(File("x.json"));
-  ASSERT_GE(profile.threads_size(), 1);
-  // The truth program says how much CPU time its thread used; the clock has at least that.
-  std::uint64_t on_cpu_ns = 0;
-  for (const auto& thread : profile.threads()) on_cpu_ns += thread.clock().on_cpu_ns();
-  std::uint64_t measured_ns = 0;
   const auto truth = nlohmann::json::parse(outcome.out);
-  for (const auto& thread : truth.at("threads"))
-    measured_ns += thread.at("cpu_ns").get<std::uint64_t>();
-  EXPECT_GT(measured_ns, 0u);
-  EXPECT_GE(on_cpu_ns, measured_ns);
-  EXPECT_TRUE(profile.threads(0).exited());
+  // The main thread and the one that spins. Only the latter begins in the session: the former is
+  // there at its start, waits at a pipe to be let go, and executes the program after that.
+  ASSERT_EQ(profile.threads_size(), 2);
+  const v1::Thread& main = profile.threads(0);
+  EXPECT_EQ(main.tid(), truth.at("pid").get<std::uint32_t>());
+  EXPECT_EQ(main.begin_ns(), profile.start_ns());
+  EXPECT_FALSE(main.began());
+  EXPECT_LT(main.begin_ns(), truth.at("begin_ns").get<std::uint64_t>());
+  EXPECT_GT(PipeWaitNs(profile, 0, truth.at("begin_ns").get<std::uint64_t>()), 0u);
+  EXPECT_GT(TimeIn(profile, "__x64_sys_execve").on_cpu_ns, 0u);
+  EXPECT_GE(main.end_ns(), truth.at("end_ns").get<std::uint64_t>());
+  EXPECT_TRUE(main.exited());
+  // The thread that spins says how much of the CPU it has used until it said so.
+  const v1::Thread& spinner = profile.threads(1);
+  const auto& said = truth.at("threads").at(0);
+  EXPECT_EQ(spinner.tid(), said.at("tid").get<std::uint32_t>());
+  EXPECT_TRUE(spinner.began());
+  EXPECT_GE(spinner.clock().on_cpu_ns(), said.at("cpu_ns").get<std::uint64_t>());
 }
 
 TEST_F(CommandTest, FollowsChildren) {
