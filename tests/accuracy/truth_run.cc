@@ -9,6 +9,7 @@
 
 #include "bpf/events.h"
 #include "client/export/json.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
@@ -54,6 +55,7 @@ void AwaitSleepingThread(pid_t pid, const std::string& name) {
 }
 
 bool IsOn(Side side, v1::State state) {
+  if (side == Side::kBlocked) return state == v1::STATE_BLOCKED;
   return (state == v1::STATE_ON_CPU) == (side == Side::kOnCpu);
 }
 
@@ -68,22 +70,38 @@ std::vector<char> NodesWith(const v1::Profile& profile, const std::string& funct
   return with;
 }
 
+using WeightOf = std::uint64_t (v1::Samples::*)(int) const;
+
+// Of the threads that `takes` takes, by index.
+template <typename Takes>
+MeasuredShare ShareOf(const v1::Profile& profile, const std::string& function, Side side,
+                      WeightOf weight_of, const Takes& takes) {
+  const std::vector<char> with = NodesWith(profile, function);
+  const v1::Samples& samples = profile.samples();
+  MeasuredShare measured;
+  double inside_ns = 0;
+  double not_ready_ns = 0;
+  for (int i = 0; i < samples.time_ns_size(); ++i) {
+    if (!takes(static_cast<int>(samples.thread(i))) || !IsOn(side, samples.state(i))) continue;
+    const auto weight = static_cast<double>((samples.*weight_of)(i));
+    measured.total_ns += weight;
+    if (with[samples.node(i)] != 0) inside_ns += weight;
+    const bool ready = (samples.stack_flags(i) & PROFD_STACK_TABLES_NOT_READY) == 0;
+    if (!ready && with[samples.node(i)] == 0) not_ready_ns += weight;
+    if (!samples.exact(i)) measured.weights.Add(samples.raw_weight_ns(i), samples.count(i));
+  }
+  if (measured.total_ns > 0) {
+    measured.share = inside_ns / measured.total_ns;
+    measured.not_ready = not_ready_ns / measured.total_ns;
+  }
+  return measured;
+}
+
 }  // namespace
 
 MeasuredShare ThreadView::Share(const std::string& function, Side side) const {
-  const std::vector<char> with = NodesWith(*profile_, function);
-  const v1::Samples& samples = profile_->samples();
-  MeasuredShare measured;
-  double inside_ns = 0;
-  for (int i = 0; i < samples.time_ns_size(); ++i) {
-    if (static_cast<int>(samples.thread(i)) != index_ || !IsOn(side, samples.state(i))) continue;
-    const auto weight = static_cast<double>(samples.weight_ns(i));
-    measured.total_ns += weight;
-    if (with[samples.node(i)] != 0) inside_ns += weight;
-    if (!samples.exact(i)) measured.weights.Add(samples.raw_weight_ns(i), samples.count(i));
-  }
-  if (measured.total_ns > 0) measured.share = inside_ns / measured.total_ns;
-  return measured;
+  return ShareOf(*profile_, function, side, &v1::Samples::weight_ns,
+                 [this](int thread) { return thread == index_; });
 }
 
 ThreadView::Stacks ThreadView::CountStacks() const {
@@ -131,24 +149,6 @@ std::uint64_t ThreadView::WeightNs() const {
   return ns;
 }
 
-std::uint64_t ThreadView::RunnableNs() const {
-  const v1::ThreadClock& clock = thread().clock();
-  return clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +
-         clock.runnable_after_yield_ns();
-}
-
-std::uint64_t ThreadView::RunnableCount() const {
-  const v1::ThreadClock& clock = thread().clock();
-  return clock.runnable_after_wakeup_count() + clock.runnable_after_preemption_count() +
-         clock.runnable_after_yield_count();
-}
-
-std::uint64_t ThreadView::ElapsedNs() const {
-  const v1::ThreadClock& clock = thread().clock();
-  return clock.on_cpu_ns() + RunnableNs() + clock.blocked_interruptible_ns() +
-         clock.blocked_uninterruptible_ns() + clock.blocked_iowait_ns();
-}
-
 Result<TruthRun> TruthRun::Collect(const std::string& program,
                                    const std::vector<std::string>& arguments, int frequency_hz) {
   const TemporaryFile file;
@@ -164,10 +164,13 @@ Result<TruthRun> TruthRun::Collect(const std::string& program,
                                       "--",
                                       Program("testprogs/" + program)};
   command.insert(command.end(), arguments.begin(), arguments.end());
+  const SystemClock clock;
   TruthRun run;
-  const std::uint64_t steal_before = testing::StealNs();
+  const std::uint64_t stolen_before_ns = testing::StealNs();
+  run.before_ns_ = clock.MonotonicNs();
   const testing::Outcome outcome = testing::Run(command);
-  run.steal_ns_ = testing::StealNs() + testing::kStealUnitNs - steal_before;
+  run.after_ns_ = clock.MonotonicNs();
+  run.most_stolen_ns_ = testing::StealNs() + testing::kStealUnitNs - stolen_before_ns;
   if (outcome.exit_code != 0) {
     return Error{ErrorCode::kInternal,
                  "profctl ended with " + std::to_string(outcome.exit_code) + ": " + outcome.err,
@@ -180,23 +183,27 @@ Result<TruthRun> TruthRun::Collect(const std::string& program,
   return run;
 }
 
-Result<TruthRun> TruthRun::CollectRunning(const std::vector<std::string>& arguments,
+Result<TruthRun> TruthRun::CollectRunning(const std::string& name,
+                                          const std::vector<std::string>& arguments,
                                           const std::string& seconds) {
   const TemporaryFile file;
-  std::vector<std::string> command = {Program("testprogs/truth")};
+  std::vector<std::string> command = {Program("testprogs/" + name)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   auto program = testing::Subprocess::Start(command);
   if (!program) return program.error();
   AwaitSleepingThread(program->pid(), "long-sleeper");
+  const SystemClock clock;
+  TruthRun run;
+  run.before_ns_ = clock.MonotonicNs();
   const testing::Outcome outcome =
       testing::Run({Program("bin/profctl"), "collect", "-q", "--budget", "off", "-p",
                     std::to_string(program->pid()), "-d", seconds, "-o", file.path()});
+  run.after_ns_ = clock.MonotonicNs();
   program->Signal(SIGTERM);
   const testing::Outcome said = program->Wait();
   if (outcome.exit_code != 0) return Error{ErrorCode::kInternal, outcome.err, ""};
   auto profile = ReadProfile(file.path());
   if (!profile) return profile.error();
-  TruthRun run;
   run.profile_ = std::move(*profile);
   run.truth_ = nlohmann::json::parse(said.out);
   return run;
@@ -221,6 +228,34 @@ const nlohmann::json& TruthRun::Truth(const std::string& name) const {
 
 ThreadView TruthRun::MustThread(const std::string& name) const {
   return Thread(Truth(name).at("tid").get<std::uint32_t>()).value();
+}
+
+ThreadView TruthRun::MainThread() const {
+  return Thread(truth_.at("pid").get<std::uint32_t>()).value();
+}
+
+MeasuredShare TruthRun::ShareOfAll(const std::string& function, Side side) const {
+  std::set<std::uint32_t> reported;
+  for (const auto& thread : truth_.at("threads"))
+    reported.insert(thread.at("tid").get<std::uint32_t>());
+  return ShareOf(profile_, function, side, &v1::Samples::raw_weight_ns,
+                 [&](int thread) { return reported.contains(profile_.threads(thread).tid()); });
+}
+
+double TruthRun::NotReadyShare() const {
+  const v1::Samples& samples = profile_.samples();
+  double not_ready = 0;
+  for (int i = 0; i < samples.stack_flags_size(); ++i)
+    not_ready += (samples.stack_flags(i) & PROFD_STACK_TABLES_NOT_READY) != 0 ? 1 : 0;
+  return not_ready / std::max(1, samples.stack_flags_size());
+}
+
+KernelBooks BooksOf(const nlohmann::json& thread) {
+  const auto& books = thread.at("schedstat");
+  return {.read_ns = books.at("read_ns"),
+          .cpu_when_read_ns = books.at("cpu_when_read_ns"),
+          .run_ns = books.at("run_ns"),
+          .run_delay_ns = books.at("run_delay_ns")};
 }
 
 TrueTime TrueTimeIn(const nlohmann::json& thread, const std::string& function) {

@@ -9,18 +9,20 @@
 
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
+#include "tests/accuracy/books.h"
 #include "tests/accuracy/statistics.h"
 
 namespace profd::accuracy {
 
 // The part of a thread's time in some states that has a function on its stack.
 struct MeasuredShare {
-  double share = 0;     // by scaled weights
-  double total_ns = 0;  // of the states, in samples
-  Weights weights;      // raw, of all samples of the states; exact ones are not by chance
+  double share = 0;      // of one thread by scaled weights, of many by raw ones
+  double total_ns = 0;   // of the states, in samples
+  double not_ready = 0;  // more it may be: stacks cut above the function, before tables were made
+  Weights weights;       // raw, of all samples of the states; exact ones are not by chance
 };
 
-enum class Side { kOnCpu, kOffCpu };  // off: blocked and runnable
+enum class Side { kOnCpu, kOffCpu, kBlocked };  // off: blocked and runnable
 
 // What profd says of one thread.
 class ThreadView {
@@ -43,9 +45,6 @@ class ThreadView {
   [[nodiscard]] std::uint64_t BlockedNs(const std::string& function, v1::WaitReason wait) const;
   // Sum of the scaled weights of all its samples.
   [[nodiscard]] std::uint64_t WeightNs() const;
-  [[nodiscard]] std::uint64_t RunnableNs() const;
-  [[nodiscard]] std::uint64_t RunnableCount() const;
-  [[nodiscard]] std::uint64_t ElapsedNs() const;  // by the clock: the sum of its states
 
  private:
   const v1::Profile* profile_;
@@ -59,8 +58,9 @@ class TruthRun {
   [[nodiscard]] static Result<TruthRun> Collect(const std::string& program,
                                                 const std::vector<std::string>& arguments,
                                                 int frequency_hz);
-  // Starts `truth ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
-  [[nodiscard]] static Result<TruthRun> CollectRunning(const std::vector<std::string>& arguments,
+  // Starts `PROGRAM ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
+  [[nodiscard]] static Result<TruthRun> CollectRunning(const std::string& program,
+                                                       const std::vector<std::string>& arguments,
                                                        const std::string& seconds);
 
   [[nodiscard]] const nlohmann::json& truth() const { return truth_; }
@@ -70,15 +70,29 @@ class TruthRun {
   // What the program says of its thread of this name.
   [[nodiscard]] const nlohmann::json& Truth(const std::string& name) const;
   [[nodiscard]] ThreadView MustThread(const std::string& name) const;
+  [[nodiscard]] ThreadView MainThread() const;
+  // Of all threads that the program reported, together. By raw weights: a thread with few samples
+  // or none has its whole clock in these.
+  [[nodiscard]] MeasuredShare ShareOfAll(const std::string& function, Side side) const;
+  // Of all samples, that of stacks walked before their tables were made.
+  [[nodiscard]] double NotReadyShare() const;
   // Steal time of the whole machine while it ran, at most: the kernel's books leave it out, profd
   // does not.
-  [[nodiscard]] std::uint64_t steal_ns() const { return steal_ns_; }
+  [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
+  // CLOCK_MONOTONIC before the program was started and after it had ended.
+  [[nodiscard]] std::uint64_t before_ns() const { return before_ns_; }
+  [[nodiscard]] std::uint64_t after_ns() const { return after_ns_; }
 
  private:
   nlohmann::json truth_;
   v1::Profile profile_;
-  std::uint64_t steal_ns_ = 0;
+  std::uint64_t most_stolen_ns_ = 0;
+  std::uint64_t before_ns_ = 0;
+  std::uint64_t after_ns_ = 0;
 };
+
+// What the thread itself read of the kernel's books.
+[[nodiscard]] KernelBooks BooksOf(const nlohmann::json& thread);
 
 // Wall and CPU time the program measured in a function, summed over its thread's phases.
 struct TrueTime {

@@ -3,18 +3,27 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <thread>
+#include <map>
 
 namespace profd::accuracy {
 namespace {
 
-// A bound this wide or wider would let a wrong profile pass.
-constexpr double kWidestBound = 0.12;
+// The cases split time 30 : 70; a profile that is blind to what a thread does says 50 : 50, one in
+// step with it 0 : 100. Bounds on both sides that are less together than the way to the nearer one
+// keep the two apart: this is the half of it.
+constexpr double kWidestBound = 0.1;
 // A phase is timed by two readings of the wall clock inside two of the thread's CPU clock, a system
 // call: that much of each phase may count on either side.
 constexpr double kReadingNs = 1000;
+// Runs until one is not spoilt by what is not profd's: a CPU stolen at the wrong instant, tables
+// that a busy machine makes late. What profd itself does wrong spoils them all.
+constexpr int kRuns = 5;
+constexpr int kRunsForTables = 3;  // of these; after them bounds are as wide as they must be
+// Stacks without their tables widen bounds by as much.
+constexpr double kMostNotReady = 0.01;
 
 // Counts the suite's comparisons: the chance of each follows from their number.
 class ComparisonBudget : public ::testing::Environment {
@@ -40,19 +49,51 @@ double LifeNs(const v1::Thread& thread) {
   return static_cast<double>(thread.end_ns() - thread.begin_ns());
 }
 
-// By how much what profd says is runnable lies outside of what the kernel's books allow: 1 us for
-// each wait (the kernel starts at the enqueue) and one for that which may be under way.
-double BeyondTheBooksNs(const ThreadView& view, const nlohmann::json& books) {
-  // What the thread did after it had read the books: it ran, and at most all else was a wait.
-  const double tail_ns = static_cast<double>(view.thread().end_ns()) -
-                         books.at("read_ns").get<double>() -
-                         (static_cast<double>(view.thread().clock().on_cpu_ns()) -
-                          books.at("cpu_when_read_ns").get<double>());
-  const double queued_ns = 1000.0 * static_cast<double>(view.RunnableCount() + 1);
-  const double runnable_ns =
-      static_cast<double>(view.RunnableNs()) - books.at("run_delay_ns").get<double>();
-  return std::max(
-      {0.0, -queued_ns - runnable_ns, runnable_ns - queued_ns - std::max(0.0, tail_ns)});
+// Of all threads that the program reported.
+Result<BooksJudgement> JudgeBooks(const TruthRun& run) {
+  BooksJudgement judgement(TickNs());
+  for (const auto& truth : run.truth().at("threads")) {
+    const auto view = run.Thread(truth.at("tid").get<std::uint32_t>());
+    if (!view) return view.error();
+    judgement.Add(view->thread(), BooksOf(truth));
+  }
+  return judgement;
+}
+
+// The program's own readings of the time around a thread's begin and end.
+struct Brackets {
+  double created_ns = 0;
+  double begin_ns = 0;
+  double end_ns = 0;
+  double joined_ns = 0;
+  double tail_ns = 0;  // so long it may live on unseen
+};
+
+void ExpectInside(const v1::Thread& thread, const Brackets& brackets) {
+  const auto begin_ns = static_cast<double>(thread.begin_ns());
+  const auto end_ns = static_cast<double>(thread.end_ns());
+  EXPECT_GE(begin_ns, brackets.created_ns) << thread.comm();
+  EXPECT_LE(begin_ns, brackets.begin_ns) << thread.comm();
+  EXPECT_GE(end_ns, brackets.end_ns) << thread.comm();
+  EXPECT_LE(end_ns, brackets.joined_ns + brackets.tail_ns) << thread.comm();
+  EXPECT_TRUE(thread.exited()) << thread.comm();
+}
+
+void ExpectNear(const MeasuredShare& measured, double true_share, double reading,
+                const std::string& function) {
+  kBudget->Spend();
+  const double samples = measured.weights.EffectiveSamples();
+  const double chance = ShareBound(true_share, samples) + reading;
+  // Stacks that were cut above the function make its share smaller, never larger.
+  const double bound = chance + measured.not_ready;
+  EXPECT_LT(chance + measured.not_ready / 2, kWidestBound)
+      << function << ": " << samples << " samples, " << measured.not_ready
+      << " of them before their tables, say too little";
+  EXPECT_LE(measured.share, true_share + chance) << function << ", " << samples << " samples";
+  EXPECT_GE(measured.share, true_share - bound) << function << ", " << samples << " samples";
+  ::testing::Test::RecordProperty(function, std::to_string(measured.share) + " of " +
+                                                std::to_string(true_share) + " +- " +
+                                                std::to_string(bound));
 }
 
 }  // namespace
@@ -63,11 +104,20 @@ void TruthTest::SetUp() {
 
 void TruthTest::Collect(const std::vector<std::string>& arguments, int frequency_hz,
                         const std::string& program) {
-  auto run = TruthRun::Collect(program, arguments, frequency_hz);
-  ASSERT_TRUE(run.ok()) << run.error().message;
-  run_ = std::move(*run);
+  for (int runs = 1;; ++runs) {
+    auto run = TruthRun::Collect(program, arguments, frequency_hz);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    run_ = std::move(*run);
+    const auto books = JudgeBooks(*run_);
+    ASSERT_TRUE(books.ok()) << books.error().message;
+    const bool agrees = books->Holds(run_->most_stolen_ns());
+    if (agrees && (runs >= kRunsForTables || run_->NotReadyShare() <= kMostNotReady)) break;
+    std::cout << "run " << runs << ": " << books->Text() << "; stolen " << run_->most_stolen_ns()
+              << " ns at most; " << run_->NotReadyShare() << " of the stacks before their tables\n";
+    ASSERT_LT(runs, kRuns) << books->Text();
+  }
   ExpectSums(*run_);
-  ExpectBooks(*run_);
+  ExpectLives(*run_);
 }
 
 void ExpectSums(const TruthRun& run) {
@@ -76,62 +126,97 @@ void ExpectSums(const TruthRun& run) {
   ASSERT_GT(run.profile().threads_size(), 0);
   for (int i = 0; i < run.profile().threads_size(); ++i) {
     const ThreadView view(run.profile(), i);
+    const std::uint64_t elapsed_ns = ElapsedNs(view.thread().clock());
     EXPECT_FALSE(view.thread().clock_missing()) << view.thread().comm();
-    EXPECT_LE(std::abs(view.thread().closure_error()), 0.001)
+    EXPECT_NEAR(static_cast<double>(elapsed_ns) / LifeNs(view.thread()), 1, 0.001)
         << view.thread().comm() << " lived " << LifeNs(view.thread()) << " ns, its clock says "
-        << view.ElapsedNs();
-    EXPECT_EQ(view.WeightNs(), view.ElapsedNs()) << view.thread().comm();
+        << elapsed_ns;
+    EXPECT_LE(std::abs(view.thread().closure_error()), 0.001) << view.thread().comm();
+    EXPECT_EQ(view.WeightNs(), elapsed_ns) << view.thread().comm();
     weights += static_cast<double>(view.WeightNs());
     lives += LifeNs(view.thread());
   }
   EXPECT_NEAR(weights / lives, 1, 0.001);
 }
 
-void ExpectBooks(const TruthRun& run) {
-  std::size_t threads = 0;
-  std::size_t beyond = 0;
-  double beyond_ns = 0;
-  for (const auto& truth : run.truth().at("threads")) {
-    if (!truth.contains("schedstat")) continue;
-    const auto view = run.Thread(truth.at("tid").get<std::uint32_t>());
-    ASSERT_TRUE(view.ok()) << view.error().message;
-    const auto& books = truth.at("schedstat");
-    EXPECT_NEAR(static_cast<double>(view->thread().clock().on_cpu_ns()),
-                books.at("run_ns").get<double>(), TickNs() + static_cast<double>(run.steal_ns()))
-        << truth.at("name");
-    const double thread_beyond_ns = BeyondTheBooksNs(*view, books);
-    ++threads;
-    beyond += thread_beyond_ns > 0 ? 1 : 0;
-    beyond_ns += thread_beyond_ns;
-    if (thread_beyond_ns > 0) std::cout << truth.at("name") << ": " << thread_beyond_ns << " ns\n";
+void ExpectLives(const TruthRun& run) {
+  std::map<std::uint32_t, const nlohmann::json*> reported;
+  for (const auto& truth : run.truth().at("threads")) reported[truth.at("tid")] = &truth;
+  const std::size_t threads = reported.size();
+  const std::uint32_t main_tid = run.truth().at("pid");
+  const auto stolen_ns = static_cast<double>(run.most_stolen_ns());
+  std::size_t late_ones = 0;
+  for (const v1::Thread& thread : run.profile().threads()) {
+    if (thread.tid() == main_tid) {
+      ExpectInside(thread, {.created_ns = static_cast<double>(run.before_ns()),
+                            .begin_ns = run.truth().at("begin_ns"),
+                            .end_ns = run.truth().at("end_ns"),
+                            .joined_ns = static_cast<double>(run.after_ns()),
+                            .tail_ns = 0});
+      continue;
+    }
+    const auto found = reported.find(thread.tid());
+    ASSERT_NE(found, reported.end()) << thread.comm() << " is none of the program's";
+    const nlohmann::json& truth = *found->second;
+    // Who joins it is woken before it has left its CPU for good: it goes on running, or waits for
+    // the CPU, and both are in its clock; but where a wait is apart from the books, see there.
+    const double after_ns = AfterTheBooksNs(thread, BooksOf(truth));
+    const bool late =
+        static_cast<double>(thread.end_ns()) > truth.at("joined_ns").get<double>() + after_ns;
+    if (late) ++late_ones;
+    ExpectInside(thread, {.created_ns = truth.at("created_ns"),
+                          .begin_ns = truth.at("begin_ns"),
+                          .end_ns = truth.at("end_ns"),
+                          .joined_ns = truth.at("joined_ns"),
+                          .tail_ns = after_ns + (late ? stolen_ns : 0)});
+    EXPECT_TRUE(thread.began()) << thread.comm();
+    EXPECT_EQ(thread.comm(), truth.at("name").get<std::string>());
+    reported.erase(found);
   }
-  // A CPU that is stolen between the kernel's reading of its clock and the hook's makes a wait
-  // shorter or longer by as much. All CPUs of a virtual machine are stolen at once: that may happen
-  // to one thread on each, and to one in a hundred.
-  EXPECT_LE(beyond, std::thread::hardware_concurrency() + threads / 100);
-  EXPECT_LE(beyond_ns, static_cast<double>(run.steal_ns()));
+  EXPECT_LE(late_ones * 100, threads);
+  EXPECT_TRUE(reported.empty()) << reported.size() << " threads are not in the profile";
 }
 
 void ExpectShare(const TruthRun& run, const std::string& thread, const std::string& function,
                  Side side) {
-  kBudget->Spend();
   const auto& truth = run.Truth(thread);
-  const ThreadView view = run.MustThread(thread);
   const TrueTime time = TrueTimeIn(truth, function);
   const double life_ns = truth.at("end_ns").get<double>() - truth.at("begin_ns").get<double>();
   const double cpu_ns = truth.at("cpu_ns").get<double>();
   const double true_ns = side == Side::kOnCpu ? time.cpu_ns : time.wall_ns - time.cpu_ns;
   const double of_ns = side == Side::kOnCpu ? cpu_ns : life_ns - cpu_ns;
-  const double true_share = std::max(0.0, std::min(1.0, true_ns / of_ns));
+  ExpectNear(run.MustThread(thread).Share(function, side),
+             std::max(0.0, std::min(1.0, true_ns / of_ns)), kReadingNs * time.count / of_ns,
+             function);
+}
 
-  const MeasuredShare measured = view.Share(function, side);
-  const double samples = measured.weights.EffectiveSamples();
-  const double bound = ShareBound(true_share, samples) + kReadingNs * time.count / of_ns;
-  EXPECT_LT(bound, kWidestBound) << function << ": " << samples << " samples say too little";
-  EXPECT_NEAR(measured.share, true_share, bound) << function << ", " << samples << " samples";
-  ::testing::Test::RecordProperty(function, std::to_string(measured.share) + " of " +
-                                                std::to_string(true_share) + " +- " +
-                                                std::to_string(bound));
+void ExpectShareOfAll(const TruthRun& run, const std::string& function, Side side) {
+  // Lives are too short to leave out what a thread does before and after its own readings: the
+  // kernel's books of all of them have that of the CPU, the clocks that of the time.
+  const double cpu_ns = run.truth().at("cpu_of_all_ns").get<double>();
+  double elapsed_ns = 0;
+  TrueTime time;
+  for (const auto& truth : run.truth().at("threads")) {
+    const TrueTime its = TrueTimeIn(truth, function);
+    time.wall_ns += its.wall_ns;
+    time.cpu_ns += its.cpu_ns;
+    time.count += its.count;
+    const auto view = run.Thread(truth.at("tid").get<std::uint32_t>());
+    ASSERT_TRUE(view.ok()) << view.error().message;
+    elapsed_ns += static_cast<double>(ElapsedNs(view->thread().clock()));
+  }
+  const double true_ns = side == Side::kOnCpu ? time.cpu_ns : time.wall_ns - time.cpu_ns;
+  const double of_ns = side == Side::kOnCpu ? cpu_ns : elapsed_ns - cpu_ns;
+  ExpectNear(run.ShareOfAll(function, side), true_ns / of_ns, kReadingNs * time.count / of_ns,
+             function);
+}
+
+void ExpectBlockedIn(const TruthRun& run, const std::string& thread, const std::string& function,
+                     const std::string& loop) {
+  const ThreadView view = run.MustThread(thread);
+  const MeasuredShare measured = view.Share(function, Side::kBlocked);
+  const double outside_ns = LifeNs(view.thread()) - TrueTimeIn(run.Truth(thread), loop).wall_ns;
+  ExpectNear(measured, 1, outside_ns / measured.total_ns, function);
 }
 
 }  // namespace profd::accuracy

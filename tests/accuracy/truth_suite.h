@@ -16,7 +16,7 @@ class TruthTest : public ::testing::Test {
  protected:
   void SetUp() override;
   // Makes run_: `PROGRAM ARGUMENTS` from its first instruction to its end. What must hold of every
-  // run (sums, books) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
+  // run (books, sums, lives) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
   void Collect(const std::vector<std::string>& arguments, int frequency_hz,
                const std::string& program = "truth");
 
@@ -32,13 +32,19 @@ class BuildTest : public TruthTest, public ::testing::WithParamInterface<const c
 // The parts of every thread add up to its life within 0.1 %, and those of all threads together.
 void ExpectSums(const TruthRun& run);
 
-// Clocks of the threads that the program reported against the kernel's own books: on_cpu within one
-// tick and the steal time of sum_exec_runtime, runnable within 1 us a wait of run_delay.
-void ExpectBooks(const TruthRun& run);
+// Every thread of the profile is one that the program knows of, and begins and ends when the
+// program's own readings of the time say.
+void ExpectLives(const TruthRun& run);
 
 // The share of a thread's time on or off the CPU that has `function` on its stack is what the
 // program measured, within what chance explains for the samples it rests on. One comparison.
 void ExpectShare(const TruthRun& run, const std::string& thread, const std::string& function,
                  Side side);
+// The same for all threads that the program reported, together.
+void ExpectShareOfAll(const TruthRun& run, const std::string& function, Side side);
+// All of the blocked time of a thread is spent in `function`, but for what it was blocked outside
+// of `loop`, which the program timed. One comparison.
+void ExpectBlockedIn(const TruthRun& run, const std::string& thread, const std::string& function,
+                     const std::string& loop);
 
 }  // namespace profd::accuracy

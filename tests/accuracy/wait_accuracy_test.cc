@@ -1,15 +1,15 @@
 // Threads that wait.
+#include <tuple>
+
 #include "tests/accuracy/truth_suite.h"
 
 namespace profd::accuracy {
 namespace {
 
-class WaitAccuracy : public TruthTest {};
-
 // Wait of the sleeping program in `function`, in proportion to its life.
 double SleepShare(const ThreadView& view, const std::string& function) {
   return static_cast<double>(view.BlockedNs(function, v1::WAIT_SLEEP)) /
-         static_cast<double>(view.ElapsedNs());
+         static_cast<double>(ElapsedNs(view.thread().clock()));
 }
 
 using SleepAccuracy = BuildTest;
@@ -23,34 +23,64 @@ TEST_P(SleepAccuracy, AThreadThatOnlySleeps) {
 
 PROFD_EACH_BUILD(SleepAccuracy);
 
-TEST_F(WaitAccuracy, ASleepLongerThanTheCollection) {
-  auto run = TruthRun::CollectRunning({"long-sleep", "--ms", "60000"}, "2");
+using LongSleepAccuracy = BuildTest;
+
+TEST_P(LongSleepAccuracy, ASleepLongerThanTheCollection) {
+  auto run = TruthRun::CollectRunning(GetParam(), {"long-sleep", "--ms", "60000"}, "2");
   ASSERT_TRUE(run.ok()) << run.error().message;
   ExpectSums(*run);
+  const v1::Profile& profile = run->profile();
+  EXPECT_GE(profile.start_ns(), run->before_ns());
+  EXPECT_GE(profile.end_ns() - profile.start_ns(), 2'000'000'000u);
+  EXPECT_LE(profile.end_ns(), run->after_ns());
+  // Both are there all the time.
+  ASSERT_EQ(profile.threads_size(), 2);
+  for (const v1::Thread& thread : profile.threads()) {
+    EXPECT_EQ(thread.begin_ns(), profile.start_ns()) << thread.comm();
+    EXPECT_EQ(thread.end_ns(), profile.end_ns()) << thread.comm();
+    EXPECT_FALSE(thread.began()) << thread.comm();
+    EXPECT_FALSE(thread.exited()) << thread.comm();
+  }
   const ThreadView view = run->MustThread("long-sleeper");
-  EXPECT_GE(view.ElapsedNs(), 2'000'000'000u);
-  EXPECT_EQ(view.BlockedNs("truth::SleepBeyondTheEnd", v1::WAIT_SLEEP), view.ElapsedNs());
+  EXPECT_EQ(view.BlockedNs("truth::SleepBeyondTheEnd", v1::WAIT_SLEEP),
+            profile.end_ns() - profile.start_ns());
 }
 
+PROFD_EACH_BUILD(LongSleepAccuracy);
+
 // 100 Hz is a mark in every 10 ms: the beats are much shorter, ten times shorter, and the same.
-class PeriodicAccuracy : public TruthTest, public ::testing::WithParamInterface<const char*> {};
+class PeriodicAccuracy
+    : public TruthTest,
+      public ::testing::WithParamInterface<std::tuple<const char*, const char*>> {};
 
 TEST_P(PeriodicAccuracy, TwoFunctionsAlternateOnAFixedBeat) {
-  ASSERT_NO_FATAL_FAILURE(Collect({"periodic", "--ms", "8000", "--period-us", GetParam()}, 100));
+  const auto& [period_us, program] = GetParam();
+  ASSERT_NO_FATAL_FAILURE(
+      Collect({"periodic", "--ms", "8000", "--period-us", period_us}, 100, program));
   const TruthRun& run = *run_;
   ExpectShare(run, "periodic", "truth::WaitFirst", Side::kOffCpu);
   ExpectShare(run, "periodic", "truth::WaitRest", Side::kOffCpu);
 }
 
-INSTANTIATE_TEST_SUITE_P(Beats, PeriodicAccuracy, ::testing::Values("10", "1000", "10000"));
+INSTANTIATE_TEST_SUITE_P(Beats, PeriodicAccuracy,
+                         ::testing::Combine(::testing::Values("10", "1000", "10000"),
+                                            ::testing::Values("truth", "truth_no_fp")),
+                         [](const auto& beat) {
+                           return std::string(std::get<0>(beat.param)) + "us_" +
+                                  std::get<1>(beat.param);
+                         });
 
-TEST_F(WaitAccuracy, ThreeAndSevenMillisecondsInTurn) {
+using AlternateAccuracy = BuildTest;
+
+TEST_P(AlternateAccuracy, ThreeAndSevenMillisecondsInTurn) {
   // Marks at a fixed distance show anything from 0 to 100 %.
-  ASSERT_NO_FATAL_FAILURE(Collect({"alternate", "--ms", "8000"}, 100));
+  ASSERT_NO_FATAL_FAILURE(Collect({"alternate", "--ms", "8000"}, 100, GetParam()));
   const TruthRun& run = *run_;
   ExpectShare(run, "alternate", "truth::WaitThree", Side::kOffCpu);
   ExpectShare(run, "alternate", "truth::WaitSeven", Side::kOffCpu);
 }
+
+PROFD_EACH_BUILD(AlternateAccuracy);
 
 }  // namespace
 }  // namespace profd::accuracy

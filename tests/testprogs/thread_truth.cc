@@ -18,9 +18,22 @@ std::int64_t Read(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+std::int64_t UsedNs(int whose) {
+  rusage usage{};
+  getrusage(whose, &usage);
+  return CpuNs(usage);
+}
+
 }  // namespace
 
 std::int64_t MonotonicNs() { return Read(CLOCK_MONOTONIC); }
+
+std::int64_t CpuNs(const rusage& usage) {
+  const auto ns = [](const timeval& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
 
 std::int64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 
@@ -73,9 +86,27 @@ Report::Report(std::string program)
                 {"begin_ns", MonotonicNs()},
                 {"threads", nlohmann::json::array()}} {}
 
+void Report::JoinOne(Life& life) {
+  const std::int64_t before_ns = MonotonicNs();
+  life.thread.join();
+  const std::int64_t joined_ns = MonotonicNs();
+  joining_ns_ += joined_ns - before_ns;
+  life.found["created_ns"] = life.created_ns;
+  life.found["joined_ns"] = joined_ns;
+  Add(std::move(life.found));
+}
+
 void Report::Join() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  for (const auto& life : lives_) JoinOne(*life);
+  lives_.clear();
+}
+
+void Report::JoinEnded() {
+  std::erase_if(lives_, [this](const auto& life) {
+    if (!life->ended) return false;
+    JoinOne(*life);
+    return true;
+  });
 }
 
 void Report::Add(nlohmann::json thread) {
@@ -85,6 +116,8 @@ void Report::Add(nlohmann::json thread) {
 
 void Report::Print() {
   const std::lock_guard lock(mutex_);
+  document_["cpu_of_all_ns"] = UsedNs(RUSAGE_SELF) + UsedNs(RUSAGE_CHILDREN) - ThreadCpuNs();
+  document_["joining_ns"] = joining_ns_;
   document_["end_ns"] = MonotonicNs();
   std::cout << document_.dump(1) << std::endl;
 }

@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "tests/testprogs/named_function.h"
 #include "tests/testprogs/raw_syscall.h"
@@ -35,6 +38,16 @@ PROFD_NAMED void HoldConvoyLock(std::uint64_t until) { SpinUntil(until); }
 PROFD_NAMED void SleepOutsideLock() { RawSleep(500'000); }
 PROFD_NAMED bool WaitForPing(int fd) { return RawRead(fd); }
 PROFD_NAMED bool WaitForPong(int fd) { return RawRead(fd); }
+PROFD_NAMED void PlayPing(std::array<int, 2>& ping, std::array<int, 2>& pong, std::int64_t end_ns) {
+  while (MonotonicNs() < end_ns) {
+    RawWrite(ping[1]);
+    WaitForPong(pong[0]);
+  }
+  close(ping[1]);
+}
+PROFD_NAMED void PlayPong(std::array<int, 2>& ping, std::array<int, 2>& pong) {
+  while (WaitForPing(ping[0])) RawWrite(pong[1]);
+}
 PROFD_NAMED void LiveAndSpin(std::uint64_t until) { SpinUntil(until); }
 PROFD_NAMED void LiveAndSleep() { RawSleep(2'000'000); }
 PROFD_NAMED void SpinInChild(std::uint64_t until) { SpinUntil(until); }
@@ -63,15 +76,11 @@ void PingPong(Case& run) {
   if (pipe(ping.data()) != 0 || pipe(pong.data()) != 0) std::abort();
   const std::int64_t end_ns = MonotonicNs() + run.options.ns;
   // No clocks are read a round trip: they would cost as much as the switches that are to be seen.
-  run.report.Start("ping", [&run, &ping, &pong, end_ns](ThreadTruth&) {
-    while (MonotonicNs() < end_ns) {
-      RawWrite(ping[1]);
-      WaitForPong(pong[0]);
-    }
-    close(ping[1]);
+  run.report.Start("ping", [&ping, &pong, end_ns](ThreadTruth& truth) {
+    truth.Phase("truth::PlayPing", [&] { PlayPing(ping, pong, end_ns); });
   });
-  run.report.Start("pong", [&ping, &pong](ThreadTruth&) {
-    while (WaitForPing(ping[0])) RawWrite(pong[1]);
+  run.report.Start("pong", [&ping, &pong](ThreadTruth& truth) {
+    truth.Phase("truth::PlayPong", [&] { PlayPong(ping, pong); });
   });
   run.report.Join();
 }
@@ -79,43 +88,76 @@ void PingPong(Case& run) {
 void Threads(Case& run) {
   const std::int64_t begin_ns = MonotonicNs();
   for (std::uint32_t i = 0; i < run.options.lives; ++i) {
+    run.report.JoinEnded();
     RawSleepUntil(begin_ns + run.options.ns * i / run.options.lives);
     run.report.Start("life-" + std::to_string(i), [&run](ThreadTruth& truth) {
-      truth.Phase("truth::LiveAndSpin", [&] { LiveAndSpin(run.counter.After(200'000)); });
+      truth.Phase("truth::LiveAndSpin", [&] { LiveAndSpin(run.counter.After(600'000)); });
       truth.Phase("truth::LiveAndSleep", [] { LiveAndSleep(); });
     });
   }
 }
 
+namespace {
+
+// A child that lives: what it says of itself comes through the pipe.
+struct Child {
+  pid_t pid = -1;
+  std::int64_t created_ns = 0;
+  int said = -1;
+};
+
+Child StartChild(const Case& run, std::uint32_t number) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) std::abort();
+  Child child{.created_ns = MonotonicNs(), .said = ends[0]};
+  child.pid = fork();
+  if (child.pid < 0) std::abort();
+  if (child.pid == 0) {
+    ThreadTruth truth("child-" + std::to_string(number));
+    truth.Phase("truth::SpinInChild", [&] { SpinInChild(run.counter.After(1'000'000)); });
+    const std::string said = truth.Finish().dump();
+    // As much fits into a pipe that nobody reads yet.
+    if (write(ends[1], said.data(), said.size()) != static_cast<ssize_t>(said.size())) std::abort();
+    _exit(0);
+  }
+  close(ends[1]);
+  return child;
+}
+
+std::string ReadAll(int fd) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (ssize_t got = 0; (got = read(fd, piece.data(), piece.size())) > 0;)
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  close(fd);
+  return text;
+}
+
+}  // namespace
+
 void Forks(Case& run) {
   // As fast as it goes, four at a time.
   std::uint32_t started = 0;
-  std::uint32_t alive = 0;
-  while (started < run.options.lives || alive > 0) {
-    if (started < run.options.lives && alive < 4) {
-      const pid_t child = fork();
-      if (child == 0) {
-        SpinInChild(run.counter.After(1'000'000));
-        _exit(0);
-      }
-      if (child < 0) std::abort();
-      ++started;
-      ++alive;
+  std::map<pid_t, Child> alive;
+  while (started < run.options.lives || !alive.empty()) {
+    if (started < run.options.lives && alive.size() < 4) {
+      const Child child = StartChild(run, started++);
+      alive.emplace(child.pid, child);
       continue;
     }
+    // The time at which it has ended comes before the reading of what it has used.
+    siginfo_t ended{};
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) != 0) std::abort();
+    const std::int64_t joined_ns = MonotonicNs();
     rusage usage{};
     int status = 0;
-    const pid_t ended = wait4(-1, &status, 0, &usage);
-    if (ended < 0) std::abort();
-    --alive;
-    const auto ns = [](const timeval& time) {
-      return time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000;
-    };
-    run.report.Add({{"name", "child"},
-                    {"tid", ended},
-                    {"cpu_ns", ns(usage.ru_utime) + ns(usage.ru_stime)},
-                    {"voluntary", usage.ru_nvcsw},
-                    {"involuntary", usage.ru_nivcsw}});
+    if (wait4(ended.si_pid, &status, 0, &usage) != ended.si_pid || status != 0) std::abort();
+    const auto child = alive.extract(ended.si_pid);
+    nlohmann::json found = nlohmann::json::parse(ReadAll(child.mapped().said));
+    found["created_ns"] = child.mapped().created_ns;
+    found["joined_ns"] = joined_ns;
+    found["waited_cpu_ns"] = profd::testprog::CpuNs(usage);
+    run.report.Add(std::move(found));
   }
 }
 
