@@ -65,6 +65,7 @@ void ProcessTable::On(const decode::SessionEvent& event) {
   current_.clear();
   processes_.clear();
   dead_.clear();
+  dead_threads_.clear();
   names_.Clear();
 }
 
@@ -119,6 +120,7 @@ void ProcessTable::On(const decode::CommEvent& event) {
 }
 
 void ProcessTable::On(const decode::ExitEvent& event) {
+  dead_threads_.emplace_back(event.header.thread, event.header.time_ns);
   Process* process = FindMutable(event.header.process);
   if (process != nullptr && event.last_thread)
     MarkExited(*process, event.header.time_ns, event.exit_code);
@@ -261,12 +263,14 @@ void ProcessTable::Forget(const ProcessKey& key) {
 }
 
 void ProcessTable::ForgetDead() {
+  const auto is_over = [this](std::uint64_t exited_ns) {
+    return now_ns_ >= exited_ns && now_ns_ - exited_ns >= limits_.grace_after_exit_ns;
+  };
+  for (; !dead_threads_.empty() && is_over(dead_threads_.front().second); dead_threads_.pop_front())
+    names_.Forget(dead_threads_.front().first);
   while (!dead_.empty()) {
     const Process* oldest = Find(dead_.front());
-    if (oldest != nullptr && (now_ns_ < oldest->info->exited_ns ||
-                              now_ns_ - oldest->info->exited_ns < limits_.grace_after_exit_ns)) {
-      return;
-    }
+    if (oldest != nullptr && !is_over(oldest->info->exited_ns)) return;
     Forget(dead_.front());
     dead_.pop_front();
   }

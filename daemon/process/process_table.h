@@ -40,11 +40,11 @@ struct ProcessCounters {
 };
 
 // Takes events in order of time; what comes late does not overwrite what is newer. Processes are
-// kept for a grace time after their exit, because their last samples come late. When there are too
-// many, the dead go first, then those that were quiet longest. When the last session ends
-// everything is forgotten: nobody tells of forks, mappings and exits between sessions, and the
-// source asks /proc anew in the next one. Nothing here touches /proc: a replay is the same as life.
-// Owned and used by the worker thread; Counters() from any.
+// kept for a grace time after their exit, because their last samples come late, and so are names of
+// threads. When there are too many, the dead go first, then those that were quiet longest. When the
+// last session ends everything is forgotten: nobody tells of forks, mappings and exits between
+// sessions, and the source asks /proc anew in the next one. Nothing here touches /proc: a replay is
+// the same as life. Owned and used by the worker thread; Counters() from any.
 class ProcessTable {
  public:
   struct Process {
@@ -111,10 +111,11 @@ class ProcessTable {
   ThreadNames names_;
   ModuleTable modules_;
   std::unordered_map<ProcessKey, Process> processes_;
-  std::unordered_map<std::uint32_t, Process*> current_;  // by pid, the youngest
-  std::deque<ProcessKey> dead_;                          // by time of exit
-  std::uint64_t sessions_ = 0;                           // that run, one bit each
-  std::uint64_t now_ns_ = 0;                             // newest event
+  std::unordered_map<std::uint32_t, Process*> current_;           // by pid, the youngest
+  std::deque<ProcessKey> dead_;                                   // by time of exit
+  std::deque<std::pair<ThreadKey, std::uint64_t>> dead_threads_;  // and when they did
+  std::uint64_t sessions_ = 0;                                    // that run, one bit each
+  std::uint64_t now_ns_ = 0;                                      // newest event
   Counter known_;
   Counter evicted_alive_;
   Counter evicted_early_;

@@ -27,6 +27,11 @@ std::string ThreadNames::Find(const ThreadKey& key) const {
   return thread.start_ns == 0 || thread.start_ns == key.start_ns ? thread.comm : std::string();
 }
 
+void ThreadNames::Forget(const ThreadKey& key) {
+  const auto found = threads_.find(key.tid);
+  if (found != threads_.end() && found->second.start_ns <= key.start_ns) threads_.erase(found);
+}
+
 void ThreadNames::MakeRoom() {
   // Many at a time: looking for the oldest one costs as much as looking for the oldest tenth.
   std::vector<std::uint64_t> times;

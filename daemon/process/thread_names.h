@@ -22,6 +22,8 @@ class ThreadNames {
   // one that is known changes nothing.
   void Set(const ThreadKey& key, std::uint64_t time_ns, std::string_view comm);
   void Forget(std::uint32_t tid) { threads_.erase(tid); }
+  // Unless its number has a younger thread by now.
+  void Forget(const ThreadKey& key);
   void Clear() { threads_.clear(); }
   // "" when not known.
   [[nodiscard]] std::string Find(const ThreadKey& key) const;

@@ -37,6 +37,11 @@ void CodeBackfill::BeginRound() {
   settled_ns_ = round_ns_;
   ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
   round_ns_ = now_ns;
+  for (const ProcessKey& process : ended_before_) {
+    const auto found = known_.find(process.pid);
+    if (found != known_.end() && found->second.facts.process == process) known_.erase(found);
+  }
+  ended_before_ = std::exchange(ended_, {});
 }
 
 bool CodeBackfill::TakeRation() {
@@ -63,7 +68,9 @@ void CodeBackfill::Pass(const source::RawEvent& event, const Sink& sink) {
       execs_[header.pid] = header.time_ns;
       break;
     case PROFD_EVENT_EXIT:
-      if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) execs_.erase(header.pid);
+      if ((header.flags & PROFD_TASK_LAST_THREAD) == 0) break;
+      execs_.erase(header.pid);
+      ended_.push_back({header.pid, header.process_start_ns});
       break;
     case PROFD_EVENT_SESSION_START:
       ++sessions_;
@@ -88,7 +95,6 @@ void CodeBackfill::TakeFacts() {
   for (PythonFacts& facts : facts_.TakeAll()) {
     const std::uint32_t pid = facts.process.pid;
     const auto found = known_.find(pid);
-    if (found == known_.end() && known_.size() >= kMaxKnown) known_.clear();
     Known known;
     known.number = ++numbers_;
     if (found != known_.end() && found->second.facts.process == facts.process) {
@@ -97,8 +103,27 @@ void CodeBackfill::TakeFacts() {
       known.since_ns = exec->second;
     }
     known.facts = std::move(facts);
-    known_[pid] = std::move(known);
+    Add(pid, std::move(known));
   }
+}
+
+void CodeBackfill::Add(std::uint32_t pid, Known known) {
+  if (known_.size() >= kMaxKnown && !known_.contains(pid)) MakeRoom();
+  known.used_ns = round_ns_;
+  known_[pid] = std::move(known);
+}
+
+void CodeBackfill::MakeRoom() {
+  // Many at a time, as looking for one of them costs as much.
+  std::vector<std::uint64_t> times;
+  times.reserve(known_.size());
+  for (const auto& [pid, known] : known_) times.push_back(known.used_ns);
+  const auto tenth = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 10);
+  std::ranges::nth_element(times, tenth);
+  std::size_t left = times.size() / 10 + 1;
+  std::erase_if(known_, [&, limit = *tenth](const auto& entry) {
+    return entry.second.used_ns <= limit && left > 0 && left-- > 0;
+  });
 }
 
 void CodeBackfill::Fork(const source::RawEvent& event, const profd_event& header) {
@@ -109,15 +134,14 @@ void CodeBackfill::Fork(const source::RawEvent& event, const profd_event& header
   TakeFacts();
   const auto parent = known_.find(task.parent_pid);
   if (parent == known_.end() ||
-      parent->second.facts.process.start_ns != task.parent_process_start_ns ||
-      known_.size() >= kMaxKnown)
+      parent->second.facts.process.start_ns != task.parent_process_start_ns)
     return;
   Known child;
   child.facts = parent->second.facts;
   child.facts.process = {header.pid, header.process_start_ns};
   child.since_ns = header.time_ns;
   child.number = ++numbers_;
-  known_[header.pid] = std::move(child);
+  Add(header.pid, std::move(child));
 }
 
 void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& header,
@@ -128,6 +152,7 @@ void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& 
       found->second.facts.process != ProcessKey{header.pid, header.process_start_ns})
     return;
   Known& known = found->second;
+  known.used_ns = round_ns_;
   if (!known.told) TellProcess(known, header, sink);
   profd_sample_event fixed{};
   if (!source::ReadFixed(event.bytes, &fixed) || fixed.python_words == 0) return;

@@ -30,7 +30,8 @@ struct CodeCounters {
 // sessions every process is told once, before its first sample, and every code object before the
 // first sample that has it: read at that moment, since its memory may be another one's soon. What
 // was told keeps the time of events that have all been handed over, so that it also comes first in
-// order of time, but never one before the process executed its program.
+// order of time, but never one before the process executed its program. A process is forgotten when
+// it has ended; beyond a bound those that were sampled longest ago go.
 // Used by the thread that polls.
 class CodeBackfill {
  public:
@@ -52,6 +53,7 @@ class CodeBackfill {
   struct Known {
     PythonFacts facts;
     std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
+    std::uint64_t used_ns = 0;   // its last sample, or when it became known
     std::uint32_t number = 0;    // no other process or program had it
     bool told = false;
     // By runtime; each is made when it is needed.
@@ -73,6 +75,8 @@ class CodeBackfill {
   struct Nothing {};
 
   void TakeFacts();
+  void Add(std::uint32_t pid, Known known);
+  void MakeRoom();
   void PassSample(const source::RawEvent& event, const profd_event& header,
                   const source::EventSource::Sink& sink);
   void Fork(const source::RawEvent& event, const profd_event& header);
@@ -88,6 +92,8 @@ class CodeBackfill {
   CodeCounters counters_;
   std::unordered_map<std::uint32_t, Known> known_;          // by pid, the youngest process of each
   std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
+  std::vector<ProcessKey> ended_;                           // in this round ...
+  std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
   TwoGenerations<CodeKey, Nothing, CodeKeyHash> told_;
   std::vector<decode::PythonFrame> frames_;  // of the sample at hand
   std::uint32_t numbers_ = 0;

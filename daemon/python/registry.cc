@@ -1,5 +1,6 @@
 #include "daemon/python/registry.h"
 
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -35,13 +36,9 @@ void Registry::Observe(const decode::Event& event) {
   } else if (const auto* exec = std::get_if<decode::ExecEvent>(&event)) {
     Forget(exec->header.process);
   } else if (const auto* exit = std::get_if<decode::ExitEvent>(&event)) {
-    // Its last samples may come late: code objects are forgotten as others are told of.
-    if (exit->last_thread) ended_.push_back(exit->header.process);
-    while (ended_.size() > kMaxEnded) {
-      processes_.erase(ended_.front());
-      parents_.erase(ended_.front());
-      ended_.pop_front();
-    }
+    if (exit->last_thread && processes_.contains(exit->header.process))
+      ended_.push_back(exit->header.process);
+    if (ended_.size() >= 2 * kMaxEnded) ForgetEnded();
   } else if (const auto* session = std::get_if<decode::SessionEvent>(&event)) {
     ObserveSession(*session);
   }
@@ -98,6 +95,19 @@ void Registry::Forget(ProcessKey process) {
   parents_.erase(process);
   if (processes_.erase(process) == 0) return;
   codes_.EraseIf([&](const CodeKey& key) { return key.process == process; });
+}
+
+void Registry::ForgetEnded() {
+  // Many at a time: each looks at all code objects.
+  std::unordered_set<ProcessKey> gone(ended_.begin(), ended_.begin() + kMaxEnded);
+  ended_.erase(ended_.begin(), ended_.begin() + kMaxEnded);
+  for (const ProcessKey& process : gone) {
+    processes_.erase(process);
+    parents_.erase(process);
+  }
+  // What they had said may still hold for those whom they have forked.
+  for (const auto& [child, parent] : parents_) gone.erase(parent.process);
+  codes_.EraseIf([&](const CodeKey& key) { return gone.contains(key.process); });
 }
 
 std::span<const decode::PythonProcessEvent> Registry::RuntimesOf(ProcessKey process) const {

@@ -29,7 +29,7 @@ class Registry {
   // source remembers to have told (CodeBackfill), so that nothing is missing that was told once.
   static constexpr std::size_t kDefaultMaxCodes = 524'288;
   static constexpr std::size_t kMaxProcesses = 65'536;
-  static constexpr std::size_t kMaxEnded = 1'024;  // processes whose last samples may come yet
+  static constexpr std::size_t kMaxEnded = 256;  // processes whose last samples may come yet
 
   explicit Registry(std::size_t max_codes = kDefaultMaxCodes);
 
@@ -50,6 +50,7 @@ class Registry {
   // The function "<truncated>": stands for the frames that were not kept.
   [[nodiscard]] process::PythonFunctionRef truncated() const { return truncated_function_; }
 
+  [[nodiscard]] std::size_t codes() const { return codes_.size(); }
   [[nodiscard]] std::uint64_t unknown() const { return unknown_; }  // frames without a name ...
   [[nodiscard]] std::uint64_t stale() const { return stale_; }      // ... for either reason
 
@@ -90,6 +91,7 @@ class Registry {
   void ObserveFork(const decode::ForkEvent& event);
   void ObserveSession(const decode::SessionEvent& event);
   void Forget(ProcessKey process);
+  void ForgetEnded();
   [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
 
   std::unordered_map<ProcessKey, std::vector<decode::PythonProcessEvent>> processes_;

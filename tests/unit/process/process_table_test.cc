@@ -332,6 +332,19 @@ TEST(ProcessTableBoundsTest, TheDeadAreKeptForTheGraceTime) {
   EXPECT_EQ(table.Counters().mmaps_unplaced, 1u);
 }
 
+TEST(ProcessTableBoundsTest, NamesOfThreadsAreKeptForTheGraceTime) {
+  ProcessTable table(ProcessLimits{.grace_after_exit_ns = 100});
+  table.Apply(ProcessAt(10, 7, ""));
+  table.Apply(CommAt(11, 7, 9, "worker"));
+  decode::ExitEvent exit = ExitAt(20, 7, false);
+  exit.header.thread = {9, 1'009};
+  table.Apply(exit);
+  table.Apply(ProcessAt(119, 8, ""));
+  EXPECT_EQ(table.ThreadComm({9, 1'009}), "worker");
+  table.Apply(ProcessAt(120, 8, ""));
+  EXPECT_EQ(table.ThreadComm({9, 1'009}), "");
+}
+
 TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
   ProcessTable table;
   MemoryShare memory;

@@ -44,6 +44,15 @@ TEST(ThreadNamesTest, WithoutAStartTimeANameFitsWhoeverHasTheNumber) {
   EXPECT_EQ(names.Find({7, 200}), "");
 }
 
+TEST(ThreadNamesTest, TheEndOfAThreadIsNotThatOfAYoungerOneOfItsNumber) {
+  ThreadNames names(10);
+  names.Set({7, 200}, 5, "second");
+  names.Forget({7, 100});
+  EXPECT_EQ(names.Find({7, 200}), "second");
+  names.Forget({7, 200});
+  EXPECT_EQ(names.size(), 0u);
+}
+
 TEST(ThreadNamesTest, Forget) {
   ThreadNames names(10);
   names.Set({7, 100}, 1, "worker");

@@ -191,6 +191,29 @@ TEST(Registry, TheFirstRuntimeBeginsAnew) {
   EXPECT_TRUE(registry.RuntimesOf(kParent).empty());
 }
 
+TEST(Registry, ForgetsCodeOfWhoHasEndedAndNotOfOthers) {
+  Registry registry;
+  registry.Observe(Interpreter(kParent));
+  registry.Observe(Code(kParent, 64, 1, "f"));
+  registry.Observe(Fork());  // an heir of what was said of it
+  registry.Observe(Interpreter({5, 5}));
+  registry.Observe(Code({5, 5}, 64, 1, "long"));
+  decode::ExitEvent exit;
+  exit.last_thread = true;
+  exit.header.process = kParent;
+  registry.Observe(exit);
+  for (std::uint32_t pid = 100; pid < 20'100; ++pid) {
+    exit.header.process = {pid, pid};
+    registry.Observe(Interpreter(exit.header.process));
+    registry.Observe(Code(exit.header.process, 64, 1, "short"));
+    registry.Observe(exit);
+  }
+  EXPECT_LE(registry.codes(), 2 * Registry::kMaxEnded + 2);
+  EXPECT_EQ(registry.Describe({5, 5}, Frame(64, 1)).function->name, "long");
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "f");
+  EXPECT_EQ(registry.Describe({20'099, 20'099}, Frame(64, 1)).function->name, "short");
+}
+
 TEST(Registry, ForgetsWhenTheLastSessionEnds) {
   Registry registry;
   registry.Observe(Session(false));
