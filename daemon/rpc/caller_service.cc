@@ -16,6 +16,11 @@ std::string Of(const char* call, const v1::Target& target) {
   return std::string(call) + " " + (known ? source::FormatTarget(*known) : "of no target");
 }
 
+std::string Of(const v1::QueryRequest& request) {
+  const std::string question = request.ShortDebugString();
+  return question.empty() ? "Query of all" : "Query " + question;
+}
+
 }  // namespace
 
 template <typename Call>
@@ -37,7 +42,7 @@ grpc::Status CallerService::Collect(grpc::ServerContext* context, const v1::Coll
 
 grpc::Status CallerService::Query(grpc::ServerContext* context, const v1::QueryRequest* request,
                                   grpc::ServerWriter<v1::QueryResponse>* writer) {
-  return Run(*context, "Query",
+  return Run(*context, Of(*request),
              [&](const Caller& caller) { return gate_.service.Query(caller, *request, *writer); });
 }
 

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/rpc/kept_log.h"
+#include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
 
 namespace profd::test {
@@ -22,6 +24,7 @@ namespace {
 using grpc::StatusCode;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 // Nobody's on a host, as RpcFixture::kOwner.
 constexpr uid_t kMember = 4'200'200;
@@ -108,11 +111,12 @@ class AccessTest : public RpcFixture {
     group_ = *group;
     server_->Shutdown(std::chrono::seconds(1));
     server_.reset();
-    auto server =
-        rpc::Server::Start({address(), kGroupName, public_socket(), {}}, service_, still_, logger_);
+    auto server = rpc::Server::Start({address(), kGroupName, public_socket(), {}}, access_service_,
+                                     still_, log_.logger());
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = *std::move(server);
   }
+  void TearDown() override { server_->Shutdown(std::chrono::seconds(10)); }
   void AddProcess(std::uint32_t pid, uid_t uid) const {
     const auto directory = proc_directory() / std::to_string(pid);
     std::filesystem::create_directories(directory);
@@ -156,12 +160,24 @@ class AccessTest : public RpcFixture {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
-  static std::vector<std::uint32_t> Pids(const Collected& collected) {
+  static std::vector<std::uint32_t> Pids(const v1::Profile& profile) {
     std::vector<std::uint32_t> pids;
-    if (collected.profile)
-      for (const auto& process : collected.profile->processes()) pids.push_back(process.pid());
+    for (const auto& process : profile.processes()) pids.push_back(process.pid());
     std::sort(pids.begin(), pids.end());
     return pids;
+  }
+  static std::vector<std::uint32_t> Pids(const Collected& collected) {
+    return collected.profile ? Pids(*collected.profile) : std::vector<std::uint32_t>{};
+  }
+  // What the history shows: these processes, and kernel addresses or none.
+  void ExpectKept(const std::vector<std::uint32_t>& pids, std::uint64_t address) const {
+    const auto answered = QueryOf(*stub_);
+    EXPECT_TRUE(answered.status.ok()) << answered.status.error_message();
+    EXPECT_EQ(Pids(answered.profile), pids);
+    EXPECT_EQ(answered.profile.threads_size(), static_cast<int>(pids.size()));
+    EXPECT_EQ(answered.profile.samples().weight_ns_size(), static_cast<int>(pids.size()));
+    for (const auto& frame : answered.profile.frames()) EXPECT_EQ(frame.offset(), address);
+    EXPECT_EQ(answered.profile.frames_size(), pids.empty() ? 0 : 1);
   }
   void ExpectSeesAll(Stub stub) {
     ASSERT_TRUE(stub);
@@ -169,6 +185,7 @@ class AccessTest : public RpcFixture {
     EXPECT_EQ(Pids(Collect(RequestFor(200, milliseconds(20)))), std::vector{200u});
     EXPECT_EQ(Pids(Collect(RequestForAll())), (std::vector{100u, 200u}));
     EXPECT_NE(DumpOf(*stub_, 200).error_code(), StatusCode::PERMISSION_DENIED);
+    ExpectKept({100, 200}, KeptWindow::kAddress);
     const auto started = manager_.Start({}, 0, "uid 77", 1);
     ASSERT_TRUE(started);
     EXPECT_EQ(StatusOf(*stub_).sessions_size(), 1);
@@ -178,6 +195,11 @@ class AccessTest : public RpcFixture {
   void ExpectRefused(const grpc::Status& status, const std::string& what) const {
     EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(what));
+  }
+  // That the log says who was refused, and what.
+  void ExpectLogged(uid_t uid, const std::string& what) const {
+    EXPECT_THAT(log_.Text(), MatchesRegex("(.|\n)*refused a user \\(uid " + std::to_string(uid) +
+                                          ", pid [0-9]+\\): " + what + "(.|\n)*"));
   }
   // What goes for everybody who does not see all: nothing of others.
   void ExpectSeesNothingOfOthers() {
@@ -194,6 +216,10 @@ class AccessTest : public RpcFixture {
   }
 
   gid_t group_ = 0;
+  KeptLog log_;
+  const KeptWindow history_{{{100, kOwner}, {200, 0}}};
+  rpc::ProfilerService access_service_{manager_,      pipeline_, clock_,
+                                       callers_proc_, logger_,   &history_};
   const ManualClock still_;  // for the limits
 };
 
@@ -235,6 +261,7 @@ TEST_F(AccessTest, TheOwnerSeesWhatIsTheirs) {
   EXPECT_EQ(all.profile->target(), "all +uid=" + std::to_string(kOwner));
   const auto dumped = DumpOf(*stub_, 100);
   EXPECT_NE(dumped.error_code(), StatusCode::PERMISSION_DENIED) << dumped.error_message();
+  ExpectKept({100}, 0);
   ExpectSeesNothingOfOthers();
   const auto collected = Collect(RequestFor(100, milliseconds(0)), [this](std::uint32_t session) {
     EXPECT_EQ(StatusOf(*stub_).sessions(0).client(), "uid " + std::to_string(kOwner));
@@ -248,7 +275,33 @@ TEST_F(AccessTest, AStrangerSeesNothing) {
   ASSERT_TRUE(stub_);
   ExpectRefused(Collect(RequestFor(100, milliseconds(20))).status, "process 100 is not");
   ExpectRefused(DumpOf(*stub_, 100), "process 100 is not");
+  ExpectKept({}, 0);
   ExpectSeesNothingOfOthers();
+}
+
+TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
+  stub_ = As({kStranger}, public_socket());
+  ASSERT_TRUE(stub_);
+  ExpectSeesNothingOfOthers();
+  ExpectLogged(kStranger, "Collect pid 200: process 200 is not ");
+  ExpectLogged(kStranger, "Collect tid 200: thread 200 is not ");
+  ExpectLogged(kStranger, "Dump pid 200: process 200 is not ");
+  ExpectLogged(kStranger, "Stop session [0-9]+: session [0-9]+ is not yours to stop");
+
+  v1::QueryRequest request;
+  request.set_since_ns(60);
+  request.mutable_filter()->add_unit("nginx");
+  for (int i = 0; i < 2 * rpc::kPublicLimits.calls_per_second; ++i) (void)QueryOf(*stub_, request);
+  EXPECT_EQ(QueryOf(*stub_, request).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  ExpectLogged(kStranger, "Query since_ns: 60 filter \\{ unit: \"nginx\" \\}: more than 20 calls");
+}
+
+TEST_F(AccessTest, TooManyConnectionsAreLogged) {
+  std::vector<UniqueFd> connections;
+  for (std::uint32_t i = 0; i <= rpc::kPublicLimits.max_connections; ++i)
+    connections.push_back(ConnectAs({kOwner}, public_socket()));
+  log_.Await("connecting");
+  ExpectLogged(kOwner, "connecting: too many connections");
 }
 
 TEST_F(AccessTest, WhatAClientWritesDoesNotSayWhoItIs) {

@@ -1,12 +1,10 @@
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "tests/rpc/foreign_service.h"
 #include "tests/rpc/rpc_fixture.h"
 
 namespace profd::test {
@@ -60,46 +58,16 @@ TEST_F(StatusTest, ASecondDaemonIsRefused) {
   Status();  // the first one still answers
 }
 
-// Services of gRPC's own, whose messages are not among ours: bytes as protobuf writes them.
-class ForeignServiceTest : public RpcFixture {
- protected:
-  std::string Call(const std::string& method, std::string_view request) {
-    grpc::ClientContext context;
-    grpc::GenericStub stub(channel_);
-    grpc::CompletionQueue queue;
-    const grpc::Slice bytes(request.data(), request.size());
-    const auto call = stub.PrepareUnaryCall(&context, method, grpc::ByteBuffer(&bytes, 1), &queue);
-    call->StartCall();
-    grpc::ByteBuffer response;
-    grpc::Status status;
-    call->Finish(&response, &status, nullptr);
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue.Next(&tag, &ok) && ok);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    std::vector<grpc::Slice> slices;
-    EXPECT_TRUE(response.Dump(&slices).ok());
-    std::string answer;
-    for (const grpc::Slice& slice : slices)
-      answer.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-    return answer;
-  }
-};
+TEST_F(StatusTest, TheHealthServiceServes) { EXPECT_EQ(HealthOf(channel_), kServing); }
 
-// "service" is field 1 of the request, "status" field 1 of the response, and SERVING is 1.
-TEST_F(ForeignServiceTest, TheHealthServiceServes) {
-  EXPECT_EQ(Call("/grpc.health.v1.Health/Check", ""), "\x08\x01");
-}
-
-// "list_services" is field 7 of the request, "file_containing_symbol" field 4. The stream's first
-// message is answered by one.
-TEST_F(ForeignServiceTest, ReflectionNamesTheServiceAndItsCalls) {
+// "list_services" is field 7 of the request, "file_containing_symbol" field 4.
+TEST_F(StatusTest, ReflectionNamesTheServiceAndItsCalls) {
   const std::string method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
   const std::string name = "profd.v1.Profiler";
-  const std::string services = Call(method, {"\x3a\x00", 2});
+  const std::string services = CallForeign(channel_, method, {"\x3a\x00", 2});
   EXPECT_NE(services.find(static_cast<char>(name.size()) + name), std::string::npos) << services;
   const std::string file =
-      Call(method, "\x22" + std::string(1, static_cast<char>(name.size())) + name);
+      CallForeign(channel_, method, "\x22" + std::string(1, static_cast<char>(name.size())) + name);
   for (const std::string call : {"Collect", "Stop", "Dump", "Query", "Status"})
     EXPECT_NE(file.find(static_cast<char>(call.size()) + call), std::string::npos) << call;
 }

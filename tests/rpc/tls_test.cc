@@ -1,13 +1,14 @@
 // TCP: with a certificate that the CA has signed, of another CA, expired, with none, and without
 // TLS.
 #include <gmock/gmock.h>
-#include <spdlog/sinks/ringbuffer_sink.h>
 
 #include <fstream>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "tests/rpc/kept_log.h"
+#include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
 #include "tests/support/certificates.h"
 
@@ -55,7 +56,7 @@ class TlsTest : public RpcFixture {
     rpc::ServerOptions options;
     options.address = "unix:" + (directory_ / "tls.sock").string();
     options.tls = {"127.0.0.1:0", Files()};
-    return rpc::Server::Start(std::move(options), service_, still_, kept_logger_);
+    return rpc::Server::Start(std::move(options), tls_service_, still_, log_.logger());
   }
   [[nodiscard]] std::string Target() const {
     return "localhost:" + std::to_string(tls_->tls_port());
@@ -80,27 +81,18 @@ class TlsTest : public RpcFixture {
     v1::StatusResponse ignored;
     return stub.Status(&context, v1::StatusRequest(), response != nullptr ? response : &ignored);
   }
-  [[nodiscard]] std::string Log() const {
-    std::string text;
-    for (const auto& line : kept_->last_formatted()) text += line;
-    return text;
-  }
-  // Until the log has it; the test's time limit ends what never comes.
-  void AwaitLog(const std::string& text) const {
-    while (Log().find(text) == std::string::npos) std::this_thread::yield();
-  }
   void ExpectKeptOut(Stub stub) const {
     const auto status = StatusOf(*stub);
     EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE) << status.error_message();
-    AwaitLog(": connecting: no TLS, or no certificate that tls.client_ca has signed");
-    EXPECT_THAT(Log(), HasSubstr("refused ipv4:127.0.0.1:"));
+    log_.Await(": connecting: no TLS, or no certificate that tls.client_ca has signed");
+    EXPECT_THAT(log_.Text(), HasSubstr("refused ipv4:127.0.0.1:"));
   }
 
   const Certificates certificates_{directory_};
   const ManualClock still_;  // for the limits
-  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> kept_ =
-      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(128);
-  spdlog::logger kept_logger_{"test", kept_};
+  KeptLog log_;
+  const KeptWindow history_{{{100, kOwner}, {200, 0}}};
+  rpc::ProfilerService tls_service_{manager_, pipeline_, clock_, callers_proc_, logger_, &history_};
   CertificateFiles ca_;
   CertificateFiles other_ca_;
   CertificateFiles ours_;
@@ -124,6 +116,18 @@ TEST_F(TlsTest, AGoodCertificateSeesAllUnderItsName) {
   ASSERT_TRUE(collected.profile.has_value()) << collected.status.error_message();
   ASSERT_EQ(collected.profile->processes_size(), 1);
   EXPECT_EQ(collected.profile->processes(0).pid(), 200u);
+
+  grpc::ClientContext context;
+  v1::DumpRequest request;
+  request.mutable_target()->mutable_pids()->add_id(200);
+  v1::Dump dump;
+  const auto dumped = stub_->Dump(&context, request, &dump);
+  EXPECT_TRUE(dumped.ok()) << dumped.error_message();
+  const auto answered = QueryOf(*stub_);
+  ASSERT_TRUE(answered.status.ok()) << answered.status.error_message();
+  EXPECT_EQ(answered.profile.processes_size(), 2);
+  ASSERT_EQ(answered.profile.frames_size(), 1);
+  EXPECT_EQ(answered.profile.frames(0).offset(), KeptWindow::kAddress);
 }
 
 TEST_F(TlsTest, ARefusalNamesTheCertificate) {
@@ -132,14 +136,15 @@ TEST_F(TlsTest, ARefusalNamesTheCertificate) {
   for (int i = 0; i < 2 * rpc::kTrustedLimits.calls_per_second; ++i)
     EXPECT_TRUE(StatusOf(*stub).ok());
   EXPECT_EQ(StatusOf(*stub).error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(Log(), HasSubstr("refused certificate 'ops': Status: more than 200 calls a second"));
+  EXPECT_THAT(log_.Text(),
+              HasSubstr("refused certificate 'ops': Status: more than 200 calls a second"));
 }
 
 TEST_F(TlsTest, WithoutACommonNameTheAlternativeOneCounts) {
   const auto nameless = Taken(certificates_.Issue(ca_, "nameless", "/O=none"));
   const auto stub = As(&nameless, ca_);
   for (int i = 0; i <= 2 * rpc::kTrustedLimits.calls_per_second; ++i) (void)StatusOf(*stub);
-  EXPECT_THAT(Log(), HasSubstr("refused certificate 'localhost': "));
+  EXPECT_THAT(log_.Text(), HasSubstr("refused certificate 'localhost': "));
 }
 
 TEST_F(TlsTest, AnotherAuthoritysCertificateIsKeptOut) {
@@ -176,12 +181,12 @@ TEST_F(TlsTest, NewFilesHoldForNewConnections) {
   std::filesystem::rename(renewed.key, ours_.key);
   // With the old certificate and the new key it goes on as it was.
   EXPECT_TRUE(StatusOf(*As(&before, old_ca)).ok());
-  EXPECT_THAT(Log(), HasSubstr("TLS goes on with the certificate it had: "));
+  EXPECT_THAT(log_.Text(), HasSubstr("TLS goes on with the certificate it had: "));
   std::filesystem::rename(renewed.certificate, ours_.certificate);
   std::filesystem::copy_file(other_ca_.certificate, ca_.certificate,
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_TRUE(StatusOf(*As(&after, other_ca_)).ok());
-  EXPECT_THAT(Log(), HasSubstr("TLS: new certificate "));
+  EXPECT_THAT(log_.Text(), HasSubstr("TLS: new certificate "));
   EXPECT_TRUE(StatusOf(*standing).ok());
   ExpectKeptOut(As(&before, other_ca_));
 }

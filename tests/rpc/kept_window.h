@@ -1,0 +1,93 @@
+// KeptWindow: a history of one window, in which each given process has computed in the kernel.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/rpc/history.h"
+#include "daemon/store/memory_store.h"
+#include "profd/v1/profiler.grpc.pb.h"
+
+namespace profd::test {
+
+class KeptWindow : public rpc::History {
+ public:
+  static constexpr std::uint64_t kNs = 1'000'000'000;
+  static constexpr std::uint64_t kAddress = 0xffff'ffff'8100'0000;
+
+  struct Process {
+    std::uint32_t pid = 0;
+    std::uint32_t uid = 0;  // whose alone it is
+  };
+
+  explicit KeptWindow(const std::vector<Process>& processes) {
+    aggregate::Profile window;
+    window.start_ns = kNs;
+    window.end_ns = 2 * kNs;
+    window.start_unix_ns = 1'700'000'000 * kNs;
+    window.on_cpu_period_ns = kNs;
+    auto& frame = window.frames.emplace_back();
+    frame.kind = symbolize::FrameKind::kKernel;
+    frame.name = "do_work";
+    frame.module = "[kernel]";
+    frame.offset = kAddress;
+    window.nodes = {{}, {.parent = 0, .frame = 0}};
+    for (const auto& [pid, uid] : processes) Add(pid, uid, window);
+    EXPECT_TRUE(store_.Put(window).ok());
+  }
+  [[nodiscard]] const store::ProfileStore& store() const override { return store_; }
+  [[nodiscard]] rpc::HistoryStatus Status() const override {
+    rpc::HistoryStatus status;
+    status.store = store_.Status();
+    return status;
+  }
+
+ private:
+  static void Add(std::uint32_t pid, std::uint32_t uid, aggregate::Profile& window) {
+    const auto index = static_cast<std::uint32_t>(window.processes.size());
+    aggregate::ProfileProcess process;
+    process.key = {pid, 1};
+    process.shown_pid = pid;
+    process.owner = {.uid = uid, .sole = true, .user = ""};
+    window.processes.push_back(process);
+    aggregate::ProfileThread thread;
+    thread.key = {pid, 1};
+    thread.shown_tid = pid;
+    thread.process = index;
+    thread.begin_ns = window.start_ns;
+    thread.end_ns = window.end_ns;
+    thread.clock.on_cpu_ns = kNs;
+    window.threads.push_back(thread);
+    aggregate::ProfileSample sample;
+    sample.time_ns = window.start_ns;
+    sample.raw_weight_ns = sample.weight_ns = kNs;
+    sample.thread = index;
+    sample.node = 1;
+    window.samples.push_back(sample);
+  }
+
+  store::MemoryStore store_{1};
+};
+
+struct Answered {
+  v1::Profile profile;
+  grpc::Status status;
+};
+
+inline Answered QueryOf(v1::Profiler::Stub& stub, const v1::QueryRequest& request = {}) {
+  grpc::ClientContext context;
+  Answered answered;
+  const auto reader = stub.Query(&context, request);
+  v1::QueryResponse response;
+  std::string bytes;
+  while (reader->Read(&response)) bytes += response.profile_chunk();
+  EXPECT_TRUE(answered.profile.ParseFromString(bytes));
+  answered.status = reader->Finish();
+  return answered;
+}
+
+}  // namespace profd::test
