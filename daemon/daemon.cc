@@ -329,16 +329,16 @@ Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, rpc::Inherit
 
 Result<History> OpenHistory(const Options& options, const Clock& clock) {
   History history;
-  // A profd for one command keeps nothing of the others.
-  if (options.history_directory.empty() || options.private_use) return history;
+  const std::string directory = HistoryDirectory(options, std::getenv("STATE_DIRECTORY"));
+  if (directory.empty()) return history;
   history.options.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz);
   history.options.window = options.history_window;
   history.options.budget = options.history_budget_percent / 100;
   std::error_code failed;
-  std::filesystem::create_directories(options.history_directory, failed);
-  if (failed) return ErrorFromErrno(failed.value(), "cannot make " + options.history_directory);
+  std::filesystem::create_directories(directory, failed);
+  if (failed) return ErrorFromErrno(failed.value(), "cannot make " + directory);
   auto store = store::SqliteStore::Open(
-      {.path = options.history_directory + "/history.db",
+      {.path = directory + "/history.db",
        .limit_bytes = options.history_max_size.count,
        .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
        .fold_ns = static_cast<std::uint64_t>(options.history_fold.count()),

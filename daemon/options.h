@@ -30,7 +30,7 @@ struct Options {
   bool debug_info = true;
   Bytes memory_cap{256ull << 20};
   double clock_limit_percent = 5;
-  std::string history_directory;  // "": no history is kept
+  std::string history_directory;  // or "auto", "off"; see HistoryDirectory
   Bytes history_max_size{1ull << 30};
   std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);
   std::uint64_t history_frequency_hz = 19;
@@ -43,6 +43,10 @@ struct Options {
   std::string replay_file;   // "": live
   bool private_use = false;  // ends when standard input does; says "ready" on standard output
 };
+
+// Where to keep the history; "": nowhere. `state_directory` is what systemd gives a service as
+// STATE_DIRECTORY; null: nothing.
+[[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
 
 // The rung that `hook` names; none: the best one.
 [[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);

@@ -112,8 +112,11 @@ const std::vector<Setting>& Settings() {
        .most = "100"},
       {.key = "history.directory",
        .field = &Options::history_directory,
+       .fallback = "auto",
        .value = "DIR",
-       .help = "keep a history of the whole host there, for profctl query"},
+       .help =
+           "keep a history of the whole host there, for profctl query; auto is $STATE_DIRECTORY, "
+           "which systemd sets, or off"},
       {.key = "history.max_size",
        .field = &Options::history_max_size,
        .fallback = "1GiB",

@@ -19,10 +19,6 @@ class Package(PackagedProfd):
     def there(self, paths):
         return [path for path in paths if self.ask(f"test -e '{path}'").status == 0]
 
-    def await_history(self):
-        """Until something of the host stands in it: then profctl does not fail."""
-        self.do("until profctl list --since 1h 2>/run/why; do grep -q 'no data' /run/why || exit; done")
-
     def test_installed_it_runs(self):
         # dpkg has refused it if a dependency is missing, the loader if one is not named: the image has no others.
         self.assertEqual(self.do("dpkg-query -W -f '${db:Status-Status}' profd"), "installed")

@@ -78,6 +78,10 @@ class PackagedProfd(unittest.TestCase):
     def configure(self, text):
         self.do(f"printf %s {shlex.quote(text)} > {CONFIG}")
 
+    def await_history(self):
+        """Until something of the host stands in it: then profctl does not fail."""
+        self.do("until profctl list --since 1h 2>/run/why; do grep -q 'no data' /run/why || exit; done")
+
     def show(self, name, unit="profd.service"):
         return self.do(f"systemctl show -P {name} {unit}")
 

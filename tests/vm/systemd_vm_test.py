@@ -68,6 +68,10 @@ class Service(PackagedProfd):
         self.assertEqual(self.ask(f"nsenter -m -t {self.pid} touch /usr/x").status, 1)
         self.do(f"nsenter -m -t {self.pid} touch /tmp/x /var/lib/profd/x; test ! -e /tmp/x; rm /var/lib/profd/x")
 
+    def test_keeps_a_history_as_it_is_installed(self):
+        self.await_history()
+        self.assertIn("/var/lib/profd/history.db", self.do(f"ls -l /proc/{self.pid}/fd"))
+
     def test_sees_the_whole_host(self):
         self.do("profctl collect -a -d 2s -o /share/x.json")
         profile = json.loads(self.guest.read("x.json"))["profile"]

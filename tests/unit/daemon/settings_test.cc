@@ -68,6 +68,22 @@ TEST(SettingsTest, TheNearestKeyIsFound) {
   EXPECT_EQ(NearestKey("something_else_entirely"), "");
 }
 
+TEST(SettingsTest, TheHistoryIsKeptWhereSystemdSaysUnlessAnotherPlaceIsNamed) {
+  Options options;
+  options.history_directory = "auto";
+  EXPECT_EQ(HistoryDirectory(options, nullptr), "");
+  EXPECT_EQ(HistoryDirectory(options, "/var/lib/profd"), "/var/lib/profd");
+  EXPECT_EQ(HistoryDirectory(options, "/var/lib/profd:/var/lib/more"), "/var/lib/profd");
+  options.history_directory = "/srv/kept";
+  EXPECT_EQ(HistoryDirectory(options, nullptr), "/srv/kept");
+  EXPECT_EQ(HistoryDirectory(options, "/var/lib/profd"), "/srv/kept");
+  options.history_directory = "off";
+  EXPECT_EQ(HistoryDirectory(options, "/var/lib/profd"), "");
+  options.history_directory = "auto";
+  options.private_use = true;
+  EXPECT_EQ(HistoryDirectory(options, "/var/lib/profd"), "");
+}
+
 TEST(SettingsTest, ChangesAreNamedWithBothValues) {
   Options before;
   for (const auto& setting : Settings()) EXPECT_TRUE(SetValue(setting, setting.fallback, before));

@@ -42,6 +42,9 @@ class Units(unittest.TestCase):
         self.assertGreater(int(values(unit, "WatchdogSec")[0]), 0)
         self.assertIn('/bin/sh -c "kill -HUP $MAINPID"', values(unit, "ExecReload"))
 
+    def test_the_service_has_a_place_for_its_history(self):
+        self.assertEqual(values("systemd/profd.service", "StateDirectory"), ["profd"])
+
     def test_the_socket_outlives_the_service(self):
         folder = "/run/" + values("systemd/profd.service", "RuntimeDirectory")[0] + "/"
         self.assertTrue(values("systemd/profd.socket", "ListenStream")[0].startswith(folder))
@@ -96,6 +99,12 @@ class DaemonSet(unittest.TestCase):
     def test_every_mount_has_its_volume(self):
         volumes = {volume["name"] for volume in self.pod["volumes"]}
         self.assertEqual({mount["name"] for mount in self.container["volumeMounts"]}, volumes)
+
+    def test_its_history_is_on_the_node(self):
+        environment = {one["name"]: one.get("value") for one in self.container["env"]}
+        mounts = {mount["mountPath"]: mount["name"] for mount in self.container["volumeMounts"]}
+        volume = mounts[environment["STATE_DIRECTORY"]]
+        self.assertIn("hostPath", next(one for one in self.pod["volumes"] if one["name"] == volume))
 
     def test_memory_is_that_of_the_unit(self):
         self.assertEqual(self.container["resources"]["limits"]["memory"] + "B",
