@@ -45,9 +45,14 @@ double ClockLimitCpus(const Options& options) {
   return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
 }
 
-constexpr std::chrono::seconds kSessionsGrace{4};  // with all else 5 s from SIGTERM to the end
+// With what follows it 5 s from SIGTERM to the end. All go by one time: what is not done by its
+// part of it is given up, and counted.
+constexpr std::chrono::milliseconds kNamesUntil{2000};
+constexpr std::chrono::milliseconds kSessionsUntil{3000};
+constexpr std::chrono::milliseconds kHistoryUntil{3500};
+constexpr std::chrono::milliseconds kCallsUntil{4500};
 constexpr std::chrono::milliseconds kPythonAtStart{100};
-constexpr std::chrono::milliseconds kCallsGrace{500};
+constexpr std::chrono::milliseconds kCallsAtLeast{500};
 // sizeof(struct thread) in bpf/maps.bpf.h, with what task storage adds, as kmalloc rounds it.
 constexpr std::uint64_t kThreadStorageBytes = 1024;
 
@@ -68,9 +73,10 @@ class ReplayDaemon : public Daemon {
   Result<void> Serve(FrontEndOptions options) { return front_end_.Serve(std::move(options)); }
   // There are only the threads of its sessions, which end.
   [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
+  void ReportHealth() const override { front_end_.ReportHealth(); }
   Result<void> Stop() override {
-    front_end_.EndSessions(kSessionsGrace);
-    front_end_.StopServing(kCallsGrace);
+    front_end_.EndSessions(kSessionsUntil);
+    front_end_.StopServing(kCallsAtLeast);
     return {};
   }
 
@@ -234,13 +240,19 @@ class LiveDaemon : public Daemon {
   [[nodiscard]] std::uint64_t ProgressNs() const override {
     return pipeline_.heartbeats().OldestNs();
   }
+  void ReportHealth() const override { front_end_.ReportHealth(); }
   Result<void> Stop() override {
-    front_end_.EndSessions(kSessionsGrace);
+    const auto begin = std::chrono::steady_clock::now();
+    pipeline_.HurryIn(kNamesUntil);
+    if (history_) history_->BeginStop(begin + kHistoryUntil);
+    front_end_.EndSessions(kSessionsUntil);
     if (history_) history_->Stop();
     keeper_.Stop();
     memory_keeper_.Stop();
     pipeline_.Stop();
-    front_end_.StopServing(kCallsGrace);
+    const auto left = begin + kCallsUntil - std::chrono::steady_clock::now();
+    front_end_.StopServing(
+        std::max(kCallsAtLeast, std::chrono::duration_cast<std::chrono::milliseconds>(left)));
     return recorder_ ? recorder_->Close() : Result<void>{};
   }
 

@@ -21,6 +21,8 @@ class Daemon {
                                                              spdlog::logger& logger);
   // CLOCK_MONOTONIC ns since which every stage of the pipeline has made a round; 0: not yet.
   [[nodiscard]] virtual std::uint64_t ProgressNs() const = 0;
+  // To be called now and then: what gRPC health checks are told, by the same.
+  virtual void ReportHealth() const = 0;
   // Ends the sessions, detaches the kernel side, flushes every stage, stops serving. An error is
   // one of the recording, which may then be incomplete.
   [[nodiscard]] virtual Result<void> Stop() = 0;

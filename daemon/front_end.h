@@ -48,6 +48,8 @@ class FrontEnd {
   explicit FrontEnd(Parts parts);
 
   [[nodiscard]] Result<void> Serve(FrontEndOptions options);
+  // Tells gRPC health checks whether a stage is stuck, as /healthz does; while it serves.
+  void ReportHealth() const { server_->SetServing(parts_.progress.trouble().empty()); }
   // Clients get what their sessions have so far.
   void EndSessions(std::chrono::nanoseconds grace) { manager_.Shutdown(grace); }
   void StopServing(std::chrono::milliseconds grace);

@@ -1,5 +1,6 @@
 #include "daemon/history_recorder.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -49,6 +50,7 @@ HistoryRecorder::HistoryRecorder(LivePipeline& pipeline, std::unique_ptr<store::
       clock_(clock),
       options_(options),
       spec_(SpecOf(options)),
+      logger_(logger),
       complaints_(logger),
       next_id_(kFirstId),
       ended_(WindowsThatWait(options.window)),
@@ -57,9 +59,14 @@ HistoryRecorder::HistoryRecorder(LivePipeline& pipeline, std::unique_ptr<store::
 
 HistoryRecorder::~HistoryRecorder() { Stop(); }
 
-void HistoryRecorder::Stop() {
-  ending_ = true;
+void HistoryRecorder::BeginStop(steady_clock::time_point end) {
+  end_ = end;
+  store_->Hurry();
   roller_.request_stop();
+}
+
+void HistoryRecorder::Stop() {
+  if (end_.load() == kNoEnd) BeginStop(steady_clock::now() + kEndTimeout);
   if (roller_.joinable()) roller_.join();
   if (writer_.joinable()) writer_.join();
 }
@@ -89,8 +96,7 @@ void HistoryRecorder::Roll(const std::stop_token& stop) {
   if (session_) {
     (void)session_->BeginEnd();
     pipeline_.End(session_);
-    // The last one: there is some time to wait for room.
-    (void)ended_.Push(std::exchange(session_, nullptr));
+    HandOver(std::exchange(session_, nullptr));
   }
   running_ = false;
   ended_.Close();
@@ -124,20 +130,25 @@ void HistoryRecorder::HandOver(const SessionRef& ended) {
 
 void HistoryRecorder::Write() {
   pthread_setname_np(pthread_self(), "profd-store");
-  while (const auto session = ended_.Pop()) {
-    const auto kept = AwaitProfile(**session) ? Keep(**session) : NotMade();
+  TellLosses();
+  while (auto session = ended_.Pop()) {
+    const auto kept = AwaitProfile(**session) ? Keep(*std::move(session)) : NotMade();
     if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
+    TellLosses();
   }
+}
+
+void HistoryRecorder::TellLosses() {
+  const auto losses = store_->Status().losses;
+  for (; losses_told_ < losses.size(); ++losses_told_)
+    logger_.warn("history: {}", losses[losses_told_]);
 }
 
 bool HistoryRecorder::AwaitProfile(const rpc::Session& session) {
   const auto late = steady_clock::now() + kProfileTimeout;
-  while (!session.WaitFinished(kLook)) {
-    const auto now = steady_clock::now();
-    if (ending_ && !end_) end_ = now + kEndTimeout;
-    if (now > late || (end_ && now > *end_)) return false;
-  }
-  return true;
+  while (steady_clock::now() < std::min(late, end_.load()))
+    if (session.WaitFinished(kLook)) return true;
+  return false;
 }
 
 Result<void> HistoryRecorder::NotMade() {
@@ -145,17 +156,22 @@ Result<void> HistoryRecorder::NotMade() {
   return Error{ErrorCode::kUnavailable, "its profile was not made in time", ""};
 }
 
-Result<void> HistoryRecorder::Keep(const rpc::Session& session) {
-  const auto profile = session.result();
+Result<void> HistoryRecorder::Keep(SessionRef session) {
+  auto profile = session->result();
   if (!profile) {
     ++lost_;
     return profile.error();
   }
   // By what the time of day is now: it may have been set since profd began, or the host slept.
   aggregate::Profile window = **profile;
+  *profile = nullptr;
+  session = nullptr;  // one of the two is enough while it is stored
   closure_error_ = aggregate::WorstClosureError(window);
   window.start_unix_ns = clock_.RealtimeNs() - (clock_.MonotonicNs() - window.start_ns);
-  return store_->Put(window);
+  auto kept = store_->Put(window);
+  window = {};
+  ::malloc_trim(0);  // of this and the store's work, which is over until the next window
+  return kept;
 }
 
 void HistoryRecorder::Complaints::Say(const std::string& text) {

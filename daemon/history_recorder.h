@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,7 +45,9 @@ class HistoryRecorder : public rpc::History {
   HistoryRecorder& operator=(const HistoryRecorder&) = delete;
   ~HistoryRecorder() override;
 
-  // Ends the last window and keeps it. Idempotent.
+  // Begins to end the last window. What is not in the store at `end` is lost, and counted.
+  void BeginStop(std::chrono::steady_clock::time_point end);
+  // Waits until the last window is kept, or is lost. Idempotent; begins by itself.
   void Stop();
 
   [[nodiscard]] const store::ProfileStore& store() const override { return *store_; }
@@ -53,6 +56,7 @@ class HistoryRecorder : public rpc::History {
  private:
   using SessionRef = std::shared_ptr<rpc::Session>;
   static constexpr double kNoWindow = -1;
+  static constexpr auto kNoEnd = std::chrono::steady_clock::time_point::max();
 
   // Says what goes wrong, at most once a minute.
   class Complaints {
@@ -74,20 +78,23 @@ class HistoryRecorder : public rpc::History {
   void Write();
   [[nodiscard]] bool AwaitProfile(const rpc::Session& session);
   Result<void> NotMade();
-  [[nodiscard]] Result<void> Keep(const rpc::Session& session);
+  // What the store has lost, as soon as it knows.
+  void TellLosses();
+  [[nodiscard]] Result<void> Keep(SessionRef session);
 
   LivePipeline& pipeline_;
   const std::unique_ptr<store::ProfileStore> store_;
   const Clock& clock_;
   const Options options_;
   const source::SessionSpec spec_;
+  spdlog::logger& logger_;
   Complaints complaints_;
-  SessionRef session_;  // of the present window; null: it could not be started. Roll's
+  std::size_t losses_told_ = 0;  // Write's
+  SessionRef session_;           // of the present window; null: it could not be started. Roll's
   std::uint32_t next_id_;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> lost_ = 0;
-  std::atomic<bool> ending_ = false;
-  std::optional<std::chrono::steady_clock::time_point> end_;  // of waiting, once ending
+  std::atomic<std::chrono::steady_clock::time_point> end_ = kNoEnd;  // of all waiting
   std::atomic<double> closure_error_ = kNoWindow;
   std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -35,6 +35,10 @@ LivePipeline::LivePipeline(Parts parts)
 
 LivePipeline::~LivePipeline() { Stop(); }
 
+void LivePipeline::HurryIn(std::chrono::nanoseconds time) {
+  hurry_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
+}
+
 void LivePipeline::Stop() {
   SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
   const bool ran = reader_thread_.joinable();
@@ -72,7 +76,10 @@ void LivePipeline::Read(const std::stop_token& stop) {
     auto event = decoder.Decode(raw);
     if (!event) return;
     if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) Count(stack->origin);
-    if (parts_.memory.full() && MayDrop(*event)) return counters_.memory_events.Add();
+    if (MayDrop(*event)) {
+      if (parts_.memory.full()) return counters_.memory_events.Add();
+      if (Hurries()) return counters_.ending_events.Add();
+    }
     sender.Add(*std::move(event));
   };
   bool detached = false;
@@ -132,6 +139,8 @@ void LivePipeline::Symbolize() {
     for (auto& item : batch->items) {
       if (parts_.memory.full() && MayDrop(item))
         counters_.memory_items.Add();
+      else if (MayDrop(item) && Hurries())
+        counters_.ending_items.Add();
       else
         stage.Handle(std::move(item));
       beats_.symbolizer.Set(parts_.clock.MonotonicNs());

@@ -3,6 +3,8 @@
 
 #include <spdlog/logger.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -88,6 +90,9 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] std::uint64_t on_cpu_samples() const { return counters_.on_cpu_read.value(); }
   [[nodiscard]] std::uint64_t off_cpu_samples() const { return counters_.off_cpu_read.value(); }
 
+  // For an end that comes in time however much waits in the queues: samples that are not handled by
+  // then are dropped and counted instead of named. Clocks and lifecycle events still count.
+  void HurryIn(std::chrono::nanoseconds time);
   // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
   // that still run fail. Idempotent.
   void Stop();
@@ -106,6 +111,7 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> StartExpected(
       std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session);
   void Count(decode::SampleOrigin origin);  // the reader
+  [[nodiscard]] bool Hurries() const { return parts_.clock.MonotonicNs() >= hurry_ns_; }
   void Read(const std::stop_token& stop);
   void Work();
   void Symbolize();
@@ -116,6 +122,7 @@ class LivePipeline : public rpc::SessionBackend {
   const Parts parts_;
   health::StageCounters counters_;
   health::Heartbeats beats_;
+  std::atomic<std::uint64_t> hurry_ns_ = UINT64_MAX;
   struct {
     MemoryShare queues;
     MemoryShare processes;

@@ -72,6 +72,7 @@ void RunLoop::Run(int signals) {
 void RunLoop::Tick() {
   if (parts_.manager.WatchdogInterval())
     watchdog_.Tick(parts_.daemon.ProgressNs(), parts_.clock.MonotonicNs());
+  parts_.daemon.ReportHealth();
   parts_.sink.ReportHeld();
 }
 

@@ -19,6 +19,8 @@ StageReport Describe(const StageCounters& counters) {
       "samples dropped: names could not be found fast enough");
   add_count(report.dropped, counters.memory_events.value() + counters.memory_items.value(),
             "memory_cap", "samples dropped: profd was near its memory cap");
+  add_count(report.dropped, counters.ending_events.value() + counters.ending_items.value(),
+            "ending", "samples dropped: profd was ending");
   add(report.notes, counters.on_cpu_read, "on_cpu_samples_read", "on-CPU samples read");
   add(report.notes, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
   add(report.notes, counters.snapshots_read, "snapshots_read",
@@ -50,7 +52,8 @@ std::string AccountOfSamples(const StageCounters& counters, std::span<const std:
   for (const auto number : {PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_SAMPLES})
     made += number < kernel.size() ? kernel[number] : 0;
   const std::uint64_t dropped = counters.queue_full.value() + counters.names_behind.value() +
-                                counters.memory_events.value() + counters.memory_items.value();
+                                counters.memory_events.value() + counters.memory_items.value() +
+                                counters.ending_events.value() + counters.ending_items.value();
   const auto say = [](std::uint64_t count, const char* what) {
     return std::to_string(count) + " " + what;
   };

@@ -26,6 +26,8 @@ struct StageCounters {
   Counter names_behind;       // worker: samples dropped because the symbolizer was behind
   Counter memory_events;      // reader: samples dropped because memory was short
   Counter memory_items;       // symbolizer: the same
+  Counter ending_events;      // reader: samples dropped because profd was ending
+  Counter ending_items;       // symbolizer: the same
   Counter out_of_order;       // worker: events that came after a newer one had been handled
   Counter order_crowded;      // worker: events handled early because too many were held
   // worker: of the process table, and of stacks that it has placed

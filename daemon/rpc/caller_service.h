@@ -7,6 +7,7 @@
 #include "daemon/rpc/caller.h"
 #include "daemon/rpc/profiler_service.h"
 #include "daemon/rpc/refusal_log.h"
+#include "daemon/rpc/serving.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
 namespace profd::rpc {
@@ -16,6 +17,7 @@ struct Gate {
   ProfilerService& service;
   CallRates& rates;
   RefusalLog& refusals;
+  Serving& serving;
 };
 
 // One for each gRPC server. A server that takes connections of one user only knows the caller by

@@ -1,5 +1,7 @@
 #include "daemon/rpc/profiler_service.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -172,9 +174,13 @@ Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
 
 grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest& request,
                                     QueryWriter& writer) {
-  const auto profile = ReadHistory(caller, request);
-  if (!profile) return ToStatus(profile.error());
-  return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
+  const auto status = [&] {
+    const auto profile = ReadHistory(caller, request);
+    if (!profile) return ToStatus(profile.error());
+    return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
+  }();
+  ::malloc_trim(0);  // a long stretch of time is many windows, merged, converted and written
+  return status;
 }
 
 grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerContext& context,

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
 }
 
 Server::Server(ProfilerService& service, const Clock& clock, spdlog::logger& logger)
-    : rates_(clock), refusals_(clock, logger), gate_{service, rates_, refusals_} {}
+    : rates_(clock), refusals_(clock, logger), gate_{service, rates_, refusals_, serving_} {}
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
   const auto deadline = std::chrono::system_clock::now() + grace;

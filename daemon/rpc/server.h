@@ -14,6 +14,7 @@
 #include "daemon/rpc/connections.h"
 #include "daemon/rpc/profiler_service.h"
 #include "daemon/rpc/refusal_log.h"
+#include "daemon/rpc/serving.h"
 #include "daemon/rpc/tls_listener.h"
 #include "daemon/rpc/unix_listener.h"
 
@@ -54,6 +55,8 @@ class Server {
   [[nodiscard]] std::uint16_t tls_port() const { return tls_ ? tls_->port() : 0; }
   [[nodiscard]] std::uint64_t refusals() const { return refusals_.refusals(); }
 
+  // What gRPC health checks are told.
+  void SetServing(bool serving) { serving_.Set(serving); }
   // Takes no more calls; those under way are cut off after `grace`.
   void Shutdown(std::chrono::milliseconds grace);
 
@@ -62,6 +65,7 @@ class Server {
 
   CallRates rates_;
   RefusalLog refusals_;
+  Serving serving_;
   const Gate gate_;
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<TlsListener> tls_;

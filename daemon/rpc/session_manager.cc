@@ -112,17 +112,20 @@ void SessionManager::End(const std::shared_ptr<Session>& session) {
 }
 
 void SessionManager::Shutdown(nanoseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto left = [&] {
+    return std::max(nanoseconds{0}, nanoseconds(deadline - std::chrono::steady_clock::now()));
+  };
   std::vector<std::shared_ptr<Session>> running;
   {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
     for (const auto& [id, entry] : entries_) running.push_back(entry.session);
   }
-  for (const auto& session : running) End(session);
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  // Each end reads all clocks, and again while some cannot be read.
   for (const auto& session : running)
-    (void)session->WaitFinished(
-        std::max(nanoseconds{0}, nanoseconds(deadline - std::chrono::steady_clock::now())));
+    if (left() > nanoseconds{0}) End(session);
+  for (const auto& session : running) (void)session->WaitFinished(left());
 }
 
 std::vector<SessionSummary> SessionManager::List() const {

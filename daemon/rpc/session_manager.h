@@ -58,7 +58,8 @@ class SessionManager {
   [[nodiscard]] Result<void> Stop(std::uint32_t id);
   // The caller is done with it: with its profile, or without (then the session ends now).
   void Release(const std::shared_ptr<Session>& session);
-  // Ends all sessions, and starts no more. Waits for their profiles, at most `timeout`.
+  // Ends all sessions, and starts no more. Waits for their profiles. After `timeout` those that are
+  // left go without an end of their own: the pipeline's is theirs.
   void Shutdown(std::chrono::nanoseconds timeout);
 
   [[nodiscard]] std::vector<SessionSummary> List() const;

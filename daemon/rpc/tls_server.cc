@@ -48,6 +48,7 @@ Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity,
   tls->server_ = builder.BuildAndStart();
   if (!tls->server_)
     return Error{ErrorCode::kInternal, "gRPC makes no server of the TLS certificate", ""};
+  tls->health_.emplace(gate.serving, *tls->server_);
   return tls;
 }
 
@@ -89,6 +90,7 @@ void TlsServer::Forget(const std::string& peer) {
 
 void TlsServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!server_) return;
+  health_.reset();
   server_->Shutdown(deadline);
   server_->Wait();
   server_.reset();

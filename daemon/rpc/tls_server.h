@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -47,7 +48,8 @@ class TlsServer {
   std::set<std::string> called_;  // peers
   CallerService service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;  // first to go
+  std::unique_ptr<grpc::Server> server_;   // goes before all of that
+  std::optional<Serving::Member> health_;  // first to go
 };
 
 }  // namespace profd::rpc

@@ -34,6 +34,7 @@ Result<std::unique_ptr<UserServer>> UserServer::Start(const Caller& caller, cons
   builder.RegisterService(&user->service_);
   user->server_ = builder.BuildAndStart();
   if (!user->server_) return Error{ErrorCode::kInternal, "gRPC makes no server", ""};
+  user->health_.emplace(gate.serving, *user->server_);
   return user;
 }
 
@@ -63,6 +64,7 @@ Caller UserServer::CallerOf(const grpc::ServerContext& context) const {
 
 void UserServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!server_) return;
+  health_.reset();
   server_->Shutdown(deadline);
   server_->Wait();
   server_.reset();

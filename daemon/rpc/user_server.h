@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
@@ -41,7 +42,8 @@ class UserServer {
   mutable std::mutex mutex_;
   std::map<std::string, std::uint32_t> pids_;  // by what gRPC calls the connection; for people
   CallerService service_;
-  std::unique_ptr<grpc::Server> server_;  // first to go
+  std::unique_ptr<grpc::Server> server_;   // goes before all of that
+  std::optional<Serving::Member> health_;  // first to go
 };
 
 }  // namespace profd::rpc

@@ -88,7 +88,7 @@ Result<Database> Database::Open(const std::string& path, bool writable, const ch
   database.connection_.reset(connection);
   if (code != SQLITE_OK) return ErrorFromSqlite(connection, "cannot open " + path);
   sqlite3_extended_result_codes(connection, 1);
-  sqlite3_busy_timeout(connection, 5'000);
+  sqlite3_busy_timeout(connection, kBusyMs);
   // The file may be damaged, or made by someone else.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);

@@ -18,6 +18,9 @@
 
 namespace profd::store {
 
+// How long to wait for whoever else locks the file: no Put holds up profd's end for longer.
+inline constexpr int kBusyMs = 1'000;
+
 using Blob = std::span<const std::byte>;
 
 // One prepared statement. Bind, then Step until it says that there is no further row.

@@ -50,6 +50,9 @@ class ProfileStore {
                                                          const Filter& filter) const = 0;
 
   [[nodiscard]] virtual StoreStatus Status() const = 0;
+
+  // profd is ending: what may take long is given up, now and from now on. Any thread.
+  virtual void Hurry() {}
 };
 
 }  // namespace profd::store

@@ -146,7 +146,7 @@ Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
     const auto row = rows.Step();
     if (!row) stop = ", and none of the windows before those";
     if (!row || !*row) break;
-    if (clock_.MonotonicNs() > until_ns) {
+    if (clock_.MonotonicNs() > until_ns || hurries_) {
       stop = ", and none of the windows before those for lack of time";
       break;
     }
@@ -224,7 +224,7 @@ void SqliteStore::AfterCommit() {
     sqlite3_busy_timeout(database_->connection(), 0);
     sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
                               nullptr);
-    sqlite3_busy_timeout(database_->connection(), 5'000);
+    sqlite3_busy_timeout(database_->connection(), kBusyMs);
   }
 }
 
@@ -290,6 +290,7 @@ Result<aggregate::Profile> SqliteStore::Query(const TimeRange& range, const Filt
     aggregate::ProfileMerge merge(options_.query_limits);
     std::uint64_t unreadable = 0;
     for (const WindowRow& row : *rows) {
+      if (hurries_) return Error{ErrorCode::kUnavailable, "profd is shutting down", "try again"};
       const auto window = reader.Read(row);
       if (window) {
         merge.Add(*window);

@@ -52,6 +52,8 @@ class SqliteStore : public ProfileStore {
   [[nodiscard]] Result<aggregate::Profile> Query(const TimeRange& range,
                                                  const Filter& filter) const override;
   [[nodiscard]] StoreStatus Status() const override;
+  // Queries fail with kUnavailable; a damaged file keeps what has not been read of it, set aside.
+  void Hurry() override { hurries_ = true; }
 
  private:
   struct PooledReader {
@@ -78,6 +80,7 @@ class SqliteStore : public ProfileStore {
   std::unique_ptr<WindowWriter> writer_;
   std::unique_ptr<PresentTime> present_;
   std::atomic<std::uint64_t> file_{0};
+  std::atomic<bool> hurries_{false};
 
   mutable std::mutex readers_mutex_;
   mutable std::vector<PooledReader> readers_;

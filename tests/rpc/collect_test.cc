@@ -209,5 +209,17 @@ TEST_F(CollectTest, ShutdownEndsSessionsAndTheirCallersGetTheProfile) {
             grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(CollectTest, ShutdownWithoutTimeLeavesSessionsToThePipelinesEnd) {
+  Collected collected;
+  {
+    const std::jthread caller([&] { collected = Collect(RequestFor(100, std::chrono::hours(1))); });
+    WaitUntil([this] { return !manager_.List().empty(); });
+    manager_.Shutdown(std::chrono::nanoseconds(0));
+    pipeline_.Stop();
+  }
+  EXPECT_EQ(collected.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(collected.status.error_message(), HasSubstr("profd is shutting down"));
+}
+
 }  // namespace
 }  // namespace profd::test

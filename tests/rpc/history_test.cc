@@ -9,6 +9,7 @@
 
 #include "daemon/history_recorder.h"
 #include "daemon/store/memory_store.h"
+#include "tests/rpc/kept_log.h"
 #include "tests/rpc/rpc_fixture.h"
 
 namespace profd::test {
@@ -35,7 +36,12 @@ class ProbedStore : public store::ProfileStore {
                                    const store::Filter& filter) const override {
     return kept_.Query(range, filter);
   }
-  store::StoreStatus Status() const override { return kept_.Status(); }
+  store::StoreStatus Status() const override {
+    auto status = kept_.Status();
+    const std::scoped_lock lock(mutex_);
+    status.losses = losses_;
+    return status;
+  }
 
   void Hold(bool held) {
     const std::scoped_lock lock(mutex_);
@@ -45,6 +51,10 @@ class ProbedStore : public store::ProfileStore {
   void Refuse(bool refusing) {
     const std::scoped_lock lock(mutex_);
     refusing_ = refusing;
+  }
+  void Lose(const std::string& what) {
+    const std::scoped_lock lock(mutex_);
+    losses_.push_back(what);
   }
   [[nodiscard]] std::vector<aggregate::Profile> windows() const {
     const std::scoped_lock lock(mutex_);
@@ -56,6 +66,7 @@ class ProbedStore : public store::ProfileStore {
   std::condition_variable changed_;
   bool held_ = false;
   bool refusing_ = false;
+  std::vector<std::string> losses_;
   std::vector<aggregate::Profile> windows_;
   store::MemoryStore kept_{1000};
 };
@@ -65,7 +76,7 @@ class HistoryTest : public RpcFixture {
   explicit HistoryTest(std::chrono::nanoseconds window = kWindow)
       : owned_(std::make_unique<ProbedStore>()),
         store_(*owned_),
-        recorder_(pipeline_, std::move(owned_), clock_, logger_,
+        recorder_(pipeline_, std::move(owned_), clock_, log_.logger(),
                   {.frequency_hz = 19, .window = window}),
         history_service_(manager_, pipeline_, clock_, proc_, logger_, &recorder_) {
     const std::string address = "unix:" + (directory_ / "history.sock").string();
@@ -107,6 +118,7 @@ class HistoryTest : public RpcFixture {
     return reader->Finish();
   }
 
+  KeptLog log_;
   std::unique_ptr<ProbedStore> owned_;
   ProbedStore& store_;
   HistoryRecorder recorder_;
@@ -210,6 +222,17 @@ TEST_F(HistoryTest, ADaemonWithoutOneSaysSo) {
   EXPECT_THAT(status.error_message(), HasSubstr("keeps no history"));
 }
 
+TEST_F(HistoryTest, WhatTheStoreLosesIsLoggedOnce) {
+  store_.Lose("3 windows could not be read");
+  AwaitWindows(2);
+  log_.Await("history: 3 windows could not be read");
+  store_.Lose("the rest, too");
+  log_.Await("history: the rest, too");
+  const auto text = log_.Text();
+  const auto first = text.find("3 windows");
+  EXPECT_EQ(text.find("3 windows", first + 1), std::string::npos);
+}
+
 TEST_F(HistoryTest, StatusTellsOfIt) {
   AwaitWindows(2);
   grpc::ClientContext context;
@@ -264,6 +287,14 @@ TEST_F(LongWindow, IsKeptAtTheEnd) {
   EXPECT_EQ(store_.windows().size(), 1u);
   recorder_.Stop();
   EXPECT_EQ(store_.windows().size(), 1u);
+}
+
+TEST_F(LongWindow, IsLostAndCountedWhereThereIsNoTimeToKeepIt) {
+  WaitUntil([&] { return kernel_.running() == 1; });
+  recorder_.BeginStop(std::chrono::steady_clock::now());
+  recorder_.Stop();
+  EXPECT_THAT(store_.windows(), IsEmpty());
+  EXPECT_EQ(recorder_.Status().windows_lost, 1u);
 }
 
 }  // namespace

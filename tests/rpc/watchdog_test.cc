@@ -1,19 +1,25 @@
-// The watchdog is fed by the pipeline's own progress: a stage that is stuck ends it.
+// A stage that is stuck: the watchdog is fed by the pipeline's own progress, health checks tell of
+// it, and an end comes in time.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/null_sink.h>
 
+#include <filesystem>
 #include <latch>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/front_end.h"
 #include "daemon/pipeline.h"
 #include "daemon/service_manager.h"
+#include "tests/rpc/health_check.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/numbering_symbolizer.h"
@@ -55,6 +61,16 @@ class WatchdogFeedTest : public ::testing::Test {
     const std::uint64_t now_ns = clock_.MonotonicNs();
     while (pipeline_.heartbeats().OldestNs() <= now_ns) std::this_thread::yield();
   }
+  // A session whose first sample gets no name.
+  std::shared_ptr<rpc::Session> StartStuck() {
+    source::SessionSpec spec;
+    spec.target.kind = source::TargetKind::kPids;
+    spec.target.ids = {100};
+    const auto started = pipeline_.Start(1, spec);
+    if (!started) return nullptr;
+    symbolizer_.WaitUntilStuck();
+    return *started;
+  }
   bool Tick() { return watchdog_.Tick(pipeline_.heartbeats().OldestNs(), clock_.MonotonicNs()); }
 
   SystemClock clock_;
@@ -95,11 +111,7 @@ TEST_F(WatchdogFeedTest, APipelineWithNothingToDoFeedsIt) {
 }
 
 TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
-  source::SessionSpec spec;
-  spec.target.kind = source::TargetKind::kPids;
-  spec.target.ids = {100};
-  ASSERT_TRUE(pipeline_.Start(1, spec));
-  symbolizer_.WaitUntilStuck();
+  ASSERT_TRUE(StartStuck());
   (void)Tick();  // for rounds before it got stuck
   (void)socket_.Take();
   // The others go on.
@@ -117,6 +129,91 @@ TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
   AwaitProgress();
   EXPECT_TRUE(Tick());
   EXPECT_THAT(socket_.Take(), ElementsAre("WATCHDOG=1"));
+}
+
+class HealthTest : public WatchdogFeedTest {
+ protected:
+  HealthTest() {
+    FrontEndOptions options;
+    options.server.address = address_;
+    EXPECT_TRUE(front_end_.Serve(std::move(options)));
+    channel_ = grpc::CreateChannel(address_, grpc::InsecureChannelCredentials());
+  }
+  ~HealthTest() override {
+    front_end_.StopServing(std::chrono::milliseconds(0));
+    std::filesystem::remove_all(directory_);
+  }
+  static std::string MakeDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "profd_health_XXXXXX").string();
+    return mkdtemp(name.data());
+  }
+  [[nodiscard]] std::string Health() const {
+    front_end_.ReportHealth();
+    return HealthOf(channel_);
+  }
+
+  const std::string directory_ = MakeDirectory();
+  const std::string address_ = "unix:" + directory_ + "/profd.sock";
+  std::uint64_t looked_ns_ = clock_.MonotonicNs();
+  FrontEnd front_end_{
+      {.backend = pipeline_,
+       .clock = clock_,
+       .proc = proc_,
+       .logger = logger_,
+       .history = nullptr,
+       .progress = {
+           .last_ns = [] { return std::uint64_t{0}; },
+           .trouble = [this] { return health::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(HealthTest, AStageThatIsStuckMakesItNotServing) {
+  ASSERT_TRUE(StartStuck());
+  const auto& beats = pipeline_.heartbeats();
+  looked_ns_ = beats.symbolizer.value() + health::kStuckNs;
+  EXPECT_EQ(Health(), kNotServing) << "a server is made for who is the first to connect";
+  symbolizer_.LetGo();
+  AwaitProgress();
+  looked_ns_ = clock_.MonotonicNs();
+  EXPECT_EQ(Health(), kServing);
+  looked_ns_ = beats.OldestNs() + 2 * health::kStuckNs;
+  EXPECT_EQ(Health(), kNotServing);
+}
+
+std::uint64_t CountOf(const std::vector<aggregate::NamedCount>& counts, const std::string& name) {
+  for (const auto& count : counts)
+    if (count.name == name) return count.count;
+  return 0;
+}
+
+TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
+  const auto session = StartStuck();
+  ASSERT_TRUE(session);
+  while (pipeline_.off_cpu_samples() < 100) std::this_thread::yield();
+  pipeline_.HurryIn(std::chrono::nanoseconds(0));
+  ASSERT_TRUE(session->BeginEnd());
+  pipeline_.End(session);
+  symbolizer_.LetGo();
+  pipeline_.Stop();
+
+  ASSERT_TRUE(session->WaitFinished(std::chrono::nanoseconds(0)));
+  const auto profile = session->result();
+  ASSERT_TRUE(profile) << profile.error().message;
+  // The profile says why it has next to no stacks; its clocks are exact all the same.
+  EXPECT_GT(CountOf((*profile)->dropped, "ending"), 0u);
+  EXPECT_EQ((*profile)->threads.size(), 2u);
+  EXPECT_EQ(aggregate::WorstClosureError(**profile), 0.0);
+  std::uint64_t weight_ns = 0;
+  for (const auto& sample : (*profile)->samples) weight_ns += sample.weight_ns;
+  EXPECT_EQ(weight_ns, 2 * ((*profile)->end_ns - (*profile)->start_ns));
+
+  const auto counters = pipeline_.Status().counters;
+  const auto note = [&](const char* name) { return CountOf(counters.notes, name); };
+  EXPECT_EQ(note("samples_delivered"), 1u);  // the one that was stuck
+  std::uint64_t dropped = 0;
+  for (const auto& count : counters.dropped) dropped += count.count;
+  EXPECT_EQ(note("on_cpu_samples_read") + note("off_cpu_samples_read") + note("snapshots_read"),
+            note("samples_delivered") + note("samples_unwanted") + dropped);
 }
 
 }  // namespace

@@ -253,6 +253,17 @@ TEST_F(SqliteStoreTest, TextsOfAnyBytesComeBack) {
   EXPECT_EQ(got->frames[0].name, window.frames[0].name);
 }
 
+TEST_F(SqliteStoreTest, AtTheEndOfProfdQueriesAreGivenUpAndWindowsAreKept) {
+  const auto store = Open();
+  ASSERT_TRUE(store->Put(MakeWindow(0)).ok());
+  store->Hurry();
+  const auto asked = store->Query({}, {});
+  ASSERT_FALSE(asked.ok());
+  EXPECT_EQ(asked.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(store->Put(MakeWindow(1)).ok());
+  EXPECT_EQ(store->Status().windows, 2u);
+}
+
 TEST_F(SqliteStoreTest, AQueryStopsAtItsBoundAndSaysSo) {
   options_.query_limits.samples = 60;
   options_.query_limits.threads = 2;
