@@ -181,36 +181,41 @@ class LiveDaemon : public Daemon {
             recorder_ ? &recorder_->jit() : static_cast<symbolize::JitSymbols*>(&jit_), plan_.elf),
         timed_(host_),
         symbolizer_(timed_, plan_.names_bytes),
-        pipeline_({.source = prefetch_,
-                   .control = *source_,
-                   .symbolizer = symbolizer_,
-                   .clock = clock,
-                   .proc = proc_,
-                   .logger = logger,
-                   .origin = {.host = info.host,
-                              .kernel = info.kernel_release,
-                              .profd_version = info.profd_version,
-                              .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
-                   .recording_file = options.record_file,
-                   .detach = [this] { source_->Detach(); },
-                   .flush_environment =
-                       [this] {
-                         if (recorder_) recorder_->FlushEnvironment();
-                       },
-                   .describe_tables =
-                       [this] {
-                         auto report = health::Describe(*tables_);
-                         auto names = health::Describe(symbolizer_, timed_, objects_);
-                         std::ranges::move(names.levels, std::back_inserter(report.levels));
-                         std::ranges::move(names.counts, std::back_inserter(report.counts));
-                         return report;
-                       },
-                   .python_standing = [this] { return python_->service.standing(); },
-                   .budget_standing = [this] { return keeper_.standing(); },
-                   .memory_standing = [this] { return memory_keeper_.standing(); },
-                   .give_up_memory = [this] { GiveUpMemory(); },
-                   .memory = memory_,
-                   .plan = plan_}),
+        pipeline_(
+            {.source = prefetch_,
+             .control = *source_,
+             .symbolizer = symbolizer_,
+             .clock = clock,
+             .proc = proc_,
+             .logger = logger,
+             .origin = {.host = info.host,
+                        .kernel = info.kernel_release,
+                        .profd_version = info.profd_version,
+                        .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
+             .recording_file = options.record_file,
+             .detach = [this] { source_->Detach(); },
+             .flush_environment =
+                 [this] {
+                   if (recorder_) recorder_->FlushEnvironment();
+                 },
+             .describe_tables =
+                 [this] {
+                   auto report = health::Describe(*tables_);
+                   auto names = health::Describe(symbolizer_, timed_, objects_);
+                   std::ranges::move(names.levels, std::back_inserter(report.levels));
+                   std::ranges::move(names.counts, std::back_inserter(report.counts));
+                   const auto heap = OwnHeapBytes();
+                   report.levels.push_back({"heap_used", "bytes of the heap in use", heap.used});
+                   report.levels.push_back(
+                       {"heap_free", "bytes of the heap that are free", heap.free});
+                   return report;
+                 },
+             .python_standing = [this] { return python_->service.standing(); },
+             .budget_standing = [this] { return keeper_.standing(); },
+             .memory_standing = [this] { return memory_keeper_.standing(); },
+             .give_up_memory = [this] { GiveUpMemory(); },
+             .memory = memory_,
+             .plan = plan_}),
         keeper_(*source_, clock, ClockLimitCpus(options),
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();

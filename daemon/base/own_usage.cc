@@ -1,5 +1,6 @@
 #include "daemon/base/own_usage.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -71,6 +72,11 @@ std::uint64_t OwnResidentBytes(const ProcFs& proc) {
   std::uint64_t pages = 0;
   std::from_chars(statm->data() + space + 1, statm->data() + statm->size(), pages);
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+HeapBytes OwnHeapBytes() {
+  const auto heap = ::mallinfo2();
+  return {.used = heap.uordblks + heap.hblkhd, .free = heap.fordblks};
 }
 
 std::uint64_t ThreadsOnHost(const ProcFs& proc) {

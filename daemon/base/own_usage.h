@@ -27,6 +27,13 @@ namespace profd {
 // Resident memory of this process; 0 when /proc cannot tell.
 [[nodiscard]] std::uint64_t OwnResidentBytes(const ProcFs& proc);
 
+// What the allocator has from the kernel: in use, and free but kept.
+struct HeapBytes {
+  std::uint64_t used = 0;
+  std::uint64_t free = 0;
+};
+[[nodiscard]] HeapBytes OwnHeapBytes();
+
 // Threads of the whole host, kernel threads too; 0 when /proc cannot tell.
 [[nodiscard]] std::uint64_t ThreadsOnHost(const ProcFs& proc);
 

@@ -5,6 +5,12 @@
 #include <variant>
 
 namespace profd::decode {
+namespace {
+
+// What a burst has taken beyond these is given back.
+constexpr std::size_t kSlotsKept = 4'096;
+
+}  // namespace
 
 Orderer::Orderer(const Options& options, Sink sink) : options_(options), sink_(std::move(sink)) {}
 
@@ -40,6 +46,10 @@ void Orderer::Advance(std::uint64_t now_ns) {
 
 void Orderer::Flush() {
   while (!heap_.empty()) HandOverOldest();
+  if (slots_.size() <= kSlotsKept) return;
+  slots_ = std::vector<Event>();
+  free_slots_ = std::vector<std::size_t>();
+  heap_ = std::vector<Entry>();
 }
 
 OrderCounters Orderer::Counters() const {

@@ -44,6 +44,8 @@ class Orderer {
 
   [[nodiscard]] OrderCounters Counters() const;
   [[nodiscard]] std::size_t held() const { return heap_.size(); }
+  // For so many there is memory by now.
+  [[nodiscard]] std::size_t room() const { return slots_.capacity(); }
 
  private:
   // Heap entries are small; the events themselves stay where they are until they leave.

@@ -120,7 +120,8 @@ void AddStages(const rpc::BackendStatus& backend, Families& to) {
                {{"reason", count.name}});
   AddCounters(backend.counters.notes, to);
   for (const auto& level : backend.levels) {
-    const bool bytes = level.name == "unwind_memory" || level.name == "unwind_cap";
+    const bool bytes = level.name == "unwind_memory" || level.name == "unwind_cap" ||
+                       level.name.starts_with("heap_");
     to.Gauge("profd_" + level.name + (bytes ? "_bytes" : ""), level.text, level.count);
   }
 }
@@ -175,6 +176,20 @@ void AddBudget(const Readings& readings, Families& to) {
              {{"period", "off_cpu"}});
 }
 
+void AddMemory(const health::MemoryStanding& memory, Families& to) {
+  to.Gauge("profd_memory_cap_bytes", "what profd may have in memory, with its maps",
+           memory.cap_bytes);
+  to.Gauge("profd_memory_used_bytes", "what it has", memory.used_bytes);
+  to.Gauge("profd_memory_peak_bytes", "the most that it has had", memory.peak_bytes);
+  to.Counter("profd_memory_asked_bytes_total", "what its parts were asked to give up",
+             memory.asked_bytes);
+  to.Gauge("profd_memory_dropping", "1 while samples are dropped to stay below the cap",
+           memory.dropping ? 1.0 : 0.0);
+  for (const auto& holder : memory.holders)
+    to.Gauge("profd_memory_held_bytes", "of that, what parts hold that can tell", holder.bytes,
+             {{"holder", holder.name}});
+}
+
 void AddHistory(const rpc::HistoryStatus& history, Families& to) {
   const auto& store = history.store;
   to.Gauge("profd_history_bytes", "size of all files of the history", store.bytes);
@@ -190,6 +205,9 @@ void AddHistory(const rpc::HistoryStatus& history, Families& to) {
              store.failed_puts);
   to.Counter("profd_history_windows_lost_total", "windows that did not come to the store",
              history.windows_lost);
+  to.Counter("profd_history_damages_total",
+             "how often the store was found damaged; the log says what was lost",
+             static_cast<std::uint64_t>(store.losses.size()));
   to.Gauge("profd_history_window_seconds", "length of a window", Seconds(history.window_ns));
   constexpr const char* kPeriod =
       "mean time between samples of a thread, before the budget; 0: none are taken";
@@ -212,6 +230,7 @@ std::string MetricsText(const Readings& readings) {
   AddStages(readings.backend, families);
   AddPython(readings.backend.python, families);
   AddBudget(readings, families);
+  if (readings.backend.memory) AddMemory(*readings.backend.memory, families);
   if (readings.history) AddHistory(*readings.history, families);
   return families.Text();
 }

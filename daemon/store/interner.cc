@@ -7,8 +7,10 @@
 namespace profd::store {
 namespace {
 
-// Of each table; what a busy host uses within minutes.
-constexpr std::size_t kMaxKnown = 100'000;
+// Of each table, at some 65 bytes each. Processes, threads and their programs come and go; frames
+// and stacks are those that a busy host uses within minutes.
+constexpr std::size_t kMaxKnown = 20'000;
+constexpr std::size_t kMaxKnownFrames = 50'000;
 constexpr std::string_view kNothing;
 
 Result<std::uint32_t> Narrow(std::int64_t id) {
@@ -75,7 +77,7 @@ Result<std::uint32_t> Interner::Intern(Table& table, const Hash128& hash, const 
     if (!id) return id.error();
     entry = Entry{*id, now_};
   }
-  if (table.known.size() >= kMaxKnown) table.known.clear();
+  if (table.known.size() >= (&table == &frames_ ? kMaxKnownFrames : kMaxKnown)) table.known.clear();
   return Mark(table.known.insert_or_assign(hash, entry).first->second, table.mark);
 }
 
@@ -169,7 +171,7 @@ Result<std::uint32_t> Interner::Stack(std::uint32_t parent, std::uint32_t frame)
   const auto narrow = Narrow(id);
   if (!narrow) return narrow.error();
   entry.id = *narrow;
-  if (stacks_.size() >= kMaxKnown) stacks_.clear();
+  if (stacks_.size() >= kMaxKnownFrames) stacks_.clear();
   return Mark(stacks_.insert_or_assign(place, entry).first->second, sql::kMarkStack);
 }
 

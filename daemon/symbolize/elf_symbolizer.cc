@@ -144,18 +144,18 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
     held.info = InfoOf(*module, held.failure);
   }
   while (held_.size() > 1 &&
-         (bytes_.value() > options_.held_bytes || held_.size() > options_.held_modules))
+         (HeldBytes() > options_.held_bytes || held_.size() > options_.held_modules))
     DropOldest();
-  memory_.Set(bytes_.value());
+  memory_.Set(HeldBytes());
   return held_.front();
 }
 
 void ElfSymbolizer::GiveUp() {
   const std::uint64_t asked = memory_.TakeAsked();
   if (asked == 0) return;
-  const std::size_t keep = bytes_.value() - std::min<std::size_t>(asked, bytes_.value());
-  while (!held_.empty() && bytes_.value() > keep) DropOldest();
-  memory_.Set(bytes_.value());
+  const std::size_t keep = HeldBytes() - std::min<std::size_t>(asked, HeldBytes());
+  while (!held_.empty() && HeldBytes() > keep) DropOldest();
+  memory_.Set(HeldBytes());
 }
 
 void ElfSymbolizer::DropOldest() { Drop(std::prev(held_.end())); }

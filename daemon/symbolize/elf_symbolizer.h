@@ -15,13 +15,16 @@
 namespace profd::symbolize {
 
 // Holds the objects of the modules used last, so that an address is still named after its process
-// and its file are gone; bounded by the memory that these objects take. What could not be loaded is
-// remembered too, and not tried again for that module. Used by the symbolizer thread.
+// and its file are gone; bounded by the memory that these take, and by their number. What could not
+// be loaded is remembered too, and not tried again for that module. Used by the symbolizer thread.
 class ElfSymbolizer : public Symbolizer {
  public:
+  static constexpr std::size_t kModuleBytes = 1'024;  // beside the object, about
+
   struct Options {
     std::size_t held_bytes = 64u << 20;
-    std::size_t held_modules = 65'536;
+    // Where processes come and go, a file is a module anew whenever the first of them has died.
+    std::size_t held_modules = 4'096;
   };
 
   explicit ElfSymbolizer(elf::ObjectSource& source) : ElfSymbolizer(source, Options{}) {}
@@ -50,6 +53,9 @@ class ElfSymbolizer : public Symbolizer {
   static void AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
                         std::vector<Frame>& frames);
   const Held& Hold(const process::ModuleRef& module);
+  [[nodiscard]] std::size_t HeldBytes() const {
+    return bytes_.value() + held_.size() * kModuleBytes;
+  }
   void DropOldest();
   void Drop(HeldList::iterator held);
   // Those that lack debug information are loaded again.

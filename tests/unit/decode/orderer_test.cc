@@ -60,6 +60,17 @@ TEST_F(OrdererTest, OldestFirst) {
   EXPECT_EQ(orderer.Counters().late, 0u);
 }
 
+TEST_F(OrdererTest, WhatABurstHasTakenIsGivenBack) {
+  Orderer orderer = MakeOrderer({.delay_ns = 1'000'000'000});
+  for (std::uint64_t time = 1; time <= 100'000; ++time) orderer.Push(At(time));
+  EXPECT_GE(orderer.room(), 100'000u);
+  orderer.Push(SessionEndAt(100'001));
+  EXPECT_EQ(orderer.room(), 0u);
+  orderer.Push(At(100'002));
+  orderer.Flush();
+  EXPECT_EQ(times_.size(), 100'002u);
+}
+
 TEST_F(OrdererTest, EqualTimesKeepTheOrderOfArrival) {
   Orderer orderer = MakeOrderer({.delay_ns = 100});
   for (const char* comm : {"a", "b", "c", "d", "e", "f", "g"}) orderer.Push(At(7, comm));

@@ -33,7 +33,14 @@ Readings Example() {
   backend.source.counters[PROFD_COUNTER_STACKS_NS] = 3'000'000'000;
   backend.counters = aggregate::DescribeAllCounters(backend.source.counters);
   backend.counters.dropped.push_back({"queue_full", "samples dropped", 5});
-  backend.levels = {{"unwind_memory", "bytes of kernel memory for unwind tables", 65536}};
+  backend.levels = {{"unwind_memory", "bytes of kernel memory for unwind tables", 65536},
+                    {"heap_free", "bytes of the heap that are free", 512}};
+  backend.memory = health::MemoryStanding{.cap_bytes = 1000,
+                                          .used_bytes = 700,
+                                          .peak_bytes = 800,
+                                          .asked_bytes = 50,
+                                          .dropping = true,
+                                          .holders = {{"names", 300}, {"symbol tables", 200}}};
   backend.python.attached = 2;
   backend.python.refused = {{"python_refused", "of alice's secret program", 3}};
   backend.budget.factors.off_cpu = 63.5;
@@ -41,6 +48,7 @@ Readings Example() {
   rpc::HistoryStatus history;
   history.store.path = "/var/lib/profd/history.db";
   history.store.puts = 12;
+  history.store.losses = {"of /var/lib/profd/history.db"};
   history.closure_error = 0.00025;
   readings.history = history;
   readings.sessions = 1;
@@ -79,6 +87,24 @@ TEST(MetricsText, ValuesInBaseUnits) {
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));
   EXPECT_THAT(LinesOf(text, "profd_dropped_total"),
               ElementsAre("profd_dropped_total{reason=\"queue_full\"} 5"));
+}
+
+TEST(MetricsText, MemoryAndItsHolders) {
+  const auto text = MetricsText(Example());
+  for (const auto* line :
+       {"profd_memory_cap_bytes 1000", "profd_memory_used_bytes 700", "profd_memory_peak_bytes 800",
+        "profd_memory_asked_bytes_total 50", "profd_memory_dropping 1",
+        "profd_memory_held_bytes{holder=\"names\"} 300",
+        "profd_memory_held_bytes{holder=\"symbol tables\"} 200", "profd_heap_free_bytes 512"})
+    EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
+  auto replay = Example();
+  replay.backend.memory.reset();
+  EXPECT_THAT(MetricsText(replay), Not(HasSubstr("profd_memory")));
+}
+
+TEST(MetricsText, ADamagedStoreIsCounted) {
+  EXPECT_THAT(LinesOf(MetricsText(Example()), "profd_history_damages_total"),
+              ElementsAre("profd_history_damages_total 1"));
 }
 
 TEST(MetricsText, ThreadsAddUpToTheProcess) {

@@ -138,7 +138,8 @@ TEST_F(ElfSymbolizerTest, HoldsTheObjectsUsedLastWithinItsBound) {
   for (const char* path : {"/a", "/b", "/c"})
     source_.objects[path] = MakeObject({{"f", 0x401000, 0x10}});
   const std::size_t each = source_.objects["/a"]->bytes();
-  ElfSymbolizer symbolizer(source_, {.held_bytes = 2 * each, .held_modules = 100});
+  ElfSymbolizer symbolizer(
+      source_, {.held_bytes = 2 * (each + ElfSymbolizer::kModuleBytes), .held_modules = 100});
   const auto a = MakeModule("/a"), b = MakeModule("/b"), c = MakeModule("/c");
   for (const auto& module : {a, b, a, c}) (void)Resolve(symbolizer, UserAddress(module, 0x1000));
   EXPECT_EQ(symbolizer.bytes(), 2 * each);
@@ -152,7 +153,7 @@ TEST_F(ElfSymbolizerTest, HoldsTheObjectsUsedLastWithinItsBound) {
 TEST_F(ElfSymbolizerTest, GivesUpWhatItIsAskedForOldestFirst) {
   for (const char* path : {"/a", "/b", "/c"})
     source_.objects[path] = MakeObject({{"f", 0x401000, 0x10}});
-  const std::size_t each = source_.objects["/a"]->bytes();
+  const std::size_t each = source_.objects["/a"]->bytes() + ElfSymbolizer::kModuleBytes;
   const auto a = MakeModule("/a"), b = MakeModule("/b"), c = MakeModule("/c");
   for (const auto& module : {a, b, c}) (void)Resolve(symbolizer_, UserAddress(module, 0x1000));
   EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each);
@@ -166,6 +167,16 @@ TEST_F(ElfSymbolizerTest, GivesUpWhatItIsAskedForOldestFirst) {
   symbolizer_.memory().Ask(100 * each);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.bytes(), 0u);
+}
+
+TEST_F(ElfSymbolizerTest, WhatHasNoObjectTakesMemoryToo) {
+  const auto a = MakeModule("/a"), b = MakeModule("/b");
+  for (const auto& module : {a, b}) (void)Resolve(symbolizer_, UserAddress(module, 0x1000));
+  EXPECT_EQ(symbolizer_.memory().bytes(), 2 * ElfSymbolizer::kModuleBytes);
+  symbolizer_.memory().Ask(1);
+  symbolizer_.GiveUp();
+  EXPECT_EQ(symbolizer_.memory().bytes(), ElfSymbolizer::kModuleBytes);
+  EXPECT_EQ(a.use_count(), 1) << "the oldest went";
 }
 
 TEST_F(ElfSymbolizerTest, ModulesThatShareAnObjectCountItOnce) {
