@@ -198,8 +198,10 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
     if (now_ns > options_.limit_ns) PROFD_TRY(writer_->DropExpired(now_ns - options_.limit_ns));
     PROFD_TRY(writer_->DropToFit(BudgetOf(options_.limit_bytes)));
     PROFD_TRY(writer_->Put(window, now_ns));
-    PROFD_TRY(writer_->Fold());
-    PROFD_TRY(writer_->Collect());
+    if (!hurries_) {  // else the next profd does
+      PROFD_TRY(writer_->Fold());
+      PROFD_TRY(writer_->Collect());
+    }
     return transaction->Commit();
   }();
   if (!result) {
