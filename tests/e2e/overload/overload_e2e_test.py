@@ -3,13 +3,15 @@
 import os
 import sqlite3
 import subprocess
+import time
 import unittest
 
-from daemon import OverloadTest
+from daemon import OverloadTest, threads_lost
 
 THREADS = 10_000
 FORKS = 3_000
 CLIENTS = 50
+SWITCHES = 200_000  # a second
 
 
 class Overload(OverloadTest):
@@ -27,7 +29,9 @@ class Overload(OverloadTest):
         daemon = self.start_daemon()
         before = self.status()["switches"]
         load = self.start_load("switches")
+        at, then = time.monotonic(), self.status()["switches"]
         profile = self.collect("-a", "-d", "3s")
+        rate = (self.status()["switches"] - then) / (time.monotonic() - at)
         load.stdin.close()
         rounds = int(load.stdout.read())
         # Each wakes the other and waits: two switches, unless both stay awake. All are counted.
@@ -37,6 +41,8 @@ class Overload(OverloadTest):
                 if profile["processes"][thread.get("process", 0)]["pid"] == load.pid]
         self.assertEqual(len(mine), 1 + 2 * len(os.sched_getaffinity(0)))
         self.expect_alive(daemon)
+        if rate < SWITCHES:
+            self.skipTest(f"all of it held, but at {rate:,.0f} switches/s: here it takes more CPUs to reach {SWITCHES:,}")
 
     def test_clocks_that_cost_too_much_are_the_kernels(self):
         # Of all CPUs: two switches in a millisecond are more than that.
@@ -61,6 +67,23 @@ class Overload(OverloadTest):
         self.assertGreater(int(load.stdout.read()), 0)
         self.expect_alive(daemon)
 
+    def test_an_end_in_the_middle_of_it_all_keeps_what_there_is(self):
+        daemon = self.start_daemon()
+        self.start_load("threads", 2_000)
+        self.start_load("switches")
+        out = self.path("out.json")
+        with subprocess.Popen(self.profctl("collect", "-q", "-a", "-F", "999", "-d", "1h", "-v", "-o", out),
+                              stderr=subprocess.PIPE, text=True) as collecting:
+            for line in collecting.stderr:
+                if "collecting" in line:
+                    break
+            self.await_history(lambda history: history["windows"] > 0)
+            daemon.terminate()
+            self.assertEqual(daemon.wait(), 0)
+            said = collecting.stderr.read()
+        self.assertEqual(collecting.returncode, 0, said)
+        self.assertGreater(len(self.expect_whole(self.read(out))), 2_000)
+
     def test_a_fork_storm(self):
         daemon = self.start_daemon()
         with subprocess.Popen(self.profctl("collect", "-q", "-a", "-d", "1h", "-v", "-o", self.path("out.json")),
@@ -75,9 +98,8 @@ class Overload(OverloadTest):
         profile = self.read(self.path("out.json"))
         threads = self.expect_whole(profile)
         born = [thread for thread in threads if thread.get("comm") == "overload"]
-        unnamed = {count["name"]: int(count["count"]) for count in profile.get("lost", []) + profile.get("dropped", [])}
         # Whoever is not there was counted; its parent is there, too.
-        self.assertGreaterEqual(len(born) + sum(unnamed.values()), FORKS)
+        self.assertGreaterEqual(len(born) + threads_lost(profile), FORKS)
         self.expect_alive(daemon)
 
     def await_history(self, what):
@@ -107,15 +129,17 @@ class Overload(OverloadTest):
         clients = [subprocess.Popen(self.profctl("collect", "-q", "-p", str(load.pid), "-d", "2s", "-o",
                                                  self.path(f"{i}.json")), stderr=subprocess.PIPE, text=True)
                    for i in range(CLIENTS)]
-        served = 0
+        refused = 0
         for i, client in enumerate(clients):
             words = client.communicate()[1]
             if client.returncode == 0:
                 self.expect_whole(self.read(self.path(f"{i}.json")))
-                served += 1
             else:
-                self.assertRegex(words, "sessions|memory cap")
-        self.assertGreater(served, 0)
+                # There are sessions for all of them, and for the history.
+                self.assertIn("profd is near its memory cap: no new session", words)
+                refused += 1
+        # Memory of idle clients and of one small process: most of the cap is left.
+        self.assertLess(refused, CLIENTS)
         self.assertFalse(self.status()["sessions"])
         self.expect_alive(daemon)
 
