@@ -343,7 +343,8 @@ void CliApp::AddDiff(RawOptions& raw) {
   AddFilterOptions(app, raw);
   AddFlag(app, kWhat, "--absolute", raw.diff_absolute, "compare times as they are, not scaled");
   AddText(app, kWhat, "--filter-a", raw.diff_filter_a, "FILTER",
-          "only a part of A: pid=N, tid=N, comm=NAME, thread=NAME, with commas between them");
+          "only a part of A: pid=N, tid=N, or comm, exe, cgroup, container, unit, user or "
+          "thread=NAME, with commas between them");
   AddText(app, kWhat, "--filter-b", raw.diff_filter_b, "FILTER", "only a part of B");
   AddTexts(
       app, kOutput, "-o,--output", raw.diff_output.files, "FILE",

@@ -1,6 +1,7 @@
 #include "client/export/thread_filter.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <vector>
 
@@ -19,12 +20,29 @@ Result<std::uint32_t> ParseId(std::string_view text) {
                ""};
 }
 
+constexpr std::array<std::string_view, 7> kTexts{"comm", "exe",  "cgroup", "container",
+                                                 "unit", "user", "thread"};
+
+bool Fits(std::string_view key, const std::string& value, const v1::Process& process,
+          const v1::Thread& thread) {
+  if (key == "comm") return value == process.comm();
+  if (key == "cgroup") return value == process.cgroup();
+  if (key == "container") return value == process.container();
+  if (key == "thread") return value == thread.comm();
+  if (key == "unit") return value == process.unit() || value + ".service" == process.unit();
+  if (key == "user")
+    return value == process.user() || (process.has_uid() && value == std::to_string(process.uid()));
+  const std::string& path = process.executable();
+  return value == path || value == path.substr(path.rfind('/') + 1);
+}
+
 bool Holds(const ThreadFilter& filter, const v1::Profile& profile, const v1::Thread& thread) {
   const v1::Process& process = profile.processes(static_cast<int>(thread.process()));
   return (!filter.pid || *filter.pid == process.pid()) &&
          (!filter.tid || *filter.tid == thread.tid()) &&
-         (filter.comm.empty() || filter.comm == process.comm()) &&
-         (filter.thread.empty() || filter.thread == thread.comm());
+         std::ranges::all_of(filter.texts, [&](const auto& text) {
+           return Fits(text.first, text.second, process, thread);
+         });
 }
 
 }  // namespace
@@ -41,13 +59,13 @@ Result<ThreadFilter> ThreadFilter::Parse(std::string_view text) {
       const Result<std::uint32_t> id = ParseId(value);
       if (!id) return id.error();
       (key == "pid" ? filter.pid : filter.tid) = *id;
-    } else if (key == "comm" && !value.empty()) {
-      filter.comm = value;
-    } else if (key == "thread" && !value.empty()) {
-      filter.thread = value;
+    } else if (std::ranges::find(kTexts, key) != kTexts.end() && !value.empty()) {
+      filter.texts.emplace_back(key, value);
     } else {
-      return Error{ErrorCode::kInvalidArgument, "'" + std::string(part) + "' is no filter",
-                   "write pid=N, tid=N, comm=NAME or thread=NAME, with a comma between two"};
+      return Error{
+          ErrorCode::kInvalidArgument, "'" + std::string(part) + "' is no filter",
+          "write pid=N or tid=N, or comm, exe, cgroup, container, unit, user or thread=NAME, "
+          "with a comma between two"};
     }
   }
   return filter;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
@@ -15,12 +17,13 @@ namespace profd::client {
 struct ThreadFilter {
   std::optional<std::uint32_t> pid;
   std::optional<std::uint32_t> tid;
-  std::string comm;    // of the process
-  std::string thread;  // of the thread
+  // Of "comm", "exe", "cgroup", "container", "unit", "user" of the process, or "thread": its value.
+  std::vector<std::pair<std::string, std::string>> texts;
 
-  // "pid=12", "comm=redis-server,thread=bio_aof": names are compared as they are.
+  // "pid=12", "unit=nginx,thread=bio_aof": names are compared as they are. An exe may be a path or
+  // its last part, a unit stand without ".service", a user be a uid.
   [[nodiscard]] static Result<ThreadFilter> Parse(std::string_view text);
-  [[nodiscard]] bool empty() const { return !pid && !tid && comm.empty() && thread.empty(); }
+  [[nodiscard]] bool empty() const { return !pid && !tid && texts.empty(); }
 };
 
 // The profile with samples, threads and processes of those only. It must have passed CheckProfile.

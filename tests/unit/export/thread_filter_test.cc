@@ -37,6 +37,30 @@ TEST(ThreadFilter, KeepsThreadsThatFit) {
   EXPECT_EQ(Left("comm=other,thread=other"), 4u);
 }
 
+TEST(ThreadFilter, KnowsWhatTheHistoryKnows) {
+  v1::Profile profile = TwoProcesses();
+  v1::Process& other = *profile.mutable_processes(1);
+  other.set_executable("/usr/sbin/nginx");
+  other.set_cgroup("cgroup");
+  other.set_container("container");
+  other.set_unit("unit.service");
+  other.set_user("www");
+  other.set_uid(33);
+  for (const char* text :
+       {"exe=/usr/sbin/nginx", "exe=nginx", "cgroup=cgroup", "container=container", "unit=unit",
+        "unit=unit.service", "user=www", "user=33", "unit=unit,user=www"}) {
+    const auto filter = ThreadFilter::Parse(text);
+    ASSERT_TRUE(filter) << text;
+    const auto only = OnlyThreads(profile, *filter);
+    ASSERT_TRUE(only) << text;
+    ASSERT_EQ(only->processes_size(), 1) << text;
+    EXPECT_EQ(only->processes(0).pid(), 7u) << text;
+  }
+  for (const char* text : {"exe=sbin/nginx", "cgroup=container", "container=unit.service",
+                           "unit=cgroup", "user=unit", "unit=unit,user=root"})
+    EXPECT_FALSE(OnlyThreads(profile, *ThreadFilter::Parse(text))) << text;
+}
+
 TEST(ThreadFilter, LeavesOutOtherProcessesAndThreads) {
   const auto profile = OnlyThreads(TwoProcesses(), *ThreadFilter::Parse("tid=8"));
   ASSERT_TRUE(profile);

@@ -72,6 +72,27 @@ TEST(GroupTable, ProcessesAndThreadsHaveTheirNumbers) {
   EXPECT_EQ(threads[1].pid, 12u);
 }
 
+TEST(GroupTable, EachKeyIsWhatItIsCalled) {
+  v1::Profile profile = Sample();
+  profile.mutable_processes()->DeleteSubrange(1, 2);
+  profile.mutable_threads()->DeleteSubrange(1, 3);
+  v1::Process& process = *profile.mutable_processes(0);
+  process.set_container("a container");
+  process.set_cgroup("/a/cgroup");
+  const std::vector<std::pair<const char*, const char*>> values{{"process", "nginx"},
+                                                                {"thread", "t10"},
+                                                                {"comm", "nginx"},
+                                                                {"unit", "nginx.service"},
+                                                                {"container", "a container"},
+                                                                {"user", "www"},
+                                                                {"cgroup", "/a/cgroup"}};
+  for (const auto& [key, value] : values) {
+    const auto rows = GroupRows(profile, client::ParseGroupKey(key).value());
+    ASSERT_EQ(rows.size(), 1u) << key;
+    EXPECT_EQ(rows[0].name, value) << key;
+  }
+}
+
 TEST(GroupTable, IsSafeAndFits) {
   for (const auto key : {GroupKey::kProcess, GroupKey::kThread, GroupKey::kUser}) {
     const std::string text =
