@@ -52,7 +52,8 @@ class SqliteStore : public ProfileStore {
   [[nodiscard]] Result<aggregate::Profile> Query(const TimeRange& range,
                                                  const Filter& filter) const override;
   [[nodiscard]] StoreStatus Status() const override;
-  // Queries fail with kUnavailable; windows are kept as they are; a damaged file keeps what has not been read of it, set aside.
+  // Queries fail with kUnavailable; windows are kept as they are; a damaged file keeps what has not
+  // been read of it, set aside.
   void Hurry() override { hurries_ = true; }
 
  private:
