@@ -19,7 +19,7 @@
 #include "daemon/front_end.h"
 #include "daemon/pipeline.h"
 #include "daemon/service_manager.h"
-#include "tests/rpc/health_check.h"
+#include "tests/rpc/foreign_service.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/numbering_symbolizer.h"
