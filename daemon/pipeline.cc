@@ -39,6 +39,12 @@ void LivePipeline::HurryIn(std::chrono::nanoseconds time) {
   hurry_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
 }
 
+bool LivePipeline::Hurries() const {
+  const std::uint64_t since_ns = hurry_ns_.load(std::memory_order_relaxed);
+  return since_ns != UINT64_MAX &&
+         parts_.clock.MonotonicNs() >= since_ns;  // no clock for each event
+}
+
 void LivePipeline::Stop() {
   SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
   const bool ran = reader_thread_.joinable();

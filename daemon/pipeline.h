@@ -111,7 +111,7 @@ class LivePipeline : public rpc::SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> StartExpected(
       std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session);
   void Count(decode::SampleOrigin origin);  // the reader
-  [[nodiscard]] bool Hurries() const { return parts_.clock.MonotonicNs() >= hurry_ns_; }
+  [[nodiscard]] bool Hurries() const;
   void Read(const std::stop_token& stop);
   void Work();
   void Symbolize();
