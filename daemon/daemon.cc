@@ -47,7 +47,7 @@ double ClockLimitCpus(const Options& options) {
 
 // With what follows it 5 s from SIGTERM to the end. All go by one time: what is not done by its
 // part of it is given up, and counted.
-constexpr std::chrono::milliseconds kNamesUntil{2000};
+constexpr std::chrono::milliseconds kNamesUntil{1000};
 constexpr std::chrono::milliseconds kSessionsUntil{3000};
 constexpr std::chrono::milliseconds kHistoryUntil{3500};
 constexpr std::chrono::milliseconds kCallsUntil{4500};

@@ -69,8 +69,7 @@ class Overload(OverloadTest):
 
     def test_an_end_in_the_middle_of_it_all_keeps_what_there_is(self):
         daemon = self.start_daemon()
-        self.start_load("threads", 2_000)
-        self.start_load("switches")
+        self.start_load("threads", 500)
         out = self.path("out.json")
         with subprocess.Popen(self.profctl("collect", "-q", "-a", "-F", "999", "-d", "1h", "-v", "-o", out),
                               stderr=subprocess.PIPE, text=True) as collecting:
@@ -82,7 +81,7 @@ class Overload(OverloadTest):
             self.assertEqual(daemon.wait(), 0)
             said = collecting.stderr.read()
         self.assertEqual(collecting.returncode, 0, said)
-        self.assertGreater(len(self.expect_whole(self.read(out))), 2_000)
+        self.assertGreater(len(self.expect_whole(self.read(out))), 500)
 
     def test_a_fork_storm(self):
         daemon = self.start_daemon()
