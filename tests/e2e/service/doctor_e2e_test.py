@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from standing_profd import OTHER, PROFCTL, PROFD, StandingProfd, as_user  # noqa: E402
 
-HOST = ["kernel", "BTF", "lockdown", "BPF JIT", "sample rate", "kernel names", "debug info"]
+HOST = ["kernel", "BTF", "lockdown", "BPF JIT", "sample rate", "perf events", "kernel names", "debug info"]
 DAEMON = ["profd", "hook", "clocks", "rights", "losses", "Python", "history"]
 SNAKE = """
 import time
