@@ -174,7 +174,7 @@ Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
 
 grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest& request,
                                     QueryWriter& writer) {
-  const auto status = [&] {
+  auto status = [&] {
     const auto profile = ReadHistory(caller, request);
     if (!profile) return ToStatus(profile.error());
     return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
