@@ -8,6 +8,7 @@ function(profd_register_test name label timeout)
   if(PROFD_SANITIZE)
     list(APPEND environment
       "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+      "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/scripts/cmake/lsan.supp:print_suppressions=0"
       "UBSAN_OPTIONS=print_stacktrace=1"
       "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/scripts/cmake/tsan.supp:history_size=4")
     math(EXPR timeout "${timeout} * 3")
