@@ -1,8 +1,10 @@
 #include "daemon/process/thread_names.h"
 
-#include <algorithm>
 #include <charconv>
+#include <utility>
 #include <vector>
+
+#include "daemon/base/oldest.h"
 
 namespace profd::process {
 
@@ -33,13 +35,10 @@ void ThreadNames::Forget(const ThreadKey& key) {
 }
 
 void ThreadNames::MakeRoom() {
-  // Many at a time: looking for the oldest one costs as much as looking for the oldest tenth.
   std::vector<std::uint64_t> times;
   times.reserve(threads_.size());
   for (const auto& [tid, thread] : threads_) times.push_back(thread.since_ns);
-  const auto tenth = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 10);
-  std::ranges::nth_element(times, tenth);
-  const std::uint64_t limit = *tenth;
+  const std::uint64_t limit = OldestTenth(std::move(times));
   forgotten_ +=
       std::erase_if(threads_, [limit](const auto& t) { return t.second.since_ns <= limit; });
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bpf/events.h"
+#include "daemon/base/oldest.h"
 #include "daemon/decode/python_decoder.h"
 #include "daemon/source/event_bytes.h"
 
@@ -114,14 +115,12 @@ void CodeBackfill::Add(std::uint32_t pid, Known known) {
 }
 
 void CodeBackfill::MakeRoom() {
-  // Many at a time, as looking for one of them costs as much.
   std::vector<std::uint64_t> times;
   times.reserve(known_.size());
   for (const auto& [pid, known] : known_) times.push_back(known.used_ns);
-  const auto tenth = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 10);
-  std::ranges::nth_element(times, tenth);
-  std::size_t left = times.size() / 10 + 1;
-  std::erase_if(known_, [&, limit = *tenth](const auto& entry) {
+  const std::uint64_t limit = OldestTenth(std::move(times));
+  std::size_t left = known_.size() / 10 + 1;  // of one round there may be thousands
+  std::erase_if(known_, [&](const auto& entry) {
     return entry.second.used_ns <= limit && left > 0 && left-- > 0;
   });
 }
