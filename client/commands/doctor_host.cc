@@ -14,7 +14,7 @@ namespace {
 using view::Finding;
 using view::Verdict;
 
-constexpr std::uint64_t kUsualHz = 99;
+constexpr std::int64_t kUsualHz = 99;
 
 bool Exists(const std::string& path) {
   struct stat status {};
@@ -23,9 +23,9 @@ bool Exists(const std::string& path) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::optional<std::uint64_t> Number(const ProcFs& proc, const char* path) {
+std::optional<std::int64_t> Number(const ProcFs& proc, const char* path) {
   const Result<std::string> text = proc.Read(path, 256);
-  std::uint64_t number = 0;
+  std::int64_t number = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{})
     return std::nullopt;
   return number;
@@ -77,7 +77,8 @@ Finding SampleRate(const ProcFs& proc) {
   if (!rate)
     return {"sample rate", Verdict::kFail, std::string(name) + " is not there: no perf events",
             "a kernel built with CONFIG_PERF_EVENTS=y"};
-  const std::string found = std::string(name) + " = " + view::FormatCount(*rate);
+  const std::string found =
+      std::string(name) + " = " + view::FormatCount(static_cast<std::uint64_t>(*rate));
   if (*rate >= kUsualHz) return {"sample rate", Verdict::kOk, found, ""};
   return {"sample rate", Verdict::kWarn,
           found + ": the kernel has lowered it, and samples are fewer than asked for",
@@ -86,12 +87,11 @@ Finding SampleRate(const ProcFs& proc) {
 
 // From 3 on, which only Debian's kernels know, CAP_PERFMON is not enough.
 Finding PerfEvents(const ProcFs& proc) {
-  const Result<std::string> text = proc.Read("sys/kernel/perf_event_paranoid", 64);
-  if (!text) return {"perf events", Verdict::kUnknown, text.error().message, ""};
-  const std::string level = FirstLine(*text);
-  const std::string found = "kernel.perf_event_paranoid = " + level;
-  if (level.starts_with('-') || Number(proc, "sys/kernel/perf_event_paranoid").value_or(3) <= 2)
-    return {"perf events", Verdict::kOk, found, ""};
+  const auto level = Number(proc, "sys/kernel/perf_event_paranoid");
+  if (!level)
+    return {"perf events", Verdict::kUnknown, "kernel.perf_event_paranoid cannot be read", ""};
+  const std::string found = "kernel.perf_event_paranoid = " + std::to_string(*level);
+  if (*level <= 2) return {"perf events", Verdict::kOk, found, ""};
   return {"perf events", Verdict::kWarn,
           found + ": only root may sample, a profd with capabilities of its own may not",
           "sysctl kernel.perf_event_paranoid=2"};
