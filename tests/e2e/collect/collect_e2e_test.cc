@@ -2,26 +2,12 @@
 #include <sstream>
 
 #include "client/export/exporter.h"
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/collect/beside_phases.h"
 
 namespace profd::e2e {
 namespace {
 
-class CollectTest : public ProfctlTest {
- protected:
-  void SetUp() override {
-    ProfctlTest::SetUp();
-    if (IsSkipped()) return;
-    auto program = testing::Subprocess::Start(
-        {TestProgram("phases"), "--seconds", "60", "--file", File("synced")});
-    ASSERT_TRUE(program.ok());
-    program_.emplace(std::move(*program));
-    pid_ = std::to_string(program_->pid());
-  }
-
-  std::optional<testing::Subprocess> program_;
-  std::string pid_;
-};
+class CollectTest : public BesidePhases<ProfctlTest> {};
 
 TEST_F(CollectTest, NamesEveryPhaseInItsStateAndItsWaitReason) {
   const auto outcome = Profctl({"collect", "-p", pid_, "-d", "3", "-o", File("x.json")});

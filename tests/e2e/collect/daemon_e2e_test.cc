@@ -1,26 +1,13 @@
 // A standing profd: several clients, status, recordings and their replay.
 #include <signal.h>
 
+#include "tests/e2e/collect/beside_phases.h"
 #include "tests/e2e/standing_daemon.h"
 
 namespace profd::e2e {
 namespace {
 
-class DaemonTest : public StandingDaemonTest {
- protected:
-  void SetUp() override {
-    StandingDaemonTest::SetUp();
-    if (IsSkipped()) return;
-    auto program = testing::Subprocess::Start(
-        {TestProgram("phases"), "--seconds", "120", "--file", File("synced")});
-    ASSERT_TRUE(program.ok());
-    program_.emplace(std::move(*program));
-    pid_ = std::to_string(program_->pid());
-  }
-
-  std::optional<testing::Subprocess> program_;
-  std::string pid_;
-};
+class DaemonTest : public BesidePhases<StandingDaemonTest> {};
 
 TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {
   auto daemon = StartDaemon();

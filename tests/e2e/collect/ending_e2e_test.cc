@@ -4,22 +4,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/collect/beside_phases.h"
 
 namespace profd::e2e {
 namespace {
 
-class EndingTest : public ProfctlTest {
+class EndingTest : public BesidePhases<ProfctlTest> {
  protected:
-  void SetUp() override {
-    ProfctlTest::SetUp();
-    if (IsSkipped()) return;
-    auto program = testing::Subprocess::Start(
-        {TestProgram("phases"), "--seconds", "120", "--file", File("synced")});
-    ASSERT_TRUE(program.ok());
-    program_.emplace(std::move(*program));
-    pid_ = std::to_string(program_->pid());
-  }
   // With -v profctl says on stderr when the session has started.
   [[nodiscard]] std::optional<testing::Subprocess> StartCollection(
       std::vector<std::string> more) const {
@@ -42,6 +33,21 @@ class EndingTest : public ProfctlTest {
     return children;
   }
 
+  // The private profd of this one; -1: it has none, or several, which has failed.
+  [[nodiscard]] static pid_t DaemonOf(const testing::Subprocess& profctl) {
+    const auto daemons = ChildrenOf(profctl.pid());
+    EXPECT_EQ(daemons.size(), 1u);
+    return daemons.size() == 1 ? daemons[0] : -1;
+  }
+  [[nodiscard]] static UniqueFd OpenProcess(pid_t pid) {
+    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  }
+  // CTest's time-out is the only limit.
+  static void AwaitEnd(const UniqueFd& process) {
+    pollfd ended{process.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, -1), 1);
+  }
+
   // All its threads stand still by SIGSTOP.
   [[nodiscard]] static bool IsStopped(pid_t pid) {
     for (const auto& task :
@@ -51,9 +57,6 @@ class EndingTest : public ProfctlTest {
     }
     return true;
   }
-
-  std::optional<testing::Subprocess> program_;
-  std::string pid_;
 };
 
 TEST_F(EndingTest, CtrlCEndsEarlyAndWrites) {
@@ -91,9 +94,9 @@ TEST_F(EndingTest, ATargetThatExitsGivesTheProfileOfWhatThereWas) {
 TEST_F(EndingTest, ADaemonThatDiesIsAnErrorAndLeavesNoFile) {
   auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
   ASSERT_TRUE(profctl.has_value());
-  const auto daemons = ChildrenOf(profctl->pid());
-  ASSERT_EQ(daemons.size(), 1u);
-  ASSERT_EQ(::kill(daemons[0], SIGKILL), 0);
+  const pid_t daemon = DaemonOf(*profctl);
+  ASSERT_GT(daemon, 0);
+  ASSERT_EQ(::kill(daemon, SIGKILL), 0);
   const auto outcome = profctl->Wait();
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(File("x.json")));
@@ -103,12 +106,12 @@ TEST_F(EndingTest, ADaemonThatDiesIsAnErrorAndLeavesNoFile) {
 TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
   ASSERT_TRUE(profctl.has_value());
-  const auto daemons = ChildrenOf(profctl->pid());
-  ASSERT_EQ(daemons.size(), 1u);
-  const UniqueFd daemon(static_cast<int>(::syscall(SYS_pidfd_open, daemons[0], 0)));
+  const pid_t pid = DaemonOf(*profctl);
+  ASSERT_GT(pid, 0);
+  const UniqueFd daemon = OpenProcess(pid);
   ASSERT_TRUE(daemon.valid());
-  ASSERT_EQ(::kill(daemons[0], SIGSTOP), 0);
-  while (!IsStopped(daemons[0])) {
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  while (!IsStopped(pid)) {
   }
   profctl->Signal(SIGINT);
   const auto asked = profctl->WaitForStderr("ending the collection");
@@ -121,22 +124,19 @@ TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   EXPECT_EQ(left, std::set<std::string>{});
   // Whoever stops it lets it go on; then it sees that nobody is there.
   ::syscall(SYS_pidfd_send_signal, daemon.get(), SIGCONT, nullptr, 0);
-  pollfd ended{daemon.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&ended, 1, -1), 1);
+  AwaitEnd(daemon);
 }
 
 TEST_F(EndingTest, AKilledProfctlLeavesNoDaemonBehind) {
   auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
   ASSERT_TRUE(profctl.has_value());
-  const auto daemons = ChildrenOf(profctl->pid());
-  ASSERT_EQ(daemons.size(), 1u);
-  const UniqueFd daemon(static_cast<int>(::syscall(SYS_pidfd_open, daemons[0], 0)));
+  const pid_t pid = DaemonOf(*profctl);
+  ASSERT_GT(pid, 0);
+  const UniqueFd daemon = OpenProcess(pid);
   ASSERT_TRUE(daemon.valid());
   profctl->Signal(SIGKILL);
   (void)profctl->Wait();
-  // Readable when it has ended; CTest's time-out is the only limit.
-  pollfd ended{daemon.get(), POLLIN, 0};
-  EXPECT_EQ(::poll(&ended, 1, -1), 1);
+  AwaitEnd(daemon);
 }
 
 TEST_F(EndingTest, ProfctlLeavesTheTargetUntouched) {

@@ -1,33 +1,22 @@
 // profctl collect on a terminal: a progress bar that leaves nothing behind, then the summary.
-#include <optional>
 #include <regex>
 
-#include "tests/e2e/profctl.h"
+#include "tests/e2e/collect/beside_phases.h"
 #include "tests/e2e/pseudo_terminal.h"
 
 namespace profd::e2e {
 namespace {
 
-class TerminalTest : public ProfctlTest {
+class TerminalTest : public BesidePhases<ProfctlTest> {
  protected:
-  void SetUp() override {
-    ProfctlTest::SetUp();
-    if (IsSkipped()) return;
-    auto program = testing::Subprocess::Start(
-        {TestProgram("phases"), "--seconds", "600", "--file", File("synced")});
-    ASSERT_TRUE(program.ok());
-    program_.emplace(std::move(*program));
-  }
   [[nodiscard]] std::vector<std::string> Collect(std::vector<std::string> more) const {
-    std::vector<std::string> command{"collect", "-p", std::to_string(program_->pid())};
+    std::vector<std::string> command{"collect", "-p", pid_};
     command.insert(command.end(), more.begin(), more.end());
     return Command(command);
   }
   [[nodiscard]] static bool Holds(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
-
-  std::optional<testing::Subprocess> program_;
 };
 
 TEST_F(TerminalTest, AProgressBarAndThenTheSummary) {
