@@ -11,6 +11,7 @@
 
 #include "bpf/events.h"
 #include "tests/e2e/profctl.h"
+#include "tests/support/listed_symbols.h"
 
 namespace profd::e2e {
 namespace {
@@ -105,38 +106,30 @@ Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
 // "name" for each of these offsets in a file that lies inside of a function that it exports.
 std::vector<std::string> ExportedAt(const std::string& path,
                                     const std::set<std::uint64_t>& offsets) {
-  std::vector<std::string> found;
-  const auto outcome = testing::Run({"readelf", "-lW", "--dyn-syms", path});
   struct Segment {
     std::uint64_t offset, vaddr, bytes;
   };
   std::vector<Segment> segments;
-  std::istringstream lines(outcome.out);
+  std::istringstream lines(testing::Run({"readelf", "-lW", path}).out);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    // Type Offset VirtAddr PhysAddr FileSiz
-    std::string first, second, third, fourth, fifth;
-    words >> first >> second >> third >> fourth >> fifth;
-    if (first == "LOAD")
-      segments.push_back({std::stoull(second, nullptr, 16), std::stoull(third, nullptr, 16),
-                          std::stoull(fifth, nullptr, 16)});
-    // Num: Value Size Type Bind Vis Ndx Name
-    std::istringstream symbol(line);
-    std::string number, value, size, type, bind, visibility, section, name;
-    if (!(symbol >> number >> value >> size >> type >> bind >> visibility >> section >> name) ||
-        type != "FUNC" || section == "UND")
-      continue;
-    const std::uint64_t begin = std::stoull(value, nullptr, 16);
-    const std::uint64_t bytes = std::stoull(size, nullptr, size.starts_with("0x") ? 16 : 10);
-    // Not where it begins: a return address may be the first one after the function that called.
+    std::string type, offset, vaddr, physical, bytes;
+    if (words >> type >> offset >> vaddr >> physical >> bytes && type == "LOAD")
+      segments.push_back({std::stoull(offset, nullptr, 16), std::stoull(vaddr, nullptr, 16),
+                          std::stoull(bytes, nullptr, 16)});
+  }
+  std::vector<std::string> found;
+  for (const auto& symbol : testing::ListSymbols(path, true))
     for (const std::uint64_t offset : offsets)
       for (const Segment& segment : segments) {
         const std::uint64_t vaddr = offset - segment.offset + segment.vaddr;
-        if (offset >= segment.offset && offset - segment.offset < segment.bytes && vaddr > begin &&
-            vaddr - begin < bytes)
-          found.push_back(name);
+        // Not where it begins: a return address may be the first one after the function that
+        // called.
+        if (symbol.function && offset >= segment.offset &&
+            offset - segment.offset < segment.bytes && vaddr > symbol.start &&
+            vaddr - symbol.start < symbol.size)
+          found.push_back(symbol.name);
       }
-  }
   return found;
 }
 

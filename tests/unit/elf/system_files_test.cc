@@ -15,44 +15,14 @@
 #include <vector>
 
 #include "daemon/elf/file_object_source.h"
+#include "tests/support/listed_symbols.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::elf {
 namespace {
 
-struct ListedSymbol {
-  std::uint64_t start = 0;
-  std::uint64_t size = 0;
-  std::string name;
-  bool function = false;
-};
-
-// The symbols that may name code, as `readelf` lists them.
-std::vector<ListedSymbol> ListSymbols(const std::string& path, bool dynamic) {
-  const auto outcome =
-      profd::testing::Run({"readelf", "--wide", dynamic ? "--dyn-syms" : "--symbols", path});
-  std::vector<ListedSymbol> symbols;
-  std::istringstream lines(outcome.out);
-  bool wanted = dynamic;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("Symbol table"))
-      wanted = dynamic == (line.find("'.dynsym'") != std::string::npos);
-    std::istringstream fields(line);
-    std::string number, start, size, type, bind, visibility, section, name;
-    if (!wanted ||
-        !(fields >> number >> start >> size >> type >> bind >> visibility >> section >> name))
-      continue;
-    const bool function = type == "FUNC" || type == "IFUNC";
-    if (section == "UND" || (!function && (type != "NOTYPE" || bind == "LOCAL"))) continue;
-    ListedSymbol symbol;
-    symbol.start = std::stoull(start, nullptr, 16);
-    symbol.size = std::stoull(size, nullptr, size.starts_with("0x") ? 16 : 10);
-    symbol.name = name.substr(0, name.find('@', 1));
-    symbol.function = function;
-    symbols.push_back(symbol);
-  }
-  return symbols;
-}
+using profd::testing::ListedSymbol;
+using profd::testing::ListSymbols;
 
 // Names of the functions that start last of those that cover an address.
 std::set<std::string> RightNames(const std::vector<ListedSymbol>& symbols, std::uint64_t vaddr) {
