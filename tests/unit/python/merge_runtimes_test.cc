@@ -4,12 +4,12 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "bpf/python_layout.h"
 #include "daemon/python/merge.h"
+#include "tests/unit/python/merge_frames.h"
 
 namespace profd::python {
 namespace {
@@ -34,20 +34,6 @@ using Runtimes = std::array<decode::PythonProcessEvent, 2>;
 Runtimes WithAnchors() {
   return {Interpreter(kFirst, PROFD_PYTHON_ENTRY_FRAMES),
           Interpreter(kSecond, PROFD_PYTHON_ENTRY_FLAGS)};
-}
-
-AddressFrame Python(const std::string& name) {
-  AddressFrame frame;
-  frame.python = std::make_shared<process::PythonFunction>(process::PythonFunction{name, "x.py"});
-  return frame;
-}
-
-AddressFrame Native(std::uint64_t address, std::uint64_t cfa = 0) {
-  AddressFrame frame;
-  frame.address = address;
-  frame.return_address = true;
-  frame.cfa = cfa;
-  return frame;
 }
 
 // The first one's Python -> C -> the second one's -> C -> the first one's again; leaf first.

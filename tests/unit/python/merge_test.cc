@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
 #include "bpf/python_layout.h"
+#include "tests/unit/python/merge_frames.h"
 
 namespace profd::python {
 namespace {
@@ -30,21 +30,6 @@ decode::PythonProcessEvent WithoutAnchors() {
   decode::PythonProcessEvent process = Interpreter();
   process.chain = PROFD_PYTHON_OBJECTS;
   return process;
-}
-
-AddressFrame Python(const std::string& name) {
-  AddressFrame frame;
-  frame.python = std::make_shared<process::PythonFunction>(process::PythonFunction{name, "x.py"});
-  return frame;
-}
-
-// A native frame that ends at `cfa` on the stack; only those of the interpreter know it.
-AddressFrame Native(std::uint64_t address, std::uint64_t cfa = 0) {
-  AddressFrame frame;
-  frame.address = address;
-  frame.return_address = true;
-  frame.cfa = cfa;
-  return frame;
 }
 
 // "E" eval, "i" of the interpreter, "n" of others, else the Python function.

@@ -2,9 +2,8 @@
 //
 //   host embed TIMES SCRIPT LIBRARY        initialise, run, finalise, TIMES times
 //   host two SCRIPT LIBRARY ANOTHER HOME   the same, once; the script starts a thread in which
-//   another
-//                                          library's interpreter, whose home that is, runs what it
-//                                          says, and calls that interpreter
+//                                          another library's interpreter, whose home that is, runs
+//                                          what it says, and calls that interpreter
 //   host spin MS                           C alone
 #include <dlfcn.h>
 #include <stdio.h>

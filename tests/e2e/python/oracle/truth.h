@@ -42,8 +42,8 @@ struct Window {
   bool native_only = false;  // no frames of Python
   bool apart = false;        // merge=failed is right as well
   bool alone = false;        // and so are chains that stand on nothing
-  std::uint32_t known_by =
-      0;         // not 0: nothing is judged before this thread's runtime is understood
+  // Not 0: nothing is judged before this thread's runtime is understood.
+  std::uint32_t known_by = 0;
   Names before;  // by Python function; root first
   Names after;
   std::map<std::string, std::string> through;
