@@ -252,6 +252,21 @@ TEST(ThreadHistory, HasNoClockWithoutASecondReading) {
   EXPECT_TRUE(History().Resolve(kStart, kEnd).clock_missing);
 }
 
+TEST(ThreadHistory, OneWhoseFirstReadingWasLostIsThereWithoutAClock) {
+  auto history = History();
+  history.OnClock(Clock(5, 2000, Totals(500, 0, 500)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_TRUE(life.clock_missing);
+  EXPECT_FALSE(life.began);
+  EXPECT_EQ(life.window, (Window{1000, 2000}));
+}
+
+TEST(ThreadHistory, OneThatJoinsAfterTheEndHasNoTime) {
+  auto history = History();
+  history.OnClock(Clock(5, 2010, Totals(500, 0, 500)));
+  EXPECT_EQ(history.Resolve(kStart, kEnd).window.Length(), 0u);
+}
+
 TEST(ThreadHistory, HasNoClockWhenItWentBack) {
   auto history = History();
   history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
