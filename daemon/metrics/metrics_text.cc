@@ -203,6 +203,9 @@ void AddHistory(const rpc::HistoryStatus& history, Families& to) {
   to.Counter("profd_history_puts_total", "windows given to the store", store.puts);
   to.Counter("profd_history_failed_puts_total", "of those, which it could not keep",
              store.failed_puts);
+  to.Gauge("profd_history_largest_put_bytes",
+           "most that the store has written for one window: it may be above its limit by that",
+           store.largest_put_bytes);
   to.Counter("profd_history_windows_lost_total", "windows that did not come to the store",
              history.windows_lost);
   to.Counter("profd_history_damages_total",

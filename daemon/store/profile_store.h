@@ -28,8 +28,9 @@ struct StoreStatus {
   std::uint64_t last_unix_ns = 0;   // end of the last one, by time
   std::uint64_t puts = 0;           // since it was opened, with those that failed
   std::uint64_t failed_puts = 0;
-  std::string last_error;           // of a Put that failed; "" after one that succeeded
-  std::vector<std::string> losses;  // what was found lost when it was opened, in words
+  std::uint64_t largest_put_bytes = 0;  // that one Put has written, folding and dropping included
+  std::string last_error;               // of a Put that failed; "" after one that succeeded
+  std::vector<std::string> losses;      // what was found lost when it was opened, in words
 };
 
 // Put is called by one thread; Query and Status by any, at any time.

@@ -35,6 +35,15 @@ std::uint64_t BudgetOf(std::uint64_t limit_bytes) {
   return limit_bytes - std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
 }
 
+// What a connection has put into its write-ahead log since it was last asked.
+std::uint64_t TakeWrittenBytes(Database& database) {
+  constexpr std::uint64_t kFrameBytes = kPageBytes + 24;
+  int pages = 0;
+  int unused = 0;
+  sqlite3_db_status(database.connection(), SQLITE_DBSTATUS_CACHE_WRITE, &pages, &unused, 1);
+  return static_cast<std::uint64_t>(pages) * kFrameBytes;
+}
+
 // A damaged header may name a format that SQLite only reads, where nothing keeps us from writing.
 bool IsDamage(const Error& error, const std::string& path) {
   return error.code == ErrorCode::kCorrupt ||
@@ -191,6 +200,7 @@ Result<void> SqliteStore::Put(const aggregate::Profile& window) {
 
 Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   if (writer_ == nullptr) return Error{ErrorCode::kUnavailable, "the store is not open", {}};
+  TakeWrittenBytes(*database_);
   const auto result = [&]() -> Result<void> {
     auto transaction = Transaction::Begin(*database_, true);
     if (!transaction) return transaction.error();
@@ -208,8 +218,12 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
     PROFD_TRY(writer_->Load());
     return result.error();
   }
+  const std::uint64_t written = TakeWrittenBytes(*database_);
   AfterCommit();
-  return UpdateStatus();
+  PROFD_TRY(UpdateStatus());
+  const std::lock_guard lock(status_mutex_);
+  status_.largest_put_bytes = std::max(status_.largest_put_bytes, written);
+  return {};
 }
 
 void SqliteStore::AfterCommit() {

@@ -35,8 +35,8 @@ struct SqliteOptions {
 // only connection that writes. Query may be called by any: it takes a connection of its own from a
 // pool, and sees the windows that were committed when it began; it never waits for a Put, nor Put
 // for it. Each Put is one transaction, on the disk when it returns, and enforces both limits:
-// the files never take more than limit_bytes and one window. A Put that fails leaves all earlier
-// windows. One process at a time writes to a file.
+// the files never take more than limit_bytes and what one Put writes. A Put that fails leaves all
+// earlier windows. One process at a time writes to a file.
 //
 // A damaged file is set aside ("PATH.damaged", one of them), what can be read of it is put into a
 // new one, and Status says what was lost; so is one that turns out to be damaged at a Put.

@@ -14,7 +14,6 @@ MEMORY_NOISE = 4 * MIB
 # Of a history at its limit: what its files may fall to. What windows have in common goes with the last window of its
 # generation of 360; a limit below that lets most of the file go at once.
 LEAST_SHARE_AT_LIMIT = 0.25
-ONE_WINDOW = MIB  # the store keeps to its limit and one window
 REACHED = 0.7  # a quarter of a small limit is spare, for the write-ahead log and the next window
 # On-CPU samples of a stretch of windows may fall to the one before or after by when counters are read.
 EDGE_SAMPLES = 2
@@ -81,13 +80,15 @@ def judge_store(looks, limit_bytes):
     """At its limit the history stays there; below, each window adds as much as those before it."""
     sizes = of(looks, "profd_history_bytes")
     most = max(size for _, size in sizes)
+    one_window = last(looks, "profd_history_largest_put_bytes")
     reached = next((at for at, size in sizes if size >= REACHED * limit_bytes), None)
     lost = last(looks, "profd_history_windows_lost_total") + last(looks, "profd_history_failed_puts_total")
-    words = f"{most / MIB:.2f} of {limit_bytes / MIB:.0f} MiB at most, {last(looks, 'profd_history_puts_total'):.0f} windows, {lost:.0f} lost"
+    words = (f"{most / MIB:.2f} of {limit_bytes / MIB:.0f} MiB at most, {last(looks, 'profd_history_puts_total'):.0f} windows, "
+             f"at most {one_window / MIB:.2f} MiB written for one, {lost:.0f} lost")
     if reached is not None:
         least = min(size for at, size in sizes if at >= reached)
         words += f"; at its limit after {reached:.0f} s, then never below {least / MIB:.2f} MiB"
-        good = most <= limit_bytes + ONE_WINDOW and least >= LEAST_SHARE_AT_LIMIT * limit_bytes
+        good = most <= limit_bytes + one_window and least >= LEAST_SHARE_AT_LIMIT * limit_bytes
     else:
         files = [(look.seconds, float(look.database)) for look in looks]
         third, fourth = (slope(part(files, *quarter)) for quarter in ((0.5, 0.75), (0.75, 1)))

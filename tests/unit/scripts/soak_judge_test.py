@@ -25,6 +25,7 @@ def looks(resident=lambda s: 120 * MIB, held=lambda s: 60 * MIB, history=lambda 
     for s in range(0, SECONDS + 1, INTERVAL):
         turns += bool(made) and factor(s) != made[-1].values[FACTOR % "off_cpu"]
         page = {"profd_history_bytes": history(s), "profd_history_limit_bytes": limit, "profd_history_puts_total": s // 10,
+                "profd_history_largest_put_bytes": MIB,
                 "profd_history_closure_error_ratio": 0, FACTOR % "off_cpu": factor(s), FACTOR % "on_cpu": 1.0,
                 CHANGES % "off_cpu": turns, CHANGES % "on_cpu": 0, "profd_budget_spent_cpus": 0.008, "profd_budget_cpus": 0.01,
                 "profd_on_cpu_samples_total": 20 * s, "profd_off_cpu_samples_total": 30 * s, "profd_samples_delivered_total": 50 * s,

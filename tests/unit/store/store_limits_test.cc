@@ -39,6 +39,9 @@ TEST_F(StoreLimitsTest, TheFileStaysWithinItsLimitAndOneWindow) {
   EXPECT_GT(status.first_unix_ns, kStartUnixNs);
   EXPECT_GT(status.windows, 5u);
   EXPECT_LE(status.bytes, options_.limit_bytes + window + (64u << 10));
+  EXPECT_GE(status.largest_put_bytes, window)
+      << "it writes at least what it makes the file grow by";
+  EXPECT_LT(status.largest_put_bytes, options_.limit_bytes);
 }
 
 TEST_F(StoreLimitsTest, OldWindowsGo) {
