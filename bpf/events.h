@@ -121,6 +121,7 @@ struct profd_clock_event {
 /* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
 #define PROFD_SAMPLE_RUNNING 64 /* on a CPU since begin_ns: it has no frames */
 #define PROFD_SAMPLE_WOKEN 128  /* it has slept since begin_ns and waits for a CPU by now */
+#define PROFD_SAMPLE_PACKED 256 /* its tail is made of pieces */
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -173,7 +174,15 @@ enum profd_fd_kind {
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
  * `python_words` of the Python part (python_layout.h).
+ *
+ * PACKED: the tail is made of 32-bit pieces. A frame or CFA word that lies less than
+ * PROFD_PIECE_RANGE from the one before it (the first: from 0) is one piece, the difference plus
+ * PROFD_PIECE_RANGE. Else it is two: PROFD_PIECE_WIDE | bit 63 << 30 | bits 61 to 32, then the low
+ * half; bit 62, which in no such word differs from bit 61, is left out. The Python part's words
+ * are two pieces each as they are, low half first.
  */
+#define PROFD_PIECE_RANGE (1u << 30)
+#define PROFD_PIECE_WIDE (1u << 31)
 struct profd_sample_event {
   struct profd_event event;
   __u64 begin_ns;
@@ -331,7 +340,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_proces
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 16, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 80, "profd_python_process");
+PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_code_event) == 56 + 40, "python code");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");

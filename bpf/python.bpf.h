@@ -42,7 +42,18 @@ static __always_inline u8 frame_byte(const struct python_walk* python, u32 offse
   return frame_word(python, offset) >> (offset % sizeof(u64) * 8);
 }
 
-/* Of the text that the code object's field leads to. Takes the words of the code object's copy. */
+/* Of at most PROFD_PYTHON_TEXT_WORDS words. Takes the words of the code object's copy. */
+static __always_inline int fold_bytes(struct walk_context* context, u64 address, u64 bytes,
+                                      u64* sum, int reader) {
+  u64* words = context->walk->python.code_words;
+  if (bytes > PROFD_PYTHON_TEXT_WORDS * sizeof(u64)) return 0;
+  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
+  if (bytes && !read_python(context, words, bytes, address, reader)) return 0;
+  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);
+  return 1;
+}
+
+/* Of the text that the code object's field leads to. */
 static __always_inline int fold_text(struct walk_context* context, u64 field, u64* sum,
                                      int reader) {
   u64* words = context->walk->python.code_words;
@@ -57,11 +68,20 @@ static __always_inline int fold_text(struct walk_context* context, u64 field, u6
   kept = PROFD_PYTHON_TEXT_WORDS * sizeof(u64);
   if (bytes < kept) kept = bytes;
   text += PROFD_PYTHON_TEXT_BEGIN(state) + bytes - kept;
-  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
-  if (kept && !read_python(context, words, kept, text, reader)) return 0;
   *sum = profd_python_fold(*sum, bytes << 3 | PROFD_PYTHON_TEXT_KIND(state));
-  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);
-  return 1;
+  return fold_bytes(context, text, kept, sum, reader);
+}
+
+/* Of the line table, a bytes object, that the code object's field leads to. */
+static __always_inline int fold_lines(struct walk_context* context, u64 field, u64* sum,
+                                      int reader) {
+  u64 lines = 0, bytes = 0, kept = PROFD_PYTHON_TEXT_WORDS * sizeof(u64);
+  if (!read_python(context, &lines, sizeof(lines), field, reader) ||
+      !read_python(context, &bytes, sizeof(bytes), lines + PROFD_PYTHON_BYTES_LENGTH, reader))
+    return 0;
+  if (bytes < kept) kept = bytes;
+  *sum = profd_python_fold(*sum, bytes);
+  return fold_bytes(context, lines + PROFD_PYTHON_BYTES_BEGIN, kept, sum, reader);
 }
 
 /* Of a code object that has no version: of what never changes in it, and of its names. */
@@ -82,6 +102,8 @@ static __always_inline int fold_code(struct walk_context* context, u64 code, u32
   sum = profd_python_fold(sum, hash);
   if (process->code_file && !fold_text(context, code + process->code_file, &sum, reader)) return 0;
   if (process->code_qualname && !fold_text(context, code + process->code_qualname, &sum, reader))
+    return 0;
+  if (process->code_lines && !fold_lines(context, code + process->code_lines, &sum, reader))
     return 0;
   *validator = profd_python_folded(sum);
   return 1;

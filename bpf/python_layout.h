@@ -44,14 +44,16 @@ enum profd_python_chain {
 /*
  * A str of 3.7 to 3.11 (Include/cpython/unicodeobject.h): the head's words from its length on, the
  * last of them the state (two bits interned, three of bytes a character, compact, ascii), and where
- * the characters begin. The last bytes of a text tell it from another of its length: files differ
- * at their end.
+ * the characters begin. Its last bytes tell it from another of its length: files differ there.
  */
 #define PROFD_PYTHON_TEXT_HEAD 16
 #define PROFD_PYTHON_TEXT_HEAD_WORDS 3
 #define PROFD_PYTHON_TEXT_KIND(state) ((state) >> 2 & 7)
 #define PROFD_PYTHON_TEXT_BEGIN(state) ((state) >> 6 & 1 ? 48 : 72)
 #define PROFD_PYTHON_TEXT_WORDS 8
+/* A bytes object: its length and where its bytes begin (Include/cpython/bytesobject.h). */
+#define PROFD_PYTHON_BYTES_LENGTH 16
+#define PROFD_PYTHON_BYTES_BEGIN 32
 
 /* Value of the hash maps `python_processes`, the first runtime of each process, whose key is the
  * pid as in events, and `python_runtimes`, the others. */
@@ -84,12 +86,14 @@ struct profd_python_process {
   __u16 thread_interpreter; /* in the thread state: its interpreter */
   __u16 gil_locked;         /* in the GIL: an int, 1 while somebody holds it */
   __u16 gil_holder;         /* in the GIL: the thread state that holds it or did last */
-  /* In a code object: its file and its qualified name, each a str whose text goes into the
-   * validator, as another one may have been given the same memory; 0: it does not. */
+  /* In a code object: its file and qualified name, each a str whose text goes into the validator,
+   * and its line table, a bytes object; another may have the same memory by now. 0: it does not. */
   __u16 code_file;
   __u16 code_qualname;
+  __u16 code_lines;
   __u16 more; /* of the first runtime: so many more are in `python_runtimes` */
-  __u32 pid;  /* of their keys: also a child's, before it has entries of its own */
+  __u16 reserved[3];
+  __u32 pid; /* of their keys: also a child's, before it has entries of its own */
 };
 
 /* Key of `python_runtimes`. */
@@ -108,8 +112,9 @@ struct profd_python_runtime_key {
  * word: PROFD_PYTHON_ANCHOR | an address inside that call's C stack frame.
  * The instruction counts bytes from the first one (3.10: of frame objects, index as it is).
  * The validator is the code object's version or, where that is 0 or not known, the fold of its
- * constant words, its name's hash and its texts, each of which counts as its length in bytes, its
- * kind and its last PROFD_PYTHON_TEXT_WORDS words, filled up with zeros: profd_python_fold.
+ * constant words, its name's hash, its texts, each of which counts as its length in bytes, its kind
+ * and its last PROFD_PYTHON_TEXT_WORDS words, filled up with zeros, and the line table's length and
+ * so many of its first words: profd_python_fold.
  */
 #define PROFD_PYTHON_ANCHOR (1ull << 63)
 /* With PROFD_PYTHON_ANCHOR: no anchor. What follows is of the runtime in the low bits; what stands

@@ -21,6 +21,8 @@ T FieldAt(const std::string& header, std::size_t offset) {
   return field;
 }
 
+constexpr std::uint64_t kFoldedBytes = PROFD_PYTHON_TEXT_WORDS * sizeof(std::uint64_t);
+
 std::span<std::byte> BytesOf(std::string& text) {
   return std::as_writable_bytes(std::span(text.data(), text.size()));
 }
@@ -46,7 +48,17 @@ std::optional<std::uint32_t> CodeReader::ValidatorOf(const std::string& header) 
   sum = profd_python_fold(sum, hash);
   for (const std::uint16_t field : {process.code_file, process.code_qualname})
     if (field != 0 && !FoldText(FieldAt<std::uint64_t>(header, field), &sum)) return std::nullopt;
+  if (process.code_lines != 0 &&
+      !FoldLines(FieldAt<std::uint64_t>(header, process.code_lines), &sum))
+    return std::nullopt;
   return profd_python_folded(sum);
+}
+
+bool CodeReader::FoldBytes(std::uint64_t address, std::uint64_t bytes, std::uint64_t* sum) const {
+  std::array<std::uint64_t, PROFD_PYTHON_TEXT_WORDS> words{};
+  if (!memory_.Read(address, std::as_writable_bytes(std::span(words)).first(bytes))) return false;
+  for (const std::uint64_t word : words) *sum = profd_python_fold(*sum, word);
+  return true;
 }
 
 bool CodeReader::FoldText(std::uint64_t string, std::uint64_t* sum) const {
@@ -54,13 +66,16 @@ bool CodeReader::FoldText(std::uint64_t string, std::uint64_t* sum) const {
   if (!memory_.Get(string + PROFD_PYTHON_TEXT_HEAD, &head)) return false;
   const auto state = static_cast<std::uint32_t>(head.back());
   const std::uint64_t bytes = head.front() * PROFD_PYTHON_TEXT_KIND(state);
-  std::array<std::uint64_t, PROFD_PYTHON_TEXT_WORDS> words{};
-  const std::uint64_t kept = std::min<std::uint64_t>(bytes, sizeof words);
-  const std::uint64_t begin = string + PROFD_PYTHON_TEXT_BEGIN(state) + bytes - kept;
-  if (!memory_.Read(begin, std::as_writable_bytes(std::span(words)).first(kept))) return false;
+  const std::uint64_t kept = std::min(bytes, kFoldedBytes);
   *sum = profd_python_fold(*sum, bytes << 3 | PROFD_PYTHON_TEXT_KIND(state));
-  for (const std::uint64_t word : words) *sum = profd_python_fold(*sum, word);
-  return true;
+  return FoldBytes(string + PROFD_PYTHON_TEXT_BEGIN(state) + bytes - kept, kept, sum);
+}
+
+bool CodeReader::FoldLines(std::uint64_t lines, std::uint64_t* sum) const {
+  std::uint64_t bytes = 0;
+  if (!memory_.Get(lines + PROFD_PYTHON_BYTES_LENGTH, &bytes)) return false;
+  *sum = profd_python_fold(*sum, bytes);
+  return FoldBytes(lines + PROFD_PYTHON_BYTES_BEGIN, std::min(bytes, kFoldedBytes), sum);
 }
 
 std::optional<std::uint32_t> CodeReader::Validate(std::uint64_t code) {

@@ -42,8 +42,11 @@ class CodeReader {
  private:
   [[nodiscard]] bool ReadHeader(std::uint64_t code, std::string* header) const;
   [[nodiscard]] std::optional<std::uint32_t> ValidatorOf(const std::string& header) const;
-  // Adds the text that `string` leads to, as fold_text in bpf/python.bpf.h does.
+  // They add what is there, as their namesakes in bpf/python.bpf.h do.
+  [[nodiscard]] bool FoldBytes(std::uint64_t address, std::uint64_t bytes,
+                               std::uint64_t* sum) const;
   [[nodiscard]] bool FoldText(std::uint64_t string, std::uint64_t* sum) const;
+  [[nodiscard]] bool FoldLines(std::uint64_t lines, std::uint64_t* sum) const;
   [[nodiscard]] Result<std::string> ReadString(std::uint64_t address, std::size_t max_bytes);
   [[nodiscard]] Result<std::string> ReadBytes(std::uint64_t address, std::size_t max_bytes);
 

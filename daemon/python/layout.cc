@@ -246,6 +246,7 @@ Result<Layout> LayoutOf(std::uint32_t version) {
   if (layout.process.code_version == 0) {
     layout.process.code_file = Narrow<__u16>(layout.code_file);
     layout.process.code_qualname = Narrow<__u16>(layout.code_qualname);
+    layout.process.code_lines = Narrow<__u16>(layout.code_lines);
   }
   return layout;
 }

@@ -177,6 +177,8 @@ std::map<std::string, Layout> CppLayouts() {
          AT(profd_python_process, gil_holder),
          AT(profd_python_process, code_file),
          AT(profd_python_process, code_qualname),
+         AT(profd_python_process, code_lines),
+         AT(profd_python_process, reserved),
          AT(profd_python_process, more),
          AT(profd_python_process, pid)}}},
       {"profd_python_runtime_key",

@@ -130,6 +130,7 @@ TEST(Layout, EveryTableFitsTheKernelSide) {
     EXPECT_GE(layout->CodeHeaderBytes(), layout->code_lines + 8u);
     // Every code object can be told from one that was given its memory.
     EXPECT_NE(process.code_version == 0, process.code_file == 0);
+    EXPECT_EQ(process.code_lines, process.code_version == 0 ? layout->code_lines : 0);
   }
 }
 
