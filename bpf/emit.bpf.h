@@ -2,6 +2,7 @@
 /* How events get into the rings: exactly the bytes used, woken rarely, failures counted. */
 #pragma once
 
+#include "bpf/pack.bpf.h"
 #include "bpf/python.bpf.h"
 #include "bpf/syscall.bpf.h"
 #include "bpf/task.bpf.h"
@@ -77,12 +78,14 @@ static __always_inline void take_current_stacks(void* ctx, struct profd_sample_e
   take_user_stack(event, walk, task, READ_CURRENT);
 }
 
-/* Bytes of a sample with the frames it has; sets its size. */
+/* Bytes of a sample with the frames it has, which are packed now; sets its size. */
 static __always_inline u64 finish_sample(struct profd_sample_event* event) {
-  u64 words = (u64)event->kernel_frames + event->user_frames + event->cfas + event->python_words;
+  u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
+  u32 words = packed + event->python_words;
   u64 bytes;
   if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
-  bytes = sizeof(*event) + words * sizeof(u64);
+  bytes = sizeof(*event) + pack_tail(event, packed, words);
+  event->event.flags |= PROFD_SAMPLE_PACKED;
   event->event.size = bytes;
   return bytes;
 }

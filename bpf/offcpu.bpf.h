@@ -124,4 +124,5 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   fill_interval(&buffer->event, thread, interval, &marks);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &buffer->event, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
+  buffer->event.begin_ns = 0; /* its stack is packed: of no interval any more */
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "daemon/decode/fields.h"
+#include "daemon/decode/packed_words.h"
 #include "daemon/decode/python_decoder.h"
 
 namespace profd::decode {
@@ -33,10 +34,10 @@ bool ReadPath(Bytes tail, std::uint32_t path_bytes, std::string& path) {
   return path_bytes == 0 || ReadTerminated(TextOf(tail.first(path_bytes)), path);
 }
 
+using Words = std::span<const std::uint64_t>;
+
 // False when they do not ascend, or name a frame that is not there.
-bool ReadCfas(Bytes from, std::size_t count, std::size_t frames, std::vector<FrameCfa>& cfas) {
-  std::vector<std::uint64_t> words;
-  ReadNumbers(from, count, words);
+bool ReadCfas(Words words, std::size_t frames, std::vector<FrameCfa>& cfas) {
   std::size_t next = 0;
   for (const std::uint64_t word : words) {
     const std::uint64_t frame = word >> PROFD_CFA_INDEX_SHIFT;
@@ -48,18 +49,27 @@ bool ReadCfas(Bytes from, std::size_t count, std::size_t frames, std::vector<Fra
   return true;
 }
 
+// Off the front of `tail`; false when they are not all there.
+bool TakeWords(const profd_sample_event& fixed, std::size_t count, Bytes& tail,
+               std::vector<std::uint64_t>& words) {
+  if ((fixed.event.flags & PROFD_SAMPLE_PACKED) != 0) return TakePackedWords(tail, count, words);
+  if (count > tail.size() / sizeof(std::uint64_t)) return false;
+  ReadNumbers(tail, count, words);
+  tail = tail.subspan(count * sizeof(std::uint64_t));
+  return true;
+}
+
 Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   profd_sample_event fixed;
   Bytes tail;
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.kernel_frames > PROFD_MAX_KERNEL_FRAMES || fixed.user_frames > PROFD_MAX_USER_FRAMES)
     return Corrupt(kind, "more frames than there may be");
-  const std::size_t kernel_bytes = fixed.kernel_frames * sizeof(std::uint64_t);
-  const std::size_t user_bytes = fixed.user_frames * sizeof(std::uint64_t);
-  if (kernel_bytes + user_bytes > tail.size()) return Corrupt(kind, "frames beyond its end");
-  const Bytes cfa_bytes = tail.subspan(kernel_bytes + user_bytes);
-  if (fixed.cfas > cfa_bytes.size() / sizeof(std::uint64_t))
-    return Corrupt(kind, "frame addresses beyond its end");
+  const std::size_t frames = std::size_t{fixed.kernel_frames} + fixed.user_frames;
+  std::vector<std::uint64_t> taken;
+  if (!TakeWords(fixed, frames + fixed.cfas, tail, taken))
+    return Corrupt(kind, "frames beyond its end");
+  const Words words = taken;
   if (fixed.uncertain_from != PROFD_ALL_CERTAIN && fixed.uncertain_from > fixed.user_frames)
     return Corrupt(kind, "uncertain beyond its frames");
   if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
@@ -85,15 +95,16 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   std::copy(std::begin(fixed.syscall_args), std::end(fixed.syscall_args),
             event.syscall_args.begin());
   event.fd_kind = fixed.fd_kind;
-  ReadNumbers(tail, fixed.kernel_frames, event.kernel_frames);
-  ReadNumbers(tail.subspan(kernel_bytes), fixed.user_frames, event.user_frames);
+  const Words kernel = words.first(fixed.kernel_frames);
+  const Words user = words.subspan(fixed.kernel_frames, fixed.user_frames);
+  event.kernel_frames.assign(kernel.begin(), kernel.end());
+  event.user_frames.assign(user.begin(), user.end());
   event.missing_stack_bytes = fixed.missing_stack_bytes;
   event.uncertain_from = fixed.uncertain_from;
-  if (!ReadCfas(cfa_bytes, fixed.cfas, fixed.user_frames, event.cfas))
+  if (!ReadCfas(words.subspan(frames), fixed.user_frames, event.cfas))
     return Corrupt(kind, "frame addresses of no frame");
   event.python_flags = fixed.python_flags;
-  if (!ReadPythonFrames(cfa_bytes.subspan(fixed.cfas * sizeof(std::uint64_t)), fixed.python_words,
-                        event.python))
+  if (!ReadPythonFrames(tail, fixed.python_words, event.python))
     return Corrupt(kind, "Python frames beyond its end");
   return Event(std::move(event));
 }

@@ -20,12 +20,11 @@ constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
 constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
 
-// The Python part stands behind all other words.
+// The Python part stands behind all other words, as it is.
 std::span<const std::byte> PythonPart(std::span<const std::byte> event,
                                       const profd_sample_event& fixed) {
-  const std::size_t before = std::size_t{fixed.kernel_frames} + fixed.user_frames + fixed.cfas;
-  const std::size_t offset = sizeof fixed + before * sizeof(std::uint64_t);
-  return offset <= event.size() ? event.subspan(offset) : std::span<const std::byte>();
+  const std::span<const std::byte> tail = event.subspan(sizeof fixed);
+  return tail.last(std::min(tail.size(), fixed.python_words * sizeof(std::uint64_t)));
 }
 
 }  // namespace

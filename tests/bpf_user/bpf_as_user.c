@@ -7,6 +7,7 @@
 #include "bpf/clock.bpf.h"
 #include "bpf/clock_reading.bpf.h"
 #include "bpf/marks.bpf.h"
+#include "bpf/pack.bpf.h"
 #include "bpf/python.bpf.h"
 #include "bpf/syscall.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -194,6 +195,11 @@ __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   follow_period((struct thread*)thread, period);
   if (skip_marks((struct thread*)thread, length)) return 0;
   return pass_marks((struct thread*)thread, length);
+}
+
+__u64 user_pack_tail(struct profd_sample_event* event) {
+  const u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
+  return pack_tail(event, packed, packed + event->python_words);
 }
 
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
