@@ -56,7 +56,7 @@ class Collector {
     else if (row.kernel && !frame.name().empty())
       row.info.set_symbols_from("kallsyms");
     else if (frame.kind() == v1::FRAME_JIT && row.info.symbols_from().empty())
-      row.info.set_symbols_from("perf map");
+      row.info.set_symbols_from("jit map");
     if (frame.inlined()) {
       ++row.inlined;
       return;

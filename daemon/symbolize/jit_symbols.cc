@@ -68,12 +68,15 @@ Result<JitSymbol> LiveJitSymbols::Find(std::uint32_t pid, std::uint64_t address)
     Look(process);
   }
   if (const auto found = process.map.Find(address)) return *found;
-  const File& file = process.perf_map;
-  return Error{ErrorCode::kNotFound,
-               file.missing.empty() || process.map.size() > 0
-                   ? (file.path.empty() ? process.dump.path : file.path) + " does not list it"
-                   : file.missing,
-               ""};
+  return Error{ErrorCode::kNotFound, WhyNot(process), ""};
+}
+
+std::string LiveJitSymbols::WhyNot(const Process& process) {
+  // Node, for one, writes it in pieces of 2 MB.
+  if (!process.dump.path.empty()) return process.dump.path + " does not list it, or not yet";
+  if (process.perf_map.missing.empty() || process.map.size() > 0)
+    return process.perf_map.path + " does not list it";
+  return process.perf_map.missing;
 }
 
 LiveJitSymbols::Process& LiveJitSymbols::Hold(std::uint32_t pid) {

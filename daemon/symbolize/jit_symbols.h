@@ -63,6 +63,7 @@ class LiveJitSymbols : public JitSymbols {
   };
   using Processes = std::list<Process>;
 
+  [[nodiscard]] static std::string WhyNot(const Process& process);
   Process& Hold(std::uint32_t pid);
   void Look(Process& process);
   void Open(std::uint32_t pid, File& file);

@@ -182,6 +182,23 @@ TEST_F(SymbolsTest, SaysWhyAFrameHasNoNameEverywhere) {
   EXPECT_NE(text.find("DEBUGINFOD_URLS"), std::string::npos) << text;
 }
 
+TEST_F(SymbolsTest, CodeMadeAtRunTimeHasTheNameThatItsDumpGivesIt) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the program makes code for x86-64";
+#endif
+  auto program = testing::Subprocess::Start({TestProgram("jit_program"), directory_});
+  ASSERT_TRUE(program.ok());
+  ASSERT_TRUE(program->ReadLine().ok());
+  pid_ = std::to_string(program->pid());
+  const v1::Profile profile = Collect({});
+  ASSERT_EQ(profile.threads_size(), 1);
+  EXPECT_EQ(FrameCalled(profile, "made::at_run_time")->kind(), v1::FRAME_JIT);
+  // It does nothing else; calling it again takes a few instructions of 200,000,000.
+  const auto time = TimeIn(profile, "made::at_run_time");
+  EXPECT_GE(time.on_cpu_ns, profile.threads(0).clock().on_cpu_ns() * 9 / 10);
+  EXPECT_EQ(TimeIn(profile, "main").on_cpu_ns, profile.threads(0).clock().on_cpu_ns());
+}
+
 TEST_F(SymbolsTest, ReplaysSayTheSame) {
   StartProgram(Stripped(true));
   const std::string host = "unix:" + File("profd.sock");

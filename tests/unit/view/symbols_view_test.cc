@@ -97,7 +97,7 @@ TEST(SymbolsViewTest, CountsEachAddressOnce) {
   EXPECT_THAT(rows[0].ends, ElementsAre(Pair("[tables not ready]", 3u)));
   EXPECT_EQ(rows[1].path, "");
   EXPECT_EQ(rows[1].frames, 2u);
-  EXPECT_EQ(rows[1].info.symbols_from(), "perf map");
+  EXPECT_EQ(rows[1].info.symbols_from(), "jit map");
   EXPECT_EQ(rows[2].frames, 1u) << "what is inlined is no address of its own";
   EXPECT_EQ(rows[2].with_line, 1u);
   EXPECT_EQ(rows[2].inlined, 1u);
