@@ -6,46 +6,59 @@
 
 #define MAX_TAIL_PIECES (2 * MAX_TAIL_WORDS)
 
-/* No word becomes more than two pieces, so none is overwritten before it is read. */
+/*
+ * No word becomes more than two pieces, so none is overwritten before it is read. Those written so
+ * far are counted in the event's size: what is in memory the verifier does not follow, turn by
+ * turn.
+ */
 struct packing {
   struct profd_sample_event* event;
   u64 previous;
   u32 packed; /* words in front that are packed; those behind are copied */
-  u32 pieces; /* written so far */
 };
 
-static __always_inline void keep_piece(struct packing* packing, u32 piece) {
-  u32 at = packing->pieces;
-  if (at >= MAX_TAIL_PIECES) return;
-  ((u32*)packing->event->frames)[at] = piece;
-  packing->pieces = at + 1;
+static __always_inline void keep_piece(struct profd_sample_event* event, u32 piece) {
+  u64 at = event->event.size;
+  if (at > MAX_TAIL_PIECES - 1) return;
+  ((u32*)event->frames)[at] = piece;
+  event->event.size = at + 1;
+}
+
+static __always_inline void keep_two(struct profd_sample_event* event, u32 first, u32 second) {
+  u64 at = event->event.size;
+  u32* pieces = (u32*)event->frames;
+  if (at > MAX_TAIL_PIECES - 2) return;
+  pieces[at] = first;
+  pieces[at + 1] = second;
+  event->event.size = at + 2;
 }
 
 static long pack_word(u32 index, struct packing* packing) {
+  struct profd_sample_event* event = packing->event;
   u64 word, difference;
   if (index >= MAX_TAIL_WORDS) return 1;
-  word = packing->event->frames[index];
+  word = event->frames[index];
   if (index >= packing->packed) {
-    keep_piece(packing, word);
-    keep_piece(packing, word >> 32);
+    keep_two(event, word, word >> 32);
     return 0;
   }
   difference = word - packing->previous + PROFD_PIECE_RANGE;
   packing->previous = word;
   if (difference < 2 * PROFD_PIECE_RANGE) {
-    keep_piece(packing, difference);
+    keep_piece(event, difference);
     return 0;
   }
-  keep_piece(packing, PROFD_PIECE_WIDE | (u32)(word >> 63) << 30 | ((word >> 32) & 0x3fffffff));
-  keep_piece(packing, word);
+  keep_two(event, PROFD_PIECE_WIDE | (u32)(word >> 63) << 30 | ((word >> 32) & 0x3fffffff), word);
   return 0;
 }
 
 /* Packs the first words of the tail; returns the bytes that all of it takes. */
 static __always_inline u64 pack_tail(struct profd_sample_event* event, u32 packed, u32 words) {
   struct packing packing = {.event = event, .packed = packed};
-  u32 bytes;
+  u64 pieces;
+  event->event.size = 0;
   bpf_loop(words, pack_word, &packing, 0);
-  bytes = packing.pieces * sizeof(u32);
-  return bytes > MAX_TAIL_WORDS * sizeof(u64) ? MAX_TAIL_WORDS * sizeof(u64) : bytes;
+  pieces = event->event.size;
+  if (pieces > MAX_TAIL_PIECES) pieces = MAX_TAIL_PIECES;
+  return pieces * sizeof(u32);
 }

@@ -46,8 +46,9 @@ static __always_inline u8 frame_byte(const struct python_walk* python, u32 offse
 static __always_inline int fold_bytes(struct walk_context* context, u64 address, u64 bytes,
                                       u64* sum, int reader) {
   u64* words = context->walk->python.code_words;
-  if (bytes > PROFD_PYTHON_TEXT_WORDS * sizeof(u64)) return 0;
   for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
+  forget(bytes);
+  if (bytes > PROFD_PYTHON_TEXT_WORDS * sizeof(u64)) return 0;
   if (bytes && !read_python(context, words, bytes, address, reader)) return 0;
   for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);
   return 1;
