@@ -1,4 +1,7 @@
 // profctl collect on a program that knows what it does: every format, every target, every mode.
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <sstream>
 
 #include "client/export/exporter.h"
@@ -20,6 +23,23 @@ TEST_F(CollectTest, NamesEveryPhaseInItsStateAndItsWaitReason) {
   EXPECT_GT(TimeIn(profile, "phases::ReadPipe").blocked_ns[v1::WAIT_PIPE], 0u);
   EXPECT_GT(TimeIn(profile, "phases::WaitForOrder").blocked_ns[v1::WAIT_LOCK], 0u);
   EXPECT_EQ(TimeIn(profile, "phases::Sleep").blocked_ns.count(v1::WAIT_LOCK), 0u);
+}
+
+TEST_F(CollectTest, AFileThatIsSyncedIsWaitedForAsIo) {
+  struct statfs filesystem {};
+  ASSERT_EQ(::statfs(directory_.c_str(), &filesystem), 0);
+  if (filesystem.f_type == TMPFS_MAGIC) GTEST_SKIP() << "files of " << directory_ << " are memory";
+  auto syncing = testing::Subprocess::Start({TestProgram("phases"), "--seconds", "600", "--file",
+                                             File("always"), "--fsyncs", "100", "--compute", "1",
+                                             "--sleep", "1", "--lock", "1", "--pipe", "1"});
+  ASSERT_TRUE(syncing.ok());
+  const auto outcome =
+      Profctl({"collect", "-p", std::to_string(syncing->pid()), "-d", "2", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto time = TimeIn(ReadProfile(File("x.json")), "phases::WriteAndSync");
+  ASSERT_EQ(time.blocked_ns.size(), 1u);
+  EXPECT_EQ(time.blocked_ns.begin()->first, v1::WAIT_IO);
+  EXPECT_GT(time.blocked_ns.begin()->second, 0u);
 }
 
 TEST_F(CollectTest, ThePartsOfEveryThreadAddUp) {

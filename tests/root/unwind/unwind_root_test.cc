@@ -1,10 +1,12 @@
 // Stacks of functions without frame pointers, held against what the C++ runtime's own unwinder saw
 // from inside.
+#include <elf.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -12,7 +14,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -68,6 +69,23 @@ void SpinLong() {
   for (std::uint64_t i = 0; true; ++i) asm volatile("" : "+r"(i));
 }
 
+// A leaf: what it keeps lies below its stack pointer.
+[[gnu::noinline]] void SpinInRedZone() {
+  volatile std::uint64_t kept[8] = {};
+  for (std::uint64_t i = 0; true; ++i) kept[i % 8] = kept[(i + 1) % 8] + i;
+}
+
+void SpinInVdso() {
+  for (;;) ::time(nullptr);
+}
+
+bool InVdso(std::uint64_t address) {
+  const std::uint64_t begin = ::getauxval(AT_SYSINFO_EHDR);
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(begin);
+  const auto* segment = reinterpret_cast<const Elf64_Phdr*>(begin + header->e_phoff);
+  return begin != 0 && address >= begin && address < begin + segment->p_memsz;
+}
+
 class UnwindRootTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -107,6 +125,20 @@ class UnwindRootTest : public testing::Test {
     unwinder_->Watch(puppet.pid());
     const auto stacks = unwinder_->Snapshot();
     ASSERT_EQ(stacks.size(), 1u);
+    ExpectEndsWith(stacks[0], callers);
+  }
+
+  // The first on-CPU stack whose innermost address is wanted: such a one comes.
+  static void ExpectOnCpuStack(
+      const Puppet& puppet,
+      const std::function<bool(std::uint64_t)>& wanted = [](std::uint64_t) { return true; }) {
+    const auto callers = HearCallers(puppet);
+    unwinder_->Watch(puppet.pid());
+    std::vector<decode::StackEvent> stacks;
+    do {
+      stacks = unwinder_->SampleOnCpu();
+      ASSERT_EQ(stacks.size(), 1u);
+    } while (!wanted(stacks[0].user_frames.at(0) & ~PROFD_FRAME_EXACT));
     ExpectEndsWith(stacks[0], callers);
   }
 
@@ -186,11 +218,17 @@ TEST_F(UnwindRootTest, InPosixSpawn) {
 
 TEST_F(UnwindRootTest, InUserMode) {
   const Puppet puppet([](const Puppet::Strings& strings) { Descend(30, strings, SpinLong); });
-  const auto callers = HearCallers(puppet);
-  unwinder_->Watch(puppet.pid());
-  const auto stacks = unwinder_->SampleOnCpu();
-  ASSERT_EQ(stacks.size(), 1u);
-  ExpectEndsWith(stacks[0], callers);
+  ExpectOnCpuStack(puppet);
+}
+
+TEST_F(UnwindRootTest, InALeafThatUsesTheRedZone) {
+  const Puppet puppet([](const Puppet::Strings& strings) { Descend(4, strings, SpinInRedZone); });
+  ExpectOnCpuStack(puppet);
+}
+
+TEST_F(UnwindRootTest, InTheVdso) {
+  const Puppet puppet([](const Puppet::Strings& strings) { Descend(4, strings, SpinInVdso); });
+  ExpectOnCpuStack(puppet, InVdso);
 }
 
 // What the handler needs; set before the signal.
@@ -198,24 +236,35 @@ const Puppet::Strings* handler_strings = nullptr;
 
 void SleepInHandler(int) { Descend(3, *handler_strings, SleepLong); }
 
+// Gets the signal while it is in a leaf; the handler tells its callers, too.
+void AwaitSignal(const Puppet::Strings& strings, int flags) {
+  handler_strings = &strings;
+  struct sigaction action {};
+  action.sa_handler = SleepInHandler;
+  action.sa_flags = flags;
+  ::sigaction(SIGALRM, &action, nullptr);
+  Descend(7, strings, [] {
+    itimerval soon{};
+    soon.it_value.tv_usec = 20'000;
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+    SpinInRedZone();
+  });
+}
+
+TEST_F(UnwindRootTest, InASignalHandlerBelowARedZone) {
+  const Puppet puppet([](const Puppet::Strings& strings) { AwaitSignal(strings, 0); });
+  HearCallers(puppet);
+  ExpectBlockedStack(puppet);
+}
+
 TEST_F(UnwindRootTest, InASignalHandlerOnAnAlternateStack) {
   const Puppet puppet([](const Puppet::Strings& strings) {
-    handler_strings = &strings;
     stack_t stack{};
     stack.ss_size = 1u << 20;
     stack.ss_sp =
         ::mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ::sigaltstack(&stack, nullptr);
-    struct sigaction action {};
-    action.sa_handler = SleepInHandler;
-    action.sa_flags = SA_ONSTACK;
-    ::sigaction(SIGALRM, &action, nullptr);
-    Descend(7, strings, [] {
-      itimerval soon{};
-      soon.it_value.tv_usec = 20'000;
-      ::setitimer(ITIMER_REAL, &soon, nullptr);
-      SpinLong();
-    });
+    AwaitSignal(strings, SA_ONSTACK);
   });
   HearCallers(puppet);
   ExpectBlockedStack(puppet);
