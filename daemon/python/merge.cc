@@ -44,13 +44,17 @@ bool IsLeaf(std::size_t index, const Frames& frames) {
   return index == 0 || frames[index - 1].kernel;
 }
 
-// A call of the eval function that begins or ends, maybe: it stands at the leaf, or has the
-// interpreter look at its result. All others have Python frames.
-bool MayHaveNone(std::size_t call, const Frames& frames,
-                 const decode::PythonProcessEvent& process) {
-  return IsLeaf(call, frames) ||
-         (IsLeaf(call - 1, frames) && process.module.Contains(frames[call - 1].address));
+// A call of the eval function that begins or ends, maybe: it stands at the leaf, or has `depth` of
+// the interpreter's functions look at its result, at most. All others have Python frames.
+bool MayHaveNone(std::size_t call, const Frames& frames, const decode::PythonProcessEvent& process,
+                 std::size_t depth = 1) {
+  for (; !IsLeaf(call, frames); --call, --depth)
+    if (depth == 0 || !process.module.Contains(frames[call - 1].address)) return false;
+  return true;
 }
+
+// _Py_CheckFunctionResult and PyErr_Occurred, after the frame has been left.
+constexpr std::size_t kLooksAtResult = 2;
 
 // Of one that is the end of a cut stack nobody knows what it holds: it has no CFA.
 bool AnyCallRuns(std::size_t end, const Frames& frames, const decode::PythonProcessEvent& process) {
@@ -91,7 +95,8 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
     if (IsEval(frames[i], process)) calls.push_back(i);
   const std::size_t segments = python.segments.size();
   if (calls.size() < segments || calls.size() > segments + 1) return std::nullopt;
-  if (calls.size() > segments && !MayHaveNone(calls.front(), frames, process)) return std::nullopt;
+  if (calls.size() > segments && !MayHaveNone(calls.front(), frames, process, kLooksAtResult))
+    return std::nullopt;
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 

@@ -50,6 +50,25 @@ std::vector<Stack> StacksOf(const v1::Profile& complete) {
   return stacks;
 }
 
+// What has no certain place is told apart, below this.
+bool IsFlagged(const Stack& stack) {
+  return std::ranges::find(stack.names, "[c] [merge=failed]") != stack.names.end();
+}
+
+// Of so many stacks: of 1,000 one is (tests/e2e/python/oracle), so chance makes it more in fewer
+// than 1 of 1,000,000 runs.
+std::ptrdiff_t MostFlagged(std::size_t stacks) {
+  const double mean = static_cast<double>(stacks) / 1000;
+  double term = std::exp(-mean);
+  double beyond = 1 - term;
+  std::ptrdiff_t most = 0;
+  while (beyond > 1e-6) {
+    term *= mean / static_cast<double>(++most);
+    beyond -= term;
+  }
+  return most;
+}
+
 bool IsPython(const std::string& name) { return !name.starts_with("[c] "); }
 
 std::vector<std::string> PythonOf(const Stack& stack) {
@@ -114,7 +133,6 @@ void PythonTest::ExpectTrueOrder(const Stack& stack) const {
   const std::vector<std::string> python = PythonOf(stack);
   const std::string all = ::testing::PrintToString(stack.names);
   EXPECT_THAT(python, Not(Contains(AnyOf("<unknown>", "<stale>")))) << all;
-  EXPECT_THAT(stack.names, Not(Contains("[c] [merge=failed]"))) << all;
   if (const auto at = Find(stack, "compare"); at < stack.names.size()) {
     // sorting -> libffi -> qsort of libc -> libffi -> compare.
     const auto sort = Find(stack, "sorting");
@@ -185,7 +203,9 @@ TEST_P(PythonTest, FramesStandInTheirTrueOrderWithTheirTrueShares) {
   for (const std::string& interpreter : interpreters_) {
     SCOPED_TRACE(interpreter);
     ASSERT_NO_FATAL_FAILURE(Collect(interpreter));
-    for (const Stack& stack : stacks_) ExpectTrueOrder(stack);
+    for (const Stack& stack : stacks_)
+      if (!IsFlagged(stack)) ExpectTrueOrder(stack);
+    EXPECT_LE(std::ranges::count_if(stacks_, IsFlagged), MostFlagged(stacks_.size()));
     ExpectShares();
     ExpectThreadsOfCAlone();
   }

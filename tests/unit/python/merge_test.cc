@@ -150,6 +150,20 @@ TEST(Merge, WithoutAnchorsACallThatRunsSomethingHasItsFrame) {
   EXPECT_FALSE(Merge(one, WithoutAnchors(), true, frames));
 }
 
+// Two functions of its own look at it: the second asks whether there is an error.
+TEST(Merge, WithoutAnchorsACallThatLooksAtItsResultHasLeftItsFrame) {
+  const PythonStack one{.segments = {{{Python("outer")}, 0}}};
+  auto frames = CallbackStack();
+  frames.insert(frames.begin(), 2, Native(kInside));
+  ASSERT_TRUE(Merge(one, WithoutAnchors(), true, frames));
+  EXPECT_THAT(Order(frames),
+              ElementsAre("i", "i", "E", "i", "n", "n", "i", "outer", "E", "i", "n"));
+
+  frames = CallbackStack();
+  frames.insert(frames.begin(), 3, Native(kInside));
+  EXPECT_FALSE(Merge(one, WithoutAnchors(), true, frames)) << "it runs something";
+}
+
 TEST(Merge, WithoutAnchorsACutStackOfTheInterpreterAloneIsMerged) {
   auto frames = CallbackStack();
   frames.resize(2);
