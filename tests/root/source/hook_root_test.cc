@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -48,21 +49,29 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   EXPECT_GE(stacks.size(), 50u);
   std::uint64_t marks = 0;
   std::uint64_t blocked_ns = 0;
+  std::uint64_t marked_ns = 0;
+  std::uint64_t apart_ns = end->epoch_ns - end->since_ns;  // the wait at the end
   for (const auto& stack : stacks) {
     // The wait from before the session has marks from before it, too.
     if (stack.begin_ns >= heard.start.epoch_ns) {
-      marks += stack.blocked_marks;
+      marks += stack.blocked_marks + stack.runnable_marks;
       blocked_ns += stack.header.time_ns - stack.begin_ns - stack.runnable_ns;
+      marked_ns += stack.header.time_ns - stack.begin_ns;
+    } else {
+      apart_ns += stack.header.time_ns - heard.start.epoch_ns;
     }
     // On the switch-out rung, who left before the session began returns without a stack.
     EXPECT_EQ(stack.kernel_frames.empty(),
               GetParam() == PROFD_HOOK_SWITCH_OUT && stack.begin_ns < heard.start.epoch_ns);
     EXPECT_EQ((stack.flags & PROFD_SAMPLE_SWITCH_OUT) != 0, GetParam() == PROFD_HOOK_SWITCH_OUT);
   }
-  // Stratified marks: one in each period of 1 ms of the blocked time, and of the two at the ends,
-  // which are there in part, each has its mark there or not.
+  // Stratified marks: one in each period of 1 ms off the CPU, and of the two at the ends, which are
+  // there in part, each has its mark there or not. Time without a mark is in none of the stacks.
   EXPECT_GE(blocked_ns, 250'000'000u);
-  EXPECT_NEAR(static_cast<double>(marks), static_cast<double>(blocked_ns) / 1e6, 2.0);
+  const double off_cpu_ns = static_cast<double>(SumOf(clock) - clock.on_cpu_ns);
+  const double unmarked_ns = std::max(0.0, off_cpu_ns - static_cast<double>(marked_ns + apart_ns));
+  EXPECT_NEAR(static_cast<double>(marks), static_cast<double>(marked_ns) / 1e6,
+              2.0 + unmarked_ns / 1e6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rungs, HookTest,
