@@ -70,7 +70,9 @@ def programs_execute_others():
     wait_for(fork(lambda: os.execv(HOST, [HOST, "spin", "50"])))
     other = os.environ.get("ORACLE_OTHER")
     if other:
-        wait_for(fork(lambda: os.execv(other, [other, PROGRAM, "--measure", "26"])))
+        # This one may have been told where its modules are.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+        wait_for(fork(lambda: os.execve(other, [other, PROGRAM, "--measure", "26"], environment)))
 
 
 # 27: processes that live for a moment.
