@@ -78,18 +78,6 @@ static __always_inline void take_current_stacks(void* ctx, struct profd_sample_e
   take_user_stack(event, walk, task, READ_CURRENT);
 }
 
-/* Bytes of a sample with the frames it has, which are packed now; sets its size. */
-static __always_inline u64 finish_sample(struct profd_sample_event* event) {
-  u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  u32 words = packed + event->python_words;
-  u64 bytes;
-  if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
-  bytes = sizeof(*event) + pack_tail(event, packed, words);
-  event->event.flags |= PROFD_SAMPLE_PACKED;
-  event->event.size = bytes;
-  return bytes;
-}
-
 /* `walk`: the one that made the stacks of this sample, or 0. */
 static __always_inline void send_sample(void* ring, u64 ring_bytes,
                                         struct profd_sample_event* event, const struct walk* walk,

@@ -149,6 +149,10 @@ struct profd_clock_event {
 /* Words of the second tail: a user frame's index, and the CFA with which it was left. */
 #define PROFD_CFA_INDEX_SHIFT 48
 
+/* Of packed tails: how far one piece reaches, and the mark of two that belong together. */
+#define PROFD_PIECE_RANGE (1u << 30)
+#define PROFD_PIECE_WIDE (1u << 31)
+
 /* What a file descriptor in the first syscall argument is. */
 enum profd_fd_kind {
   PROFD_FD_NONE,
@@ -181,8 +185,6 @@ enum profd_fd_kind {
  * half; bit 62, which in no such word differs from bit 61, is left out. The Python part's words
  * are two pieces each as they are, low half first.
  */
-#define PROFD_PIECE_RANGE (1u << 30)
-#define PROFD_PIECE_WIDE (1u << 31)
 struct profd_sample_event {
   struct profd_event event;
   __u64 begin_ns;

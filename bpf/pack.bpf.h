@@ -62,3 +62,15 @@ static __always_inline u64 pack_tail(struct profd_sample_event* event, u32 packe
   if (pieces > MAX_TAIL_PIECES) pieces = MAX_TAIL_PIECES;
   return pieces * sizeof(u32);
 }
+
+/* Bytes of a sample with the frames it has, which are packed now; sets its size. */
+static __always_inline u64 finish_sample(struct profd_sample_event* event) {
+  u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
+  u32 words = packed + event->python_words;
+  u64 bytes;
+  if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
+  bytes = sizeof(*event) + pack_tail(event, packed, words);
+  event->event.flags |= PROFD_SAMPLE_PACKED;
+  event->event.size = bytes;
+  return bytes;
+}

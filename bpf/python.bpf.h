@@ -47,7 +47,7 @@ static __always_inline int fold_bytes(struct walk_context* context, u64 address,
                                       u64* sum, int reader) {
   u64* words = context->walk->python.code_words;
   for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
-  forget(bytes);
+  forget(bytes); /* so that the bound stands here, where the verifier needs it */
   if (bytes > PROFD_PYTHON_TEXT_WORDS * sizeof(u64)) return 0;
   if (bytes && !read_python(context, words, bytes, address, reader)) return 0;
   for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);

@@ -88,10 +88,12 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
   const bool at_start = first && first->at.time_ns <= start.time_ns;
   const bool joined = fork_ns_ == 0 && first && first->at.epoch < end.epoch;
   life.began = !at_start && !joined && born_ns >= start.time_ns && born_ns != 0;
-  // Read at the session's end only: its first reading was lost. It is there, without a clock.
+  // Its first reading was lost: it is there from the start, without a clock.
+  const bool only_at_end =
+      first && first->at.epoch == end.epoch && first->at.time_ns <= end.time_ns;
   if (life.began) {
     life.window.begin_ns = std::min(born_ns, end.time_ns);
-  } else if (first && (first->at.epoch != end.epoch || first->at.time_ns > end.time_ns)) {
+  } else if (first && !only_at_end) {
     life.window.begin_ns = std::min(first->at.time_ns, end.time_ns);
   }
 

@@ -197,10 +197,7 @@ __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   return pass_marks((struct thread*)thread, length);
 }
 
-__u64 user_pack_tail(struct profd_sample_event* event) {
-  const u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  return pack_tail(event, packed, packed + event->python_words);
-}
+__u64 user_finish_sample(struct profd_sample_event* event) { return finish_sample(event); }
 
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader) {

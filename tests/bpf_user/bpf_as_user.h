@@ -89,8 +89,8 @@ struct user_registers {
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader);
 
-/* Packs the tail of an event that has room for it; returns the bytes that it takes then. */
-__u64 user_pack_tail(struct profd_sample_event* event);
+/* Packs a sample in place; returns the bytes that it takes then. */
+__u64 user_finish_sample(struct profd_sample_event* event);
 
 /* Where the thread stands on its C stack as Python walks begin. */
 void user_set_stack_pointer(__u64 value);

@@ -27,15 +27,14 @@ class PackTest : public testing::Test {
       buffer.insert(buffer.end(), words->begin(), words->end());
     auto* event = reinterpret_cast<profd_sample_event*>(buffer.data());
     event->event.kind = PROFD_EVENT_ON_CPU;
-    event->event.flags = PROFD_SAMPLE_PACKED;
     event->uncertain_from = PROFD_ALL_CERTAIN;
     event->kernel_frames = static_cast<__u16>(kernel.size());
     event->user_frames = static_cast<__u16>(user.size());
     event->cfas = static_cast<__u16>(cfas.size());
     event->python_words = static_cast<__u16>(python.size());
-    tail_bytes_ = user_pack_tail(event);
-    event->event.size = static_cast<__u32>(sizeof(*event) + tail_bytes_);
-    const auto bytes = std::as_bytes(std::span(buffer)).first(event->event.size);
+    const auto bytes = std::as_bytes(std::span(buffer)).first(user_finish_sample(event));
+    EXPECT_EQ(event->event.size, bytes.size());
+    tail_bytes_ = bytes.size() - sizeof(*event);
     auto decoded = decode::DecodeEvent({bytes});
     EXPECT_TRUE(decoded) << decoded.error().message;
     return decoded ? std::get<decode::StackEvent>(*decoded) : decode::StackEvent{};

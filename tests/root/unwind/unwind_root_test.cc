@@ -83,7 +83,7 @@ bool InVdso(std::uint64_t address) {
   const std::uint64_t begin = ::getauxval(AT_SYSINFO_EHDR);
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(begin);
   const auto* segment = reinterpret_cast<const Elf64_Phdr*>(begin + header->e_phoff);
-  return begin != 0 && address >= begin && address < begin + segment->p_memsz;
+  return address >= begin && address < begin + segment->p_memsz;
 }
 
 class UnwindRootTest : public testing::Test {
@@ -227,6 +227,7 @@ TEST_F(UnwindRootTest, InALeafThatUsesTheRedZone) {
 }
 
 TEST_F(UnwindRootTest, InTheVdso) {
+  if (::getauxval(AT_SYSINFO_EHDR) == 0) GTEST_SKIP() << "this kernel maps no vdso";
   const Puppet puppet([](const Puppet::Strings& strings) { Descend(4, strings, SpinInVdso); });
   ExpectOnCpuStack(puppet, InVdso);
 }
