@@ -79,11 +79,11 @@ static __always_inline void take_current_stacks(void* ctx, struct profd_sample_e
 }
 
 /* `walk`: the one that made the stacks of this sample, or 0. */
-static __always_inline void send_sample(void* ring, u64 ring_bytes,
-                                        struct profd_sample_event* event, const struct walk* walk,
-                                        u32 sent, u32 lost) {
-  u64 bytes = finish_sample(event);
-  u64 wakeup = wakes_for_code(event, walk) ? BPF_RB_FORCE_WAKEUP : wakeup_flag(ring, ring_bytes);
-  int failed = bpf_ringbuf_output(ring, event, bytes, wakeup) != 0;
+static __always_inline void send_sample(void* ring, u64 ring_bytes, struct sample_buffer* sample,
+                                        const struct walk* walk, u32 sent, u32 lost) {
+  u64 wakeup =
+      wakes_for_code(&sample->event, walk) ? BPF_RB_FORCE_WAKEUP : wakeup_flag(ring, ring_bytes);
+  u64 bytes = finish_sample(sample);
+  int failed = bpf_ringbuf_output(ring, &sample->event, bytes, wakeup) != 0;
   count(failed ? lost : sent);
 }

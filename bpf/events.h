@@ -60,7 +60,7 @@ struct profd_event {
   __u64 thread_start_ns;
   __u64 sessions; /* bit i: the thread belongs to session i */
   __u32 cpu;
-  __u32 reserved;
+  __u32 kept; /* PACKED samples: bit i: word i behind this header is there; else 0 */
 };
 
 /* The ns and counts of one thread; monotone. Elapsed = sum of all *_ns. */
@@ -121,7 +121,7 @@ struct profd_clock_event {
 /* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
 #define PROFD_SAMPLE_RUNNING 64 /* on a CPU since begin_ns: it has no frames */
 #define PROFD_SAMPLE_WOKEN 128  /* it has slept since begin_ns and waits for a CPU by now */
-#define PROFD_SAMPLE_PACKED 256 /* its tail is made of pieces */
+#define PROFD_SAMPLE_PACKED 512 /* words of 0 are left out, the tail is made of units */
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -149,9 +149,9 @@ struct profd_clock_event {
 /* Words of the second tail: a user frame's index, and the CFA with which it was left. */
 #define PROFD_CFA_INDEX_SHIFT 48
 
-/* Of packed tails: how far one piece reaches, and the mark of two that belong together. */
-#define PROFD_PIECE_RANGE (1u << 30)
-#define PROFD_PIECE_WIDE (1u << 31)
+/* Bits of differences that one unit and two units of a packed tail hold. */
+#define PROFD_UNIT_BITS 14
+#define PROFD_TWO_UNITS_BITS 29
 
 /* What a file descriptor in the first syscall argument is. */
 enum profd_fd_kind {
@@ -179,11 +179,15 @@ enum profd_fd_kind {
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
  * `python_words` of the Python part (python_layout.h).
  *
- * PACKED: the tail is made of 32-bit pieces. A frame or CFA word that lies less than
- * PROFD_PIECE_RANGE from the one before it (the first: from 0) is one piece, the difference plus
- * PROFD_PIECE_RANGE. Else it is two: PROFD_PIECE_WIDE | bit 63 << 30 | bits 61 to 32, then the low
- * half; bit 62, which in no such word differs from bit 61, is left out. The Python part's words
- * are two pieces each as they are, low half first.
+ * PACKED: of the words behind the common header, up to `frames`, those are left out that are 0
+ * (event.kept), and the tail is made of units of 16 bits, the lowest of a word first. A word is
+ * told by its difference d to the last one before it with the same bit 63; where there is none, to
+ * 0; that which a CFA word is told by counts as larger by one index. With B = bit 63:
+ *   1 unit:  (d + 2^13) << 2 | B, where it has PROFD_UNIT_BITS bits
+ *   2 units: (d + 2^28) << 3 | 2 | B, where it has PROFD_TWO_UNITS_BITS bits
+ *   4 units: the word itself << 3 | 6 | B; its bits 61 and 62 are as bit 60 in all such words
+ * The second word of a Python frame is its validator, 2 units, and its instruction: 1 unit,
+ * instruction << 1, or 2 units, instruction << 1 | 1, with all bits set for all bits set.
  */
 struct profd_sample_event {
   struct profd_event event;

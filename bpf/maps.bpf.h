@@ -92,10 +92,26 @@ struct {
 /* Frames, their CFAs, and the Python part. */
 #define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES + PROFD_MAX_PYTHON_WORDS)
 
+#define FIXED_WORDS (sizeof(struct profd_sample_event) / sizeof(u64))
+
+/* How far a sample is packed. In a map: the verifier would follow it turn by turn elsewhere. */
+struct packing {
+  u64 low;      /* the last word so far without bit 63 */
+  u64 high;     /* ... and with it */
+  u32 frames;   /* words in front that are frames */
+  u32 cfas_end; /* index of the first word that is neither a frame nor a CFA */
+  u32 second;   /* the next word is the second of a Python frame */
+  u32 units;    /* written so far */
+};
+
 /* A sample with room for the deepest stack. */
-union sample_buffer {
-  struct profd_sample_event event;
-  u64 words[sizeof(struct profd_sample_event) / sizeof(u64) + MAX_TAIL_WORDS];
+struct sample_buffer {
+  struct packing packing;
+  union {
+    struct profd_sample_event event;
+    u64 words[FIXED_WORDS + MAX_TAIL_WORDS];
+    u16 units[(FIXED_WORDS + MAX_TAIL_WORDS) * sizeof(u64) / sizeof(u16)];
+  };
 };
 
 /* A mapping of a process, found by an address in it. */
@@ -184,7 +200,7 @@ struct walk {
 struct scratch {
   u64 busy;
   struct walk walk;
-  union sample_buffer sample;
+  struct sample_buffer sample;
 };
 
 struct {
@@ -202,14 +218,14 @@ struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, int);
-  __type(value, union sample_buffer);
+  __type(value, struct sample_buffer);
 } stacks SEC(".maps");
 
 /* What an iterator builds its answer in. */
 struct reader {
   struct thread copy;
   struct walk walk;
-  union sample_buffer sample;
+  struct sample_buffer sample;
 };
 
 /*

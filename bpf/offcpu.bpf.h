@@ -69,7 +69,7 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
                thread->sessions & control.off_cpu_sessions);
   fill_interval(event, thread, interval, marks);
   take_current_stacks(ctx, event, &scratch->walk, task);
-  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, event, &scratch->walk,
+  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
@@ -89,7 +89,7 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
 /* Switch-out rung: keeps the stack with which a member of a session leaves. */
 static __noinline void capture_switch_out(void* ctx, struct task_struct* task,
                                           const struct thread* thread) {
-  union sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
+  struct sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   u32 zero = 0;
   /* On this rung nobody else uses it. */
   struct scratch* scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
@@ -111,7 +111,7 @@ static __always_inline void begin_without_stack(struct profd_sample_event* event
 /* Switch-out rung: sends what was captured, if it is due; another thread is current. */
 static __always_inline void send_switch_out(struct task_struct* task, struct thread* thread,
                                             const struct interval* interval, u64 sessions) {
-  union sample_buffer* buffer;
+  struct sample_buffer* buffer;
   struct marks marks;
   if (!count_marks(thread, interval, &marks)) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
@@ -122,7 +122,7 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   buffer->event.event.sessions = sessions;
   buffer->event.event.cpu = bpf_get_smp_processor_id();
   fill_interval(&buffer->event, thread, interval, &marks);
-  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &buffer->event, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
+  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, buffer, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
   buffer->event.begin_ns = 0; /* its stack is packed: of no interval any more */
 }

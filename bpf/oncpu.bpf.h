@@ -44,7 +44,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = ctx->sample_period;
   take_on_cpu_stacks(ctx, &scratch->sample.event, &scratch->walk, task);
-  send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample.event, &scratch->walk,
+  send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;

@@ -1,76 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* How the words of a sample's tail are made smaller, in place; what pieces are: events.h. */
+/* How a sample is made smaller, in place; what it becomes: events.h. */
 #pragma once
 
 #include "bpf/maps.bpf.h"
 
-#define MAX_TAIL_PIECES (2 * MAX_TAIL_WORDS)
+#define HEADER_WORDS (sizeof(struct profd_event) / sizeof(u64))
+#define WORD_UNITS (sizeof(u64) / sizeof(u16))
+#define MAX_SAMPLE_UNITS (WORD_UNITS * (FIXED_WORDS + MAX_TAIL_WORDS))
 
-/*
- * No word becomes more than two pieces, so none is overwritten before it is read. Those written so
- * far are counted in the event's size: what is in memory the verifier does not follow, turn by
- * turn.
- */
-struct packing {
-  struct profd_sample_event* event;
-  u64 previous;
-  u32 packed; /* words in front that are packed; those behind are copied */
-};
-
-static __always_inline void keep_piece(struct profd_sample_event* event, u32 piece) {
-  u64 at = event->event.size;
-  if (at > MAX_TAIL_PIECES - 1) return;
-  ((u32*)event->frames)[at] = piece;
-  event->event.size = at + 1;
+/* No word becomes more than four units, so none is overwritten before it is read. */
+static __always_inline void keep_units(struct sample_buffer* sample, u64 value, u32 units) {
+  u64 at = sample->packing.units;
+  if (at > MAX_SAMPLE_UNITS - WORD_UNITS) return;
+  sample->units[at] = value;
+  sample->units[at + 1] = value >> 16;
+  sample->units[at + 2] = value >> 32;
+  sample->units[at + 3] = value >> 48;
+  sample->packing.units = at + units;
 }
 
-static __always_inline void keep_two(struct profd_sample_event* event, u32 first, u32 second) {
-  u64 at = event->event.size;
-  u32* pieces = (u32*)event->frames;
-  if (at > MAX_TAIL_PIECES - 2) return;
-  pieces[at] = first;
-  pieces[at + 1] = second;
-  event->event.size = at + 2;
+#define HALF_OF(bits) (1ull << ((bits)-1))
+
+static __always_inline void pack_number(struct sample_buffer* sample, u64 word) {
+  u64 high = word >> 63;
+  u64 difference = word - (high ? sample->packing.high : sample->packing.low);
+  u64 one = difference + HALF_OF(PROFD_UNIT_BITS);
+  u64 two = difference + HALF_OF(PROFD_TWO_UNITS_BITS);
+  if (high)
+    sample->packing.high = word;
+  else
+    sample->packing.low = word;
+  if (one >> PROFD_UNIT_BITS == 0)
+    keep_units(sample, one << 2 | high, 1);
+  else if (two >> PROFD_TWO_UNITS_BITS == 0)
+    keep_units(sample, two << 3 | 2 | high, 2);
+  else
+    keep_units(sample, word << 3 | 6 | high, 4);
 }
 
-static long pack_word(u32 index, struct packing* packing) {
-  struct profd_sample_event* event = packing->event;
-  u64 word, difference;
+/* The validator and the instruction of a Python frame. */
+static __always_inline void pack_second(struct sample_buffer* sample, u64 word) {
+  u64 instruction = (u32)word, value = word >> 32 | instruction << 33;
+  if (instruction >> 15)
+    keep_units(sample, value | 1ull << 32, 4);
+  else
+    keep_units(sample, value, 3);
+}
+
+static long pack_word(u32 index, struct sample_buffer** of) {
+  struct sample_buffer* sample = *of;
+  u64 word;
   if (index >= MAX_TAIL_WORDS) return 1;
-  word = event->frames[index];
-  if (index >= packing->packed) {
-    keep_two(event, word, word >> 32);
+  word = sample->event.frames[index];
+  if (sample->packing.second) {
+    sample->packing.second = 0;
+    pack_second(sample, word);
     return 0;
   }
-  difference = word - packing->previous + PROFD_PIECE_RANGE;
-  packing->previous = word;
-  if (difference < 2 * PROFD_PIECE_RANGE) {
-    keep_piece(event, difference);
-    return 0;
-  }
-  keep_two(event, PROFD_PIECE_WIDE | (u32)(word >> 63) << 30 | ((word >> 32) & 0x3fffffff), word);
+  if (index >= sample->packing.cfas_end)
+    sample->packing.second = !(word >> 63);
+  else if (index >= sample->packing.frames)
+    sample->packing.low += 1ull << PROFD_CFA_INDEX_SHIFT;
+  pack_number(sample, word);
   return 0;
 }
 
-/* Packs the first words of the tail; returns the bytes that all of it takes. */
-static __always_inline u64 pack_tail(struct profd_sample_event* event, u32 packed, u32 words) {
-  struct packing packing = {.event = event, .packed = packed};
-  u64 pieces;
-  event->event.size = 0;
-  bpf_loop(words, pack_word, &packing, 0);
-  pieces = event->event.size;
-  if (pieces > MAX_TAIL_PIECES) pieces = MAX_TAIL_PIECES;
-  return pieces * sizeof(u32);
+/* Without branches: the verifier would follow each way through all of them. */
+static __always_inline void pack_fixed(struct sample_buffer* sample) {
+  u64 at = HEADER_WORDS, kept = 0;
+  for (u32 i = HEADER_WORDS; i < FIXED_WORDS; i++) {
+    u64 word = sample->words[i], there = -word;
+    forget(there);
+    there = (there | word) >> 63;
+    sample->words[at] = word;
+    at += there;
+    kept |= there << (i - HEADER_WORDS);
+  }
+  sample->event.event.kept = kept;
+  sample->packing.units = at * WORD_UNITS;
 }
 
-/* Bytes of a sample with the frames it has, which are packed now; sets its size. */
-static __always_inline u64 finish_sample(struct profd_sample_event* event) {
-  u32 packed = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  u32 words = packed + event->python_words;
-  u64 bytes;
+/* Packs a sample. From then on only the common header stands where its struct says. Its bytes. */
+static __always_inline u64 finish_sample(struct sample_buffer* sample) {
+  struct profd_sample_event* event = &sample->event;
+  struct packing* packing = &sample->packing;
+  u32 words;
+  u64 units;
+  packing->low = packing->high = packing->second = 0;
+  packing->frames = (u32)event->kernel_frames + event->user_frames;
+  packing->cfas_end = packing->frames + event->cfas;
+  words = packing->cfas_end + event->python_words;
   if (words > MAX_TAIL_WORDS) words = MAX_TAIL_WORDS;
-  bytes = sizeof(*event) + pack_tail(event, packed, words);
+  pack_fixed(sample);
+  bpf_loop(words, pack_word, &sample, 0);
+  units = packing->units;
+  if (units > MAX_SAMPLE_UNITS) units = MAX_SAMPLE_UNITS;
   event->event.flags |= PROFD_SAMPLE_PACKED;
-  event->event.size = bytes;
-  return bytes;
+  event->event.size = units * sizeof(u16);
+  return units * sizeof(u16);
 }

@@ -119,7 +119,7 @@ struct profd_python_runtime_key {
 #define PROFD_PYTHON_ANCHOR (1ull << 63)
 /* With PROFD_PYTHON_ANCHOR: no anchor. What follows is of the runtime in the low bits; what stands
  * before the first such word is of runtime 0. They come in order. */
-#define PROFD_PYTHON_RUNTIME (1ull << 62)
+#define PROFD_PYTHON_RUNTIME (7ull << 60)
 /* The instruction of a frame whose code could not be read, so that it has no validator. */
 #define PROFD_PYTHON_NO_INSTRUCTION 0xffffffffu
 

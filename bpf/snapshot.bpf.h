@@ -72,7 +72,7 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
     return;
   if (control.booked_sessions || thread->left_ns) keep_told(thread, copy);
   if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_BOOKS);
-  event = (struct profd_clock_event*)&reader->sample;
+  event = (struct profd_clock_event*)reader->sample.words;
   fill_event(&event->event, task, PROFD_EVENT_CLOCK, copy->kept.time_ns, sessions);
   event->event.size = sizeof(*event);
   event->epoch = copy->kept.number;
@@ -149,5 +149,5 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   barrier();
   if (sequence != *(volatile u64*)&thread->sequence || left_ns != left_at(thread))
     return; /* it moved meanwhile */
-  bpf_seq_write(out, event, finish_sample(event));
+  bpf_seq_write(out, event, finish_sample(&reader->sample));
 }

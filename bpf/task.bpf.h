@@ -24,7 +24,7 @@ static __always_inline void fill_event(struct profd_event* event, struct task_st
   event->thread_start_ns = task->start_boottime;
   event->sessions = sessions;
   event->cpu = bpf_get_smp_processor_id();
-  event->reserved = 0;
+  event->kept = 0;
 }
 
 static __always_inline struct thread* find_thread(struct task_struct* task) {

@@ -12,6 +12,7 @@
 #include "daemon/decode/fields.h"
 #include "daemon/decode/packed_words.h"
 #include "daemon/decode/python_decoder.h"
+#include "daemon/source/event_bytes.h"
 
 namespace profd::decode {
 namespace {
@@ -49,27 +50,18 @@ bool ReadCfas(Words words, std::size_t frames, std::vector<FrameCfa>& cfas) {
   return true;
 }
 
-// Off the front of `tail`; false when they are not all there.
-bool TakeWords(const profd_sample_event& fixed, std::size_t count, Bytes& tail,
-               std::vector<std::uint64_t>& words) {
-  if ((fixed.event.flags & PROFD_SAMPLE_PACKED) != 0) return TakePackedWords(tail, count, words);
-  if (count > tail.size() / sizeof(std::uint64_t)) return false;
-  ReadNumbers(tail, count, words);
-  tail = tail.subspan(count * sizeof(std::uint64_t));
-  return true;
-}
-
 Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   profd_sample_event fixed;
   Bytes tail;
-  if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
+  if (!source::ReadSample(bytes, &fixed, &tail))
+    return Corrupt(kind, "shorter than its fixed part");
   if (fixed.kernel_frames > PROFD_MAX_KERNEL_FRAMES || fixed.user_frames > PROFD_MAX_USER_FRAMES)
     return Corrupt(kind, "more frames than there may be");
   const std::size_t frames = std::size_t{fixed.kernel_frames} + fixed.user_frames;
-  std::vector<std::uint64_t> taken;
-  if (!TakeWords(fixed, frames + fixed.cfas, tail, taken))
-    return Corrupt(kind, "frames beyond its end");
-  const Words words = taken;
+  std::vector<std::uint64_t> read;
+  ReadWords(fixed, tail, read);
+  if (read.size() < frames + fixed.cfas) return Corrupt(kind, "frames beyond its end");
+  const Words words = read;
   if (fixed.uncertain_from != PROFD_ALL_CERTAIN && fixed.uncertain_from > fixed.user_frames)
     return Corrupt(kind, "uncertain beyond its frames");
   if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
@@ -101,10 +93,11 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   event.user_frames.assign(user.begin(), user.end());
   event.missing_stack_bytes = fixed.missing_stack_bytes;
   event.uncertain_from = fixed.uncertain_from;
-  if (!ReadCfas(words.subspan(frames), fixed.user_frames, event.cfas))
+  if (!ReadCfas(words.subspan(frames, fixed.cfas), fixed.user_frames, event.cfas))
     return Corrupt(kind, "frame addresses of no frame");
   event.python_flags = fixed.python_flags;
-  if (!ReadPythonFrames(tail, fixed.python_words, event.python))
+  const Words python = words.subspan(frames + fixed.cfas);
+  if (python.size() < fixed.python_words || !ReadPythonFrames(python, event.python))
     return Corrupt(kind, "Python frames beyond its end");
   return Event(std::move(event));
 }

@@ -1,13 +1,15 @@
-// The packed tail of stacks.
+// The tail of samples: frames, their CFAs, and the Python part.
 #pragma once
+
+#include <cstdint>
+#include <vector>
 
 #include "daemon/decode/fields.h"
 
 namespace profd::decode {
 
-// Takes `count` words of frames and CFAs off the front of `from`; PROFD_SAMPLE_PACKED in
-// bpf/events.h says how they lie. False when they are not all there.
-[[nodiscard]] bool TakePackedWords(Bytes& from, std::size_t count,
-                                   std::vector<std::uint64_t>& words);
+// Appends its words, or as many as are there. `fixed` and `tail`: as source::ReadSample says them;
+// PROFD_SAMPLE_PACKED in bpf/events.h says how they lie.
+void ReadWords(const profd_sample_event& fixed, Bytes tail, std::vector<std::uint64_t>& words);
 
 }  // namespace profd::decode

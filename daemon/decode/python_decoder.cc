@@ -12,28 +12,26 @@ constexpr std::uint64_t kNext = PROFD_PYTHON_ANCHOR | PROFD_PYTHON_RUNTIME;
 
 }  // namespace
 
-bool ReadPythonFrames(Bytes from, std::size_t words, std::vector<PythonFrame>& frames) {
-  if (words > PROFD_MAX_PYTHON_WORDS || words > from.size() / sizeof(std::uint64_t)) return false;
-  std::vector<std::uint64_t> numbers;
-  ReadNumbers(from, words, numbers);
+bool ReadPythonFrames(std::span<const std::uint64_t> words, std::vector<PythonFrame>& frames) {
+  if (words.size() > PROFD_MAX_PYTHON_WORDS) return false;
   std::uint32_t runtime = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if ((numbers[i] & kNext) == kNext) {
-      const std::uint64_t next = numbers[i] & ~kNext;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if ((words[i] & kNext) == kNext) {
+      const std::uint64_t next = words[i] & ~kNext;
       if (next <= runtime || next >= PROFD_MAX_PYTHON_RUNTIMES) return false;
       runtime = static_cast<std::uint32_t>(next);
       continue;
     }
-    if ((numbers[i] & PROFD_PYTHON_ANCHOR) != 0) {
+    if ((words[i] & PROFD_PYTHON_ANCHOR) != 0) {
       frames.push_back(
-          {.address = numbers[i] & ~PROFD_PYTHON_ANCHOR, .anchor = true, .runtime = runtime});
+          {.address = words[i] & ~PROFD_PYTHON_ANCHOR, .anchor = true, .runtime = runtime});
       continue;
     }
-    if (i + 1 == numbers.size()) return false;
-    const std::uint64_t code = numbers[i++];
+    if (i + 1 == words.size()) return false;
+    const std::uint64_t code = words[i++];
     frames.push_back({.address = code,
-                      .validator = static_cast<std::uint32_t>(numbers[i] >> 32),
-                      .instruction = static_cast<std::uint32_t>(numbers[i]),
+                      .validator = static_cast<std::uint32_t>(words[i] >> 32),
+                      .instruction = static_cast<std::uint32_t>(words[i]),
                       .runtime = runtime});
   }
   return true;

@@ -6,7 +6,7 @@
 namespace profd::decode {
 
 // False when the words do not end with a whole frame, or are more than there may be.
-[[nodiscard]] bool ReadPythonFrames(Bytes from, std::size_t words,
+[[nodiscard]] bool ReadPythonFrames(std::span<const std::uint64_t> words,
                                     std::vector<PythonFrame>& frames);
 [[nodiscard]] Result<Event> DecodePythonProcess(Bytes bytes);
 [[nodiscard]] Result<Event> DecodePythonCode(Bytes bytes);

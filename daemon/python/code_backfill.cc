@@ -7,6 +7,7 @@
 
 #include "bpf/events.h"
 #include "daemon/base/oldest.h"
+#include "daemon/decode/packed_words.h"
 #include "daemon/decode/python_decoder.h"
 #include "daemon/source/event_bytes.h"
 
@@ -19,13 +20,6 @@ constexpr std::uint64_t kReadCostNs = 1'000'000'000 / CodeBackfill::kReadsPerSec
 constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
 constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
-
-// The Python part stands behind all other words, as it is.
-std::span<const std::byte> PythonPart(std::span<const std::byte> event,
-                                      const profd_sample_event& fixed) {
-  const std::span<const std::byte> tail = event.subspan(sizeof fixed);
-  return tail.last(std::min(tail.size(), fixed.python_words * sizeof(std::uint64_t)));
-}
 
 }  // namespace
 
@@ -153,10 +147,14 @@ void CodeBackfill::PassSample(const source::RawEvent& event, const profd_event& 
   known.used_ns = round_ns_;
   if (!known.told) TellProcess(known, header, sink);
   profd_sample_event fixed{};
-  if (!source::ReadFixed(event.bytes, &fixed) || fixed.python_words == 0) return;
+  std::span<const std::byte> tail;
+  if (!source::ReadSample(event.bytes, &fixed, &tail) || fixed.python_words == 0) return;
+  words_.clear();
+  decode::ReadWords(fixed, tail, words_);
+  const std::size_t before = std::size_t{fixed.kernel_frames} + fixed.user_frames + fixed.cfas;
+  if (words_.size() < before + fixed.python_words) return;  // the decoder counts it
   frames_.clear();
-  if (!decode::ReadPythonFrames(PythonPart(event.bytes, fixed), fixed.python_words, frames_))
-    return;  // the decoder counts it
+  if (!decode::ReadPythonFrames(std::span(words_).subspan(before), frames_)) return;  // that, too
   for (const decode::PythonFrame& frame : frames_)
     if (!frame.anchor) TellCode(known, header, frame, sink);
 }

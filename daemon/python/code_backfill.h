@@ -95,7 +95,8 @@ class CodeBackfill {
   std::vector<ProcessKey> ended_;                           // in this round ...
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
   TwoGenerations<CodeKey, Nothing, CodeKeyHash> told_;
-  std::vector<decode::PythonFrame> frames_;  // of the sample at hand
+  std::vector<std::uint64_t> words_;         // of the sample at hand
+  std::vector<decode::PythonFrame> frames_;  // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;    // running, as the stream has it
   std::uint64_t round_ns_ = 0;    // begin of this round

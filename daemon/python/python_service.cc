@@ -60,7 +60,7 @@ void PythonService::See(const source::RawEvent& event) {
     case PROFD_EVENT_ON_CPU:
     case PROFD_EVENT_OFF_CPU:
     case PROFD_EVENT_SNAPSHOT:
-      if (source::ReadFixed(event.bytes, &sample) &&
+      if (source::ReadSample(event.bytes, &sample) &&
           (sample.python_flags & (PROFD_PYTHON_FAULT | PROFD_PYTHON_TORN)) != 0)
         Push({Task::kFault, key, {}, {}});
       return;

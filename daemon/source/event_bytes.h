@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -51,6 +52,25 @@ template <typename Fixed>
 [[nodiscard]] bool ReadFixed(std::span<const std::byte> bytes, Fixed* fixed) {
   if (bytes.size() < sizeof(Fixed)) return false;
   std::memcpy(fixed, bytes.data(), sizeof(Fixed));
+  return true;
+}
+
+// The same of a sample, with the words that a packed one leaves out. `tail`: what follows it.
+[[nodiscard]] inline bool ReadSample(std::span<const std::byte> bytes, profd_sample_event* sample,
+                                     std::span<const std::byte>* tail = nullptr) {
+  std::array<std::uint64_t, sizeof(*sample) / sizeof(std::uint64_t)> words{};
+  constexpr std::size_t kHeaderWords = sizeof(sample->event) / sizeof(words[0]);
+  profd_event header{};
+  if (!ReadHeader(bytes, &header)) return false;
+  const bool packed = (header.flags & PROFD_SAMPLE_PACKED) != 0;
+  for (std::size_t word = 0; word < words.size(); ++word) {
+    if (packed && word >= kHeaderWords && (header.kept >> (word - kHeaderWords) & 1) == 0) continue;
+    if (bytes.size() < sizeof(words[0])) return false;
+    std::memcpy(&words[word], bytes.data(), sizeof(words[0]));
+    bytes = bytes.subspan(sizeof(words[0]));
+  }
+  std::memcpy(sample, words.data(), sizeof(*sample));
+  if (tail != nullptr) *tail = bytes;
   return true;
 }
 

@@ -1,7 +1,6 @@
 #include "daemon/source/standing_stacks.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <thread>
@@ -26,9 +25,7 @@ std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
 // Of a SNAPSHOT: the walk ended where tables were missing.
 bool LacksTables(const EventBytes& snapshot) {
   profd_sample_event sample{};
-  if (snapshot.size() < sizeof sample) return false;
-  std::memcpy(&sample, snapshot.data(), sizeof sample);
-  return (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
+  return ReadSample(snapshot, &sample) && (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
 }
 
 bool IsRunning(const EventBytes& snapshot) {

@@ -197,7 +197,16 @@ __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   return pass_marks((struct thread*)thread, length);
 }
 
-__u64 user_finish_sample(struct profd_sample_event* event) { return finish_sample(event); }
+__u64 user_finish_sample(struct profd_sample_event* event) {
+  static struct sample_buffer sample;
+  const __u64 words =
+      (__u64)event->kernel_frames + event->user_frames + event->cfas + event->python_words;
+  memset(&sample, 0x5a, sizeof(sample)); /* what the last one left */
+  memcpy(sample.words, event, sizeof(*event) + words * sizeof(__u64));
+  const __u64 bytes = finish_sample(&sample);
+  memcpy(event, sample.words, bytes);
+  return bytes;
+}
 
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader) {

@@ -32,6 +32,15 @@ EventBytes OffCpu(profd_event_kind kind) {
                        RawNumbers({0xffffffff81000000, 0xffffffff81000100, 0x401000, 0x402000, 0}));
 }
 
+// Two frames, the CFA of the second, a Python frame and its anchor.
+EventBytes Packed() {
+  return RawPackedSample(
+      PROFD_EVENT_ON_CPU, 1u << 2 | 1u << 8 | 1u << 10,
+      {10'000'000, std::uint64_t{2} << 48, PROFD_ALL_CERTAIN | 1u << 16 | std::uint64_t{3} << 32},
+      {0xc4d6, 0xa2b3, 0xf891, 0x0003, 0xfffa, 0xffff, 0x8006, 0x0000, 0xffe0, 0x000b, 0x8006,
+       0x0000, 0xf802, 0x0003, 0xbeef, 0xdead, 0x0020, 0x8207, 0x0000, 0xffe0, 0x0003});
+}
+
 EventBytes Clock(profd_event_kind kind) {
   profd_clock_event fixed{};
   fixed.event = RawHeader(9'100'000);
@@ -126,6 +135,7 @@ std::vector<Named> EveryKind() {
       {"off_cpu", OffCpu(PROFD_EVENT_OFF_CPU)},
       {"clock", Clock(PROFD_EVENT_CLOCK)},
       {"thread_end", Clock(PROFD_EVENT_THREAD_END)},
+      {"packed", Packed()},
       {"snapshot", OffCpu(PROFD_EVENT_SNAPSHOT)},
       {"counters", Counters()},
       {"session_end", Session(PROFD_EVENT_SESSION_END, 9'600'000)},

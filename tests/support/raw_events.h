@@ -54,6 +54,20 @@ inline EventBytes RawSample(profd_event_kind kind, const profd_event& event,
   return RawEventBytes(kind, fixed, RawNumbers(kernel_frames) + RawNumbers(user_frames));
 }
 
+// A packed sample, of the words of its fixed part that are kept, and the units of its tail.
+inline EventBytes RawPackedSample(profd_event_kind kind, std::uint32_t kept,
+                                  const std::vector<std::uint64_t>& words,
+                                  const std::vector<std::uint16_t>& units) {
+  struct {
+    profd_event event;
+  } fixed{RawHeader(5'000)};
+  fixed.event.flags = PROFD_SAMPLE_PACKED;
+  fixed.event.kept = kept;
+  std::string tail = RawNumbers(words);
+  tail.append(reinterpret_cast<const char*>(units.data()), units.size() * sizeof(units[0]));
+  return RawEventBytes(kind, fixed, tail);
+}
+
 inline EventBytes RawTask(profd_event_kind kind, const profd_event& event, std::string_view comm,
                           std::string_view path = {}) {
   profd_task_event fixed{};

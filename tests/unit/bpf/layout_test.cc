@@ -33,7 +33,7 @@ std::map<std::string, Layout> CppLayouts() {
         {AT(profd_event, kind), AT(profd_event, flags), AT(profd_event, size),
          AT(profd_event, time_ns), AT(profd_event, pid), AT(profd_event, tid),
          AT(profd_event, process_start_ns), AT(profd_event, thread_start_ns),
-         AT(profd_event, sessions), AT(profd_event, cpu), AT(profd_event, reserved)}}},
+         AT(profd_event, sessions), AT(profd_event, cpu), AT(profd_event, kept)}}},
       {"profd_clock",
        {sizeof(profd_clock),
         {AT(profd_clock, on_cpu_ns), AT(profd_clock, runnable_ns), AT(profd_clock, blocked_ns),
