@@ -50,26 +50,42 @@ void BudgetKeeper::Run(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
-  while (!stopped.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) Look();
+  const auto pause = [&]() -> std::chrono::nanoseconds {
+    return glances_ ? kGlance : std::chrono::nanoseconds(health::kLookNs);
+  };
+  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) Look();
 }
 
 void BudgetKeeper::Look() {
   const source::SamplingBudget budget = control_.Budget();
   const std::uint64_t now_ns = clock_.MonotonicNs();
   const Work all = work_();
-  const Work work = Since(std::exchange(worked_, all), all);
-  const std::uint64_t elapsed_ns = now_ns - std::exchange(looked_ns_, now_ns);
-  const std::uint64_t before_ns = std::exchange(spent_ns_, budget.spent_ns);
-  if (elapsed_ns != 0) LookAtClocks(budget, elapsed_ns);
+  const Work work = Since(worked_, all);
+  const std::uint64_t elapsed_ns = now_ns - looked_ns_;
+  // It goes back where programs were loaded anew.
+  const std::uint64_t programs_ns = budget.spent_ns - std::min(budget.spent_ns, spent_ns_);
+  const std::uint64_t spent_ns =
+      programs_ns + health::SpentOnSamples(work.cpu_ns, work.on_cpu_samples + work.off_cpu_samples);
+  LookAtClocks(budget, now_ns);
+  glances_ = budget.limited && !budget.on_cpu_adjusts;
+  const bool begins = starts_ != budget.starts;
+  if (!begins && !health::IsLookOver(elapsed_ns, spent_ns, budget)) return;
+  worked_ = all;
+  looked_ns_ = now_ns;
+  spent_ns_ = budget.spent_ns;
+  starts_ = budget.starts;
   // The source has set all factors to 1 for a new session: what came before is not its cost.
-  const bool begins = std::exchange(starts_, budget.starts) != budget.starts;
-  if (begins) governor_.Reset();
-  if (begins || elapsed_ns == 0 || budget.spent_ns < before_ns) return;
-  const std::uint64_t stages_ns =
-      health::SpentOnSamples(work.cpu_ns, work.on_cpu_samples + work.off_cpu_samples);
-  const double spent_cpus = static_cast<double>(budget.spent_ns - before_ns + stages_ns) /
-                            static_cast<double>(elapsed_ns);
-  const source::PeriodFactors factors = governor_.Look(spent_cpus, OffCpuShare(work), budget);
+  if (begins)
+    governor_.Reset();
+  else
+    Regulate(budget, elapsed_ns, spent_ns, OffCpuShare(work));
+}
+
+void BudgetKeeper::Regulate(const source::SamplingBudget& budget, std::uint64_t elapsed_ns,
+                            std::uint64_t spent_ns, double off_cpu_share) {
+  const double spent_cpus = health::CostOfLook(elapsed_ns, spent_ns);
+  const source::PeriodFactors factors =
+      governor_.Look(spent_cpus, off_cpu_share, budget, elapsed_ns < health::kLookNs);
   source::PeriodFactors before;
   {
     const std::scoped_lock lock(mutex_);
@@ -83,7 +99,10 @@ void BudgetKeeper::Look() {
     control_.SetPeriodFactors(factors);
 }
 
-void BudgetKeeper::LookAtClocks(const source::SamplingBudget& budget, std::uint64_t elapsed_ns) {
+void BudgetKeeper::LookAtClocks(const source::SamplingBudget& budget, std::uint64_t now_ns) {
+  const std::uint64_t elapsed_ns = now_ns - clocks_looked_ns_;
+  if (elapsed_ns < health::kLookNs) return;
+  clocks_looked_ns_ = now_ns;
   const std::uint64_t clock_before_ns = std::exchange(clock_ns_, budget.clock_ns);
   const std::uint64_t switches_before = std::exchange(switches_, budget.switches);
   const bool before = clock_limit_.standing().kernel_books;

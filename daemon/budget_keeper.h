@@ -14,13 +14,14 @@
 
 namespace profd {
 
-// Looks every kInterval, on a thread of its own, at what sampling has cost: the programs' time for
-// samples, and the CPU time of the stages that handle them. Names and unwind tables are made once,
-// whatever the rate, and are not part of it; nor is what stages do for processes that come and go.
-// Thread clocks have a limit of their own. Owned by the composition root.
+// Looks four times a second, on a thread of its own, at what sampling has cost: the programs' time
+// for samples, and the CPU time of the stages that handle them. Names and unwind tables are made
+// once, whatever the rate, and are not part of it; nor is what stages do for processes that come
+// and go. Thread clocks have a limit of their own. While a session runs that somebody asked for, it
+// looks up every kGlance whether that is too much already. Owned by the composition root.
 class BudgetKeeper {
  public:
-  static constexpr std::chrono::milliseconds kInterval{250};
+  static constexpr std::chrono::milliseconds kGlance{50};
 
   // Since the stages began.
   struct Work {
@@ -42,19 +43,23 @@ class BudgetKeeper {
  private:
   void Run(const std::stop_token& stop);
   void Look();
-  void LookAtClocks(const source::SamplingBudget& budget, std::uint64_t elapsed_ns);
+  void Regulate(const source::SamplingBudget& budget, std::uint64_t elapsed_ns,
+                std::uint64_t spent_ns, double off_cpu_share);
+  void LookAtClocks(const source::SamplingBudget& budget, std::uint64_t now_ns);
 
   source::SessionControl& control_;
   const Clock& clock_;
   const std::function<Work()> work_;
   health::Governor governor_;
   health::ClockLimit clock_limit_;
-  std::uint64_t clock_ns_ = 0;  // at the last look
-  std::uint64_t switches_ = 0;  // at that look
-  std::uint64_t looked_ns_ = 0;
-  std::uint64_t spent_ns_ = 0;  // by the programs for samples, at that look
-  Work worked_;                 // at that look
-  std::uint64_t starts_ = 0;    // of sessions, at that look
+  std::uint64_t clocks_looked_ns_ = 0;  // when clocks were looked at last
+  std::uint64_t clock_ns_ = 0;          // then
+  std::uint64_t switches_ = 0;          // then
+  std::uint64_t looked_ns_ = 0;         // when sampling was
+  std::uint64_t spent_ns_ = 0;          // by the programs for samples, then
+  Work worked_;                         // then
+  std::uint64_t starts_ = 0;            // of sessions, then
+  bool glances_ = false;                // a session runs that somebody asked for
   mutable std::mutex mutex_;
   health::BudgetStanding standing_;
   std::jthread thread_;  // last: uses all of the above

@@ -156,7 +156,7 @@ void CliApp::AddCollect(RawOptions& raw) {
           "samples a second of each thread; default 99");
   AddText(app, kWhat, "--budget", raw.budget, "SHARE",
           "what sampling may cost, as 10% of a CPU, before waits are sampled more seldom; off: no "
-          "limit; default 5% for every 8 CPUs, and more with -F");
+          "limit; default 2% for every 8 CPUs, and more with -F");
   AddText(app, kWhat, "-m,--mode", raw.mode, "MODE",
           "wall: all time; on: on a CPU only; off: waiting only; default wall");
   AddFlag(app, kWhat, "-s,--children", raw.children,

@@ -7,7 +7,7 @@ namespace profd::health {
 namespace {
 
 constexpr unsigned kCpusOfUnit = 8;
-constexpr double kSmoothing = 0.5;    // share of the newest look
+constexpr double kSmoothing = 0.5;    // share of the newest whole look
 constexpr double kMostAtOnce = 8;     // one look raises by no more than this ...
 constexpr double kLeastAtOnce = 0.5;  // ... and lowers by no more
 // Where on-CPU samples alone are too many, off-CPU ones come back when they cost less than this of
@@ -30,16 +30,26 @@ std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples) {
   return samples > stages_ns / kMostPerSampleNs ? stages_ns : samples * kMostPerSampleNs;
 }
 
+bool IsLookOver(std::uint64_t elapsed_ns, std::uint64_t spent_ns,
+                const source::SamplingBudget& budget) {
+  return elapsed_ns >= kLookNs || (budget.limited && CostOfLook(kLookNs, spent_ns) > budget.cpus);
+}
+
+double CostOfLook(std::uint64_t elapsed_ns, std::uint64_t spent_ns) {
+  return static_cast<double>(spent_ns) / static_cast<double>(std::max(elapsed_ns, kLookNs));
+}
+
 double BudgetUnits(unsigned cpus) { return std::max(1.0, static_cast<double>(cpus) / kCpusOfUnit); }
 
 source::PeriodFactors Governor::Look(double spent_cpus, double off_cpu_share,
-                                     const source::SamplingBudget& budget) {
+                                     const source::SamplingBudget& budget, bool early) {
   if (!budget.limited) {
     Reset();
     return factors_;
   }
-  smoothed_ = looked_ ? smoothed_ + kSmoothing * (spent_cpus - smoothed_) : spent_cpus;
-  share_ = looked_ ? share_ + kSmoothing * (off_cpu_share - share_) : off_cpu_share;
+  const double newest = early || !looked_ ? 1 : kSmoothing;
+  smoothed_ += newest * (spent_cpus - smoothed_);
+  share_ += newest * (off_cpu_share - share_);
   looked_ = true;
   if (smoothed_ > budget.cpus) {
     calm_ = 0;

@@ -25,6 +25,13 @@ inline constexpr std::uint64_t kMostPerSampleNs = 250'000;
 // began, and what else does not become less with longer periods.
 [[nodiscard]] std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples);
 
+// How long a look takes. One that has cost more than all of it may cost ends at once.
+inline constexpr std::uint64_t kLookNs = 250'000'000;
+[[nodiscard]] bool IsLookOver(std::uint64_t elapsed_ns, std::uint64_t spent_ns,
+                              const source::SamplingBudget& budget);
+// Its mean cost, in CPUs; of one that ends early, what it would be if nothing more were spent.
+[[nodiscard]] double CostOfLook(std::uint64_t elapsed_ns, std::uint64_t spent_ns);
+
 // What a host's budget is a multiple of: one for every 8 CPUs, at least one.
 [[nodiscard]] double BudgetUnits(unsigned cpus);
 
@@ -40,10 +47,12 @@ class Governor {
   static constexpr int kCalmLooks = 4;
   static constexpr double kOffCpuShare = 0.25;
 
-  // `spent_cpus`: mean cost since the last look, in CPUs. `off_cpu_share`: of the samples since
-  // then, those taken off the CPU, 0 to 1; samples of both kinds are taken to cost the same.
+  // `spent_cpus`: CostOfLook. `off_cpu_share`: of the samples since the last look, those taken off
+  // the CPU, 0 to 1; samples of both kinds are taken to cost the same. `early`: the look ended
+  // early, and is believed as it is.
   [[nodiscard]] source::PeriodFactors Look(double spent_cpus, double off_cpu_share,
-                                           const source::SamplingBudget& budget);
+                                           const source::SamplingBudget& budget,
+                                           bool early = false);
   // The cost that it acts on: smoothed over a few looks.
   [[nodiscard]] double smoothed_cpus() const { return smoothed_; }
   // A session has begun: periods are what they ask for again.

@@ -81,8 +81,8 @@ Result<source::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
-// A session's own budget: 5 % of a CPU per unit, at the default frequency.
-constexpr double kBudgetCpus = 0.05;
+// A session's own budget: 2 % of a CPU per unit, at the default frequency.
+constexpr double kBudgetCpus = 0.02;
 
 double BudgetOf(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
   if (!(request.budget_cpus() >= 0)) return 0;  // none, and what is not a number

@@ -87,6 +87,25 @@ TEST(Governor, OneExpensiveLookIsNotAnsweredTwice) {
   EXPECT_LE(governor.Look(0.001, 1, Of(0.01)).off_cpu, burst.off_cpu);
 }
 
+TEST(Governor, ALookThatHasCostMoreThanAllOfItMayIsOver) {
+  constexpr std::uint64_t kMayCost = kLookNs / 100;
+  EXPECT_FALSE(IsLookOver(kLookNs / 5, kMayCost, Of(0.01)));
+  EXPECT_TRUE(IsLookOver(kLookNs / 5, kMayCost + 1, Of(0.01)));
+  EXPECT_FALSE(IsLookOver(kLookNs - 1, 0, Of(0.01)));
+  EXPECT_TRUE(IsLookOver(kLookNs, 0, Of(0.01)));
+  EXPECT_FALSE(IsLookOver(kLookNs - 1, kLookNs, {})) << "no limit";
+  EXPECT_DOUBLE_EQ(CostOfLook(kLookNs / 5, kMayCost), 0.01) << "as if nothing more were spent";
+  EXPECT_DOUBLE_EQ(CostOfLook(2 * kLookNs, kMayCost), 0.005);
+}
+
+TEST(Governor, BelievesALookThatEndedEarlyAsItIs) {
+  Governor governor;
+  (void)governor.Look(0, 1, Of(0.01));
+  const auto factors = governor.Look(0.08, 1, Of(0.01), true);
+  EXPECT_LE(0.08 / factors.off_cpu, 0.01);
+  EXPECT_GT(0.08 / factors.off_cpu, 0.008) << "and no more than that";
+}
+
 TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
   Governor governor;
   const Machine machine{.off_cpu = 0.01, .on_cpu = 0.1};
