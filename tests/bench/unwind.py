@@ -1,6 +1,7 @@
 """scripts/bench unwind: how many user stacks reach their root, and what that costs, beside other profilers."""
 
 import collections
+import ctypes
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from unwind_tools import HERTZ, Nothing, OffCpuTime, Perf, Profd, RunningProfd, 
 
 BPF_STATS = "/proc/sys/kernel/bpf_stats_enabled"
 EVENTS_BLOCK = 2
+SAMPLE_EVENTS = (1, 2, 9)  # on the CPU, off it, of a thread that stays blocked
 OFTEN = 3_999  # Hz: the caches hold what the programs need
 
 
@@ -51,22 +53,41 @@ class RecordedProfd(RunningProfd):
         with open(self.file("x.json"), encoding="utf-8") as file:
             samples = json.load(file)["profile"]["samples"]
         taken = [state for state, count in zip(samples["state"], samples["count"]) if count]
-        found.samples = len(taken)
-        found.size = event_bytes(self.file("recording"))
+        found.samples, found.size = sample_bytes(self.file("recording"))
         self.bpf_us = self.ns / 1e3 / max(1, sum(state == "STATE_ON_CPU" for state in taken))
         return found
 
 
-def event_bytes(path):
-    """Of all events of a recording, before compression (daemon/recording/FORMAT.md)."""
-    total = 0
+def blocks_of_events(path):
+    """Contents of each block of events of a recording (daemon/recording/FORMAT.md)."""
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
     with open(path, "rb") as file:
         file.seek(16)
         while len(header := file.read(32)) == 32:
             _, kind, _, _, _, size, stored = struct.unpack_from("<IHHIIII", header)
-            total += size if kind == EVENTS_BLOCK else 0
-            file.seek(stored, 1)
-    return total
+            content = file.read(stored)
+            if kind != EVENTS_BLOCK:
+                continue
+            block = ctypes.create_string_buffer(size)
+            if zstd.ZSTD_decompress(block, size, content, stored) != size:
+                sys.exit(f"bench: {path}: a block of events cannot be unpacked")
+            yield block.raw
+
+
+def sample_bytes(path):
+    """Samples of a recording, and their bytes: bpf/events.h. What is told once a program is not in them."""
+    samples = total = 0
+    for block in blocks_of_events(path):
+        at = 0
+        while at < len(block):
+            size, kind = struct.unpack_from("<I4xH", block, at)
+            if kind in SAMPLE_EVENTS:
+                samples += 1
+                total += size
+            at += 8 + (size + 7) // 8 * 8
+    return samples, total
 
 
 class Result:
