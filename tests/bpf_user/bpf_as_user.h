@@ -119,6 +119,15 @@ void user_set_mappings(const struct user_mapping* mappings, __u32 count, __u64 s
 void* user_pool_page(__u32 page);
 struct profd_unwind_file* user_unwind_file(__u32 index);
 void user_set_file(const struct profd_file_key* key, __u32 index);
+
+/* Tables that somebody else keeps, instead of those above, until the next reset. */
+struct user_tables {
+  void* pool; /* of PROFD_MAX_SLABS */
+  struct profd_unwind_file* files;
+  const __u32* (*find)(void* context, const struct profd_file_key* key); /* a file's index, or 0 */
+  void* context;
+};
+void user_set_tables(const struct user_tables* tables);
 /* The requests for tables so far. */
 __u32 user_wanted(const struct profd_wanted** first);
 void user_set_time(__u64 now); /* what bpf_ktime_get_ns says */

@@ -17,6 +17,7 @@ static struct profd_unwind_file files[MAX_FILES];
 static struct profd_file_key keys[MAX_FILES];
 static __u32 key_files[MAX_FILES];
 static __u32 key_count;
+static struct user_tables tables; /* pool null: our own */
 static struct profd_wanted wanted[MAX_WANTED];
 static __u32 wanted_count;
 static __u64 time_ns;
@@ -30,9 +31,16 @@ void user_set_time(__u64 now) { time_ns = now; }
 
 void* user_find_counter(__u32 counter) { return &counter_values[counter]; }
 void* user_find_recently(void) { return recently; }
-void* user_find_file(__u32 index) { return index < MAX_FILES ? &files[index] : NULL; }
+
+void user_set_tables(const struct user_tables* kept) { tables = *kept; }
+
+void* user_find_file(__u32 index) {
+  if (tables.pool) return index < PROFD_MAX_UNWIND_FILES ? &tables.files[index] : NULL;
+  return index < MAX_FILES ? &files[index] : NULL;
+}
 
 void* user_find_file_id(const struct profd_file_key* key) {
+  if (tables.pool) return (void*)tables.find(tables.context, key);
   for (__u32 i = 0; i < key_count; i++)
     if (memcmp(&keys[i], key, sizeof(*key)) == 0) return &key_files[i];
   return NULL;
@@ -59,14 +67,16 @@ void user_set_python(__u32 pid, const struct profd_python_process* runtimes, __u
 
 /* A slab is the address of its number. */
 void* user_find_slab(__u32 slab) {
-  if (slab >= MAX_PAGES / PROFD_SLAB_PAGES) return NULL;
+  if (slab >= (tables.pool ? PROFD_MAX_SLABS : MAX_PAGES / PROFD_SLAB_PAGES)) return NULL;
   slab_numbers[slab] = slab;
   return &slab_numbers[slab];
 }
 
 void* user_find_page(const void* slab, __u32 page) {
   __u32 index = *(const __u32*)slab * PROFD_SLAB_PAGES + page;
-  return page < PROFD_SLAB_PAGES ? pages[index] : NULL;
+  if (page >= PROFD_SLAB_PAGES) return NULL;
+  return tables.pool ? (char*)tables.pool + (__u64)index * PROFD_POOL_PAGE_BYTES
+                     : (void*)pages[index];
 }
 
 void* user_make_wanted(__u64 bytes) {
@@ -202,6 +212,7 @@ void user_reset_maps(void) {
   memset(counter_values, 0, sizeof(counter_values));
   memset(recently, 0, sizeof(recently));
   memset(files, 0, sizeof(files));
+  memset(&tables, 0, sizeof(tables));
   for (__u32 i = 0; i < MAX_PAGES; i++) {
     free(pages[i]);
     pages[i] = NULL;

@@ -1,0 +1,134 @@
+// The unwinder's look-ups while tables come and go under them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include "daemon/unwind/stretch_builder.h"
+#include "daemon/unwind/table_store.h"
+#include "tests/bpf_user/unwind_world.h"
+#include "tests/unit/unwind/vector_maps.h"
+
+namespace profd {
+namespace {
+
+using unwind::Row;
+using unwind::TableStore;
+
+constexpr std::uint64_t kOffset = 0x3000;  // in the file, of UnwindWorld::kText
+constexpr std::uint64_t kRowBytes = 16;
+constexpr std::uint64_t kStretchBytes = std::uint64_t{1} << PROFD_STRETCH_SHIFT;
+constexpr std::uint64_t kMapped = 3;      // stretches of the file that is mapped ...
+constexpr std::uint64_t kStretches = 40;  // ... and of each of the others
+constexpr std::uint64_t kRules = 500;     // of a file
+constexpr std::uint64_t kFiles = 12;      // the first is mapped
+
+// Bytes of the frame: no two rules of a file, and no two files, have the same.
+std::uint64_t FrameBytes(std::uint64_t file, std::uint64_t offset) {
+  return 8 * (1 + file * kRules + offset / kRowBytes % kRules);
+}
+
+std::vector<Row> RowsOf(std::uint64_t file, std::uint64_t begin) {
+  std::vector<Row> rows;
+  for (std::uint64_t at = begin; at < begin + kStretchBytes; at += kRowBytes)
+    rows.push_back({at, CfaAt(kRsp, static_cast<std::int32_t>(FrameBytes(file, at)))});
+  return rows;
+}
+
+// Room for one slab, so that stretches are given up for others all the time.
+class UnwindTearTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kCap = (1u << 20) + 3 * source::PoolMemory::kSlabCost;
+
+  UnwindTearTest() {
+    for (std::uint64_t at = 0; at < UnwindWorld::kStackBytes; at += 8)
+      world_.Stack(UnwindWorld::kStack + at, {UnwindWorld::kJit});
+    const user_tables tables{.pool = memory_.base(),
+                             .files = maps_.files().data(),
+                             .find =
+                                 [](void* self, const profd_file_key* key) {
+                                   return static_cast<UnwindTearTest*>(self)->IndexOf(*key);
+                                 },
+                             .context = this};
+    user_set_tables(&tables);
+  }
+
+  const __u32* IndexOf(const profd_file_key& key) {
+    const profd_unwind_file* found = maps_.Find(key);
+    if (found == nullptr) return nullptr;
+    index_ = static_cast<__u32>(found - maps_.files().data());
+    return &index_;
+  }
+
+  [[nodiscard]] profd_file_key Key(std::uint64_t file) const {
+    profd_file_key key = world_.key();
+    key.inode += file;
+    return key;
+  }
+
+  void Load(std::uint64_t file, std::uint64_t begin) {
+    auto index = store_.Find(Key(file));
+    if (!index) {
+      auto added = store_.AddFile(Key(file), {{0, kStretches * kStretchBytes, 0}},
+                                  PROFD_FILE_KEEP_CFA, TableStore::Room::kMake);
+      ASSERT_TRUE(added) << added.error().message;
+      index = *added;
+    }
+    if (!store_.Lacks(*index, begin)) return;
+    const auto loaded =
+        store_.LoadStretch(*index, begin, RowsOf(file, begin), TableStore::Room::kMake);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+  }
+
+  UnwindWorld world_;
+  unwind::VectorPoolMemory memory_;
+  unwind::VectorFileMaps maps_;
+  TableStore store_{memory_, maps_, kCap};
+  __u32 index_ = 0;  // the reader's
+};
+
+TEST_F(UnwindTearTest, AFrameIsOfItsOwnRuleOrHasNone) {
+  std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> found = 0;
+  std::atomic<std::uint64_t> missed = 0;
+  std::atomic<std::uint64_t> wrong = 0;
+  std::jthread reader([&] {
+    std::mt19937_64 random(3);
+    while (!stop) {
+      const std::uint64_t at = random() % UnwindWorld::kTextBytes;
+      const std::shared_lock running(memory_.readers);
+      user_control()->tick = maps_.tick;
+      world_.Walk(UnwindWorld::kText + at);
+      if (world_.event()->cfas == 0) {
+        if ((world_.event()->stack_flags & PROFD_STACK_TABLES_NOT_READY) == 0) ++wrong;
+        ++missed;
+        continue;
+      }
+      ++found;
+      const std::uint64_t cfa = world_.event()->frames[world_.event()->user_frames];
+      if (cfa != UnwindWorld::kStack + FrameBytes(0, kOffset + at)) ++wrong;
+    }
+  });
+  std::mt19937_64 random(5);
+  std::uint32_t tick = 1;
+  while (found < 50'000 || missed < 1'000 || store_.counters().evictions.value() < 1'000) {
+    store_.SetTick(++tick);
+    if (random() % 4 == 0)
+      Load(0, random() % kMapped * kStretchBytes);
+    else
+      Load(1 + random() % (kFiles - 1), random() % kStretches * kStretchBytes);
+    if (HasFatalFailure()) break;
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(memory_.waits, 0u);
+}
+
+}  // namespace
+}  // namespace profd
