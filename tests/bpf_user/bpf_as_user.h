@@ -125,6 +125,7 @@ struct user_tables {
   void* pool; /* of PROFD_MAX_SLABS */
   struct profd_unwind_file* files;
   const __u32* (*find)(void* context, const struct profd_file_key* key); /* a file's index, or 0 */
+  void (*page)(void* context); /* called whenever a page is looked up */
   void* context;
 };
 void user_set_tables(const struct user_tables* tables);

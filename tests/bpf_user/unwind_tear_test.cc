@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <random>
@@ -26,7 +27,8 @@ constexpr std::uint64_t kStretchBytes = std::uint64_t{1} << PROFD_STRETCH_SHIFT;
 constexpr std::uint64_t kMapped = 3;      // stretches of the file that is mapped ...
 constexpr std::uint64_t kStretches = 40;  // ... and of each of the others
 constexpr std::uint64_t kRules = 500;     // of a file
-constexpr std::uint64_t kFiles = 12;      // the first is mapped
+constexpr std::uint64_t kWalksPerLoad = 10;
+constexpr std::uint64_t kFiles = 12;  // the first is mapped
 
 // Bytes of the frame: no two rules of a file, and no two files, have the same.
 std::uint64_t FrameBytes(std::uint64_t file, std::uint64_t offset) {
@@ -48,13 +50,15 @@ class UnwindTearTest : public testing::Test {
   UnwindTearTest() {
     for (std::uint64_t at = 0; at < UnwindWorld::kStackBytes; at += 8)
       world_.Stack(UnwindWorld::kStack + at, {UnwindWorld::kJit});
-    const user_tables tables{.pool = memory_.base(),
-                             .files = maps_.files().data(),
-                             .find =
-                                 [](void* self, const profd_file_key* key) {
-                                   return static_cast<UnwindTearTest*>(self)->IndexOf(*key);
-                                 },
-                             .context = this};
+    const user_tables tables{
+        .pool = memory_.base(),
+        .files = maps_.files().data(),
+        .find =
+            [](void* self, const profd_file_key* key) {
+              return static_cast<UnwindTearTest*>(self)->IndexOf(*key);
+            },
+        .page = [](void* self) { static_cast<UnwindTearTest*>(self)->Linger(); },
+        .context = this};
     user_set_tables(&tables);
   }
 
@@ -63,6 +67,14 @@ class UnwindTearTest : public testing::Test {
     if (found == nullptr) return nullptr;
     index_ = static_cast<__u32>(found - maps_.files().data());
     return &index_;
+  }
+
+  // In the middle of a look-up there is time for the other side to do much.
+  void Linger() {
+    if (random_() % 2048 != 0) return;
+    lingers_ = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lingers_ = false;
   }
 
   [[nodiscard]] profd_file_key Key(std::uint64_t file) const {
@@ -89,21 +101,25 @@ class UnwindTearTest : public testing::Test {
   unwind::VectorPoolMemory memory_;
   unwind::VectorFileMaps maps_;
   TableStore store_{memory_, maps_, kCap};
-  __u32 index_ = 0;  // the reader's
+  std::atomic<bool> lingers_ = false;
+  // The reader's.
+  __u32 index_ = 0;
+  std::mt19937_64 random_{3};
 };
 
 TEST_F(UnwindTearTest, AFrameIsOfItsOwnRuleOrHasNone) {
   std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> walks = 0;
   std::atomic<std::uint64_t> found = 0;
   std::atomic<std::uint64_t> missed = 0;
   std::atomic<std::uint64_t> wrong = 0;
   std::jthread reader([&] {
-    std::mt19937_64 random(3);
     while (!stop) {
-      const std::uint64_t at = random() % UnwindWorld::kTextBytes;
+      const std::uint64_t at = random_() % UnwindWorld::kTextBytes;
       const std::shared_lock running(memory_.readers);
-      user_control()->tick = maps_.tick;
+      user_control()->tick = 1;  // as if it had last been used long ago: given up first
       world_.Walk(UnwindWorld::kText + at);
+      ++walks;
       if (world_.event()->cfas == 0) {
         if ((world_.event()->stack_flags & PROFD_STACK_TABLES_NOT_READY) == 0) ++wrong;
         ++missed;
@@ -116,13 +132,16 @@ TEST_F(UnwindTearTest, AFrameIsOfItsOwnRuleOrHasNone) {
   });
   std::mt19937_64 random(5);
   std::uint32_t tick = 1;
-  while (found < 50'000 || missed < 1'000 || store_.counters().evictions.value() < 1'000) {
+  while (found < 20'000 || missed < 1'000 || store_.counters().evictions.value() < 1'000) {
     store_.SetTick(++tick);
-    if (random() % 4 == 0)
+    if (random() % 2 == 0)
       Load(0, random() % kMapped * kStretchBytes);
     else
       Load(1 + random() % (kFiles - 1), random() % kStretches * kStretchBytes);
     if (HasFatalFailure()) break;
+    // So many walks a load, however the two threads are scheduled.
+    for (const std::uint64_t until = walks + kWalksPerLoad; walks < until && !lingers_;)
+      std::this_thread::yield();
   }
   stop = true;
   reader.join();

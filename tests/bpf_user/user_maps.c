@@ -75,8 +75,9 @@ void* user_find_slab(__u32 slab) {
 void* user_find_page(const void* slab, __u32 page) {
   __u32 index = *(const __u32*)slab * PROFD_SLAB_PAGES + page;
   if (page >= PROFD_SLAB_PAGES) return NULL;
-  return tables.pool ? (char*)tables.pool + (__u64)index * PROFD_POOL_PAGE_BYTES
-                     : (void*)pages[index];
+  if (!tables.pool) return pages[index];
+  tables.page(tables.context);
+  return (char*)tables.pool + (__u64)index * PROFD_POOL_PAGE_BYTES;
 }
 
 void* user_make_wanted(__u64 bytes) {
