@@ -178,6 +178,8 @@ void ProfileBuilder::AddClock(const decode::ClockEvent& event) {
 }
 
 void ProfileBuilder::AddFork(const decode::ForkEvent& event) {
+  // One that lives at the start is read there; of one that does not, this came too late.
+  if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
 }
 

@@ -97,7 +97,11 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
     life.window.begin_ns = std::min(first->at.time_ns, end.time_ns);
   }
 
-  const std::uint64_t ended_ns = end_ ? end_->time_ns : exit_ns_;
+  // One that was read at the end was there, although it may have begun to exit before: to give up
+  // much memory takes its time.
+  const bool there = last && last->at.epoch == end.epoch;
+  const std::uint64_t gone_ns = there ? 0 : exit_ns_;
+  const std::uint64_t ended_ns = end_ ? end_->time_ns : gone_ns;
   const profd_clock* final = nullptr;
   if (ended_ns != 0 && ended_ns <= end.time_ns) {
     life.exited = !end_ || end_->died;

@@ -116,6 +116,20 @@ TEST(ProfileBuilder, ShowsThePidsOfAContainerToItsOwnPeople) {
   EXPECT_EQ(profile.threads.at(0).key.tid, 100u);
 }
 
+TEST_F(ProfileBuilderTest, AThreadThatWasGoneBeforeItIsNotInIt) {
+  // All of its life is told late, when the session has begun.
+  SyntheticThread thread({105, 900}, kProcess, kStartNs - 100 * kMs);
+  thread.Run(State::kOnCpu, 50 * kMs, 1);
+  decode::ForkEvent fork;
+  fork.header = thread.Header(kStartNs - 100 * kMs);
+  builder_.AddFork(fork);
+  decode::ExitEvent exit;
+  exit.header = thread.Header(kStartNs - 50 * kMs);
+  builder_.AddExit(exit);
+  builder_.AddClock(thread.EndEvent());
+  EXPECT_THAT(Build().threads, testing::IsEmpty());
+}
+
 TEST_F(ProfileBuilderTest, AThreadThatExecutesTakesTheLeadersPlace) {
   // The leader ends, thread 105 goes on as 100.
   SyntheticThread leader(kMain, kProcess, 1000 * kMs);

@@ -286,6 +286,20 @@ TEST(ThreadHistory, ExitWithoutTotalsEndsTheWindow) {
   EXPECT_EQ(life.window, (Window{1000, 1200}));
 }
 
+TEST(ThreadHistory, OneThatIsStillExitingAtTheEndIsThereUntilThen) {
+  auto history = History();
+  history.OnFork(Fork(1300));
+  decode::ExitEvent exit;
+  exit.header.time_ns = 1900;
+  history.OnExit(exit);
+  history.OnClock(Clock(5, 2000, Totals(600, 100, 0)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.exited);
+  EXPECT_EQ(life.window, (Window{1300, 2000}));
+  EXPECT_EQ(ElapsedOf(life.clock), 700u);
+  EXPECT_FALSE(life.clock_missing);
+}
+
 TEST(ThreadHistory, OneForkedAfterTheEndHasNoTime) {
   auto history = History();
   history.OnFork(Fork(2050));
