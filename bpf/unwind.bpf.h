@@ -49,6 +49,22 @@ static __always_inline int go_on_by_frame_pointer(struct walk_context* context, 
   return 1;
 }
 
+/*
+ * The last frame lies in no code. Where a frame pointer has led there it was none, and that is no
+ * frame.
+ */
+static __always_inline void end_outside_code(struct walk* walk) {
+  if (walk->frames <= walk->uncertain_from) {
+    walk->flags |= PROFD_STACK_NO_MAPPING;
+    return;
+  }
+  walk->frames--;
+  walk->flags |= PROFD_STACK_NO_FRAME_POINTER;
+  if (walk->frames > walk->uncertain_from) return;
+  walk->uncertain_from = PROFD_ALL_CERTAIN;
+  walk->flags &= ~PROFD_STACK_UNCERTAIN;
+}
+
 /* Makes sure that walk->rule leads on from the frame at hand; 0: the walk ends here. */
 static __always_inline int choose_rule(struct walk_context* context, int reader) {
   struct walk* walk = context->walk;
@@ -57,7 +73,10 @@ static __always_inline int choose_rule(struct walk_context* context, int reader)
     search = find_rule(walk, walk->pc - !walk->exact, context->event->event.pid);
   if (search == RULE_FOUND) return 1;
   if (search == RULE_NONE) return go_on_by_frame_pointer(context, reader);
-  walk->flags |= search == RULE_NOT_READY ? PROFD_STACK_TABLES_NOT_READY : PROFD_STACK_NO_MAPPING;
+  if (search == RULE_NOT_READY)
+    walk->flags |= PROFD_STACK_TABLES_NOT_READY;
+  else
+    end_outside_code(walk);
   return 0;
 }
 

@@ -57,6 +57,22 @@ TEST(UnwindFramePointerTest, NumberThatIsNoFramePointerIsNotFollowed) {
   }
 }
 
+TEST(UnwindFramePointerTest, WhatLiesInNoCodeIsNoFrame) {
+  UnwindWorld world;
+  world.Publish({{0x400100, CfaAt(kRsp, 16)}});
+  world.Set(kRbp, kStack + 0x20);
+  world.Stack(kStack + 0x20, {kStack + 0x40, 0x12345678});
+  EXPECT_EQ(world.Walk(0x700100), "700100 | no-frame-pointer") << "at once";
+  EXPECT_EQ(world.event()->uncertain_from, PROFD_ALL_CERTAIN);
+  world.Stack(kStack + 0x20, {kStack + 0x40, 0x700200});
+  world.Stack(kStack + 0x40, {kStack + 0x60, 0x12345678});
+  EXPECT_EQ(world.Walk(0x700100), "700100 700200? | uncertain no-frame-pointer") << "later";
+  world.Stack(kStack + 0x20, {kStack + 0x40, 0x400101});
+  world.Stack(kStack + 0x30, {0, 0x12345678});
+  EXPECT_EQ(world.Walk(0x700100), "700100 400101? | uncertain no-frame-pointer")
+      << "by a rule, from what a frame pointer has led to";
+}
+
 TEST(UnwindFramePointerTest, CircleEndsTheWalk) {
   UnwindWorld world;
   world.Set(kRbp, kStack + 0x20);
