@@ -275,6 +275,35 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }
 
+#define NR_CLONE 56
+#define NR_CLONE3 435
+#define CLONE3_ARGUMENTS_STACK 40 /* of struct clone_args, linux/sched.h */
+
+/*
+ * A thread that has been made just now, on a stack of its own: it comes back from the syscall that
+ * its maker is in, and nobody has called it.
+ */
+static __always_inline int is_newborn(struct walk_context* context, int reader) {
+  const u64* registers = context->walk->registers.value;
+  s64 syscall = context->event->syscall;
+  u64 stack = 0;
+  if (registers[REGISTER_RAX]) return 0; /* in a syscall: -ENOSYS */
+  if (syscall == NR_CLONE) return registers[REGISTER_RSI] != 0;
+  return syscall == NR_CLONE3 &&
+         read_memory(context, &stack, sizeof(stack),
+                     registers[REGISTER_RDI] + CLONE3_ARGUMENTS_STACK, reader) &&
+         stack;
+}
+
+static __always_inline void walk_callers(struct walk_context* context, int reader) {
+  if (is_newborn(context, reader))
+    context->walk->flags |= PROFD_STACK_COMPLETE;
+  else if (reader == READ_TASK)
+    bpf_loop(PROFD_MAX_USER_FRAMES, walk_task_frame, context, 0);
+  else
+    bpf_loop(PROFD_MAX_USER_FRAMES, walk_current_frame, context, 0);
+}
+
 /*
  * Appends the user stack after the kernel frames of `event`, from walk->registers.value and
  * walk->pc. Of 32-bit code only the program counter is kept.
@@ -284,12 +313,7 @@ static __always_inline void walk_user_stack(struct profd_sample_event* event, st
   struct walk_context context = {.event = event, .walk = walk, .task = task};
   begin_walk(walk, task, event->kernel_frames);
   if (!is_64_bit) walk->flags = PROFD_STACK_32_BIT;
-  if (keep_frame(&context) && is_64_bit) {
-    if (reader == READ_TASK)
-      bpf_loop(PROFD_MAX_USER_FRAMES, walk_task_frame, &context, 0);
-    else
-      bpf_loop(PROFD_MAX_USER_FRAMES, walk_current_frame, &context, 0);
-  }
+  if (keep_frame(&context) && is_64_bit) walk_callers(&context, reader);
   if (walk->asked) {
     if (reader == READ_TASK)
       bpf_loop(WORDS_AHEAD, look_ahead_task, &context, 0);

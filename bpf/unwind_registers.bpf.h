@@ -9,7 +9,10 @@
 #include "bpf/maps.bpf.h"
 
 /* DWARF numbers. */
+#define REGISTER_RAX 0
 #define REGISTER_RBX 3
+#define REGISTER_RSI 4
+#define REGISTER_RDI 5
 #define REGISTER_RBP 6
 #define REGISTER_RSP 7
 #define REGISTER_R12 12

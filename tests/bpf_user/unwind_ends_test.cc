@@ -92,6 +92,36 @@ TEST(UnwindEndsTest, ReturnAddressThatIsNoCode) {
   EXPECT_EQ(world.Walk(0x400100), "400100 7ffc00000010 | no-mapping");
 }
 
+// What lies on its stack is no return address, and may look like one.
+TEST(UnwindEndsTest, AThreadThatWasJustMadeHasNoCaller) {
+  constexpr std::int32_t kClone = 56;
+  constexpr std::int32_t kClone3 = 435;
+  constexpr std::uint64_t kArguments = kStack + 0x100;
+  UnwindWorld world;
+  world.Publish({{0x400100, CfaAt(kRsp, 8)}, {0x400200, OfKind(PROFD_CFA_END)}});
+  world.Stack(kStack, {0x400201});
+  world.Set(kRsi, kStack);
+  world.Set(kRdi, kArguments);
+  world.Stack(kArguments + 40, {kStack});
+  for (const std::int32_t number : {kClone, kClone3}) {
+    world.SetSyscall(number);
+    world.Set(kRax, 0);
+    EXPECT_EQ(world.Walk(0x400100), "400100 | complete") << number;
+    world.Set(kRax, static_cast<std::uint64_t>(-38));
+    EXPECT_EQ(world.Walk(0x400100), "400100 400201 | complete") << number << ": its maker";
+  }
+  world.Set(kRax, 0);
+  world.Set(kRsi, 0);
+  world.Stack(kArguments + 40, {0});
+  for (const std::int32_t number : {kClone, kClone3, -1, 0}) {
+    world.SetSyscall(number);
+    EXPECT_EQ(world.Walk(0x400100), "400100 400201 | complete") << number << ": of a copy";
+  }
+  world.Set(kRdi, 8);
+  world.SetSyscall(kClone3);
+  EXPECT_EQ(world.Walk(0x400100), "400100 400201 | complete") << "nobody can say";
+}
+
 TEST(UnwindEndsTest, FrameThatDoesNotLieAboveItsCallee) {
   UnwindWorld world;
   world.Publish({{0x400100, CfaAt(kRsp, 8)}, {0x400200, CfaAt(kRbp, 8)}});

@@ -142,6 +142,7 @@ std::string UnwindWorld::Walk(std::uint64_t pc, bool task_reader, bool is_64_bit
   std::memset(bytes_.data(), 0xaa, bytes_.size() * 8);
   event()->event.pid = 1234;
   event()->kernel_frames = kernel_frames_;
+  event()->syscall = syscall_;
   event()->stack_flags = 0;
   event()->missing_stack_bytes = 0;
   registers_.pc = pc;

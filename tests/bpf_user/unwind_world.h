@@ -17,7 +17,8 @@ profd_unwind_rule Deref(std::uint8_t cfa_register, std::int32_t offset, std::int
 profd_unwind_rule OfKind(profd_cfa_kind kind, std::int32_t offset = 0, std::int32_t add = 0);
 profd_unwind_rule Saving(profd_unwind_rule rule, profd_saved_register saved, std::int16_t words);
 
-inline constexpr std::uint8_t kRbx = 3, kRdi = 5, kRbp = 6, kRsp = 7, kR10 = 10, kR12 = 12;
+inline constexpr std::uint8_t kRax = 0, kRbx = 3, kRsi = 4, kRdi = 5, kRbp = 6, kRsp = 7, kR10 = 10,
+                              kR12 = 12;
 
 // One file is mapped at kText with its tables, and a stack at kStack. A row holds from its address
 // on; rules are numbered from 1 in the order in which they are given.
@@ -47,6 +48,7 @@ class UnwindWorld {
   [[nodiscard]] std::vector<std::uint64_t> Frames();
   [[nodiscard]] bool GuardIsWhole() const;
   void SetKernelFrames(std::uint16_t count) { kernel_frames_ = count; }
+  void SetSyscall(std::int32_t number) { syscall_ = number; }
 
  private:
   static constexpr std::size_t kGuard = 64;
@@ -57,6 +59,7 @@ class UnwindWorld {
   std::map<std::uint64_t, std::uint64_t> memory_;
   std::vector<std::uint64_t> bytes_;
   std::uint16_t kernel_frames_ = 0;
+  std::int32_t syscall_ = -1;
 };
 
 // Pages of the pool that Publish uses.
