@@ -45,7 +45,7 @@ struct profd_control {
   __u64 sessions;           /* running sessions; bits not set here are stale and ignored */
   __u64 on_cpu_sessions;    /* of those, with on-CPU samples */
   __u64 off_cpu_sessions;   /* of those, with off-CPU samples */
-  __u64 off_cpu_period_ns;  /* finest in force; 0 = no off-CPU samples */
+  __u64 off_cpu_period_ns;  /* of threads of `asked_sessions`, in force; 0 = no off-CPU samples */
   __u64 starting_sessions;  /* the assign iterator evaluates these filters */
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
@@ -56,6 +56,10 @@ struct profd_control {
   __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
   __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
   __u64 booked_sessions;   /* of `sessions`, those that are content with the kernel's books */
+  __u64 asked_sessions; /* of `sessions`, those that somebody has asked for; others are standing */
+  /* Threads of none of those are sampled at periods of their own: */
+  __u64 standing_off_cpu_period_ns; /* 0 = no off-CPU samples */
+  __u64 standing_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
 };
 
 enum profd_target_kind {

@@ -16,8 +16,10 @@ static __always_inline void add_cost(u64 begin_ns) {
   count_many(PROFD_COUNTER_COST_NS, (bpf_ktime_get_ns() - begin_ns) * PROFD_COST_SAMPLING);
 }
 
-static __always_inline void count_stack_cost(u64 begin_ns) {
+/* `sessions`: that the sample is for. */
+static __always_inline void count_stack_cost(u64 begin_ns, u64 sessions) {
   u64 length = bpf_ktime_get_ns() - begin_ns;
   count_many(PROFD_COUNTER_COST_NS, length);
   count_many(PROFD_COUNTER_STACKS_NS, length);
+  if (!is_asked_for(sessions)) count_many(PROFD_COUNTER_STANDING_STACKS_NS, length);
 }

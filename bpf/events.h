@@ -119,9 +119,10 @@ struct profd_clock_event {
 #define PROFD_SAMPLE_USER_MODE 16 /* on-CPU: the interrupted instruction is user code */
 #define PROFD_SAMPLE_KTHREAD 32
 /* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
-#define PROFD_SAMPLE_RUNNING 64 /* on a CPU since begin_ns: it has no frames */
-#define PROFD_SAMPLE_WOKEN 128  /* it has slept since begin_ns and waits for a CPU by now */
-#define PROFD_SAMPLE_PACKED 512 /* words of 0 are left out, the tail is made of units */
+#define PROFD_SAMPLE_RUNNING 64   /* on a CPU since begin_ns: it has no frames */
+#define PROFD_SAMPLE_WOKEN 128    /* it has slept since begin_ns and waits for a CPU by now */
+#define PROFD_SAMPLE_STANDING 256 /* of a thread that nobody has asked for, at its periods */
+#define PROFD_SAMPLE_PACKED 512   /* words of 0 are left out, the tail is made of units */
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -261,6 +262,11 @@ struct profd_process_event {
   char blobs[];
 };
 
+/* mode of a session: samples that it has, and whether nobody has asked for it */
+#define PROFD_SESSION_ON_CPU 1
+#define PROFD_SESSION_OFF_CPU 2
+#define PROFD_SESSION_STANDING 4
+
 /*
  * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where
  * that one ends, at the same epoch: threads that stay blocked keep the stack they had there.
@@ -268,7 +274,7 @@ struct profd_process_event {
 struct profd_session_event {
   struct profd_event event;
   __u32 session; /* 0..PROFD_MAX_SESSIONS-1 */
-  __u32 mode;    /* 1 on-CPU, 2 off-CPU, 3 both */
+  __u32 mode;    /* PROFD_SESSION_* */
   __u64 epoch;
   __u64 epoch_ns; /* the exact start or end of the session */
   __u64 on_cpu_period_ns;
@@ -285,6 +291,8 @@ struct profd_periods_event {
   struct profd_event event;
   __u64 on_cpu_period_ns;
   __u64 off_cpu_period_ns;
+  __u64 standing_on_cpu_period_ns; /* of PROFD_SAMPLE_STANDING */
+  __u64 standing_off_cpu_period_ns;
 };
 
 struct profd_counters_event {
@@ -344,7 +352,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_even
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 16, "profd_periods_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 32, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");

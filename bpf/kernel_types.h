@@ -124,6 +124,17 @@ struct task_struct {
   } thread;
 };
 
+struct hw_perf_event {
+  __u64 sample_period;
+};
+struct perf_event {
+  struct hw_perf_event hw;
+};
+/* What a perf_event program's context is made of. */
+struct bpf_perf_event_data_kern {
+  struct perf_event* event;
+};
+
 #ifdef __bpf__
 #pragma clang attribute pop
 #endif

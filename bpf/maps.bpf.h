@@ -32,6 +32,11 @@ LOADED_CONST volatile struct profd_constants constants = {};
 /* Mapped by the user side, which alone writes it. */
 volatile struct profd_control control SEC(".data") = {};
 
+/* Whether somebody has asked for a thread of these sessions. */
+static __always_inline int is_asked_for(__u64 sessions) {
+  return (sessions & control.asked_sessions) != 0;
+}
+
 /* What a clock showed at an epoch. */
 struct kept_epoch {
   u64 number; /* 0: none yet */

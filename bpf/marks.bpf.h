@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Which off-CPU intervals are sampled. A thread's off-CPU time is cut into periods, and each period
+ * What is sampled is a matter of chance. Which interrupts are, see on_cpu_weight. Which off-CPU
+ * intervals are: a thread's off-CPU time is cut into periods, and each period
  * has one mark at a freshly drawn place. An interval is sampled once for all the marks it contains,
  * and each mark stands for one period: every ns is as likely as any other to be marked, whatever
  * the lengths of the intervals and whatever rhythm they have.
@@ -13,6 +14,16 @@
 static __always_inline u64 draw_below(u64 range) {
   u64 random = bpf_get_prandom_u32();
   return (range >> 32) * random + (((range & 0xffffffff) * random) >> 32);
+}
+
+/*
+ * How long a time the interrupt stands for; 0: it is not sampled. Where events tick more often than
+ * a thread needs that nobody has asked for, every ns is as likely as before to be in a sample.
+ */
+static __always_inline u64 on_cpu_weight(u64 sessions, u64 ticked_ns) {
+  u64 period = is_asked_for(sessions) ? 0 : control.standing_on_cpu_period;
+  if (period <= ticked_ns) return ticked_ns;
+  return draw_below(period) < ticked_ns ? period : 0;
 }
 
 /* Moves the off-CPU clock on by `length` if there is no mark and no end of a period in it. */

@@ -17,10 +17,11 @@ struct marks {
   u32 runnable;
 };
 
-/* Counts the marks in an interval; 0: it is not sampled. */
-static __always_inline int count_marks(struct thread* thread, const struct interval* interval,
-                                       struct marks* marks) {
-  u64 period = control.off_cpu_period_ns;
+/* Counts the marks in an interval of a member of `sessions`; 0: it is not sampled. */
+static __always_inline int count_marks(struct thread* thread, u64 sessions,
+                                       const struct interval* interval, struct marks* marks) {
+  u64 period =
+      is_asked_for(sessions) ? control.off_cpu_period_ns : control.standing_off_cpu_period_ns;
   u64 length = above(interval->end_ns, interval->begin_ns);
   if (!period) return 0;
   follow_period(thread, period);
@@ -53,6 +54,7 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
 static __noinline void take_sample(void* ctx, struct task_struct* task, struct thread* thread,
                                    const struct interval* interval, const struct marks* marks) {
   struct profd_sample_event* event;
+  u64 sessions = thread->sessions & control.off_cpu_sessions;
   u64 began = bpf_ktime_get_ns();
   struct scratch* scratch;
   u32 zero = 0;
@@ -65,23 +67,23 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
   scratch->busy = 1;
   barrier();
   event = &scratch->sample.event;
-  begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns,
-               thread->sessions & control.off_cpu_sessions);
+  begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
   fill_interval(event, thread, interval, marks);
   take_current_stacks(ctx, event, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
-  count_stack_cost(began);
+  count_stack_cost(began, sessions);
 }
 
 /* The same, if it is due. */
 static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
-                                           struct thread* thread, const struct interval* interval) {
+                                           struct thread* thread, u64 sessions,
+                                           const struct interval* interval) {
   struct marks marks;
   struct interval due;
-  if (!count_marks(thread, interval, &marks)) return;
+  if (!count_marks(thread, sessions, interval, &marks)) return;
   due = *interval; /* so that, where none is due, it need not be in memory */
   take_sample(ctx, task, thread, &due, &marks);
 }
@@ -113,13 +115,14 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
                                             const struct interval* interval, u64 sessions) {
   struct sample_buffer* buffer;
   struct marks marks;
-  if (!count_marks(thread, interval, &marks)) return;
+  if (!count_marks(thread, sessions, interval, &marks)) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
   buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   if (!buffer) return;
   if (buffer->event.begin_ns != interval->begin_ns) begin_without_stack(&buffer->event, task);
   buffer->event.event.time_ns = interval->end_ns;
   buffer->event.event.sessions = sessions;
+  if (!is_asked_for(sessions)) buffer->event.event.flags |= PROFD_SAMPLE_STANDING;
   buffer->event.event.cpu = bpf_get_smp_processor_id();
   fill_interval(&buffer->event, thread, interval, &marks);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, buffer, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,

@@ -6,6 +6,7 @@
 
 #include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
+#include "bpf/marks.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
                                                struct profd_sample_event* event, struct walk* walk,
@@ -21,17 +22,25 @@ static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
   walk_python(event, walk, task, READ_CURRENT);
 }
 
+/* The period in force; the context's own is, of the CPU clock, the one that it began with. */
+static __always_inline u64 event_period(struct bpf_perf_event_data* ctx) {
+  struct bpf_perf_event_data_kern* kernel = (struct bpf_perf_event_data_kern*)ctx;
+  return BPF_CORE_READ(kernel, event, hw.sample_period);
+}
+
 static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct scratch* scratch;
   struct thread* thread;
-  u64 sessions, now;
+  u64 sessions, weight, now;
   u32 zero = 0;
   if (!task->pid) return;
   thread = find_thread(task);
   if (!thread) return;
   sessions = thread->sessions & control.on_cpu_sessions;
   if (!sessions) return;
+  weight = on_cpu_weight(sessions, event_period(ctx));
+  if (!weight) return;
   scratch = bpf_map_lookup_elem(&scratch_on_cpu, &zero);
   if (!scratch) return;
   if (scratch->busy) {
@@ -42,11 +51,11 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   barrier();
   now = bpf_ktime_get_ns();
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
-  scratch->sample.event.period_ns = ctx->sample_period;
+  scratch->sample.event.period_ns = weight;
   take_on_cpu_stacks(ctx, &scratch->sample.event, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
-  count_stack_cost(now);
+  count_stack_cost(now, sessions);
 }

@@ -172,7 +172,7 @@ static __always_inline void switch_in(void* ctx) {
   struct switch_state* state;
   struct interval interval;
   struct thread* thread;
-  u64 now, entered = 0;
+  u64 sessions, now, entered = 0;
   if (!task->pid || all_by_books()) return;
   state = this_switch();
   thread = find_thread(task);
@@ -184,7 +184,8 @@ static __always_inline void switch_in(void* ctx) {
   follow_queue_clock(task, thread, now, &books, &state->offset);
   clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);
   if (entered) add_cost(entered);
-  if (thread->sessions & control.off_cpu_sessions) take_switch_in(ctx, task, thread, &interval);
+  sessions = thread->sessions & control.off_cpu_sessions;
+  if (sessions) take_switch_in(ctx, task, thread, sessions, &interval);
 }
 
 static __always_inline void woken(struct task_struct* task) {

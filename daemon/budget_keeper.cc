@@ -6,20 +6,33 @@
 #include <condition_variable>
 #include <utility>
 
+#include "daemon/aggregate/clipping.h"
+
 namespace profd {
 namespace {
 
-BudgetKeeper::Work Since(const BudgetKeeper::Work& before, const BudgetKeeper::Work& now) {
-  // CPU time is what is left of two times that are not read at one instant: it may go back.
-  return {.cpu_ns = now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns),
-          .on_cpu_samples = now.on_cpu_samples - before.on_cpu_samples,
-          .off_cpu_samples = now.off_cpu_samples - before.off_cpu_samples};
+using aggregate::MulDiv;
+
+std::uint64_t Sum(const health::SampleCounts& counts) { return counts.on_cpu + counts.off_cpu; }
+
+// What the stages and the programs have spent on samples of one kind between two looks.
+template <typename Sight>
+std::uint64_t SpentBetween(const Sight& before, const Sight& now) {
+  // CPU time is what is left of two times that are not read at one instant: it may go back. What
+  // the programs have spent goes back where they were loaded anew.
+  const std::uint64_t cpu_ns = now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns);
+  const std::uint64_t programs_ns =
+      now.budget.spent_ns - std::min(now.budget.spent_ns, before.budget.spent_ns);
+  const std::uint64_t samples = now.samples - before.samples;
+  const std::uint64_t own = Sum(now.own) - Sum(before.own);
+  if (samples == 0) return programs_ns;
+  return programs_ns + MulDiv(health::SpentOnSamples(cpu_ns, samples), own, samples);
 }
 
 // Without any samples there is nothing to share.
-double OffCpuShare(const BudgetKeeper::Work& work) {
-  const auto on_cpu = static_cast<double>(work.on_cpu_samples);
-  const auto off_cpu = static_cast<double>(work.off_cpu_samples);
+double OffCpuShare(const health::SampleCounts& before, const health::SampleCounts& now) {
+  const auto on_cpu = static_cast<double>(now.on_cpu - before.on_cpu);
+  const auto off_cpu = static_cast<double>(now.off_cpu - before.off_cpu);
   return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
 }
 
@@ -57,58 +70,65 @@ void BudgetKeeper::Run(const std::stop_token& stop) {
 }
 
 void BudgetKeeper::Look() {
-  const source::SamplingBudget budget = control_.Budget();
-  const std::uint64_t now_ns = clock_.MonotonicNs();
-  const Work all = work_();
-  const Work work = Since(worked_, all);
-  const std::uint64_t elapsed_ns = now_ns - looked_ns_;
-  // It goes back where programs were loaded anew.
-  const std::uint64_t programs_ns = budget.spent_ns - std::min(budget.spent_ns, spent_ns_);
-  const std::uint64_t spent_ns =
-      programs_ns + health::SpentOnSamples(work.cpu_ns, work.on_cpu_samples + work.off_cpu_samples);
-  LookAtClocks(budget, now_ns);
-  glances_ = budget.limited && !budget.on_cpu_adjusts;
-  const bool begins = starts_ != budget.starts;
-  if (!begins && !health::IsLookOver(elapsed_ns, spent_ns, budget)) return;
-  worked_ = all;
-  looked_ns_ = now_ns;
-  spent_ns_ = budget.spent_ns;
-  starts_ = budget.starts;
-  // The source has set all factors to 1 for a new session: what came before is not its cost.
-  if (begins)
-    governor_.Reset();
-  else
-    Regulate(budget, elapsed_ns, spent_ns, OffCpuShare(work));
-}
+  const source::BudgetReading reading = control_.Budget();
+  const Work work = work_();
+  Sight sight;
+  sight.now_ns = clock_.MonotonicNs();
+  sight.cpu_ns = work.cpu_ns;
+  sight.samples = Sum(work.samples.asked) + Sum(work.samples.standing);
+  LookAtClocks(reading, sight.now_ns);
+  glances_ = reading.sampling.asked.limited && !reading.sampling.asked.on_cpu_adjusts;
 
-void BudgetKeeper::Regulate(const source::SamplingBudget& budget, std::uint64_t elapsed_ns,
-                            std::uint64_t spent_ns, double off_cpu_share) {
-  const double spent_cpus = health::CostOfLook(elapsed_ns, spent_ns);
-  const source::PeriodFactors factors =
-      governor_.Look(spent_cpus, off_cpu_share, budget, elapsed_ns < health::kLookNs);
-  source::PeriodFactors before;
+  sight.budget = reading.sampling.asked;
+  sight.own = work.samples.asked;
+  const bool asked_change = LookAt(kinds_.asked, sight);
+  sight.budget = reading.sampling.standing;
+  sight.own = work.samples.standing;
+  const bool standing_change = LookAt(kinds_.standing, sight);
   {
     const std::scoped_lock lock(mutex_);
-    before = std::exchange(standing_.factors, factors);
-    if (before.on_cpu != factors.on_cpu) ++standing_.on_cpu_changes;
-    if (before.off_cpu != factors.off_cpu) ++standing_.off_cpu_changes;
-    standing_.budget = budget;
-    standing_.spent_cpus = budget.limited ? governor_.smoothed_cpus() : spent_cpus;
+    standing_.sampling = {.asked = kinds_.asked.standing, .standing = kinds_.standing.standing};
   }
-  if (before.on_cpu != factors.on_cpu || before.off_cpu != factors.off_cpu)
-    control_.SetPeriodFactors(factors);
+  if (asked_change || standing_change)
+    control_.SetPeriodFactors(
+        {.asked = kinds_.asked.standing.factors, .standing = kinds_.standing.standing.factors});
 }
 
-void BudgetKeeper::LookAtClocks(const source::SamplingBudget& budget, std::uint64_t now_ns) {
+bool BudgetKeeper::LookAt(Kind& kind, const Sight& sight) {
+  const std::uint64_t elapsed_ns = sight.now_ns - kind.last.now_ns;
+  const std::uint64_t spent_ns = SpentBetween(kind.last, sight);
+  // The source has set its factors to 1 for a new session: what came before is not its cost.
+  const bool begins = kind.last.budget.starts != sight.budget.starts;
+  if (!begins && !health::IsLookOver(elapsed_ns, spent_ns, sight.budget)) return false;
+  const Sight before = std::exchange(kind.last, sight);
+  const double spent_cpus = health::CostOfLook(elapsed_ns, spent_ns);
+  source::PeriodFactors factors;
+  if (begins) {
+    kind.governor.Reset();
+  } else {
+    factors = kind.governor.Look(spent_cpus, OffCpuShare(before.own, sight.own), sight.budget,
+                                 elapsed_ns < health::kLookNs);
+  }
+  health::SamplingStanding& standing = kind.standing;
+  const source::PeriodFactors were = std::exchange(standing.factors, factors);
+  if (were.on_cpu != factors.on_cpu) ++standing.on_cpu_changes;
+  if (were.off_cpu != factors.off_cpu) ++standing.off_cpu_changes;
+  standing.budget = sight.budget;
+  if (!begins)
+    standing.spent_cpus = sight.budget.limited ? kind.governor.smoothed_cpus() : spent_cpus;
+  return were != factors;
+}
+
+void BudgetKeeper::LookAtClocks(const source::BudgetReading& reading, std::uint64_t now_ns) {
   const std::uint64_t elapsed_ns = now_ns - clocks_looked_ns_;
   if (elapsed_ns < health::kLookNs) return;
   clocks_looked_ns_ = now_ns;
-  const std::uint64_t clock_before_ns = std::exchange(clock_ns_, budget.clock_ns);
-  const std::uint64_t switches_before = std::exchange(switches_, budget.switches);
+  const std::uint64_t clock_before_ns = std::exchange(clock_ns_, reading.clock_ns);
+  const std::uint64_t switches_before = std::exchange(switches_, reading.switches);
   const bool before = clock_limit_.standing().kernel_books;
   // Made of two counters that are not read at one instant: it may go back.
-  const std::uint64_t clock_ns = budget.clock_ns - std::min(budget.clock_ns, clock_before_ns);
-  const bool books = clock_limit_.Look(clock_ns, budget.switches - switches_before, elapsed_ns);
+  const std::uint64_t clock_ns = reading.clock_ns - std::min(reading.clock_ns, clock_before_ns);
+  const bool books = clock_limit_.Look(clock_ns, reading.switches - switches_before, elapsed_ns);
   if (books != before && !control_.UseKernelBooks(books)) clock_limit_.GiveUp();
   const std::scoped_lock lock(mutex_);
   standing_.clock = clock_limit_.standing();

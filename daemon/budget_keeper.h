@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/health/clock_limit.h"
 #include "daemon/health/governor.h"
+#include "daemon/health/stage_counters.h"
 #include "daemon/source/session_control.h"
 
 namespace profd {
@@ -17,8 +18,9 @@ namespace profd {
 // Looks four times a second, on a thread of its own, at what sampling has cost: the programs' time
 // for samples, and the CPU time of the stages that handle them. Names and unwind tables are made
 // once, whatever the rate, and are not part of it; nor is what stages do for processes that come
-// and go. Thread clocks have a limit of their own. While a session runs that somebody asked for, it
-// looks up every kGlance whether that is too much already. Owned by the composition root.
+// and go. Sessions that somebody has asked for and those that stand have a budget each, as thread
+// clocks have. While one runs that somebody has asked for, it looks up every kGlance whether that
+// is too much already. Owned by the composition root.
 class BudgetKeeper {
  public:
   static constexpr std::chrono::milliseconds kGlance{50};
@@ -26,8 +28,7 @@ class BudgetKeeper {
   // Since the stages began.
   struct Work {
     std::uint64_t cpu_ns = 0;  // of the stages, without what names have cost
-    std::uint64_t on_cpu_samples = 0;
-    std::uint64_t off_cpu_samples = 0;
+    source::PerKind<health::SampleCounts> samples;
   };
 
   // All must outlive this. `clock_limit_cpus`: what thread clocks may cost; 0: no limit.
@@ -41,25 +42,35 @@ class BudgetKeeper {
   void Stop();  // idempotent
 
  private:
+  // What one look sees of one kind of sessions.
+  struct Sight {
+    std::uint64_t now_ns = 0;
+    source::SamplingBudget budget;
+    std::uint64_t cpu_ns = 0;   // of the stages, for both kinds
+    std::uint64_t samples = 0;  // of both
+    health::SampleCounts own;
+  };
+  struct Kind {
+    health::Governor governor;
+    health::SamplingStanding standing;
+    Sight last;
+  };
+
   void Run(const std::stop_token& stop);
   void Look();
-  void Regulate(const source::SamplingBudget& budget, std::uint64_t elapsed_ns,
-                std::uint64_t spent_ns, double off_cpu_share);
-  void LookAtClocks(const source::SamplingBudget& budget, std::uint64_t now_ns);
+  // Whether periods are to change.
+  [[nodiscard]] static bool LookAt(Kind& kind, const Sight& sight);
+  void LookAtClocks(const source::BudgetReading& reading, std::uint64_t now_ns);
 
   source::SessionControl& control_;
   const Clock& clock_;
   const std::function<Work()> work_;
-  health::Governor governor_;
   health::ClockLimit clock_limit_;
   std::uint64_t clocks_looked_ns_ = 0;  // when clocks were looked at last
   std::uint64_t clock_ns_ = 0;          // then
   std::uint64_t switches_ = 0;          // then
-  std::uint64_t looked_ns_ = 0;         // when sampling was
-  std::uint64_t spent_ns_ = 0;          // by the programs for samples, then
-  Work worked_;                         // then
-  std::uint64_t starts_ = 0;            // of sessions, then
-  bool glances_ = false;                // a session runs that somebody asked for
+  source::PerKind<Kind> kinds_;
+  bool glances_ = false;  // a session runs that somebody has asked for
   mutable std::mutex mutex_;
   health::BudgetStanding standing_;
   std::jthread thread_;  // last: uses all of the above

@@ -220,8 +220,7 @@ class LiveDaemon : public Daemon {
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();
                   return BudgetKeeper::Work{.cpu_ns = all_ns - std::min(all_ns, timed_.spent_ns()),
-                                            .on_cpu_samples = pipeline_.on_cpu_samples(),
-                                            .off_cpu_samples = pipeline_.off_cpu_samples()};
+                                            .samples = pipeline_.samples()};
                 }),
         memory_keeper_(options.memory_cap.count, MemoryHolders(), memory_, proc_,
                        [this] { return KernelBytesBeyondResident(); }),

@@ -63,12 +63,17 @@ std::uint64_t LivePipeline::StageCpuNs() {
   return sum;
 }
 
-void LivePipeline::Count(decode::SampleOrigin origin) {
-  switch (origin) {
+void LivePipeline::Count(const decode::StackEvent& event) {
+  const bool standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
+  switch (event.origin) {
     case decode::SampleOrigin::kOnCpu:
-      return counters_.on_cpu_read.Add();
+      counters_.on_cpu_read.Add();
+      if (standing) counters_.standing_on_cpu_read.Add();
+      return;
     case decode::SampleOrigin::kOffCpu:
-      return counters_.off_cpu_read.Add();
+      counters_.off_cpu_read.Add();
+      if (standing) counters_.standing_off_cpu_read.Add();
+      return;
     case decode::SampleOrigin::kSnapshot:
       return counters_.snapshots_read.Add();
   }
@@ -81,7 +86,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
   const auto sink = [&](const source::RawEvent& raw) {
     auto event = decoder.Decode(raw);
     if (!event) return;
-    if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) Count(stack->origin);
+    if (const auto* stack = std::get_if<decode::StackEvent>(&*event)) Count(*stack);
     if (MayDrop(*event)) {
       if (parts_.memory.full()) return counters_.memory_events.Add();
       if (Hurries()) return counters_.ending_events.Add();

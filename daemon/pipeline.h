@@ -87,8 +87,9 @@ class LivePipeline : public rpc::SessionBackend {
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
   // That have come from the kernel side so far.
-  [[nodiscard]] std::uint64_t on_cpu_samples() const { return counters_.on_cpu_read.value(); }
-  [[nodiscard]] std::uint64_t off_cpu_samples() const { return counters_.off_cpu_read.value(); }
+  [[nodiscard]] source::PerKind<health::SampleCounts> samples() const {
+    return health::SamplesRead(counters_);
+  }
 
   // For an end that comes in time however much waits in the queues: samples that are not handled by
   // then are dropped and counted instead of named. Clocks and lifecycle events still count.
@@ -110,7 +111,7 @@ class LivePipeline : public rpc::SessionBackend {
   // With start_mutex_ held.
   [[nodiscard]] Result<std::shared_ptr<rpc::Session>> StartExpected(
       std::uint32_t id, const source::SessionSpec& spec, const StartSession& start_session);
-  void Count(decode::SampleOrigin origin);  // the reader
+  void Count(const decode::StackEvent& event);  // the reader
   [[nodiscard]] bool Hurries() const;
   void Read(const std::stop_token& stop);
   void Work();

@@ -222,7 +222,7 @@ void SymbolizerStage::SharePeriods() {
   std::uint64_t finest = std::numeric_limits<std::uint64_t>::max();
   ForEach(active_, [&](const Running& running) {
     const auto& start = running.builder.start();
-    if ((start.mode & 1u) != 0) finest = std::min(finest, start.on_cpu_period_ns);
+    if ((start.mode & PROFD_SESSION_ON_CPU) != 0) finest = std::min(finest, start.on_cpu_period_ns);
     if (running.on_cpu_period_in_force_ns != 0)
       finest = std::min(finest, running.on_cpu_period_in_force_ns);
   });

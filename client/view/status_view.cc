@@ -110,19 +110,21 @@ std::string PythonStacks(const v1::PythonStatus& python) {
                                       : ", " + FormatCount(python.names_unknown()) + " unknown");
 }
 
-// "" while nothing limits what is sampled.
-std::string Budget(const v1::BudgetStatus& budget) {
+// "" while nothing limits what is sampled. `of`: for whom. Fits into 80 columns.
+std::string Sampling(const v1::SamplingStatus& budget, const std::string& of) {
   if (!budget.limited()) return "";
-  std::string text = "sampling " + FormatShare(budget.spent_cpus()) + " of " +
-                     FormatShare(budget.budget_cpus()) + " of one CPU";
-  const auto raised = [&](std::string_view what, double factor) {
-    if (factor <= 1) return;
+  const auto raised = [](double factor) {
     std::array<char, 32> times;
-    std::snprintf(times.data(), times.size(), "%.3g", factor);
-    text += ", " + std::string(what) + " periods x " + times.data();
+    std::snprintf(times.data(), times.size(), "x %.3g", factor);
+    return std::string(times.data());
   };
-  raised("off-CPU", budget.off_cpu_factor());
-  raised("on-CPU", budget.on_cpu_factor());
+  const bool on_cpu = budget.on_cpu_factor() > 1;
+  const bool off_cpu = budget.off_cpu_factor() > 1;
+  std::string text = of + " " + FormatShare(budget.spent_cpus()) + " of " +
+                     FormatShare(budget.budget_cpus()) + " of one CPU";
+  if (on_cpu || off_cpu) text += ", periods ";
+  if (off_cpu) text += raised(budget.off_cpu_factor()) + (on_cpu ? " off-, " : " off-CPU");
+  if (on_cpu) text += raised(budget.on_cpu_factor()) + " on-CPU";
   return text;
 }
 
@@ -167,12 +169,17 @@ nlohmann::json MemoryJson(const v1::MemoryStatus& memory) {
           {"dropping", memory.dropping()},     {"holders", holders}};
 }
 
-nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
+nlohmann::json SamplingJson(const v1::SamplingStatus& budget) {
   return {{"limited", budget.limited()},
           {"budget_cpus", budget.budget_cpus()},
           {"spent_cpus", budget.spent_cpus()},
           {"on_cpu_factor", budget.on_cpu_factor()},
-          {"off_cpu_factor", budget.off_cpu_factor()},
+          {"off_cpu_factor", budget.off_cpu_factor()}};
+}
+
+nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
+  return {{"sessions", SamplingJson(budget.sessions())},
+          {"history", SamplingJson(budget.history())},
           {"clock_limit_cpus", budget.clock_limit_cpus()},
           {"clock_cpus", budget.clock_cpus()},
           {"kernel_books", budget.kernel_books()}};
@@ -279,7 +286,10 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("off-CPU", hook);
   lines.emplace_back("snapshot", SafeText(status.snapshot()));
   lines.emplace_back("cost", Cpu(status));
-  lines.emplace_back("budget", Budget(status.budget()));
+  const std::string history = Sampling(status.budget().history(), "history");
+  lines.emplace_back("budget", history);
+  lines.emplace_back(history.empty() ? "budget" : "",
+                     Sampling(status.budget().sessions(), "sessions"));
   lines.emplace_back("memory", Memory(status));
   lines.emplace_back("", Holders(status.memory()));
   lines.emplace_back("unwinding", Tables(status));

@@ -180,7 +180,7 @@ const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
 void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts) {
   const auto& life = lives_[thread];
   const SamplePart* open = OpenInterval(thread, parts);
-  if ((mode_ & 2u) != 0) AddOpenInterval(thread, open);
+  if ((mode_ & PROFD_SESSION_OFF_CPU) != 0) AddOpenInterval(thread, open);
   for (const auto index : parts) {
     const SamplePart& part = input_.parts[index];
     const bool of_open =
@@ -240,8 +240,8 @@ void ProfileAssembly::ScaleThread(std::uint32_t thread, std::size_t first) {
       profile_.samples[i].weight_ns = profile_.samples[i].raw_weight_ns;
     return;
   }
-  if ((mode_ & 1u) != 0) ScaleState(thread, first, State::kOnCpu);
-  if ((mode_ & 2u) != 0) {
+  if ((mode_ & PROFD_SESSION_ON_CPU) != 0) ScaleState(thread, first, State::kOnCpu);
+  if ((mode_ & PROFD_SESSION_OFF_CPU) != 0) {
     ScaleState(thread, first, State::kRunnable);
     ScaleState(thread, first, State::kBlocked);
   }

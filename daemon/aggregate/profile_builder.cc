@@ -72,7 +72,7 @@ void ProfileBuilder::CountPython(const process::Sample& sample) {
 void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
   const bool on_cpu = sample.state == State::kOnCpu;
-  if (!((on_cpu ? 1u : 2u) & start_.mode)) return;
+  if (!((on_cpu ? PROFD_SESSION_ON_CPU : PROFD_SESSION_OFF_CPU) & start_.mode)) return;
   if (sample.snapshot && sample.state != State::kBlocked) return;  // of somebody's dump
   // An interval that ended before the session, or a stack from before it.
   if (sample.time_ns < start_.epoch_ns) return;
@@ -86,8 +86,10 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   part.count = 1;
   ThinningKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
   if (on_cpu) {
-    part.weight_ns = std::min(kMaxWeightNs, ThinOnCpu(sample.period_ns, on_cpu_in_force_ns_,
-                                                      start_.on_cpu_period_ns, key));
+    const std::uint64_t in_force_ns =
+        sample.standing ? standing_on_cpu_in_force_ns_ : on_cpu_in_force_ns_;
+    part.weight_ns = std::min(
+        kMaxWeightNs, ThinOnCpu(sample.period_ns, in_force_ns, start_.on_cpu_period_ns, key));
     if (part.weight_ns == 0) return;
     Place(part, symbolized);
     return;
@@ -245,10 +247,17 @@ void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
 
 void ProfileBuilder::SetPeriodsInForce(const decode::PeriodsEvent& event) {
   on_cpu_in_force_ns_ = event.on_cpu_period_ns;
+  standing_on_cpu_in_force_ns_ = event.standing_on_cpu_period_ns;
+  const bool standing = (start_.mode & PROFD_SESSION_STANDING) != 0;
+  const auto coarser = [this](std::uint32_t kind, std::uint64_t asked_ns, std::uint64_t ns) {
+    return (start_.mode & kind) != 0 ? std::max(asked_ns, ns) : 0;
+  };
   const PeriodChange change{
       std::max(event.header.time_ns, start_.epoch_ns),
-      (start_.mode & 1u) != 0 ? std::max(start_.on_cpu_period_ns, event.on_cpu_period_ns) : 0,
-      (start_.mode & 2u) != 0 ? std::max(start_.off_cpu_period_ns, event.off_cpu_period_ns) : 0};
+      coarser(PROFD_SESSION_ON_CPU, start_.on_cpu_period_ns,
+              standing ? event.standing_on_cpu_period_ns : event.on_cpu_period_ns),
+      coarser(PROFD_SESSION_OFF_CPU, start_.off_cpu_period_ns,
+              standing ? event.standing_off_cpu_period_ns : event.off_cpu_period_ns)};
   if (!periods_.empty() && periods_.back().on_cpu_period_ns == change.on_cpu_period_ns &&
       periods_.back().off_cpu_period_ns == change.off_cpu_period_ns)
     return;
@@ -283,8 +292,8 @@ Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup
   profile.start_ns = start_.epoch_ns;
   profile.end_ns = end.epoch_ns;
   profile.start_unix_ns = origin_.boot_unix_ns + start_.epoch_ns;
-  profile.on_cpu = (start_.mode & 1u) != 0;
-  profile.off_cpu = (start_.mode & 2u) != 0;
+  profile.on_cpu = (start_.mode & PROFD_SESSION_ON_CPU) != 0;
+  profile.off_cpu = (start_.mode & PROFD_SESSION_OFF_CPU) != 0;
   profile.on_cpu_period_ns = start_.on_cpu_period_ns;
   profile.off_cpu_period_ns = start_.off_cpu_period_ns;
   for (const PeriodChange& change : periods_)

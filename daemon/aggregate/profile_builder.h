@@ -116,7 +116,8 @@ class ProfileBuilder {
   const ProfileOrigin origin_;
   const Limits limits_;
   std::uint64_t on_cpu_in_force_ns_ = 0;
-  std::vector<PeriodChange> periods_;  // of this session, one after the other
+  std::uint64_t standing_on_cpu_in_force_ns_ = 0;  // of PROFD_SAMPLE_STANDING
+  std::vector<PeriodChange> periods_;              // of this session, one after the other
   StackTree stacks_;
   std::vector<SamplePart> parts_;
   std::vector<ThreadHistory> threads_;

@@ -195,7 +195,9 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   Bytes tail;
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
-  if (fixed.mode < 1 || fixed.mode > 3) return Corrupt(kind, "unknown mode");
+  constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
+  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~(kSamples | PROFD_SESSION_STANDING)) != 0)
+    return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
   return Event(SessionEvent{.header = HeaderFrom(fixed.event),
                             .end = kind == PROFD_EVENT_SESSION_END,
@@ -212,13 +214,17 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
 }
 
 Result<Event> DecodePeriods(Bytes bytes) {
-  profd_periods_event fixed;
-  Bytes tail;
-  if (!Split(bytes, fixed, tail))
+  // Older recordings end before what standing sessions have for themselves.
+  constexpr std::size_t kLeast = offsetof(profd_periods_event, standing_on_cpu_period_ns);
+  if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast)
     return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");
+  profd_periods_event fixed{};
+  std::memcpy(&fixed, bytes.data(), std::min(bytes.size(), sizeof(fixed)));
   return Event(PeriodsEvent{.header = HeaderFrom(fixed.event),
                             .on_cpu_period_ns = fixed.on_cpu_period_ns,
-                            .off_cpu_period_ns = fixed.off_cpu_period_ns});
+                            .off_cpu_period_ns = fixed.off_cpu_period_ns,
+                            .standing_on_cpu_period_ns = fixed.standing_on_cpu_period_ns,
+                            .standing_off_cpu_period_ns = fixed.standing_off_cpu_period_ns});
 }
 
 Result<Event> DecodeCountersEvent(Bytes bytes) {

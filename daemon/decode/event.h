@@ -109,7 +109,7 @@ struct SessionEvent {
   EventHeader header;
   bool end = false;
   std::uint32_t session = 0;
-  std::uint32_t mode = 3;
+  std::uint32_t mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
   std::uint64_t epoch = 0;
   std::uint64_t epoch_ns = 0;
   std::uint64_t on_cpu_period_ns = 0;
@@ -125,6 +125,9 @@ struct PeriodsEvent {
   EventHeader header;
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
+  // Of threads that only standing sessions look at.
+  std::uint64_t standing_on_cpu_period_ns = 0;
+  std::uint64_t standing_off_cpu_period_ns = 0;
 };
 
 struct CountersEvent {

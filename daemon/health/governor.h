@@ -8,14 +8,19 @@
 
 namespace profd::health {
 
-// What profd's work for threads may cost, what it costs, and what is done about it.
-struct BudgetStanding {
+// What sampling for sessions of one kind may cost, what it costs, and what is done about it.
+struct SamplingStanding {
   source::SamplingBudget budget;
   source::PeriodFactors factors;
-  double spent_cpus = 0;  // of late, by sampling
+  double spent_cpus = 0;  // of late
   // How often each factor was changed.
   std::uint64_t on_cpu_changes = 0;
   std::uint64_t off_cpu_changes = 0;
+};
+
+// The same of all of profd's work for threads.
+struct BudgetStanding {
+  source::PerKind<SamplingStanding> sampling;
   ClockStanding clock;
 };
 

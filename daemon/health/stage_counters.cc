@@ -4,6 +4,15 @@
 
 namespace profd::health {
 
+source::PerKind<SampleCounts> SamplesRead(const StageCounters& counters) {
+  const SampleCounts standing{counters.standing_on_cpu_read.value(),
+                              counters.standing_off_cpu_read.value()};
+  // Read first, and counted last: there are no fewer of all.
+  return {.asked = {.on_cpu = counters.on_cpu_read.value() - standing.on_cpu,
+                    .off_cpu = counters.off_cpu_read.value() - standing.off_cpu},
+          .standing = standing};
+}
+
 StageReport Describe(const StageCounters& counters) {
   StageReport report;
   const auto add_count = [](std::vector<aggregate::NamedCount>& list, std::uint64_t count,

@@ -9,27 +9,30 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/counter.h"
 #include "daemon/python/stack_merger.h"
+#include "daemon/source/session_control.h"
 
 namespace profd::health {
 
 // One per pipeline. Each counter has one writer, named here; any thread may read.
 struct StageCounters {
   // Of the samples that are read, each is delivered, unwanted, dropped or on its way.
-  Counter on_cpu_read;        // reader
-  Counter off_cpu_read;       // reader
-  Counter snapshots_read;     // reader: stacks of threads as they stood
-  Counter samples_delivered;  // symbolizer: to one session or several
-  Counter unwanted_events;    // worker: of sessions that had not begun, or had ended
-  Counter unwanted_items;     // symbolizer: the same
-  Counter undecodable;        // reader: events whose bytes do not mean what they must
-  Counter queue_full;         // reader: samples dropped because the worker was behind
-  Counter names_behind;       // worker: samples dropped because the symbolizer was behind
-  Counter memory_events;      // reader: samples dropped because memory was short
-  Counter memory_items;       // symbolizer: the same
-  Counter ending_events;      // reader: samples dropped because profd was ending
-  Counter ending_items;       // symbolizer: the same
-  Counter out_of_order;       // worker: events that came after a newer one had been handled
-  Counter order_crowded;      // worker: events handled early because too many were held
+  Counter on_cpu_read;            // reader
+  Counter off_cpu_read;           // reader
+  Counter standing_on_cpu_read;   // reader: of those, of threads that nobody has asked for
+  Counter standing_off_cpu_read;  // reader: the same
+  Counter snapshots_read;         // reader: stacks of threads as they stood
+  Counter samples_delivered;      // symbolizer: to one session or several
+  Counter unwanted_events;        // worker: of sessions that had not begun, or had ended
+  Counter unwanted_items;         // symbolizer: the same
+  Counter undecodable;            // reader: events whose bytes do not mean what they must
+  Counter queue_full;             // reader: samples dropped because the worker was behind
+  Counter names_behind;           // worker: samples dropped because the symbolizer was behind
+  Counter memory_events;          // reader: samples dropped because memory was short
+  Counter memory_items;           // symbolizer: the same
+  Counter ending_events;          // reader: samples dropped because profd was ending
+  Counter ending_items;           // symbolizer: the same
+  Counter out_of_order;           // worker: events that came after a newer one had been handled
+  Counter order_crowded;          // worker: events handled early because too many were held
   // worker: of the process table, and of stacks that it has placed
   Counter processes;             // a level: known now
   Counter processes_evicted;     // forgotten, to make room
@@ -38,6 +41,13 @@ struct StageCounters {
   Counter unplaced_frames;       // user frames in no mapping of their process
   python::MergeCounters python;  // worker
 };
+
+struct SampleCounts {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+};
+
+[[nodiscard]] source::PerKind<SampleCounts> SamplesRead(const StageCounters& counters);
 
 struct StageReport {
   std::vector<aggregate::NamedCount> dropped;

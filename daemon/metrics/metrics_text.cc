@@ -103,6 +103,9 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
     if (count.name == "stacks_ns")
       to.Counter("profd_bpf_stacks_seconds_total",
                  "of the time in profd's BPF programs, that for samples", Seconds(count.count));
+    else if (count.name == "standing_stacks_ns")
+      to.Counter("profd_bpf_standing_stacks_seconds_total",
+                 "of that, for threads that nobody has asked for", Seconds(count.count));
     else if (count.name == "names_ns")
       to.Counter("profd_names_seconds_total", "CPU time spent on finding names",
                  Seconds(count.count));
@@ -150,30 +153,38 @@ void AddPython(const health::PythonReport& python, Families& to) {
              python.names_unknown);
 }
 
+// `of`: threads that clients' sessions look at, or those that only the history does.
+void AddSampling(const health::SamplingStanding& standing, const char* of, Families& to) {
+  to.Gauge("profd_budget_limited", "1 while a budget holds for sampling",
+           standing.budget.limited ? 1.0 : 0.0, {{"of", of}});
+  to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", standing.budget.cpus,
+           {{"of", of}});
+  to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs",
+           standing.spent_cpus, {{"of", of}});
+  constexpr const char* kFactor =
+      "by how much the governor makes periods longer than was asked for; 1: not at all";
+  constexpr const char* kFactors = "profd_budget_period_factor";
+  to.Gauge(kFactors, kFactor, standing.factors.on_cpu, {{"of", of}, {"period", "on_cpu"}});
+  to.Gauge(kFactors, kFactor, standing.factors.off_cpu, {{"of", of}, {"period", "off_cpu"}});
+  constexpr const char* kChange = "how often the governor has changed that";
+  constexpr const char* kChanges = "profd_budget_period_changes_total";
+  to.Counter(kChanges, kChange, standing.on_cpu_changes, {{"of", of}, {"period", "on_cpu"}});
+  to.Counter(kChanges, kChange, standing.off_cpu_changes, {{"of", of}, {"period", "off_cpu"}});
+}
+
 void AddBudget(const Readings& readings, Families& to) {
   const auto& budget = readings.backend.budget;
   to.Gauge("profd_sessions", "collections that run for clients",
            static_cast<std::uint64_t>(readings.sessions));
   to.Counter("profd_refusals_total", "calls and connections refused", readings.refusals);
-  to.Gauge("profd_budget_limited", "1 while a budget holds for all running sessions",
-           budget.budget.limited ? 1.0 : 0.0);
-  to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", budget.budget.cpus);
-  to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs", budget.spent_cpus);
+  AddSampling(budget.sampling.standing, "history", to);
+  AddSampling(budget.sampling.asked, "sessions", to);
   to.Gauge("profd_clock_limit_cpus", "what exact thread clocks may cost, in CPUs; 0: no limit",
            budget.clock.limit_cpus);
   to.Gauge("profd_clock_spent_cpus", "what they have cost of late, in CPUs",
            budget.clock.spent_cpus);
   to.Gauge("profd_clock_kernel_books", "1 while the kernel's own books are used instead",
            budget.clock.kernel_books ? 1.0 : 0.0);
-  constexpr const char* kFactor =
-      "by how much the governor makes periods longer than was asked for; 1: not at all";
-  to.Gauge("profd_budget_period_factor", kFactor, budget.factors.on_cpu, {{"period", "on_cpu"}});
-  to.Gauge("profd_budget_period_factor", kFactor, budget.factors.off_cpu, {{"period", "off_cpu"}});
-  constexpr const char* kChanges = "how often the governor has changed that";
-  to.Counter("profd_budget_period_changes_total", kChanges, budget.on_cpu_changes,
-             {{"period", "on_cpu"}});
-  to.Counter("profd_budget_period_changes_total", kChanges, budget.off_cpu_changes,
-             {{"period", "off_cpu"}});
 }
 
 void AddMemory(const health::MemoryStanding& memory, Families& to) {

@@ -92,6 +92,7 @@ struct Sample {
   std::uint32_t cpu = 0;
   bool snapshot = false;        // the interval is still open at time_ns
   bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
+  bool standing = false;        // PROFD_SAMPLE_STANDING
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
   WaitReason wait = WaitReason::kNone;
   bool woken = false;  // snapshot of a dump: it slept since begin_ns, and waits for a CPU now

@@ -45,6 +45,7 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   sample.cpu = event.header.cpu;
   sample.snapshot = event.origin == decode::SampleOrigin::kSnapshot;
   sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
+  sample.standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
   sample.state = StateOf(event);
   if (sample.state == State::kBlocked) sample.wait = WaitOf(event);
   sample.woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;

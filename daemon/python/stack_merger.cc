@@ -99,6 +99,8 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
   sample.interpreter = InterpreterOf(runtimes);
   // The kernel side has not looked at one that it did not know by then.
   const std::size_t more = (event.python_flags & PROFD_PYTHON_MORE) >> PROFD_PYTHON_MORE_SHIFT;
+  if (sample.gil == process::Gil::kNone && more + 1 < runtimes.size())
+    sample.gil = process::Gil::kUnknown;
   runtimes = runtimes.first(std::min(runtimes.size(), more + 1));
   // Where the frames are is not known, that memory could not be read, or it is another interpreter.
   constexpr unsigned kUnread = PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT;

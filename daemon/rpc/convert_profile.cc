@@ -75,6 +75,14 @@ class Modules {
   std::map<std::pair<std::string, std::string>, int> files_;  // path and build id -> index
 };
 
+void Fill(const health::SamplingStanding& standing, v1::SamplingStatus& proto) {
+  proto.set_limited(standing.budget.limited);
+  proto.set_budget_cpus(standing.budget.cpus);
+  proto.set_spent_cpus(standing.spent_cpus);
+  proto.set_on_cpu_factor(standing.factors.on_cpu);
+  proto.set_off_cpu_factor(standing.factors.off_cpu);
+}
+
 void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
   for (const auto& sample : samples) {
     proto.add_time_ns(sample.time_ns);
@@ -219,11 +227,8 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const BackendStatus& back
   added_python.set_names_stale(python.names_stale);
   added_python.set_names_unknown(python.names_unknown);
   auto& budget = *proto.mutable_budget();
-  budget.set_limited(backend.budget.budget.limited);
-  budget.set_budget_cpus(backend.budget.budget.cpus);
-  budget.set_spent_cpus(backend.budget.spent_cpus);
-  budget.set_on_cpu_factor(backend.budget.factors.on_cpu);
-  budget.set_off_cpu_factor(backend.budget.factors.off_cpu);
+  Fill(backend.budget.sampling.asked, *budget.mutable_sessions());
+  Fill(backend.budget.sampling.standing, *budget.mutable_history());
   budget.set_clock_limit_cpus(backend.budget.clock.limit_cpus);
   budget.set_clock_cpus(backend.budget.clock.spent_cpus);
   budget.set_kernel_books(backend.budget.clock.kernel_books);

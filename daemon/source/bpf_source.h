@@ -59,8 +59,8 @@ class BpfSource : public EventSource, public SessionControl {
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
   [[nodiscard]] Result<StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] SourceStatus Status() const override;
-  [[nodiscard]] SamplingBudget Budget() override { return sessions_.Budget(); }
-  void SetPeriodFactors(const PeriodFactors& factors) override {
+  [[nodiscard]] BudgetReading Budget() override { return sessions_.Budget(); }
+  void SetPeriodFactors(const PerKind<PeriodFactors>& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
   bool UseKernelBooks(bool use) override { return sessions_.UseKernelBooks(use); }

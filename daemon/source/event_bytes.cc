@@ -25,12 +25,13 @@ EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
   return LayOut(kind, fixed, target);
 }
 
-EventBytes LayOutPeriods(std::uint64_t time_ns, std::uint64_t on_cpu_period_ns,
-                         std::uint64_t off_cpu_period_ns) {
+EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods) {
   profd_periods_event fixed{};
   fixed.event.time_ns = time_ns;
-  fixed.on_cpu_period_ns = on_cpu_period_ns;
-  fixed.off_cpu_period_ns = off_cpu_period_ns;
+  fixed.on_cpu_period_ns = periods.on_cpu;
+  fixed.off_cpu_period_ns = periods.off_cpu;
+  fixed.standing_on_cpu_period_ns = periods.standing_on_cpu;
+  fixed.standing_off_cpu_period_ns = periods.standing_off_cpu;
   return LayOut(PROFD_EVENT_PERIODS, fixed);
 }
 

@@ -28,6 +28,16 @@ template <typename Fixed>
   return bytes;
 }
 
+// Nominal periods in force, as struct profd_periods_event has them.
+struct PeriodsNs {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+  std::uint64_t standing_on_cpu = 0;
+  std::uint64_t standing_off_cpu = 0;
+
+  friend bool operator==(const PeriodsNs&, const PeriodsNs&) = default;
+};
+
 // Each sets the length of its tail. Paths and targets are stored with a terminating zero (paths)
 // or without (targets), as bpf/events.h says.
 [[nodiscard]] EventBytes LayOutMmap(profd_mmap_event fixed, std::string_view path);
@@ -35,8 +45,7 @@ template <typename Fixed>
                                        const std::array<std::string, PROFD_BLOB_MAX>& blobs);
 [[nodiscard]] EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
                                        std::string_view target);
-[[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, std::uint64_t on_cpu_period_ns,
-                                       std::uint64_t off_cpu_period_ns);
+[[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods);
 [[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
                                         std::span<const std::uint64_t> values);
 

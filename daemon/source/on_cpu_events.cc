@@ -81,6 +81,11 @@ void OnCpuEvents::Stop() {
   cpus_.clear();
 }
 
+std::uint64_t OnCpuEvents::UnitsOf(std::uint64_t ns) const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<std::uint64_t>(static_cast<double>(ns) * units_per_ns_);
+}
+
 OnCpuClock OnCpuEvents::clock() const {
   const std::scoped_lock lock(mutex_);
   return clock_;

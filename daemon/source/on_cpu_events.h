@@ -28,6 +28,8 @@ class OnCpuEvents {
   // has no such counter. kUnavailable: another clock is in use.
   [[nodiscard]] Result<void> Run(OnCpuClock clock, std::uint64_t period_ns);
   void Stop();
+  // As many as the events count in so long, while they run.
+  [[nodiscard]] std::uint64_t UnitsOf(std::uint64_t ns) const;
   // The clock in use, or used last.
   [[nodiscard]] OnCpuClock clock() const;
 

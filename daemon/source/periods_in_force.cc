@@ -19,34 +19,58 @@ std::uint64_t Raise(std::uint64_t period_ns, double factor) {
                                  std::min(std::round(raised), static_cast<double>(kLongestNs))));
 }
 
+// Of two, where 0 is none.
+std::uint64_t Finer(std::uint64_t one_ns, std::uint64_t other_ns) {
+  if (one_ns == 0 || other_ns == 0) return std::max(one_ns, other_ns);
+  return std::min(one_ns, other_ns);
+}
+
 }  // namespace
 
 PeriodsInForce::PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events,
                                PendingEvents& pending, const Clock& clock)
     : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
 
-void PeriodsInForce::SetFactors(const PeriodFactors& factors, const SessionTable& table) {
+void PeriodsInForce::SetFactors(const PerKind<PeriodFactors>& factors, const SessionTable& table) {
   factors_ = factors;
   // Only periods change: what runs, goes on.
   (void)Follow(table);
 }
 
+PeriodsNs PeriodsInForce::Make(const SessionTable& table) const {
+  const PerKind<std::uint64_t> on_cpu = table.on_cpu_periods_ns();
+  const PerKind<std::uint64_t> off_cpu = table.off_cpu_periods_ns();
+  PeriodsNs periods;
+  periods.standing_on_cpu = Raise(on_cpu.standing, factors_.standing.on_cpu);
+  periods.standing_off_cpu = Raise(off_cpu.standing, factors_.standing.off_cpu);
+  periods.on_cpu = Finer(Raise(on_cpu.asked, factors_.asked.on_cpu), periods.standing_on_cpu);
+  if (off_cpu.asked != 0)
+    periods.off_cpu = Raise(Finer(off_cpu.asked, off_cpu.standing), factors_.asked.off_cpu);
+  return periods;
+}
+
 Result<void> PeriodsInForce::Follow(const SessionTable& table) {
-  const std::uint64_t on_cpu_ns = Raise(table.on_cpu_period_ns(), factors_.on_cpu);
-  const std::uint64_t off_cpu_ns = Raise(table.off_cpu_period_ns(), factors_.off_cpu);
-  const bool on_cpu_changes = std::exchange(on_cpu_ns_, on_cpu_ns) != on_cpu_ns;
-  const bool off_cpu_changes = std::exchange(off_cpu_ns_, off_cpu_ns) != off_cpu_ns;
-  if (on_cpu_changes || off_cpu_changes) {
+  const PeriodsNs periods = Make(table);
+  if (std::exchange(in_force_, periods) != periods) {
     std::vector<EventBytes> change;
-    change.push_back(LayOutPeriods(clock_.MonotonicNs(), on_cpu_ns, off_cpu_ns));
+    change.push_back(LayOutPeriods(clock_.MonotonicNs(), periods));
     pending_.PutBefore(std::move(change));
   }
-  StoreControl(control_.off_cpu_period_ns, off_cpu_ns);
+  StoreControl(control_.standing_off_cpu_period_ns, periods.standing_off_cpu);
+  StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
+  StoreControl(control_.asked_sessions, table.running() & ~table.standing());
   StoreControl(control_.off_cpu_sessions, table.off_cpu());
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
-  if (const auto clock = table.clock()) return on_cpu_events_.Run(*clock, on_cpu_ns);
-  on_cpu_events_.Stop();
-  return {};
+  const auto clock = table.clock();
+  if (!clock) {
+    on_cpu_events_.Stop();
+    return {};
+  }
+  auto run = on_cpu_events_.Run(*clock, periods.on_cpu);
+  const bool ticks_finer = periods.on_cpu < periods.standing_on_cpu;
+  StoreControl(control_.standing_on_cpu_period,
+               ticks_finer ? on_cpu_events_.UnitsOf(periods.standing_on_cpu) : 0);
+  return run;
 }
 
 }  // namespace profd::source

@@ -14,27 +14,30 @@
 namespace profd::source {
 
 // The finest period that a session asks for, times what the budget makes of it, is in force on the
-// kernel side; a PERIODS event tells of each change. Owned by Sessions, used with its lock held.
+// kernel side: for threads that sessions look at which somebody has asked for, the finest of all;
+// for others that of standing sessions. A PERIODS event tells of each change. Owned by Sessions,
+// used with its lock held.
 class PeriodsInForce {
  public:
   // All must outlive this.
   PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
                  const Clock& clock);
 
-  // Factors are 1 from the next call on: new sessions begin with what they ask for.
-  void Reset() { factors_ = {}; }
+  // Factors are 1 from the next call on: a new session begins with what it asks for.
+  void Reset(bool standing) { (standing ? factors_.standing : factors_.asked) = {}; }
   // A session has come or gone.
   [[nodiscard]] Result<void> Follow(const SessionTable& table);
-  void SetFactors(const PeriodFactors& factors, const SessionTable& table);
+  void SetFactors(const PerKind<PeriodFactors>& factors, const SessionTable& table);
 
  private:
+  [[nodiscard]] PeriodsNs Make(const SessionTable& table) const;
+
   profd_control& control_;
   OnCpuEvents& on_cpu_events_;
   PendingEvents& pending_;
   const Clock& clock_;
-  PeriodFactors factors_;
-  std::uint64_t on_cpu_ns_ = 0;  // in force; 0: none
-  std::uint64_t off_cpu_ns_ = 0;
+  PerKind<PeriodFactors> factors_;
+  PeriodsNs in_force_;
 };
 
 }  // namespace profd::source

@@ -65,21 +65,36 @@ struct SourceStatus {
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
 };
 
+// One of each for sessions that somebody has asked for and for those that stand. A thread that both
+// look at is sampled as the first need it, and is theirs.
+template <typename T>
+struct PerKind {
+  T asked{};
+  T standing{};
+};
+
 // By how much periods are longer than the finest that a session asks for: 1 or more.
 struct PeriodFactors {
   double on_cpu = 1;
   double off_cpu = 1;
+
+  friend bool operator==(const PeriodFactors&, const PeriodFactors&) = default;
 };
 
-// What the running sessions may cost together, in CPUs: 0.01 is one percent of one.
+// What the running sessions of one kind may cost together, in CPUs: 0.01 is one percent of one.
 struct SamplingBudget {
   bool limited = false;         // false: no session runs, or one has no limit
   bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody asked for them
   double cpus = 0;
   std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
   std::uint64_t starts = 0;    // of sessions, since then
-  std::uint64_t clock_ns = 0;  // by the programs for thread clocks, since they were loaded
-  std::uint64_t switches = 0;  // since then
+};
+
+// What profd's work for threads may cost, and what it has cost the programs since they were loaded.
+struct BudgetReading {
+  PerKind<SamplingBudget> sampling;
+  std::uint64_t clock_ns = 0;  // for thread clocks
+  std::uint64_t switches = 0;
 };
 
 struct StartedSession {
@@ -101,9 +116,10 @@ class SessionControl {
   // comes first. In error the old one runs on.
   [[nodiscard]] virtual Result<StartedSession> RollSession(std::uint32_t session) = 0;
   [[nodiscard]] virtual SourceStatus Status() const = 0;
-  [[nodiscard]] virtual SamplingBudget Budget() = 0;
-  // Holds for all sessions until the next call. Weights stay right: samples carry their period.
-  virtual void SetPeriodFactors(const PeriodFactors& factors) = 0;
+  [[nodiscard]] virtual BudgetReading Budget() = 0;
+  // Holds for all sessions of a kind until the next call, or until one starts. Weights stay right:
+  // samples carry their period.
+  virtual void SetPeriodFactors(const PerKind<PeriodFactors>& factors) = 0;
   // While it is on, threads that only standing sessions look at have no clocks of profd's own:
   // their time is split by the kernel's books when they are read. It still adds up; they are not
   // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such

@@ -15,8 +15,13 @@ std::uint64_t Mask(const Slots& slots, Predicate wanted) {
   return mask;
 }
 
-std::uint64_t Finer(std::uint64_t period_ns, std::uint64_t other_ns) {
-  return period_ns == 0 || other_ns < period_ns ? other_ns : period_ns;
+void TakeFiner(std::uint64_t asked_ns, std::uint64_t& period_ns) {
+  if (period_ns == 0 || asked_ns < period_ns) period_ns = asked_ns;
+}
+
+template <typename T>
+T& OfKind(PerKind<T>& both, const SessionSpec& spec) {
+  return spec.standing ? both.standing : both.asked;
 }
 
 }  // namespace
@@ -65,29 +70,33 @@ bool SessionTable::AnyOf(TargetKind kind) const {
                              [&](const auto& spec) { return spec && spec->target.kind == kind; });
 }
 
-std::uint64_t SessionTable::on_cpu_period_ns() const {
-  std::uint64_t period_ns = 0;
+PerKind<std::uint64_t> SessionTable::on_cpu_periods_ns() const {
+  PerKind<std::uint64_t> periods;
   for (const auto& slot : slots_)
-    if (slot && slot->on_cpu) period_ns = Finer(period_ns, slot->on_cpu_period_ns);
-  return period_ns;
+    if (slot && slot->on_cpu) TakeFiner(slot->on_cpu_period_ns, OfKind(periods, *slot));
+  return periods;
 }
 
-std::uint64_t SessionTable::off_cpu_period_ns() const {
-  std::uint64_t period_ns = 0;
+PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
+  PerKind<std::uint64_t> periods;
   for (const auto& slot : slots_)
-    if (slot && slot->off_cpu) period_ns = Finer(period_ns, slot->off_cpu_period_ns);
-  return period_ns;
+    if (slot && slot->off_cpu) TakeFiner(slot->off_cpu_period_ns, OfKind(periods, *slot));
+  return periods;
 }
 
-SamplingBudget SessionTable::budget() const {
-  SamplingBudget sum{.limited = running() != 0, .on_cpu_adjusts = true};
+PerKind<SamplingBudget> SessionTable::budgets() const {
+  const std::uint64_t standing = this->standing();
+  PerKind<SamplingBudget> sums;
+  sums.asked = {.limited = (running() & ~standing) != 0, .on_cpu_adjusts = true};
+  sums.standing = {.limited = standing != 0, .on_cpu_adjusts = true};
   for (const auto& slot : slots_) {
     if (!slot) continue;
+    SamplingBudget& sum = OfKind(sums, *slot);
     sum.cpus += slot->budget_cpus;
     if (slot->budget_cpus <= 0) sum.limited = false;
     if (slot->on_cpu && !slot->standing) sum.on_cpu_adjusts = false;
   }
-  return sum;
+  return sums;
 }
 
 std::optional<OnCpuClock> SessionTable::clock() const {

@@ -34,11 +34,11 @@ class SessionTable {
 
   [[nodiscard]] bool AnyOf(TargetKind kind) const;
 
-  // The finest period that a running session asks for; 0: none asks.
-  [[nodiscard]] std::uint64_t on_cpu_period_ns() const;
-  [[nodiscard]] std::uint64_t off_cpu_period_ns() const;
-  // Their sum; a session without a limit lifts that of all.
-  [[nodiscard]] SamplingBudget budget() const;
+  // The finest period that a running session of a kind asks for; 0: none asks.
+  [[nodiscard]] PerKind<std::uint64_t> on_cpu_periods_ns() const;
+  [[nodiscard]] PerKind<std::uint64_t> off_cpu_periods_ns() const;
+  // Their sum; a session without a limit lifts that of all of its kind.
+  [[nodiscard]] PerKind<SamplingBudget> budgets() const;
   // The clock of the sessions that take on-CPU samples; nothing when none does.
   [[nodiscard]] std::optional<OnCpuClock> clock() const;
 

@@ -76,8 +76,8 @@ Result<StartedSession> Sessions::Start(const SessionSpec& asked) {
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
-  ++starts_;
-  periods_.Reset();
+  ++(spec.standing ? starts_.standing : starts_.asked);
+  periods_.Reset(spec.standing);
   const auto enlisted = Enlist(*slot, spec);
   const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
   if (!start) {
@@ -286,15 +286,20 @@ void Sessions::ReviseMembers() {
   (void)ReadIterator(parts_.objects.revise_link_fd());
 }
 
-SamplingBudget Sessions::Budget() {
+BudgetReading Sessions::Budget() {
   const std::scoped_lock lock(mutex_);
-  SamplingBudget budget = table_.budget();
-  budget.spent_ns = parts_.objects.ReadCounter(PROFD_COUNTER_STACKS_NS);
-  budget.starts = starts_;
-  const std::uint64_t all_ns = parts_.objects.ReadCounter(PROFD_COUNTER_COST_NS);
-  budget.clock_ns = all_ns - std::min(all_ns, budget.spent_ns);
-  budget.switches = parts_.objects.ReadCounter(PROFD_COUNTER_SWITCHES);
-  return budget;
+  const auto read = [this](profd_counter counter) { return parts_.objects.ReadCounter(counter); };
+  // Not read at one instant: a part may be more than the whole.
+  const std::uint64_t standing_ns = read(PROFD_COUNTER_STANDING_STACKS_NS);
+  const std::uint64_t stacks_ns = std::max(standing_ns, read(PROFD_COUNTER_STACKS_NS));
+  BudgetReading reading{.sampling = table_.budgets()};
+  reading.sampling.asked.spent_ns = stacks_ns - standing_ns;
+  reading.sampling.asked.starts = starts_.asked;
+  reading.sampling.standing.spent_ns = standing_ns;
+  reading.sampling.standing.starts = starts_.standing;
+  reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
+  reading.switches = read(PROFD_COUNTER_SWITCHES);
+  return reading;
 }
 
 bool Sessions::UseKernelBooks(bool use) {
@@ -305,7 +310,7 @@ bool Sessions::UseKernelBooks(bool use) {
   return true;
 }
 
-void Sessions::SetPeriodFactors(const PeriodFactors& factors) {
+void Sessions::SetPeriodFactors(const PerKind<PeriodFactors>& factors) {
   const std::scoped_lock lock(mutex_);
   periods_.SetFactors(factors, table_);
 }
@@ -373,7 +378,9 @@ EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
       kind == PROFD_EVENT_SESSION_START ? epoch.time_ns : parts_.clock.MonotonicNs();
   event.event.sessions = BitOf(slot) | (follows ? BitOf(*follows) : 0);
   event.session = slot;
-  event.mode = (spec.on_cpu ? 1u : 0u) | (spec.off_cpu ? 2u : 0u);
+  event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
+               (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
+               (spec.standing ? PROFD_SESSION_STANDING : 0u);
   event.epoch = epoch.number;
   event.epoch_ns = epoch.time_ns;
   event.on_cpu_period_ns = spec.on_cpu_period_ns;

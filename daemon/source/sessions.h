@@ -82,8 +82,8 @@ class Sessions {
   [[nodiscard]] Result<StartedSession> Roll(std::uint32_t session);
 
   // As in SessionControl; both wait for a session's start or end.
-  [[nodiscard]] SamplingBudget Budget();
-  void SetPeriodFactors(const PeriodFactors& factors);
+  [[nodiscard]] BudgetReading Budget();
+  void SetPeriodFactors(const PerKind<PeriodFactors>& factors);
   [[nodiscard]] bool UseKernelBooks(bool use);
 
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
@@ -130,7 +130,7 @@ class Sessions {
   std::map<std::uint32_t, StandingStacks::Rolled> rolled_;  // by slot
   PeriodsInForce periods_;
   bool kernel_books_ = false;  // in use
-  std::uint64_t starts_ = 0;
+  PerKind<std::uint64_t> starts_;
   Tables tables_;
   StandingStacks standing_;
   std::atomic<std::uint64_t> moves_followed_ = 0;

@@ -24,6 +24,8 @@ SEEN = 0.8  # of the time, in windows that were looked at; the last one is not o
 # is a quarter of that, or less, follows the load.
 MOST_CHANGES_PER_MINUTE = 24
 MOST_DRIFT = 4  # of the median factor, from the third quarter to the fourth
+BUDGET = 'profd_budget_cpus{of="history"}'
+SPENT = 'profd_budget_spent_cpus{of="history"}'
 
 
 class Verdict(NamedTuple):
@@ -136,14 +138,14 @@ def median(points):
 def judge_governor(looks):
     words, good = [], True
     for name in ("off_cpu", "on_cpu"):
-        factors = of(looks, f'profd_budget_period_factor{{period="{name}"}}')
-        changes = half(of(looks, f'profd_budget_period_changes_total{{period="{name}"}}'))
+        factors = of(looks, f'profd_budget_period_factor{{of="history",period="{name}"}}')
+        changes = half(of(looks, f'profd_budget_period_changes_total{{of="history",period="{name}"}}'))
         a_minute = (changes[-1][1] - changes[0][1]) / max(changes[-1][0] - changes[0][0], 1) * 60
         third, fourth = median(part(factors, 0.5, 0.75)), median(part(factors, 0.75, 1))
         words.append(f"{name} periods x {third:.3g}, then x {fourth:.3g}, changed {a_minute:.1f} times a minute")
         good = good and a_minute <= MOST_CHANGES_PER_MINUTE and 1 / MOST_DRIFT <= fourth / third <= MOST_DRIFT
-    words.append(f"median cost {median(half(of(looks, 'profd_budget_spent_cpus'))) * 100:.2f} % of "
-                 f"{last(looks, 'profd_budget_cpus') * 100:.2f} %")
+    words.append(f"median cost {median(half(of(looks, SPENT))) * 100:.2f} % of "
+                 f"{last(looks, BUDGET) * 100:.2f} %")
     return Verdict("the governor is stable", good, "second half: " + "; ".join(words))
 
 

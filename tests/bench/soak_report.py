@@ -4,7 +4,7 @@ from soak_looks import by_reason
 from soak_plot import Line, Panel, render
 
 MIB = 1 << 20
-FACTOR = 'profd_budget_period_factor{period="%s"}'
+FACTOR = 'profd_budget_period_factor{of="history",period="%s"}'
 
 
 def rate(looks, total):

@@ -197,6 +197,13 @@ __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
   return pass_marks((struct thread*)thread, length);
 }
 
+__u64 user_on_cpu_weight(__u64 asked_sessions, __u64 standing_period, __u64 sessions,
+                         __u64 ticked) {
+  control.asked_sessions = asked_sessions;
+  control.standing_on_cpu_period = standing_period;
+  return on_cpu_weight(sessions, ticked);
+}
+
 __u64 user_finish_sample(struct profd_sample_event* event) {
   static struct sample_buffer sample;
   const __u64 words =

@@ -79,6 +79,9 @@ __u64 user_sequence(const struct user_thread* thread);
 /* Marks passed by `length` of off-CPU time at `period`. */
 __u32 user_marks(struct user_thread* thread, __u64 period, __u64 length);
 
+/* What an interrupt after `ticked` ns stands for, by the words of control; 0: it is no sample. */
+__u64 user_on_cpu_weight(__u64 asked_sessions, __u64 standing_period, __u64 sessions, __u64 ticked);
+
 /* By DWARF number. */
 struct user_registers {
   __u64 pc;

@@ -131,6 +131,27 @@ TEST_F(MarksTest, AnotherPeriodBeginsAnew) {
   EXPECT_NEAR(static_cast<double>(fine), kTurns * 0.25, kSigmas * std::sqrt(kTurns * 0.32));
 }
 
+// Ticks of 1 ms, as a session needs them that somebody has asked for, and periods of 10 ms.
+TEST_F(MarksTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
+  constexpr std::uint64_t kAsked = 1;
+  constexpr std::uint64_t kStanding = 2;
+  constexpr int kTicks = 100'000;
+  std::uint64_t sum = 0;
+  std::uint64_t ticked_ns = 0;
+  for (int i = 0; i < kTicks; ++i) {
+    const std::uint64_t ticked = 500'000 + Below(1'000'000);
+    EXPECT_EQ(user_on_cpu_weight(kAsked, kPeriodNs, kAsked | kStanding, ticked), ticked);
+    EXPECT_EQ(user_on_cpu_weight(kAsked, 0, kStanding, ticked), ticked) << "no finer than needed";
+    const std::uint64_t weight = user_on_cpu_weight(kAsked, kPeriodNs, kStanding, ticked);
+    ASSERT_TRUE(weight == 0 || weight == kPeriodNs);
+    sum += weight;
+    ticked_ns += ticked;
+  }
+  // A draw with a chance of 0.05 to 0.15 each: variance at most 0.13.
+  EXPECT_NEAR(static_cast<double>(sum) / kPeriodNs, static_cast<double>(ticked_ns) / kPeriodNs,
+              kSigmas * std::sqrt(kTicks * 0.13));
+}
+
 TEST_F(MarksTest, PeriodsBeyondFourSecondsAreDrawnInFull) {
   constexpr std::uint64_t kMinute = 60'000'000'000;
   std::uint64_t early = 0;

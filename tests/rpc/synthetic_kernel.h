@@ -41,8 +41,8 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
   Result<source::StartedSession> StartSession(const source::SessionSpec& spec) override;
   Result<void> StopSession(std::uint32_t session) override;
   Result<source::StartedSession> RollSession(std::uint32_t session) override;
-  source::SamplingBudget Budget() override { return {}; }
-  void SetPeriodFactors(const source::PeriodFactors& /*factors*/) override {}
+  source::BudgetReading Budget() override { return {}; }
+  void SetPeriodFactors(const source::PerKind<source::PeriodFactors>& /*factors*/) override {}
   bool UseKernelBooks(bool /*use*/) override { return false; }
   source::SourceStatus Status() const override;
 

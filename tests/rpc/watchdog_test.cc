@@ -189,7 +189,8 @@ std::uint64_t CountOf(const std::vector<aggregate::NamedCount>& counts, const st
 TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
   const auto session = StartStuck();
   ASSERT_TRUE(session);
-  while (pipeline_.off_cpu_samples() < 100) std::this_thread::yield();
+  while (pipeline_.samples().asked.off_cpu + pipeline_.samples().standing.off_cpu < 100)
+    std::this_thread::yield();
   pipeline_.HurryIn(std::chrono::nanoseconds(0));
   ASSERT_TRUE(session->BeginEnd());
   pipeline_.End(session);

@@ -59,7 +59,7 @@ class Metrics(StandingProfd):
         self.assertGreater(second["profd_processes"], 0)
         self.assertIn("profd_unplaced_frames_total", second)
         self.assertEqual(second["profd_missing_capabilities"], 0)
-        self.assertEqual(second["profd_budget_limited"], 1)
+        self.assertEqual(second['profd_budget_limited{of="history"}'], 1)
 
     def test_health(self):
         url = self.serve()

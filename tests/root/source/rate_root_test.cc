@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "tests/root/source/live_test.h"
@@ -45,6 +46,9 @@ TEST_F(RateTest, SamplesComeAtTheRateAskedForWithTheirOwnPeriods) {
     const auto on_cpu = static_cast<double>(end->at_epoch.on_cpu_ns - start->at_epoch.on_cpu_ns);
     const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kOnCpu);
     const double expected = on_cpu / static_cast<double>(period_ns);
+    std::set<std::uint64_t> periods;
+    for (const auto& stack : stacks) periods.insert(stack.period_ns);
+    EXPECT_GT(periods.size(), 5u) << "one each 25 to 75 ms";
     // The rate of each interval of 50 ms (on each CPU) has a standard deviation of 0.31; a busy
     // machine moves the thread about. Five standard deviations, and 5 % for lost timer ticks.
     const double deviation = 0.31 / std::sqrt(on_cpu / 50e6);
@@ -54,6 +58,43 @@ TEST_F(RateTest, SamplesComeAtTheRateAskedForWithTheirOwnPeriods) {
       EXPECT_LE(stack.period_ns, period_ns * 165 / 100);
       EXPECT_EQ(stack.begin_ns, 0u);
     }
+  }
+}
+
+TEST_F(RateTest, WhoeverNobodyHasAskedForIsNotSampledMoreOften) {
+  const auto spinner = [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
+  const Puppet asked_for(spinner);
+  const Puppet other(spinner);
+  SessionSpec standing = SpecOf(other);
+  standing.standing = true;
+  standing.on_cpu_period_ns = standing.off_cpu_period_ns = 20 * kMs;
+  SessionSpec asked = SpecOf(asked_for);
+  asked.on_cpu_period_ns = asked.off_cpu_period_ns = kMs;
+  const auto first = live_->Begin(asked);
+  const auto second = live_->Begin(standing);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+  const Heard heard = live_->End(second);
+  const Heard heard_of_asked = live_->End(first);
+  const auto start = heard.AtStart(other.pid());
+  const auto end = heard.AtEnd(other.pid());
+  ASSERT_TRUE(start && end);
+  const auto on_cpu = static_cast<double>(end->at_epoch.on_cpu_ns - start->at_epoch.on_cpu_ns);
+  const auto stacks = heard.Stacks(other.pid(), SampleOrigin::kOnCpu);
+  const double expected = on_cpu / static_cast<double>(20 * kMs);
+  // A draw each ms with a chance of 1 in 20; 5 % for lost timer ticks.
+  EXPECT_NEAR(static_cast<double>(stacks.size()), expected,
+              5 * std::sqrt(expected) + 0.05 * expected);
+  for (const auto& stack : stacks) {
+    EXPECT_EQ(stack.period_ns, 20 * kMs);
+    EXPECT_NE(stack.flags & PROFD_SAMPLE_STANDING, 0);
+  }
+  for (const auto& stack : heard.Stacks(other.pid(), SampleOrigin::kOffCpu))
+    EXPECT_EQ(stack.period_ns, 20 * kMs);
+  const auto fine = heard_of_asked.Stacks(asked_for.pid(), SampleOrigin::kOnCpu);
+  EXPECT_FALSE(fine.empty());
+  for (const auto& stack : fine) {
+    EXPECT_LE(stack.period_ns, kMs * 165 / 100);
+    EXPECT_EQ(stack.flags & PROFD_SAMPLE_STANDING, 0);
   }
 }
 

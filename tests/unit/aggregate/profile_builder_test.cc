@@ -249,6 +249,43 @@ TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
   EXPECT_EQ(periods[2].off_cpu_period_ns, kPeriodNs) << "finer ones are for others";
 }
 
+// What a standing session hears while another one has everything sampled more finely.
+TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
+  decode::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
+  start.mode |= PROFD_SESSION_STANDING;
+  ProfileBuilder builder(start, {});
+  decode::PeriodsEvent periods = Periods(kStartNs - 5, kPeriodNs, kPeriodNs);
+  periods.standing_on_cpu_period_ns = 10 * kPeriodNs;
+  periods.standing_off_cpu_period_ns = 20 * kPeriodNs;
+  builder.SetPeriodsInForce(periods);
+  constexpr int kSamples = 10'000;
+  std::uint64_t kept = 0;
+  for (const bool standing : {true, false}) {
+    const std::uint64_t before = builder.samples();
+    symbolize::SymbolizedSample sample;
+    sample.sample.standing = standing;
+    sample.sample.thread = kMain;
+    sample.sample.process = kProcess;
+    sample.sample.period_ns = standing ? 10 * kPeriodNs : kPeriodNs;
+    for (int i = 0; i < kSamples; ++i) {
+      sample.sample.time_ns = kStartNs + static_cast<std::uint64_t>(i);
+      builder.AddSample(sample);
+    }
+    kept = builder.samples() - before;
+    if (standing) {
+      EXPECT_EQ(kept, std::uint64_t{kSamples});
+    }
+  }
+  // Of the others one in five: as good as drawn, so within five standard deviations.
+  EXPECT_NEAR(static_cast<double>(kept), kSamples / 5.0, 5 * std::sqrt(kSamples * 0.2 * 0.8));
+  builder.SetPeriodsInForce(Periods(kStartNs + 20, kPeriodNs, kPeriodNs));
+  const auto held = Empty(builder).periods;
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0].on_cpu_period_ns, 10 * kPeriodNs);
+  EXPECT_EQ(held[0].off_cpu_period_ns, 20 * kPeriodNs);
+  EXPECT_EQ(held[1].on_cpu_period_ns, 5 * kPeriodNs);
+}
+
 TEST(ProfileBuilder, PeriodsThatHeldAllTheTimeAreNotRepeated) {
   ProfileBuilder builder(StartEvent(), {});
   builder.SetPeriodsInForce(Periods(kStartNs, kPeriodNs, kPeriodNs));

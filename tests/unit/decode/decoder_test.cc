@@ -129,15 +129,8 @@ profd_counters_event CountersFixed(std::uint32_t count) {
   return fixed;
 }
 
-profd_periods_event PeriodsFixed() {
-  profd_periods_event fixed{};
-  fixed.event = RawHeader(77);
-  fixed.on_cpu_period_ns = 10;
-  fixed.off_cpu_period_ns = 20;
-  return fixed;
-}
-
-// One whole event of every kind, with a tail where the kind has one.
+// One whole event of every kind, with a tail where the kind has one; of PERIODS, which has two
+// lengths, see periods_decoder_test.cc.
 std::vector<EventBytes> EveryKind() {
   const std::string frames = RawNumbers({11, 12, 21, 22, 23});
   return {
@@ -155,7 +148,6 @@ std::vector<EventBytes> EveryKind() {
       RawEventBytes(PROFD_EVENT_SESSION_START, SessionFixed(), "pid 12"),
       RawEventBytes(PROFD_EVENT_SESSION_END, SessionFixed(), "pid 12"),
       RawEventBytes(PROFD_EVENT_COUNTERS, CountersFixed(2), RawNumbers({5, 6})),
-      RawEventBytes(PROFD_EVENT_PERIODS, PeriodsFixed()),
   };
 }
 
@@ -167,15 +159,6 @@ std::uint16_t KindOf(const EventBytes& bytes) {
 
 void SetSize(EventBytes& bytes, std::uint32_t size) {
   std::memcpy(bytes.data() + offsetof(profd_event, size), &size, sizeof(size));
-}
-
-TEST(DecoderTest, ReadsPeriods) {
-  const auto event = DecodeEvent({RawEventBytes(PROFD_EVENT_PERIODS, PeriodsFixed())});
-  ASSERT_TRUE(event);
-  const auto& periods = std::get<PeriodsEvent>(*event);
-  EXPECT_EQ(periods.header.time_ns, 77u);
-  EXPECT_EQ(periods.on_cpu_period_ns, 10u);
-  EXPECT_EQ(periods.off_cpu_period_ns, 20u);
 }
 
 TEST(DecoderTest, HeaderIsTakenOverForEveryKind) {

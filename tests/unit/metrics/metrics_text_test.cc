@@ -43,8 +43,8 @@ Readings Example() {
                                           .holders = {{"names", 300}, {"symbol tables", 200}}};
   backend.python.attached = 2;
   backend.python.refused = {{"python_refused", "of alice's secret program", 3}};
-  backend.budget.factors.off_cpu = 63.5;
-  backend.budget.off_cpu_changes = 4;
+  backend.budget.sampling.standing.factors.off_cpu = 63.5;
+  backend.budget.sampling.standing.off_cpu_changes = 4;
   rpc::HistoryStatus history;
   history.store.path = "/var/lib/profd/history.db";
   history.store.puts = 12;
@@ -77,11 +77,13 @@ TEST(MetricsText, ValuesInBaseUnits) {
   EXPECT_THAT(LinesOf(text, "profd_unwind_memory_bytes"),
               ElementsAre("profd_unwind_memory_bytes 65536"));
   EXPECT_THAT(LinesOf(text, "profd_budget_period_factor"),
-              ElementsAre("profd_budget_period_factor{period=\"on_cpu\"} 1",
-                          "profd_budget_period_factor{period=\"off_cpu\"} 63.5"));
-  EXPECT_THAT(LinesOf(text, "profd_budget_period_changes_total"),
-              ElementsAre("profd_budget_period_changes_total{period=\"on_cpu\"} 0",
-                          "profd_budget_period_changes_total{period=\"off_cpu\"} 4"));
+              ElementsAre("profd_budget_period_factor{of=\"history\",period=\"on_cpu\"} 1",
+                          "profd_budget_period_factor{of=\"history\",period=\"off_cpu\"} 63.5",
+                          "profd_budget_period_factor{of=\"sessions\",period=\"on_cpu\"} 1",
+                          "profd_budget_period_factor{of=\"sessions\",period=\"off_cpu\"} 1"));
+  EXPECT_THAT(
+      LinesOf(text, "profd_budget_period_changes_total"),
+      testing::Contains("profd_budget_period_changes_total{of=\"history\",period=\"off_cpu\"} 4"));
   EXPECT_THAT(LinesOf(text, "profd_history_closure_error_ratio"),
               ElementsAre(HasSubstr(" 0.00025")));
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));
@@ -124,6 +126,7 @@ TEST(MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
     if (kind == "SKIPPED") line = "\nprofd_dropped_total{reason=\"" + name + "\"} ";
     if (name == "cost_ns") line = "\nprofd_bpf_seconds_total ";
     if (name == "stacks_ns") line = "\nprofd_bpf_stacks_seconds_total ";
+    if (name == "standing_stacks_ns") line = "\nprofd_bpf_standing_stacks_seconds_total ";
     const auto at = text.find(line);
     EXPECT_NE(at, std::string::npos) << line;
     EXPECT_EQ(text.find(line, at + 1), std::string::npos) << line;

@@ -12,8 +12,8 @@ from soak_plot import MOST_POINTS  # noqa: E402
 from soak_report import picture, table  # noqa: E402
 
 MIB = 1 << 20
-FACTOR = 'profd_budget_period_factor{period="%s"}'
-CHANGES = 'profd_budget_period_changes_total{period="%s"}'
+FACTOR = 'profd_budget_period_factor{of="history",period="%s"}'
+CHANGES = 'profd_budget_period_changes_total{of="history",period="%s"}'
 SECONDS, INTERVAL = 3600, 10
 
 
@@ -27,7 +27,8 @@ def looks(resident=lambda s: 120 * MIB, held=lambda s: 60 * MIB, history=lambda 
         page = {"profd_history_bytes": history(s), "profd_history_limit_bytes": limit, "profd_history_puts_total": s // 10,
                 "profd_history_largest_put_bytes": MIB,
                 "profd_history_closure_error_ratio": 0, FACTOR % "off_cpu": factor(s), FACTOR % "on_cpu": 1.0,
-                CHANGES % "off_cpu": turns, CHANGES % "on_cpu": 0, "profd_budget_spent_cpus": 0.008, "profd_budget_cpus": 0.01,
+                CHANGES % "off_cpu": turns, CHANGES % "on_cpu": 0, 'profd_budget_spent_cpus{of="history"}': 0.008,
+                'profd_budget_cpus{of="history"}': 0.01,
                 "profd_on_cpu_samples_total": 20 * s, "profd_off_cpu_samples_total": 30 * s, "profd_samples_delivered_total": 50 * s,
                 "process_cpu_seconds_total": s / 50, "profd_bpf_seconds_total": s / 400, **values}
         made.append(Look(float(s), int(resident(s)), int(resident(s)) // 2, int(history(s)), {"names": int(held(s))}, page))

@@ -17,8 +17,8 @@ SessionSpec Spec(bool on_cpu, bool off_cpu, std::uint64_t period_ns) {
 TEST(SessionTable, IsEmptyAtFirst) {
   const SessionTable table;
   EXPECT_EQ(table.running(), 0u);
-  EXPECT_EQ(table.on_cpu_period_ns(), 0u);
-  EXPECT_EQ(table.off_cpu_period_ns(), 0u);
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().asked, 0u);
   EXPECT_FALSE(table.clock());
   EXPECT_EQ(table.NextSlot(), 0u);
   EXPECT_EQ(table.Find(0), nullptr);
@@ -33,36 +33,57 @@ TEST(SessionTable, TheFinestPeriodIsInForce) {
   EXPECT_EQ(table.running(), 0b111u);
   EXPECT_EQ(table.on_cpu(), 0b011u);
   EXPECT_EQ(table.off_cpu(), 0b101u);
-  EXPECT_EQ(table.on_cpu_period_ns(), 10u);
-  EXPECT_EQ(table.off_cpu_period_ns(), 60u);
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 10u);
+  EXPECT_EQ(table.off_cpu_periods_ns().asked, 60u);
   table.Remove(1);
-  EXPECT_EQ(table.on_cpu_period_ns(), 100u);
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 100u);
   table.Remove(0);
-  EXPECT_EQ(table.on_cpu_period_ns(), 0u);
-  EXPECT_EQ(table.off_cpu_period_ns(), 60u);
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().asked, 60u);
   table.Remove(2);
-  EXPECT_EQ(table.off_cpu_period_ns(), 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().asked, 0u);
 }
 
-TEST(SessionTable, BudgetsAddUpAndOneWithoutALimitLiftsAll) {
+TEST(SessionTable, StandingSessionsHavePeriodsOfTheirOwn) {
   SessionTable table;
-  EXPECT_FALSE(table.budget().limited);
+  auto standing = Spec(true, true, 50);
+  standing.standing = true;
+  table.Add(0, standing);
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
+  EXPECT_EQ(table.on_cpu_periods_ns().standing, 50u);
+  table.Add(1, Spec(true, true, 10));
+  EXPECT_EQ(table.on_cpu_periods_ns().asked, 10u);
+  EXPECT_EQ(table.on_cpu_periods_ns().standing, 50u);
+  EXPECT_EQ(table.off_cpu_periods_ns().asked, 20u);
+  EXPECT_EQ(table.off_cpu_periods_ns().standing, 100u);
+}
+
+TEST(SessionTable, BudgetsOfAKindAddUpAndOneWithoutALimitLiftsAll) {
+  SessionTable table;
+  EXPECT_FALSE(table.budgets().asked.limited);
+  EXPECT_FALSE(table.budgets().standing.limited);
   auto spec = Spec(true, true, 100);
   spec.budget_cpus = 0.01;
   spec.standing = true;
   table.Add(0, spec);
-  EXPECT_TRUE(table.budget().limited);
-  EXPECT_TRUE(table.budget().on_cpu_adjusts);
-  EXPECT_DOUBLE_EQ(table.budget().cpus, 0.01);
+  EXPECT_TRUE(table.budgets().standing.limited);
+  EXPECT_TRUE(table.budgets().standing.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets().standing.cpus, 0.01);
+  EXPECT_FALSE(table.budgets().asked.limited);
   spec.budget_cpus = 0.02;
   spec.standing = false;
   table.Add(1, spec);
-  EXPECT_DOUBLE_EQ(table.budget().cpus, 0.03);
-  EXPECT_FALSE(table.budget().on_cpu_adjusts);
-  table.Add(2, Spec(true, true, 100));
-  EXPECT_FALSE(table.budget().limited);
-  table.Remove(2);
-  EXPECT_TRUE(table.budget().limited);
+  table.Add(2, spec);
+  EXPECT_TRUE(table.budgets().asked.limited);
+  EXPECT_DOUBLE_EQ(table.budgets().asked.cpus, 0.04);
+  EXPECT_FALSE(table.budgets().asked.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets().standing.cpus, 0.01);
+  EXPECT_TRUE(table.budgets().standing.on_cpu_adjusts);
+  table.Add(3, Spec(true, true, 100));
+  EXPECT_FALSE(table.budgets().asked.limited);
+  EXPECT_TRUE(table.budgets().standing.limited) << "what others ask for lifts nothing of it";
+  table.Remove(3);
+  EXPECT_TRUE(table.budgets().asked.limited);
 }
 
 TEST(SessionTable, SlotsAreReusedAsLateAsPossible) {

@@ -76,16 +76,28 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
   v1::StatusResponse status = Sample();
   EXPECT_EQ(RenderStatus(status, 80, Palette()).find("budget"), std::string::npos);
   v1::BudgetStatus& budget = *status.mutable_budget();
-  budget.set_limited(true);
-  budget.set_budget_cpus(0.03);
-  budget.set_spent_cpus(0.021);
-  budget.set_on_cpu_factor(1);
-  budget.set_off_cpu_factor(4.25);
+  v1::SamplingStatus& sessions = *budget.mutable_sessions();
+  sessions.set_limited(true);
+  sessions.set_budget_cpus(0.02);
+  sessions.set_spent_cpus(0.004);
+  EXPECT_NE(
+      RenderStatus(status, 80, Palette()).find("budget     sessions 0.4 % of 2.0 % of one CPU\n"),
+      std::string::npos);
+  v1::SamplingStatus& history = *budget.mutable_history();
+  history.set_limited(true);
+  history.set_budget_cpus(0.03);
+  history.set_spent_cpus(0.021);
+  history.set_on_cpu_factor(1);
+  history.set_off_cpu_factor(4.25);
   const std::string text = RenderStatus(status, 80, Palette());
-  EXPECT_NE(text.find("budget     sampling 2.1 % of 3.0 % of one CPU, off-CPU periods x 4.25\n"),
+  EXPECT_NE(text.find("budget     history 2.1 % of 3.0 % of one CPU, periods x 4.25 off-CPU\n"
+                      "           sessions 0.4 % of 2.0 % of one CPU\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("books"), std::string::npos);
+  history.set_on_cpu_factor(1.56);
+  EXPECT_NE(RenderStatus(status, 80, Palette()).find("CPU, periods x 4.25 off-, x 1.56 on-CPU\n"),
+            std::string::npos);
   budget.set_clock_limit_cpus(0.4);
   budget.set_kernel_books(true);
   EXPECT_NE(

@@ -283,6 +283,14 @@ std::string GilOf(const v1::Samples& samples, int sample) {
   return v1::Gil_Name(samples.gil_size() == 0 ? v1::GIL_NONE : samples.gil(sample));
 }
 
+bool HasFrameOf(const v1::Profile& profile, std::uint32_t node, const std::string& file) {
+  for (; node != 0; node = profile.nodes(static_cast<int>(node) - 1).parent()) {
+    const auto frame = profile.nodes(static_cast<int>(node) - 1).frame();
+    if (profile.frames(static_cast<int>(frame)).file().ends_with(file)) return true;
+  }
+  return false;
+}
+
 // Of the process's samples since then, or of those of the thread that tells, the first one by whose
 // time the interpreter was understood.
 std::uint64_t UnderstoodNs(const v1::Profile& profile, const Window& window) {
@@ -295,7 +303,8 @@ std::uint64_t UnderstoodNs(const v1::Profile& profile, const Window& window) {
     const auto& thread = profile.threads(static_cast<int>(samples.thread(i)));
     const auto& process = profile.processes(static_cast<int>(thread.process()));
     const bool tells = window.known_by != 0
-                           ? thread.tid() == window.known_by
+                           ? thread.tid() == window.known_by &&
+                                 HasFrameOf(profile, samples.node(i), window.known_in)
                            : process.pid() == window.pid && samples.time_ns(i) >= window.begin_ns;
     if (tells) first = std::min(first, samples.time_ns(i));
   }

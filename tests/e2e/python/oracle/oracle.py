@@ -176,7 +176,8 @@ def publish(number, begin, end, prefix, chains, **rules):
     gaps      <stale> and <unknown> are allowed
     apart     a stack may be flagged merge=failed
     alone     a chain may be all that there is
-    known_by  the thread whose samples tell from when on its runtime is understood, and all is to be seen
+    known_by  the thread whose samples tell from when on its runtime is understood, and all is to be seen:
+              those with a frame of the file `known_in`
     """
     table = Table()
     entry = dict(rules, case=number, begin=begin, end=end, prefix=table.chain(prefix),

@@ -46,6 +46,7 @@ Window ReadWindow(const Json& entry) {
   window.apart = Get<bool>(entry, "apart");
   window.alone = Get<bool>(entry, "alone");
   window.known_by = Get<std::uint32_t>(entry, "known_by");
+  window.known_in = Get<std::string>(entry, "known_in");
   window.before = Get<Names>(entry, "before");
   window.after = Get<Names>(entry, "after");
   window.through = Get<std::map<std::string, std::string>>(entry, "through");

@@ -44,6 +44,7 @@ struct Window {
   bool alone = false;        // and so are chains that stand on nothing
   // Not 0: nothing is judged before this thread's runtime is understood.
   std::uint32_t known_by = 0;
+  std::string known_in;
   Names before;  // by Python function; root first
   Names after;
   std::map<std::string, std::string> through;
