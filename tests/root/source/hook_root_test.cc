@@ -13,6 +13,15 @@ using decode::SampleOrigin;
 class HookTest : public testing::TestWithParam<profd_hook> {};
 
 // Every rung that this kernel has must tell the same truth.
+// Switch-ins that the hook was not called for.
+std::uint64_t Missed(const Heard& heard) {
+  std::vector<std::uint64_t> values;
+  for (const auto& event : heard.events)
+    if (const auto* counters = std::get_if<decode::CountersEvent>(&event))
+      values.push_back(counters->values[PROFD_COUNTER_SWITCH_IN_MISSED]);
+  return values.empty() ? 0 : values.back() - values.front();
+}
+
 TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   auto live = LiveSource::Start({.force_hook = GetParam()});
@@ -44,9 +53,12 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   EXPECT_NEAR(static_cast<double>(SumOf(clock)) / static_cast<double>(heard.ElapsedNs()), 1.0,
               0.001);
   EXPECT_GE(BlockedOf(clock), 250'000'000u) << "50 sleeps of at least 5 ms";
-  // 5 marks in each sleep, so every one of them has a stack.
+  // 5 marks in each sleep, so every one of them has a stack whose end the hook has seen; others are
+  // counted, and their time is in the clock all the same.
+  const std::uint64_t seen = 50 - std::min<std::uint64_t>(50, Missed(heard));
   const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kOffCpu);
-  EXPECT_GE(stacks.size(), 50u);
+  EXPECT_GT(seen, 0u);
+  EXPECT_GE(stacks.size(), seen);
   std::uint64_t marks = 0;
   std::uint64_t blocked_ns = 0;
   std::uint64_t marked_ns = 0;
@@ -67,7 +79,7 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   }
   // Stratified marks: one in each period of 1 ms off the CPU, and of the two at the ends, which are
   // there in part, each has its mark there or not. Time without a mark is in none of the stacks.
-  EXPECT_GE(blocked_ns, 250'000'000u);
+  EXPECT_GE(blocked_ns, seen * 5'000'000u);
   const double off_cpu_ns = static_cast<double>(SumOf(clock) - clock.on_cpu_ns);
   const double unmarked_ns = std::max(0.0, off_cpu_ns - static_cast<double>(marked_ns + apart_ns));
   EXPECT_NEAR(static_cast<double>(marks), static_cast<double>(marked_ns) / 1e6,
