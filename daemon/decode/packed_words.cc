@@ -28,7 +28,7 @@ class Units {
     return true;
   }
 
-  // One unit more on top of `value`, which holds `count`.
+  // `more` units on top of `value`, which holds `count`.
   bool TakeMore(std::size_t count, std::size_t more, std::uint64_t& value) {
     std::uint64_t upper = 0;
     if (!Take(more, upper)) return false;

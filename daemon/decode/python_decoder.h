@@ -1,6 +1,9 @@
 // The Python part of stacks, and the events that explain it.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "daemon/decode/fields.h"
 
 namespace profd::decode {
