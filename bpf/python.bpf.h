@@ -143,7 +143,7 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
   if (validate_code(context, code, &validator, reader))
     note_code(context, code, validator);
   else
-    instruction = PROFD_PYTHON_NO_INSTRUCTION;
+    python->unseen = 1; /* soon it may be read from user space */
   keep_python_word(context, code & ~PROFD_PYTHON_ANCHOR);
   keep_python_word(context, (u64)validator << 32 | instruction);
   python->frames++;

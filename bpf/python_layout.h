@@ -120,7 +120,7 @@ struct profd_python_runtime_key {
 /* With PROFD_PYTHON_ANCHOR: no anchor. What follows is of the runtime in the low bits; what stands
  * before the first such word is of runtime 0. They come in order. */
 #define PROFD_PYTHON_RUNTIME (7ull << 60)
-/* The instruction of a frame whose code could not be read, so that it has no validator. */
+/* Instruction of a frame that has executed none. (Validator of code that could not be read: 0.) */
 #define PROFD_PYTHON_NO_INSTRUCTION 0xffffffffu
 
 #define PROFD_MAX_PYTHON_FRAMES 512

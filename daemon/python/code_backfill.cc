@@ -40,7 +40,10 @@ void CodeBackfill::BeginRound() {
 }
 
 bool CodeBackfill::TakeRation() {
-  if (ration_ns_ < kReadCostNs) return false;
+  if (ration_ns_ < kReadCostNs) {
+    counters_.rationed.Add();
+    return false;
+  }
   ration_ns_ -= kReadCostNs;
   return true;
 }
@@ -94,6 +97,7 @@ void CodeBackfill::TakeFacts() {
     known.number = ++numbers_;
     if (found != known_.end() && found->second.facts.process == facts.process) {
       known.since_ns = found->second.since_ns;
+      known.parent = found->second.parent;
     } else if (const auto exec = execs_.find(pid); exec != execs_.end()) {
       known.since_ns = exec->second;
     }
@@ -134,6 +138,7 @@ void CodeBackfill::Fork(const source::RawEvent& event, const profd_event& header
   child.facts.process = {header.pid, header.process_start_ns};
   child.since_ns = header.time_ns;
   child.number = ++numbers_;
+  child.parent = parent->second.number;
   Add(header.pid, std::move(child));
 }
 
@@ -188,22 +193,41 @@ void CodeBackfill::TellProcess(Known& known, const profd_event& header, const Si
   }
 }
 
+// What it was in an earlier sample, its parent's before the fork too, and is now, it was in
+// between.
+Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_event& header,
+                                               const decode::PythonFrame& frame,
+                                               CodeReader& reader) {
+  const Error unproven{ErrorCode::kNotFound, "a code object was not read in time", ""};
+  if (!TakeRation()) return unproven;
+  const auto validator = reader.Validate(frame.address);
+  if (!validator) return unproven;
+  const auto was_by = [&](std::uint32_t number, std::uint64_t time_ns) {
+    const auto* since_ns = told_.Find({number, frame.runtime, *validator, frame.address});
+    return since_ns != nullptr && *since_ns <= time_ns;
+  };
+  if (!was_by(known.number, header.time_ns) && !was_by(known.parent, known.since_ns))
+    return unproven;
+  return reader.Read(frame.address, *validator);
+}
+
 void CodeBackfill::TellCode(Known& known, const profd_event& header,
                             const decode::PythonFrame& frame, const Sink& sink) {
   if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
   const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
   if (!runtime.attachment) return;
   const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
-  if (told_.Find(key) != nullptr) return;
-  if (!TakeRation()) return counters_.rationed.Add();
-  told_.Put(key, {});
+  // Of what has none each sample is another question.
+  const bool validated = frame.validator != 0;
+  if (validated) {
+    if (told_.Find(key) != nullptr || !TakeRation()) return;
+    told_.Put(key, header.time_ns);
+  }
   auto& reader = known.readers.at(frame.runtime);
   if (!reader)
     reader = std::make_unique<CodeReader>(ProcessMemory(header.pid), runtime.attachment->layout);
-  // Without a validator nobody can say whether it is still the same.
-  const bool readable = frame.validator != 0 || frame.instruction != PROFD_PYTHON_NO_INSTRUCTION;
-  const auto text = readable ? reader->Read(frame.address, frame.validator)
-                             : Result<CodeText>(Error{ErrorCode::kNotFound, "", ""});
+  const auto text = validated ? reader->Read(frame.address, frame.validator)
+                              : ReadUnvalidated(known, header, frame, *reader);
   profd_python_code_event fixed{};
   fixed.event = header;
   fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;

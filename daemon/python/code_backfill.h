@@ -28,10 +28,12 @@ struct CodeCounters {
 
 // Every event of the live source passes through here, after its back-fill. In each stretch of
 // sessions every process is told once, before its first sample, and every code object before the
-// first sample that has it: read at that moment, since its memory may be another one's soon. What
-// was told keeps the time of events that have all been handed over, so that it also comes first in
-// order of time, but never one before the process executed its program. A process is forgotten when
-// it has ended; beyond a bound those that were sampled longest ago go.
+// first sample that has it: read at that moment, since its memory may be another one's soon. One
+// that the kernel side could not read, as while its page is copied after a fork, is told of before
+// each such sample: by its texts, if it is now what it was in an earlier sample.
+// What was told keeps the time of events that have all been handed over, so that it also comes
+// first in order of time, but never one before the process executed its program. A process is
+// forgotten when it has ended; beyond a bound those that were sampled longest ago go.
 // Used by the thread that polls.
 class CodeBackfill {
  public:
@@ -55,6 +57,7 @@ class CodeBackfill {
     std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
     std::uint64_t used_ns = 0;   // its last sample, or when it became known
     std::uint32_t number = 0;    // no other process or program had it
+    std::uint32_t parent = 0;    // number of who forked it; 0: not known
     bool told = false;
     // By runtime; each is made when it is needed.
     std::array<std::unique_ptr<CodeReader>, PROFD_MAX_PYTHON_RUNTIMES> readers;
@@ -72,7 +75,6 @@ class CodeBackfill {
                      key.runtime);
     }
   };
-  struct Nothing {};
 
   void TakeFacts();
   void Add(std::uint32_t pid, Known known);
@@ -85,6 +87,9 @@ class CodeBackfill {
   [[nodiscard]] std::uint64_t TimeToTell(const Known& known, const profd_event& header) const;
   void TellCode(Known& known, const profd_event& header, const decode::PythonFrame& frame,
                 const source::EventSource::Sink& sink);
+  [[nodiscard]] Result<CodeText> ReadUnvalidated(const Known& known, const profd_event& header,
+                                                 const decode::PythonFrame& frame,
+                                                 CodeReader& reader);
   [[nodiscard]] bool TakeRation();
 
   FactQueue& facts_;
@@ -94,9 +99,9 @@ class CodeBackfill {
   std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
   std::vector<ProcessKey> ended_;                           // in this round ...
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
-  TwoGenerations<CodeKey, Nothing, CodeKeyHash> told_;
-  std::vector<std::uint64_t> words_;         // of the sample at hand
-  std::vector<decode::PythonFrame> frames_;  // ... and the Python frames in them
+  TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash> told_;  // time of the first sample with it
+  std::vector<std::uint64_t> words_;                          // of the sample at hand
+  std::vector<decode::PythonFrame> frames_;                   // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;    // running, as the stream has it
   std::uint64_t round_ns_ = 0;    // begin of this round

@@ -125,6 +125,7 @@ Registry::Code* Registry::FindCode(ProcessKey process, const decode::PythonFrame
       best = found->get();
       if (best->function != nullptr) return best;
     }
+    if (frame.validator == 0) break;  // it is told of for each sample
     const auto parent = parents_.find(process);
     if (parent == parents_.end()) break;
     process = parent->second.process;

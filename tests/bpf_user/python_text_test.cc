@@ -36,8 +36,7 @@ class PythonTextTest : public PythonWalkTest {
     return words.size() == 3 ? words[1] >> 32 : 0;
   }
   void ExpectNoValidator(const profd_python_process& process) {
-    EXPECT_THAT(Walk(process),
-                ElementsAre(CodeOf(1), At(0, PROFD_PYTHON_NO_INSTRUCTION), kAnchor | 0x7ffc'0000));
+    EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(0, 12), kAnchor | 0x7ffc'0000));
     EXPECT_TRUE(event()->python_flags & PROFD_PYTHON_FAULT);
   }
 

@@ -148,6 +148,15 @@ TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
   EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
 }
 
+TEST(Registry, WhatHasNoValidatorIsNotWhatItWasOnceInTheParent) {
+  Registry registry;
+  registry.Observe(Interpreter(kParent));
+  registry.Observe(Code(kParent, 64, 0, "once"));
+  registry.Observe(Fork());
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 0)).function->name, "once");
+  EXPECT_EQ(registry.Describe(kChild, Frame(64, 0)).function->name, "<unknown>");
+}
+
 TEST(Registry, EachRuntimeHasItsOwnCode) {
   Registry registry;
   registry.Observe(Interpreter(kParent));

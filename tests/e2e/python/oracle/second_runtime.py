@@ -23,6 +23,7 @@ sys.modules["ctypes"].CDLL = lambda name: Libc
 from oracle import frames_of, measure, spin  # noqa: E402
 
 MAIN = thread_id()
+KNOWN = {"known_by": MAIN, "known_in": "second_runtime.py"}
 BEFORE = {"<module>": ["oracle_run_second"]}
 
 
@@ -49,7 +50,7 @@ def frames(text):
 
 
 def alone30(text):
-    measure(30, outer30, 0.2, below=frames(text), before=BEFORE, known_by=MAIN, known_in="second_runtime.py", needs=["GIL"])
+    measure(30, outer30, 0.2, below=frames(text), before=BEFORE, **KNOWN, needs=["GIL"])
 
 
 def through30(text):
@@ -61,7 +62,7 @@ def main(begun, ended):
     os.set_blocking(ended, False)
     os.write(begun, b"%d" % MAIN)
     while True:
-        measure(30, outer30, 0.05, known_by=MAIN, known_in="second_runtime.py")
+        measure(30, outer30, 0.05, **KNOWN)
         try:
             os.read(ended, 1)
             break
@@ -69,8 +70,7 @@ def main(begun, ended):
             pass
     child = os.fork()
     if child == 0:
-        # What it has compiled is gone with it, and perhaps before it was read.
-        measure(30, outer30, 0.05, known_by=MAIN, known_in="second_runtime.py", gaps=True)
+        measure(30, outer30, 0.05, **KNOWN)
         os._exit(0)
     if os.waitpid(child, 0)[1]:
         raise RuntimeError("the child failed")

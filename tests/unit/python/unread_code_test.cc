@@ -1,0 +1,170 @@
+// Names of code objects that the kernel side could not read at the sample. The process whose memory
+// is read is this one.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/python/code_backfill.h"
+#include "tests/support/raw_events.h"
+
+namespace profd::python {
+namespace {
+
+constexpr std::uint32_t kVersion = 0x030c01f0;
+constexpr std::uint32_t kAsciiCompact = 1 << 2 | 1 << 5 | 1 << 6;  // state of a str, 3.12
+constexpr std::uint32_t kElsewhere = 1;  // a pid whose memory is not looked at
+
+std::uint64_t AddressOf(const void* object) { return reinterpret_cast<std::uint64_t>(object); }
+
+// As much of an object of CPython's as a CodeReader looks at.
+class Object {
+ public:
+  explicit Object(const char* type = "") {
+    Set(kTypeName, AddressOf(type));  // it is its own type, too
+    Set(kObjectType, AddressOf(this));
+  }
+  template <typename T>
+  void Set(std::size_t offset, T value) {
+    std::memcpy(bytes_.data() + offset, &value, sizeof value);
+  }
+  void SetText(std::size_t offset, std::string_view text) {
+    Set(kObjectLength, std::uint64_t{text.size()});
+    text.copy(reinterpret_cast<char*>(bytes_.data()) + offset, text.size());
+  }
+
+ private:
+  std::array<std::byte, 512> bytes_{};
+};
+
+class UnreadCodeTest : public testing::Test {
+ protected:
+  UnreadCodeTest() {
+    const Layout layout = *LayoutOf(kVersion);
+    code_.Set(kObjectType, AddressOf(&code_type_));
+    for (Object* text : {&name_, &file_}) {
+      text->Set(kObjectType, AddressOf(&str_type_));
+      text->Set(kStringState, kAsciiCompact);
+    }
+    lines_.Set(kObjectType, AddressOf(&bytes_type_));
+    name_.SetText(layout.ascii_bytes, "work");
+    file_.SetText(layout.ascii_bytes, "work.py");
+    code_.Set(layout.process.code_name, AddressOf(&name_));
+    code_.Set(layout.code_qualname, AddressOf(&name_));
+    code_.Set(layout.code_file, AddressOf(&file_));
+    code_.Set(layout.code_lines, AddressOf(&lines_));
+    SetVersion(7);
+    clock_.Set(kNow, 0);
+    backfill_.BeginRound();
+    profd_session_event begin{};
+    begin.event = test::RawHeader(1, kElsewhere);
+    Pass(test::RawEventBytes(PROFD_EVENT_SESSION_START, begin));
+  }
+  void SetVersion(std::uint32_t version) {
+    code_.Set(LayoutOf(kVersion)->process.code_version, version);
+  }
+  // The service has found an interpreter in it.
+  void Find(std::uint32_t pid) {
+    Attachment attachment;
+    attachment.layout = *LayoutOf(kVersion);
+    PythonFacts facts;
+    facts.process = {pid, test::RawHeader(0, pid).process_start_ns};
+    facts.runtimes.resize(1);
+    facts.runtimes[0].version = kVersion;
+    facts.runtimes[0].attachment = std::make_shared<const Attachment>(attachment);
+    ASSERT_TRUE(facts_.Push(std::move(facts)));
+  }
+  void Fork(std::uint32_t parent, std::uint32_t child, std::uint64_t time_ns) {
+    profd_task_event task{};
+    task.event = test::RawHeader(time_ns, child);
+    task.event.flags = PROFD_TASK_NEW_PROCESS;
+    task.parent_pid = parent;
+    task.parent_process_start_ns = test::RawHeader(0, parent).process_start_ns;
+    Pass(test::RawEventBytes(PROFD_EVENT_FORK, task));
+  }
+  // What is told of the code before a sample of the process; "-": nothing.
+  std::string Told(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
+    profd_sample_event fixed{};
+    fixed.event = test::RawHeader(time_ns, pid);
+    fixed.python_words = 2;
+    told_ = "-";
+    Pass(test::RawEventBytes(
+        PROFD_EVENT_ON_CPU, fixed,
+        test::RawNumbers({AddressOf(&code_), std::uint64_t{validator} << 32 | 4})));
+    return std::exchange(told_, "");
+  }
+  void Pass(const test::EventBytes& bytes) {
+    backfill_.Pass({bytes}, [this](const source::RawEvent& event) {
+      profd_python_code_event code{};
+      if (event.bytes.size() < sizeof code) return;
+      std::memcpy(&code, event.bytes.data(), sizeof code);
+      if (code.event.kind != PROFD_EVENT_PYTHON_CODE) return;
+      EXPECT_EQ(code.code, AddressOf(&code_));
+      const auto* text = reinterpret_cast<const char*>(event.bytes.data() + sizeof code);
+      told_ = std::to_string(code.validator) + " " + std::string(text, code.text_bytes[0]);
+    });
+  }
+
+  static constexpr std::uint64_t kNow = 1'000'000'000;
+  const std::uint32_t self_ = static_cast<std::uint32_t>(::getpid());
+  Object code_type_{"code"};
+  Object str_type_{"str"};
+  Object bytes_type_{"bytes"};
+  Object code_;
+  Object name_;
+  Object file_;
+  Object lines_;
+  ManualClock clock_;
+  FactQueue facts_;
+  CodeBackfill backfill_{facts_, clock_};
+  std::string told_;
+};
+
+TEST_F(UnreadCodeTest, WhatItWasAndIsItWasInBetween) {
+  Find(self_);
+  EXPECT_EQ(Told(self_, 10, 7), "7 work");
+  EXPECT_EQ(Told(self_, 11, 7), "-") << "once";
+  EXPECT_EQ(Told(self_, 12, 0), "0 work");
+  EXPECT_EQ(Told(self_, 13, 0), "0 work") << "each time";
+}
+
+TEST_F(UnreadCodeTest, WhatNobodyHasSeenBeforeIsNotNamed) {
+  Find(self_);
+  EXPECT_EQ(Told(self_, 10, 0), "0 ");
+  EXPECT_EQ(Told(self_, 20, 7), "7 work");
+  EXPECT_EQ(Told(self_, 19, 0), "0 ") << "seen later";
+  EXPECT_EQ(Told(self_, 21, 0), "0 work");
+}
+
+TEST_F(UnreadCodeTest, WhatHasBecomeAnotherIsNotNamed) {
+  Find(self_);
+  EXPECT_EQ(Told(self_, 10, 7), "7 work");
+  SetVersion(8);
+  EXPECT_EQ(Told(self_, 11, 0), "0 ");
+}
+
+TEST_F(UnreadCodeTest, AForkedChildHasWhatItsParentHadBefore) {
+  // The parent's memory is as good as the child's here.
+  const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
+  Find(parent);
+  EXPECT_EQ(Told(parent, 10, 7), "7 ") << "not its memory";
+  Fork(parent, self_, 20);
+  EXPECT_EQ(Told(self_, 21, 0), "0 work");
+}
+
+TEST_F(UnreadCodeTest, AForkedChildHasNotWhatItsParentHasSince) {
+  const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
+  Find(parent);
+  Fork(parent, self_, 20);
+  EXPECT_EQ(Told(parent, 30, 7), "7 ");
+  EXPECT_EQ(Told(self_, 31, 0), "0 ");
+}
+
+}  // namespace
+}  // namespace profd::python
