@@ -20,6 +20,8 @@
 
 #define USER_CS 0x33 /* code segment of 64-bit user code */
 #define NR_SCHED_YIELD 24
+#define NR_CLONE 56
+#define NR_CLONE3 435
 
 /* Syscalls that may wait and whose first argument is a file descriptor. */
 static __always_inline int takes_fd(s64 number) {

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "bpf/syscall.bpf.h"
 #include "bpf/tables.bpf.h"
 #include "bpf/unwind_registers.bpf.h"
 
@@ -275,8 +276,6 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }
 
-#define NR_CLONE 56
-#define NR_CLONE3 435
 #define CLONE3_ARGUMENTS_STACK 40 /* of struct clone_args, linux/sched.h */
 
 /*

@@ -15,9 +15,16 @@ using aggregate::MulDiv;
 
 std::uint64_t Sum(const health::SampleCounts& counts) { return counts.on_cpu + counts.off_cpu; }
 
-// What the stages and the programs have spent on samples of one kind between two looks.
-template <typename Sight>
-std::uint64_t SpentBetween(const Sight& before, const Sight& now) {
+// Without any samples there is nothing to share.
+double OffCpuShare(const health::SampleCounts& before, const health::SampleCounts& now) {
+  const auto on_cpu = static_cast<double>(now.on_cpu - before.on_cpu);
+  const auto off_cpu = static_cast<double>(now.off_cpu - before.off_cpu);
+  return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
+}
+
+}  // namespace
+
+std::uint64_t BudgetKeeper::SpentBetween(const Sight& before, const Sight& now) {
   // CPU time is what is left of two times that are not read at one instant: it may go back. What
   // the programs have spent goes back where they were loaded anew.
   const std::uint64_t cpu_ns = now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns);
@@ -28,15 +35,6 @@ std::uint64_t SpentBetween(const Sight& before, const Sight& now) {
   if (samples == 0) return programs_ns;
   return programs_ns + MulDiv(health::SpentOnSamples(cpu_ns, samples), own, samples);
 }
-
-// Without any samples there is nothing to share.
-double OffCpuShare(const health::SampleCounts& before, const health::SampleCounts& now) {
-  const auto on_cpu = static_cast<double>(now.on_cpu - before.on_cpu);
-  const auto off_cpu = static_cast<double>(now.off_cpu - before.off_cpu);
-  return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
-}
-
-}  // namespace
 
 BudgetKeeper::BudgetKeeper(source::SessionControl& control, const Clock& clock,
                            double clock_limit_cpus, std::function<Work()> work)
@@ -79,12 +77,15 @@ void BudgetKeeper::Look() {
   LookAtClocks(reading, sight.now_ns);
   glances_ = reading.sampling.asked.limited && !reading.sampling.asked.on_cpu_adjusts;
 
-  sight.budget = reading.sampling.asked;
-  sight.own = work.samples.asked;
-  const bool asked_change = LookAt(kinds_.asked, sight);
-  sight.budget = reading.sampling.standing;
-  sight.own = work.samples.standing;
-  const bool standing_change = LookAt(kinds_.standing, sight);
+  const auto look_at = [&sight](Kind& kind, const source::SamplingBudget& budget,
+                                const health::SampleCounts& own) {
+    sight.budget = budget;
+    sight.own = own;
+    return LookAt(kind, sight);
+  };
+  const bool asked_change = look_at(kinds_.asked, reading.sampling.asked, work.samples.asked);
+  const bool standing_change =
+      look_at(kinds_.standing, reading.sampling.standing, work.samples.standing);
   {
     const std::scoped_lock lock(mutex_);
     standing_.sampling = {.asked = kinds_.asked.standing, .standing = kinds_.standing.standing};

@@ -56,6 +56,8 @@ class BudgetKeeper {
     Sight last;
   };
 
+  // What the stages and the programs have spent on samples of one kind between two looks.
+  [[nodiscard]] static std::uint64_t SpentBetween(const Sight& before, const Sight& now);
   void Run(const std::stop_token& stop);
   void Look();
   // Whether periods are to change.

@@ -37,13 +37,15 @@ std::string TextOf(std::span<const decode::PythonProcessEvent> runtimes) {
 }
 
 // A holder may have to wait for the lock inside the GIL to give it back: it holds it still.
-process::Gil GilOf(const decode::StackEvent& event, const process::Sample& sample) {
+// `all_looked_at`: the kernel side has looked for a thread state in each runtime.
+process::Gil GilOf(const decode::StackEvent& event, const process::Sample& sample,
+                   bool all_looked_at) {
   const unsigned flags = event.python_flags;
   if ((flags & PROFD_PYTHON_PROCESS) == 0) return process::Gil::kUnknown;
   if ((flags & PROFD_PYTHON_GIL_HELD) != 0) return process::Gil::kHeld;
   if (sample.wait == process::WaitReason::kGil) return process::Gil::kWaited;
   if ((flags & PROFD_PYTHON_GIL_KNOWN) != 0) return process::Gil::kNotHeld;
-  const bool no_state = (flags & (PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT)) == 0;
+  const bool no_state = all_looked_at && (flags & (PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT)) == 0;
   return no_state ? process::Gil::kNone : process::Gil::kUnknown;
 }
 
@@ -95,13 +97,12 @@ void StackMerger::Merge(const decode::StackEvent& event, process::Sample& sample
   if (runtimes.empty()) return;
   if (sample.wait == process::WaitReason::kLock && WaitsForGil(event, runtimes))
     sample.wait = process::WaitReason::kGil;
-  sample.gil = GilOf(event, sample);
   sample.interpreter = InterpreterOf(runtimes);
-  // The kernel side has not looked at one that it did not know by then.
+  // The kernel side has not looked at a runtime that it did not know by then.
   const std::size_t more = (event.python_flags & PROFD_PYTHON_MORE) >> PROFD_PYTHON_MORE_SHIFT;
-  if (sample.gil == process::Gil::kNone && more + 1 < runtimes.size())
-    sample.gil = process::Gil::kUnknown;
-  runtimes = runtimes.first(std::min(runtimes.size(), more + 1));
+  const std::size_t looked_at = std::min(runtimes.size(), more + 1);
+  sample.gil = GilOf(event, sample, looked_at == runtimes.size());
+  runtimes = runtimes.first(looked_at);
   // Where the frames are is not known, that memory could not be read, or it is another interpreter.
   constexpr unsigned kUnread = PROFD_PYTHON_THREAD | PROFD_PYTHON_FAULT;
   const auto has_none = [&](const auto& one) { return HasNone(one, sample.frames); };

@@ -24,9 +24,10 @@ class Rungs(unittest.TestCase):
         """What holds on every rung: the sums, and the stack of every wait."""
         with Profd(*options) as profd:
             # An emulated machine may need longer for the tables, and for samples; the programs do not end meanwhile.
-            for seen in (self.check_waits, self.check_without_frame_pointers):
-                while not seen(self.collect(profd, rung)):
-                    pass
+            wanted = [self.check_waits, self.check_without_frame_pointers]
+            while wanted:
+                profile = self.collect(profd, rung)
+                wanted = [seen for seen in wanted if not seen(profile)]
 
     def collect(self, profd, rung):
         profile = profd.collect("-p", ",".join(self.pids), "-d", "4", "--budget", "off")

@@ -83,7 +83,10 @@ TEST(MetricsText, ValuesInBaseUnits) {
                           "profd_budget_period_factor{of=\"sessions\",period=\"off_cpu\"} 1"));
   EXPECT_THAT(
       LinesOf(text, "profd_budget_period_changes_total"),
-      testing::Contains("profd_budget_period_changes_total{of=\"history\",period=\"off_cpu\"} 4"));
+      ElementsAre("profd_budget_period_changes_total{of=\"history\",period=\"on_cpu\"} 0",
+                  "profd_budget_period_changes_total{of=\"history\",period=\"off_cpu\"} 4",
+                  "profd_budget_period_changes_total{of=\"sessions\",period=\"on_cpu\"} 0",
+                  "profd_budget_period_changes_total{of=\"sessions\",period=\"off_cpu\"} 0"));
   EXPECT_THAT(LinesOf(text, "profd_history_closure_error_ratio"),
               ElementsAre(HasSubstr(" 0.00025")));
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));

@@ -15,9 +15,10 @@ constexpr unsigned kThread = PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD;
 
 class SampleGilTest : public testing::Test {
  protected:
-  void Tell(const std::string& reason = "") {
+  void Tell(const std::string& reason = "", std::uint32_t runtime = 0) {
     decode::PythonProcessEvent event;
     event.header.process = kProcess;
+    event.runtime = runtime;
     event.version = 0x030c01f0;
     event.chain = reason.empty() ? PROFD_PYTHON_ENTRY_FRAMES_BY_CFRAME : 0;
     event.gil = {0x1020, 0x10d0};
@@ -55,6 +56,15 @@ TEST_F(SampleGilTest, HeldNotHeldAndUnknownAreThree) {
   EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS).gil, Gil::kNone) << "a thread of C";
   EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS | PROFD_PYTHON_FAULT).gil, Gil::kUnknown);
   EXPECT_EQ(Merge(0).gil, Gil::kUnknown) << "the kernel side did not know of it yet";
+}
+
+TEST_F(SampleGilTest, OfARuntimeThatWasNotLookedAtItIsUnknown) {
+  Tell();
+  Tell("", 1);
+  constexpr unsigned kBoth = PROFD_PYTHON_PROCESS | 1 << PROFD_PYTHON_MORE_SHIFT;
+  EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS).gil, Gil::kUnknown) << "it may have a state in the other";
+  EXPECT_EQ(Merge(kBoth).gil, Gil::kNone);
+  EXPECT_EQ(Merge(kThread | PROFD_PYTHON_GIL_KNOWN).gil, Gil::kNotHeld);
 }
 
 TEST_F(SampleGilTest, FramesThatCouldNotBeReadAreSaidToBeMissing) {
