@@ -16,18 +16,24 @@ std::optional<StackTree::NodeId> StackTree::Child(NodeId parent, symbolize::Fram
 
 StackTree::NodeId StackTree::Intern(std::span<const symbolize::FrameId> frames) {
   NodeId node = 0;
+  std::size_t depth = 0;
   for (const auto frame : frames | std::views::reverse) {
-    const auto child = Child(node, frame);
-    if (!child) {
-      ++cut_;
-      break;
+    if (depth == path_.size() || path_[depth].frame != frame) {
+      path_.resize(depth);
+      const auto child = Child(node, frame);
+      if (!child) {
+        ++cut_;
+        break;
+      }
+      path_.push_back({frame, *child});
     }
-    node = *child;
+    node = path_[depth++].node;
   }
   return node;
 }
 
 void StackTree::RenumberFrames(const FrameMap& to) {
+  path_.clear();
   children_.clear();
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     nodes_[i].frame = to(nodes_[i].frame);

@@ -47,11 +47,19 @@ class StackTree {
     std::size_t operator()(std::uint64_t key) const { return MixBits(key); }
   };
 
+  struct Step {
+    symbolize::FrameId frame = 0;
+    NodeId node = 0;
+  };
+
   static constexpr std::size_t kChildBytes = 40;  // a node and a bucket of the map
 
   const std::size_t max_nodes_;
   std::vector<Node> nodes_;
   std::unordered_map<std::uint64_t, NodeId, Hash> children_;  // (parent, frame) -> node
+  // From the root along the stack that was interned last, and maybe on: stacks in a row mostly have
+  // their callers in common, and a look into the map is dear.
+  std::vector<Step> path_;
   std::uint64_t cut_ = 0;
 };
 

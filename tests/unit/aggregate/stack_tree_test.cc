@@ -36,5 +36,27 @@ TEST(StackTree, CutsAtTheLeafWhenFull) {
   EXPECT_EQ(tree.cut(), 1u);
 }
 
+TEST(StackTree, WhatWasInternedBeforeDoesNotMatter) {
+  const std::vector<Frames> stacks{{7, 5, 1}, {5, 1}, {8, 5, 1}, {1}, {},        {5, 2},
+                                   {5, 1, 1}, {7, 5}, {7, 5, 1}, {9}, {7, 5, 1}, {6, 7, 5, 1}};
+  StackTree tree(100);
+  const auto frames_of = [&](StackTree::NodeId node) {
+    Frames frames;
+    for (; node != 0; node = tree.At(node).parent) frames.push_back(tree.At(node).frame);
+    return frames;
+  };
+  for (const auto& first : stacks)
+    for (const auto& second : stacks) {
+      EXPECT_EQ(frames_of(tree.Intern(first)), first);
+      EXPECT_EQ(frames_of(tree.Intern(second)), second);
+    }
+  const auto size = tree.size();
+  tree.RenumberFrames([](symbolize::FrameId frame) { return frame + 10; });
+  EXPECT_EQ(frames_of(tree.Intern(Frames{17, 15, 11})), (Frames{17, 15, 11}));
+  EXPECT_EQ(tree.size(), size);
+  EXPECT_EQ(frames_of(tree.Intern(Frames{7, 5, 1})), (Frames{7, 5, 1}));
+  EXPECT_EQ(tree.size(), size + 3);
+}
+
 }  // namespace
 }  // namespace profd::aggregate
