@@ -143,6 +143,13 @@ struct registers {
 #define PYTHON_FRAME_WORDS (PROFD_PYTHON_FRAME_BYTES / 8)
 #define PYTHON_SEEN_CODES 65536 /* a power of two */
 
+/* A code object that the walk at hand has validated. */
+struct python_code {
+  u64 address;
+  u32 validator;
+};
+#define PYTHON_CODES 16 /* a power of two */
+
 /* A walk along the frames of an interpreter. */
 struct python_walk {
   struct profd_python_process process; /* the runtime at hand */
@@ -171,6 +178,7 @@ struct python_walk {
   u32 unseen;                          /* a code object was not among those seen lately */
   u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the frame at hand */
   u64 code_words[PROFD_PYTHON_CODE_WORDS];
+  struct python_code codes[PYTHON_CODES]; /* each at a place that its address gives */
 };
 
 /*

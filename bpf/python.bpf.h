@@ -54,14 +54,12 @@ static __always_inline int fold_bytes(struct walk_context* context, u64 address,
   return 1;
 }
 
-/* Of the text that the code object's field leads to. */
-static __always_inline int fold_text(struct walk_context* context, u64 field, u64* sum,
-                                     int reader) {
+/* Of the str at `text`. */
+static __always_inline int fold_text(struct walk_context* context, u64 text, u64* sum, int reader) {
   u64* words = context->walk->python.code_words;
-  u64 text = 0, bytes;
+  u64 bytes;
   u32 state, kept;
-  if (!read_python(context, &text, sizeof(text), field, reader) ||
-      !read_python(context, words, PROFD_PYTHON_TEXT_HEAD_WORDS * sizeof(u64),
+  if (!read_python(context, words, PROFD_PYTHON_TEXT_HEAD_WORDS * sizeof(u64),
                    text + PROFD_PYTHON_TEXT_HEAD, reader))
     return 0;
   state = words[2];
@@ -73,16 +71,27 @@ static __always_inline int fold_text(struct walk_context* context, u64 field, u6
   return fold_bytes(context, text, kept, sum, reader);
 }
 
-/* Of the line table, a bytes object, that the code object's field leads to. */
-static __always_inline int fold_lines(struct walk_context* context, u64 field, u64* sum,
+/* Of the line table, the bytes object at `lines`. */
+static __always_inline int fold_lines(struct walk_context* context, u64 lines, u64* sum,
                                       int reader) {
-  u64 lines = 0, bytes = 0, kept = PROFD_PYTHON_TEXT_WORDS * sizeof(u64);
-  if (!read_python(context, &lines, sizeof(lines), field, reader) ||
-      !read_python(context, &bytes, sizeof(bytes), lines + PROFD_PYTHON_BYTES_LENGTH, reader))
+  u64 bytes = 0, kept = PROFD_PYTHON_TEXT_WORDS * sizeof(u64);
+  if (!read_python(context, &bytes, sizeof(bytes), lines + PROFD_PYTHON_BYTES_LENGTH, reader))
     return 0;
   if (bytes < kept) kept = bytes;
   *sum = profd_python_fold(*sum, bytes);
   return fold_bytes(context, lines + PROFD_PYTHON_BYTES_BEGIN, kept, sum, reader);
+}
+
+/* Where a field of a code object leads, whose constant words have been read. 0: it has none. */
+static __always_inline int read_code_field(struct walk_context* context, u64 code, u32 field,
+                                           u64* value, int reader) {
+  const struct python_walk* python = &context->walk->python;
+  u32 word = (field - python->process.code_constant) / sizeof(u64);
+  if (!field) return 1;
+  if (field < python->process.code_constant || word >= python->process.code_words)
+    return read_python(context, value, sizeof(*value), code + field, reader);
+  *value = python->code_words[word % PROFD_PYTHON_CODE_WORDS];
+  return 1;
 }
 
 /* Of a code object that has no version: of what never changes in it, and of its names. */
@@ -91,21 +100,22 @@ static __always_inline int fold_code(struct walk_context* context, u64 code, u32
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
   u32 words = process->code_words;
-  u64 sum = 0, name = 0, hash = 0;
+  u64 sum = 0, name = 0, hash = 0, file = 0, qualname = 0, lines = 0;
   if (words > PROFD_PYTHON_CODE_WORDS) words = PROFD_PYTHON_CODE_WORDS;
   if (!read_python(context, python->code_words, words * sizeof(u64), code + process->code_constant,
                    reader) ||
-      !read_python(context, &name, sizeof(name), code + process->code_name, reader) ||
+      !read_code_field(context, code, process->code_name, &name, reader) ||
+      !read_code_field(context, code, process->code_file, &file, reader) ||
+      !read_code_field(context, code, process->code_qualname, &qualname, reader) ||
+      !read_code_field(context, code, process->code_lines, &lines, reader) ||
       !read_python(context, &hash, sizeof(hash), name + process->string_hash, reader))
     return 0;
   for (u32 i = 0; i < PROFD_PYTHON_CODE_WORDS; i++)
     if (i < words) sum = profd_python_fold(sum, python->code_words[i]);
   sum = profd_python_fold(sum, hash);
-  if (process->code_file && !fold_text(context, code + process->code_file, &sum, reader)) return 0;
-  if (process->code_qualname && !fold_text(context, code + process->code_qualname, &sum, reader))
-    return 0;
-  if (process->code_lines && !fold_lines(context, code + process->code_lines, &sum, reader))
-    return 0;
+  if (process->code_file && !fold_text(context, file, &sum, reader)) return 0;
+  if (process->code_qualname && !fold_text(context, qualname, &sum, reader)) return 0;
+  if (process->code_lines && !fold_lines(context, lines, &sum, reader)) return 0;
   *validator = profd_python_folded(sum);
   return 1;
 }
@@ -130,6 +140,21 @@ static __always_inline void note_code(struct walk_context* context, u64 code, u3
   context->walk->python.unseen = 1;
 }
 
+/* Recursion has the same ones over and over: each is validated once a walk. */
+static __always_inline int find_code(struct walk_context* context, u64 code, u32* validator,
+                                     int reader) {
+  u64 place = (code >> 4) ^ (code >> 9);
+  struct python_code* known = &context->walk->python.codes[place % PYTHON_CODES];
+  if (known->address != code) {
+    if (!validate_code(context, code, validator, reader)) return 0;
+    note_code(context, code, *validator);
+    known->address = code;
+    known->validator = *validator;
+  }
+  *validator = known->validator;
+  return 1;
+}
+
 static __always_inline void keep_python_frame(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
@@ -140,9 +165,7 @@ static __always_inline void keep_python_frame(struct walk_context* context, int 
   else
     instruction =
         frame_word(python, process->frame_instruction) - code - process->code_instructions;
-  if (validate_code(context, code, &validator, reader))
-    note_code(context, code, validator);
-  else
+  if (!find_code(context, code, &validator, reader))
     python->unseen = 1; /* soon it may be read from user space */
   keep_python_word(context, code & ~PROFD_PYTHON_ANCHOR);
   keep_python_word(context, (u64)validator << 32 | instruction);
@@ -395,6 +418,7 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   u64 state = begin_python(&context, reader);
   python->words = python->frames = python->unseen = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
+  for (u32 i = 0; i < PYTHON_CODES; i++) python->codes[i] = (struct python_code){};
   python->over = !state || !begin_frames(&context, state, reader);
   if (!python->over || has_next_runtime(python)) {
     if (reader == READ_TASK)

@@ -78,6 +78,26 @@ TEST_P(PythonTextTest, WithoutVersionsTextsTellCodeApart) {
   ExpectNoValidator(process);
 }
 
+TEST_P(PythonTextTest, FieldsAmongTheConstantWordsAreNotReadAgain) {
+  profd_python_process process = OneFrame();
+  for (std::uint64_t field = 24; field < 144; field += 8)
+    if (!memory_.contains(CodeOf(1) + field)) Put(CodeOf(1) + field, field);
+  process.code_file = 112;
+  process.code_lines = 136;
+  Put(kText + 0x10, std::uint64_t{1});
+  Put(kText + 0x18, std::uint64_t{0});
+  Put(kText + 0x20, std::uint64_t{0xe4});
+  Put(kText + 0x30, 'a');
+  Put(kLines + 0x10, std::uint64_t{0});
+  process.code_words = 15;  // up to 144
+  EXPECT_NE(Validator(process), 0u);
+  for (const std::uint64_t field : {112, 120, 136}) EXPECT_EQ(reads_[CodeOf(1) + field], 0);
+  process.code_words = 12;  // the file is the last of them
+  EXPECT_NE(Validator(process), 0u);
+  EXPECT_EQ(reads_[CodeOf(1) + 112], 0);
+  for (const std::uint64_t field : {120, 136}) EXPECT_EQ(reads_[CodeOf(1) + field], 1);
+}
+
 // As those that are made of strings do, line by line: their texts are the same.
 TEST_P(PythonTextTest, WithoutVersionsLineTablesTellCodeApart) {
   profd_python_process process = OneFrame();

@@ -323,6 +323,39 @@ TEST_P(PythonWalkTest, CodeThatCannotBeReadHasNoValidator) {
   EXPECT_NE(event()->python_flags & PROFD_PYTHON_FAULT, 0);
 }
 
+TEST_P(PythonWalkTest, RecursionReadsItsCodeOnceAWalk) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  for (std::uint64_t i = 0; i < 6; ++i)
+    Frame(0x7001'0000 + 0x100 * i, i % 2 == 0 ? 1 : 2, i < 5 ? 0x7001'0100 + 0x100 * i : 0, 12, 0);
+  for (std::uint32_t version : {101u, 201u}) {
+    Code(1, version);
+    Code(2, version + 1);
+    reads_.clear();
+    EXPECT_THAT(Walk(process),
+                ElementsAre(CodeOf(1), At(version, 12), CodeOf(2), At(version + 1, 12), CodeOf(1),
+                            At(version, 12), CodeOf(2), At(version + 1, 12), CodeOf(1),
+                            At(version, 12), CodeOf(2), At(version + 1, 12)));
+    EXPECT_EQ(reads_[CodeOf(1) + 92], 1);
+    EXPECT_EQ(reads_[CodeOf(2) + 92], 1);
+  }
+}
+
+TEST_P(PythonWalkTest, AFrameWithoutCodeHasNoValidator) {
+  const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
+  Thread(process);
+  Put(kState + 56, std::uint64_t{0x7001'0000});
+  Frame(0x7001'0000, 1, 0x7001'0100, 12, 0);
+  Frame(0x7001'0100, 1, 0, 12, 0);
+  Put(std::uint64_t{0x7001'0100}, std::uint64_t{0});
+  Code(1, 101);
+  const auto words = Walk(process);
+  ASSERT_EQ(words.size(), 4u);
+  EXPECT_EQ(words[2], 0u);
+  EXPECT_EQ(words[3] >> 32, 0u);
+}
+
 TEST_P(PythonWalkTest, NewCodeWakesOnce) {
   const profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
   Thread(process);

@@ -50,6 +50,7 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
   }
 
   long Read(void* to, __u32 bytes, __u64 from) {
+    ++reads_[from];
     for (__u32 i = 0; i < bytes; ++i) {
       const auto byte = memory_.find(from + i);
       if (byte == memory_.end()) return -14;
@@ -112,6 +113,7 @@ class PythonWalkTest : public testing::TestWithParam<bool> {
   }
 
   std::map<std::uint64_t, std::uint8_t> memory_;
+  std::map<std::uint64_t, int> reads_;  // by where they begin
   std::vector<std::uint64_t> words_;
   bool woken_ = false;  // by the last walk
 };
