@@ -22,6 +22,9 @@ class StackTree {
   struct Node {
     NodeId parent = 0;
     symbolize::FrameId frame = 0;
+    // The child that was looked for last; 0: none. It mostly is the one that is looked for, and
+    // lies beside its parent: a look into the map would be dear.
+    NodeId recent = 0;
   };
 
   // Other numbers of the same frames.
@@ -47,19 +50,11 @@ class StackTree {
     std::size_t operator()(std::uint64_t key) const { return MixBits(key); }
   };
 
-  struct Step {
-    symbolize::FrameId frame = 0;
-    NodeId node = 0;
-  };
-
   static constexpr std::size_t kChildBytes = 40;  // a node and a bucket of the map
 
   const std::size_t max_nodes_;
   std::vector<Node> nodes_;
   std::unordered_map<std::uint64_t, NodeId, Hash> children_;  // (parent, frame) -> node
-  // From the root along the stack that was interned last, and maybe on: stacks in a row mostly have
-  // their callers in common, and a look into the map is dear.
-  std::vector<Step> path_;
   std::uint64_t cut_ = 0;
 };
 
