@@ -20,10 +20,9 @@ class BoundedQueue {
 
   // False, and `item` untouched, when full or closed: the caller counts it as dropped.
   [[nodiscard]] bool TryPush(T&& item) {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (closed_ || items_.size() >= capacity_) return false;
-    items_.push_back(std::move(item));
-    ready_.notify_one();
+    Add(std::move(item), lock);
     return true;
   }
 
@@ -38,8 +37,7 @@ class BoundedQueue {
     if (!room_.wait(lock, stop, [this] { return closed_ || items_.size() < capacity_; }))
       return false;
     if (closed_) return false;
-    items_.push_back(std::move(item));
-    ready_.notify_one();
+    Add(std::move(item), lock);
     return true;
   }
 
@@ -51,6 +49,7 @@ class BoundedQueue {
     if (items_.empty()) return std::nullopt;
     std::optional<T> item(std::move(items_.front()));
     items_.pop_front();
+    lock.unlock();
     room_.notify_one();
     return item;
   }
@@ -63,6 +62,13 @@ class BoundedQueue {
   }
 
  private:
+  // Whom it wakes does not find the lock taken.
+  void Add(T&& item, std::unique_lock<std::mutex>& lock) {
+    items_.push_back(std::move(item));
+    lock.unlock();
+    ready_.notify_one();
+  }
+
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable_any ready_;
