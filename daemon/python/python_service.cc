@@ -209,13 +209,20 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   Process process;
   process.key = child;
   process.candidates = found->second.candidates;
+  process.attached = found->second.attached;
   process.another = found->second.another;
   const bool waits = found->second.waits;
-  const Attachments attached = found->second.attached;
   Process& made = processes_[child.pid] = std::move(process);
-  if (attached.empty()) return TryAttach(made);
-  for (const auto& attachment : attached) Accept(made, *attachment);
-  if (waits && !made.waits) WaitFor(made);
+  if (made.attached.empty()) return TryAttach(made);
+  // All at once: until then the kernel side takes it for what its parent is.
+  if (!Install(made)) {
+    known_.Remove(child.pid);
+    made.attached.clear();
+    return WaitFor(made);
+  }
+  counters_.attached.Add();
+  Tell(made);
+  if (waits) WaitFor(made);
 }
 
 void PythonService::HandleFault(ProcessKey key) {

@@ -37,6 +37,7 @@ class KernelMap : public PythonProcesses {
   bool Put(std::uint32_t pid, std::span<const profd_python_process> runtimes) override {
     const std::scoped_lock lock(mutex_);
     processes_[pid] = {runtimes.begin(), runtimes.end()};
+    first_counts_.try_emplace(pid, runtimes.size());
     return true;
   }
   void Remove(std::uint32_t pid) override {
@@ -45,6 +46,11 @@ class KernelMap : public PythonProcesses {
   }
   [[nodiscard]] bool Has(std::uint32_t pid) { return CountOf(pid) > 0; }
   [[nodiscard]] std::size_t CountOf(std::uint32_t pid) { return RuntimesOf(pid).size(); }
+  // Runtimes that it was told of first.
+  [[nodiscard]] std::size_t FirstCountOf(std::uint32_t pid) {
+    const std::scoped_lock lock(mutex_);
+    return first_counts_[pid];
+  }
   [[nodiscard]] std::vector<profd_python_process> RuntimesOf(std::uint32_t pid) {
     const std::scoped_lock lock(mutex_);
     const auto found = processes_.find(pid);
@@ -54,6 +60,7 @@ class KernelMap : public PythonProcesses {
  private:
   std::mutex mutex_;
   std::map<std::uint32_t, std::vector<profd_python_process>> processes_;
+  std::map<std::uint32_t, std::size_t> first_counts_;
 };
 
 // Waits for what another thread does; only a hang ends it otherwise.
@@ -81,6 +88,15 @@ test::EventBytes ProcessEvent(const profd_event& header) {
   return test::RawEventBytes(PROFD_EVENT_PROCESS, fixed);
 }
 
+test::EventBytes ForkEvent(const profd_event& parent, std::uint32_t child) {
+  profd_task_event fork{};
+  fork.event = HeaderOf(child);
+  fork.event.flags = PROFD_TASK_NEW_PROCESS;
+  fork.parent_pid = parent.pid;
+  fork.parent_process_start_ns = parent.process_start_ns;
+  return test::RawEventBytes(PROFD_EVENT_FORK, fork);
+}
+
 class ServiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -103,16 +119,12 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
   ASSERT_TRUE(Eventually([&] { return map_.Has(program->pid()); }));
 
   // A child is what its parent is, even where that ends first.
-  profd_task_event fork{};
-  fork.event = HeaderOf(static_cast<std::uint32_t>(::getpid()));
-  fork.event.flags = PROFD_TASK_NEW_PROCESS;
-  fork.parent_pid = header.pid;
-  fork.parent_process_start_ns = header.process_start_ns;
-  service.See({test::RawEventBytes(PROFD_EVENT_FORK, fork)});
-  EXPECT_TRUE(Eventually([&] { return map_.Has(fork.event.pid); }));
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  service.See({ForkEvent(header, self)});
+  EXPECT_TRUE(Eventually([&] { return map_.Has(self); }));
   // This program, executed, has no interpreter.
-  service.See({test::RawTask(PROFD_EVENT_EXEC, fork.event, "x", "/x")});
-  EXPECT_TRUE(Eventually([&] { return !map_.Has(fork.event.pid); }));
+  service.See({test::RawTask(PROFD_EVENT_EXEC, HeaderOf(self), "x", "/x")});
+  EXPECT_TRUE(Eventually([&] { return !map_.Has(self); }));
 
   profd_event end = header;
   end.flags = PROFD_TASK_LAST_THREAD;
@@ -182,6 +194,12 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   std::set<std::uint64_t> modules;
   for (const RuntimeFacts& runtime : runtimes) modules.insert(runtime.module.begin);
   EXPECT_EQ(modules.size(), runtimes.size());
+
+  // Meanwhile the kernel side would miss those that come later.
+  const auto child = static_cast<std::uint32_t>(::getpid());
+  service.See({ForkEvent(header, child)});
+  EXPECT_TRUE(Eventually([&] { return map_.Has(child); }));
+  EXPECT_EQ(map_.FirstCountOf(child), static_cast<std::size_t>(PROFD_MAX_PYTHON_RUNTIMES));
   profd_event end = header;
   end.flags = PROFD_TASK_LAST_THREAD;
   service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
