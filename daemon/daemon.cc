@@ -386,6 +386,7 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
       maps, maps, ProcFs(), PlanMemory(options.memory_cap.count).unwind_bytes);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<PythonParts>(**source);
+  using For = source::StandingStacks::For;
   (*source)->UseTables({
       .prefetch =
           [&tables = *tables, &python = python->service](const ProcessKey& process) {
@@ -393,10 +394,12 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, rpc::Inherited
             tables.Prefetch(process.pid);
           },
       .await =
-          [&tables = *tables, &python = python->service](std::uint64_t requests,
+          [&tables = *tables, &python = python->service](For whom, std::uint64_t requests,
                                                          std::chrono::milliseconds timeout) {
             const bool looked = python.Await(kPythonAtStart);
-            return tables.Await(requests, timeout) && looked;
+            return (whom == For::kDump ? tables.AwaitMissed(requests, timeout)
+                                       : tables.Await(requests, timeout)) &&
+                   looked;
           },
   });
   auto daemon = std::make_unique<LiveDaemon>(std::move(*source), std::move(tables),

@@ -147,7 +147,9 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const SessionSpec& spec) {
   if (members->empty() && by_id) return NotFound(spec.target);
   auto processes = ReadProcesses(*members);
   // A session that goes on has the time to make them as stacks need them.
-  if (!spec.standing) PrepareTables(processes);
+  if (!spec.standing)
+    PrepareTables(spec.dump ? StandingStacks::For::kDump : StandingStacks::For::kSession,
+                  processes);
   parts_.pending.PutBefore(std::move(processes));
 
   const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
@@ -358,13 +360,13 @@ std::vector<EventBytes> Sessions::ReadProcesses(std::span<const EventBytes> cloc
   return events;
 }
 
-void Sessions::PrepareTables(std::span<const EventBytes> processes) {
+void Sessions::PrepareTables(StandingStacks::For whom, std::span<const EventBytes> processes) {
   if (!tables_.prefetch || !tables_.await) return;
   for (const EventBytes& process : processes) {
     profd_event header{};
     if (ReadHeader(process, &header)) tables_.prefetch({header.pid, header.process_start_ns});
   }
-  (void)tables_.await(0, kTablesAtStart);
+  (void)tables_.await(whom, 0, kTablesAtStart);
 }
 
 EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,

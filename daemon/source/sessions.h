@@ -51,8 +51,9 @@ class Sessions {
   // Who makes unwind tables; may be called with a lock held. Empty functions: nobody.
   struct Tables {
     std::function<void(const ProcessKey& process)> prefetch;
-    // Until so many requests of the programs, since they were loaded, and all else is done.
-    std::function<bool(std::uint64_t requests, std::chrono::milliseconds timeout)> await;
+    // Until so many requests of the programs, since they were loaded, are done; for a session also
+    // what is fetched ahead.
+    StandingStacks::Await await;
   };
 
   // What it works with; all of it outlives this.
@@ -110,7 +111,7 @@ class Sessions {
   // CLOCK events of the members of any of these sessions, one bit each.
   [[nodiscard]] Result<std::vector<EventBytes>> ReadClocks(std::uint64_t sessions);
   [[nodiscard]] std::vector<EventBytes> ReadProcesses(std::span<const EventBytes> clocks) const;
-  void PrepareTables(std::span<const EventBytes> processes);
+  void PrepareTables(StandingStacks::For whom, std::span<const EventBytes> processes);
   [[nodiscard]] std::vector<EventBytes> Cut(std::span<const std::byte> bytes);
   // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
   // ends there, if one does.

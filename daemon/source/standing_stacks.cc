@@ -80,7 +80,7 @@ std::vector<EventBytes> StandingStacks::ReadBlocked(std::uint32_t slot, const Ep
   StoreControl(control.snapshot_before_ns, epoch.time_ns);
   StoreControl(control.snapshot_since_ns, since_ns);
   std::vector<EventBytes> stacks = Walk(slot, kTimeout);
-  if (await_) Complete(slot, stacks);
+  if (await_) Complete(For::kSession, slot, stacks);
   return stacks;
 }
 
@@ -108,7 +108,7 @@ std::vector<EventBytes> StandingStacks::ReadDump(std::uint32_t slot, std::size_t
     std::this_thread::sleep_for(kDumpPause);
     TakeMissing(Walk(slot, kTimeout), threads);
   }
-  if (await_) Complete(slot, threads);
+  if (await_) Complete(For::kDump, slot, threads);
   StoreControl(control.dump_sessions, 0);
   return threads;
 }
@@ -128,7 +128,7 @@ std::vector<EventBytes> StandingStacks::Walk(std::uint32_t slot,
   return stacks;
 }
 
-void StandingStacks::Complete(std::uint32_t slot, std::vector<EventBytes>& stacks) {
+void StandingStacks::Complete(For whom, std::uint32_t slot, std::vector<EventBytes>& stacks) {
   // Each walk asks for what it misses, and may find the next thing missing further up.
   const auto deadline = std::chrono::steady_clock::now() + kTablesAtEnd;
   std::uint64_t requests = 0;
@@ -139,7 +139,7 @@ void StandingStacks::Complete(std::uint32_t slot, std::vector<EventBytes>& stack
     if (left.count() <= 0) return;
     if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // asked for a moment ago
     requests = wanted;
-    (void)await_(wanted, left);
+    (void)await_(whom, wanted, left);
     TakeBetter(Walk(slot, left), stacks);
   }
 }

@@ -24,8 +24,11 @@ class StandingStacks {
   // It waits this long for tables that were missed.
   static constexpr std::chrono::milliseconds kTablesAtEnd{100};
 
+  // Whom a wait is for: a dump is wanted now, and does with what its own stacks have missed.
+  enum class For { kSession, kDump };
   // As Sessions::Tables::await.
-  using Await = std::function<bool(std::uint64_t requests, std::chrono::milliseconds timeout)>;
+  using Await =
+      std::function<bool(For whom, std::uint64_t requests, std::chrono::milliseconds timeout)>;
 
   // What windows in a row have left behind.
   struct Rolled {
@@ -56,7 +59,7 @@ class StandingStacks {
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<EventBytes> Walk(std::uint32_t slot, std::chrono::milliseconds timeout);
   // Walks once more whose stacks ended early for want of tables.
-  void Complete(std::uint32_t slot, std::vector<EventBytes>& stacks);
+  void Complete(For whom, std::uint32_t slot, std::vector<EventBytes>& stacks);
 
   BpfObjects& objects_;
   const std::function<std::vector<std::uint64_t>()> counters_;

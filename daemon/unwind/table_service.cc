@@ -75,13 +75,24 @@ void TableService::Prefetch(const Mapping& mapping) {
 }
 
 bool TableService::Await(std::uint64_t requests, std::chrono::milliseconds timeout) {
+  return AwaitUntil(timeout, [&] { return HasMissed(requests) && !busy_ && mappings_.empty(); });
+}
+
+bool TableService::AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout) {
+  return AwaitUntil(timeout, [&] { return HasMissed(requests); });
+}
+
+template <typename Done>
+bool TableService::AwaitUntil(std::chrono::milliseconds timeout, const Done& done) {
   std::unique_lock lock(mutex_);
   ++awaiting_;
-  const bool done = idle_.wait_for(lock, timeout, [&] {
-    return counters_.wanted.value() >= requests && !busy_ && wanted_.empty() && mappings_.empty();
-  });
+  const bool is_done = progress_.wait_for(lock, timeout, done);
   --awaiting_;
-  return done;
+  return is_done;
+}
+
+bool TableService::HasMissed(std::uint64_t requests) const {
+  return counters_.wanted.value() >= requests && wanted_.empty() && !handles_wanted_;
 }
 
 void TableService::Run(const std::stop_token& stop) {
@@ -117,7 +128,8 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
     const auto any = [this] { return !wanted_.empty() || !mappings_.empty(); };
     const bool small_left = !unfinished_.empty() && unfinished_.front().reader->small();
     busy_ = small_left || any();
-    if (!busy_) idle_.notify_all();
+    const bool handled_last_wanted = std::exchange(handles_wanted_, false) && wanted_.empty();
+    if (!busy_ || handled_last_wanted) progress_.notify_all();
     if (unfinished_.empty() && !any()) {
       // Readers' images are memory.
       if (!ready_.wait_for(lock, stop, kTick, any)) readers_.clear();
@@ -128,6 +140,7 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
     if (!wanted_.empty()) {
       task.wanted = wanted_.front();
       wanted_.pop_front();
+      handles_wanted_ = true;
       waiting_.erase(HashOf(*task.wanted));
     } else if (!small_left && !mappings_.empty()) {
       task.mapping = mappings_.front();

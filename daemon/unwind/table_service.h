@@ -69,6 +69,8 @@ class TableService {
   // asked for is there; of large files only what was asked for. Any thread; meanwhile the work has
   // a normal priority. False: timed out.
   bool Await(std::uint64_t requests, std::chrono::milliseconds timeout);
+  // The same, but of all files only what programs have asked for: not what is fetched ahead.
+  bool AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout);
 
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
@@ -95,6 +97,10 @@ class TableService {
     std::optional<Mapping> mapping;
   };
 
+  template <typename Done>  // it is asked with the lock held
+  bool AwaitUntil(std::chrono::milliseconds timeout, const Done& done);
+  // With the lock held.
+  [[nodiscard]] bool HasMissed(std::uint64_t requests) const;
   void Run(const std::stop_token& stop);
   [[nodiscard]] Task NextTask(const std::stop_token& stop);
   void SetNice(int nice);
@@ -130,13 +136,14 @@ class TableService {
 
   std::mutex mutex_;
   std::condition_variable_any ready_;
-  std::condition_variable idle_;
+  std::condition_variable progress_;
   std::deque<profd_wanted> wanted_;
   std::unordered_set<std::uint64_t> waiting_;  // hashes of what is in wanted_
   std::deque<Mapping> mappings_;               // end 0: the whole process
   bool busy_ = true;                           // with what Await waits for
-  int awaiting_ = 0;                           // callers of Await
-  std::jthread thread_;                        // last: uses all of the above
+  bool handles_wanted_ = false;
+  int awaiting_ = 0;     // callers of Await and AwaitMissed
+  std::jthread thread_;  // last: uses all of the above
 };
 
 }  // namespace profd::unwind

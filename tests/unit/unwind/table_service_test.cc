@@ -126,6 +126,18 @@ TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
   EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
+TEST_F(Service, AwaitMissedReturnsWhenWhatWasAskedForIsThere) {
+  TableService service(memory_, maps_, ProcFs());
+  EXPECT_FALSE(service.AwaitMissed(1, std::chrono::milliseconds(1)));
+  service.Prefetch(Pid());
+  EXPECT_TRUE(service.AwaitMissed(0, std::chrono::milliseconds(0))) << "nobody has asked";
+  std::jthread late([&] { service.Want(wanted_); });
+  ASSERT_TRUE(service.AwaitMissed(1, kLongest));
+  profd_unwind_file* file = maps_.Find(wanted_.key);
+  ASSERT_NE(file, nullptr);
+  EXPECT_NE(Lookup(memory_.base(), *file, wanted_.file_offset, 1).status, LookupStatus::kNotLoaded);
+}
+
 TEST_F(Service, AwaitHasWhatWasFetchedAhead) {
   TableService service(memory_, maps_, ProcFs());
   service.Prefetch(Pid());
