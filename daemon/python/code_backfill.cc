@@ -22,6 +22,12 @@ constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
 constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
 
+// Of a session's start or end.
+bool IsAskedFor(const source::RawEvent& event) {
+  profd_session_event session{};
+  return source::ReadFixed(event.bytes, &session) && (session.mode & PROFD_SESSION_STANDING) == 0;
+}
+
 }  // namespace
 
 CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
@@ -72,8 +78,10 @@ void CodeBackfill::Pass(const source::RawEvent& event, const Sink& sink) {
       break;
     case PROFD_EVENT_SESSION_START:
       ++sessions_;
+      if (IsAskedFor(event)) ++asked_sessions_;
       break;
     case PROFD_EVENT_SESSION_END:
+      if (IsAskedFor(event) && asked_sessions_ > 0) --asked_sessions_;
       EndSession();
       break;
     default:

@@ -47,8 +47,10 @@ class CodeBackfill {
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
   void Pass(const source::RawEvent& event, const source::EventSource::Sink& sink);
-  // Whether samples of Python may come: their code objects should be read soon.
-  [[nodiscard]] bool IsWatching() const { return sessions_ > 0 && !known_.empty(); }
+  // Whether samples of Python may come for somebody who has asked for them: all of their code
+  // objects should be read soon. For others it does that the kernel side wakes for those it has not
+  // seen lately.
+  [[nodiscard]] bool IsWatching() const { return asked_sessions_ > 0 && !known_.empty(); }
   [[nodiscard]] const CodeCounters& counters() const { return counters_; }
 
  private:
@@ -103,10 +105,11 @@ class CodeBackfill {
   std::vector<std::uint64_t> words_;                          // of the sample at hand
   std::vector<decode::PythonFrame> frames_;                   // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
-  std::uint32_t sessions_ = 0;    // running, as the stream has it
-  std::uint64_t round_ns_ = 0;    // begin of this round
-  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
-  std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
+  std::uint32_t sessions_ = 0;        // running, as the stream has it
+  std::uint32_t asked_sessions_ = 0;  // of those, not standing
+  std::uint64_t round_ns_ = 0;        // begin of this round
+  std::uint64_t settled_ns_ = 0;      // begin of the one before: older events have been handed over
+  std::uint64_t ration_ns_ = 0;       // accrued time; a read costs 1 s / kReadsPerSecond
 };
 
 }  // namespace profd::python

@@ -80,6 +80,23 @@ TEST_F(CodeBackfillTest, AProcessIsForgottenARoundAfterItsEnd) {
   EXPECT_TRUE(IsKnown(kLong));
 }
 
+TEST_F(CodeBackfillTest, WatchesForWhoeverAsks) {
+  profd_session_event standing{};
+  standing.event = test::RawHeader(clock_.MonotonicNs(), kLong);
+  standing.mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_STANDING;
+  const auto pass_standing = [&](profd_event_kind kind) {
+    Pass(test::RawEventBytes(kind, standing));
+  };
+  Sample(kLong);
+  EXPECT_TRUE(backfill_.IsWatching());
+  pass_standing(PROFD_EVENT_SESSION_START);
+  Pass(PROFD_EVENT_SESSION_END, kLong);
+  EXPECT_FALSE(backfill_.IsWatching());
+  Pass(PROFD_EVENT_SESSION_START, kLong);
+  pass_standing(PROFD_EVENT_SESSION_END);
+  EXPECT_TRUE(backfill_.IsWatching());
+}
+
 TEST_F(CodeBackfillTest, ManyShortProcessesDoNotMakeItForgetALongOne) {
   for (std::uint32_t pid = 2; pid < kShort; ++pid) {
     Find(pid);
