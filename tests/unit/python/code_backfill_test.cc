@@ -42,9 +42,10 @@ class CodeBackfillTest : public ::testing::Test {
       if (header.kind == PROFD_EVENT_PYTHON_PROCESS) told_.push_back(header.pid);
     });
   }
-  void Pass(profd_event_kind kind, std::uint32_t pid) {
+  void Pass(profd_event_kind kind, std::uint32_t pid, std::uint32_t mode = 0) {
     profd_session_event event{};
     event.event = test::RawHeader(clock_.MonotonicNs(), pid);
+    event.mode = PROFD_SESSION_ON_CPU | mode;
     Pass(test::RawEventBytes(kind, event));
   }
   void Sample(std::uint32_t pid) {
@@ -81,19 +82,13 @@ TEST_F(CodeBackfillTest, AProcessIsForgottenARoundAfterItsEnd) {
 }
 
 TEST_F(CodeBackfillTest, WatchesForWhoeverAsks) {
-  profd_session_event standing{};
-  standing.event = test::RawHeader(clock_.MonotonicNs(), kLong);
-  standing.mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_STANDING;
-  const auto pass_standing = [&](profd_event_kind kind) {
-    Pass(test::RawEventBytes(kind, standing));
-  };
   Sample(kLong);
   EXPECT_TRUE(backfill_.IsWatching());
-  pass_standing(PROFD_EVENT_SESSION_START);
+  Pass(PROFD_EVENT_SESSION_START, kLong, PROFD_SESSION_STANDING);
   Pass(PROFD_EVENT_SESSION_END, kLong);
   EXPECT_FALSE(backfill_.IsWatching());
   Pass(PROFD_EVENT_SESSION_START, kLong);
-  pass_standing(PROFD_EVENT_SESSION_END);
+  Pass(PROFD_EVENT_SESSION_END, kLong, PROFD_SESSION_STANDING);
   EXPECT_TRUE(backfill_.IsWatching());
 }
 
