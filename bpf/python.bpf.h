@@ -2,9 +2,10 @@
 /*
  * Python stacks, independent of native ones: from the thread pointer to the thread state, which
  * must say that it is this thread's, and along its frames. Two reads a frame where code objects
- * have versions, else three. What the words mean is found out by the user side: the validators say
- * whether a code object is still the one that was seen. One walk goes along the frames of every
- * runtime of the process in which the thread has a state.
+ * have versions, else up to nine; one where the walk has met the code before. What the words mean
+ * is found out by the user side: the validators say whether a code object is still the one that was
+ * seen. One walk goes along the frames of every runtime of the process in which the thread has a
+ * state.
  */
 #pragma once
 
@@ -418,9 +419,9 @@ static __always_inline void walk_python(struct profd_sample_event* event, struct
   u64 state = begin_python(&context, reader);
   python->words = python->frames = python->unseen = 0;
   python->first = (u32)event->kernel_frames + event->user_frames + event->cfas;
-  for (u32 i = 0; i < PYTHON_CODES; i++) python->codes[i] = (struct python_code){};
   python->over = !state || !begin_frames(&context, state, reader);
   if (!python->over || has_next_runtime(python)) {
+    for (u32 i = 0; i < PYTHON_CODES; i++) python->codes[i] = (struct python_code){};
     if (reader == READ_TASK)
       bpf_loop(PYTHON_STEPS, step_task_python, &context, 0);
     else

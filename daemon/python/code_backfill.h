@@ -22,8 +22,8 @@ namespace profd::python {
 // Any thread may read them.
 struct CodeCounters {
   Counter told;      // code objects
-  Counter stale;     // of those, others were there by then, or the process was gone
-  Counter rationed;  // frames that were not told of: too many new ones at a time
+  Counter stale;     // of those, others were there by then, or may have been, or it was gone
+  Counter rationed;  // frames whose code was not read: too many at a time
 };
 
 // Every event of the live source passes through here, after its back-fill. In each stretch of

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -150,7 +151,7 @@ TEST_F(UnreadCodeTest, WhatHasBecomeAnotherIsNotNamed) {
 }
 
 TEST_F(UnreadCodeTest, AForkedChildHasWhatItsParentHadBefore) {
-  // The parent's memory is as good as the child's here.
+  // The validator in the parent's sample tells, even where its memory could not be read.
   const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
   Find(parent);
   EXPECT_EQ(Told(parent, 10, 7), "7 ") << "not its memory";
