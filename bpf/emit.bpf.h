@@ -8,7 +8,10 @@
 #include "bpf/task.bpf.h"
 #include "bpf/unwind.bpf.h"
 
-/* The reader polls; it is woken when a quarter of the ring is full, and for new Python code. */
+/*
+ * The reader polls; it is woken when a quarter of the ring is full, for new Python code, and for
+ * programs that begin.
+ */
 static __always_inline u64 wakeup_flag(void* ring, u64 ring_bytes) {
   return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= ring_bytes / 4 ? BPF_RB_FORCE_WAKEUP
                                                                       : BPF_RB_NO_WAKEUP;

@@ -124,6 +124,19 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   if (cost_is_due(now)) add_cost(now);
 }
 
+/* When the reader was last woken for a program. */
+__u64 program_wake_ns;
+
+#define PROGRAM_WAKES_APART_NS 50000000
+
+/* A program that has just begun is looked at in /proc, which it may leave soon. */
+static __always_inline u64 wakeup_for_program(u64 now) {
+  if (now - program_wake_ns < PROGRAM_WAKES_APART_NS)
+    return wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES);
+  program_wake_ns = now; /* by several CPUs at a time: the reader is woken once more */
+  return BPF_RB_FORCE_WAKEUP;
+}
+
 /* An exec event with room for the longest path. */
 union exec_buffer {
   struct profd_task_event event;
@@ -140,9 +153,9 @@ static __noinline void send_exec(struct task_struct* task, u64 sessions, u32 old
                                  const char* path) {
   union exec_buffer buffer = {};
   struct profd_task_event* event = &buffer.event;
-  u64 bytes;
+  u64 now = bpf_ktime_get_ns(), bytes;
   long length;
-  fill_event(&event->event, task, PROFD_EVENT_EXEC, bpf_ktime_get_ns(), sessions);
+  fill_event(&event->event, task, PROFD_EVENT_EXEC, now, sessions);
   event->parent_tid = tid_before_exec(task, old_tid, event->event.tid);
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   length = bpf_probe_read_kernel_str(event->path, PROFD_PATH_LEN, path);
@@ -150,8 +163,7 @@ static __noinline void send_exec(struct task_struct* task, u64 sessions, u32 old
   event->path_bytes = length;
   bytes = sizeof(*event) + length;
   event->event.size = bytes;
-  if (bpf_ringbuf_output(&ring_sched, event, bytes,
-                         wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES)))
+  if (bpf_ringbuf_output(&ring_sched, event, bytes, wakeup_for_program(now)))
     count(PROFD_COUNTER_EVENT_RING_FULL);
 }
 

@@ -284,7 +284,7 @@ class LiveDaemon : public Daemon {
   // mapped twice, so that what wraps around can be read in one piece.
   [[nodiscard]] std::int64_t KernelBytesBeyondResident() const {
     constexpr std::uint64_t kRings = PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES;
-    return static_cast<std::int64_t>(source_->Status().map_bytes +
+    return static_cast<std::int64_t>(source_->MapBytes() +
                                      ThreadsOnHost(proc_) * kThreadStorageBytes) -
            static_cast<std::int64_t>(2 * kRings);
   }

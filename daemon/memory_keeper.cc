@@ -7,21 +7,19 @@
 #include <condition_variable>
 #include <utility>
 
-#include "daemon/base/own_usage.h"
-
 namespace profd {
 namespace {
 
-constexpr int kLooksASecond = std::chrono::seconds(1) / MemoryKeeper::kInterval;
+constexpr std::chrono::seconds kBeyondEvery(1);
 constexpr int kTrimLooks = 4;
 
 }  // namespace
 
 MemoryKeeper::MemoryKeeper(std::uint64_t cap_bytes, std::vector<health::MemoryHolder> holders,
-                           MemoryGate& gate, ProcFs proc,
+                           MemoryGate& gate, const ProcFs& proc,
                            std::function<std::int64_t()> beyond_resident)
     : gate_(gate),
-      proc_(std::move(proc)),
+      resident_(proc),
       beyond_resident_(std::move(beyond_resident)),
       guard_(cap_bytes, std::move(holders)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -43,12 +41,19 @@ void MemoryKeeper::Run(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
-  while (!stopped.wait_for(lock, stop, kInterval, [&] { return stop.stop_requested(); })) Look();
+  const auto pause = [this] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(kInterval * guard_.Leisure());
+  };
+  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) Look();
 }
 
 void MemoryKeeper::Look() {
-  if (looks_++ % kLooksASecond == 0) beyond_bytes_ = beyond_resident_();
-  const auto resident = static_cast<std::int64_t>(OwnResidentBytes(proc_));
+  const auto now = std::chrono::steady_clock::now();
+  if (looks_++ == 0 || now - beyond_looked_ >= kBeyondEvery) {
+    beyond_bytes_ = beyond_resident_();
+    beyond_looked_ = now;
+  }
+  const auto resident = static_cast<std::int64_t>(resident_.Bytes());
   guard_.Look(static_cast<std::uint64_t>(std::max<std::int64_t>(resident + beyond_bytes_, 0)));
   gate_.Set(guard_.dropping(), guard_.room_bytes());
   // What was freed is still the allocator's. Near the cap not all that is freed is a holder's.

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "daemon/base/memory_share.h"
+#include "daemon/base/own_usage.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/health/memory_guard.h"
 
 namespace profd {
 
-// Looks every kInterval, on a thread of its own, at what the kernel says: resident memory, and what
-// there is of maps beyond it. Holders answer at their own pace; what they free goes
+// Looks, on a thread of its own, at what the kernel says: resident memory, and what
+// there is of maps beyond it; every kInterval where that is near what makes holders give up some,
+// and less often the farther it is. Holders answer at their own pace; what they free goes
 // back to the kernel at once. Owned by the composition root.
 class MemoryKeeper {
  public:
@@ -24,7 +26,7 @@ class MemoryKeeper {
   // All must outlive this; `gate` is shut while memory is short. `beyond_resident`: what
   // the kernel has for profd beyond that, or less than none; called once a second.
   MemoryKeeper(std::uint64_t cap_bytes, std::vector<health::MemoryHolder> holders, MemoryGate& gate,
-               ProcFs proc, std::function<std::int64_t()> beyond_resident);
+               const ProcFs& proc, std::function<std::int64_t()> beyond_resident);
   ~MemoryKeeper();
   MemoryKeeper(const MemoryKeeper&) = delete;
   MemoryKeeper& operator=(const MemoryKeeper&) = delete;
@@ -37,10 +39,11 @@ class MemoryKeeper {
   void Look();
 
   MemoryGate& gate_;
-  const ProcFs proc_;
+  const OwnResident resident_;
   const std::function<std::int64_t()> beyond_resident_;
   health::MemoryGuard guard_;
   std::int64_t beyond_bytes_ = 0;
+  std::chrono::steady_clock::time_point beyond_looked_;
   int looks_ = 0;
   mutable std::mutex mutex_;
   health::MemoryStanding standing_;

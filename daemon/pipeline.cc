@@ -19,7 +19,7 @@ namespace {
 using source::PollStatus;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPoll{50};
+constexpr milliseconds kPoll{100};
 
 void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 

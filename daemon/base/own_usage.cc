@@ -1,12 +1,15 @@
 #include "daemon/base/own_usage.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <ctime>
 #include <string>
+#include <string_view>
 
 #include "daemon/base/proc_stat.h"
 
@@ -64,13 +67,20 @@ std::map<std::string, std::uint64_t> OwnThreadCpuNs(const ProcFs& proc) {
   return threads;
 }
 
-std::uint64_t OwnResidentBytes(const ProcFs& proc) {
-  const auto statm = proc.Read("self/statm", 4096);  // "size resident shared ...", in pages
-  if (!statm) return 0;
-  const auto space = statm->find(' ');
-  if (space == std::string::npos) return 0;
+std::uint64_t OwnResidentBytes(const ProcFs& proc) { return OwnResident(proc).Bytes(); }
+
+OwnResident::OwnResident(const ProcFs& proc)
+    : statm_(::open(proc.Path("self/statm").c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+std::uint64_t OwnResident::Bytes() const {
+  std::array<char, 256> text;  // "size resident shared ...", in pages
+  const ssize_t length = ::pread(statm_.get(), text.data(), text.size(), 0);
+  if (length <= 0) return 0;
+  const std::string_view statm(text.data(), static_cast<std::size_t>(length));
+  const auto space = statm.find(' ');
+  if (space == std::string_view::npos) return 0;
   std::uint64_t pages = 0;
-  std::from_chars(statm->data() + space + 1, statm->data() + statm->size(), pages);
+  std::from_chars(statm.data() + space + 1, statm.data() + statm.size(), pages);
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/base/proc_fs.h"
+#include "daemon/base/unique_fd.h"
 
 namespace profd {
 
@@ -26,6 +27,16 @@ namespace profd {
 
 // Resident memory of this process; 0 when /proc cannot tell.
 [[nodiscard]] std::uint64_t OwnResidentBytes(const ProcFs& proc);
+
+// The same again and again: finding the file costs more than reading it. Any thread.
+class OwnResident {
+ public:
+  explicit OwnResident(const ProcFs& proc);
+  [[nodiscard]] std::uint64_t Bytes() const;
+
+ private:
+  const UniqueFd statm_;
+};
 
 // What the allocator has from the kernel: in use, and free but kept.
 struct HeapBytes {

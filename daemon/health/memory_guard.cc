@@ -37,6 +37,12 @@ void MemoryGuard::AskFor(std::uint64_t bytes) {
   }
 }
 
+double MemoryGuard::Leisure() const {
+  const auto room = static_cast<double>(room_bytes());
+  const auto least = static_cast<double>(cap_bytes_ - Part(kEvict));
+  return room > least && least > 0 ? room / least : 1;
+}
+
 bool MemoryGuard::TakeShrunk() {
   const std::uint64_t held = Held();
   most_held_ = std::max(most_held_, held);

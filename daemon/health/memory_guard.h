@@ -54,6 +54,9 @@ class MemoryGuard {
   [[nodiscard]] std::uint64_t room_bytes() const {
     return cap_bytes_ - std::min(cap_bytes_, used_bytes_);
   }
+  // How many times later than at kEvict the next look may be, for what grows meanwhile to find as
+  // much room; at least 1.
+  [[nodiscard]] double Leisure() const;
   // All holders together have shrunk since this was asked last: what they gave back may still be
   // the allocator's.
   [[nodiscard]] bool TakeShrunk();

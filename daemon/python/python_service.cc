@@ -25,7 +25,6 @@ constexpr std::size_t kMaxCandidates = 8;  // interpreters of one process
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
 constexpr int kQuickTries = 50;
-constexpr milliseconds kTick{20};
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr milliseconds kFresh{500};
 constexpr milliseconds kTouchEvery{10};
@@ -105,11 +104,11 @@ void PythonService::Run(const std::stop_token& stop) {
 }
 
 std::optional<PythonService::Task> PythonService::NextTask(const std::stop_token& stop) {
-  const bool waits = std::any_of(processes_.begin(), processes_.end(),
-                                 [](const auto& entry) { return entry.second.waits; });
+  Time next = std::chrono::steady_clock::now() + kSweepEvery;
+  for (const auto& [pid, process] : processes_)
+    if (process.waits) next = std::min(next, process.next);
   std::unique_lock lock(mutex_);
-  (void)ready_.wait_for(lock, stop, waits ? kTick : milliseconds(kSweepEvery),
-                        [this] { return !tasks_.empty(); });
+  (void)ready_.wait_until(lock, stop, next, [this] { return !tasks_.empty(); });
   if (tasks_.empty()) return std::nullopt;
   const Task task = tasks_.front();
   tasks_.pop_front();

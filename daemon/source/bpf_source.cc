@@ -125,6 +125,11 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   return handed_over;
 }
 
+std::chrono::milliseconds BpfSource::RoundInterval() const {
+  if (sessions_.any_asked()) return kAskedInterval;
+  return sessions_.any_running() ? kStandingInterval : std::chrono::milliseconds::max();
+}
+
 void BpfSource::Wait(std::chrono::milliseconds longest) const {
   std::vector<pollfd> ready{{pending_.wake_fd(), POLLIN, 0}};
   if (on_wanted_) ready.push_back({wanted_.wait_fd(), POLLIN, 0});
@@ -140,7 +145,7 @@ Result<PollStatus> BpfSource::Poll(std::chrono::milliseconds timeout, const Sink
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return PollStatus::kTimeout;
-    Wait(sessions_.any_running() ? std::min(left, kRoundInterval) : left);
+    Wait(std::min(left, RoundInterval()));
   }
 }
 
@@ -165,6 +170,8 @@ std::vector<std::uint64_t> BpfSource::ReadCounters() const {
   return counters;
 }
 
+std::uint64_t BpfSource::MapBytes() const { return objects_->MapBytes() + side_band_.ring_bytes(); }
+
 SourceStatus BpfSource::Status() const {
   SourceStatus status;
   const auto online = OnlineCpus();
@@ -179,7 +186,7 @@ SourceStatus BpfSource::Status() const {
   status.counters = ReadCounters();
   status.switches = status.counters[PROFD_COUNTER_SWITCHES];
   status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
-  status.map_bytes = objects_->MapBytes() + side_band_.ring_bytes();
+  status.map_bytes = MapBytes();
   status.missing_capabilities = features_.missing_capabilities;
   return status;
 }

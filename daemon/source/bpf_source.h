@@ -60,14 +60,18 @@ class BpfSource : public EventSource, public SessionControl {
   [[nodiscard]] Result<StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] SourceStatus Status() const override;
   [[nodiscard]] BudgetReading Budget() override { return sessions_.Budget(); }
+  // Of its maps and rings, as in Status().
+  [[nodiscard]] std::uint64_t MapBytes() const;
   void SetPeriodFactors(const PerKind<PeriodFactors>& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
   bool UseKernelBooks(bool use) override { return sessions_.UseKernelBooks(use); }
 
  private:
-  // Longest time that events wait in a ring while a session runs.
-  static constexpr std::chrono::milliseconds kRoundInterval{50};
+  // Longest time that events wait in a ring while somebody has asked for a session, and while
+  // standing ones run.
+  static constexpr std::chrono::milliseconds kAskedInterval{50};
+  static constexpr std::chrono::milliseconds kStandingInterval{100};
 
   struct Hook {
     Rung rung;
@@ -79,6 +83,7 @@ class BpfSource : public EventSource, public SessionControl {
 
   // Hands over what is there; returns the number of events.
   std::uint64_t Round(const Sink& sink);
+  [[nodiscard]] std::chrono::milliseconds RoundInterval() const;
   void Wait(std::chrono::milliseconds longest) const;
   // By enum profd_counter: the kernel side's and those of this folder.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;

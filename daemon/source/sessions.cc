@@ -134,7 +134,7 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const SessionSpec& spec) {
   const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
   StoreControl(control.starting_sessions, 0);
   if (!assigned) return assigned.error();
-  running_ = table_.running();
+  NoteRunning();
   return periods_.Follow(table_);
 }
 
@@ -252,7 +252,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   const SessionSpec spec = *table_.Find(slot);
   table_.Remove(slot);
   rolled_.erase(slot);
-  running_ = table_.running();
+  NoteRunning();
   // What is left was in force before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
   StoreSessions();
@@ -263,6 +263,11 @@ void Sessions::Withdraw(std::uint32_t slot) {
     ::bpf_map_delete_elem(parts_.objects.filter_ids_fd(), &key);
   }
   if (table_.running() == 0) parts_.side_band.Close();
+}
+
+void Sessions::NoteRunning() {
+  running_ = table_.running();
+  asked_ = table_.running() & ~table_.standing();
 }
 
 void Sessions::StoreSessions() {

@@ -92,6 +92,8 @@ class Sessions {
   void FollowMoves();
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
+  // Of these, one that is not standing.
+  [[nodiscard]] bool any_asked() const { return asked_.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] std::uint64_t snapshot_timeouts() const { return standing_.timeouts(); }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_ + standing_.malformed(); }
   [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
@@ -103,6 +105,7 @@ class Sessions {
   [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const SessionSpec& spec,
                                          const profd_filter& filter);
   void ReviseMembers();
+  void NoteRunning();
   // Tells the kernel side which sessions run.
   void StoreSessions();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const SessionSpec& spec);
@@ -136,6 +139,7 @@ class Sessions {
   StandingStacks standing_;
   std::atomic<std::uint64_t> moves_followed_ = 0;
   std::atomic<std::uint64_t> running_ = 0;
+  std::atomic<std::uint64_t> asked_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
   std::atomic<std::uint64_t> clocks_unread_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <sstream>
@@ -97,31 +98,41 @@ LiveJitSymbols::Process& LiveJitSymbols::Hold(std::uint32_t pid) {
 
 void LiveJitSymbols::Look(Process& process) {
   const std::size_t before = process.map.bytes();
-  const std::uint64_t start = StartOf(proc_, process.pid);
-  // Names stay when the process is gone; another of the same pid has its own.
-  if (start != 0 && start != process.start) {
-    process.start = start;
-    process.perf_map = File{};
-    process.dump = File{};
-    process.map = JitMap{};
-  }
-  const std::uint32_t inner = InnerPid(proc_, process.pid);
-  if (inner != 0) {
-    process.perf_map.path = "/tmp/perf-" + std::to_string(inner) + ".map";
-    Open(process.pid, process.perf_map);
-    if (!process.dump.fd.valid()) process.dump.path = DumpIn(proc_, process.pid, inner);
-    if (!process.dump.path.empty()) Open(process.pid, process.dump);
+  if (process.searched_at_ns == 0 ||
+      process.looked_at_ns - process.searched_at_ns >= process.search_pause_ns) {
+    process.searched_at_ns = process.looked_at_ns;
+    process.search_pause_ns =
+        Search(process) ? kRecheckNs : std::min(kLongestSearchNs, 2 * process.search_pause_ns);
   }
   ReadMore(process.perf_map, false, process.map);
   ReadMore(process.dump, true, process.map);
   bytes_.Set(bytes_.value() - before + process.map.bytes());
 }
 
-void LiveJitSymbols::Open(std::uint32_t pid, File& file) {
+bool LiveJitSymbols::Search(Process& process) {
+  const std::uint64_t start = StartOf(proc_, process.pid);
+  // Names stay when the process is gone; another of the same pid has its own.
+  bool found = start != 0 && start != process.start;
+  if (found) {
+    process.start = start;
+    process.perf_map = File{};
+    process.dump = File{};
+    process.map = JitMap{};
+  }
+  const std::uint32_t inner = InnerPid(proc_, process.pid);
+  if (inner == 0) return found;
+  process.perf_map.path = "/tmp/perf-" + std::to_string(inner) + ".map";
+  found |= Open(process.pid, process.perf_map);
+  if (!process.dump.fd.valid()) process.dump.path = DumpIn(proc_, process.pid, inner);
+  if (!process.dump.path.empty()) found |= Open(process.pid, process.dump);
+  return found;
+}
+
+bool LiveJitSymbols::Open(std::uint32_t pid, File& file) {
   const std::string base = proc_.Path(std::to_string(pid));
   const UniqueFd root(::open((base + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat owner {};
-  if (!root.valid() || ::stat(base.c_str(), &owner) != 0) return;
+  if (!root.valid() || ::stat(base.c_str(), &owner) != 0) return false;
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
@@ -131,19 +142,20 @@ void LiveJitSymbols::Open(std::uint32_t pid, File& file) {
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0) {
     file.missing = errno == ENOENT ? "it wrote no " + file.path + std::string(kWhoWritesIt)
                                    : ErrorFromErrno(errno, file.path).message;
-    return;
+    return false;
   }
   if (!S_ISREG(status.st_mode) || (status.st_uid != owner.st_uid && status.st_uid != 0)) {
     file.missing = file.path + " is not a file of its user";
-    return;
+    return false;
   }
   if (file.fd.valid() && file.inode == status.st_ino &&
       static_cast<std::uint64_t>(status.st_size) >= file.read)
-    return;
+    return false;
   file.fd = std::move(fd);
   file.inode = status.st_ino;
   file.read = 0;
   file.missing.clear();
+  return true;
 }
 
 void LiveJitSymbols::ReadMore(File& file, bool is_dump, JitMap& map) {

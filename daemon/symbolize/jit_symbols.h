@@ -30,12 +30,14 @@ class JitSymbols {
 
 // From /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
 // process and by its pid there. Read when code of the process is first asked for, and, because they
-// grow, what is new when the last look is kRecheckNs old. Only regular files that belong to the
-// process's user or to root are believed; nothing is waited for but the disk. Keeps kMaxProcesses,
-// those used last.
+// grow, what is new when the last look is kRecheckNs old. Whether there are others by now is looked
+// for ever less often while there are not, at last every kLongestSearchNs: most run times write
+// none. Only regular files that belong to the process's user or to root are believed; nothing is
+// waited for but the disk. Keeps kMaxProcesses, those used last.
 class LiveJitSymbols : public JitSymbols {
  public:
   static constexpr std::uint64_t kRecheckNs = 20'000'000;
+  static constexpr std::uint64_t kLongestSearchNs = 1'000'000'000;
   static constexpr std::size_t kMaxProcesses = 64;
   static constexpr std::size_t kMaxBytes = 128u << 20;  // of all maps
 
@@ -57,6 +59,8 @@ class LiveJitSymbols : public JitSymbols {
     std::uint32_t pid = 0;
     std::uint64_t start = 0;  // tells it from others of this pid
     std::uint64_t looked_at_ns = 0;
+    std::uint64_t searched_at_ns = 0;
+    std::uint64_t search_pause_ns = kRecheckNs;
     File perf_map;
     File dump;
     JitMap map;
@@ -66,7 +70,9 @@ class LiveJitSymbols : public JitSymbols {
   [[nodiscard]] static std::string WhyNot(const Process& process);
   Process& Hold(std::uint32_t pid);
   void Look(Process& process);
-  void Open(std::uint32_t pid, File& file);
+  // The files that there are now; whether there is one, or a process, that was not known.
+  [[nodiscard]] bool Search(Process& process);
+  [[nodiscard]] bool Open(std::uint32_t pid, File& file);
   void ReadMore(File& file, bool is_dump, JitMap& map);
 
   const ProcFs proc_;

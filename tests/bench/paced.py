@@ -35,7 +35,10 @@ def redis(port):
         connection.sendall(next(requests))
         answer = connection.recv(4096)
         while not answer.endswith(b"\r\n"):
-            answer += connection.recv(4096)
+            part = connection.recv(4096)
+            if not part:
+                sys.exit("paced: redis has hung up")
+            answer += part
         if not answer.startswith((b"+OK", b"$")):
             sys.exit(f"paced: redis says {answer[:80]}")
 

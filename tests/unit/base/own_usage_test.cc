@@ -60,9 +60,11 @@ TEST(OwnUsage, ThreadsAreToldApartByName) {
 }
 
 TEST(OwnUsage, ResidentMemoryGrowsByWhatIsTouched) {
-  const std::uint64_t before = OwnResidentBytes(ProcFs());
+  const OwnResident resident{ProcFs()};
+  const std::uint64_t before = resident.Bytes();
   ASSERT_GT(before, 0u);
   const std::vector<char> touched(64u << 20, 'x');
+  EXPECT_GE(resident.Bytes(), before + touched.size() / 2);
   EXPECT_GE(OwnResidentBytes(ProcFs()), before + touched.size() / 2);
   EXPECT_EQ(OwnResidentBytes(ProcFs("/nonexistent")), 0u);
 }

@@ -22,6 +22,17 @@ TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {
   EXPECT_FALSE(guard_.dropping());
 }
 
+TEST_F(MemoryGuardTest, TheMoreRoomThereIsTheLaterItNeedsToLookAgain) {
+  guard_.Look(650);
+  EXPECT_DOUBLE_EQ(guard_.Leisure(), 1);
+  guard_.Look(300);
+  EXPECT_DOUBLE_EQ(guard_.Leisure(), 2) << "350 bytes are below the cap at 650, and 700 now";
+  for (const std::uint64_t used : {651u, 750u, 1000u, 5000u}) {
+    guard_.Look(used);
+    EXPECT_DOUBLE_EQ(guard_.Leisure(), 1) << used;
+  }
+}
+
 TEST_F(MemoryGuardTest, TheFirstIsAskedForAsMuchAsIsNeededAndTheNextForTheRest) {
   first_.Set(60);
   second_.Set(500);

@@ -56,6 +56,22 @@ TEST_F(JitSymbolsTest, SaysWhichFileIsMissing) {
   EXPECT_EQ(NameAt(0x2000), "/tmp/perf-7.map does not list it");
 }
 
+TEST_F(JitSymbolsTest, LooksEverLessOftenForAFileThatIsNotThere) {
+  const std::string missing = NameAt(0x1000);
+  for (int look = 0; look < 3; ++look) {  // after 20, 40 and 80 ms
+    Wait();
+    EXPECT_EQ(NameAt(0x1000), missing);
+  }
+  Append("1000 10 f\n");
+  Wait();
+  EXPECT_EQ(NameAt(0x1000), missing);
+  clock_.Set(clock_.MonotonicNs() + LiveJitSymbols::kLongestSearchNs, 0);
+  EXPECT_EQ(NameAt(0x1000), "f");
+  Append("2000 10 g\n");
+  Wait();
+  EXPECT_EQ(NameAt(0x2000), "g") << "of one that is there, what is new is read as often as ever";
+}
+
 TEST_F(JitSymbolsTest, ReadsWhatIsNewWhenTheFileGrows) {
   Append("1000 10 f\n20");
   EXPECT_EQ(NameAt(0x1000), "f");
@@ -73,7 +89,7 @@ TEST_F(JitSymbolsTest, AnotherProcessOfThatPidHasItsOwn) {
   Wait();
   EXPECT_EQ(NameAt(0x1000), "f") << "the file may go, the code stays";
   Start(200);
-  Wait();
+  clock_.Set(clock_.MonotonicNs() + LiveJitSymbols::kLongestSearchNs, 0);
   EXPECT_THAT(NameAt(0x1000), StartsWith("it wrote no /tmp/perf-7.map: node does with "));
 }
 
