@@ -18,6 +18,7 @@ SECONDS = 10       # of each measurement
 WARM_SECONDS = 2   # before it: connections, and names of what is new
 REDIS_HZ = 4_000
 SCALE = 10         # of pgbench's tables, which then fit into its buffers
+CLIENTS = 32       # of pgbench; with few of them it is at one of two speeds, by where its threads happen to be
 
 
 class StandingAgent(Agent):
@@ -41,7 +42,7 @@ class SelectOnly(Postgres):
 
     def transactions(self, seconds):
         """A second."""
-        said = subprocess.run([*self.user, f"{POSTGRES}/pgbench", "-h", self.folder, "-n", "-S", "-c", "4", "-j", "2",
+        said = subprocess.run([*self.user, f"{POSTGRES}/pgbench", "-h", self.folder, "-n", "-S", "-c", str(CLIENTS), "-j", "2",
                                "-T", str(seconds), "postgres"], cwd="/", check=True, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True).stdout
         return float(re.search(r"tps = ([\d.]+) \(without", said).group(1))
