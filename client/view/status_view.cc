@@ -33,12 +33,23 @@ std::string Reasons(const google::protobuf::RepeatedPtrField<v1::NamedCount>& co
   return FormatCount(total) + (reasons.empty() ? "" : "   " + reasons);
 }
 
+std::uint64_t Note(const v1::StatusResponse& status, std::string_view name) {
+  for (const v1::NamedCount& count : status.notes())
+    if (count.name() == name) return count.count();
+  return 0;
+}
+
+// Of the time in BPF programs, that for samples; the rest is for clocks.
+std::uint64_t StacksNs(const v1::StatusResponse& status) {
+  return std::min<std::uint64_t>(status.bpf_ns(), Note(status, "stacks_ns"));
+}
+
 std::string Switches(const v1::StatusResponse& status) {
   const auto rate =
       static_cast<std::uint64_t>(std::llround(PerSecond(status.switches(), status.up_ns())));
   std::string text;
   if (status.switches() > 0)
-    text = FormatDuration(status.bpf_ns() / status.switches()) + " a switch, ";
+    text = FormatDuration((status.bpf_ns() - StacksNs(status)) / status.switches()) + " a switch, ";
   return text + FormatCount(rate) + " switches/s";
 }
 
@@ -50,12 +61,6 @@ std::string Cpu(const v1::StatusResponse& status) {
                                          : static_cast<double>(status.bpf_ns()) /
                                                static_cast<double>(status.up_ns());
   return FormatShare(cpus) + " of one CPU, " + FormatShare(bpf) + " in BPF programs";
-}
-
-std::uint64_t Note(const v1::StatusResponse& status, std::string_view name) {
-  for (const v1::NamedCount& count : status.notes())
-    if (count.name() == name) return count.count();
-  return 0;
 }
 
 // What the unwind tables hold; "" for a daemon that has none.

@@ -30,7 +30,7 @@ class Orderer {
  public:
   struct Options {
     std::uint64_t delay_ns = 300'000'000;  // three of the live source's longest rounds
-    std::size_t max_held = 262'144;  // events; at least 1
+    std::size_t max_held = 262'144;        // events; at least 1
   };
   using Sink = std::function<void(Event&&)>;
 

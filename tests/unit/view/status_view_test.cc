@@ -40,6 +40,7 @@ v1::StatusResponse Sample() {
     added->set_text(text);
     added->set_count(count);
   };
+  note("stacks_ns", "of the ns spent in profd's BPF programs, those for samples", 114'912'000'000);
   note("unwind_files", "files known to the unwinder", 31);
   note("unwind_rows", "rows of unwind tables loaded", 120'034);
   note("unwind_memory", "bytes of kernel memory for unwind tables", 2'621'440);
