@@ -43,7 +43,8 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, Detail det
   counters_.misses.Add();
   const std::size_t first = frames.size();
   inner_.Resolve(address, detail, frames);
-  if ((address.kernel && !frames[first].reason.empty()) || MayChange(address)) return;
+  if ((address.kernel && !frames[first].reason.empty()) || MayChange(address, frames[first]))
+    return;
 
   constexpr std::size_t kNodeBytes = sizeof(Answer) + 2 * sizeof(Key) + 64;  // list, map, malloc
   Answer& answer = answers_.emplace_front();

@@ -107,8 +107,7 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
                                                       Detail detail) {
   const Key key = KeyOf(address, detail);
   const auto [entry, added] = known_.try_emplace(key);
-  const bool lasting = !Symbolizer::MayChange(address);
-  if (!added && lasting) return entry->second;
+  if (!added && entry->second.lasting) return entry->second;
 
   counters_.looked_up.Add();
   if (address.python) {
@@ -118,6 +117,7 @@ const SampleSymbolizer::Known& SampleSymbolizer::Look(const process::AddressFram
   }
   Resolve(address, detail);
   Known& known = entry->second;
+  known.lasting = !Symbolizer::MayChange(address, frames_.front());
   if (!added && known.count == frames_.size()) {
     // In the place of the old ones, which have been handed on.
     for (std::size_t i = 0; i < frames_.size(); ++i)

@@ -68,6 +68,7 @@ class SampleSymbolizer {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     KernelRole role = KernelRole::kOther;
+    bool lasting = false;  // false: asked again each time
   };
 
   static constexpr std::size_t kAddressBytes = sizeof(Key) + sizeof(Known) + 32;  // and a node

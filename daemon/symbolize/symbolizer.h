@@ -52,11 +52,13 @@ class Symbolizer {
                        std::vector<Frame>& frames) = 0;
   // Reads what any process's stacks need, which the first question would otherwise wait for.
   virtual void Prepare() {}
-  // Whether this answer may be another one the next time: code that is made at run time moves.
-  [[nodiscard]] static bool MayChange(const process::AddressFrame& address) {
+  // Whether this answer may be another one the next time: code that is made at run time moves. A
+  // program's own names stay, though its file be in memory.
+  [[nodiscard]] static bool MayChange(const process::AddressFrame& address, const Frame& answer) {
     return !address.kernel && address.module != nullptr &&
            (address.module->path.empty() || address.module->path.starts_with("/memfd:") ||
-            address.module->path.starts_with("[anon"));
+            address.module->path.starts_with("[anon")) &&
+           (answer.kind != FrameKind::kNative || !answer.reason.empty());
   }
   // Counts up when addresses, resolved again, may get better answers: caches start anew.
   [[nodiscard]] virtual std::uint64_t improvements() const { return 0; }

@@ -22,7 +22,7 @@ class NamingSymbolizer : public Symbolizer {
     ++asked;
     for (const char* prefix : {"inlined_", "outer_"}) {
       Frame& frame = frames.emplace_back();
-      frame.kind = address.kernel ? FrameKind::kKernel : FrameKind::kNative;
+      frame.kind = address.kernel ? FrameKind::kKernel : user_kind;
       if (unresolved) {
         frame.reason = "unknown";
         return;
@@ -34,6 +34,7 @@ class NamingSymbolizer : public Symbolizer {
   }
   int asked = 0;
   bool unresolved = false;
+  FrameKind user_kind = FrameKind::kNative;
 };
 
 class CachingSymbolizerTest : public ::testing::Test {
@@ -93,6 +94,23 @@ TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreAskedAgain) {
   std::vector<Frame> frames;
   cache_.Resolve(UserAddress(a_, 0x10), Detail::kSource, frames);
   EXPECT_EQ(frames.at(0).reason, "unknown") << "a file without a name stays without";
+}
+
+TEST_F(CachingSymbolizerTest, OfCodeInMemoryOnlyAProgramsOwnNamesAreKept) {
+  const auto in_memory = UserAddress(MakeModule("/memfd:program"), 0x10);
+  std::vector<Frame> frames;
+  const auto ask_twice = [&] {
+    const int before = inner_.asked;
+    for (int i = 0; i < 2; ++i) cache_.Resolve(in_memory, Detail::kSource, frames);
+    return inner_.asked - before;
+  };
+  inner_.unresolved = true;
+  EXPECT_EQ(ask_twice(), 2);
+  inner_.unresolved = false;
+  inner_.user_kind = FrameKind::kJit;
+  EXPECT_EQ(ask_twice(), 2);
+  inner_.user_kind = FrameKind::kNative;
+  EXPECT_EQ(ask_twice(), 1);
 }
 
 TEST_F(CachingSymbolizerTest, ADetailThatWasNotAskedForIsNoAnswerToTheOther) {

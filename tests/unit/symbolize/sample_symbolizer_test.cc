@@ -166,6 +166,17 @@ TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
   EXPECT_EQ(symbolizer_.counters().looked_up.value(), 2u);
 }
 
+TEST_F(SampleSymbolizerTest, AsksAgainForCodeInMemoryUntilItHasANameOfItsProgram) {
+  process::Sample sample;
+  sample.frames.push_back(UserAddress(MakeModule("/memfd:program"), 0x10));
+  for (int i = 0; i < 2; ++i) (void)symbolizer_.Symbolize(sample);
+  EXPECT_EQ(symbols_.asked, 2);
+  symbols_.names[0x10] = "main";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_THAT(NamesOf(symbolizer_.Symbolize(sample)), ElementsAre("main"));
+  EXPECT_EQ(symbols_.asked, 3);
+}
+
 TEST_F(SampleSymbolizerTest, AsksAgainForMoreDetail) {
   for (const Detail detail : {Detail::kSymbols, Detail::kSource}) {
     for (int i = 0; i < 2; ++i) (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf"}), detail);
