@@ -55,6 +55,11 @@ bool IsFlagged(const Stack& stack) {
   return std::ranges::find(stack.names, "[c] [merge=failed]") != stack.names.end();
 }
 
+// Its native frames end where an unwind table was not made yet.
+bool IsCut(const Stack& stack) {
+  return std::ranges::find(stack.names, "[c] [tables not ready]") != stack.names.end();
+}
+
 // Of so many stacks: of 1,000 one is (tests/e2e/python/oracle), so chance makes it more in fewer
 // than 1 of 1,000,000 runs.
 std::ptrdiff_t MostFlagged(std::size_t stacks) {
@@ -136,12 +141,14 @@ void PythonTest::ExpectTrueOrder(const Stack& stack) const {
   if (const auto at = Find(stack, "compare"); at < stack.names.size()) {
     // sorting -> libffi -> qsort of libc -> libffi -> compare.
     const auto sort = Find(stack, "sorting");
-    const auto qsort = std::ranges::find_if(
-        stack.names, [](const auto& name) { return name.find("sort_r") != std::string::npos; });
     ASSERT_LT(sort, at) << all;
-    ASSERT_NE(qsort, stack.names.end()) << all;
-    EXPECT_LT(sort, static_cast<std::size_t>(qsort - stack.names.begin())) << all;
-    EXPECT_LT(static_cast<std::size_t>(qsort - stack.names.begin()), at) << all;
+    if (!IsCut(stack)) {
+      const auto qsort = std::ranges::find_if(
+          stack.names, [](const auto& name) { return name.find("sort_r") != std::string::npos; });
+      ASSERT_NE(qsort, stack.names.end()) << all;
+      EXPECT_LT(sort, static_cast<std::size_t>(qsort - stack.names.begin())) << all;
+      EXPECT_LT(static_cast<std::size_t>(qsort - stack.names.begin()), at) << all;
+    }
   }
   if (Find(stack, "spinning") < stack.names.size() &&
       Find(stack, "spin_inner") < stack.names.size()) {
@@ -206,6 +213,9 @@ TEST_P(PythonTest, FramesStandInTheirTrueOrderWithTheirTrueShares) {
     for (const Stack& stack : stacks_)
       if (!IsFlagged(stack)) ExpectTrueOrder(stack);
     EXPECT_LE(std::ranges::count_if(stacks_, IsFlagged), MostFlagged(stacks_.size()));
+    EXPECT_TRUE(std::ranges::any_of(stacks_, [](const Stack& stack) {
+      return !IsCut(stack) && Find(stack, "compare") < stack.names.size();
+    })) << "no stack with Python called by native code was whole";
     ExpectShares();
     ExpectThreadsOfCAlone();
   }
