@@ -200,6 +200,7 @@ Result<void> SqliteStore::Put(const aggregate::Profile& window) {
 
 Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   if (writer_ == nullptr) return Error{ErrorCode::kUnavailable, "the store is not open", {}};
+  PROFD_TRY(BoundLog());
   TakeWrittenBytes(*database_);
   const auto result = [&]() -> Result<void> {
     auto transaction = Transaction::Begin(*database_, true);
@@ -224,6 +225,23 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   const std::lock_guard lock(status_mutex_);
   status_.largest_put_bytes = std::max(status_.largest_put_bytes, written);
   return {};
+}
+
+// The write-ahead log cannot begin anew while somebody reads what is in it.
+Result<void> SqliteStore::BoundLog() {
+  const std::string log = options_.path + "-wal";
+  const std::uint64_t spare = options_.limit_bytes - BudgetOf(options_.limit_bytes);
+  const auto is_too_long = [&] {
+    return SizeOf(log) > spare && FileBytes() > options_.limit_bytes;
+  };
+  if (is_too_long())
+    sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                              nullptr);
+  if (!is_too_long()) return {};
+  return Error{
+      ErrorCode::kExhausted,
+      "somebody reads the history and does not end: " + log + " would grow beyond its limit",
+      "end the transaction of whoever has it open, such as a sqlite3 shell"};
 }
 
 void SqliteStore::AfterCommit() {

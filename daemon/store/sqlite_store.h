@@ -68,6 +68,7 @@ class SqliteStore : public ProfileStore {
   Result<void> StartAnew(const Error& damage);
   Result<std::string> Salvage(const std::string& damaged);
   Result<void> PutOnce(const aggregate::Profile& window);
+  Result<void> BoundLog();
   void AfterCommit();
   Result<void> UpdateStatus();
   [[nodiscard]] std::uint64_t FileBytes() const;

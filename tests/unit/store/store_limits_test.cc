@@ -1,5 +1,6 @@
 // Limits of size and age, and clocks that jump.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <string>
@@ -42,6 +43,37 @@ TEST_F(StoreLimitsTest, TheFileStaysWithinItsLimitAndOneWindow) {
   EXPECT_GE(status.largest_put_bytes, window)
       << "it writes at least what it makes the file grow by";
   EXPECT_LT(status.largest_put_bytes, options_.limit_bytes);
+}
+
+TEST_F(StoreLimitsTest, AReaderWithoutAnEndDoesNotMakeTheFileGrowForEver) {
+  options_.limit_bytes = 2u << 20;
+  HostShape shape;
+  shape.fresh_frames = true;
+  const auto store = Open();
+  ASSERT_TRUE(store->Put(MakeWindow(0, shape)).ok());
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(options_.path.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr),
+            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  std::uint64_t window = 0;
+  std::uint64_t index = 1;
+  Result<void> put;
+  for (; index < 500; ++index) {
+    const std::uint64_t before = FileBytes();
+    SetTime(index);
+    put = store->Put(MakeWindow(index, shape));
+    if (!put) break;
+    window = std::max(window, FileBytes() - before);
+  }
+  ASSERT_FALSE(put.ok());
+  EXPECT_EQ(put.error().code, ErrorCode::kExhausted) << put.error().message;
+  EXPECT_LE(FileBytes(), options_.limit_bytes + window);
+  EXPECT_EQ(store->Status().failed_puts, 1u);
+  sqlite3_close(reader);
+  EXPECT_TRUE(store->Put(MakeWindow(index, shape)).ok()) << "once it has ended all is well again";
+  EXPECT_LE(FileBytes(), options_.limit_bytes);
 }
 
 TEST_F(StoreLimitsTest, OldWindowsGo) {
