@@ -58,7 +58,7 @@ Result<void> PeriodsInForce::Follow(const SessionTable& table) {
   }
   StoreControl(control_.standing_off_cpu_period_ns, periods.standing_off_cpu);
   StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
-  StoreControl(control_.asked_sessions, table.running() & ~table.standing());
+  StoreControl(control_.asked_sessions, table.asked());
   StoreControl(control_.off_cpu_sessions, table.off_cpu());
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
   const auto clock = table.clock();

@@ -85,10 +85,9 @@ PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
 }
 
 PerKind<SamplingBudget> SessionTable::budgets() const {
-  const std::uint64_t standing = this->standing();
   PerKind<SamplingBudget> sums;
-  sums.asked = {.limited = (running() & ~standing) != 0, .on_cpu_adjusts = true};
-  sums.standing = {.limited = standing != 0, .on_cpu_adjusts = true};
+  sums.asked = {.limited = asked() != 0, .on_cpu_adjusts = true};
+  sums.standing = {.limited = standing() != 0, .on_cpu_adjusts = true};
   for (const auto& slot : slots_) {
     if (!slot) continue;
     SamplingBudget& sum = OfKind(sums, *slot);

@@ -31,6 +31,8 @@ class SessionTable {
 
   // Bit i: session i runs and nobody has asked for it.
   [[nodiscard]] std::uint64_t standing() const;
+  // ... and somebody has.
+  [[nodiscard]] std::uint64_t asked() const { return running() & ~standing(); }
 
   [[nodiscard]] bool AnyOf(TargetKind kind) const;
 

@@ -267,7 +267,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
 
 void Sessions::NoteRunning() {
   running_ = table_.running();
-  asked_ = table_.running() & ~table_.standing();
+  asked_ = table_.asked();
 }
 
 void Sessions::StoreSessions() {

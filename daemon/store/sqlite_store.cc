@@ -29,10 +29,20 @@ std::uint64_t SizeOf(const std::string& path) {
   return ::stat(path.c_str(), &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
+// What is left to the write-ahead log.
+std::uint64_t SpareOf(std::uint64_t limit_bytes) {
+  return std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
+}
+
 // What the database may take, so that with the write-ahead log and one more window all stays
 // within the limit.
-std::uint64_t BudgetOf(std::uint64_t limit_bytes) {
-  return limit_bytes - std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
+std::uint64_t BudgetOf(std::uint64_t limit_bytes) { return limit_bytes - SpareOf(limit_bytes); }
+
+// Has the write-ahead log begin anew, if nobody reads what is in it; waits for who does for the
+// time that the connection has for busy ones.
+void TruncateLog(Database& database) {
+  sqlite3_wal_checkpoint_v2(database.connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                            nullptr);
 }
 
 // What a connection has put into its write-ahead log since it was last asked.
@@ -227,16 +237,12 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   return {};
 }
 
-// The write-ahead log cannot begin anew while somebody reads what is in it.
 Result<void> SqliteStore::BoundLog() {
   const std::string log = options_.path + "-wal";
-  const std::uint64_t spare = options_.limit_bytes - BudgetOf(options_.limit_bytes);
   const auto is_too_long = [&] {
-    return SizeOf(log) > spare && FileBytes() > options_.limit_bytes;
+    return SizeOf(log) > SpareOf(options_.limit_bytes) && FileBytes() > options_.limit_bytes;
   };
-  if (is_too_long())
-    sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                              nullptr);
+  if (is_too_long()) TruncateLog(*database_);
   if (!is_too_long()) return {};
   return Error{
       ErrorCode::kExhausted,
@@ -248,7 +254,7 @@ void SqliteStore::AfterCommit() {
   // Passive: readers are not waited for. What is not moved now is moved after the next Put.
   sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
                             nullptr);
-  const std::uint64_t spare = options_.limit_bytes - BudgetOf(options_.limit_bytes);
+  const std::uint64_t spare = SpareOf(options_.limit_bytes);
   // Pages that move are in the write-ahead log until it is truncated.
   const std::uint64_t pages = std::min(kMostPagesMoved, spare / 4 / kPageBytes);
   const std::string vacuum = "PRAGMA incremental_vacuum(" + std::to_string(pages) + ")";
@@ -256,8 +262,7 @@ void SqliteStore::AfterCommit() {
     static_cast<void>(database_->Execute(vacuum.c_str()));
   if (SizeOf(options_.path + "-wal") * 2 > spare) {
     sqlite3_busy_timeout(database_->connection(), 0);
-    sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                              nullptr);
+    TruncateLog(*database_);
     sqlite3_busy_timeout(database_->connection(), kBusyMs);
   }
 }

@@ -4,7 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "daemon/source/bpf_objects.h"
+#include "daemon/source/event_bytes.h"
+#include "daemon/source/features.h"
 #include "daemon/source/hook_ladder.h"
 #include "daemon/source/iterator.h"
 #include "daemon/source/ring_reader.h"
