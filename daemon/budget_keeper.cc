@@ -6,17 +6,15 @@
 #include <condition_variable>
 #include <utility>
 
-#include "daemon/aggregate/clipping.h"
+#include "daemon/base/mul_div.h"
 
 namespace profd {
 namespace {
 
-using aggregate::MulDiv;
-
-std::uint64_t Sum(const health::SampleCounts& counts) { return counts.on_cpu + counts.off_cpu; }
+std::uint64_t Sum(const source::SampleCounts& counts) { return counts.on_cpu + counts.off_cpu; }
 
 // Without any samples there is nothing to share.
-double OffCpuShare(const health::SampleCounts& before, const health::SampleCounts& now) {
+double OffCpuShare(const source::SampleCounts& before, const source::SampleCounts& now) {
   const auto on_cpu = static_cast<double>(now.on_cpu - before.on_cpu);
   const auto off_cpu = static_cast<double>(now.off_cpu - before.off_cpu);
   return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
@@ -78,7 +76,7 @@ void BudgetKeeper::Look() {
   glances_ = reading.sampling.asked.limited && !reading.sampling.asked.on_cpu_adjusts;
 
   const auto look_at = [&sight](Kind& kind, const source::SamplingBudget& budget,
-                                const health::SampleCounts& own) {
+                                const source::SampleCounts& own) {
     sight.budget = budget;
     sight.own = own;
     return LookAt(kind, sight);

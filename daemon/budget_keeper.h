@@ -10,7 +10,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/health/clock_limit.h"
 #include "daemon/health/governor.h"
-#include "daemon/health/stage_counters.h"
 #include "daemon/source/session_control.h"
 
 namespace profd {
@@ -28,7 +27,7 @@ class BudgetKeeper {
   // Since the stages began.
   struct Work {
     std::uint64_t cpu_ns = 0;  // of the stages, without what names have cost
-    source::PerKind<health::SampleCounts> samples;
+    source::PerKind<source::SampleCounts> samples;
   };
 
   // All must outlive this. `clock_limit_cpus`: what thread clocks may cost; 0: no limit.
@@ -48,7 +47,7 @@ class BudgetKeeper {
     source::SamplingBudget budget;
     std::uint64_t cpu_ns = 0;   // of the stages, for both kinds
     std::uint64_t samples = 0;  // of both
-    health::SampleCounts own;
+    source::SampleCounts own;
   };
   struct Kind {
     health::Governor governor;

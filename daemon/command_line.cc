@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "daemon/config_file.h"
-#include "daemon/setting_values.h"
 #include "daemon/settings.h"
 #include "daemon/settings_text.h"
 

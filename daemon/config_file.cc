@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "daemon/base/unique_fd.h"
-#include "daemon/setting_values.h"
+#include "daemon/settings.h"
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1

@@ -202,11 +202,11 @@ class LiveDaemon : public Daemon {
                  [this] {
                    auto report = health::Describe(*tables_);
                    auto names = health::Describe(symbolizer_, timed_, objects_);
-                   std::ranges::move(names.levels, std::back_inserter(report.levels));
-                   std::ranges::move(names.counts, std::back_inserter(report.counts));
+                   std::ranges::move(names.gauges, std::back_inserter(report.gauges));
+                   std::ranges::move(names.counters, std::back_inserter(report.counters));
                    const auto heap = OwnHeapBytes();
-                   report.levels.push_back({"heap_used", "bytes of the heap in use", heap.used});
-                   report.levels.push_back(
+                   report.gauges.push_back({"heap_used", "bytes of the heap in use", heap.used});
+                   report.gauges.push_back(
                        {"heap_free", "bytes of the heap that are free", heap.free});
                    return report;
                  },
@@ -215,7 +215,7 @@ class LiveDaemon : public Daemon {
              .memory_standing = [this] { return memory_keeper_.standing(); },
              .give_up_memory = [this] { GiveUpMemory(); },
              .memory = memory_,
-             .plan = plan_}),
+             .limits = plan_.pipeline}),
         keeper_(*source_, clock, ClockLimitCpus(options),
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();

@@ -29,9 +29,9 @@ MemoryPlan PlanMemory(std::uint64_t cap_bytes, MemoryGate* gate) {
                   .elf_file = {},
                   .debug = {},
                   .unwind_bytes = eighth * 2,
-                  .event_batches = Batches(eighth, kEventBytes),
-                  .item_batches = Batches(eighth, kItemBytes),
-                  .session = {},
+                  .pipeline = {.event_batches = Batches(eighth, kEventBytes),
+                               .item_batches = Batches(eighth, kItemBytes),
+                               .session = {}},
                   .query = {}};
   plan.debug.bytes = Least(plan.debug.bytes, eighth * 3 / 2);
   plan.elf_file.symbols = Least(plan.elf_file.symbols, eighth / kSymbolBytes);
@@ -41,8 +41,9 @@ MemoryPlan PlanMemory(std::uint64_t cap_bytes, MemoryGate* gate) {
   plan.debug.memory = gate;
   plan.debug.limits.eager_bytes = Least(plan.debug.limits.eager_bytes, eighth);
   // A profile takes as much again while it is made, and while it is sent.
-  plan.session.parts = Least(plan.session.parts, eighth / sizeof(aggregate::SamplePart));
-  plan.session.nodes = Least(plan.session.nodes, eighth / kNodeBytes);
+  auto& session = plan.pipeline.session;
+  session.parts = Least(session.parts, eighth / sizeof(aggregate::SamplePart));
+  session.nodes = Least(session.nodes, eighth / kNodeBytes);
   const auto share =
       static_cast<double>(std::min<std::uint64_t>(cap_bytes, 256u << 20)) / (256u << 20);
   const store::SqliteOptions store;

@@ -4,17 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "daemon/aggregate/profile_builder.h"
 #include "daemon/elf/debug_pool.h"
 #include "daemon/elf/elf_headers.h"
+#include "daemon/pipeline.h"
 #include "daemon/store/sqlite_store.h"
 #include "daemon/symbolize/elf_symbolizer.h"
 
 namespace profd {
-
-// In queues, about.
-inline constexpr std::uint64_t kEventBytes = 1u << 10;  // between reader and worker
-inline constexpr std::uint64_t kItemBytes = 2u << 10;   // between worker and symbolizer
 
 // Bounds of single parts: none takes most of the cap by itself, however hostile what it reads is.
 // Together they come to more; that is what the keeper is for.
@@ -24,9 +20,7 @@ struct MemoryPlan {
   elf::ElfLimits elf_file;                // of one file
   elf::DebugPool::Options debug;
   std::uint64_t unwind_bytes;  // kernel memory of unwind tables
-  std::size_t event_batches;
-  std::size_t item_batches;
-  aggregate::ProfileBuilder::Limits session;
+  PipelineLimits pipeline;
   aggregate::MergeLimits query;
 };
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/aggregate/counters.h"
+#include "daemon/aggregate/counter_report.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/decode/decoder.h"
 #include "daemon/symbolizer_stage.h"
@@ -27,8 +27,8 @@ void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
 LivePipeline::LivePipeline(Parts parts)
     : parts_(std::move(parts)),
-      events_(parts_.plan.event_batches),
-      items_(parts_.plan.item_batches),
+      events_(parts_.limits.event_batches),
+      items_(parts_.limits.item_batches),
       symbolizer_thread_([this] { Symbolize(); }),
       worker_thread_([this] { Work(); }),
       reader_thread_([this](const std::stop_token& stop) { Read(stop); }) {}
@@ -143,7 +143,7 @@ void LivePipeline::Symbolize() {
                               waiting.session && waiting.session->spec().target.pidns_inode != 0;
                           return waiting;
                         },
-                        {.session = parts_.plan.session});
+                        {.session = parts_.limits.session});
   constexpr std::uint64_t kFlushNs = 1'000'000'000;
   std::uint64_t flushed_ns = 0;
   while (auto batch = items_.Pop()) {
@@ -276,8 +276,8 @@ rpc::BackendStatus LivePipeline::Status() const {
   };
   append(counters.dropped, stages.dropped);
   append(counters.notes, stages.notes);
-  append(counters.notes, tables.counts);
-  status.levels = std::move(tables.levels);
+  append(counters.notes, tables.counters);
+  status.levels = std::move(tables.gauges);
   append(status.levels, stages.levels);
   const auto append_seen = [](auto& to, const auto& from) {
     for (const auto& count : from)

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,7 +29,6 @@
 #include "daemon/health/memory_guard.h"
 #include "daemon/health/stage_counters.h"
 #include "daemon/health/table_notes.h"
-#include "daemon/memory_plan.h"
 #include "daemon/pipeline_item.h"
 #include "daemon/python/python_service.h"
 #include "daemon/rpc/session_backend.h"
@@ -39,6 +39,13 @@
 namespace profd {
 
 class SymbolizerStage;
+
+// How much the pipeline may hold, in whole batches of its queues and of each session.
+struct PipelineLimits {
+  std::size_t event_batches;  // between reader and worker
+  std::size_t item_batches;   // between worker and symbolizer
+  aggregate::ProfileBuilder::Limits session;
+};
 
 // reader: polls and decodes, never waits for the others; worker: WorkerStage; symbolizer:
 // SymbolizerStage. Between them are bounded queues; a stage that falls behind loses samples, which
@@ -58,13 +65,13 @@ class LivePipeline : public rpc::SessionBackend {
     std::string recording_file;               // "": events are not recorded
     std::function<void()> detach;             // the source's programs: no new events after it
     std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
-    std::function<health::TableReport()> describe_tables;     // for Status
+    std::function<Diagnostics()> describe_tables;     // for Status
     std::function<python::PythonStanding()> python_standing;  // for Status
     std::function<health::BudgetStanding()> budget_standing;  // for Status
     std::function<health::MemoryStanding()> memory_standing;  // for Status
     std::function<void()> give_up_memory;                     // of names; on the symbolizer thread
     const MemoryGate& memory;  // shut: samples are dropped, sessions refused
-    const MemoryPlan& plan;
+    PipelineLimits limits;
   };
 
   explicit LivePipeline(Parts parts);
@@ -87,7 +94,7 @@ class LivePipeline : public rpc::SessionBackend {
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
   // That have come from the kernel side so far.
-  [[nodiscard]] source::PerKind<health::SampleCounts> samples() const {
+  [[nodiscard]] source::PerKind<source::SampleCounts> samples() const {
     return health::SamplesRead(counters_);
   }
 

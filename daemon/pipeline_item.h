@@ -1,6 +1,7 @@
 // PipelineItem: what the worker hands to the symbolizer thread.
 #pragma once
 
+#include <cstdint>
 #include <variant>
 
 #include "daemon/decode/event.h"
@@ -8,6 +9,10 @@
 #include "daemon/process/sample.h"
 
 namespace profd {
+
+// What one takes in a queue, about.
+inline constexpr std::uint64_t kEventBytes = 1u << 10;  // between reader and worker
+inline constexpr std::uint64_t kItemBytes = 2u << 10;   // between worker and symbolizer
 
 // A sample, or an event that says what samples mean, in order of time, with what is known of its
 // process at that moment (may be null).

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/setting_values.h"
+#include "daemon/settings.h"
 
 namespace profd {
 namespace {

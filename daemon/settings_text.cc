@@ -3,7 +3,6 @@
 #include <functional>
 #include <string_view>
 
-#include "daemon/setting_values.h"
 #include "daemon/settings.h"
 
 namespace profd {

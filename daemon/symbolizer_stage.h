@@ -73,7 +73,7 @@ class SymbolizerStage {
     aggregate::ProfileBuilder builder;
     std::optional<aggregate::DumpBuilder> dump;  // then only this is built in the end
     std::uint64_t on_cpu_period_in_force_ns;
-    std::vector<aggregate::NamedCount> dropped_before;  // by the stages, when it began
+    std::vector<NamedCount> dropped_before;  // by the stages, when it began
     std::optional<std::uint32_t> successor;  // the session that goes on where this one ends
   };
   using Slot = std::unique_ptr<Running>;

@@ -23,11 +23,6 @@ bool EndsWithIgnoringCase(std::string_view text, std::string_view end) {
 
 }  // namespace
 
-Mode ModeOf(const v1::Profile& profile) {
-  if (profile.on_cpu() == profile.off_cpu()) return Mode::kWall;
-  return profile.on_cpu() ? Mode::kOnCpu : Mode::kOffCpu;
-}
-
 Exporters::Exporters() {
   exporters_.push_back(std::make_unique<FoldedExporter>());
   exporters_.push_back(std::make_unique<SvgExporter>());

@@ -8,22 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "client/export/options.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
-
-struct ExportOptions {
-  bool threads = false;     // folded, svg: the second frame is the thread
-  bool signatures = false;  // native names with their parameters
-  bool mangled = false;     // native names as the file has them
-  bool lines = true;        // Python names with the line in their file
-  std::string title{};      // svg, speedscope; empty: the command and its pid
-};
-
-// What is sampled decides what a weight is.
-enum class Mode { kWall, kOnCpu, kOffCpu };
-[[nodiscard]] Mode ModeOf(const v1::Profile& profile);
 
 // Stateless and pure: the same profile and options give the same bytes. May be called from any
 // thread. The profile may come from a file: every format checks it (check_profile.h) before it

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/export/exporter.h"
+#include "client/export/options.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "client/export/exporter.h"
 #include "client/export/flame_graph.h"
+#include "client/export/options.h"
 
 namespace profd::client {
 

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "daemon/base/mul_div.h"
+
 namespace profd::aggregate {
 
 Window Intersect(const Window& a, const Window& b) {
   const Window both{std::max(a.begin_ns, b.begin_ns), std::min(a.end_ns, b.end_ns)};
   return both.end_ns > both.begin_ns ? both : Window{a.begin_ns, a.begin_ns};
-}
-
-std::uint64_t MulDiv(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>(static_cast<Wide>(a) * b / c);
 }
 
 std::uint64_t ClipWeight(std::uint64_t weight_ns, const Window& interval, const Window& window) {

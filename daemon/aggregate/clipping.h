@@ -21,9 +21,6 @@ struct Window {
 // The part of `a` that is also in `b`; empty at a's begin when there is none.
 [[nodiscard]] Window Intersect(const Window& a, const Window& b);
 
-// a * b / c without overflow, rounded down; c must not be 0.
-[[nodiscard]] std::uint64_t MulDiv(std::uint64_t a, std::uint64_t b, std::uint64_t c);
-
 // Share of `weight_ns` that falls to the part of `interval` inside `window`, in proportion to its
 // length: marks are drawn evenly over the interval, so that is their expectation.
 [[nodiscard]] std::uint64_t ClipWeight(std::uint64_t weight_ns, const Window& interval,

@@ -9,6 +9,7 @@
 
 #include "bpf/events.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
 #include "daemon/symbolize/symbolizer.h"
@@ -68,12 +69,6 @@ struct ProfileSample {
   bool exact = false;             // weight is a measured duration (snapshot), not scaled
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
   process::Gil gil = process::Gil::kNone;
-};
-
-struct NamedCount {
-  std::string name;  // of counters.h, lower case, or of a user-space stage
-  std::string text;  // what it means
-  std::uint64_t count = 0;
 };
 
 // From `time_ns` on, samples stood for this much each (nominally); 0: none were taken.

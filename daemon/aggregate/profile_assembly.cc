@@ -45,19 +45,6 @@ int Rank(const SamplePart& part) {
 
 }  // namespace
 
-std::string HookName(std::uint32_t hook) {
-  switch (hook) {
-    case PROFD_HOOK_SCHED_EXIT:
-      return "sched_exit_tp";
-    case PROFD_HOOK_FINISH_TASK:
-      return "kprobe finish_task_switch";
-    case PROFD_HOOK_SWITCH_OUT:
-      return "switch-out";
-    default:
-      return "unknown";
-  }
-}
-
 Profile ProfileAssembly::Run() {
   PlaceThreads();
   const auto groups = GroupParts();

@@ -85,7 +85,4 @@ class ProfileAssembly {
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 
-// Name of an enum profd_hook, for people.
-[[nodiscard]] std::string HookName(std::uint32_t hook);
-
 }  // namespace profd::aggregate

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/aggregate/counters.h"
+#include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/thinning.h"
+#include "daemon/source/hook_ladder.h"
 
 namespace profd::aggregate {
 namespace {
@@ -302,7 +303,7 @@ Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup
   profile.host = origin_.host;
   profile.kernel = origin_.kernel;
   profile.profd_version = origin_.profd_version;
-  profile.hook = HookName(start_.hook);
+  profile.hook = source::HookName(start_.hook);
   profile.cost.daemon_cpu_ns =
       end.own_cpu_ns > start_.own_cpu_ns ? end.own_cpu_ns - start_.own_cpu_ns : 0;
   profile.cost.bpf_ns =

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "daemon/aggregate/clipping.h"
+#include "daemon/base/mul_div.h"
 #include "daemon/base/keys.h"
 
 namespace profd::aggregate {

@@ -2,17 +2,17 @@
 
 namespace profd::health {
 
-TableReport Describe(const symbolize::CachingSymbolizer& cache,
+Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
                      const symbolize::TimedSymbolizer& behind_it,
                      const elf::FileObjectSource& files) {
-  TableReport report;
+  Diagnostics report;
   const auto& asked = cache.counters();
-  report.levels = {
+  report.gauges = {
       {"names_cache_bytes", "bytes of names that are remembered", asked.bytes.value()},
       {"debug_info_bytes", "bytes of debug information in use", files.debug_bytes()},
   };
   const auto& read = files.counters();
-  report.counts = {
+  report.counters = {
       {"names_cache_hits", "addresses whose names were remembered", asked.hits.value()},
       {"names_cache_misses", "addresses whose names had to be found", asked.misses.value()},
       {"names_ns", "ns of CPU time spent on finding names", behind_it.spent_ns()},

@@ -1,15 +1,15 @@
 // What finding names has cost, and what had none, in words.
 #pragma once
 
+#include "daemon/base/named_count.h"
 #include "daemon/elf/file_object_source.h"
-#include "daemon/health/table_notes.h"
 #include "daemon/symbolize/caching_symbolizer.h"
 #include "daemon/symbolize/timed_symbolizer.h"
 
 namespace profd::health {
 
 // Those that are zero, too.
-[[nodiscard]] TableReport Describe(const symbolize::CachingSymbolizer& cache,
+[[nodiscard]] Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
                                    const symbolize::TimedSymbolizer& behind_it,
                                    const elf::FileObjectSource& files);
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/aggregate/profile.h"
+#include "daemon/base/named_count.h"
 #include "daemon/python/python_service.h"
 #include "daemon/python/stack_merger.h"
 
@@ -12,8 +12,8 @@ namespace profd::health {
 
 struct PythonReport {
   std::uint64_t attached = 0;                  // processes whose interpreter is understood, now
-  std::vector<aggregate::NamedCount> waiting;  // processes by reason: whose is not yet ...
-  std::vector<aggregate::NamedCount> refused;  // ... and whose never will be
+  std::vector<NamedCount> waiting;  // processes by reason: whose is not yet ...
+  std::vector<NamedCount> refused;  // ... and whose never will be
   // Since start.
   std::uint64_t stacks = 0;
   std::uint64_t not_merged = 0;

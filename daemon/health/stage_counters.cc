@@ -4,8 +4,8 @@
 
 namespace profd::health {
 
-source::PerKind<SampleCounts> SamplesRead(const StageCounters& counters) {
-  const SampleCounts standing{counters.standing_on_cpu_read.value(),
+source::PerKind<source::SampleCounts> SamplesRead(const StageCounters& counters) {
+  const source::SampleCounts standing{counters.standing_on_cpu_read.value(),
                               counters.standing_off_cpu_read.value()};
   // Read first, and counted last: there are no fewer of all.
   return {.asked = {.on_cpu = counters.on_cpu_read.value() - standing.on_cpu,
@@ -15,11 +15,11 @@ source::PerKind<SampleCounts> SamplesRead(const StageCounters& counters) {
 
 StageReport Describe(const StageCounters& counters) {
   StageReport report;
-  const auto add_count = [](std::vector<aggregate::NamedCount>& list, std::uint64_t count,
+  const auto add_count = [](std::vector<NamedCount>& list, std::uint64_t count,
                             const char* name, const char* text) {
     list.push_back({name, text, count});
   };
-  const auto add = [&](std::vector<aggregate::NamedCount>& list, const Counter& counter,
+  const auto add = [&](std::vector<NamedCount>& list, const Counter& counter,
                        const char* name,
                        const char* text) { add_count(list, counter.value(), name, text); };
   add(report.dropped, counters.queue_full, "queue_full",

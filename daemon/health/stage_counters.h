@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/aggregate/profile.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/named_count.h"
 #include "daemon/python/stack_merger.h"
 #include "daemon/source/session_control.h"
 
@@ -42,17 +42,12 @@ struct StageCounters {
   python::MergeCounters python;  // worker
 };
 
-struct SampleCounts {
-  std::uint64_t on_cpu = 0;
-  std::uint64_t off_cpu = 0;
-};
-
-[[nodiscard]] source::PerKind<SampleCounts> SamplesRead(const StageCounters& counters);
+[[nodiscard]] source::PerKind<source::SampleCounts> SamplesRead(const StageCounters& counters);
 
 struct StageReport {
-  std::vector<aggregate::NamedCount> dropped;
-  std::vector<aggregate::NamedCount> notes;
-  std::vector<aggregate::NamedCount> levels;  // go up and down
+  std::vector<NamedCount> dropped;
+  std::vector<NamedCount> notes;
+  std::vector<NamedCount> levels;  // go up and down
 };
 
 // All counters, with words; those that are zero, too.

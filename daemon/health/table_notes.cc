@@ -2,13 +2,13 @@
 
 namespace profd::health {
 
-TableReport Describe(const unwind::TableService& tables) {
-  TableReport report;
+Diagnostics Describe(const unwind::TableService& tables) {
+  Diagnostics report;
   const auto level = [&](const Counter& counter, const char* name, const char* text) {
-    report.levels.push_back({name, text, counter.value()});
+    report.gauges.push_back({name, text, counter.value()});
   };
   const auto add = [&](const Counter& counter, const char* name, const char* text) {
-    report.counts.push_back({name, text, counter.value()});
+    report.counters.push_back({name, text, counter.value()});
   };
   const unwind::StoreCounters& store = tables.store_counters();
   level(store.files, "unwind_files", "files known to the unwinder");
@@ -16,7 +16,7 @@ TableReport Describe(const unwind::TableService& tables) {
   level(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
   level(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
   level(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
-  report.levels.push_back(
+  report.gauges.push_back(
       {"unwind_cap", "bytes of kernel memory that unwind tables may take", tables.cap_bytes()});
   add(store.evictions, "unwind_evictions", "stretches given up to make room for others");
   add(store.crowded, "unwind_crowded", "stretches not loaded: no room");

@@ -10,7 +10,6 @@
 namespace profd::metrics {
 namespace {
 
-using aggregate::NamedCount;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Label = prometheus::ClientMetric::Label;

@@ -11,7 +11,6 @@
 namespace profd::rpc {
 namespace {
 
-using aggregate::NamedCount;
 
 void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
   proto.set_on_cpu_ns(clock.on_cpu_ns);

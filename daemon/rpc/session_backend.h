@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/aggregate/counters.h"
+#include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
 #include "daemon/health/governor.h"
@@ -20,11 +20,11 @@ namespace profd::rpc {
 
 struct BackendStatus {
   source::SourceStatus source;
-  std::vector<aggregate::NamedCount> lost;   // since start, by the kernel side and all stages
-  std::vector<aggregate::NamedCount> notes;  // the other counters
+  std::vector<NamedCount> lost;   // since start, by the kernel side and all stages
+  std::vector<NamedCount> notes;  // the other counters
   // The same by kind, with those that are zero: for machines.
   aggregate::CounterReport counters;
-  std::vector<aggregate::NamedCount> levels;  // what goes up and down: unwind tables
+  std::vector<NamedCount> levels;  // what goes up and down: unwind tables
   health::PythonReport python;
   health::BudgetStanding budget;
   std::optional<health::MemoryStanding> memory;  // nothing: there is no cap

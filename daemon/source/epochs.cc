@@ -1,14 +1,11 @@
 #include "daemon/source/epochs.h"
 
-#include <atomic>
 #include <cerrno>
 #include <ctime>
 
-namespace profd::source {
+#include "daemon/source/control_word.h"
 
-void StoreControl(__u64& word, std::uint64_t value) {
-  std::atomic_ref(word).store(value, std::memory_order_release);
-}
+namespace profd::source {
 
 Epoch Epochs::Announce() {
   Epoch epoch;

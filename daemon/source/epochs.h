@@ -13,9 +13,6 @@ struct Epoch {
   std::uint64_t time_ns = 0;
 };
 
-// Writes a control word so that programs on other CPUs see everything written before it.
-void StoreControl(__u64& word, std::uint64_t value);
-
 // The kernel side keeps the totals of one epoch per thread: whoever announces an epoch must have
 // read all clocks before the next one. Not thread-safe: the sessions' mutex covers it.
 class Epochs {

@@ -53,6 +53,19 @@ Ladder MakeLadder(bool has_sched_exit_tp, const std::vector<std::string>& finish
   return ladder;
 }
 
+std::string HookName(std::uint32_t hook) {
+  switch (hook) {
+    case PROFD_HOOK_SCHED_EXIT:
+      return "sched_exit_tp";
+    case PROFD_HOOK_FINISH_TASK:
+      return "kprobe finish_task_switch";
+    case PROFD_HOOK_SWITCH_OUT:
+      return "switch-out";
+    default:
+      return "unknown";
+  }
+}
+
 std::string NameOf(const Rung& rung) {
   switch (rung.hook) {
     case PROFD_HOOK_SCHED_EXIT:

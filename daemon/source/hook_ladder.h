@@ -1,6 +1,7 @@
 // HookLadder: where the switch-in is captured, best rung first.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct Ladder {
 
 // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out".
 [[nodiscard]] std::string NameOf(const Rung& rung);
+
+// Of an enum profd_hook, as a recording has it; "unknown" for any other number.
+[[nodiscard]] std::string HookName(std::uint32_t hook);
 
 // What the kernel's compiler made of finish_task_switch, of the text of /proc/kallsyms: the
 // function itself and its clones, not pieces split off from it (".cold", ".part.0"), which run in

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/source/epochs.h"
+#include "daemon/source/control_word.h"
 
 namespace profd::source {
 namespace {

@@ -73,6 +73,11 @@ struct PerKind {
   T standing{};
 };
 
+struct SampleCounts {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+};
+
 // By how much periods are longer than the finest that a session asks for: 1 or more.
 struct PeriodFactors {
   double on_cpu = 1;

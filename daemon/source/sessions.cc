@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
+#include "daemon/source/control_word.h"
 #include "daemon/source/features.h"
 #include "daemon/source/filter.h"
 

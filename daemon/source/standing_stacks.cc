@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/source/control_word.h"
+
 namespace profd::source {
 namespace {
 

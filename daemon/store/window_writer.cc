@@ -161,7 +161,7 @@ Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool
 }
 
 Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profile) {
-  const std::pair<std::string_view, const std::vector<aggregate::NamedCount>*> lists[] = {
+  const std::pair<std::string_view, const std::vector<NamedCount>*> lists[] = {
       {"lost", &profile.lost}, {"dropped", &profile.dropped}, {"note", &profile.notes}};
   for (const auto& [list, counts] : lists)
     for (const auto& count : *counts)

@@ -123,13 +123,13 @@ class RpcFixture : public testing::Test {
                                              "",
                                              [] {},
                                              [] {},
-                                             [] { return health::TableReport(); },
+                                             [] { return Diagnostics(); },
                                              [] { return python::PythonStanding(); },
                                              [] { return health::BudgetStanding(); },
                                              [] { return health::MemoryStanding(); },
                                              [] {},
                                              memory_,
-                                             plan_}};
+                                             plan_.pipeline}};
   rpc::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};

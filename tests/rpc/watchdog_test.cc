@@ -90,13 +90,13 @@ class WatchdogFeedTest : public ::testing::Test {
                           .recording_file = "",
                           .detach = [] {},
                           .flush_environment = [] {},
-                          .describe_tables = [] { return health::TableReport(); },
+                          .describe_tables = [] { return Diagnostics(); },
                           .python_standing = [] { return python::PythonStanding(); },
                           .budget_standing = [] { return health::BudgetStanding(); },
                           .memory_standing = [] { return health::MemoryStanding(); },
                           .give_up_memory = [] {},
                           .memory = memory_,
-                          .plan = plan_}};
+                          .limits = plan_.pipeline}};
   profd::testing::NotifySocket socket_;
   ServiceManager manager_{false};
   Watchdog watchdog_{manager_};
@@ -180,7 +180,7 @@ TEST_F(HealthTest, AStageThatIsStuckMakesItNotServing) {
   EXPECT_EQ(Health(), kNotServing);
 }
 
-std::uint64_t CountOf(const std::vector<aggregate::NamedCount>& counts, const std::string& name) {
+std::uint64_t CountOf(const std::vector<NamedCount>& counts, const std::string& name) {
   for (const auto& count : counts)
     if (count.name == name) return count.count;
   return 0;

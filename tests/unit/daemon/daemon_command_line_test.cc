@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "daemon/command_line.h"
-#include "daemon/setting_values.h"
 #include "daemon/settings.h"
 
 namespace profd {

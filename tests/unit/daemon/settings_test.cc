@@ -8,7 +8,6 @@
 #include <set>
 #include <sstream>
 
-#include "daemon/setting_values.h"
 #include "daemon/settings_text.h"
 
 namespace profd {

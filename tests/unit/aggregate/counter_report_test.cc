@@ -1,4 +1,4 @@
-#include "daemon/aggregate/counters.h"
+#include "daemon/aggregate/counter_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
