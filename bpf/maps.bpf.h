@@ -7,11 +7,11 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/control.h"
-#include "bpf/counters.h"
-#include "bpf/events.h"
-#include "bpf/process_types.h"
-#include "bpf/unwind_table.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/counters.h"
+#include "bpf/shared/events.h"
+#include "bpf/kernel/process_types.h"
+#include "bpf/shared/unwind_table.h"
 
 typedef __u8 u8;
 typedef __u16 u16;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Every hook of the kernel side: the table of contents. What each does stands in its header. */
-#include "bpf/iterator_types.h"
-#include "bpf/lifecycle.bpf.h"
-#include "bpf/membership.bpf.h"
-#include "bpf/oncpu.bpf.h"
-#include "bpf/snapshot.bpf.h"
-#include "bpf/switch.bpf.h"
+#include "bpf/kernel/iterator_types.h"
+#include "bpf/sample/lifecycle.bpf.h"
+#include "bpf/sample/membership.bpf.h"
+#include "bpf/sample/oncpu.bpf.h"
+#include "bpf/sample/snapshot.bpf.h"
+#include "bpf/sample/switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

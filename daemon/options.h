@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 
 namespace profd {
 

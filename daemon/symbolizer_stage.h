@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 #include "daemon/aggregate/dump_builder.h"
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/memory_share.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "bpf/counters.h"
+#include "bpf/shared/counters.h"
 
 namespace profd::aggregate {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"

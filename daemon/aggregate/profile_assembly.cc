@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/aggregate/scaling.h"
 
 namespace profd::aggregate {

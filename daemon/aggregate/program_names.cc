@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::aggregate {
 namespace {

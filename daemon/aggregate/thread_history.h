@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/aggregate/clipping.h"
 #include "daemon/base/keys.h"
 #include "daemon/decode/event.h"

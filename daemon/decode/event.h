@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "bpf/control.h"
-#include "bpf/events.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/events.h"
 #include "daemon/decode/event_header.h"
 #include "daemon/decode/python_event.h"
 

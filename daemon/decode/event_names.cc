@@ -1,6 +1,6 @@
 #include "daemon/decode/event_names.h"
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::decode {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::decode {
 namespace {

@@ -1,4 +1,4 @@
-// What events say of Python. See bpf/python_layout.h.
+// What events say of Python. See bpf/shared/python_layout.h.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace profd::decode {
 
 // One entry of the Python part of a stack: a frame, or an anchor, which ends what one call of the
-// eval function runs. See bpf/python_layout.h.
+// eval function runs. See bpf/shared/python_layout.h.
 struct PythonFrame {
   std::uint64_t address = 0;  // of the code object; anchor: inside the eval call's C stack frame
   bool anchor = false;

@@ -1,6 +1,6 @@
 #include "daemon/health/stage_counters.h"
 
-#include "bpf/counters.h"
+#include "bpf/shared/counters.h"
 
 namespace profd::health {
 

@@ -1,6 +1,6 @@
 #include "daemon/process/sampler.h"
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/process/wait_reason.h"
 
 namespace profd::process {

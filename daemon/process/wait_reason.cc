@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::process {
 namespace {

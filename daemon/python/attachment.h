@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/base/result.h"
 #include "daemon/decode/python_event.h"
 #include "daemon/python/layout.h"

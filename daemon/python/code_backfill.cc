@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/base/oldest.h"
 #include "daemon/decode/packed_words.h"
 #include "daemon/decode/python_decoder.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"

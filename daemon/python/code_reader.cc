@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/python/text_decoder.h"
 
 namespace profd::python {

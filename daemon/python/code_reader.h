@@ -42,7 +42,7 @@ class CodeReader {
  private:
   [[nodiscard]] bool ReadHeader(std::uint64_t code, std::string* header) const;
   [[nodiscard]] std::optional<std::uint32_t> ValidatorOf(const std::string& header) const;
-  // They add what is there, as their namesakes in bpf/python.bpf.h do.
+  // They add what is there, as their namesakes in bpf/stack/python.bpf.h do.
   [[nodiscard]] bool FoldBytes(std::uint64_t address, std::uint64_t bytes,
                                std::uint64_t* sum) const;
   [[nodiscard]] bool FoldText(std::uint64_t string, std::uint64_t* sum) const;

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/base/result.h"
 
 namespace profd::python {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 
 namespace profd::python {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 
 namespace profd::python {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/python/layout.h"
 #include "daemon/source/event_bytes.h"

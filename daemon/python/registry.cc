@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/python/line_table.h"
 
 namespace profd::python {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/base/counter.h"
 #include "daemon/decode/event.h"
 #include "daemon/process/sample.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/recording/recording_format.h"
 
 namespace profd::recording {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::recording {
 

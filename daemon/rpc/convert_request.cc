@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 #include "daemon/health/governor.h"
 #include "daemon/rpc/convert.h"
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/rpc/session.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "bpf/control.h"
-#include "bpf/counters.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/counters.h"
 #include "daemon/base/result.h"
 #include "daemon/source/features.h"
 #include "daemon/source/hook_ladder.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"

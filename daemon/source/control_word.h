@@ -1,10 +1,10 @@
-// How user space writes the words of struct profd_control (bpf/control.h).
+// How user space writes the words of struct profd_control (bpf/shared/control.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 
 namespace profd::source {
 

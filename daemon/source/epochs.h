@@ -1,9 +1,9 @@
-// Epochs: instants, a little ahead, as of which every thread clock is read (bpf/control.h).
+// Epochs: instants, a little ahead, as of which every thread clock is read (bpf/shared/control.h).
 #pragma once
 
 #include <cstdint>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 
 namespace profd::source {

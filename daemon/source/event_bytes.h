@@ -1,4 +1,4 @@
-// EventBytes: events made by the user side, laid out as bpf/events.h has them.
+// EventBytes: events made by the user side, laid out as bpf/shared/events.h has them.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/source/event_source.h"
 
 namespace profd::source {
 
 using EventBytes = std::vector<std::byte>;
 
-// `fixed` is any event struct of bpf/events.h, its tail follows. Sets kind and size.
+// `fixed` is any event struct of bpf/shared/events.h, its tail follows. Sets kind and size.
 template <typename Fixed>
 [[nodiscard]] EventBytes LayOut(profd_event_kind kind, Fixed fixed, std::string_view tail = {}) {
   fixed.event.kind = static_cast<__u16>(kind);
@@ -39,7 +39,7 @@ struct PeriodsNs {
 };
 
 // Each sets the length of its tail. Paths and targets are stored with a terminating zero (paths)
-// or without (targets), as bpf/events.h says.
+// or without (targets), as bpf/shared/events.h says.
 [[nodiscard]] EventBytes LayOutMmap(profd_mmap_event fixed, std::string_view path);
 [[nodiscard]] EventBytes LayOutProcess(profd_process_event fixed,
                                        const std::array<std::string, PROFD_BLOB_MAX>& blobs);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/source/session_control.h"

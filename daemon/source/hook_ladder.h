@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/result.h"
 
 namespace profd::source {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <span>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/source/unwind_maps.h"

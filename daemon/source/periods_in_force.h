@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/source/on_cpu_events.h"

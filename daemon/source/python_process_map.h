@@ -6,8 +6,8 @@
 #include <span>
 #include <unordered_map>
 
-#include "bpf/control.h"
-#include "bpf/python_layout.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/base/result.h"
 
 namespace profd::source {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 #include "daemon/source/session_control.h"
 
 namespace profd::source {

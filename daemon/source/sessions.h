@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/control.h"
+#include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/source/bpf_objects.h"

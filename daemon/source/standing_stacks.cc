@@ -16,7 +16,7 @@ namespace {
 constexpr int kDumpLooks = 4;
 constexpr std::chrono::milliseconds kDumpPause{2};
 
-// What has been asked for is not asked for again for so long (bpf/tables.bpf.h).
+// What has been asked for is not asked for again for so long (bpf/stack/tables.bpf.h).
 constexpr std::chrono::milliseconds kWalkPause{10};
 
 // Stacks that lacked tables are walked again once in so many windows.

@@ -1,11 +1,11 @@
-// The maps with the unwind tables (bpf/unwind_table.h), as who fills them sees them.
+// The maps with the unwind tables (bpf/shared/unwind_table.h), as who fills them sees them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 
 namespace profd::source {

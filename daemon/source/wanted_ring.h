@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 
 struct ring_buffer;

@@ -1,6 +1,6 @@
 #include "daemon/symbolize/stack_end.h"
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::symbolize {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/unwind/elf_text.h"

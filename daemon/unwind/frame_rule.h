@@ -3,7 +3,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 
 namespace profd::unwind {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::unwind {
 

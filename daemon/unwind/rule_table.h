@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 
 namespace profd::unwind {
 

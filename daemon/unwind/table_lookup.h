@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 
 namespace profd::unwind {
 

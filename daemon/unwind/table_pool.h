@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/source/unwind_maps.h"
 
 namespace profd::unwind {

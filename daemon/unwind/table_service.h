@@ -16,7 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/memory_share.h"
 #include "daemon/base/proc_fs.h"

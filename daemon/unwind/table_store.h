@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/result.h"

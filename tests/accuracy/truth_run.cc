@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "client/export/json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"

@@ -15,7 +15,7 @@ SETTLE_S = 1.0
 # Where a thread or a process begins; after them comes nothing.
 ROOTS = {"_start", "_dl_start_user", "clone3", "__clone3", "clone", "__clone", "start_thread", "thread_start",
          "_dl_start", "__vfork", "vfork"}
-# Words of bpf/events.h for why a stack ends before its root.
+# Words of bpf/shared/events.h for why a stack ends before its root.
 COMPLETE, KERNEL_ONLY = 32, 16
 FLAGS = ((2, "deeper than what is kept"), (64, "tables not ready"), (4, "memory not readable"),
          (256, "caller not in any code"), (512, "needs a lost register"), (1024, "caller not above"),

@@ -2,10 +2,10 @@
 // from tests. Names follow bpf/; struct thread and its like are the real ones.
 #pragma once
 
-#include "bpf/control.h"
-#include "bpf/counters.h"
-#include "bpf/events.h"
-#include "bpf/unwind_table.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/counters.h"
+#include "bpf/shared/events.h"
+#include "bpf/shared/unwind_table.h"
 
 #ifdef __cplusplus
 extern "C" {

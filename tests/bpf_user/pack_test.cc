@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/decode/decoder.h"
 #include "daemon/source/event_bytes.h"
 #include "tests/bpf_user/bpf_as_user.h"

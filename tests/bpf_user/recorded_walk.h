@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/unwind_table.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 #include "tests/bpf_user/bpf_as_user.h"
 

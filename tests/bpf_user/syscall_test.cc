@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/base/unique_fd.h"
 #include "tests/bpf_user/bpf_as_user.h"
 

@@ -1,7 +1,7 @@
 // The maps of bpf/maps.bpf.h and the mappings of a process, for the kernel side as user code.
 #pragma once
 
-#include "bpf/process_types.h"
+#include "bpf/kernel/process_types.h"
 #include "tests/bpf_user/bpf_as_user.h"
 
 void user_reset_maps(void);

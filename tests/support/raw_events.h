@@ -1,4 +1,4 @@
-// Raw events for tests: any struct of bpf/events.h with its tail, as bytes.
+// Raw events for tests: any struct of bpf/shared/events.h with its tail, as bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::test {
 

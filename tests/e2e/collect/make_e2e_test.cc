@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "tests/e2e/profctl.h"
 #include "tests/support/listed_symbols.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "tests/e2e/standing_daemon.h"
 
 namespace profd::e2e {

@@ -12,7 +12,7 @@ MS_EACH = 3
 MIB = 1 << 20
 REFUSED = 5
 CAP = 128 * MIB
-# bpf/limits.h; profd has them mapped twice, so that resident memory counts them once more than there is.
+# bpf/shared/limits.h; profd has them mapped twice, so that resident memory counts them once more than there is.
 RINGS = (4 + 8) * MIB
 # What is taken up before a keeper that waits for a CPU looks again; 9 MiB were seen beside a build.
 BETWEEN_LOOKS = 24 * MIB

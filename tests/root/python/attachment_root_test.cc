@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// The walk of bpf/python.bpf.h, by the same numbers, without anchors.
+// The walk of bpf/stack/python.bpf.h, by the same numbers, without anchors.
 class Walk {
  public:
   Walk(ProcessMemory memory, const Layout& layout) : memory_(memory), layout_(layout) {}

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/unwind/table_service.h"
 #include "tests/root/gdb/programs.h"
 #include "tests/root/source/live_source.h"

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "tests/root/source/puppet.h"
 #include "tests/root/unwind/unwinder.h"
 

@@ -16,8 +16,8 @@
 #include <sstream>
 #include <utility>
 
-#include "bpf/control.h"
-#include "bpf/unwind_table.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/unwind_table.h"
 #include "daemon/decode/decoder.h"
 #include "daemon/unwind/cfi_reader.h"
 #include "daemon/unwind/stretch_builder.h"

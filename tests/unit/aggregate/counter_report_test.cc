@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bpf/counters.h"
+#include "bpf/shared/counters.h"
 
 namespace profd::aggregate {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/decode/event.h"
 #include "daemon/process/sample.h"

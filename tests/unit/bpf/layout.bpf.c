@@ -1,7 +1,7 @@
 /* One variable of each type that both sides share, so that their layouts stand in the BTF. */
-#include "bpf/control.h"
-#include "bpf/events.h"
-#include "bpf/unwind_table.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/events.h"
+#include "bpf/shared/unwind_table.h"
 
 struct profd_event event;
 struct profd_clock thread_clock;

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "bpf/control.h"
-#include "bpf/events.h"
-#include "bpf/unwind_table.h"
+#include "bpf/shared/control.h"
+#include "bpf/shared/events.h"
+#include "bpf/shared/unwind_table.h"
 
 namespace profd {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "bpf/counters.h"
+#include "bpf/shared/counters.h"
 
 namespace profd::metrics {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::process {
 namespace {

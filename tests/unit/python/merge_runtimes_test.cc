@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "daemon/python/merge.h"
 #include "tests/unit/python/merge_frames.h"
 

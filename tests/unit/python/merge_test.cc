@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "bpf/python_layout.h"
+#include "bpf/shared/python_layout.h"
 #include "tests/unit/python/merge_frames.h"
 
 namespace profd::python {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::python {
 namespace {

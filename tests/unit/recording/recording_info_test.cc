@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/recording/recording_format.h"
 
 namespace profd::recording {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/recording/replay_source.h"
 #include "daemon/source/vector_source.h"
 #include "tests/support/raw_events.h"

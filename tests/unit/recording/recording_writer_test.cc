@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "daemon/recording/recording_reader.h"
 #include "tests/support/recording_files.h"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 #include "daemon/rpc/convert.h"
 
 namespace profd::rpc {

@@ -29,9 +29,9 @@ class Layering(SmallTreeTest):
         self.write(path, "".join(f"#include {name}\n" for name in names))
 
     def test_good(self):
-        self.write("bpf/events.h")
+        self.write("bpf/shared/events.h")
         self.write("daemon/base/result.h")
-        self.includes("daemon/source/a.h", '"bpf/events.h"', '"daemon/base/result.h"')
+        self.includes("daemon/source/a.h", '"bpf/shared/events.h"', '"daemon/base/result.h"')
         self.includes("daemon/source/a.cc", '"daemon/source/a.h"', "<bpf/libbpf.h>", '"profd_bpf.skel.h"')
         self.includes("daemon/elf/b.cc", "<elfutils/libdw.h>", "<vector>")
         self.includes("daemon/rpc/c.cc", '"profd/v1/profile.pb.h"', "<grpcpp/grpcpp.h>", '"daemon/source/a.h"')
@@ -61,10 +61,10 @@ class Layering(SmallTreeTest):
 
     def test_client_and_daemon_stay_apart(self):
         self.write("daemon/source/a.h")
-        self.write("bpf/events.h")
+        self.write("bpf/shared/events.h")
         self.write("client/view/b.h")
         self.includes("client/commands/c.cc", '"daemon/source/a.h"')
-        self.includes("client/commands/d.cc", '"bpf/events.h"')
+        self.includes("client/commands/d.cc", '"bpf/shared/events.h"')
         self.includes("daemon/rpc/e.cc", '"client/view/b.h"')
         self.assert_finds("layering", "client/commands/c.cc:1", "may not include")
         self.assert_finds("layering", "client/commands/d.cc:1", "may not include")
@@ -79,10 +79,10 @@ class Layering(SmallTreeTest):
                 self.assert_finds("layering", "daemon/symbolize/a.cc:1", text)
 
     def test_protos_skeleton_and_kernel_code(self):
-        self.write("bpf/clock.bpf.h")
+        self.write("bpf/thread/clock.bpf.h")
         self.includes("daemon/aggregate/a.cc", '"profd/v1/profile.pb.h"')
         self.includes("daemon/process/b.cc", '"profd_bpf.skel.h"')
-        self.includes("daemon/source/c.cc", '"bpf/clock.bpf.h"')
+        self.includes("daemon/source/c.cc", '"bpf/thread/clock.bpf.h"')
         self.assert_finds("layering", "daemon/aggregate/a.cc:1", "protos stay")
         self.assert_finds("layering", "daemon/process/b.cc:1", "skeleton")
         self.assert_finds("layering", "daemon/source/c.cc:1", "kernel side")
@@ -113,12 +113,12 @@ class FileSize(SmallTreeTest):
     def test_limits(self):
         self.write("daemon/a.h", "\n" * 150)
         self.write("daemon/a.cc", "\n" * 300)
-        self.write("bpf/clock.bpf.h", "\n" * 300)
+        self.write("bpf/thread/clock.bpf.h", "\n" * 300)
         self.assert_passes("file_size")
 
     def test_too_long(self):
         for path, lines in (("daemon/a.h", 151), ("daemon/a.cc", 501), ("bpf/c.bpf.h", 501),
-                            ("scripts/demo", 501), ("daemon/CMakeLists.txt", 61), ("bpf/events.h", 401)):
+                            ("scripts/demo", 501), ("daemon/CMakeLists.txt", 61), ("bpf/shared/events.h", 401)):
             with self.subTest(path):
                 self.write(path, "\n" * lines)
                 self.assert_finds("file_size", f"{path}:{lines}", "split it")

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "tests/unit/symbolize/fake_objects.h"
 
 namespace profd::symbolize {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 #include "client/view/summary.h"
 #include "tests/support/profile_maker.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "bpf/events.h"
+#include "bpf/shared/events.h"
 
 namespace profd::oracle {
 namespace {

@@ -2,11 +2,11 @@
 /* How events get into the rings: exactly the bytes used, woken rarely, failures counted. */
 #pragma once
 
-#include "bpf/pack.bpf.h"
-#include "bpf/python.bpf.h"
-#include "bpf/syscall.bpf.h"
-#include "bpf/task.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/sample/pack.bpf.h"
+#include "bpf/stack/python.bpf.h"
+#include "bpf/stack/syscall.bpf.h"
+#include "bpf/thread/task.bpf.h"
+#include "bpf/stack/unwind.bpf.h"
 
 /*
  * The reader polls; it is woken when a quarter of the ring is full, for new Python code, and for

@@ -18,9 +18,9 @@
 #define PROFD_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#include "bpf/counters.h"
-#include "bpf/limits.h"
-#include "bpf/python_layout.h"
+#include "bpf/shared/counters.h"
+#include "bpf/shared/limits.h"
+#include "bpf/shared/python_layout.h"
 
 /* Written into recordings; raised with every incompatible change. */
 #define PROFD_EVENTS_VERSION 2

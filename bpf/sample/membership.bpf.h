@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "bpf/filter.bpf.h"
-#include "bpf/lifecycle.bpf.h"
-#include "bpf/reading.bpf.h"
+#include "bpf/thread/filter.bpf.h"
+#include "bpf/sample/lifecycle.bpf.h"
+#include "bpf/thread/reading.bpf.h"
 
 /* The clock as of now, under the number of the present epoch. */
 static __always_inline void send_joining(struct task_struct* task, const struct thread* copy,

@@ -4,8 +4,8 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/owner.bpf.h"
-#include "bpf/task.bpf.h"
+#include "bpf/thread/owner.bpf.h"
+#include "bpf/thread/task.bpf.h"
 
 #define MAX_ANCESTORS 16
 #define PID_LEVELS 33 /* MAX_PID_NS_LEVEL and the initial one */

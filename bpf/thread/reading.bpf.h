@@ -2,8 +2,8 @@
 /* Reading the clock of any thread, running or not, without stopping it. */
 #pragma once
 
-#include "bpf/books.bpf.h"
-#include "bpf/task.bpf.h"
+#include "bpf/thread/books.bpf.h"
+#include "bpf/thread/task.bpf.h"
 
 #define READ_TRIES 4
 

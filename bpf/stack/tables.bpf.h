@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "bpf/mapping.bpf.h"
+#include "bpf/stack/mapping.bpf.h"
 
 enum rule_search {
   RULE_FOUND,     /* in walk->rule */

@@ -8,8 +8,8 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/process_types.h"
-#include "bpf/task.bpf.h"
+#include "bpf/kernel/process_types.h"
+#include "bpf/thread/task.bpf.h"
 
 static __always_inline unsigned long memory_flags(struct mm_struct* mm) {
   struct mm_struct___bitmap* bitmap = (void*)mm;

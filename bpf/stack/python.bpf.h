@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "bpf/python_state.bpf.h"
+#include "bpf/stack/python_state.bpf.h"
 
 /* No call of the eval function takes more of the C stack. */
 #define PYTHON_EVAL_BYTES 4096

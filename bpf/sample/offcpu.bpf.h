@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "bpf/cost.bpf.h"
-#include "bpf/emit.bpf.h"
-#include "bpf/marks.bpf.h"
+#include "bpf/thread/cost.bpf.h"
+#include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/marks.bpf.h"
 
 /* Marks in the two parts of an interval. */
 struct marks {

@@ -2,10 +2,10 @@
 /* Births and deaths of threads: storage, membership, and the events that say so. */
 #pragma once
 
-#include "bpf/clock.bpf.h"
-#include "bpf/cost.bpf.h"
-#include "bpf/emit.bpf.h"
-#include "bpf/filter.bpf.h"
+#include "bpf/thread/clock.bpf.h"
+#include "bpf/thread/cost.bpf.h"
+#include "bpf/sample/emit.bpf.h"
+#include "bpf/thread/filter.bpf.h"
 
 static __always_inline struct profd_clock_event* begin_clock_event(struct task_struct* task,
                                                                    u16 kind, u64 now, u64 sessions,

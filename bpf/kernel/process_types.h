@@ -2,7 +2,7 @@
 /* More of kernel_types.h: what a process maps, whose it is, and its registers in user mode. */
 #pragma once
 
-#include "bpf/kernel_types.h"
+#include "bpf/kernel/kernel_types.h"
 
 #ifdef __bpf__
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

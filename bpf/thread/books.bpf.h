@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "bpf/clock_reading.bpf.h"
+#include "bpf/thread/clock_reading.bpf.h"
 
 /* Whether a thread's switches are left to the kernel's books. Before its run time is known, not. */
 static __always_inline int by_books(const struct thread* thread) {

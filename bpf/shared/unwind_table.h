@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "bpf/events.h" /* PROFD_STATIC_ASSERT */
+#include "bpf/shared/events.h" /* PROFD_STATIC_ASSERT */
 
 #define PROFD_PLACE_UNIT 8
 #define PROFD_POOL_PAGE_BYTES 4096

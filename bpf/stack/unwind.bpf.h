@@ -15,9 +15,9 @@
  */
 #pragma once
 
-#include "bpf/syscall.bpf.h"
-#include "bpf/tables.bpf.h"
-#include "bpf/unwind_registers.bpf.h"
+#include "bpf/stack/syscall.bpf.h"
+#include "bpf/stack/tables.bpf.h"
+#include "bpf/stack/unwind_registers.bpf.h"
 
 /* The rule of code that keeps a frame pointer, and of which nothing else is known. */
 static __always_inline void take_frame_pointer_rule(struct walk* walk) {

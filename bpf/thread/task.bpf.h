@@ -2,8 +2,8 @@
 /* Who a task is: ids as profd's pid namespace has them, start times, kernel thread or not. */
 #pragma once
 
-#include "bpf/clock.bpf.h"
-#include "bpf/ids.bpf.h"
+#include "bpf/thread/clock.bpf.h"
+#include "bpf/thread/ids.bpf.h"
 
 static __always_inline int is_kernel_thread(const struct task_struct* task) {
   return (task->flags & PF_KTHREAD) != 0;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "bpf/clock.bpf.h"
+#include "bpf/thread/clock.bpf.h"
 
 /* Uniform in [0, range). */
 static __always_inline u64 draw_below(u64 range) {

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#include "bpf/limits.h"
+#include "bpf/shared/limits.h"
 
 /* Rung of the hook ladder in use for switch-in. */
 enum profd_hook {

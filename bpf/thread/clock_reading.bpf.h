@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "bpf/clock.bpf.h"
+#include "bpf/thread/clock.bpf.h"
 
 /* What else a reader must know of a thread that it finds off CPU. */
 struct standing {
