@@ -12,11 +12,11 @@
 #include <string>
 
 #include "daemon/base/clock.h"
-#include "daemon/command_line.h"
-#include "daemon/daemon.h"
-#include "daemon/log_sink.h"
-#include "daemon/run_loop.h"
-#include "daemon/service_manager.h"
+#include "daemon/config/command_line.h"
+#include "daemon/app/daemon.h"
+#include "daemon/app/log_sink.h"
+#include "daemon/app/run_loop.h"
+#include "daemon/app/service_manager.h"
 
 namespace {
 

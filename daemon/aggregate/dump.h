@@ -11,7 +11,7 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/keys.h"
 #include "daemon/process/sample.h"
-#include "daemon/symbolize/symbolizer.h"
+#include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::aggregate {
 

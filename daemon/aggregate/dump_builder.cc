@@ -38,7 +38,7 @@ DumpBuilder::Thread* DumpBuilder::Find(const ThreadKey& key, const ProcessKey& p
   return &thread;
 }
 
-DumpBuilder::Thread* DumpBuilder::Find(const decode::EventHeader& header) {
+DumpBuilder::Thread* DumpBuilder::Find(const wire::EventHeader& header) {
   return Find(header.thread, header.process);
 }
 
@@ -67,7 +67,7 @@ void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   if (!place || place->time_ns <= seen.time_ns) place = std::move(seen);
 }
 
-void DumpBuilder::AddClock(const decode::ClockEvent& event) {
+void DumpBuilder::AddClock(const wire::ClockEvent& event) {
   Thread* thread = Find(event.header);
   if (thread == nullptr) return;
   if (event.end) thread->gone = true;
@@ -80,11 +80,11 @@ void DumpBuilder::AddClock(const decode::ClockEvent& event) {
   if (!thread->clock || thread->clock->time_ns <= seen.time_ns) thread->clock = std::move(seen);
 }
 
-void DumpBuilder::AddFork(const decode::ForkEvent& event) {
+void DumpBuilder::AddFork(const wire::ForkEvent& event) {
   if (Thread* thread = Find(event.header); thread != nullptr) thread->comm = event.comm;
 }
 
-void DumpBuilder::AddExit(const decode::ExitEvent& event) {
+void DumpBuilder::AddExit(const wire::ExitEvent& event) {
   const auto found = threads_.find(event.header.thread);
   if (found != threads_.end()) found->second.gone = true;
 }

@@ -14,9 +14,9 @@
 
 #include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile_builder.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "daemon/process/process_info.h"
-#include "daemon/symbolize/symbolized_sample.h"
+#include "daemon/symbolize/sample/symbolized_sample.h"
 
 namespace profd::aggregate {
 
@@ -33,9 +33,9 @@ class DumpBuilder {
       : origin_(std::move(origin)), max_threads_(max_threads) {}
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);
-  void AddClock(const decode::ClockEvent& event);
-  void AddFork(const decode::ForkEvent& event);
-  void AddExit(const decode::ExitEvent& event);
+  void AddClock(const wire::ClockEvent& event);
+  void AddFork(const wire::ForkEvent& event);
+  void AddExit(const wire::ExitEvent& event);
   void AddProcess(const process::ProcessInfoRef& info);
 
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const;
@@ -70,7 +70,7 @@ class DumpBuilder {
   class Assembly;
 
   // Null beyond the bound.
-  Thread* Find(const decode::EventHeader& header);
+  Thread* Find(const wire::EventHeader& header);
   Thread* Find(const ThreadKey& key, const ProcessKey& process);
 
   const ProfileOrigin origin_;

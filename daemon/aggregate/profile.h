@@ -12,7 +12,7 @@
 #include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
-#include "daemon/symbolize/symbolizer.h"
+#include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::aggregate {
 

@@ -14,7 +14,7 @@
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 
@@ -33,7 +33,7 @@ struct AssemblyInput {
 // order of threads, frames and nodes does not depend on the numbers they have in the input.
 class ProfileAssembly {
  public:
-  ProfileAssembly(const decode::SessionEvent& start, const decode::SessionEvent& end,
+  ProfileAssembly(const wire::SessionEvent& start, const wire::SessionEvent& end,
                   const AssemblyInput& input)
       : start_{start.epoch, start.epoch_ns},
         end_{end.epoch, end.epoch_ns},

@@ -6,7 +6,7 @@
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/thinning.h"
-#include "daemon/source/hook_ladder.h"
+#include "daemon/source/probe/hook_ladder.h"
 
 namespace profd::aggregate {
 namespace {
@@ -56,7 +56,7 @@ void NoteRefusals(Profile& profile) {
 
 }  // namespace
 
-ProfileBuilder::ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin, Limits limits)
+ProfileBuilder::ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, Limits limits)
     : start_(std::move(start)),
       origin_(std::move(origin)),
       limits_(limits),
@@ -160,7 +160,7 @@ std::uint32_t ProfileBuilder::ThreadIndex(const ThreadKey& key, const ProcessKey
 }
 
 template <typename Change>
-void ProfileBuilder::Update(const decode::EventHeader& header, const Change& change) {
+void ProfileBuilder::Update(const wire::EventHeader& header, const Change& change) {
   const auto index = ThreadIndex(header.thread, header.process);
   if (index == kNoThread) return;
   ThreadHistory& history = threads_[index];
@@ -171,7 +171,7 @@ void ProfileBuilder::Update(const decode::EventHeader& header, const Change& cha
   if (!history.alive() && was_alive) --live_threads_;
 }
 
-void ProfileBuilder::AddClock(const decode::ClockEvent& event) {
+void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   // The totals of a thread that was gone before the session began.
   if (event.end && event.header.time_ns < start_.epoch_ns) return;
   const auto known = thread_index_.find(event.header.thread);
@@ -180,19 +180,19 @@ void ProfileBuilder::AddClock(const decode::ClockEvent& event) {
   Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
 }
 
-void ProfileBuilder::AddFork(const decode::ForkEvent& event) {
+void ProfileBuilder::AddFork(const wire::ForkEvent& event) {
   // One that lives at the start is read there; of one that does not, this came too late.
   if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
 }
 
-void ProfileBuilder::AddExit(const decode::ExitEvent& event) {
+void ProfileBuilder::AddExit(const wire::ExitEvent& event) {
   if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnExit(event); });
   if (event.last_thread) process_exits_[event.header.process] = event.header.time_ns;
 }
 
-void ProfileBuilder::AddExec(const decode::ExecEvent& event) {
+void ProfileBuilder::AddExec(const wire::ExecEvent& event) {
   const auto& header = event.header;
   if (event.old_tid == 0 || event.old_tid == header.thread.tid) return;
   // The executing thread becomes the leader, and takes its tid and start time; the task, and so
@@ -213,7 +213,7 @@ void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
 }
 
-void ProfileBuilder::GoOnFrom(const ProfileBuilder& before, const decode::SessionEvent& end) {
+void ProfileBuilder::GoOnFrom(const ProfileBuilder& before, const wire::SessionEvent& end) {
   const Instant from{before.start_.epoch, before.start_.epoch_ns};
   const Instant to{end.epoch, end.epoch_ns};
   std::vector<const SamplePart*> open(before.threads_.size());
@@ -246,7 +246,7 @@ void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
   last_counters_ = values;
 }
 
-void ProfileBuilder::SetPeriodsInForce(const decode::PeriodsEvent& event) {
+void ProfileBuilder::SetPeriodsInForce(const wire::PeriodsEvent& event) {
   on_cpu_in_force_ns_ = event.on_cpu_period_ns;
   standing_on_cpu_in_force_ns_ = event.standing_on_cpu_period_ns;
   const bool standing = (start_.mode & PROFD_SESSION_STANDING) != 0;
@@ -285,7 +285,7 @@ std::size_t ProfileBuilder::bytes() const {
          processes_.size() * kProcessBytes;
 }
 
-Profile ProfileBuilder::Build(const decode::SessionEvent& end, const FrameLookup& frames) const {
+Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
   const AssemblyInput input{parts_,         threads_,      stacks_, processes_,
                             process_exits_, interpreters_, frames,  origin_.innermost_pids};
   Profile profile = ProfileAssembly(start_, end, input).Run();

@@ -12,9 +12,9 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "daemon/process/process_info.h"
-#include "daemon/symbolize/symbolized_sample.h"
+#include "daemon/symbolize/sample/symbolized_sample.h"
 
 namespace profd::aggregate {
 
@@ -61,26 +61,26 @@ class ProfileBuilder {
   };
   using FrameLookup = std::function<const symbolize::Frame&(symbolize::FrameId)>;
 
-  ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin, Limits limits);
-  ProfileBuilder(decode::SessionEvent start, ProfileOrigin origin)
+  ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, Limits limits);
+  ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin)
       : ProfileBuilder(std::move(start), std::move(origin), Limits{}) {}
 
   // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
   // known. (Off-CPU samples carry theirs.)
   void SetOnCpuPeriodInForce(std::uint64_t period_ns) { on_cpu_in_force_ns_ = period_ns; }
   // The same for both kinds, and kept for the profile where it is coarser than what was asked for.
-  void SetPeriodsInForce(const decode::PeriodsEvent& event);
+  void SetPeriodsInForce(const wire::PeriodsEvent& event);
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);
-  void AddClock(const decode::ClockEvent& event);
-  void AddFork(const decode::ForkEvent& event);
-  void AddExec(const decode::ExecEvent& event);
-  void AddExit(const decode::ExitEvent& event);
+  void AddClock(const wire::ClockEvent& event);
+  void AddFork(const wire::ForkEvent& event);
+  void AddExec(const wire::ExecEvent& event);
+  void AddExit(const wire::ExitEvent& event);
   // What is known of a process by now; the latest one counts. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
   // Goes on where `before`, whose end this is, stops: threads that are blocked then keep their
   // stacks, which nobody will tell of again as long as they stay blocked.
-  void GoOnFrom(const ProfileBuilder& before, const decode::SessionEvent& end);
+  void GoOnFrom(const ProfileBuilder& before, const wire::SessionEvent& end);
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
     for (StackTree::NodeId node = 1; node < stacks_.size(); ++node) visit(stacks_.At(node).frame);
   }
@@ -98,9 +98,9 @@ class ProfileBuilder {
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
   // It had threads, and none of them is alive.
   [[nodiscard]] bool target_gone() const { return had_threads_ && live_threads_ == 0; }
-  [[nodiscard]] const decode::SessionEvent& start() const { return start_; }
+  [[nodiscard]] const wire::SessionEvent& start() const { return start_; }
 
-  [[nodiscard]] Profile Build(const decode::SessionEvent& end, const FrameLookup& frames) const;
+  [[nodiscard]] Profile Build(const wire::SessionEvent& end, const FrameLookup& frames) const;
 
  private:
   static constexpr std::uint32_t kNoThread = ~std::uint32_t{0};
@@ -110,9 +110,9 @@ class ProfileBuilder {
   void Place(SamplePart part, const symbolize::SymbolizedSample& symbolized);
   // Runs `change` on the history and keeps the number of live threads right.
   template <typename Change>
-  void Update(const decode::EventHeader& header, const Change& change);
+  void Update(const wire::EventHeader& header, const Change& change);
 
-  const decode::SessionEvent start_;
+  const wire::SessionEvent start_;
   const ProfileOrigin origin_;
   const Limits limits_;
   std::uint64_t on_cpu_in_force_ns_ = 0;

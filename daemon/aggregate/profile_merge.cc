@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "daemon/aggregate/stack_tree.h"
-#include "daemon/symbolize/frame_table.h"
+#include "daemon/symbolize/sample/frame_table.h"
 
 namespace profd::aggregate {
 namespace {

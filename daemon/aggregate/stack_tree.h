@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/base/keys.h"
-#include "daemon/symbolize/symbolized_sample.h"
+#include "daemon/symbolize/sample/symbolized_sample.h"
 
 namespace profd::aggregate {
 

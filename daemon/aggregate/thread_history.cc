@@ -23,13 +23,13 @@ std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b
 
 }  // namespace
 
-void ThreadHistory::OnFork(const decode::ForkEvent& event) {
+void ThreadHistory::OnFork(const wire::ForkEvent& event) {
   seen_ = true;
   fork_ns_ = event.header.time_ns;
   SetComm(event.comm);
 }
 
-void ThreadHistory::OnClock(const decode::ClockEvent& event) {
+void ThreadHistory::OnClock(const wire::ClockEvent& event) {
   seen_ = true;
   clock_begin_ns_ = event.begin_ns;
   SetComm(event.comm);
@@ -38,7 +38,7 @@ void ThreadHistory::OnClock(const decode::ClockEvent& event) {
     end_ = End{event.header.time_ns, event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
 }
 
-void ThreadHistory::OnExit(const decode::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
+void ThreadHistory::OnExit(const wire::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
 
 void ThreadHistory::Rename(const ThreadKey& key, const ProcessKey& process) {
   key_ = key;
@@ -49,7 +49,7 @@ void ThreadHistory::SetComm(const std::string& comm) {
   if (!comm.empty()) comm_ = comm;
 }
 
-void ThreadHistory::AddReading(const decode::ClockEvent& event) {
+void ThreadHistory::AddReading(const wire::ClockEvent& event) {
   const auto place = std::lower_bound(
       readings_.begin(), readings_.end(), event.epoch,
       [](const Reading& reading, std::uint64_t epoch) { return reading.at.epoch < epoch; });

@@ -9,7 +9,7 @@
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/clipping.h"
 #include "daemon/base/keys.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 
@@ -36,9 +36,9 @@ class ThreadHistory {
  public:
   ThreadHistory(const ThreadKey& key, const ProcessKey& process) : key_(key), process_(process) {}
 
-  void OnFork(const decode::ForkEvent& event);
-  void OnClock(const decode::ClockEvent& event);
-  void OnExit(const decode::ExitEvent& event);
+  void OnFork(const wire::ForkEvent& event);
+  void OnClock(const wire::ClockEvent& event);
+  void OnExit(const wire::ExitEvent& event);
   // A thread that executes a program while it is not the leader takes over the leader's identity.
   void Rename(const ThreadKey& key, const ProcessKey& process);
   void SetComm(const std::string& comm);
@@ -52,7 +52,7 @@ class ThreadHistory {
   [[nodiscard]] bool alive() const { return seen_ && !end_; }
   // Whether this event tells of the same thread's next stay in the session, after it had left: that
   // one has a history of its own.
-  [[nodiscard]] bool RejoinsWith(const decode::ClockEvent& event) const {
+  [[nodiscard]] bool RejoinsWith(const wire::ClockEvent& event) const {
     return end_ && !end_->died && !event.end && event.header.time_ns > end_->time_ns;
   }
 
@@ -71,7 +71,7 @@ class ThreadHistory {
     bool died = false;  // else it left the session and lives on
   };
 
-  void AddReading(const decode::ClockEvent& event);
+  void AddReading(const wire::ClockEvent& event);
   [[nodiscard]] std::optional<Reading> FirstReading(const Instant& start, const Instant& end) const;
   [[nodiscard]] std::optional<Reading> LastReading(const Instant& start, const Instant& end) const;
 

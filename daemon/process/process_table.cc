@@ -28,8 +28,8 @@ ProcessTable::ProcessTable(const ProcessLimits& limits)
       names_(limits.threads),
       modules_(limits.modules, [this](std::uint32_t pid) { return IsAlive(pid); }) {}
 
-void ProcessTable::Apply(const decode::Event& event) {
-  now_ns_ = std::max(now_ns_, decode::HeaderOf(event).time_ns);
+void ProcessTable::Apply(const wire::Event& event) {
+  now_ns_ = std::max(now_ns_, wire::HeaderOf(event).time_ns);
   std::visit([this](const auto& e) { On(e); }, event);
   ForgetDead();
   known_.Set(processes_.size());
@@ -58,7 +58,7 @@ ProcessCounters ProcessTable::Counters() const {
           .threads_forgotten = threads_forgotten_.value()};
 }
 
-void ProcessTable::On(const decode::SessionEvent& event) {
+void ProcessTable::On(const wire::SessionEvent& event) {
   const std::uint64_t bit = std::uint64_t{1} << (event.session % PROFD_MAX_SESSIONS);
   sessions_ = event.end ? sessions_ & ~bit : sessions_ | bit;
   if (sessions_ != 0) return;
@@ -69,14 +69,14 @@ void ProcessTable::On(const decode::SessionEvent& event) {
   names_.Clear();
 }
 
-void ProcessTable::On(const decode::ClockEvent& event) {
+void ProcessTable::On(const wire::ClockEvent& event) {
   // The last reading of a thread may come when its process has been forgotten already.
   if (!event.end && event.state != PROFD_STATE_DEAD)
     FindOrMake(event.header.process, event.header.time_ns);
   NameThread(event.header, event.comm);
 }
 
-void ProcessTable::On(const decode::ForkEvent& event) {
+void ProcessTable::On(const wire::ForkEvent& event) {
   if (event.new_process && Find(event.header.process) == nullptr) {
     Process& child = FindOrMake(event.header.process, event.header.time_ns);
     const Process* parent = Find({event.parent_pid, event.parent_process_start_ns});
@@ -93,7 +93,7 @@ void ProcessTable::On(const decode::ForkEvent& event) {
   NameThread(event.header, event.comm);
 }
 
-void ProcessTable::On(const decode::ExecEvent& event) {
+void ProcessTable::On(const wire::ExecEvent& event) {
   const std::uint64_t time_ns = event.header.time_ns;
   Process& process = FindOrMake(event.header.process, time_ns);
   if (time_ns < process.image_ns) return;
@@ -112,21 +112,21 @@ void ProcessTable::On(const decode::ExecEvent& event) {
   NameThread(event.header, event.comm);
 }
 
-void ProcessTable::On(const decode::CommEvent& event) {
+void ProcessTable::On(const wire::CommEvent& event) {
   Process& process = FindOrMake(event.header.process, event.header.time_ns);
   if (event.header.thread.tid == event.header.process.pid)
     process.renamed_ns = std::max(process.renamed_ns, event.header.time_ns);
   NameThread(event.header, event.comm);
 }
 
-void ProcessTable::On(const decode::ExitEvent& event) {
+void ProcessTable::On(const wire::ExitEvent& event) {
   dead_threads_.emplace_back(event.header.thread, event.header.time_ns);
   Process* process = FindMutable(event.header.process);
   if (process != nullptr && event.last_thread)
     MarkExited(*process, event.header.time_ns, event.exit_code);
 }
 
-void ProcessTable::On(const decode::MmapEvent& event) {
+void ProcessTable::On(const wire::MmapEvent& event) {
   const auto current = current_.find(event.header.process.pid);
   if (current == current_.end()) {
     mmaps_unplaced_.Add();
@@ -149,7 +149,7 @@ void ProcessTable::On(const decode::MmapEvent& event) {
   }
 }
 
-void ProcessTable::On(const decode::ProcessEvent& event) {
+void ProcessTable::On(const wire::ProcessEvent& event) {
   const std::uint64_t time_ns = event.header.time_ns;
   Process& process = FindOrMake(event.header.process, time_ns);
   const auto& blobs = event.blobs;
@@ -214,7 +214,7 @@ void ProcessTable::MarkExited(Process& process, std::uint64_t time_ns, std::uint
   dead_.push_back(process.info->key);
 }
 
-void ProcessTable::NameThread(const decode::EventHeader& header, const std::string& comm) {
+void ProcessTable::NameThread(const wire::EventHeader& header, const std::string& comm) {
   if (comm.empty()) return;
   names_.Set(header.thread, header.time_ns, comm);
   if (header.thread.tid != header.process.pid) return;

@@ -9,8 +9,8 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
-#include "daemon/base/memory_share.h"
-#include "daemon/decode/event.h"
+#include "daemon/budget/memory_share.h"
+#include "daemon/wire/event.h"
 #include "daemon/process/address_space.h"
 #include "daemon/process/module_table.h"
 #include "daemon/process/process_info.h"
@@ -62,7 +62,7 @@ class ProcessTable {
   ProcessTable& operator=(const ProcessTable&) = delete;
 
   // Samples and counters change nothing.
-  void Apply(const decode::Event& event);
+  void Apply(const wire::Event& event);
 
   // Null when it is not known (any more). Valid until the next Apply.
   [[nodiscard]] const Process* Find(const ProcessKey& key) const;
@@ -77,26 +77,26 @@ class ProcessTable {
   void AccountForMemory(MemoryShare& memory);
 
  private:
-  void On(const decode::StackEvent&) {}
-  void On(const decode::CountersEvent&) {}
-  void On(const decode::PeriodsEvent&) {}
-  void On(const decode::PythonProcessEvent&) {}  // of daemon/python
-  void On(const decode::PythonCodeEvent&) {}
-  void On(const decode::SessionEvent& event);
-  void On(const decode::ClockEvent& event);
-  void On(const decode::ForkEvent& event);
-  void On(const decode::ExecEvent& event);
-  void On(const decode::CommEvent& event);
-  void On(const decode::ExitEvent& event);
-  void On(const decode::MmapEvent& event);
-  void On(const decode::ProcessEvent& event);
+  void On(const wire::StackEvent&) {}
+  void On(const wire::CountersEvent&) {}
+  void On(const wire::PeriodsEvent&) {}
+  void On(const wire::PythonProcessEvent&) {}  // of daemon/python
+  void On(const wire::PythonCodeEvent&) {}
+  void On(const wire::SessionEvent& event);
+  void On(const wire::ClockEvent& event);
+  void On(const wire::ForkEvent& event);
+  void On(const wire::ExecEvent& event);
+  void On(const wire::CommEvent& event);
+  void On(const wire::ExitEvent& event);
+  void On(const wire::MmapEvent& event);
+  void On(const wire::ProcessEvent& event);
 
   Process* FindMutable(const ProcessKey& key);
   Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);
   void MakeCurrent(Process& process, std::uint64_t time_ns);
   void MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code);
   // Also the process's own name when `header.thread` is its first thread.
-  void NameThread(const decode::EventHeader& header, const std::string& comm);
+  void NameThread(const wire::EventHeader& header, const std::string& comm);
   void SetComm(Process& process, std::uint64_t time_ns, const std::string& comm);
   void Map(Process& process, const ModuleIdentity& identity, Mapping mapping);
   void ReplaceMappings(Process& process, const std::string& maps, std::uint64_t time_ns);

@@ -6,11 +6,11 @@
 namespace profd::process {
 namespace {
 
-State StateOf(const decode::StackEvent& event) {
-  if (event.origin == decode::SampleOrigin::kOnCpu) return State::kOnCpu;
+State StateOf(const wire::StackEvent& event) {
+  if (event.origin == wire::SampleOrigin::kOnCpu) return State::kOnCpu;
   // Whoever is preempted may be on its way to sleep: its state says so, but it does not sleep.
   const bool preempted = (event.flags & (PROFD_SAMPLE_PREEMPTED | PROFD_SAMPLE_YIELDED)) != 0;
-  if (event.origin == decode::SampleOrigin::kSnapshot) {
+  if (event.origin == wire::SampleOrigin::kSnapshot) {
     if ((event.flags & PROFD_SAMPLE_RUNNING) != 0) return State::kOnCpu;
     const bool woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;
     return preempted || woken ? State::kRunnable : State::kBlocked;
@@ -21,7 +21,7 @@ State StateOf(const decode::StackEvent& event) {
 // Words on a broken stack may have the same bit: they are no addresses, but kept as they are.
 bool IsMarkedExact(std::uint64_t address) { return address >> 56 == PROFD_FRAME_EXACT >> 56; }
 
-WaitReason WaitOf(const decode::StackEvent& event) {
+WaitReason WaitOf(const wire::StackEvent& event) {
   return ReasonFor({.syscall = event.syscall,
                     .arguments = event.syscall_args,
                     .fd_kind = event.fd_kind,
@@ -32,7 +32,7 @@ WaitReason WaitOf(const decode::StackEvent& event) {
 
 }  // namespace
 
-Sample Sampler::Place(const decode::StackEvent& event) {
+Sample Sampler::Place(const wire::StackEvent& event) {
   samples_.Add();
   const ProcessTable::Process* process = processes_.Find(event.header.process);
   if (process == nullptr) unknown_process_.Add();
@@ -43,7 +43,7 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   sample.thread = event.header.thread;
   sample.sessions = event.header.sessions;
   sample.cpu = event.header.cpu;
-  sample.snapshot = event.origin == decode::SampleOrigin::kSnapshot;
+  sample.snapshot = event.origin == wire::SampleOrigin::kSnapshot;
   sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
   sample.standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
   sample.state = StateOf(event);
@@ -60,7 +60,7 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   sample.missing_stack_bytes = event.missing_stack_bytes;
 
   sample.frames.reserve(event.kernel_frames.size() + event.user_frames.size());
-  const bool interrupted = event.origin == decode::SampleOrigin::kOnCpu;
+  const bool interrupted = event.origin == wire::SampleOrigin::kOnCpu;
   for (const std::uint64_t address : event.kernel_frames) {
     sample.frames.push_back({.kernel = true,
                              .return_address = !(interrupted && sample.frames.empty()),
@@ -72,7 +72,7 @@ Sample Sampler::Place(const decode::StackEvent& event) {
   return sample;
 }
 
-void Sampler::PlaceUserFrames(const decode::StackEvent& event, const ProcessTable::Process* process,
+void Sampler::PlaceUserFrames(const wire::StackEvent& event, const ProcessTable::Process* process,
                               std::vector<AddressFrame>& frames) {
   bool return_address = event.syscall >= 0 && (event.flags & PROFD_SAMPLE_USER_MODE) == 0;
   const Mapping* mapping = nullptr;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sample.h"
 
@@ -31,11 +31,11 @@ class Sampler {
   // `processes` must outlive this.
   explicit Sampler(ProcessTable& processes) : processes_(processes) {}
 
-  [[nodiscard]] Sample Place(const decode::StackEvent& event);
+  [[nodiscard]] Sample Place(const wire::StackEvent& event);
   [[nodiscard]] SamplerCounters Counters() const;
 
  private:
-  void PlaceUserFrames(const decode::StackEvent& event, const ProcessTable::Process* process,
+  void PlaceUserFrames(const wire::StackEvent& event, const ProcessTable::Process* process,
                        std::vector<AddressFrame>& frames);
 
   ProcessTable& processes_;

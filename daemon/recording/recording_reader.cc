@@ -118,7 +118,7 @@ void RecordingReader::ForEachEnvironment(std::string_view kind, const Environmen
   }
 }
 
-Result<bool> RecordingReader::NextEvents(const source::EventSource::Sink& sink) {
+Result<bool> RecordingReader::NextEvents(const wire::EventSource::Sink& sink) {
   while (offset_ < end_) {
     const Result<MaybeHeader> header = ReadHeader();
     if (!header) return header.error();
@@ -133,7 +133,7 @@ Result<bool> RecordingReader::NextEvents(const source::EventSource::Sink& sink) 
     for (std::uint32_t i = 0; i < (*header)->records; ++i) {
       std::span<const std::byte> event;
       if (!TakeEvent(rest, event)) return Corrupt("an event is cut");
-      sink(source::RawEvent{event});
+      sink(wire::RawEvent{event});
     }
     if (!rest.empty()) return Corrupt("the block holds more than its events");
     Skip(**header);

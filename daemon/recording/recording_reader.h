@@ -15,7 +15,7 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/recording/block.h"
 #include "daemon/recording/recording_info.h"
-#include "daemon/source/event_source.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::recording {
 
@@ -45,7 +45,7 @@ class RecordingReader {
 
   // Hands over the events of the next block in the order of the recording, each at an address that
   // is a multiple of 8. False at the end.
-  [[nodiscard]] Result<bool> NextEvents(const source::EventSource::Sink& sink);
+  [[nodiscard]] Result<bool> NextEvents(const wire::EventSource::Sink& sink);
 
  private:
   struct EnvironmentRecord {

@@ -76,7 +76,7 @@ RecordingWriter::RecordingWriter(UniqueFd fd, std::string path, const Options& o
 
 RecordingWriter::~RecordingWriter() { static_cast<void>(Close()); }
 
-void RecordingWriter::Write(const source::RawEvent& event) {
+void RecordingWriter::Write(const wire::RawEvent& event) {
   const std::size_t bytes = Padded(sizeof(EventFrame) + event.bytes.size());
   const std::scoped_lock lock(mutex_);
   if (event.bytes.size() > kMaxEventBytes ||

@@ -19,7 +19,7 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/recording/block.h"
 #include "daemon/recording/recording_info.h"
-#include "daemon/source/event_source.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::recording {
 
@@ -57,7 +57,7 @@ class RecordingWriter {
   ~RecordingWriter();
 
   // Never waits for the disk.
-  void Write(const source::RawEvent& event);
+  void Write(const wire::RawEvent& event);
   // Something that is needed to interpret the events; a reader has it before the first of them.
   // Records of one kind and key add up, in the order in which they were added.
   void AddEnvironment(std::string_view kind, std::string_view key, std::string_view value);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/source/cpu_list.h"
-#include "daemon/source/hook_check.h"
-#include "daemon/source/iterator.h"
+#include "daemon/source/perf/cpu_list.h"
+#include "daemon/source/bpf/hook_check.h"
+#include "daemon/source/bpf/iterator.h"
 
 namespace profd::source {
 namespace {
@@ -98,20 +98,20 @@ BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> o
 
 std::uint64_t BpfSource::Round(const Sink& sink) {
   std::uint64_t handed_over = 0;
-  const Sink counting = [&](const RawEvent& event) {
+  const Sink counting = [&](const wire::RawEvent& event) {
     ++handed_over;
     sink(event);
   };
-  const auto pass = [&](const RawEvent& event) { backfill_.Pass(event, counting); };
+  const auto pass = [&](const wire::RawEvent& event) { backfill_.Pass(event, counting); };
   if (on_wanted_) wanted_.Drain(on_wanted_);
   sessions_.FollowMoves();
   backfill_.BeginRound();
   // Taken before the rings are drained: whatever was written before `after` was put comes first.
   const PendingEvents::Taken taken = pending_.Take();
-  for (const EventBytes& event : taken.before) pass(RawEvent{event});
+  for (const wire::EventBytes& event : taken.before) pass(wire::RawEvent{event});
   rings_.Drain(pass);
-  side_band_.Drain([&](const EventBytes& event) { pass(RawEvent{event}); });
-  for (const EventBytes& event : taken.after) pass(RawEvent{event});
+  side_band_.Drain([&](const wire::EventBytes& event) { pass(wire::RawEvent{event}); });
+  for (const wire::EventBytes& event : taken.after) pass(wire::RawEvent{event});
   backfill_.EndRound(counting);
 
   processes_gone_.Set(backfill_.gone());
@@ -138,24 +138,24 @@ void BpfSource::Wait(std::chrono::milliseconds longest) const {
   (void)::poll(ready.data(), ready.size(), static_cast<int>(longest.count()));
 }
 
-Result<PollStatus> BpfSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
+Result<wire::PollStatus> BpfSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    if (Round(sink) > 0) return PollStatus::kEvents;
+    if (Round(sink) > 0) return wire::PollStatus::kEvents;
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return PollStatus::kTimeout;
+    if (left.count() <= 0) return wire::PollStatus::kTimeout;
     Wait(std::min(left, RoundInterval()));
   }
 }
 
-Result<StartedSession> BpfSource::StartSession(const SessionSpec& spec) {
+Result<session::StartedSession> BpfSource::StartSession(const session::SessionSpec& spec) {
   return sessions_.Start(spec);
 }
 
 Result<void> BpfSource::StopSession(std::uint32_t session) { return sessions_.Stop(session); }
 
-Result<StartedSession> BpfSource::RollSession(std::uint32_t session) {
+Result<session::StartedSession> BpfSource::RollSession(std::uint32_t session) {
   return sessions_.Roll(session);
 }
 
@@ -172,8 +172,8 @@ std::vector<std::uint64_t> BpfSource::ReadCounters() const {
 
 std::uint64_t BpfSource::MapBytes() const { return objects_->MapBytes() + side_band_.ring_bytes(); }
 
-SourceStatus BpfSource::Status() const {
-  SourceStatus status;
+session::SourceStatus BpfSource::Status() const {
+  session::SourceStatus status;
   const auto online = OnlineCpus();
   status.kernel_release = features_.kernel_release;
   status.hook = NameOf(hook_.rung);
@@ -181,7 +181,7 @@ SourceStatus BpfSource::Status() const {
   status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
   status.snapshot =
       objects_->snapshot_missing().empty() ? "sleepable iterator" : objects_->snapshot_missing();
-  status.on_cpu_clock = on_cpu_events_.clock() == OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
+  status.on_cpu_clock = on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
   status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;
   status.counters = ReadCounters();
   status.switches = status.counters[PROFD_COUNTER_SWITCHES];

@@ -13,19 +13,19 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/source/backfill.h"
-#include "daemon/source/bpf_objects.h"
-#include "daemon/source/event_source.h"
-#include "daemon/source/features.h"
-#include "daemon/source/live_unwind_maps.h"
-#include "daemon/source/on_cpu_events.h"
-#include "daemon/source/pending_events.h"
-#include "daemon/source/python_process_map.h"
-#include "daemon/source/ring_reader.h"
-#include "daemon/source/session_control.h"
-#include "daemon/source/sessions.h"
-#include "daemon/source/side_band.h"
-#include "daemon/source/wanted_ring.h"
+#include "daemon/source/procfs/backfill.h"
+#include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/wire/event_source.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/bpf/live_unwind_maps.h"
+#include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/sessions/pending_events.h"
+#include "daemon/source/bpf/python_process_map.h"
+#include "daemon/source/bpf/ring_reader.h"
+#include "daemon/session/session_control.h"
+#include "daemon/source/sessions/sessions.h"
+#include "daemon/source/perf/side_band.h"
+#include "daemon/source/bpf/wanted_ring.h"
 
 namespace profd::source {
 
@@ -36,12 +36,12 @@ struct BpfSourceOptions {
 // Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
 // reader thread, the methods of SessionControl by any. Between Polls the rings fill: with sessions
 // running, poll at least every 100 ms. Detaches everything when it goes.
-class BpfSource : public EventSource, public SessionControl {
+class BpfSource : public wire::EventSource, public session::SessionControl {
  public:
   // kUnsupported: this kernel cannot do it, and why. kPermissionDenied: what is missing.
   [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(const BpfSourceOptions& options);
 
-  [[nodiscard]] Result<PollStatus> Poll(std::chrono::milliseconds timeout,
+  [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
                                         const Sink& sink) override;
   // Where unwind tables are put, by one thread; lives as long as this.
   [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
@@ -55,14 +55,14 @@ class BpfSource : public EventSource, public SessionControl {
   // No new events after it; Poll still hands over those there are. Sessions must have ended.
   void Detach() { objects_->Detach(); }
 
-  [[nodiscard]] Result<StartedSession> StartSession(const SessionSpec& spec) override;
+  [[nodiscard]] Result<session::StartedSession> StartSession(const session::SessionSpec& spec) override;
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
-  [[nodiscard]] Result<StartedSession> RollSession(std::uint32_t session) override;
-  [[nodiscard]] SourceStatus Status() const override;
-  [[nodiscard]] BudgetReading Budget() override { return sessions_.Budget(); }
+  [[nodiscard]] Result<session::StartedSession> RollSession(std::uint32_t session) override;
+  [[nodiscard]] session::SourceStatus Status() const override;
+  [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
   // Of its maps and rings, as in Status().
   [[nodiscard]] std::uint64_t MapBytes() const;
-  void SetPeriodFactors(const PerKind<PeriodFactors>& factors) override {
+  void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
   bool UseKernelBooks(bool use) override { return sessions_.UseKernelBooks(use); }

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/decode/decoder.h"
-#include "daemon/decode/orderer.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/wire/orderer.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/recording/recording_reader.h"
@@ -110,10 +110,10 @@ void RunPipeline(const std::vector<EventBytes>& raw) {
   Stage decode("decode");
   Stage order("order");
   Stage place("process table and samples");
-  std::vector<decode::Event> events;
-  std::vector<decode::Event> ordered;
-  decode::Decoder decoder;
-  decode::Orderer orderer({}, [&](decode::Event&& event) { ordered.push_back(std::move(event)); });
+  std::vector<wire::Event> events;
+  std::vector<wire::Event> ordered;
+  wire::Decoder decoder;
+  wire::Orderer orderer({}, [&](wire::Event&& event) { ordered.push_back(std::move(event)); });
   process::ProcessTable table;
   FillProcesses(table);
   process::Sampler sampler(table);
@@ -126,13 +126,13 @@ void RunPipeline(const std::vector<EventBytes>& raw) {
     });
     order.Run([&] {
       ordered.clear();
-      for (decode::Event& event : events) orderer.Push(std::move(event));
+      for (wire::Event& event : events) orderer.Push(std::move(event));
       if (end == raw.size()) orderer.Flush();
     });
     place.Run([&] {
-      for (const decode::Event& event : ordered) {
+      for (const wire::Event& event : ordered) {
         table.Apply(event);
-        const auto* stack = std::get_if<decode::StackEvent>(&event);
+        const auto* stack = std::get_if<wire::StackEvent>(&event);
         if (stack != nullptr) frames += sampler.Place(*stack).frames.size();
       }
     });
@@ -160,7 +160,7 @@ void RunRecording(const std::vector<EventBytes>& raw) {
   std::size_t read = 0;
   Stage replay("replay");
   replay.Run([&] {
-    while ((*reader)->NextEvents([&](const source::RawEvent&) { ++read; }).value()) {
+    while ((*reader)->NextEvents([&](const wire::RawEvent&) { ++read; }).value()) {
     }
   });
   replay.Print(raw.size());

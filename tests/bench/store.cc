@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/store/sqlite_store.h"
-#include "daemon/store/store_reader.h"
+#include "daemon/store/sqlite/sqlite_store.h"
+#include "daemon/store/sqlite/store_reader.h"
 
 namespace profd::store {
 namespace {

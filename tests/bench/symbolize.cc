@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/file_object_source.h"
-#include "daemon/symbolize/caching_symbolizer.h"
-#include "daemon/symbolize/host_symbolizer.h"
-#include "daemon/symbolize/sample_symbolizer.h"
+#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/symbolize/cache/caching_symbolizer.h"
+#include "daemon/symbolize/live/host_symbolizer.h"
+#include "daemon/symbolize/sample/sample_symbolizer.h"
 
 namespace profd {
 namespace {

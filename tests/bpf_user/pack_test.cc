@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bpf/shared/python_layout.h"
-#include "daemon/decode/decoder.h"
-#include "daemon/source/event_bytes.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/wire/event_bytes.h"
 #include "tests/bpf_user/bpf_as_user.h"
 
 namespace profd {
@@ -22,7 +22,7 @@ class PackTest : public testing::Test {
   PackTest() { fixed_.uncertain_from = PROFD_ALL_CERTAIN; }
 
   // Packs what is given; returns what the decoder makes of it.
-  decode::StackEvent Through(const Words& kernel, const Words& user, const Words& cfas,
+  wire::StackEvent Through(const Words& kernel, const Words& user, const Words& cfas,
                              const Words& python) {
     std::vector<std::uint64_t> buffer(sizeof(profd_sample_event) / sizeof(std::uint64_t));
     for (const Words* words : {&kernel, &user, &cfas, &python})
@@ -38,12 +38,12 @@ class PackTest : public testing::Test {
     EXPECT_EQ(event->event.size, bytes.size());
     std::span<const std::byte> tail;
     profd_sample_event read{};
-    EXPECT_TRUE(source::ReadSample(bytes, &read, &tail));
+    EXPECT_TRUE(wire::ReadSample(bytes, &read, &tail));
     units_ = tail.size() / sizeof(std::uint16_t);
     bytes_ = bytes.size();
-    auto decoded = decode::DecodeEvent({bytes});
+    auto decoded = wire::DecodeEvent({bytes});
     EXPECT_TRUE(decoded) << decoded.error().message;
-    return decoded ? std::get<decode::StackEvent>(*decoded) : decode::StackEvent{};
+    return decoded ? std::get<wire::StackEvent>(*decoded) : wire::StackEvent{};
   }
 
   std::size_t units_ = 0;  // of the tail

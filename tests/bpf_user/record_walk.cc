@@ -17,9 +17,9 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/unwind/cfi_reader.h"
-#include "daemon/unwind/frame_rule.h"
-#include "daemon/unwind/stretch_builder.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/cfi/frame_rule.h"
+#include "daemon/unwind/tables/stretch_builder.h"
 #include "tests/bpf_user/recorded_walk.h"
 
 namespace profd {

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "daemon/unwind/frame_rule.h"
-#include "daemon/unwind/stretch_builder.h"
+#include "daemon/unwind/cfi/frame_rule.h"
+#include "daemon/unwind/tables/stretch_builder.h"
 
 namespace profd {
 namespace {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/unwind/stretch_builder.h"
-#include "daemon/unwind/table_store.h"
+#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/table_store.h"
 #include "tests/bpf_user/unwind_world.h"
 #include "tests/unit/unwind/vector_maps.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "daemon/base/unique_fd.h"
-#include "daemon/elf/dwarf_file.h"
+#include "daemon/elf/debug/dwarf_file.h"
 #include "tests/fuzz/require.h"
 
 namespace {

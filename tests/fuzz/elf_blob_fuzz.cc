@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/elf/object_blob.h"
-#include "daemon/elf/replay_object_source.h"
+#include "daemon/elf/sources/object_blob.h"
+#include "daemon/elf/sources/replay_object_source.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

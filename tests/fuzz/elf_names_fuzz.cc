@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "daemon/symbolize/clean_text.h"
-#include "daemon/symbolize/demangle.h"
+#include "daemon/symbolize/names/clean_text.h"
+#include "daemon/symbolize/names/demangle.h"
 #include "tests/fuzz/require.h"
 
 namespace {

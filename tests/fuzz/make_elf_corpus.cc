@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "daemon/elf/object_blob.h"
+#include "daemon/elf/sources/object_blob.h"
 #include "tests/unit/elf/elf_builder.h"
 
 namespace profd::elf {

@@ -2,8 +2,8 @@
 #include <span>
 #include <vector>
 
-#include "daemon/decode/decoder.h"
-#include "daemon/decode/orderer.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/wire/orderer.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/recording/block.h"
@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace profd;
-  decode::Decoder decoder;
+  wire::Decoder decoder;
   process::ProcessTable processes(process::ProcessLimits{.processes = 8,
                                                          .threads = 8,
                                                          .modules = 16,
@@ -20,12 +20,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                          .grace_after_exit_ns = 1'000});
   process::Sampler sampler(processes);
   std::uint64_t handed_over = 0;
-  decode::Orderer orderer({.delay_ns = 1'000, .max_held = 16}, [&](decode::Event&& event) {
+  wire::Orderer orderer({.delay_ns = 1'000, .max_held = 16}, [&](wire::Event&& event) {
     ++handed_over;
     processes.Apply(event);
     fuzz::Require(processes.Counters().processes <= 8, "bound of processes");
     fuzz::Require(processes.modules().size() <= 16, "bound of modules");
-    const auto* stack = std::get_if<decode::StackEvent>(&event);
+    const auto* stack = std::get_if<wire::StackEvent>(&event);
     if (stack == nullptr) return;
     const process::Sample sample = sampler.Place(*stack);
     fuzz::Require(sample.frames.size() == stack->kernel_frames.size() + stack->user_frames.size(),
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::span<const std::byte> rest = std::as_bytes(std::span(data, size));
   std::span<const std::byte> bytes;
   while (recording::TakeEvent(rest, bytes)) {
-    Result<decode::Event> event = decoder.Decode({bytes});
+    Result<wire::Event> event = decoder.Decode({bytes});
     if (!event) continue;
     ++decoded;
     orderer.Push(*std::move(event));

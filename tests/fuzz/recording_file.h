@@ -38,7 +38,7 @@ inline void ReadRecording(std::span<const std::byte> content) {
   Require(environment <= kMaxEnvironment, "bound of the environment");
   // A small file can hold thousands of blocks of 64 MiB; a few of them show what there is to see.
   for (int blocks = 0; blocks < 4; ++blocks) {
-    const auto more = (*reader)->NextEvents([](const source::RawEvent& event) {
+    const auto more = (*reader)->NextEvents([](const wire::RawEvent& event) {
       Require(reinterpret_cast<std::uintptr_t>(event.bytes.data()) % 8 == 0, "alignment");
     });
     if (!more || !*more) break;

@@ -13,8 +13,8 @@
 
 #include "client/export/exporter.h"
 #include "daemon/base/clock.h"
-#include "daemon/replay_backend.h"
-#include "daemon/rpc/convert.h"
+#include "daemon/replay/replay_backend.h"
+#include "daemon/server/grpc/convert/convert.h"
 
 namespace profd {
 namespace {
@@ -23,8 +23,8 @@ const std::string kData = std::string(PROFD_TEST_DATA) + "/replay/";
 
 class ReplayTest : public ::testing::Test {
  protected:
-  [[nodiscard]] v1::Profile Replay(const source::SessionSpec& spec) {
-    auto backend = ReplayBackend::Open(kData + "phases.profd", clock_, logger_);
+  [[nodiscard]] v1::Profile Replay(const session::SessionSpec& spec) {
+    auto backend = replay::ReplayBackend::Open(kData + "phases.profd", clock_, logger_);
     EXPECT_TRUE(backend.ok()) << (backend ? "" : backend.error().message);
     if (!backend) return {};
     const auto session = (*backend)->Start(1, spec);
@@ -34,7 +34,7 @@ class ReplayTest : public ::testing::Test {
     }
     const auto result = (*session)->result();
     EXPECT_TRUE(result.ok()) << (result ? "" : result.error().message);
-    return result ? rpc::ToProto(**result) : v1::Profile{};
+    return result ? server::ToProto(**result) : v1::Profile{};
   }
 
   [[nodiscard]] static std::string Write(const v1::Profile& profile, const std::string& format) {
@@ -80,15 +80,15 @@ TEST_F(ReplayTest, ThePartsOfEveryThreadAddUp) {
 
 TEST_F(ReplayTest, TargetsAreAppliedToWhatWasRecorded) {
   const auto whole = Replay({});
-  source::SessionSpec by_tid;
-  by_tid.target.kind = source::TargetKind::kTids;
+  session::SessionSpec by_tid;
+  by_tid.target.kind = session::TargetKind::kTids;
   by_tid.target.ids = {whole.threads(1).tid()};
   const auto one = Replay(by_tid);
   ASSERT_EQ(one.threads_size(), 1);
   EXPECT_EQ(one.threads(0).comm(), whole.threads(1).comm());
 
-  source::SessionSpec by_comm;
-  by_comm.target.kind = source::TargetKind::kComm;
+  session::SessionSpec by_comm;
+  by_comm.target.kind = session::TargetKind::kComm;
   by_comm.target.name = "phases";
   EXPECT_EQ(Replay(by_comm).threads_size(), whole.threads_size());
   by_comm.target.name = "another";
@@ -96,7 +96,7 @@ TEST_F(ReplayTest, TargetsAreAppliedToWhatWasRecorded) {
 }
 
 TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {
-  source::SessionSpec coarse;
+  session::SessionSpec coarse;
   coarse.on_cpu_period_ns = coarse.off_cpu_period_ns = 101'010'101;
   const auto fine = Replay({});
   const auto profile = Replay(coarse);
@@ -105,7 +105,7 @@ TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {
 }
 
 TEST_F(ReplayTest, AFileThatIsNoRecordingIsAnError) {
-  const auto backend = ReplayBackend::Open(kData + "phases.folded", clock_, logger_);
+  const auto backend = replay::ReplayBackend::Open(kData + "phases.folded", clock_, logger_);
   ASSERT_FALSE(backend.ok());
   EXPECT_NE(backend.error().message.find("phases.folded"), std::string::npos);
 }

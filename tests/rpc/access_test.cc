@@ -106,12 +106,12 @@ class AccessTest : public RpcFixture {
     std::filesystem::permissions(directory_, std::filesystem::perms(0755));
     AddProcess(100, kOwner);
     AddProcess(200, 0);
-    const auto group = rpc::GroupId(kGroupName);
+    const auto group = server::GroupId(kGroupName);
     ASSERT_TRUE(group) << group.error().message;
     group_ = *group;
     server_->Shutdown(std::chrono::seconds(1));
     server_.reset();
-    auto server = rpc::Server::Start({address(), kGroupName, public_socket(), {}}, access_service_,
+    auto server = server::Server::Start({address(), kGroupName, public_socket(), {}}, access_service_,
                                      still_, log_.logger());
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = *std::move(server);
@@ -218,7 +218,7 @@ class AccessTest : public RpcFixture {
   gid_t group_ = 0;
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
-  rpc::ProfilerService access_service_{manager_,      pipeline_, clock_,
+  server::ProfilerService access_service_{manager_,      pipeline_, clock_,
                                        callers_proc_, logger_,   &history_};
   const ManualClock still_;  // for the limits
 };
@@ -291,14 +291,14 @@ TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
   v1::QueryRequest request;
   request.set_since_ns(60);
   request.mutable_filter()->add_unit("nginx");
-  for (int i = 0; i < 2 * rpc::kPublicLimits.calls_per_second; ++i) (void)QueryOf(*stub_, request);
+  for (int i = 0; i < 2 * server::kPublicLimits.calls_per_second; ++i) (void)QueryOf(*stub_, request);
   EXPECT_EQ(QueryOf(*stub_, request).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   ExpectLogged(kStranger, "Query since_ns: 60 filter \\{ unit: \"nginx\" \\}: more than 20 calls");
 }
 
 TEST_F(AccessTest, TooManyConnectionsAreLogged) {
   std::vector<UniqueFd> connections;
-  for (std::uint32_t i = 0; i <= rpc::kPublicLimits.max_connections; ++i)
+  for (std::uint32_t i = 0; i <= server::kPublicLimits.max_connections; ++i)
     connections.push_back(ConnectAs({kOwner}, public_socket()));
   log_.Await("connecting");
   ExpectLogged(kOwner, "connecting: too many connections");
@@ -348,7 +348,7 @@ TEST_F(AccessTest, AStrangersLimitsAreTold) {
 TEST_F(AccessTest, WhoCallsTooOftenIsToldToWait) {
   const Stub stub = As({kStranger}, public_socket());
   ASSERT_TRUE(stub);
-  for (int i = 0; i < 2 * rpc::kPublicLimits.calls_per_second; ++i) (void)StatusOf(*stub);
+  for (int i = 0; i < 2 * server::kPublicLimits.calls_per_second; ++i) (void)StatusOf(*stub);
   grpc::ClientContext context;
   v1::StatusResponse response;
   const auto status = stub->Status(&context, v1::StatusRequest(), &response);

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/history_recorder.h"
-#include "daemon/store/memory_store.h"
+#include "daemon/history/history_recorder.h"
+#include "daemon/store/api/memory_store.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/rpc_fixture.h"
 
@@ -80,7 +80,7 @@ class HistoryTest : public RpcFixture {
                   {.frequency_hz = 19, .window = window}),
         history_service_(manager_, pipeline_, clock_, proc_, logger_, &recorder_) {
     const std::string address = "unix:" + (directory_ / "history.sock").string();
-    auto server = rpc::Server::Start({address, "", "", {}}, history_service_, clock_, logger_);
+    auto server = server::Server::Start({address, "", "", {}}, history_service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
     history_server_ = *std::move(server);
     history_stub_ =
@@ -122,8 +122,8 @@ class HistoryTest : public RpcFixture {
   std::unique_ptr<ProbedStore> owned_;
   ProbedStore& store_;
   HistoryRecorder recorder_;
-  rpc::ProfilerService history_service_;
-  std::unique_ptr<rpc::Server> history_server_;
+  server::ProfilerService history_service_;
+  std::unique_ptr<server::Server> history_server_;
   std::unique_ptr<v1::Profiler::Stub> history_stub_;
 };
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "daemon/rpc/history.h"
-#include "daemon/store/memory_store.h"
+#include "daemon/history/history.h"
+#include "daemon/store/api/memory_store.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
 namespace profd::test {
 
-class KeptWindow : public rpc::History {
+class KeptWindow : public history::History {
  public:
   static constexpr std::uint64_t kNs = 1'000'000'000;
   static constexpr std::uint64_t kAddress = 0xffff'ffff'8100'0000;
@@ -40,8 +40,8 @@ class KeptWindow : public rpc::History {
     EXPECT_TRUE(store_.Put(window).ok());
   }
   [[nodiscard]] const store::ProfileStore& store() const override { return store_; }
-  [[nodiscard]] rpc::HistoryStatus Status() const override {
-    rpc::HistoryStatus status;
+  [[nodiscard]] history::HistoryStatus Status() const override {
+    history::HistoryStatus status;
     status.store = store_.Status();
     return status;
   }

@@ -13,10 +13,10 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/pipeline.h"
-#include "daemon/rpc/profiler_service.h"
-#include "daemon/rpc/server.h"
-#include "daemon/rpc/session_manager.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/server/grpc/service/profiler_service.h"
+#include "daemon/server/grpc/transport/server.h"
+#include "daemon/server/session_manager.h"
 #include "profd/v1/profiler.grpc.pb.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/support/numbering_symbolizer.h"
@@ -36,7 +36,7 @@ class RpcFixture : public testing::Test {
  protected:
   RpcFixture() {
     auto server =
-        rpc::Server::Start({address(), "", public_socket(), {}}, service_, clock_, logger_);
+        server::Server::Start({address(), "", public_socket(), {}}, service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
@@ -125,16 +125,16 @@ class RpcFixture : public testing::Test {
                                              [] {},
                                              [] { return Diagnostics(); },
                                              [] { return python::PythonStanding(); },
-                                             [] { return health::BudgetStanding(); },
-                                             [] { return health::MemoryStanding(); },
+                                             [] { return budget::BudgetStanding(); },
+                                             [] { return budget::MemoryStanding(); },
                                              [] {},
                                              memory_,
                                              plan_.pipeline}};
-  rpc::SessionManager manager_{pipeline_, clock_};
+  server::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};
-  rpc::ProfilerService service_{manager_, pipeline_, clock_, callers_proc_, logger_};
-  std::unique_ptr<rpc::Server> server_;
+  server::ProfilerService service_{manager_, pipeline_, clock_, callers_proc_, logger_};
+  std::unique_ptr<server::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Profiler::Stub> stub_;
 };

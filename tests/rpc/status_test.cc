@@ -52,7 +52,7 @@ TEST_F(StatusTest, TheSocketIsForItsGroup) {
 }
 
 TEST_F(StatusTest, ASecondDaemonIsRefused) {
-  const auto second = rpc::Server::Start({address(), "", "", {}}, service_, clock_, logger_);
+  const auto second = server::Server::Start({address(), "", "", {}}, service_, clock_, logger_);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
   Status();  // the first one still answers

@@ -25,8 +25,8 @@ bool SyntheticKernel::Matches(const Session& session, const Thread& thread) cons
   const auto named = [&](std::uint32_t id) {
     return std::find(target.ids.begin(), target.ids.end(), id) != target.ids.end();
   };
-  if (target.kind == source::TargetKind::kPids) return named(thread.pid);
-  if (target.kind == source::TargetKind::kTids) return named(thread.tid);
+  if (target.kind == session::TargetKind::kPids) return named(thread.pid);
+  if (target.kind == session::TargetKind::kTids) return named(thread.tid);
   return true;
 }
 
@@ -68,7 +68,7 @@ void SyntheticKernel::PutSession(profd_event_kind kind, const Session& session, 
   event.on_cpu_period_ns = session.spec.on_cpu_period_ns;
   event.off_cpu_period_ns = session.spec.off_cpu_period_ns;
   event.hook = 1;
-  const auto target = source::FormatTarget(session.spec.target);
+  const auto target = session::FormatTarget(session.spec.target);
   event.target_bytes = static_cast<__u32>(target.size());
   ready_.push_back(RawEventBytes(kind, event, target));
 }
@@ -104,7 +104,7 @@ void SyntheticKernel::PutSamples(Session& session, std::uint32_t slot, std::uint
   session.told_ns = std::max(session.told_ns, until_ns);
 }
 
-Result<source::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeout,
+Result<wire::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeout,
                                                  const Sink& sink) {
   std::deque<EventBytes> events;
   for (int attempt = 0; attempt < 2 && events.empty(); ++attempt) {
@@ -114,11 +114,11 @@ Result<source::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeo
     for (auto& [slot, session] : sessions_) PutSamples(session, slot, clock_.MonotonicNs());
     events.swap(ready_);
   }
-  for (const auto& event : events) sink(source::RawEvent{event});
-  return events.empty() ? source::PollStatus::kTimeout : source::PollStatus::kEvents;
+  for (const auto& event : events) sink(wire::RawEvent{event});
+  return events.empty() ? wire::PollStatus::kTimeout : wire::PollStatus::kEvents;
 }
 
-Result<source::StartedSession> SyntheticKernel::StartSession(const source::SessionSpec& spec) {
+Result<session::StartedSession> SyntheticKernel::StartSession(const session::SessionSpec& spec) {
   const std::scoped_lock lock(mutex_);
   Session session{spec, 0};
   const auto alive = [&](const Thread& thread) {
@@ -133,7 +133,7 @@ Result<source::StartedSession> SyntheticKernel::StartSession(const source::Sessi
   for (const auto& thread : threads_)
     if (alive(thread)) PutClock(thread, std::uint64_t{1} << slot, false, epoch_ns_ + 1);
   sessions_.emplace(slot, session);
-  return source::StartedSession{slot, session.told_ns};
+  return session::StartedSession{slot, session.told_ns};
 }
 
 Result<void> SyntheticKernel::StopSession(std::uint32_t slot) {
@@ -151,7 +151,7 @@ Result<void> SyntheticKernel::StopSession(std::uint32_t slot) {
   return {};
 }
 
-Result<source::StartedSession> SyntheticKernel::RollSession(std::uint32_t session) {
+Result<session::StartedSession> SyntheticKernel::RollSession(std::uint32_t session) {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return Error{ErrorCode::kNotFound, "no such session", ""};
@@ -169,11 +169,11 @@ Result<source::StartedSession> SyntheticKernel::RollSession(std::uint32_t sessio
   PutSession(PROFD_EVENT_SESSION_END, found->second, session);
   sessions_.erase(found);
   sessions_.emplace(slot, next);
-  return source::StartedSession{slot, epoch_ns_};
+  return session::StartedSession{slot, epoch_ns_};
 }
 
-source::SourceStatus SyntheticKernel::Status() const {
-  source::SourceStatus status;
+session::SourceStatus SyntheticKernel::Status() const {
+  session::SourceStatus status;
   status.kernel_release = "synthetic";
   status.hook = "sched_exit_tp";
   status.online_cpus = 2;

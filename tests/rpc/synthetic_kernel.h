@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/source/event_source.h"
-#include "daemon/source/session_control.h"
+#include "daemon/wire/event_source.h"
+#include "daemon/session/session_control.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::test {
@@ -19,7 +19,7 @@ namespace profd::test {
 // Its threads have lived since boot: each computes for 1 ms and then waits for 3 ms, over and over,
 // shifted by its tid. Every wait gives an event with one mark, every computing one on-CPU sample.
 // Time is the system's own, so sessions last as long as they are asked to. A process can be ended.
-class SyntheticKernel : public source::EventSource, public source::SessionControl {
+class SyntheticKernel : public wire::EventSource, public session::SessionControl {
  public:
   static constexpr std::uint64_t kOnCpuNs = 1'000'000;
   static constexpr std::uint64_t kBlockedNs = 3'000'000;
@@ -35,16 +35,16 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
       : threads_(std::move(threads)), clock_(clock) {}
 
   // --- EventSource
-  Result<source::PollStatus> Poll(std::chrono::milliseconds timeout, const Sink& sink) override;
+  Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout, const Sink& sink) override;
 
   // --- SessionControl
-  Result<source::StartedSession> StartSession(const source::SessionSpec& spec) override;
+  Result<session::StartedSession> StartSession(const session::SessionSpec& spec) override;
   Result<void> StopSession(std::uint32_t session) override;
-  Result<source::StartedSession> RollSession(std::uint32_t session) override;
-  source::BudgetReading Budget() override { return {}; }
-  void SetPeriodFactors(const source::PerKind<source::PeriodFactors>& /*factors*/) override {}
+  Result<session::StartedSession> RollSession(std::uint32_t session) override;
+  session::BudgetReading Budget() override { return {}; }
+  void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& /*factors*/) override {}
   bool UseKernelBooks(bool /*use*/) override { return false; }
-  source::SourceStatus Status() const override;
+  session::SourceStatus Status() const override;
 
   // --- the test
   // Ends all threads of a process.
@@ -55,7 +55,7 @@ class SyntheticKernel : public source::EventSource, public source::SessionContro
 
  private:
   struct Session {
-    source::SessionSpec spec;
+    session::SessionSpec spec;
     std::uint64_t told_ns = 0;  // up to here its samples have been written
   };
 

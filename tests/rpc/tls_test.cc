@@ -49,14 +49,14 @@ class TlsTest : public RpcFixture {
     EXPECT_TRUE(made.ok()) << made.error().message;
     return made.ok() ? *made : CertificateFiles{};
   }
-  [[nodiscard]] rpc::TlsFiles Files() const {
+  [[nodiscard]] server::TlsFiles Files() const {
     return {ours_.certificate, ours_.key, ca_.certificate};
   }
-  Result<std::unique_ptr<rpc::Server>> StartServer() {
-    rpc::ServerOptions options;
+  Result<std::unique_ptr<server::Server>> StartServer() {
+    server::ServerOptions options;
     options.address = "unix:" + (directory_ / "tls.sock").string();
     options.tls = {"127.0.0.1:0", Files()};
-    return rpc::Server::Start(std::move(options), tls_service_, still_, log_.logger());
+    return server::Server::Start(std::move(options), tls_service_, still_, log_.logger());
   }
   [[nodiscard]] std::string Target() const {
     return "localhost:" + std::to_string(tls_->tls_port());
@@ -92,11 +92,11 @@ class TlsTest : public RpcFixture {
   const ManualClock still_;  // for the limits
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
-  rpc::ProfilerService tls_service_{manager_, pipeline_, clock_, callers_proc_, logger_, &history_};
+  server::ProfilerService tls_service_{manager_, pipeline_, clock_, callers_proc_, logger_, &history_};
   CertificateFiles ca_;
   CertificateFiles other_ca_;
   CertificateFiles ours_;
-  std::unique_ptr<rpc::Server> tls_;
+  std::unique_ptr<server::Server> tls_;
 };
 
 TEST_F(TlsTest, AGoodCertificateSeesAllUnderItsName) {
@@ -133,7 +133,7 @@ TEST_F(TlsTest, AGoodCertificateSeesAllUnderItsName) {
 TEST_F(TlsTest, ARefusalNamesTheCertificate) {
   const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
   const auto stub = As(&ops, ca_);
-  for (int i = 0; i < 2 * rpc::kTrustedLimits.calls_per_second; ++i)
+  for (int i = 0; i < 2 * server::kTrustedLimits.calls_per_second; ++i)
     EXPECT_TRUE(StatusOf(*stub).ok());
   EXPECT_EQ(StatusOf(*stub).error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(log_.Text(),
@@ -143,7 +143,7 @@ TEST_F(TlsTest, ARefusalNamesTheCertificate) {
 TEST_F(TlsTest, WithoutACommonNameTheAlternativeOneCounts) {
   const auto nameless = Taken(certificates_.Issue(ca_, "nameless", "/O=none"));
   const auto stub = As(&nameless, ca_);
-  for (int i = 0; i <= 2 * rpc::kTrustedLimits.calls_per_second; ++i) (void)StatusOf(*stub);
+  for (int i = 0; i <= 2 * server::kTrustedLimits.calls_per_second; ++i) (void)StatusOf(*stub);
   EXPECT_THAT(log_.Text(), HasSubstr("refused certificate 'localhost': "));
 }
 

@@ -16,9 +16,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/front_end.h"
-#include "daemon/pipeline.h"
-#include "daemon/service_manager.h"
+#include "daemon/app/front_end.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/app/service_manager.h"
 #include "tests/rpc/foreign_service.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/support/notify_socket.h"
@@ -62,9 +62,9 @@ class WatchdogFeedTest : public ::testing::Test {
     while (pipeline_.heartbeats().OldestNs() <= now_ns) std::this_thread::yield();
   }
   // A session whose first sample gets no name.
-  std::shared_ptr<rpc::Session> StartStuck() {
-    source::SessionSpec spec;
-    spec.target.kind = source::TargetKind::kPids;
+  std::shared_ptr<pipeline::Session> StartStuck() {
+    session::SessionSpec spec;
+    spec.target.kind = session::TargetKind::kPids;
     spec.target.ids = {100};
     const auto started = pipeline_.Start(1, spec);
     if (!started) return nullptr;
@@ -92,8 +92,8 @@ class WatchdogFeedTest : public ::testing::Test {
                           .flush_environment = [] {},
                           .describe_tables = [] { return Diagnostics(); },
                           .python_standing = [] { return python::PythonStanding(); },
-                          .budget_standing = [] { return health::BudgetStanding(); },
-                          .memory_standing = [] { return health::MemoryStanding(); },
+                          .budget_standing = [] { return budget::BudgetStanding(); },
+                          .memory_standing = [] { return budget::MemoryStanding(); },
                           .give_up_memory = [] {},
                           .memory = memory_,
                           .limits = plan_.pipeline}};
@@ -121,7 +121,7 @@ TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
     std::this_thread::yield();
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Tick());
   // What /healthz says of it, once it has lasted.
-  EXPECT_EQ(health::StuckStage(beats, beats.symbolizer.value() + health::kStuckNs),
+  EXPECT_EQ(pipeline::StuckStage(beats, beats.symbolizer.value() + pipeline::kStuckNs),
             "symbolizer: no round for 30 s");
   EXPECT_THAT(socket_.Take(), IsEmpty());
 
@@ -163,20 +163,20 @@ class HealthTest : public WatchdogFeedTest {
        .history = nullptr,
        .progress = {
            .last_ns = [] { return std::uint64_t{0}; },
-           .trouble = [this] { return health::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
+           .trouble = [this] { return pipeline::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
   std::shared_ptr<grpc::Channel> channel_;
 };
 
 TEST_F(HealthTest, AStageThatIsStuckMakesItNotServing) {
   ASSERT_TRUE(StartStuck());
   const auto& beats = pipeline_.heartbeats();
-  looked_ns_ = beats.symbolizer.value() + health::kStuckNs;
+  looked_ns_ = beats.symbolizer.value() + pipeline::kStuckNs;
   EXPECT_EQ(Health(), kNotServing) << "a server is made for who is the first to connect";
   symbolizer_.LetGo();
   AwaitProgress();
   looked_ns_ = clock_.MonotonicNs();
   EXPECT_EQ(Health(), kServing);
-  looked_ns_ = beats.OldestNs() + 2 * health::kStuckNs;
+  looked_ns_ = beats.OldestNs() + 2 * pipeline::kStuckNs;
   EXPECT_EQ(Health(), kNotServing);
 }
 

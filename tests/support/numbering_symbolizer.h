@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/symbolize/symbolizer.h"
+#include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::test {
 

@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <string>
 
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 
 namespace profd::test {
 
-inline decode::EventHeader HeaderAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid = 0,
+inline wire::EventHeader HeaderAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid = 0,
                                     std::uint64_t start = 1'000) {
-  decode::EventHeader header;
+  wire::EventHeader header;
   header.time_ns = time_ns;
   header.process = {pid, pid + start};
   header.thread = {tid == 0 ? pid : tid, (tid == 0 ? pid : tid) + start};
@@ -21,9 +21,9 @@ inline decode::EventHeader HeaderAt(std::uint64_t time_ns, std::uint32_t pid, st
   return header;
 }
 
-inline decode::ForkEvent ForkAt(std::uint64_t time_ns, std::uint32_t parent, std::uint32_t child,
+inline wire::ForkEvent ForkAt(std::uint64_t time_ns, std::uint32_t parent, std::uint32_t child,
                                 std::string comm) {
-  decode::ForkEvent event;
+  wire::ForkEvent event;
   event.header = HeaderAt(time_ns, child);
   event.new_process = true;
   event.parent_pid = parent;
@@ -33,17 +33,17 @@ inline decode::ForkEvent ForkAt(std::uint64_t time_ns, std::uint32_t parent, std
   return event;
 }
 
-inline decode::CommEvent CommAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,
+inline wire::CommEvent CommAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,
                                 std::string comm) {
-  decode::CommEvent event;
+  wire::CommEvent event;
   event.header = HeaderAt(time_ns, pid, tid);
   event.comm = std::move(comm);
   return event;
 }
 
-inline decode::ExecEvent ExecAt(std::uint64_t time_ns, std::uint32_t pid, std::string path,
+inline wire::ExecEvent ExecAt(std::uint64_t time_ns, std::uint32_t pid, std::string path,
                                 std::string comm) {
-  decode::ExecEvent event;
+  wire::ExecEvent event;
   event.header = HeaderAt(time_ns, pid);
   event.old_tid = pid;
   event.path = std::move(path);
@@ -51,18 +51,18 @@ inline decode::ExecEvent ExecAt(std::uint64_t time_ns, std::uint32_t pid, std::s
   return event;
 }
 
-inline decode::ExitEvent ExitAt(std::uint64_t time_ns, std::uint32_t pid, bool last_thread = true) {
-  decode::ExitEvent event;
+inline wire::ExitEvent ExitAt(std::uint64_t time_ns, std::uint32_t pid, bool last_thread = true) {
+  wire::ExitEvent event;
   event.header = HeaderAt(time_ns, pid);
   event.last_thread = last_thread;
   return event;
 }
 
 // An executable mapping of a file whose inode is the length of its path.
-inline decode::MmapEvent MmapAt(std::uint64_t time_ns, std::uint32_t pid, std::uint64_t address,
+inline wire::MmapEvent MmapAt(std::uint64_t time_ns, std::uint32_t pid, std::uint64_t address,
                                 std::uint64_t bytes, std::string path,
                                 std::uint64_t file_offset = 0) {
-  decode::MmapEvent event;
+  wire::MmapEvent event;
   event.header.time_ns = time_ns;
   event.header.process.pid = pid;
   event.header.thread.tid = pid;
@@ -76,9 +76,9 @@ inline decode::MmapEvent MmapAt(std::uint64_t time_ns, std::uint32_t pid, std::u
   return event;
 }
 
-inline decode::ProcessEvent ProcessAt(std::uint64_t time_ns, std::uint32_t pid, std::string maps,
+inline wire::ProcessEvent ProcessAt(std::uint64_t time_ns, std::uint32_t pid, std::string maps,
                                       std::string comm = "listed\n") {
-  decode::ProcessEvent event;
+  wire::ProcessEvent event;
   event.header = HeaderAt(time_ns, pid);
   event.header.thread.start_ns = 0;
   event.blobs[PROFD_BLOB_COMM] = std::move(comm);

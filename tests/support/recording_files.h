@@ -45,7 +45,7 @@ inline void WriteFile(const std::string& path, const std::string& content) {
 
 using EventTexts = std::vector<std::string>;
 
-inline std::string TextOf(const source::RawEvent& event) {
+inline std::string TextOf(const wire::RawEvent& event) {
   return {reinterpret_cast<const char*>(event.bytes.data()), event.bytes.size()};
 }
 
@@ -54,7 +54,7 @@ inline EventTexts EventsOf(recording::RecordingReader& reader, std::string* erro
   EventTexts events;
   while (true) {
     const Result<bool> more =
-        reader.NextEvents([&](const source::RawEvent& event) { events.push_back(TextOf(event)); });
+        reader.NextEvents([&](const wire::RawEvent& event) { events.push_back(TextOf(event)); });
     if (!more && error != nullptr) *error = more.error().message;
     if (!more || !*more) return events;
   }

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "daemon/unwind/table_service.h"
+#include "daemon/unwind/service/table_service.h"
 
 namespace profd::gdb {
 namespace {
@@ -16,7 +16,7 @@ constexpr int kRoundsUntilTablesAreReady = 100;
 
 // "" when both say the same. gdb goes on to the outermost frame; ours ends before it only where it
 // says that it had no more room.
-std::string Difference(const decode::StackEvent& ours, const GdbThread& theirs) {
+std::string Difference(const wire::StackEvent& ours, const GdbThread& theirs) {
   std::vector<std::uint64_t> frames = ours.user_frames;
   for (std::uint64_t& frame : frames) frame &= ~PROFD_FRAME_EXACT;
   std::vector<std::uint64_t> expected = theirs.frames;
@@ -57,16 +57,16 @@ void BesideGdb::SetUp() {
 }
 
 BesideGdb::Ours BesideGdb::Snapshot(std::uint32_t pid) {
-  source::SessionSpec spec;
-  spec.target = *source::ParseTarget("pid " + std::to_string(pid));
+  session::SessionSpec spec;
+  spec.target = *session::ParseTarget("pid " + std::to_string(pid));
   Ours ours;
   for (int round = 0; round < kRoundsUntilTablesAreReady; ++round) {
     ours.before = ReadSwitches(pid);
     ours.stacks.clear();
     const auto heard = live_->End(live_->Begin(spec));
     bool ready = true;
-    for (auto& stack : heard.All<decode::StackEvent>()) {
-      if (stack.origin != decode::SampleOrigin::kSnapshot) continue;
+    for (auto& stack : heard.All<wire::StackEvent>()) {
+      if (stack.origin != wire::SampleOrigin::kSnapshot) continue;
       ready = ready && (stack.stack_flags & PROFD_STACK_TABLES_NOT_READY) == 0;
       ours.stacks[stack.header.thread.tid] = std::move(stack);
     }

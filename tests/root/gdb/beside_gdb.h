@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "tests/root/gdb/gdb.h"
 #include "tests/root/source/live_source.h"
 
@@ -40,7 +40,7 @@ class BesideGdb : public ::testing::Test {
  private:
   struct Ours {
     std::map<std::uint32_t, Switches> before;
-    std::map<std::uint32_t, decode::StackEvent> stacks;  // by tid
+    std::map<std::uint32_t, wire::StackEvent> stacks;  // by tid
   };
   // Asks again until no table is missing.
   [[nodiscard]] static Ours Snapshot(std::uint32_t pid);

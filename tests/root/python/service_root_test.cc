@@ -15,13 +15,13 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/decode/decoder.h"
+#include "daemon/wire/decoder.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/python/code_backfill.h"
-#include "daemon/python/code_reader.h"
-#include "daemon/python/python_service.h"
-#include "daemon/python/registry.h"
-#include "daemon/source/process_reader.h"
+#include "daemon/python/feed/code_backfill.h"
+#include "daemon/python/code/code_reader.h"
+#include "daemon/python/feed/python_service.h"
+#include "daemon/python/feed/registry.h"
+#include "daemon/source/procfs/process_reader.h"
 #include "tests/root/python/truth_program.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/raw_events.h"
@@ -240,9 +240,9 @@ TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
   const SystemClock clock;
   CodeBackfill backfill(facts_, clock);
   Registry registry;
-  decode::Decoder decoder;
-  std::vector<decode::Event> events;
-  const auto sink = [&](const source::RawEvent& event) {
+  wire::Decoder decoder;
+  std::vector<wire::Event> events;
+  const auto sink = [&](const wire::RawEvent& event) {
     auto decoded = decoder.Decode(event);
     ASSERT_TRUE(decoded) << decoded.error().message;
     registry.Observe(*decoded);
@@ -253,15 +253,15 @@ TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
   std::set<std::uint64_t> distinct;
   for (const auto& frame : chain) distinct.insert(frame["code"].get<std::uint64_t>());
   ASSERT_EQ(events.size(), distinct.size() + 3);  // process, stale, sample
-  EXPECT_TRUE(std::holds_alternative<decode::PythonProcessEvent>(events.front()));
-  EXPECT_TRUE(std::holds_alternative<decode::StackEvent>(events.back()));
+  EXPECT_TRUE(std::holds_alternative<wire::PythonProcessEvent>(events.front()));
+  EXPECT_TRUE(std::holds_alternative<wire::StackEvent>(events.back()));
   backfill.Pass({bytes}, sink);
   EXPECT_EQ(events.size(), distinct.size() + 4);
   EXPECT_EQ(backfill.counters().stale.value(), 1u);
 
   ASSERT_EQ(registry.RuntimesOf(key).size(), 1u);
   EXPECT_EQ(registry.RuntimesOf(key).front().version, version);
-  const auto& frames = std::get<decode::StackEvent>(events.back()).python;
+  const auto& frames = std::get<wire::StackEvent>(events.back()).python;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const auto described = registry.Describe(key, frames.at(i));
     const auto name = chain[i]["name"].get<std::string>();

@@ -4,8 +4,8 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/python/runtime_finder.h"
-#include "daemon/unwind/mapped_file.h"
+#include "daemon/python/find/runtime_finder.h"
+#include "daemon/unwind/cfi/mapped_file.h"
 
 namespace profd::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "daemon/base/result.h"
-#include "daemon/python/attachment.h"
+#include "daemon/python/find/attachment.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::test {

@@ -33,7 +33,7 @@ std::uint64_t BookedReadings(const BpfSource& source) {
 TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
   const Puppet standing(Turns());
   const Puppet asked(Turns());
-  SessionSpec all = SpecOf("all");
+  session::SessionSpec all = SpecOf("all");
   all.standing = true;
   if (!live_->source().UseKernelBooks(true)) GTEST_SKIP() << "the kernel keeps no run_delay";
   const std::uint64_t readings = BookedReadings(live_->source());
@@ -46,7 +46,7 @@ TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
   window = live_->Roll(window);
   const Heard before = live_->Await(first);
   EXPECT_GT(BookedReadings(live_->source()), readings);
-  EXPECT_TRUE(before.Stacks(standing.pid(), decode::SampleOrigin::kOffCpu).empty());
+  EXPECT_TRUE(before.Stacks(standing.pid(), wire::SampleOrigin::kOffCpu).empty());
 
   const std::uint32_t session = live_->Begin(SpecOf(asked));
   asked.Go();
@@ -79,7 +79,7 @@ TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
   const profd_clock own = grown(exact, asked);
   EXPECT_NEAR(static_cast<double>(own.on_cpu_ns), static_cast<double>(asked_ns), kTickNs);
   EXPECT_GE(own.on_cpu_count, kTurns);
-  EXPECT_FALSE(exact.Stacks(asked.pid(), decode::SampleOrigin::kOffCpu).empty());
+  EXPECT_FALSE(exact.Stacks(asked.pid(), wire::SampleOrigin::kOffCpu).empty());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace profd::source {
 namespace {
 
-using decode::SampleOrigin;
+using wire::SampleOrigin;
 
 class HookTest : public testing::TestWithParam<profd_hook> {};
 
@@ -17,7 +17,7 @@ class HookTest : public testing::TestWithParam<profd_hook> {};
 std::uint64_t Missed(const Heard& heard) {
   std::vector<std::uint64_t> values;
   for (const auto& event : heard.events)
-    if (const auto* counters = std::get_if<decode::CountersEvent>(&event))
+    if (const auto* counters = std::get_if<wire::CountersEvent>(&event))
       values.push_back(counters->values[PROFD_COUNTER_SWITCH_IN_MISSED]);
   return values.empty() ? 0 : values.back() - values.front();
 }
@@ -36,8 +36,8 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
     strings.Wait();
   });
   puppet.AwaitState('S');
-  SessionSpec spec;
-  spec.target = ParseTarget("pid " + std::to_string(puppet.pid())).value();
+  session::SessionSpec spec;
+  spec.target = session::ParseTarget("pid " + std::to_string(puppet.pid())).value();
   spec.off_cpu_period_ns = 1'000'000;
   const auto session = (*live)->Begin(spec);
   puppet.Go();
@@ -119,7 +119,7 @@ TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   auto source = BpfSource::Create({});
   ASSERT_TRUE(source) << source.error().message;
-  const SourceStatus best = (*source)->Status();
+  const session::SourceStatus best = (*source)->Status();
   if (best.hook == "sched_exit_tp") {
     EXPECT_EQ(best.hook_reason, "");
   } else {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "daemon/decode/decoder.h"
+#include "daemon/wire/decoder.h"
 
 namespace profd::source {
 namespace {
@@ -33,26 +33,26 @@ profd_clock Growth(const profd_clock& from, const profd_clock& to) {
   return growth;
 }
 
-std::vector<decode::StackEvent> Heard::Stacks(std::uint32_t tid,
-                                              decode::SampleOrigin origin) const {
-  std::vector<decode::StackEvent> stacks = All<decode::StackEvent>();
-  std::erase_if(stacks, [&](const decode::StackEvent& stack) {
+std::vector<wire::StackEvent> Heard::Stacks(std::uint32_t tid,
+                                              wire::SampleOrigin origin) const {
+  std::vector<wire::StackEvent> stacks = All<wire::StackEvent>();
+  std::erase_if(stacks, [&](const wire::StackEvent& stack) {
     return stack.header.thread.tid != tid || stack.origin != origin ||
            (stack.header.sessions >> start.session & 1) == 0 ||
-           (origin != decode::SampleOrigin::kSnapshot &&
+           (origin != wire::SampleOrigin::kSnapshot &&
             (stack.header.time_ns < start.epoch_ns || stack.header.time_ns > end.epoch_ns));
   });
   return stacks;
 }
 
-std::optional<decode::ClockEvent> Heard::AtStart(std::uint32_t tid) const {
-  for (const auto& clock : All<decode::ClockEvent>())
+std::optional<wire::ClockEvent> Heard::AtStart(std::uint32_t tid) const {
+  for (const auto& clock : All<wire::ClockEvent>())
     if (!clock.end && clock.epoch == start.epoch && clock.header.thread.tid == tid) return clock;
   return std::nullopt;
 }
 
-std::optional<decode::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
-  for (const auto& clock : All<decode::ClockEvent>())
+std::optional<wire::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
+  for (const auto& clock : All<wire::ClockEvent>())
     if ((clock.end || clock.epoch == end.epoch) && clock.header.thread.tid == tid) return clock;
   return std::nullopt;
 }
@@ -74,8 +74,8 @@ LiveSource::~LiveSource() = default;
 
 void LiveSource::PollUntil(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const auto polled = source_->Poll(std::chrono::milliseconds(50), [this](const RawEvent& raw) {
-      auto event = decode::DecodeEvent(raw);
+    const auto polled = source_->Poll(std::chrono::milliseconds(50), [this](const wire::RawEvent& raw) {
+      auto event = wire::DecodeEvent(raw);
       if (!event) {
         ADD_FAILURE() << event.error().message;
         return;
@@ -91,7 +91,7 @@ void LiveSource::PollUntil(const std::stop_token& stop) {
   }
 }
 
-std::uint32_t LiveSource::Begin(const SessionSpec& spec) {
+std::uint32_t LiveSource::Begin(const session::SessionSpec& spec) {
   std::size_t before = 0;
   {
     const std::scoped_lock lock(mutex_);
@@ -133,20 +133,20 @@ std::uint32_t LiveSource::Roll(std::uint32_t session) {
 }
 
 Heard LiveSource::Await(std::uint32_t session) {
-  const auto is_of = [&](const decode::Event& event, bool end) {
-    const auto* of = std::get_if<decode::SessionEvent>(&event);
+  const auto is_of = [&](const wire::Event& event, bool end) {
+    const auto* of = std::get_if<wire::SessionEvent>(&event);
     return of != nullptr && of->session == session && of->end == end;
   };
   std::unique_lock lock(mutex_);
   const auto first = static_cast<std::ptrdiff_t>(begun_[session]);
-  const auto is_end = [&](const decode::Event& event) { return is_of(event, true); };
+  const auto is_end = [&](const wire::Event& event) { return is_of(event, true); };
   heard_.wait(lock, [&] { return std::any_of(events_.begin() + first, events_.end(), is_end); });
 
   Heard heard;
   heard.events.assign(events_.begin() + first, events_.end());
-  for (const decode::Event& event : heard.events) {
-    if (is_of(event, false)) heard.start = std::get<decode::SessionEvent>(event);
-    if (is_of(event, true)) heard.end = std::get<decode::SessionEvent>(event);
+  for (const wire::Event& event : heard.events) {
+    if (is_of(event, false)) heard.start = std::get<wire::SessionEvent>(event);
+    if (is_of(event, true)) heard.end = std::get<wire::SessionEvent>(event);
   }
   return heard;
 }

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "daemon/source/bpf_source.h"
 
 namespace profd::source {
@@ -20,25 +20,25 @@ namespace profd::source {
 // What came from the start of one session until its end was through, in the order it came; events
 // of other sessions among it.
 struct Heard {
-  std::vector<decode::Event> events;
-  decode::SessionEvent start;
-  decode::SessionEvent end;
+  std::vector<wire::Event> events;
+  wire::SessionEvent start;
+  wire::SessionEvent end;
 
   template <typename Kind>
   [[nodiscard]] std::vector<Kind> All() const {
     std::vector<Kind> found;
-    for (const decode::Event& event : events)
+    for (const wire::Event& event : events)
       if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
     return found;
   }
   [[nodiscard]] std::uint64_t ElapsedNs() const { return end.epoch_ns - start.epoch_ns; }
   // Stacks of a thread that belongs to the session, taken inside it.
-  [[nodiscard]] std::vector<decode::StackEvent> Stacks(std::uint32_t tid,
-                                                       decode::SampleOrigin origin) const;
+  [[nodiscard]] std::vector<wire::StackEvent> Stacks(std::uint32_t tid,
+                                                       wire::SampleOrigin origin) const;
   // The clock's reading at the session's start; nothing when the thread was not there.
-  [[nodiscard]] std::optional<decode::ClockEvent> AtStart(std::uint32_t tid) const;
+  [[nodiscard]] std::optional<wire::ClockEvent> AtStart(std::uint32_t tid) const;
   // ... and at its end, or at the thread's own.
-  [[nodiscard]] std::optional<decode::ClockEvent> AtEnd(std::uint32_t tid) const;
+  [[nodiscard]] std::optional<wire::ClockEvent> AtEnd(std::uint32_t tid) const;
 };
 
 // Sum of all ns of a clock; and the growth from one reading to another.
@@ -63,7 +63,7 @@ class LiveSource {
 
   [[nodiscard]] BpfSource& source() { return *source_; }
   // The session's number; fails the test when it cannot be started.
-  [[nodiscard]] std::uint32_t Begin(const SessionSpec& spec);
+  [[nodiscard]] std::uint32_t Begin(const session::SessionSpec& spec);
   // Ends the session and waits until its end has come through.
   [[nodiscard]] Heard End(std::uint32_t session);
   // Rolls the session; the number of the next one.
@@ -79,7 +79,7 @@ class LiveSource {
   std::shared_ptr<void> prepared_;
   std::mutex mutex_;
   std::condition_variable heard_;
-  std::vector<decode::Event> events_;
+  std::vector<wire::Event> events_;
   std::map<std::uint32_t, std::size_t> begun_;  // by session: events_ that came before it
   std::jthread poller_;                         // last: uses all of them
 };

@@ -26,14 +26,14 @@ class LiveTest : public testing::Test {
     ASSERT_TRUE(live_);
   }
 
-  static SessionSpec SpecOf(const std::string& target) {
-    SessionSpec spec;
-    auto parsed = ParseTarget(target);
+  static session::SessionSpec SpecOf(const std::string& target) {
+    session::SessionSpec spec;
+    auto parsed = session::ParseTarget(target);
     EXPECT_TRUE(parsed) << parsed.error().message;
     if (parsed) spec.target = *std::move(parsed);
     return spec;
   }
-  static SessionSpec SpecOf(const Puppet& puppet, const std::string& flags = "") {
+  static session::SessionSpec SpecOf(const Puppet& puppet, const std::string& flags = "") {
     return SpecOf("pid " + std::to_string(puppet.pid()) + flags);
   }
 

@@ -7,16 +7,16 @@
 #include <set>
 #include <thread>
 
-#include "daemon/source/filter.h"
+#include "daemon/source/sessions/filter.h"
 #include "tests/root/source/live_test.h"
 
 namespace profd::source {
 namespace {
 
 using MembershipTest = LiveTest;
-using decode::ClockEvent;
-using decode::ForkEvent;
-using decode::SampleOrigin;
+using wire::ClockEvent;
+using wire::ForkEvent;
+using wire::SampleOrigin;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
@@ -137,7 +137,7 @@ TEST_F(MembershipTest, ATidIsThatThreadAlone) {
     strings.Wait();
   });
   const auto tid = static_cast<std::uint32_t>(puppet.Hear(1)[0]);
-  SessionSpec spec = SpecOf("tid " + std::to_string(tid));
+  session::SessionSpec spec = SpecOf("tid " + std::to_string(tid));
   spec.on_cpu_period_ns = kMs;
   const auto session = live_->Begin(spec);
   puppet.Go();
@@ -145,7 +145,7 @@ TEST_F(MembershipTest, ATidIsThatThreadAlone) {
   const Heard heard = live_->End(session);
   EXPECT_EQ(Members(heard), std::set{tid});
   EXPECT_FALSE(heard.Stacks(tid, SampleOrigin::kOnCpu).empty());
-  for (const auto& stack : heard.All<decode::StackEvent>()) EXPECT_EQ(stack.header.thread.tid, tid);
+  for (const auto& stack : heard.All<wire::StackEvent>()) EXPECT_EQ(stack.header.thread.tid, tid);
   puppet.Go();
 }
 

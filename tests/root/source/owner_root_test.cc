@@ -11,7 +11,7 @@
 namespace profd::source {
 namespace {
 
-using decode::ClockEvent;
+using wire::ClockEvent;
 
 constexpr uid_t kAlice = 4'200'001;
 constexpr uid_t kBob = 4'200'002;
@@ -35,7 +35,7 @@ void Work(const Puppet::Strings& strings) {
 
 class OwnerTest : public LiveTest {
  protected:
-  static SessionSpec SpecFor(const std::string& target, uid_t uid) {
+  static session::SessionSpec SpecFor(const std::string& target, uid_t uid) {
     return SpecOf(target + " +uid=" + std::to_string(uid));
   }
   static std::set<std::uint32_t> Members(const Heard& heard) {
@@ -124,11 +124,11 @@ TEST_F(OwnerTest, ChildrenOfTheUserAreTheUsersUntilTheyExecuteAnothersProgram) {
     if (clock.end && clock.header.process.pid == stranger) executed_ns = clock.header.time_ns;
   EXPECT_NE(executed_ns, 0u);
   std::set<std::uint32_t> execs;
-  for (const auto& exec : heard.All<decode::ExecEvent>()) execs.insert(exec.header.process.pid);
+  for (const auto& exec : heard.All<wire::ExecEvent>()) execs.insert(exec.header.process.pid);
   EXPECT_EQ(execs, std::set{same});
-  for (const auto& exit : heard.All<decode::ExitEvent>())
+  for (const auto& exit : heard.All<wire::ExitEvent>())
     EXPECT_NE(exit.header.process.pid, stranger);
-  for (const auto& stack : heard.All<decode::StackEvent>())
+  for (const auto& stack : heard.All<wire::StackEvent>())
     EXPECT_TRUE(stack.header.process.pid != stranger || stack.header.time_ns <= executed_ns);
 }
 

@@ -9,10 +9,10 @@ namespace profd::source {
 namespace {
 
 using ProcessTest = LiveTest;
-using decode::ExecEvent;
-using decode::ExitEvent;
-using decode::MmapEvent;
-using decode::ProcessEvent;
+using wire::ExecEvent;
+using wire::ExitEvent;
+using wire::MmapEvent;
+using wire::ProcessEvent;
 
 std::vector<ProcessEvent> Of(const Heard& heard, std::uint32_t pid) {
   auto processes = heard.All<ProcessEvent>();

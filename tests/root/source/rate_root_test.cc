@@ -10,7 +10,7 @@ namespace profd::source {
 namespace {
 
 using RateTest = LiveTest;
-using decode::SampleOrigin;
+using wire::SampleOrigin;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
@@ -24,7 +24,7 @@ extern const char __start_profd_first, __stop_profd_first;
 extern const char __start_profd_second, __stop_profd_second;
 }
 
-bool LiesIn(const decode::StackEvent& stack, const char* begin, const char* end) {
+bool LiesIn(const wire::StackEvent& stack, const char* begin, const char* end) {
   return std::ranges::any_of(stack.user_frames, [&](std::uint64_t address) {
     return address >= reinterpret_cast<std::uint64_t>(begin) &&
            address <= reinterpret_cast<std::uint64_t>(end);
@@ -41,7 +41,7 @@ std::uint64_t OnCpuNs(const Heard& heard, const Puppet& puppet) {
 TEST_F(RateTest, SamplesComeAtTheRateAskedForWithTheirOwnPeriods) {
   const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
   for (const std::uint64_t period_ns : {kMs, 4 * kMs}) {
-    SessionSpec spec = SpecOf(puppet);
+    session::SessionSpec spec = SpecOf(puppet);
     spec.on_cpu_period_ns = period_ns;
     spec.off_cpu = false;
     const auto session = live_->Begin(spec);
@@ -70,10 +70,10 @@ TEST_F(RateTest, WhoeverNobodyHasAskedForIsNotSampledMoreOften) {
   const auto spinner = [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
   const Puppet asked_for(spinner);
   const Puppet other(spinner);
-  SessionSpec standing = SpecOf(other);
+  session::SessionSpec standing = SpecOf(other);
   standing.standing = true;
   standing.on_cpu_period_ns = standing.off_cpu_period_ns = 20 * kMs;
-  SessionSpec asked = SpecOf(asked_for);
+  session::SessionSpec asked = SpecOf(asked_for);
   asked.on_cpu_period_ns = asked.off_cpu_period_ns = kMs;
   const auto first = live_->Begin(asked);
   const auto second = live_->Begin(standing);
@@ -112,7 +112,7 @@ TEST_F(RateTest, AProgramOfTheSamplingPeriodIsSeenInItsTrueShares) {
       Second(counter.At(begin));
     }
   });
-  SessionSpec spec = SpecOf(puppet);
+  session::SessionSpec spec = SpecOf(puppet);
   spec.on_cpu_period_ns = kPeriodNs;
   spec.off_cpu = false;
   const auto session = live_->Begin(spec);

@@ -11,8 +11,8 @@ namespace profd::source {
 namespace {
 
 using RollTest = LiveTest;
-using decode::ClockEvent;
-using decode::SampleOrigin;
+using wire::ClockEvent;
+using wire::SampleOrigin;
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kWindows = 3;
@@ -48,7 +48,7 @@ bool SameClock(const profd_clock& a, const profd_clock& b) {
 class RolledWindows : public RollTest {
  protected:
   // Windows of `puppet`'s phases: one phase in each.
-  void Run(const Puppet& puppet, const SessionSpec& spec) {
+  void Run(const Puppet& puppet, const session::SessionSpec& spec) {
     sessions_.push_back(live_->Begin(spec));
     for (int window = 0; window < kWindows; ++window) {
       puppet.Go();
@@ -109,7 +109,7 @@ TEST_F(RolledWindows, EveryThreadEndsWhereItBegins) {
   puppet.AwaitState('S');
   Run(puppet, SpecOf("all +kernel"));
   for (std::size_t i = 0; i + 1 < heard_.size(); ++i) {
-    const decode::SessionEvent& start = heard_[i + 1].start;
+    const wire::SessionEvent& start = heard_[i + 1].start;
     EXPECT_EQ(heard_[i].end.epoch, start.epoch);
     EXPECT_EQ(heard_[i].end.epoch_ns, start.epoch_ns);
     EXPECT_EQ(start.header.sessions,
@@ -137,15 +137,15 @@ TEST_F(RolledWindows, WhoIsBlockedAllThroughIsToldOfOnce) {
   std::size_t snapshots = 0;
   for (const Heard& heard : heard_) {
     // Events of all windows stand in each of them: count those of its own.
-    const auto stacks = heard.All<decode::StackEvent>();
+    const auto stacks = heard.All<wire::StackEvent>();
     snapshots += static_cast<std::size_t>(
-        std::ranges::count_if(stacks, [&](const decode::StackEvent& stack) {
+        std::ranges::count_if(stacks, [&](const wire::StackEvent& stack) {
           return stack.origin == SampleOrigin::kSnapshot &&
                  stack.header.thread.tid == sleeper.pid() &&
                  (stack.header.sessions >> heard.end.session & 1) != 0;
         }));
-    const auto processes = heard.All<decode::ProcessEvent>();
-    const bool asked = std::ranges::any_of(processes, [&](const decode::ProcessEvent& process) {
+    const auto processes = heard.All<wire::ProcessEvent>();
+    const bool asked = std::ranges::any_of(processes, [&](const wire::ProcessEvent& process) {
       return process.header.process.pid == sleeper.pid();
     });
     EXPECT_EQ(asked, &heard == &heard_.front()) << "/proc is read at the first start only";

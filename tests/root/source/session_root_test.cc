@@ -14,10 +14,10 @@ namespace profd::source {
 namespace {
 
 using SessionTest = LiveTest;
-using decode::ClockEvent;
-using decode::CountersEvent;
-using decode::SampleOrigin;
-using decode::SessionEvent;
+using wire::ClockEvent;
+using wire::CountersEvent;
+using wire::SampleOrigin;
+using wire::SessionEvent;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
@@ -54,17 +54,17 @@ std::ptrdiff_t IndexOf(const Heard& heard, Predicate is) {
 
 TEST_F(SessionTest, EventsStandInDueOrder) {
   const Puppet puppet(Spinner());
-  SessionSpec spec = SpecOf(puppet);
+  session::SessionSpec spec = SpecOf(puppet);
   spec.on_cpu_period_ns = kMs;
   const auto session = live_->Begin(spec);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const Heard heard = live_->End(session);
 
-  const auto start = IndexOf(heard, [&](const decode::Event& event) {
+  const auto start = IndexOf(heard, [&](const wire::Event& event) {
     const auto* of = std::get_if<SessionEvent>(&event);
     return of != nullptr && of->session == session && !of->end;
   });
-  const auto end = IndexOf(heard, [&](const decode::Event& event) {
+  const auto end = IndexOf(heard, [&](const wire::Event& event) {
     const auto* of = std::get_if<SessionEvent>(&event);
     return of != nullptr && of->session == session && of->end;
   });
@@ -75,13 +75,13 @@ TEST_F(SessionTest, EventsStandInDueOrder) {
   EXPECT_TRUE(
       std::holds_alternative<CountersEvent>(heard.events[static_cast<std::size_t>(end) - 1]));
   EXPECT_EQ(IndexOf(heard,
-                    [&](const decode::Event& event) {
-                      return std::holds_alternative<decode::ProcessEvent>(event);
+                    [&](const wire::Event& event) {
+                      return std::holds_alternative<wire::ProcessEvent>(event);
                     }) < start,
             true);
   // Everything up to the end's epoch stands before the end.
   for (std::size_t i = static_cast<std::size_t>(end) + 1; i < heard.events.size(); ++i) {
-    const auto* stack = std::get_if<decode::StackEvent>(&heard.events[i]);
+    const auto* stack = std::get_if<wire::StackEvent>(&heard.events[i]);
     EXPECT_TRUE(stack == nullptr || stack->header.time_ns > heard.end.epoch_ns);
   }
   EXPECT_GT(heard.Stacks(puppet.pid(), SampleOrigin::kOnCpu).size(), 20u);
@@ -89,7 +89,7 @@ TEST_F(SessionTest, EventsStandInDueOrder) {
 
 TEST_F(SessionTest, SaysWhatItIsAndWhatItCost) {
   const Puppet puppet(Spinner());
-  SessionSpec spec = SpecOf(puppet, " +children");
+  session::SessionSpec spec = SpecOf(puppet, " +children");
   spec.on_cpu_period_ns = 2 * kMs;
   spec.off_cpu_period_ns = 3 * kMs;
   const auto session = live_->Begin(spec);
@@ -126,9 +126,9 @@ TEST_F(SessionTest, ItsProgramsCostWhatManySwitchesTake) {
 TEST_F(SessionTest, SeveralAtOnceEachHearsOfItsOwn) {
   const Puppet a(Spinner());
   const Puppet b(Spinner());
-  SessionSpec coarse = SpecOf(a);
+  session::SessionSpec coarse = SpecOf(a);
   coarse.on_cpu_period_ns = 20 * kMs;
-  SessionSpec fine = SpecOf(b);
+  session::SessionSpec fine = SpecOf(b);
   fine.on_cpu_period_ns = 2 * kMs;
   fine.off_cpu = false;
   const auto first = live_->Begin(coarse);
@@ -204,7 +204,7 @@ TEST_F(SessionTest, TargetsThatAreNotThereAreNamed) {
 }
 
 TEST_F(SessionTest, RefusesRatesTheKernelRefuses) {
-  SessionSpec spec = SpecOf("all");
+  session::SessionSpec spec = SpecOf("all");
   spec.on_cpu_period_ns = 1'000;
   const auto fast = live_->source().StartSession(spec);
   ASSERT_FALSE(fast);
@@ -220,8 +220,8 @@ TEST_F(SessionTest, RefusesRatesTheKernelRefuses) {
 
 TEST_F(SessionTest, HardwareCyclesWhereThereIsACounter) {
   const Puppet puppet(Spinner());
-  SessionSpec spec = SpecOf(puppet);
-  spec.clock = OnCpuClock::kHardwareCycles;
+  session::SessionSpec spec = SpecOf(puppet);
+  spec.clock = session::OnCpuClock::kHardwareCycles;
   bool seen = false;
   // The sample must come; CTest's time-out is the only limit.
   while (!seen) {
@@ -238,7 +238,7 @@ TEST_F(SessionTest, HardwareCyclesWhereThereIsACounter) {
 
 TEST_F(SessionTest, StatusSaysHowItWorks) {
   const auto session = live_->Begin(SpecOf("all"));
-  const SourceStatus status = live_->source().Status();
+  const session::SourceStatus status = live_->source().Status();
   (void)live_->End(session);
   EXPECT_FALSE(status.hook.empty());
   EXPECT_FALSE(status.split.empty());

@@ -12,7 +12,7 @@ namespace profd::source {
 namespace {
 
 using SnapshotTest = LiveTest;
-using decode::SampleOrigin;
+using wire::SampleOrigin;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
@@ -48,7 +48,7 @@ TEST_F(SnapshotTest, AThreadThatRunsIsNotInIt) {
 TEST_F(SnapshotTest, OnCpuSessionsTakeNone) {
   const Puppet puppet([](const Puppet::Strings&) { WaitForever(); });
   puppet.AwaitState('S');
-  SessionSpec spec = SpecOf(puppet);
+  session::SessionSpec spec = SpecOf(puppet);
   spec.off_cpu = false;
   const Heard heard = live_->End(live_->Begin(spec));
   EXPECT_TRUE(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).empty());
@@ -90,7 +90,7 @@ TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
   const Puppet harmless([](const Puppet::Strings&) { WaitForever(); });
   harmless.AwaitState('S');
   const auto counter = [](const Heard& heard) {
-    return heard.All<decode::CountersEvent>().back().values[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
+    return heard.All<wire::CountersEvent>().back().values[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
   };
   const std::uint64_t before = live_->source().Status().counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
 

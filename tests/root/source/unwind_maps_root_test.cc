@@ -44,8 +44,8 @@ class UnwindMapsTest : public testing::Test {
 TEST_F(UnwindMapsTest, ProgramsAskForTheTablesOfWhatTheySee) {
   const Puppet puppet([](const Puppet::Strings&) { SleepOnAndOn(); });
   live_->source().unwind_maps().SetTick(1);
-  SessionSpec spec;
-  auto target = ParseTarget("pid " + std::to_string(puppet.pid()));
+  session::SessionSpec spec;
+  auto target = session::ParseTarget("pid " + std::to_string(puppet.pid()));
   ASSERT_TRUE(target);
   spec.target = *std::move(target);
   const auto session = live_->Begin(spec);

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/source/bpf_objects.h"
-#include "daemon/source/event_bytes.h"
-#include "daemon/source/features.h"
-#include "daemon/source/hook_ladder.h"
-#include "daemon/source/iterator.h"
-#include "daemon/source/ring_reader.h"
+#include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/wire/event_bytes.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/bpf/iterator.h"
+#include "daemon/source/bpf/ring_reader.h"
 
 namespace profd::source {
 namespace {
@@ -76,9 +76,9 @@ TEST_F(WakeTest, AProgramThatBeginsWakesTheReader) {
   RunChild(true);
   EXPECT_TRUE(IsWoken(*rings, kForEver));
   int execs = 0;
-  rings->Drain([&](const RawEvent& event) {
+  rings->Drain([&](const wire::RawEvent& event) {
     profd_event header{};
-    if (ReadHeader(event.bytes, &header) && header.kind == PROFD_EVENT_EXEC) ++execs;
+    if (wire::ReadHeader(event.bytes, &header) && header.kind == PROFD_EVENT_EXEC) ++execs;
   });
   EXPECT_EQ(execs, 1);
 }

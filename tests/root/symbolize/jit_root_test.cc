@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/symbolize/jit_symbols.h"
+#include "daemon/symbolize/live/jit_symbols.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::symbolize {

@@ -21,7 +21,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/symbolize/kernel_symbols.h"
+#include "daemon/symbolize/live/kernel_symbols.h"
 #include "tests/root/source/live_source.h"
 
 namespace profd::symbolize {

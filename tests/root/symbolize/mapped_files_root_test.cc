@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "daemon/base/proc_fs.h"
-#include "daemon/elf/file_object_source.h"
+#include "daemon/elf/sources/file_object_source.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/live/host_symbolizer.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::symbolize {

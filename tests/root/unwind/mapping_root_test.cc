@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
-#include "daemon/unwind/table_service.h"
+#include "daemon/unwind/service/table_service.h"
 #include "tests/root/gdb/programs.h"
 #include "tests/root/source/live_source.h"
 
@@ -80,13 +80,13 @@ class MappingRootTest : public ::testing::Test {
   }
 
   // The stack of its one thread, when no table is missing any more.
-  [[nodiscard]] static decode::StackEvent StackOf(std::uint32_t pid) {
-    source::SessionSpec spec;
-    spec.target = *source::ParseTarget("pid " + std::to_string(pid));
-    decode::StackEvent found;
+  [[nodiscard]] static wire::StackEvent StackOf(std::uint32_t pid) {
+    session::SessionSpec spec;
+    spec.target = *session::ParseTarget("pid " + std::to_string(pid));
+    wire::StackEvent found;
     for (int round = 0; round < kRoundsUntilTablesAreReady; ++round) {
-      for (auto& stack : live_->End(live_->Begin(spec)).All<decode::StackEvent>())
-        if (stack.origin == decode::SampleOrigin::kSnapshot) found = std::move(stack);
+      for (auto& stack : live_->End(live_->Begin(spec)).All<wire::StackEvent>())
+        if (stack.origin == wire::SampleOrigin::kSnapshot) found = std::move(stack);
       if ((found.stack_flags & PROFD_STACK_TABLES_NOT_READY) == 0) break;
     }
     return found;
@@ -96,7 +96,7 @@ class MappingRootTest : public ::testing::Test {
   static void ExpectStack(const Told& told) {
     if (told.returns_to.size() != kToldFrames) return;
     gdb::AwaitAsleep(told.pid, 1);
-    const decode::StackEvent stack = StackOf(told.pid);
+    const wire::StackEvent stack = StackOf(told.pid);
     EXPECT_EQ(stack.stack_flags, PROFD_STACK_COMPLETE);
     EXPECT_EQ(stack.uncertain_from, PROFD_ALL_CERTAIN);
     const auto& frames = stack.user_frames;

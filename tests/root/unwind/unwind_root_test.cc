@@ -107,7 +107,7 @@ class UnwindRootTest : public testing::Test {
   }
 
   // The stack ends with exactly the frames that the program told, and says that it is whole.
-  static void ExpectEndsWith(const decode::StackEvent& stack,
+  static void ExpectEndsWith(const wire::StackEvent& stack,
                              const std::vector<std::uint64_t>& callers) {
     std::vector<std::uint64_t> frames = stack.user_frames;
     for (std::uint64_t& frame : frames) frame &= ~PROFD_FRAME_EXACT;
@@ -134,7 +134,7 @@ class UnwindRootTest : public testing::Test {
       const std::function<bool(std::uint64_t)>& wanted = [](std::uint64_t) { return true; }) {
     const auto callers = HearCallers(puppet);
     unwinder_->Watch(puppet.pid());
-    std::vector<decode::StackEvent> stacks;
+    std::vector<wire::StackEvent> stacks;
     do {
       stacks = unwinder_->SampleOnCpu();
       ASSERT_EQ(stacks.size(), 1u);

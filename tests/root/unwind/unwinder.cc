@@ -18,9 +18,9 @@
 
 #include "bpf/shared/control.h"
 #include "bpf/shared/unwind_table.h"
-#include "daemon/decode/decoder.h"
-#include "daemon/unwind/cfi_reader.h"
-#include "daemon/unwind/stretch_builder.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/tables/stretch_builder.h"
 #include "profd_bpf.skel.h"
 
 namespace profd::unwind {
@@ -43,7 +43,7 @@ struct Unwinder::Maps {
   ring_buffer* wanted_ring = nullptr;
   ring_buffer* sample_ring = nullptr;
   std::vector<profd_wanted> wanted;
-  std::vector<decode::StackEvent> samples;
+  std::vector<wire::StackEvent> samples;
   std::byte* pool = nullptr;
   std::uint64_t next_byte = PROFD_PLACE_UNIT;
   profd_unwind_file* files = nullptr;
@@ -133,9 +133,9 @@ Result<void> Unwinder::Open() {
   maps.sample_ring = ::ring_buffer__new(
       ::bpf_map__fd(maps.skeleton->maps.ring_on_cpu),
       [](void* to, void* data, std::size_t bytes) {
-        auto event = decode::DecodeEvent({{static_cast<std::byte*>(data), bytes}});
+        auto event = wire::DecodeEvent({{static_cast<std::byte*>(data), bytes}});
         EXPECT_TRUE(event) << event.error().message;
-        if (event) static_cast<Maps*>(to)->samples.push_back(std::get<decode::StackEvent>(*event));
+        if (event) static_cast<Maps*>(to)->samples.push_back(std::get<wire::StackEvent>(*event));
         return 0;
       },
       maps_.get(), nullptr);
@@ -173,23 +173,23 @@ std::string Unwinder::ReadIterator(bpf_link* link) const {
   return all;
 }
 
-std::vector<decode::StackEvent> Unwinder::ReadSnapshot() const {
+std::vector<wire::StackEvent> Unwinder::ReadSnapshot() const {
   const std::string bytes = ReadIterator(maps_->snapshot);
-  std::vector<decode::StackEvent> stacks;
+  std::vector<wire::StackEvent> stacks;
   for (std::size_t at = 0; at + sizeof(profd_event) <= bytes.size();) {
     const std::span rest(reinterpret_cast<const std::byte*>(bytes.data()) + at, bytes.size() - at);
     profd_event header;
     std::memcpy(&header, rest.data(), sizeof(header));
-    auto event = decode::DecodeEvent({rest.first(header.size)});
+    auto event = wire::DecodeEvent({rest.first(header.size)});
     EXPECT_TRUE(event) << event.error().message;
-    if (event) stacks.push_back(std::get<decode::StackEvent>(*event));
+    if (event) stacks.push_back(std::get<wire::StackEvent>(*event));
     at += header.size;
   }
   return stacks;
 }
 
-std::vector<decode::StackEvent> Unwinder::Snapshot() {
-  std::vector<decode::StackEvent> stacks;
+std::vector<wire::StackEvent> Unwinder::Snapshot() {
+  std::vector<wire::StackEvent> stacks;
   do {
     stacks = ReadSnapshot();
   } while (PublishWanted());
@@ -210,7 +210,7 @@ UniqueFd Unwinder::OpenPerfEvent(std::uint64_t period_ns) const {
   return fd;
 }
 
-std::vector<decode::StackEvent> Unwinder::SampleOnCpu() {
+std::vector<wire::StackEvent> Unwinder::SampleOnCpu() {
   const UniqueFd event = OpenPerfEvent(1'000'000);
   do {
     ::usleep(30'000);

@@ -11,7 +11,7 @@
 #include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 
 struct profd_bpf;
 struct ring_buffer;
@@ -29,9 +29,9 @@ class Unwinder {
 
   void Watch(std::uint32_t pid);
   // Stacks of its blocked threads; tables that are missing are published, and it is tried again.
-  [[nodiscard]] std::vector<decode::StackEvent> Snapshot();
+  [[nodiscard]] std::vector<wire::StackEvent> Snapshot();
   // At most one user-mode stack of a running thread, by a perf event; tables as above.
-  [[nodiscard]] std::vector<decode::StackEvent> SampleOnCpu();
+  [[nodiscard]] std::vector<wire::StackEvent> SampleOnCpu();
   // Mean ns of one run of on_cpu_sample, as the kernel books it, while `pid` runs on its CPU.
   [[nodiscard]] double OnCpuCostNs();
 
@@ -40,7 +40,7 @@ class Unwinder {
   Unwinder();
   [[nodiscard]] Result<void> Open();
   [[nodiscard]] std::string ReadIterator(bpf_link* link) const;
-  [[nodiscard]] std::vector<decode::StackEvent> ReadSnapshot() const;
+  [[nodiscard]] std::vector<wire::StackEvent> ReadSnapshot() const;
   [[nodiscard]] UniqueFd OpenPerfEvent(std::uint64_t period_ns) const;
   // True when there were any.
   [[nodiscard]] bool PublishWanted();

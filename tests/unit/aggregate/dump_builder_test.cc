@@ -15,8 +15,8 @@ constexpr ProcessKey kProcess{10, 1};
 
 class DumpBuilderTest : public testing::Test {
  protected:
-  static decode::EventHeader Header(std::uint32_t tid) {
-    decode::EventHeader header;
+  static wire::EventHeader Header(std::uint32_t tid) {
+    wire::EventHeader header;
     header.process = kProcess;
     header.thread = {tid, 1};
     return header;
@@ -40,7 +40,7 @@ class DumpBuilderTest : public testing::Test {
     return symbolized;
   }
   void AddClock(std::uint32_t tid, std::uint64_t epoch_ns, profd_thread_state state) {
-    decode::ClockEvent event;
+    wire::ClockEvent event;
     event.header = Header(tid);
     event.epoch_ns = epoch_ns;
     event.since_ns = epoch_ns - 5;
@@ -135,7 +135,7 @@ TEST_F(DumpBuilderTest, AThreadWithoutSnapshotIsToldWithItsClockAndAReason) {
 
 TEST_F(DumpBuilderTest, WhoHasEndedIsNotTold) {
   AddClock(11, 100, PROFD_STATE_BLOCKED);
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header = Header(11);
   builder_.AddExit(exit);
   EXPECT_TRUE(Build().threads.empty());

@@ -24,9 +24,9 @@ inline constexpr std::uint64_t kPeriodNs = 10 * kMs;
 inline constexpr ProcessKey kProcess{100, 77};
 inline constexpr ThreadKey kMain{100, 77};
 
-inline decode::SessionEvent StartEvent(std::uint32_t mode = 3,
+inline wire::SessionEvent StartEvent(std::uint32_t mode = 3,
                                        std::uint64_t period_ns = kPeriodNs) {
-  decode::SessionEvent event;
+  wire::SessionEvent event;
   event.mode = mode;
   event.epoch = 1;
   event.epoch_ns = kStartNs;
@@ -38,7 +38,7 @@ inline decode::SessionEvent StartEvent(std::uint32_t mode = 3,
   return event;
 }
 
-inline decode::SessionEvent EndEvent() {
+inline wire::SessionEvent EndEvent() {
   auto event = StartEvent();
   event.end = true;
   event.epoch = 2;

@@ -120,10 +120,10 @@ TEST_F(ProfileBuilderTest, AThreadThatWasGoneBeforeItIsNotInIt) {
   // All of its life is told late, when the session has begun.
   SyntheticThread thread({105, 900}, kProcess, kStartNs - 100 * kMs);
   thread.Run(State::kOnCpu, 50 * kMs, 1);
-  decode::ForkEvent fork;
+  wire::ForkEvent fork;
   fork.header = thread.Header(kStartNs - 100 * kMs);
   builder_.AddFork(fork);
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header = thread.Header(kStartNs - 50 * kMs);
   builder_.AddExit(exit);
   builder_.AddClock(thread.EndEvent());
@@ -139,7 +139,7 @@ TEST_F(ProfileBuilderTest, AThreadThatExecutesTakesTheLeadersPlace) {
   builder_.AddClock(leader.ClockAt(1, kStartNs));
   builder_.AddClock(other.ClockAt(1, kStartNs));
   builder_.AddClock(leader.EndEvent());
-  decode::ExecEvent exec;
+  wire::ExecEvent exec;
   exec.header = leader.Header(8001 * kMs);
   exec.old_tid = 105;
   builder_.AddExec(exec);
@@ -190,7 +190,7 @@ TEST_F(ProfileBuilderTest, SurvivesAbsurdEvents) {
   builder_.AddSample(absurd);
   absurd.sample.state = State::kOnCpu;
   builder_.AddSample(absurd);
-  decode::ClockEvent clock;
+  wire::ClockEvent clock;
   clock.header.time_ns = kMax;
   clock.epoch = kMax;
   clock.end = true;
@@ -218,7 +218,7 @@ class NextWindow : public ProfileBuilderTest {
   static constexpr std::uint64_t kNextEndNs = kEndNs + 10'000 * kMs;
 
   NextWindow() : next_(NextStart(), {}) {}
-  static decode::SessionEvent NextStart() {
+  static wire::SessionEvent NextStart() {
     auto event = StartEvent();
     event.epoch = 2;
     event.epoch_ns = kEndNs;

@@ -141,12 +141,12 @@ TEST_F(ProfileBuilderTest, AThreadThatComesAndGoesHasItsOwnWindow) {
   thread.Run(State::kOnCpu, 40 * kMs, 1);
   thread.Run(State::kBlocked, 50 * kMs, 2);
   thread.Run(State::kOnCpu, 10 * kMs, 3);
-  decode::ForkEvent fork;
+  wire::ForkEvent fork;
   fork.header = thread.Header(7000 * kMs);
   builder_.AddFork(fork);
   EXPECT_EQ(builder_.live_threads(), 1u);
   AddSamples(thread);
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header = thread.Header(7099 * kMs);
   exit.last_thread = true;
   builder_.AddExit(exit);
@@ -220,9 +220,9 @@ TEST(ProfileBuilder, ACoarserSessionKeepsTheShareThatItsPeriodAsksFor) {
   EXPECT_NEAR(kept, expected, 5 * std::sqrt(expected));
 }
 
-decode::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
+wire::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
                              std::uint64_t off_cpu_ns) {
-  decode::PeriodsEvent event;
+  wire::PeriodsEvent event;
   event.header.time_ns = time_ns;
   event.on_cpu_period_ns = on_cpu_ns;
   event.off_cpu_period_ns = off_cpu_ns;
@@ -251,10 +251,10 @@ TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
 
 // What a standing session hears while another one has everything sampled more finely.
 TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
-  decode::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
+  wire::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
   start.mode |= PROFD_SESSION_STANDING;
   ProfileBuilder builder(start, {});
-  decode::PeriodsEvent periods = Periods(kStartNs - 5, kPeriodNs, kPeriodNs);
+  wire::PeriodsEvent periods = Periods(kStartNs - 5, kPeriodNs, kPeriodNs);
   periods.standing_on_cpu_period_ns = 10 * kPeriodNs;
   periods.standing_off_cpu_period_ns = 20 * kPeriodNs;
   builder.SetPeriodsInForce(periods);

@@ -7,9 +7,9 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/profile_builder.h"
-#include "daemon/decode/event.h"
+#include "daemon/wire/event.h"
 #include "daemon/process/sample.h"
-#include "daemon/symbolize/symbolized_sample.h"
+#include "daemon/symbolize/sample/symbolized_sample.h"
 
 namespace profd::aggregate {
 
@@ -46,8 +46,8 @@ class SyntheticThread {
     return clock;
   }
 
-  [[nodiscard]] decode::EventHeader Header(std::uint64_t time_ns) const {
-    decode::EventHeader header;
+  [[nodiscard]] wire::EventHeader Header(std::uint64_t time_ns) const {
+    wire::EventHeader header;
     header.time_ns = time_ns;
     header.process = process_;
     header.thread = key_;
@@ -55,8 +55,8 @@ class SyntheticThread {
     return header;
   }
 
-  [[nodiscard]] decode::ClockEvent ClockAt(std::uint64_t epoch, std::uint64_t epoch_ns) const {
-    decode::ClockEvent event;
+  [[nodiscard]] wire::ClockEvent ClockAt(std::uint64_t epoch, std::uint64_t epoch_ns) const {
+    wire::ClockEvent event;
     event.header = Header(epoch_ns + 20'000);
     event.epoch = epoch;
     event.epoch_ns = epoch_ns;
@@ -75,7 +75,7 @@ class SyntheticThread {
     return event;
   }
 
-  [[nodiscard]] decode::ClockEvent EndEvent() const {
+  [[nodiscard]] wire::ClockEvent EndEvent() const {
     auto event = ClockAt(0, 0);
     event.header = Header(end_ns_);
     event.end = true;

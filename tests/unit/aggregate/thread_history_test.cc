@@ -20,8 +20,8 @@ profd_clock Totals(std::uint64_t on_cpu, std::uint64_t runnable, std::uint64_t b
   return clock;
 }
 
-decode::ClockEvent Clock(std::uint64_t epoch, std::uint64_t epoch_ns, const profd_clock& totals) {
-  decode::ClockEvent event;
+wire::ClockEvent Clock(std::uint64_t epoch, std::uint64_t epoch_ns, const profd_clock& totals) {
+  wire::ClockEvent event;
   event.header.time_ns = epoch_ns + 50;
   event.epoch = epoch;
   event.epoch_ns = epoch_ns;
@@ -32,9 +32,9 @@ decode::ClockEvent Clock(std::uint64_t epoch, std::uint64_t epoch_ns, const prof
   return event;
 }
 
-decode::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_clock& at_epoch,
+wire::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_clock& at_epoch,
                        const profd_clock& final) {
-  decode::ClockEvent event;
+  wire::ClockEvent event;
   event.header.time_ns = time_ns;
   event.end = true;
   event.epoch = epoch;
@@ -46,8 +46,8 @@ decode::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_c
   return event;
 }
 
-decode::ForkEvent Fork(std::uint64_t time_ns) {
-  decode::ForkEvent event;
+wire::ForkEvent Fork(std::uint64_t time_ns) {
+  wire::ForkEvent event;
   event.header.time_ns = time_ns;
   event.comm = "child";
   return event;
@@ -105,7 +105,7 @@ TEST(ThreadHistory, BeginsWithItsClockWhenTheForkWasLost) {
 TEST(ThreadHistory, EndsInsideWithFinalTotals) {
   auto history = History();
   history.OnClock(Clock(3, 1000, Totals(10, 20, 30)));
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header.time_ns = 1790;
   history.OnExit(exit);
   EXPECT_TRUE(history.alive());
@@ -120,7 +120,7 @@ TEST(ThreadHistory, EndsInsideWithFinalTotals) {
 TEST(ThreadHistory, EndsNoSoonerThanItsExitWasSeen) {
   auto history = History();
   history.OnClock(Clock(3, 1000, Totals(0, 0, 0)));
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header.time_ns = 1800;
   history.OnExit(exit);
   history.OnClock(End(1600, 3, Totals(0, 0, 0), Totals(600, 0, 0)));  // its clock stood still
@@ -277,7 +277,7 @@ TEST(ThreadHistory, HasNoClockWhenItWentBack) {
 TEST(ThreadHistory, ExitWithoutTotalsEndsTheWindow) {
   auto history = History();
   history.OnClock(Clock(3, 1000, Totals(100, 0, 0)));
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header.time_ns = 1200;
   history.OnExit(exit);
   const auto life = history.Resolve(kStart, kEnd);
@@ -289,7 +289,7 @@ TEST(ThreadHistory, ExitWithoutTotalsEndsTheWindow) {
 TEST(ThreadHistory, OneThatIsStillExitingAtTheEndIsThereUntilThen) {
   auto history = History();
   history.OnFork(Fork(1300));
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.header.time_ns = 1900;
   history.OnExit(exit);
   history.OnClock(Clock(5, 2000, Totals(600, 100, 0)));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/commands/command_line.h"
-#include "daemon/rpc/convert.h"
+#include "daemon/server/grpc/convert/convert.h"
 
 namespace profd::commands {
 namespace {
@@ -16,7 +16,7 @@ store::Filter FilterOf(std::vector<std::string> arguments) {
   const auto line = ParseCommandLine(std::move(arguments));
   EXPECT_TRUE(line) << (line ? "" : line.error().message);
   if (!line) return {};
-  const auto plan = rpc::ToPlan(line->query.question.request, 10'000'000'000'000);
+  const auto plan = server::ToPlan(line->query.question.request, 10'000'000'000'000);
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
   return plan ? plan->filter : store::Filter{};
 }

@@ -1,5 +1,5 @@
 // Where separate debug files are found, and which ones are refused.
-#include "daemon/elf/debug_finder.h"
+#include "daemon/elf/debug/debug_finder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "daemon/elf/file_object_source.h"
+#include "daemon/elf/sources/file_object_source.h"
 #include "tests/support/subprocess.h"
 #include "tests/unit/elf/temp_tree.h"
 

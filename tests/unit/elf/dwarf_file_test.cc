@@ -1,5 +1,5 @@
 // Inlined functions and lines, held against what elfutils and binutils read; damaged and cut files.
-#include "daemon/elf/dwarf_file.h"
+#include "daemon/elf/debug/dwarf_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/elf_reader.h"
+#include "daemon/elf/file/elf_reader.h"
 #include "tests/support/subprocess.h"
 #include "tests/unit/elf/temp_tree.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/elf/file_finder.h"
+#include "daemon/elf/file/file_finder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

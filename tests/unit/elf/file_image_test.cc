@@ -1,4 +1,4 @@
-#include "daemon/elf/file_image.h"
+#include "daemon/elf/file/file_image.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

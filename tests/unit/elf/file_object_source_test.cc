@@ -1,4 +1,4 @@
-#include "daemon/elf/file_object_source.h"
+#include "daemon/elf/sources/file_object_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/elf/vdso.h"
+#include "daemon/elf/sources/vdso.h"
 #include "tests/unit/elf/elf_builder.h"
 #include "tests/unit/elf/temp_tree.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/elf/object_blob.h"
+#include "daemon/elf/sources/object_blob.h"
 
 #include <gtest/gtest.h>
 

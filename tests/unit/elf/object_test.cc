@@ -1,4 +1,4 @@
-#include "daemon/elf/object.h"
+#include "daemon/elf/file/object.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/elf/symbol_table.h"
+#include "daemon/elf/file/symbol_table.h"
 
 #include <gtest/gtest.h>
 

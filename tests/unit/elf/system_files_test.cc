@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/file_object_source.h"
+#include "daemon/elf/sources/file_object_source.h"
 #include "tests/support/listed_symbols.h"
 #include "tests/support/subprocess.h"
 

@@ -43,7 +43,7 @@ TEST_F(ProcessTableTest, UnknownProcess) {
 }
 
 TEST_F(ProcessTableTest, WhatProcSaysIsTaken) {
-  decode::ProcessEvent event = ProcessAt(10, 7,
+  wire::ProcessEvent event = ProcessAt(10, 7,
                                          "1000-2000 r--p 00000000 08:01 5 /bin/cat\n"
                                          "2000-5000 r-xp 00001000 08:01 5 /bin/cat\n"
                                          "what\n"
@@ -87,7 +87,7 @@ TEST_F(ProcessTableTest, InfoIsTheSameObjectUntilSomethingChanges) {
 }
 
 TEST_F(ProcessTableTest, ChildInheritsWhatItsParentHas) {
-  decode::ProcessEvent parent = ProcessAt(10, 7, "1000-2000 r-xp 0 08:01 5 /bin/sh\n", "sh\n");
+  wire::ProcessEvent parent = ProcessAt(10, 7, "1000-2000 r-xp 0 08:01 5 /bin/sh\n", "sh\n");
   parent.blobs[PROFD_BLOB_EXE] = "/bin/sh";
   parent.blobs[PROFD_BLOB_CMDLINE] = std::string("sh\0", 3);
   parent.blobs[PROFD_BLOB_CGROUP] = "0::/a";
@@ -110,7 +110,7 @@ TEST_F(ProcessTableTest, ChildInheritsWhatItsParentHas) {
 }
 
 TEST_F(ProcessTableTest, AnotherProgramIsNobodysAloneUntilProcSaysSo) {
-  decode::ProcessEvent shell = ProcessAt(10, 7, "", "sh\n");
+  wire::ProcessEvent shell = ProcessAt(10, 7, "", "sh\n");
   shell.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann\nsole";
   table_.Apply(shell);
   table_.Apply(ForkAt(20, 7, 8, "sh"));
@@ -118,7 +118,7 @@ TEST_F(ProcessTableTest, AnotherProgramIsNobodysAloneUntilProcSaysSo) {
   table_.Apply(ExecAt(30, 8, "/bin/ping", "ping"));
   EXPECT_FALSE(table_.Info(Key(8))->owner.sole);
   EXPECT_EQ(table_.Info(Key(8))->owner.uid, 30u);
-  decode::ProcessEvent ping = ProcessAt(40, 8, "", "ping\n");
+  wire::ProcessEvent ping = ProcessAt(40, 8, "", "ping\n");
   ping.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann";
   table_.Apply(ping);
   EXPECT_FALSE(table_.Info(Key(8))->owner.sole);
@@ -130,7 +130,7 @@ TEST_F(ProcessTableTest, AnotherProgramIsNobodysAloneUntilProcSaysSo) {
 
 TEST_F(ProcessTableTest, ForkOfAThreadMakesNoProcessButNamesIt) {
   table_.Apply(ProcessAt(10, 7, ""));
-  decode::ForkEvent thread = ForkAt(20, 7, 7, "main");
+  wire::ForkEvent thread = ForkAt(20, 7, 7, "main");
   thread.new_process = false;
   thread.header = HeaderAt(20, 7, 9);
   table_.Apply(thread);
@@ -184,7 +184,7 @@ TEST_F(ProcessTableTest, ExecWithoutANewNameBeforeItForgetsAllMappings) {
 TEST_F(ProcessTableTest, ExecOfAnotherThreadThanTheFirst) {
   table_.Apply(ProcessAt(10, 7, ""));
   table_.Apply(CommAt(11, 7, 9, "worker"));
-  decode::ExecEvent exec = ExecAt(20, 7, "/bin/cat", "cat");
+  wire::ExecEvent exec = ExecAt(20, 7, "/bin/cat", "cat");
   exec.old_tid = 9;
   table_.Apply(exec);
   EXPECT_EQ(table_.ThreadComm({9, 1'009}), "");
@@ -197,7 +197,7 @@ TEST_F(ProcessTableTest, ProcReadBeforeTheExecDoesNotDescribeTheNewProgram) {
   table_.Apply(CommAt(20, 7, 7, "cat"));
   table_.Apply(MmapAt(21, 7, 0x1000, 0x1000, "/bin/cat"));
   table_.Apply(ExecAt(30, 7, "/bin/cat", "cat"));
-  decode::ProcessEvent late = ProcessAt(15, 7, "1000-9000 r-xp 0 08:01 5 /bin/sh\n", "sh\n");
+  wire::ProcessEvent late = ProcessAt(15, 7, "1000-9000 r-xp 0 08:01 5 /bin/sh\n", "sh\n");
   late.blobs[PROFD_BLOB_CMDLINE] = "sh";
   late.blobs[PROFD_BLOB_NSPID] = "7 2";
   table_.Apply(late);
@@ -232,7 +232,7 @@ TEST_F(ProcessTableTest, MappingsMadeAfterProcWasReadSurviveIt) {
 
 TEST_F(ProcessTableTest, MappingThatCannotRunTakesThePlaceOfOneThatCould) {
   table_.Apply(ProcessAt(10, 7, "1000-4000 r-xp 0 08:01 5 /a\n"));
-  decode::MmapEvent data = MmapAt(20, 7, 0x2000, 0x1000, "/data");
+  wire::MmapEvent data = MmapAt(20, 7, 0x2000, 0x1000, "/data");
   data.prot = PROT_READ | PROT_WRITE;
   table_.Apply(data);
   EXPECT_EQ(PathAt(7, 0x1fff), "/a");
@@ -261,7 +261,7 @@ TEST_F(ProcessTableTest, LateCommDoesNotOverwriteANewerOne) {
 }
 
 TEST_F(ProcessTableTest, ClockReadingsTellOfProcessesAndThreads) {
-  decode::ClockEvent clock;
+  wire::ClockEvent clock;
   clock.header = HeaderAt(10, 7);
   clock.comm = "init";
   table_.Apply(clock);
@@ -284,7 +284,7 @@ TEST_F(ProcessTableTest, ExitOfOneThreadIsNotTheEndOfTheProcess) {
   table_.Apply(ProcessAt(10, 7, ""));
   table_.Apply(ExitAt(20, 7, false));
   EXPECT_FALSE(table_.Info(Key(7))->exited);
-  decode::ExitEvent last = ExitAt(30, 7);
+  wire::ExitEvent last = ExitAt(30, 7);
   last.exit_code = 256;
   table_.Apply(last);
   EXPECT_TRUE(table_.Info(Key(7))->exited);
@@ -292,9 +292,9 @@ TEST_F(ProcessTableTest, ExitOfOneThreadIsNotTheEndOfTheProcess) {
 }
 
 TEST_F(ProcessTableTest, EverythingIsForgottenWhenTheLastSessionEnds) {
-  decode::SessionEvent first;
+  wire::SessionEvent first;
   first.session = 3;
-  decode::SessionEvent second;
+  wire::SessionEvent second;
   second.session = 63;
   table_.Apply(first);
   table_.Apply(second);
@@ -336,7 +336,7 @@ TEST(ProcessTableBoundsTest, NamesOfThreadsAreKeptForTheGraceTime) {
   ProcessTable table(ProcessLimits{.grace_after_exit_ns = 100});
   table.Apply(ProcessAt(10, 7, ""));
   table.Apply(CommAt(11, 7, 9, "worker"));
-  decode::ExitEvent exit = ExitAt(20, 7, false);
+  wire::ExitEvent exit = ExitAt(20, 7, false);
   exit.header.thread = {9, 1'009};
   table.Apply(exit);
   table.Apply(ProcessAt(119, 8, ""));
@@ -370,7 +370,7 @@ TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
 TEST(ProcessTableBoundsTest, ANumberUsedAgainEndsTheProcessThatHadIt) {
   ProcessTable table;
   table.Apply(ProcessAt(10, 7, "1000-4000 r-xp 0 08:00 5 /old\n"));
-  decode::ForkEvent again = ForkAt(20, 1, 7, "young");
+  wire::ForkEvent again = ForkAt(20, 1, 7, "young");
   again.header = HeaderAt(20, 7, 0, 5'000);
   table.Apply(again);
   table.Apply(MmapAt(21, 7, 0x1000, 0x1000, "/young"));
@@ -379,7 +379,7 @@ TEST(ProcessTableBoundsTest, ANumberUsedAgainEndsTheProcessThatHadIt) {
   EXPECT_EQ(table.Find(Key(7))->mappings.Find(0x1000)->module->path, "/old");
   EXPECT_EQ(table.Find(Key(7, 5'000))->mappings.Find(0x1000)->module->path, "/young");
   // Late word of yet another process that had the number before: over as well.
-  decode::ProcessEvent late = ProcessAt(22, 7, "");
+  wire::ProcessEvent late = ProcessAt(22, 7, "");
   late.header.process.start_ns = 1;
   table.Apply(late);
   EXPECT_TRUE(table.Info({7, 1})->exited);
@@ -410,7 +410,7 @@ TEST(ProcessTableBoundsTest, EveryBoundHoldsAndIsCounted) {
   for (std::uint32_t pid = 1; pid <= 1'000; ++pid) {
     table.Apply(ForkAt(pid, 0, pid, "p"));
     for (std::uint32_t i = 0; i < 60; ++i) {
-      decode::MmapEvent mmap = MmapAt(pid, pid, 0x1000 * (i + 1), 0x1000, "/a");
+      wire::MmapEvent mmap = MmapAt(pid, pid, 0x1000 * (i + 1), 0x1000, "/a");
       mmap.inode = 1'000 * pid + i + 1;
       table.Apply(mmap);
     }

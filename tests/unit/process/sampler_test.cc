@@ -26,9 +26,9 @@ class SamplerTest : public ::testing::Test {
  protected:
   SamplerTest() { table_.Apply(ProcessAt(10, 7, kMaps)); }
 
-  static decode::StackEvent OnCpu(std::vector<std::uint64_t> kernel,
+  static wire::StackEvent OnCpu(std::vector<std::uint64_t> kernel,
                                   std::vector<std::uint64_t> user) {
-    decode::StackEvent event;
+    wire::StackEvent event;
     event.header = HeaderAt(100, 7, 9);
     event.header.cpu = 3;
     event.header.sessions = 5;
@@ -39,9 +39,9 @@ class SamplerTest : public ::testing::Test {
     return event;
   }
 
-  static decode::StackEvent OffCpu(std::int32_t syscall, std::uint32_t task_state) {
-    decode::StackEvent event = OnCpu({0xffffffff81000000}, {0x1100, 0x4200});
-    event.origin = decode::SampleOrigin::kOffCpu;
+  static wire::StackEvent OffCpu(std::int32_t syscall, std::uint32_t task_state) {
+    wire::StackEvent event = OnCpu({0xffffffff81000000}, {0x1100, 0x4200});
+    event.origin = wire::SampleOrigin::kOffCpu;
     event.flags = 0;
     event.begin_ns = 40;
     event.runnable_ns = 20;
@@ -57,7 +57,7 @@ class SamplerTest : public ::testing::Test {
 };
 
 TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
-  decode::StackEvent event = OffCpu(__NR_futex, 1);
+  wire::StackEvent event = OffCpu(__NR_futex, 1);
   event.stack_flags = PROFD_STACK_USER_TRUNCATED;
   const Sample sample = sampler_.Place(event);
   EXPECT_EQ(sample.time_ns, 100u);
@@ -80,23 +80,23 @@ TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
 TEST_F(SamplerTest, StateFollowsOriginAndFlags) {
   EXPECT_EQ(sampler_.Place(OnCpu({}, {0x1000})).state, State::kOnCpu);
   EXPECT_EQ(sampler_.Place(OnCpu({}, {0x1000})).wait, WaitReason::kNone);
-  decode::StackEvent preempted = OffCpu(__NR_futex, 1);
+  wire::StackEvent preempted = OffCpu(__NR_futex, 1);
   for (const int flag : {PROFD_SAMPLE_PREEMPTED, PROFD_SAMPLE_YIELDED}) {
     preempted.flags = static_cast<std::uint16_t>(flag);
     EXPECT_EQ(sampler_.Place(preempted).state, State::kRunnable);
     EXPECT_EQ(sampler_.Place(preempted).wait, WaitReason::kNone);
   }
   EXPECT_EQ(sampler_.Place(OffCpu(__NR_sched_yield, 0)).state, State::kRunnable);
-  decode::StackEvent snapshot = OffCpu(__NR_nanosleep, 1);
-  snapshot.origin = decode::SampleOrigin::kSnapshot;
+  wire::StackEvent snapshot = OffCpu(__NR_nanosleep, 1);
+  snapshot.origin = wire::SampleOrigin::kSnapshot;
   EXPECT_EQ(sampler_.Place(snapshot).state, State::kBlocked);
   EXPECT_EQ(sampler_.Place(snapshot).wait, WaitReason::kSleep);
   EXPECT_TRUE(sampler_.Place(snapshot).snapshot);
-  decode::StackEvent switch_out = OffCpu(__NR_read, 2);
+  wire::StackEvent switch_out = OffCpu(__NR_read, 2);
   switch_out.flags = PROFD_SAMPLE_SWITCH_OUT | PROFD_SAMPLE_IOWAIT;
   EXPECT_TRUE(sampler_.Place(switch_out).switch_out);
   EXPECT_EQ(sampler_.Place(switch_out).wait, WaitReason::kIo);
-  decode::StackEvent kernel_thread = OffCpu(-1, 0x402);
+  wire::StackEvent kernel_thread = OffCpu(-1, 0x402);
   kernel_thread.flags = PROFD_SAMPLE_KTHREAD;
   EXPECT_EQ(sampler_.Place(kernel_thread).wait, WaitReason::kOther);
 }
@@ -135,13 +135,13 @@ TEST_F(SamplerTest, OnlyWhatWasInterruptedIsExact) {
   EXPECT_EQ(ReturnAddresses(sampler_.Place(OnCpu({}, {0x1100, 0x1200, 0x1300}))), "xrr");
   // An interrupt, or a fault, in user code.
   EXPECT_EQ(ReturnAddresses(sampler_.Place(OnCpu({1, 2}, {0x1100, 0x1200}))), "xrxr");
-  decode::StackEvent in_syscall = OnCpu({1, 2}, {0x1100, 0x1200});
+  wire::StackEvent in_syscall = OnCpu({1, 2}, {0x1100, 0x1200});
   in_syscall.syscall = __NR_read;
   EXPECT_EQ(ReturnAddresses(sampler_.Place(in_syscall)), "xrrr");
   EXPECT_EQ(ReturnAddresses(sampler_.Place(OffCpu(__NR_futex, 1))), "rrr");
   EXPECT_EQ(ReturnAddresses(sampler_.Place(OffCpu(-1, 2))), "rxr");
   // A sample in user mode may carry the number of the last syscall.
-  decode::StackEvent user = OnCpu({}, {0x1100, 0x1200});
+  wire::StackEvent user = OnCpu({}, {0x1100, 0x1200});
   user.syscall = __NR_read;
   EXPECT_EQ(ReturnAddresses(sampler_.Place(user)), "xr");
 }
@@ -176,7 +176,7 @@ TEST_F(SamplerTest, AddressesInNoMappingAreKeptAndCounted) {
 }
 
 TEST_F(SamplerTest, FramesSayHowFarTheyCanBeTrusted) {
-  decode::StackEvent event = OnCpu({}, {0x1100, 0x1200 | PROFD_FRAME_EXACT, 0x1300, 0x1400});
+  wire::StackEvent event = OnCpu({}, {0x1100, 0x1200 | PROFD_FRAME_EXACT, 0x1300, 0x1400});
   event.uncertain_from = 3;
   event.missing_stack_bytes = 4096;
   event.cfas = {{.frame = 2, .cfa = 0x7ffc00}};
@@ -193,7 +193,7 @@ TEST_F(SamplerTest, FramesSayHowFarTheyCanBeTrusted) {
 }
 
 TEST_F(SamplerTest, SampleOfAnUnknownProcessKeepsItsAddresses) {
-  decode::StackEvent event = OnCpu({1}, {0x1100});
+  wire::StackEvent event = OnCpu({1}, {0x1100});
   event.header = HeaderAt(100, 8);
   const Sample sample = sampler_.Place(event);
   ASSERT_THAT(sample.frames, SizeIs(2));
@@ -206,7 +206,7 @@ TEST_F(SamplerTest, SampleOfAnUnknownProcessKeepsItsAddresses) {
 
 TEST_F(SamplerTest, ModulesOfAParentThatIsGoneFindANewHome) {
   table_.Apply(ForkAt(20, 7, 8, "daemon"));
-  decode::StackEvent event = OnCpu({}, {0x1100, 0x8100});
+  wire::StackEvent event = OnCpu({}, {0x1100, 0x8100});
   event.header = HeaderAt(100, 8);
   EXPECT_EQ(sampler_.Place(event).frames[0].module->first_pid, 7u);
   EXPECT_EQ(sampler_.Place(event).frames[1].module->first_pid, 8u);  // memory is its own

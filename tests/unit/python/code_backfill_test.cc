@@ -1,4 +1,4 @@
-#include "daemon/python/code_backfill.h"
+#include "daemon/python/feed/code_backfill.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class CodeBackfillTest : public ::testing::Test {
     ASSERT_TRUE(facts_.Push(std::move(facts)));
   }
   void Pass(const test::EventBytes& bytes) {
-    backfill_.Pass({bytes}, [this](const source::RawEvent& event) {
+    backfill_.Pass({bytes}, [this](const wire::RawEvent& event) {
       profd_event header{};
       std::memcpy(&header, event.bytes.data(), sizeof header);
       if (header.kind == PROFD_EVENT_PYTHON_PROCESS) told_.push_back(header.pid);

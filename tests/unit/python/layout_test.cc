@@ -1,4 +1,4 @@
-#include "daemon/python/layout.h"
+#include "daemon/python/code/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tables that Python itself made, with the lines that it gave for every instruction.
-#include "daemon/python/line_table.h"
+#include "daemon/python/code/line_table.h"
 
 #include <gtest/gtest.h>
 

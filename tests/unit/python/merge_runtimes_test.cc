@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bpf/shared/python_layout.h"
-#include "daemon/python/merge.h"
+#include "daemon/python/merge/merge.h"
 #include "tests/unit/python/merge_frames.h"
 
 namespace profd::python {
@@ -21,15 +21,15 @@ constexpr std::uint64_t kFirst = 0x5000;   // the eval functions: 0x100 bytes
 constexpr std::uint64_t kSecond = 0xb000;  // each in the middle of its module
 constexpr std::uint64_t kLibrary = 0x9000;
 
-decode::PythonProcessEvent Interpreter(std::uint64_t eval, profd_python_chain chain) {
-  decode::PythonProcessEvent process;
+wire::PythonProcessEvent Interpreter(std::uint64_t eval, profd_python_chain chain) {
+  wire::PythonProcessEvent process;
   process.chain = chain;
   process.module = {eval - 0x1000, eval + 0x1000};
   process.eval = {eval, eval + 0x100};
   return process;
 }
 
-using Runtimes = std::array<decode::PythonProcessEvent, 2>;
+using Runtimes = std::array<wire::PythonProcessEvent, 2>;
 
 Runtimes WithAnchors() {
   return {Interpreter(kFirst, PROFD_PYTHON_ENTRY_FRAMES),

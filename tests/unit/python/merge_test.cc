@@ -1,5 +1,5 @@
 // Python frames among native ones: each where it belongs, or not at all.
-#include "daemon/python/merge.h"
+#include "daemon/python/merge/merge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,15 +19,15 @@ constexpr std::uint64_t kEval = 0x5000;     // the eval function: [kEval, kEval 
 constexpr std::uint64_t kLibrary = 0x9000;  // another module's code
 constexpr std::uint64_t kInside = 0x5800;   // the interpreter's, not eval
 
-decode::PythonProcessEvent Interpreter() {
-  decode::PythonProcessEvent process;
+wire::PythonProcessEvent Interpreter() {
+  wire::PythonProcessEvent process;
   process.module = {0x4000, 0x6000};
   process.eval = {kEval, kEval + 0x100};
   return process;
 }
 
-decode::PythonProcessEvent WithoutAnchors() {
-  decode::PythonProcessEvent process = Interpreter();
+wire::PythonProcessEvent WithoutAnchors() {
+  wire::PythonProcessEvent process = Interpreter();
   process.chain = PROFD_PYTHON_OBJECTS;
   return process;
 }

@@ -1,4 +1,4 @@
-#include "daemon/python/registry.h"
+#include "daemon/python/feed/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -10,17 +10,17 @@ namespace {
 constexpr ProcessKey kParent{10, 1000};
 constexpr ProcessKey kChild{11, 2000};
 
-decode::PythonProcessEvent Interpreter(ProcessKey process) {
-  decode::PythonProcessEvent event;
+wire::PythonProcessEvent Interpreter(ProcessKey process) {
+  wire::PythonProcessEvent event;
   event.header.process = process;
   event.version = 0x030800f0;
   event.chain = PROFD_PYTHON_OBJECTS;
   return event;
 }
 
-decode::PythonCodeEvent Code(ProcessKey process, std::uint64_t code, std::uint32_t validator,
+wire::PythonCodeEvent Code(ProcessKey process, std::uint64_t code, std::uint32_t validator,
                              const std::string& name) {
-  decode::PythonCodeEvent event;
+  wire::PythonCodeEvent event;
   event.header.process = process;
   event.code = code;
   event.validator = validator;
@@ -32,14 +32,14 @@ decode::PythonCodeEvent Code(ProcessKey process, std::uint64_t code, std::uint32
   return event;
 }
 
-decode::SessionEvent Session(bool end) {
-  decode::SessionEvent event;
+wire::SessionEvent Session(bool end) {
+  wire::SessionEvent event;
   event.end = end;
   return event;
 }
 
-decode::ForkEvent Fork() {
-  decode::ForkEvent event;
+wire::ForkEvent Fork() {
+  wire::ForkEvent event;
   event.header.process = kChild;
   event.new_process = true;
   event.parent_pid = kParent.pid;
@@ -47,7 +47,7 @@ decode::ForkEvent Fork() {
   return event;
 }
 
-decode::PythonFrame Frame(std::uint64_t code, std::uint32_t validator, std::uint32_t at = 0) {
+wire::PythonFrame Frame(std::uint64_t code, std::uint32_t validator, std::uint32_t at = 0) {
   return {.address = code, .validator = validator, .instruction = at};
 }
 
@@ -112,7 +112,7 @@ TEST(Registry, ChildrenInheritUntilTheyExecute) {
   ASSERT_EQ(registry.RuntimesOf(kChild).size(), 1u);
   EXPECT_EQ(registry.RuntimesOf(kChild).front().version, 0x030800f0u);
   registry.Observe(Code(kChild, 64, 1, "f"));
-  decode::ExecEvent exec;
+  wire::ExecEvent exec;
   exec.header.process = kChild;
   registry.Observe(exec);
   EXPECT_TRUE(registry.RuntimesOf(kChild).empty());
@@ -122,7 +122,7 @@ TEST(Registry, ChildrenInheritUntilTheyExecute) {
 
 TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
   Registry registry;
-  decode::PythonProcessEvent process;
+  wire::PythonProcessEvent process;
   process.header.process = kParent;
   registry.Observe(process);
   auto before = Code(kParent, 64, 1, "before");
@@ -142,7 +142,7 @@ TEST(Registry, WhatCannotBeReadIsWhatTheParentHadSaidBeforeTheFork) {
   }
   EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "before");
   EXPECT_EQ(registry.Describe(kChild, Frame(128, 2)).function->name, "<stale>");
-  decode::ExecEvent exec;
+  wire::ExecEvent exec;
   exec.header.process = kChild;
   registry.Observe(exec);
   EXPECT_EQ(registry.Describe(kChild, Frame(64, 1)).function->name, "<unknown>");
@@ -193,7 +193,7 @@ TEST(Registry, TheFirstRuntimeBeginsAnew) {
   EXPECT_EQ(registry.RuntimesOf(kParent).size(), 2u);
   registry.Observe(Interpreter(kParent));
   EXPECT_EQ(registry.RuntimesOf(kParent).size(), 1u);
-  decode::ExecEvent exec;
+  wire::ExecEvent exec;
   exec.header.process = kParent;
   registry.Observe(second);
   registry.Observe(exec);
@@ -207,7 +207,7 @@ TEST(Registry, ForgetsCodeOfWhoHasEndedAndNotOfOthers) {
   registry.Observe(Fork());  // an heir of what was said of it
   registry.Observe(Interpreter({5, 5}));
   registry.Observe(Code({5, 5}, 64, 1, "long"));
-  decode::ExitEvent exit;
+  wire::ExitEvent exit;
   exit.last_thread = true;
   exit.header.process = kParent;
   registry.Observe(exit);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include "daemon/python/stack_merger.h"
+#include "daemon/python/merge/stack_merger.h"
 
 namespace profd::python {
 namespace {
@@ -16,7 +16,7 @@ constexpr unsigned kThread = PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD;
 class SampleGilTest : public testing::Test {
  protected:
   void Tell(const std::string& reason = "", std::uint32_t runtime = 0) {
-    decode::PythonProcessEvent event;
+    wire::PythonProcessEvent event;
     event.header.process = kProcess;
     event.runtime = runtime;
     event.version = 0x030c01f0;
@@ -27,7 +27,7 @@ class SampleGilTest : public testing::Test {
   }
   process::Sample Merge(unsigned flags, WaitReason wait = WaitReason::kNone,
                         std::uint64_t futex = 0) {
-    decode::StackEvent event;
+    wire::StackEvent event;
     event.header.process = kProcess;
     event.python_flags = static_cast<std::uint16_t>(flags);
     if (futex != 0) event.syscall = SYS_futex;

@@ -1,5 +1,5 @@
 // Samples of processes with several runtimes: whose frames, whose GIL, whose names.
-#include "daemon/python/stack_merger.h"
+#include "daemon/python/merge/stack_merger.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@ constexpr unsigned kMore = 1u << PROFD_PYTHON_MORE_SHIFT;
 class StackMergerTest : public testing::Test {
  protected:
   void Tell(std::uint32_t runtime, std::uint32_t version) {
-    decode::PythonProcessEvent event;
+    wire::PythonProcessEvent event;
     event.header.process = kProcess;
     event.runtime = runtime;
     event.version = version;
@@ -30,7 +30,7 @@ class StackMergerTest : public testing::Test {
     event.eval = {base, base + 0x100};
     event.gil = {base + 0x2000, base + 0x2100};
     merger_.Apply(event);
-    decode::PythonCodeEvent code;
+    wire::PythonCodeEvent code;
     code.header.process = kProcess;
     code.runtime = runtime;
     code.code = 64;
@@ -40,7 +40,7 @@ class StackMergerTest : public testing::Test {
   }
   // A thread of the second runtime that waits for a futex.
   process::Sample Merge(unsigned flags, std::uint32_t runtime, std::uint64_t futex = 0) {
-    decode::StackEvent event;
+    wire::StackEvent event;
     event.header.process = kProcess;
     event.stack_flags = PROFD_STACK_COMPLETE;
     event.python_flags = static_cast<std::uint16_t>(flags);

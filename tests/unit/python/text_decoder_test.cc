@@ -1,4 +1,4 @@
-#include "daemon/python/text_decoder.h"
+#include "daemon/python/code/text_decoder.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/python/code_backfill.h"
+#include "daemon/python/feed/code_backfill.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::python {
@@ -101,7 +101,7 @@ class UnreadCodeTest : public testing::Test {
     return std::exchange(told_, "");
   }
   void Pass(const test::EventBytes& bytes) {
-    backfill_.Pass({bytes}, [this](const source::RawEvent& event) {
+    backfill_.Pass({bytes}, [this](const wire::RawEvent& event) {
       profd_python_code_event code{};
       if (event.bytes.size() < sizeof code) return;
       std::memcpy(&code, event.bytes.data(), sizeof code);

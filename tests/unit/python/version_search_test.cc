@@ -1,4 +1,4 @@
-#include "daemon/python/version_search.h"
+#include "daemon/python/find/version_search.h"
 
 #include <gtest/gtest.h>
 

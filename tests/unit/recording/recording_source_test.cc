@@ -8,7 +8,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/replay_source.h"
-#include "daemon/source/vector_source.h"
+#include "daemon/wire/vector_source.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/recording_files.h"
 
@@ -16,22 +16,22 @@ namespace profd::recording {
 namespace {
 
 using namespace test;
-using source::PollStatus;
+using wire::PollStatus;
 
 constexpr std::chrono::milliseconds kNoWait{0};
 
-EventTexts PollAll(source::EventSource& source) {
+EventTexts PollAll(wire::EventSource& source) {
   EventTexts events;
   while (true) {
     const auto status = source.Poll(
-        kNoWait, [&](const source::RawEvent& event) { events.push_back(TextOf(event)); });
+        kNoWait, [&](const wire::RawEvent& event) { events.push_back(TextOf(event)); });
     if (!status) ADD_FAILURE() << status.error().message;
     if (!status || *status == PollStatus::kEnd) return events;
   }
 }
 
 // Says what it was told to say.
-class FailingSource : public source::EventSource {
+class FailingSource : public wire::EventSource {
  public:
   Result<PollStatus> Poll(std::chrono::milliseconds timeout, const Sink&) override {
     if (timeout.count() == 0) return Error{ErrorCode::kUnavailable, "gone", ""};
@@ -56,7 +56,7 @@ TEST_F(RecordingSourceTest, WhatPassesThroughComesBackByteForByte) {
     events.push_back(RawSample(PROFD_EVENT_ON_CPU, RawHeader(i), {}, {i, i + 1, i + 2}));
     events.push_back(RawTask(PROFD_EVENT_COMM, RawHeader(i), "comm"));
   }
-  source::VectorSource live(events);
+  wire::VectorSource live(events);
   EventTexts passed;
   {
     auto writer = Create();
@@ -70,7 +70,7 @@ TEST_F(RecordingSourceTest, WhatPassesThroughComesBackByteForByte) {
   ReplaySource replay(*std::move(reader));
   EXPECT_EQ(replay.recording().totals()->events, events.size());
   EXPECT_EQ(PollAll(replay), passed);
-  EXPECT_EQ(*replay.Poll(kNoWait, [](const source::RawEvent&) { FAIL(); }), PollStatus::kEnd);
+  EXPECT_EQ(*replay.Poll(kNoWait, [](const wire::RawEvent&) { FAIL(); }), PollStatus::kEnd);
 }
 
 TEST_F(RecordingSourceTest, TimeoutsAndErrorsPassThrough) {
@@ -99,7 +99,7 @@ TEST_F(RecordingSourceTest, AReplayOfADamagedBlockIsAnError) {
   auto damaged = RecordingReader::Open(path_);
   ASSERT_TRUE(damaged) << damaged.error().message;
   ReplaySource replay(*std::move(damaged));
-  const auto status = replay.Poll(kNoWait, [](const source::RawEvent&) { FAIL(); });
+  const auto status = replay.Poll(kNoWait, [](const wire::RawEvent&) { FAIL(); });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
 }

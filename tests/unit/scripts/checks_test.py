@@ -55,8 +55,8 @@ class Layering(SmallTreeTest):
         self.assert_finds("layering", "daemon/extra/a.cc:1", "does not know")
 
     def test_folder_may_not_include_the_composition_root(self):
-        self.write("daemon/options.h")
-        self.includes("daemon/rpc/a.cc", '"daemon/options.h"')
+        self.write("daemon/config/options.h")
+        self.includes("daemon/rpc/a.cc", '"daemon/config/options.h"')
         self.assert_finds("layering", "daemon/rpc/a.cc:1", "may not include")
 
     def test_client_and_daemon_stay_apart(self):

@@ -1,11 +1,11 @@
-#include "daemon/source/backfill.h"
+#include "daemon/source/procfs/backfill.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "daemon/source/event_bytes.h"
+#include "daemon/wire/event_bytes.h"
 #include "tests/unit/source/fake_proc.h"
 
 namespace profd::source {
@@ -30,30 +30,30 @@ profd_event Header(std::uint32_t pid, std::uint64_t time_ns) {
   return header;
 }
 
-EventBytes Sample(std::uint32_t pid, std::uint64_t time_ns) {
+wire::EventBytes Sample(std::uint32_t pid, std::uint64_t time_ns) {
   profd_sample_event sample{};
   sample.event = Header(pid, time_ns);
-  return LayOut(PROFD_EVENT_ON_CPU, sample);
+  return wire::LayOut(PROFD_EVENT_ON_CPU, sample);
 }
 
-EventBytes Task(profd_event_kind kind, std::uint32_t pid, std::uint64_t time_ns,
+wire::EventBytes Task(profd_event_kind kind, std::uint32_t pid, std::uint64_t time_ns,
                 std::uint16_t flags = 0, std::uint32_t parent = 0) {
   profd_task_event task{};
   task.event = Header(pid, time_ns);
   task.event.flags = flags;
   task.parent_pid = parent;
   task.parent_process_start_ns = parent == 0 ? 0 : StartOf(parent);
-  return LayOut(kind, task);
+  return wire::LayOut(kind, task);
 }
 
-EventBytes Mmap(std::uint32_t pid, std::uint64_t time_ns) {
+wire::EventBytes Mmap(std::uint32_t pid, std::uint64_t time_ns) {
   profd_mmap_event mmap{};
   mmap.event.pid = pid;
   mmap.event.time_ns = time_ns;
-  return LayOutMmap(mmap, "/lib/x.so");
+  return wire::LayOutMmap(mmap, "/lib/x.so");
 }
 
-EventBytes Session(profd_event_kind kind) { return LayOutSession(kind, profd_session_event{}, ""); }
+wire::EventBytes Session(profd_event_kind kind) { return wire::LayOutSession(kind, profd_session_event{}, ""); }
 
 const std::map<int, std::string> kNames = {
     {PROFD_EVENT_ON_CPU, "sample"},       {PROFD_EVENT_FORK, "fork"},
@@ -64,11 +64,11 @@ const std::map<int, std::string> kNames = {
 // What came out of the rounds so far: "process 12 @100" (time in ms).
 class BackfillTest : public testing::Test {
  protected:
-  void Round(const std::vector<EventBytes>& events) {
+  void Round(const std::vector<wire::EventBytes>& events) {
     now_ns_ += kRoundNs;
     clock_.Set(now_ns_, 0);
     backfill_.BeginRound();
-    for (const EventBytes& event : events) backfill_.Pass(RawEvent{event}, sink_);
+    for (const wire::EventBytes& event : events) backfill_.Pass(wire::RawEvent{event}, sink_);
     backfill_.EndRound(sink_);
   }
   std::vector<std::string> Take() { return std::exchange(out_, {}); }
@@ -77,9 +77,9 @@ class BackfillTest : public testing::Test {
   ManualClock clock_;
   std::uint64_t now_ns_ = 1'000 * kMs;
   std::vector<std::string> out_;
-  EventSource::Sink sink_ = [this](const RawEvent& event) {
+  wire::EventSource::Sink sink_ = [this](const wire::RawEvent& event) {
     profd_event header{};
-    ASSERT_TRUE(ReadHeader(event.bytes, &header));
+    ASSERT_TRUE(wire::ReadHeader(event.bytes, &header));
     out_.push_back(kNames.at(header.kind) + " " + std::to_string(header.pid) + " @" +
                    std::to_string(header.time_ns / kMs));
   };
@@ -120,7 +120,7 @@ TEST_F(BackfillTest, ANumberUsedAgainIsAnotherProcess) {
   profd_sample_event sample{};
   sample.event = Header(12, 0);
   sample.event.process_start_ns += 1'000 * kMs;
-  Round({LayOut(PROFD_EVENT_ON_CPU, sample), Sample(12, 0)});
+  Round({wire::LayOut(PROFD_EVENT_ON_CPU, sample), Sample(12, 0)});
   EXPECT_THAT(Take(), ElementsAre("process 12 @0", "sample 12 @0", "sample 12 @0"))
       << "a late event of the older process asks for nothing";
 }
@@ -164,7 +164,7 @@ TEST_F(BackfillTest, MappingsOfOthersAreHeldForARoundAndThrownAway) {
 }
 
 TEST_F(BackfillTest, HeldMappingsAreBounded) {
-  Round(std::vector<EventBytes>(Backfill::kMaxHeld + 5, Mmap(12, 0)));
+  Round(std::vector<wire::EventBytes>(Backfill::kMaxHeld + 5, Mmap(12, 0)));
   EXPECT_EQ(backfill_.dropped(), 5u);
 }
 
@@ -191,7 +191,7 @@ TEST_F(BackfillTest, WhenNoSessionRunsEverythingIsForgotten) {
 TEST_F(BackfillTest, ReadingIsRationedAndMadeUpForLater) {
   constexpr std::uint32_t kLast = Backfill::kReadBurst + 1;
   fake_.AddProcess(kLast, StartOf(kLast), "w");
-  std::vector<EventBytes> storm;
+  std::vector<wire::EventBytes> storm;
   for (std::uint32_t pid = 1; pid <= kLast; ++pid) storm.push_back(Sample(pid, 0));
   Round(storm);
   EXPECT_EQ(Take().size(), storm.size()) << "the last one has to wait";
@@ -201,7 +201,7 @@ TEST_F(BackfillTest, ReadingIsRationedAndMadeUpForLater) {
 }
 
 TEST_F(BackfillTest, AnExecThatHadToWaitKeepsItsTime) {
-  std::vector<EventBytes> storm;
+  std::vector<wire::EventBytes> storm;
   for (std::uint32_t pid = 1; pid <= Backfill::kReadBurst; ++pid) storm.push_back(Sample(pid, 0));
   fake_.AddProcess(1'000, StartOf(1'000), "w");
   storm.push_back(Task(PROFD_EVENT_EXEC, 1'000, 1'070 * kMs));
@@ -213,7 +213,7 @@ TEST_F(BackfillTest, AnExecThatHadToWaitKeepsItsTime) {
 }
 
 TEST_F(BackfillTest, BytesThatAreNoEventGoNowhere) {
-  Round({EventBytes(8), EventBytes(56)});
+  Round({wire::EventBytes(8), wire::EventBytes(56)});
   EXPECT_THAT(Take(), IsEmpty());
 }
 

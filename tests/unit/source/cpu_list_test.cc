@@ -1,4 +1,4 @@
-#include "daemon/source/cpu_list.h"
+#include "daemon/source/perf/cpu_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/source/epochs.h"
+#include "daemon/source/sessions/epochs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "daemon/source/features.h"
+#include "daemon/source/probe/features.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 
-#include "daemon/source/capabilities.h"
+#include "daemon/source/probe/capabilities.h"
 
 namespace profd::source {
 namespace {

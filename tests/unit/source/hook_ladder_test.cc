@@ -1,4 +1,4 @@
-#include "daemon/source/hook_ladder.h"
+#include "daemon/source/probe/hook_ladder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

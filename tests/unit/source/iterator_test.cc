@@ -1,19 +1,19 @@
-#include "daemon/source/iterator.h"
+#include "daemon/source/bpf/iterator.h"
 
 #include <gtest/gtest.h>
 
 namespace profd::source {
 namespace {
 
-EventBytes Clock(std::uint32_t tid) {
+wire::EventBytes Clock(std::uint32_t tid) {
   profd_clock_event clock{};
   clock.event.tid = tid;
-  return LayOut(PROFD_EVENT_CLOCK, clock);
+  return wire::LayOut(PROFD_EVENT_CLOCK, clock);
 }
 
-EventBytes Join(const std::vector<EventBytes>& parts) {
-  EventBytes bytes;
-  for (const EventBytes& part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
+wire::EventBytes Join(const std::vector<wire::EventBytes>& parts) {
+  wire::EventBytes bytes;
+  for (const wire::EventBytes& part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
   return bytes;
 }
 
@@ -40,7 +40,7 @@ TEST(SplitEvents, StopsAtWhatMakesNoSense) {
 
   profd_event tiny{};
   tiny.size = 8;
-  bytes = Join({Clock(1), EventBytes(sizeof(tiny))});
+  bytes = Join({Clock(1), wire::EventBytes(sizeof(tiny))});
   std::memcpy(bytes.data() + Clock(1).size(), &tiny, sizeof(tiny));
   EXPECT_EQ(SplitEvents(bytes, &malformed).size(), 1u);
   EXPECT_TRUE(malformed);

@@ -1,4 +1,4 @@
-#include "daemon/source/on_cpu_events.h"
+#include "daemon/source/perf/on_cpu_events.h"
 
 #include <gtest/gtest.h>
 

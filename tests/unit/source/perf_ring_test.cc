@@ -1,4 +1,4 @@
-#include "daemon/source/perf_ring.h"
+#include "daemon/source/perf/perf_ring.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

@@ -1,4 +1,4 @@
-#include "daemon/source/period_jitter.h"
+#include "daemon/source/perf/period_jitter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/source/process_reader.h"
+#include "daemon/source/procfs/process_reader.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::uint64_t kStartNs = 5'120'123'456;  // 512 ticks
 
-std::array<std::string, PROFD_BLOB_MAX> BlobsOf(const EventBytes& event) {
+std::array<std::string, PROFD_BLOB_MAX> BlobsOf(const wire::EventBytes& event) {
   profd_process_event fixed{};
-  EXPECT_TRUE(ReadFixed(event, &fixed));
+  EXPECT_TRUE(wire::ReadFixed(event, &fixed));
   EXPECT_EQ(fixed.event.size, event.size());
   std::array<std::string, PROFD_BLOB_MAX> blobs;
   const char* at = reinterpret_cast<const char*>(event.data()) + sizeof(fixed);
@@ -36,7 +36,7 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   const auto event = ProcessReader(fake.proc(), passwd).Read({12, kStartNs}, 12, 99);
   ASSERT_TRUE(event);
   profd_event header{};
-  ASSERT_TRUE(ReadHeader(*event, &header));
+  ASSERT_TRUE(wire::ReadHeader(*event, &header));
   EXPECT_EQ(header.kind, PROFD_EVENT_PROCESS);
   EXPECT_EQ(header.pid, 12u);
   EXPECT_EQ(header.process_start_ns, kStartNs);

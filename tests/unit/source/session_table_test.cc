@@ -1,12 +1,12 @@
-#include "daemon/source/session_table.h"
+#include "daemon/source/sessions/session_table.h"
 
 #include <gtest/gtest.h>
 
 namespace profd::source {
 namespace {
 
-SessionSpec Spec(bool on_cpu, bool off_cpu, std::uint64_t period_ns) {
-  SessionSpec spec;
+session::SessionSpec Spec(bool on_cpu, bool off_cpu, std::uint64_t period_ns) {
+  session::SessionSpec spec;
   spec.on_cpu = on_cpu;
   spec.off_cpu = off_cpu;
   spec.on_cpu_period_ns = period_ns;
@@ -108,12 +108,12 @@ TEST(SessionTable, AllSlotsCanBeInUseAndNoMore) {
 
 TEST(SessionTable, TheClockIsThatOfOnCpuSessions) {
   SessionTable table;
-  SessionSpec spec = Spec(false, true, 1);
-  spec.clock = OnCpuClock::kHardwareCycles;
+  session::SessionSpec spec = Spec(false, true, 1);
+  spec.clock = session::OnCpuClock::kHardwareCycles;
   table.Add(0, spec);
   EXPECT_FALSE(table.clock());
   table.Add(1, Spec(true, true, 1));
-  EXPECT_EQ(table.clock(), OnCpuClock::kCpuClock);
+  EXPECT_EQ(table.clock(), session::OnCpuClock::kCpuClock);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "daemon/source/side_band_record.h"
+#include "daemon/source/perf/side_band_record.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/source/event_bytes.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
 namespace {
@@ -60,7 +60,7 @@ std::vector<std::byte> Mmap2(const std::string& name, std::uint16_t misc = 0) {
 
 profd_mmap_event FixedOf(const SideBandRecord& record) {
   profd_mmap_event fixed{};
-  EXPECT_TRUE(record.mmap && ReadFixed(*record.mmap, &fixed));
+  EXPECT_TRUE(record.mmap && wire::ReadFixed(*record.mmap, &fixed));
   return fixed;
 }
 

@@ -1,4 +1,4 @@
-#include "daemon/store/filter.h"
+#include "daemon/store/api/filter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite/sqlite_store.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "daemon/store/memory_store.h"
+#include "daemon/store/api/memory_store.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/window_maker.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite/sqlite_store.h"
 #include "tests/unit/store/journal_vfs.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/window_maker.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "daemon/base/clock.h"
-#include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite/sqlite_store.h"
 #include "tests/unit/store/window_maker.h"
 
 namespace profd::store {

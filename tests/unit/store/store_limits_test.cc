@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite/sqlite_store.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/window_maker.h"
 

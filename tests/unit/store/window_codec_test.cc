@@ -1,4 +1,4 @@
-#include "daemon/store/window_codec.h"
+#include "daemon/store/codec/window_codec.h"
 
 #include <gtest/gtest.h>
 

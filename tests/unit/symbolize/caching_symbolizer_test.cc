@@ -1,4 +1,4 @@
-#include "daemon/symbolize/caching_symbolizer.h"
+#include "daemon/symbolize/cache/caching_symbolizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/clean_text.h"
+#include "daemon/symbolize/names/clean_text.h"
 
 #include <gtest/gtest.h>
 

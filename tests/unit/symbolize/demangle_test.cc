@@ -1,11 +1,11 @@
-#include "daemon/symbolize/demangle.h"
+#include "daemon/symbolize/names/demangle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "daemon/symbolize/clean_text.h"
+#include "daemon/symbolize/names/clean_text.h"
 
 namespace profd::symbolize {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/elf_symbolizer.h"
+#include "daemon/symbolize/live/elf_symbolizer.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/elf/object_source.h"
-#include "daemon/elf/table_object.h"
+#include "daemon/elf/file/object_source.h"
+#include "daemon/elf/file/table_object.h"
 #include "daemon/process/sample.h"
 
 namespace profd::symbolize::testing {

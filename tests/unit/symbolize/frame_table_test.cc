@@ -1,4 +1,4 @@
-#include "daemon/symbolize/frame_table.h"
+#include "daemon/symbolize/sample/frame_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/live/host_symbolizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/jit_map.h"
+#include "daemon/symbolize/live/jit_map.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/jit_symbols.h"
+#include "daemon/symbolize/live/jit_symbols.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "daemon/symbolize/host_symbolizer.h"
+#include "daemon/symbolize/live/host_symbolizer.h"
 #include "tests/unit/elf/temp_tree.h"
 #include "tests/unit/symbolize/fake_objects.h"
 

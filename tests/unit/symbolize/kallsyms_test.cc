@@ -1,4 +1,4 @@
-#include "daemon/symbolize/kallsyms.h"
+#include "daemon/symbolize/names/kallsyms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/kernel_symbols.h"
+#include "daemon/symbolize/live/kernel_symbols.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/symbolize/sample_symbolizer.h"
+#include "daemon/symbolize/sample/sample_symbolizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

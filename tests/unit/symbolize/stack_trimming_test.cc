@@ -1,4 +1,4 @@
-#include "daemon/symbolize/stack_trimming.h"
+#include "daemon/symbolize/sample/stack_trimming.h"
 
 #include <gtest/gtest.h>
 

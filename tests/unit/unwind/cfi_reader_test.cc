@@ -1,4 +1,4 @@
-#include "daemon/unwind/cfi_reader.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/unwind/rule_table.h"
-#include "daemon/unwind/stretch_builder.h"
+#include "daemon/unwind/tables/rule_table.h"
+#include "daemon/unwind/tables/stretch_builder.h"
 #include "tests/unit/unwind/libdw_oracle.h"
 #include "tests/unit/unwind/system_files.h"
 

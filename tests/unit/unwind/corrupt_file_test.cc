@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "daemon/unwind/cfi_reader.h"
-#include "daemon/unwind/stretch_builder.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/tables/stretch_builder.h"
 #include "tests/unit/unwind/system_files.h"
 
 namespace profd::unwind {

@@ -1,4 +1,4 @@
-#include "daemon/unwind/entry_rows.h"
+#include "daemon/unwind/cfi/entry_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "daemon/unwind/cfi_reader.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
 
 namespace profd::unwind {
 

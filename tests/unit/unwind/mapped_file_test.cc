@@ -1,4 +1,4 @@
-#include "daemon/unwind/mapped_file.h"
+#include "daemon/unwind/cfi/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "daemon/unwind/prefetch_source.h"
+#include "daemon/unwind/service/prefetch_source.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/process/maps_parser.h"
-#include "daemon/source/vector_source.h"
+#include "daemon/wire/vector_source.h"
 #include "tests/support/raw_events.h"
 #include "tests/unit/unwind/vector_maps.h"
 
@@ -47,11 +47,11 @@ class PrefetchTest : public testing::Test {
     VectorPoolMemory memory;
     VectorFileMaps maps;
     TableService tables(memory, maps, ProcFs());
-    source::VectorSource inner(events);
+    wire::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;
     const auto polled =
-        source.Poll(std::chrono::milliseconds(0), [&](const source::RawEvent& event) {
+        source.Poll(std::chrono::milliseconds(0), [&](const wire::RawEvent& event) {
           passed.emplace_back(event.bytes.begin(), event.bytes.end());
         });
     EXPECT_TRUE(polled.ok());

@@ -1,4 +1,4 @@
-#include "daemon/unwind/table_pool.h"
+#include "daemon/unwind/tables/table_pool.h"
 
 #include <gtest/gtest.h>
 

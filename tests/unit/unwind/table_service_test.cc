@@ -1,4 +1,4 @@
-#include "daemon/unwind/table_service.h"
+#include "daemon/unwind/service/table_service.h"
 
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "daemon/process/maps_parser.h"
-#include "daemon/unwind/table_lookup.h"
+#include "daemon/unwind/tables/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
 
 namespace profd::unwind {

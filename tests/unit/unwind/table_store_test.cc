@@ -1,4 +1,4 @@
-#include "daemon/unwind/table_store.h"
+#include "daemon/unwind/tables/table_store.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/unwind/stretch_builder.h"
-#include "daemon/unwind/table_lookup.h"
+#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/table_lookup.h"
 #include "tests/unit/unwind/system_files.h"
 #include "tests/unit/unwind/vector_maps.h"
 

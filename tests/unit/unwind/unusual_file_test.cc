@@ -11,7 +11,7 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/unwind/cfi_reader.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
 #include "tests/unit/unwind/libdw_oracle.h"
 #include "tests/unit/unwind/system_files.h"
 

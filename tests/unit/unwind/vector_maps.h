@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "daemon/source/unwind_maps.h"
+#include "daemon/source/bpf/unwind_maps.h"
 
 namespace profd::unwind {
 

@@ -1,0 +1,73 @@
+#include "daemon/app/front_end.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/own_usage.h"
+#include "daemon/server/http/metrics_text.h"
+
+namespace profd::app {
+namespace {
+
+constexpr unsigned kOk = 200;
+constexpr unsigned kUnavailable = 503;
+
+}  // namespace
+
+FrontEnd::FrontEnd(Parts parts)
+    : parts_(std::move(parts)),
+      start_unix_ns_(parts_.clock.RealtimeNs()),
+      manager_(parts_.backend, parts_.clock),
+      service_(manager_, parts_.backend, parts_.clock, parts_.proc, parts_.logger, parts_.history) {
+}
+
+Result<void> FrontEnd::Serve(FrontEndOptions options) {
+  auto server =
+      server::Server::Start(std::move(options.server), service_, parts_.clock, parts_.logger);
+  if (!server) return server.error();
+  server_ = std::move(*server);
+  if (options.metrics.empty()) return {};
+  auto http = server::HttpServer::Start(options.metrics,
+                                         [this](const std::string& path) { return Answer(path); });
+  if (!http) return http.error();
+  http_ = std::move(*http);
+  const auto host = options.metrics.substr(0, options.metrics.rfind(':'));
+  parts_.logger.info("metrics at http://{}:{}/metrics", host, http_->port());
+  return {};
+}
+
+void FrontEnd::StopServing(std::chrono::milliseconds grace) {
+  http_.reset();
+  if (server_) server_->Shutdown(grace);
+}
+
+server::HttpAnswer FrontEnd::Answer(const std::string& path) const {
+  server::HttpAnswer answer;
+  if (path == "/metrics") {
+    answer = {kOk, server::kMetricsType, server::MetricsText(Read())};
+  } else if (path == "/healthz") {
+    const auto trouble = parts_.progress.trouble();
+    answer.status = trouble.empty() ? kOk : kUnavailable;
+    answer.body = (trouble.empty() ? "ok" : trouble) + "\n";
+  }
+  return answer;
+}
+
+server::Readings FrontEnd::Read() const {
+  server::Readings readings;
+  readings.start_unix_ns = start_unix_ns_;
+  // Threads first: what they have can only be less than the sum that is read later.
+  readings.thread_cpu_ns = OwnThreadCpuNs(parts_.proc);
+  readings.cpu_ns = OwnCpuNs();
+  readings.resident_bytes = OwnResidentBytes(parts_.proc);
+  const auto last_ns = parts_.progress.last_ns();
+  const auto now_ns = parts_.clock.MonotonicNs();
+  readings.progress_age_ns = now_ns - std::min(now_ns, last_ns);
+  readings.backend = parts_.backend.Status();
+  if (parts_.history != nullptr) readings.history = parts_.history->Status();
+  readings.sessions = manager_.List().size();
+  readings.refusals = server_->refusals();
+  return readings;
+}
+
+}  // namespace profd::app

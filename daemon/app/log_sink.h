@@ -1,0 +1,53 @@
+// LogSink: where profd's log goes: standard error, as the journal wants it where that reads it.
+#pragma once
+
+#include <spdlog/sinks/base_sink.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "daemon/app/rate_limit.h"
+
+namespace profd::app {
+
+// Whether systemd's journal reads descriptor 2: JOURNAL_STREAM names it.
+[[nodiscard]] bool StderrIsJournal();
+
+// The journal's prefix of a level, "<3>" for an error.
+[[nodiscard]] const char* JournalPrefix(spdlog::level::level_enum level);
+
+// A flood of messages of one kind is cut and counted (RateLimit). Thread-safe, as spdlog's sinks
+// are.
+class LogSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  enum class Style { kPlain, kJournal };
+  using Write = std::function<void(const std::string& line)>;  // with its newline
+  using NowNs = std::function<std::uint64_t()>;
+
+  LogSink(Style style, Write write, NowNs now_ns)
+      : style_(style), write_(std::move(write)), now_ns_(std::move(now_ns)) {}
+  // Says what was held back in periods that are over. Called now and then.
+  void ReportHeld();
+  // The same of all periods, at the end.
+  void ReportAllHeld();
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}
+
+ private:
+  void SayHeld(const std::vector<RateLimit::Held>& held);
+  void Put(const spdlog::details::log_msg& message);
+
+  const Style style_;
+  const Write write_;
+  const NowNs now_ns_;
+  RateLimit limit_;
+};
+
+// Writes to standard error.
+[[nodiscard]] std::shared_ptr<LogSink> MakeStderrSink();
+
+}  // namespace profd::app

@@ -1,0 +1,43 @@
+// ClockLimit: when thread clocks cost so much that the kernel's own books must do.
+#pragma once
+
+#include <cstdint>
+
+namespace profd::budget {
+
+// What clocks may cost, what they cost, and what is done about it.
+struct ClockStanding {
+  double limit_cpus = 0;  // 0: none
+  double spent_cpus = 0;  // of late
+  bool kernel_books = false;
+};
+
+// A law and nothing else: told from time to time what clocks have cost since the last look, it says
+// whether the kernel's books are to be used. At once above the limit; clocks come back when, at
+// what a switch cost before, they would take less than kReturn of the limit for kCalmLooks in turn.
+// Used by one thread.
+class ClockLimit {
+ public:
+  static constexpr double kReturn = 0.5;
+  static constexpr int kCalmLooks = 40;
+
+  // `limit_cpus`: 0: none.
+  explicit ClockLimit(double limit_cpus) : limit_cpus_(limit_cpus) {}
+
+  // Over `elapsed_ns`; must not be 0.
+  [[nodiscard]] bool Look(std::uint64_t clock_ns, std::uint64_t switches, std::uint64_t elapsed_ns);
+  // The kernel keeps no books.
+  void GiveUp() { limit_cpus_ = 0; }
+  [[nodiscard]] ClockStanding standing() const {
+    return {limit_cpus_, smoothed_cpus_, kernel_books_};
+  }
+
+ private:
+  double limit_cpus_;
+  double smoothed_cpus_ = 0;
+  double switch_ns_ = 0;  // what a switch cost, when the books were taken
+  bool kernel_books_ = false;
+  int calm_ = 0;
+};
+
+}  // namespace profd::budget

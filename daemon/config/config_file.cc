@@ -1,0 +1,136 @@
+#include "daemon/config/config_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "daemon/base/unique_fd.h"
+#include "daemon/config/settings.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace profd::config {
+namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;
+
+// Goes through the tree and keeps what is right and words for what is not.
+class Reading {
+ public:
+  explicit Reading(std::string path) : path_(std::move(path)) {}
+
+  void Take(const toml::table& table, const std::string& prefix) {
+    for (const auto& [name, node] : table) {
+      const std::string key = prefix + std::string(name.str());
+      if (const auto* inner = node.as_table(); inner != nullptr && !FindSetting(key))
+        Take(*inner, key + ".");
+      else
+        TakeValue(key, node);
+    }
+  }
+  Result<std::vector<Assignment>> Finish() && {
+    if (problems_.empty()) return std::move(values_);
+    std::string text;
+    for (const auto& [line, problem] : problems_)  // the tree is in order of names
+      text += (text.empty() ? "" : "\n") + Place(line) + ": " + problem;
+    return Error{ErrorCode::kInvalidArgument, text, "see profd.toml(5)"};
+  }
+
+ private:
+  void TakeValue(const std::string& key, const toml::node& node) {
+    const auto line = node.source().begin.line;
+    const Setting* setting = FindSetting(key);
+    if (setting == nullptr) {
+      const auto near = NearestKey(key);
+      problems_.emplace(line, "unknown key '" + key + "'" +
+                                  (near.empty() ? "" : "; did you mean '" + near + "'?"));
+      return;
+    }
+    if (!KindFits(*setting, node)) {
+      problems_.emplace(line, key + " is " + KindOf(node) + "; it must be " + Expected(*setting));
+      return;
+    }
+    auto text = TextOf(node);
+    Options scratch;
+    if (const auto good = SetValue(*setting, text, scratch); !good)
+      problems_.emplace(line, key + " " + good.error().message);
+    else
+      values_.push_back({setting, std::move(text), Place(line)});
+  }
+
+  static bool KindFits(const Setting& setting, const toml::node& node) {
+    if (std::holds_alternative<bool Options::*>(setting.field)) return node.is_boolean();
+    if (std::holds_alternative<std::string Options::*>(setting.field)) return node.is_string();
+    if (std::holds_alternative<std::uint64_t Options::*>(setting.field)) return node.is_integer();
+    if (std::holds_alternative<double Options::*>(setting.field)) return node.is_number();
+    return node.is_string() || node.is_number();
+  }
+
+  static std::string KindOf(const toml::node& node) {
+    if (node.is_table()) return "a table";
+    if (node.is_array()) return "a list";
+    if (node.is_string()) return "the string \"" + TextOf(node) + "\"";
+    if (node.is_boolean() || node.is_number()) return TextOf(node);
+    return "a date";
+  }
+
+  static std::string TextOf(const toml::node& node) {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
+    if (const auto* value = node.as_integer()) return std::to_string(value->get());
+    std::ostringstream number;
+    if (const auto* value = node.as_floating_point()) number << value->get();
+    return number.str();
+  }
+
+  [[nodiscard]] std::string Place(toml::source_index line) const {
+    return path_ + ":" + std::to_string(line);
+  }
+
+  const std::string path_;
+  std::vector<Assignment> values_;
+  std::multimap<toml::source_index, std::string> problems_;  // by line
+};
+
+}  // namespace
+
+Result<std::vector<Assignment>> ParseConfig(std::string_view text, const std::string& path) {
+  const auto parsed = toml::parse(text, path);
+  if (!parsed) {
+    const auto& error = parsed.error();
+    return Error{ErrorCode::kInvalidArgument,
+                 path + ":" + std::to_string(error.source().begin.line) + ": " +
+                     std::string(error.description()),
+                 "see profd.toml(5)"};
+  }
+  Reading reading(path);
+  reading.Take(parsed.table(), "");
+  return std::move(reading).Finish();
+}
+
+Result<std::vector<Assignment>> ReadConfigFile(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrorFromErrno(errno, "cannot read " + path);
+  std::string text;
+  std::array<char, 4096> part;
+  while (true) {
+    const ssize_t got = read(file.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrorFromErrno(errno, "cannot read " + path);
+    if (got == 0) return ParseConfig(text, path);
+    text.append(part.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMostBytes)
+      return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
+                   "is it profd's configuration?"};
+  }
+}
+
+}  // namespace profd::config

@@ -1,0 +1,54 @@
+// Options: what profd was asked to do. Every setting is a field here and a line in settings.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bpf/shared/control.h"
+
+namespace profd::config {
+
+// A size in memory or on disk; written "64MiB".
+struct Bytes {
+  std::uint64_t count = 0;
+};
+
+// Passive. What the fields mean and their ranges: settings.cc.
+struct Options {
+  // Settings: from flags, the environment, the configuration file.
+  std::string listen;
+  std::string public_socket;
+  std::string tls_listen;  // "": no TCP
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string metrics_listen;  // loopback address; "": no metrics
+  std::string log_level;       // debug, info, warn, error, off
+  std::string hook;            // "auto": the best rung that works
+  bool debug_info = true;
+  Bytes memory_cap{256ull << 20};
+  double clock_limit_percent = 5;
+  std::string history_directory;  // or "auto", "off"; see HistoryDirectory
+  Bytes history_max_size{1ull << 30};
+  std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);
+  std::uint64_t history_frequency_hz = 19;
+  double history_budget_percent = 1;
+  std::chrono::nanoseconds history_window = std::chrono::seconds(10);
+  std::chrono::nanoseconds history_fold = std::chrono::minutes(1);
+
+  // Of one run: flags only.
+  std::string record_file;   // "": no recording
+  std::string replay_file;   // "": live
+  bool private_use = false;  // ends when standard input does; says "ready" on standard output
+};
+
+// Where to keep the history; "": nowhere. `state_directory` is what systemd gives a service as
+// STATE_DIRECTORY; null: nothing.
+[[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
+
+// The rung that `hook` names; none: the best one.
+[[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);
+
+}  // namespace profd::config

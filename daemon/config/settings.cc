@@ -1,0 +1,423 @@
+#include "daemon/config/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <type_traits>
+
+#include "daemon/server/tcp_address.h"
+#include "daemon/server/http/loopback_address.h"
+#include "daemon/server/grpc/transport/listen_address.h"
+#include "daemon/server/grpc/transport/server.h"
+
+namespace profd::config {
+namespace {
+
+Result<void> CheckListen(const std::string& text) {
+  const auto path = server::ParseSocketAddress(text);
+  return path ? Result<void>{} : path.error();
+}
+
+Result<void> CheckPublicSocket(const std::string& text) {
+  if (text == "on" || text == "off") return {};
+  return CheckListen(text);
+}
+
+Result<void> CheckTlsListen(const std::string& text) {
+  if (text.empty()) return {};
+  const auto address = server::ParseTcpAddress(text);
+  return address ? Result<void>{} : address.error();
+}
+
+Result<void> CheckMetricsListen(const std::string& text) {
+  if (text.empty()) return {};
+  const auto address = server::ParseLoopbackAddress(text);
+  return address ? Result<void>{} : address.error();
+}
+
+std::string Spelled(std::string_view key, std::string_view prefix, char joint, bool upper) {
+  std::string text(prefix);
+  for (const char c : key) {
+    const char lower = c == '.' || c == '_' ? joint : c;
+    text += upper && lower >= 'a' && lower <= 'z' ? static_cast<char>(lower - 'a' + 'A') : lower;
+  }
+  return text;
+}
+
+// Letters to insert, remove or replace.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view LastPart(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+using std::chrono::nanoseconds;
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t size;
+};
+
+// Each from small to large; the first of a size is the one that is written.
+constexpr std::array<Unit, 9> kDurations = {{{"ns", 1},
+                                             {"us", 1'000},
+                                             {"ms", 1'000'000},
+                                             {"s", 1'000'000'000},
+                                             {"m", 60'000'000'000},
+                                             {"min", 60'000'000'000},
+                                             {"h", 3'600'000'000'000},
+                                             {"d", 86'400'000'000'000},
+                                             {"w", 604'800'000'000'000}}};
+constexpr std::array<Unit, 13> kBytes = {{{"B", 1},
+                                          {"kB", 1'000},
+                                          {"KiB", 1ull << 10},
+                                          {"K", 1ull << 10},
+                                          {"MB", 1'000'000},
+                                          {"MiB", 1ull << 20},
+                                          {"M", 1ull << 20},
+                                          {"GB", 1'000'000'000},
+                                          {"GiB", 1ull << 30},
+                                          {"G", 1ull << 30},
+                                          {"TB", 1'000'000'000'000},
+                                          {"TiB", 1ull << 40},
+                                          {"T", 1ull << 40}}};
+
+std::optional<double> ParseNumber(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
+  return number;
+}
+
+// Not negative and below 2^63, in the unit of size 1. No unit: `bare`.
+std::optional<std::uint64_t> ParseAmount(std::string_view text, std::span<const Unit> units,
+                                         std::uint64_t bare) {
+  const std::size_t letters = text.find_first_not_of("0123456789.");
+  const auto number = ParseNumber(text.substr(0, letters));
+  if (!number) return {};
+  std::uint64_t size = letters == std::string_view::npos ? bare : 0;
+  if (size == 0)
+    for (const auto& unit : units)
+      if (unit.name == text.substr(text.find_first_not_of(' ', letters))) size = unit.size;
+  const double amount = *number * static_cast<double>(size);
+  if (size == 0 || amount >= 0x1p63) return {};
+  return static_cast<std::uint64_t>(std::llround(amount));
+}
+
+std::string AmountText(std::uint64_t amount, std::span<const Unit> units) {
+  Unit best = units.front();
+  for (const auto& unit : units)
+    if (amount != 0 && amount % unit.size == 0 && unit.size > best.size) best = unit;
+  return std::to_string(amount / best.size) + std::string(best.name);
+}
+
+std::string NumberText(double number) {
+  std::array<char, 32> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  return {buffer.data(), end};
+}
+
+std::optional<bool> ParseSwitch(std::string_view text) {
+  if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "off") return false;
+  return {};
+}
+
+// One overload for each kind of field: a value to compare with the limits, or none.
+std::optional<bool> Parse(std::string_view text, bool) { return ParseSwitch(text); }
+std::optional<std::string> Parse(std::string_view text, const std::string&) {
+  return std::string(text);
+}
+std::optional<std::uint64_t> Parse(std::string_view text, std::uint64_t) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+std::optional<double> Parse(std::string_view text, double) { return ParseNumber(text); }
+std::optional<nanoseconds> Parse(std::string_view text, nanoseconds) { return ParseDuration(text); }
+std::optional<Bytes> Parse(std::string_view text, Bytes) { return ParseBytes(text); }
+
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(const std::string& value) { return value; }
+std::string Text(std::uint64_t value) { return std::to_string(value); }
+std::string Text(double value) { return NumberText(value); }
+std::string Text(nanoseconds value) {
+  if (value.count() == 0) return "0s";
+  return AmountText(static_cast<std::uint64_t>(value.count()), kDurations);
+}
+std::string Text(Bytes value) { return AmountText(value.count, kBytes); }
+
+const char* Kind(bool) { return "true or false"; }
+const char* Kind(const std::string&) { return "a string"; }
+const char* Kind(std::uint64_t) { return "a whole number"; }
+const char* Kind(double) { return "a number"; }
+const char* Kind(nanoseconds) { return "a duration such as 500ms, 10s, 2h or 7d"; }
+const char* Kind(Bytes) { return "a size such as 500MB or 1GiB"; }
+
+template <typename Value>
+bool Less(const Value& a, const Value& b) {
+  if constexpr (std::is_same_v<Value, Bytes>)
+    return a.count < b.count;
+  else
+    return a < b;
+}
+
+template <typename Value>
+bool InRange(const Setting& setting, const Value& value) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    bool known = setting.choices.empty();
+    for (const auto choice : setting.choices) known = known || choice == value;
+    return known;
+  } else {
+    const auto least = Parse(setting.least, Value{});
+    const auto most = Parse(setting.most, Value{});
+    return !(least && Less(value, *least)) && !(most && Less(*most, value));
+  }
+}
+
+Error Wrong(const Setting& setting, std::string_view text) {
+  return {ErrorCode::kInvalidArgument,
+          "is '" + std::string(text) + "'; it must be " + Expected(setting), ""};
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-function-size): a table
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> settings = {
+      {.key = "listen",
+       .field = &Options::listen,
+       .fallback = server::kDefaultAddress,
+       .value = "ADDRESS",
+       .help = "unix socket for root and the members of group profd, who see everything",
+       .check = CheckListen},
+      {.key = "public_socket",
+       .field = &Options::public_socket,
+       .fallback = "off",
+       .value = "on|off|ADDRESS",
+       .help = "unix socket at which every user sees their own processes; on is "
+               "/run/profd/public.sock",
+       .check = CheckPublicSocket},
+      {.key = "log_level",
+       .field = &Options::log_level,
+       .fallback = "info",
+       .value = "LEVEL",
+       .help = "how much to say on standard error; with --private the default is warn",
+       .choices = {"debug", "info", "warn", "error", "off"},
+       .live = true},
+      {.key = "hook",
+       .field = &Options::hook,
+       .fallback = "auto",
+       .value = "NAME",
+       .help = "only this way to see a thread come back to its CPU",
+       .choices = {"auto", "sched_exit_tp", "kprobe", "switch-out"}},
+      {.key = "debug_info",
+       .field = &Options::debug_info,
+       .fallback = "true",
+       .value = "BOOL",
+       .help = "inlined functions and source lines, where debug information is local"},
+      {.key = "memory.cap",
+       .field = &Options::memory_cap,
+       .fallback = "256MiB",
+       .value = "SIZE",
+       .help = "give up caches and tables, and at last work, to stay below it",
+       .least = "128MiB"},
+      {.key = "clock.limit",
+       .field = &Options::clock_limit_percent,
+       .fallback = "5",
+       .value = "PERCENT",
+       .help = "what exact thread clocks may cost, of all CPUs; above it threads that only the "
+               "history looks at go by the kernel's books; 0: no limit",
+       .least = "0",
+       .most = "100"},
+      {.key = "history.directory",
+       .field = &Options::history_directory,
+       .fallback = "auto",
+       .value = "DIR",
+       .help =
+           "keep a history of the whole host there, for profctl query; auto is $STATE_DIRECTORY, "
+           "which systemd sets, or off"},
+      {.key = "history.max_size",
+       .field = &Options::history_max_size,
+       .fallback = "1GiB",
+       .value = "SIZE",
+       .help = "forget the oldest of the history when it takes more",
+       .least = "16MiB"},
+      {.key = "history.max_age",
+       .field = &Options::history_max_age,
+       .fallback = "1w",
+       .value = "TIME",
+       .help = "forget what is older",
+       .least = "1min"},
+      {.key = "history.frequency",
+       .field = &Options::history_frequency_hz,
+       .fallback = "19",
+       .value = "HZ",
+       .help = "samples a second of each thread, on the CPU and off it, for the history",
+       .least = "1",
+       .most = "999"},
+      {.key = "history.budget",
+       .field = &Options::history_budget_percent,
+       .fallback = "1",
+       .value = "PERCENT",
+       .help = "what its sampling may cost, of one CPU for every 8 of the host; 0: no limit",
+       .least = "0",
+       .most = "100"},
+      {.key = "history.window",
+       .field = &Options::history_window,
+       .fallback = "10s",
+       .value = "TIME",
+       .help = "stretch of time that the history is told in",
+       .least = "1s",
+       .most = "1h"},
+      {.key = "history.fold",
+       .field = &Options::history_fold,
+       .fallback = "1m",
+       .value = "TIME",
+       .help = "windows that are over become one of this length; 0s: they stay as they are",
+       .least = "0s",
+       .most = "1h"},
+      {.key = "tls.listen",
+       .field = &Options::tls_listen,
+       .value = "ADDRESS",
+       .help = "TCP address for clients with a certificate, such as 0.0.0.0:9898; they see "
+               "everything",
+       .check = CheckTlsListen},
+      {.key = "tls.certificate",
+       .field = &Options::tls_certificate,
+       .value = "FILE",
+       .help = "certificate of this profd, PEM; read again when it changes, as the next two are"},
+      {.key = "tls.key",
+       .field = &Options::tls_key,
+       .value = "FILE",
+       .help = "its key, PEM, without a passphrase"},
+      {.key = "tls.client_ca",
+       .field = &Options::tls_client_ca,
+       .value = "FILE",
+       .help = "certificates, PEM, of whoever signs those of clients"},
+      {.key = "metrics.listen",
+       .field = &Options::metrics_listen,
+       .value = "ADDRESS",
+       .help = "serve /metrics for Prometheus and /healthz there by HTTP, such as 127.0.0.1:9899; "
+               "loopback only",
+       .check = CheckMetricsListen},
+  };
+  return settings;
+}
+
+const Setting* FindSetting(std::string_view key) {
+  for (const auto& setting : Settings())
+    if (setting.key == key) return &setting;
+  return nullptr;
+}
+
+std::string NearestKey(std::string_view key) {
+  const Setting* nearest = nullptr;
+  std::size_t least = 0;
+  for (const auto& setting : Settings()) {
+    // Also what stands in the wrong table.
+    const std::size_t distance =
+        std::min(Distance(setting.key, key), Distance(LastPart(setting.key), LastPart(key)) + 1);
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = &setting;
+    least = distance;
+  }
+  const bool near = nearest != nullptr && least <= std::max<std::size_t>(2, key.size() / 3);
+  return near ? std::string(nearest->key) : "";
+}
+
+std::string FlagName(const Setting& setting) { return Spelled(setting.key, "--", '-', false); }
+
+std::string EnvironmentName(const Setting& setting) {
+  return Spelled(setting.key, "PROFD_", '_', true);
+}
+
+Result<void> CheckTogether(const Options& options) {
+  if (options.tls_listen.empty()) return {};
+  for (const auto& [text, key] : {std::pair{&options.tls_certificate, "tls.certificate"},
+                                  {&options.tls_key, "tls.key"},
+                                  {&options.tls_client_ca, "tls.client_ca"}})
+    if (text->empty())
+      return Error{ErrorCode::kInvalidArgument,
+                   std::string("tls.listen is set and ") + key + " is not",
+                   "TCP is served only to clients with a certificate: name all three files"};
+  return {};
+}
+
+std::vector<SettingChange> Differences(const Options& before, const Options& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& setting : Settings()) {
+    SettingChange change{&setting, ValueText(setting, before), ValueText(setting, after)};
+    if (change.from != change.to) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+std::optional<nanoseconds> ParseDuration(std::string_view text) {
+  const auto amount = ParseAmount(text, kDurations, 1'000'000'000);
+  if (!amount) return {};
+  return nanoseconds(*amount);
+}
+
+std::optional<Bytes> ParseBytes(std::string_view text) {
+  const auto amount = ParseAmount(text, kBytes, 1);
+  if (!amount) return {};
+  return Bytes{*amount};
+}
+
+Result<void> SetValue(const Setting& setting, std::string_view text, Options& options) {
+  return std::visit(
+      [&](auto member) -> Result<void> {
+        auto& place = options.*member;
+        auto value = Parse(text, place);
+        if (!value || !InRange(setting, *value)) return Wrong(setting, text);
+        if (setting.check != nullptr) {
+          if (const auto good = setting.check(std::string(text)); !good)
+            return Error{ErrorCode::kInvalidArgument,
+                         "is '" + std::string(text) + "': " + good.error().message,
+                         good.error().hint};
+        }
+        place = *std::move(value);
+        return {};
+      },
+      setting.field);
+}
+
+std::string ValueText(const Setting& setting, const Options& options) {
+  return std::visit([&](auto member) { return Text(options.*member); }, setting.field);
+}
+
+std::string Expected(const Setting& setting) {
+  if (!setting.choices.empty()) {
+    std::string text = "one of ";
+    for (const auto choice : setting.choices) {
+      if (choice != setting.choices.front()) text += ", ";
+      text += choice;
+    }
+    return text;
+  }
+  std::string text = std::visit(
+      [](auto member) { return std::string(Kind(std::decay_t<decltype(Options().*member)>{})); },
+      setting.field);
+  if (!setting.least.empty() && !setting.most.empty())
+    return text + ", from " + std::string(setting.least) + " to " + std::string(setting.most);
+  if (!setting.least.empty()) return text + ", at least " + std::string(setting.least);
+  if (!setting.most.empty()) return text + ", at most " + std::string(setting.most);
+  return text;
+}
+
+}  // namespace profd::config

@@ -1,0 +1,76 @@
+#include "daemon/elf/debug/debug_download.h"
+
+#include <elfutils/debuginfod.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace profd::elf {
+
+bool DebugDownload::HasServers() {
+  const char* urls = std::getenv("DEBUGINFOD_URLS");
+  return urls != nullptr && std::string_view(urls).find_first_not_of(' ') != std::string_view::npos;
+}
+
+DebugDownload::DebugDownload() : server_([this](const std::stop_token& stop) { Serve(stop); }) {}
+
+DebugDownload::~DebugDownload() {
+  server_.request_stop();
+  server_.join();
+}
+
+DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = answers_.find(build_id); known != answers_.end()) return known->second;
+  if (answers_.size() >= kMaxAsked) return {"", "debuginfod was asked too often"};
+  Answer asked{"", "debuginfod is being asked"};
+  answers_.emplace(build_id, asked);
+  queue_.push_back(build_id);
+  wake_.notify_one();
+  return asked;
+}
+
+void DebugDownload::Serve(const std::stop_token& stop) {
+  const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
+                                                                                debuginfod_end);
+  if (!client) return;
+  debuginfod_set_user_data(client.get(), const_cast<std::stop_token*>(&stop));
+  debuginfod_set_progressfn(client.get(), [](debuginfod_client* one, long, long) {
+    const auto* token = static_cast<const std::stop_token*>(debuginfod_get_user_data(one));
+    return token->stop_requested() ? 1 : 0;
+  });
+  while (!stop.stop_requested()) {
+    std::string build_id;
+    {
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
+      build_id = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    char* path = nullptr;
+    // Length 0: in hexadecimal.
+    const int fd = debuginfod_find_debuginfo(
+        client.get(), reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
+    Answer answer;
+    if (fd >= 0 && path != nullptr) {
+      answer.path = path;
+    } else {
+      answer.why = std::string("debuginfod: ") + std::strerror(fd < 0 ? -fd : EIO);
+    }
+    if (fd >= 0) ::close(fd);
+    std::free(path);
+    const bool better = !answer.path.empty();
+    {
+      const std::scoped_lock lock(mutex_);
+      answers_[build_id] = std::move(answer);
+    }
+    if (better) improvements_.Add();
+  }
+}
+
+}  // namespace profd::elf

@@ -1,0 +1,55 @@
+// DebugFinder: the separate file with the symbols and debug information of another file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/file/file_finder.h"
+
+namespace profd::elf {
+
+struct FoundDebugFile {
+  UniqueFd fd;
+  FileStamp stamp;
+  std::string path;  // as the target sees it
+  ElfContents contents;
+};
+
+// Looks, in the root of the target's process and then in this one, and takes the first file that
+// belongs to the same build:
+//   /usr/lib/debug/.build-id/ab/cdef.debug
+//   DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME, by .gnu_debuglink; its checksum must be
+//   right, unless both files have a build id
+// Links inside a target's root stay inside of it, and
+// nothing but regular files is opened. Stateless; safe from any thread.
+class DebugFinder {
+ public:
+  explicit DebugFinder(ProcFs proc) : proc_(std::move(proc)) {}
+
+  // The error says what was tried.
+  [[nodiscard]] Result<FoundDebugFile> Find(const ObjectId& id, const std::string& build_id,
+                                            const DebugLinks& links, const ElfLimits& limits) const;
+  // One file of this machine that is said to be of this build.
+  [[nodiscard]] Result<FoundDebugFile> TakeDownloaded(const std::string& path,
+                                                      const std::string& build_id,
+                                                      const ElfLimits& limits) const;
+  // The dwz file that a debug file at `path` shares with others.
+  [[nodiscard]] Result<UniqueFd> FindAlternate(const ObjectId& id, const std::string& path,
+                                               const DebugLinks& links,
+                                               const ElfLimits& limits) const;
+
+ private:
+  class Attempt;
+  const ProcFs proc_;
+};
+
+// "/usr/lib/debug/.build-id/ab/cdef.debug"; "" for an id that is too short.
+[[nodiscard]] std::string BuildIdPath(std::string_view build_id);
+
+}  // namespace profd::elf

@@ -1,0 +1,57 @@
+// Reads one ELF file into what profd keeps of it. With section_headers.h all that knows libelf.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/elf/file/elf_headers.h"
+#include "daemon/elf/file/object.h"
+#include "daemon/elf/file/symbol_table.h"
+
+namespace profd::elf {
+
+// Where a file says that more is to be found about it.
+struct DebugLinks {
+  bool has_dwarf = false;  // .debug_info is in this file
+  std::string debuglink;   // name of its debug file; "" for none
+  std::uint32_t debuglink_crc = 0;
+  std::string alternate;           // path of the dwz file its debug information shares; "" for none
+  std::string alternate_build_id;  // lower-case hex
+  std::string minidebug;           // .gnu_debugdata: an ELF file of symbols alone, xz
+};
+
+struct ElfContents {
+  ObjectInfo info;
+  std::vector<RawSymbol> symbols;  // of the table that info.symbols_from names
+  std::vector<RawSymbol> stubs;    // of the procedure linkage table: "name@plt"
+  std::string names;               // both index into it
+  DebugLinks links;
+};
+
+// `fd` is a regular file, open for reading; its contents are as hostile as whoever owns it. Any
+// class and byte order. Fails when this is no ELF file, or a damaged one; a file without symbols
+// is contents that say so. Reads headers, notes, links, stubs, one symbol table and its names,
+// nothing else.
+[[nodiscard]] Result<ElfContents> ReadElfContents(int fd, std::uint64_t file_bytes,
+                                                  const ElfLimits& limits = {},
+                                                  ElfKind kind = ElfKind::kLoadable);
+// The same from memory.
+[[nodiscard]] Result<ElfContents> ReadElfContents(std::span<const std::byte> bytes,
+                                                  const ElfLimits& limits = {});
+// The symbols of both, with `more`'s names.
+void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
+                const std::string& names);
+// An object that needs the file no more.
+[[nodiscard]] ObjectRef MakeObject(ElfContents contents);
+
+// ReadElfContents and MakeObject.
+[[nodiscard]] Result<ObjectRef> ReadElf(int fd, std::uint64_t file_bytes,
+                                        const ElfLimits& limits = {});
+[[nodiscard]] Result<ObjectRef> ReadElf(std::span<const std::byte> bytes,
+                                        const ElfLimits& limits = {});
+
+}  // namespace profd::elf

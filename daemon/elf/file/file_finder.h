@@ -1,0 +1,70 @@
+// FileFinder: opens the very file that a process has mapped, never another one in its place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/keys.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/elf/file/object_source.h"
+
+namespace profd::elf {
+
+// Which contents a file had when it was opened: differs when it was replaced or rewritten.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  std::int64_t changed_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+struct FoundFile {
+  UniqueFd fd;  // a regular file, open for reading
+  FileStamp stamp;
+};
+
+// Tries, in this order, and takes the first that is the mapped file:
+//   1. /proc/PID/map_files/START-END: also when it is deleted, replaced, or in another mount
+//      namespace; needs CAP_CHECKPOINT_RESTORE. If that mapping is no more, another one of the
+//      same file in that process.
+//   2. /proc/PID/root/PATH, then PATH itself.
+// "Is the mapped file": device and inode are those of the mapping. On overlayfs and btrfs stat
+// reports another device than maps does; there, for 1, the process's own maps must say that this
+// mapping is of this device and inode. Nothing but regular files is ever opened, so no driver and
+// no FIFO notices. Stateless; safe from any thread.
+class FileFinder {
+ public:
+  explicit FileFinder(ProcFs proc) : proc_(std::move(proc)) {}
+
+  // The error lists what was tried. kNotFound when the file is gone, kPermissionDenied when a
+  // right is missing.
+  [[nodiscard]] Result<FoundFile> Open(const ObjectId& id) const;
+
+ private:
+  struct Mapping {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+  };
+  // Mappings of this very file in the process, by its maps.
+  [[nodiscard]] std::vector<Mapping> MappingsOf(const ObjectId& id) const;
+  [[nodiscard]] std::string MapFile(const ObjectId& id, Mapping mapping) const;
+
+  ProcFs proc_;
+};
+
+}  // namespace profd::elf
+
+template <>
+struct std::hash<profd::elf::FileStamp> {
+  std::size_t operator()(const profd::elf::FileStamp& stamp) const {
+    using profd::MixBits;
+    const std::uint64_t place = MixBits(stamp.inode ^ MixBits(stamp.device));
+    return MixBits(place ^ MixBits(stamp.bytes ^ static_cast<std::uint64_t>(stamp.changed_ns)));
+  }
+};

@@ -1,0 +1,191 @@
+#include "daemon/history/history_recorder.h"
+
+#include <malloc.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/budget/governor.h"
+
+namespace profd::history {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Clients' sessions are numbered from 1.
+constexpr std::uint32_t kFirstId = 1u << 31;
+// Windows that wait for their profile and the store: so much time of them.
+constexpr std::chrono::seconds kWaiting{40};
+constexpr std::size_t kFewestWaiting = 4;
+constexpr std::size_t kMostWaiting = 32;
+// A profile is made within a second; where all names are new and CPUs are busy, much later.
+constexpr std::chrono::minutes kProfileTimeout{1};
+// All that is left at the end.
+constexpr std::chrono::seconds kEndTimeout{4};
+constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::minutes kQuiet{1};
+
+std::size_t WindowsThatWait(std::chrono::nanoseconds window) {
+  const auto windows = static_cast<std::size_t>(std::max<std::int64_t>(kWaiting / window, 0));
+  return std::clamp(windows, kFewestWaiting, kMostWaiting);
+}
+
+session::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
+  session::SessionSpec spec;
+  spec.target.kind = session::TargetKind::kAll;
+  spec.target.kernel_threads = true;
+  spec.budget_cpus = options.budget * budget::BudgetUnits(std::thread::hardware_concurrency());
+  spec.standing = true;
+  spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
+  return spec;
+}
+
+}  // namespace
+
+HistoryRecorder::HistoryRecorder(pipeline::LivePipeline& pipeline, std::unique_ptr<store::ProfileStore> store,
+                                 const Clock& clock, spdlog::logger& logger, const Options& options)
+    : pipeline_(pipeline),
+      store_(std::move(store)),
+      clock_(clock),
+      options_(options),
+      spec_(SpecOf(options)),
+      logger_(logger),
+      complaints_(logger),
+      next_id_(kFirstId),
+      ended_(WindowsThatWait(options.window)),
+      writer_([this] { Write(); }),
+      roller_([this](const std::stop_token& stop) { Roll(stop); }) {}
+
+HistoryRecorder::~HistoryRecorder() { Stop(); }
+
+void HistoryRecorder::BeginStop(steady_clock::time_point end) {
+  end_ = end;
+  store_->Hurry();
+  roller_.request_stop();
+}
+
+void HistoryRecorder::Stop() {
+  if (end_.load() == kNoEnd) BeginStop(steady_clock::now() + kEndTimeout);
+  if (roller_.joinable()) roller_.join();
+  if (writer_.joinable()) writer_.join();
+}
+
+HistoryStatus HistoryRecorder::Status() const {
+  HistoryStatus status;
+  status.store = store_->Status();
+  status.window_ns = static_cast<std::uint64_t>(options_.window.count());
+  status.windows_lost = lost_;
+  if (const double worst = closure_error_; worst != kNoWindow) status.closure_error = worst;
+  if (!running_) return status;
+  status.on_cpu_period_ns = spec_.on_cpu_period_ns;
+  status.off_cpu_period_ns = spec_.off_cpu_period_ns;
+  return status;
+}
+
+void HistoryRecorder::Roll(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "profd-history");
+  auto next = steady_clock::now();
+  while (!stop.stop_requested()) {
+    BeginWindow();
+    // Who was held up for a whole window does not catch up with short ones.
+    next = std::max(next + options_.window, steady_clock::now() + options_.window / 2);
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, stop, next, [] { return false; });
+  }
+  if (session_) {
+    (void)session_->BeginEnd();
+    pipeline_.End(session_);
+    HandOver(std::exchange(session_, nullptr));
+  }
+  running_ = false;
+  ended_.Close();
+}
+
+void HistoryRecorder::BeginWindow() {
+  const std::uint32_t id = next_id_;
+  next_id_ = id + 1 == 0 ? kFirstId : id + 1;
+  auto begun = session_ ? pipeline_.Roll(session_, id) : pipeline_.Start(id, spec_);
+  if (!begun) {
+    complaints_.Say("history: no new window: " + begun.error().message);
+    // Where the pipeline has given it up there is nothing to go on from.
+    if (session_ && session_->WaitFinished(std::chrono::nanoseconds(0)))
+      HandOver(std::exchange(session_, nullptr));
+    running_ = session_ != nullptr;
+    return;
+  }
+  running_ = true;
+  if (const SessionRef before = std::exchange(session_, *begun)) {
+    (void)before->BeginEnd();
+    HandOver(before);
+  }
+}
+
+void HistoryRecorder::HandOver(const SessionRef& ended) {
+  if (ended_.TryPush(SessionRef(ended))) return;
+  ended->Abandon();
+  ++lost_;
+  complaints_.Say("history: a window is lost: the store is too slow");
+}
+
+void HistoryRecorder::Write() {
+  pthread_setname_np(pthread_self(), "profd-store");
+  TellLosses();
+  while (auto session = ended_.Pop()) {
+    const auto kept = AwaitProfile(**session) ? Keep(*std::move(session)) : NotMade();
+    if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
+    TellLosses();
+  }
+}
+
+void HistoryRecorder::TellLosses() {
+  const auto losses = store_->Status().losses;
+  for (; losses_told_ < losses.size(); ++losses_told_)
+    logger_.warn("history: {}", losses[losses_told_]);
+}
+
+bool HistoryRecorder::AwaitProfile(const pipeline::Session& session) {
+  const auto late = steady_clock::now() + kProfileTimeout;
+  while (steady_clock::now() < std::min(late, end_.load()))
+    if (session.WaitFinished(kLook)) return true;
+  return false;
+}
+
+Result<void> HistoryRecorder::NotMade() {
+  ++lost_;
+  return Error{ErrorCode::kUnavailable, "its profile was not made in time", ""};
+}
+
+Result<void> HistoryRecorder::Keep(SessionRef session) {
+  auto profile = session->result();
+  if (!profile) {
+    ++lost_;
+    return profile.error();
+  }
+  // By what the time of day is now: it may have been set since profd began, or the host slept.
+  aggregate::Profile window = **profile;
+  *profile = nullptr;
+  session = nullptr;  // one of the two is enough while it is stored
+  closure_error_ = aggregate::WorstClosureError(window);
+  window.start_unix_ns = clock_.RealtimeNs() - (clock_.MonotonicNs() - window.start_ns);
+  auto kept = store_->Put(window);
+  window = {};
+  ::malloc_trim(0);  // of this and the store's work, which is over until the next window
+  return kept;
+}
+
+void HistoryRecorder::Complaints::Say(const std::string& text) {
+  const std::scoped_lock lock(mutex_);
+  const auto now = steady_clock::now();
+  if (now < quiet_until_) {
+    ++unsaid_;
+    return;
+  }
+  if (const auto unsaid = std::exchange(unsaid_, 0); unsaid != 0)
+    logger_.warn("{} (and {} more like it in the last minute)", text, unsaid);
+  else
+    logger_.warn("{}", text);
+  quiet_until_ = now + kQuiet;
+}
+
+}  // namespace profd::history

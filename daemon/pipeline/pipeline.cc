@@ -1,0 +1,301 @@
+#include "daemon/pipeline/pipeline.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon/aggregate/counter_report.h"
+#include "daemon/base/own_usage.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/pipeline/symbolizer_stage.h"
+#include "daemon/pipeline/target_description.h"
+#include "daemon/pipeline/worker_stage.h"
+
+namespace profd::pipeline {
+namespace {
+
+using wire::PollStatus;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPoll{100};
+
+void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
+}  // namespace
+
+LivePipeline::LivePipeline(Parts parts)
+    : parts_(std::move(parts)),
+      events_(parts_.limits.event_batches),
+      items_(parts_.limits.item_batches),
+      symbolizer_thread_([this] { Symbolize(); }),
+      worker_thread_([this] { Work(); }),
+      reader_thread_([this](const std::stop_token& stop) { Read(stop); }) {}
+
+LivePipeline::~LivePipeline() { Stop(); }
+
+void LivePipeline::HurryIn(std::chrono::nanoseconds time) {
+  hurry_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
+}
+
+bool LivePipeline::Hurries() const {
+  const std::uint64_t since_ns = hurry_ns_.load(std::memory_order_relaxed);
+  return since_ns != UINT64_MAX &&
+         parts_.clock.MonotonicNs() >= since_ns;  // no clock for each event
+}
+
+void LivePipeline::Stop() {
+  SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
+  const bool ran = reader_thread_.joinable();
+  // Each stage closes its queue when it is done, which ends the next one.
+  reader_thread_.request_stop();
+  for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
+    if (thread->joinable()) thread->join();
+  if (ran)
+    parts_.logger.info(AccountOfSamples(counters_, parts_.control.Status().counters));
+}
+
+std::uint64_t LivePipeline::StageCpuNs() {
+  std::uint64_t sum = 0;
+  for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
+    sum += ThreadCpuNs(thread->native_handle());
+  return sum;
+}
+
+void LivePipeline::Count(const wire::StackEvent& event) {
+  const bool standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
+  switch (event.origin) {
+    case wire::SampleOrigin::kOnCpu:
+      counters_.on_cpu_read.Add();
+      if (standing) counters_.standing_on_cpu_read.Add();
+      return;
+    case wire::SampleOrigin::kOffCpu:
+      counters_.off_cpu_read.Add();
+      if (standing) counters_.standing_off_cpu_read.Add();
+      return;
+    case wire::SampleOrigin::kSnapshot:
+      return counters_.snapshots_read.Add();
+  }
+}
+
+void LivePipeline::Read(const std::stop_token& stop) {
+  NameThread("profd-reader");
+  wire::Decoder decoder;
+  BatchSender<wire::Event> sender(events_, counters_.queue_full);
+  const auto sink = [&](const wire::RawEvent& raw) {
+    auto event = decoder.Decode(raw);
+    if (!event) return;
+    if (const auto* stack = std::get_if<wire::StackEvent>(&*event)) Count(*stack);
+    if (MayDrop(*event)) {
+      if (parts_.memory.full()) return counters_.memory_events.Add();
+      if (Hurries()) return counters_.ending_events.Add();
+    }
+    sender.Add(*std::move(event));
+  };
+  bool detached = false;
+  while (true) {
+    if (stop.stop_requested() && !std::exchange(detached, true)) parts_.detach();
+    const std::uint64_t now_ns = parts_.clock.MonotonicNs();
+    const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
+    beats_.reader.Set(parts_.clock.MonotonicNs());
+    counters_.undecodable.Set(decoder.Counters().Rejected());
+    if (!polled) {
+      parts_.logger.error("no more events: {}", polled.error().message);
+      SetFailure(polled.error().Wrap("profd lost its event source"));
+      break;
+    }
+    // Everything up to `now_ns` has been handed over.
+    sender.Send(now_ns);
+    memory_.queues.Set((events_.size() * kEventBytes + items_.size() * kItemBytes) *
+                       BatchSender<wire::Event>::kBatch);
+    if (*polled == PollStatus::kEnd)
+      SetFailure(Error{ErrorCode::kUnavailable, "there are no more events", ""});
+    if (*polled == PollStatus::kEnd || (detached && *polled == PollStatus::kTimeout)) break;
+  }
+  (void)sender.SendAll();
+  events_.Close();
+}
+
+void LivePipeline::Work() {
+  NameThread("profd-worker");
+  BatchSender<PipelineItem> sender(items_, counters_.names_behind);
+  WorkerStage stage(counters_, [&](PipelineItem&& item) { sender.Add(std::move(item)); });
+  while (auto batch = events_.Pop()) {
+    for (auto& event : batch->items) stage.Push(std::move(event));
+    stage.Advance(batch->now_ns);
+    stage.AccountForMemory(memory_.processes);
+    sender.Send(batch->now_ns);
+    beats_.worker.Set(parts_.clock.MonotonicNs());
+  }
+  stage.Flush();
+  (void)sender.SendAll();
+  items_.Close();
+}
+
+void LivePipeline::Symbolize() {
+  NameThread("profd-symbolize");
+  parts_.symbolizer.Prepare();
+  SymbolizerStage stage(parts_.symbolizer, counters_,
+                        [this](const wire::SessionEvent& event) {
+                          SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
+                          waiting.origin.innermost_pids =
+                              waiting.session && waiting.session->spec().target.pidns_inode != 0;
+                          return waiting;
+                        },
+                        {.session = parts_.limits.session});
+  constexpr std::uint64_t kFlushNs = 1'000'000'000;
+  std::uint64_t flushed_ns = 0;
+  while (auto batch = items_.Pop()) {
+    for (auto& item : batch->items) {
+      if (parts_.memory.full() && MayDrop(item))
+        counters_.memory_items.Add();
+      else if (MayDrop(item) && Hurries())
+        counters_.ending_items.Add();
+      else
+        stage.Handle(std::move(item));
+      beats_.symbolizer.Set(parts_.clock.MonotonicNs());
+    }
+    stage.Report();
+    parts_.give_up_memory();
+    stage.AccountForMemory(memory_.frames, memory_.sessions);
+    beats_.symbolizer.Set(parts_.clock.MonotonicNs());
+    if (batch->now_ns - flushed_ns < kFlushNs) continue;
+    flushed_ns = batch->now_ns;
+    parts_.flush_environment();
+  }
+  parts_.flush_environment();
+  FailAll(stage);
+}
+
+void LivePipeline::FailAll(SymbolizerStage& stage) {
+  const std::scoped_lock lock(mutex_);
+  const Error error = failure_.value_or(Error{ErrorCode::kInternal, "events have ended", ""});
+  stage.Fail(error);
+  for (const auto& expected : expected_) expected.session->Finish(error);
+  expected_.clear();
+}
+
+Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
+                                                          const session::SessionSpec& asked) {
+  if (parts_.memory.full())
+    return Error{ErrorCode::kExhausted, "profd is near its memory cap: no new session",
+                 "try again, or raise memory.cap; `profctl status` shows what holds memory"};
+  const std::scoped_lock start_lock(start_mutex_);
+  session::SessionSpec spec = asked;
+  if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
+  return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
+}
+
+Result<std::shared_ptr<Session>> LivePipeline::Roll(
+    const std::shared_ptr<Session>& session, std::uint32_t id) {
+  const std::scoped_lock start_lock(start_mutex_);
+  std::uint32_t slot = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = slots_.find(session->id());
+    if (found == slots_.end())
+      return Error{ErrorCode::kNotFound, "the session to go on from has ended", ""};
+    slot = found->second;
+  }
+  auto next = StartExpected(id, session->spec(), [&] { return parts_.control.RollSession(slot); });
+  if (!next) return next;
+  const std::scoped_lock lock(mutex_);
+  slots_.erase(session->id());
+  return next;
+}
+
+Result<std::shared_ptr<Session>> LivePipeline::StartExpected(
+    std::uint32_t id, const session::SessionSpec& spec, const StartSession& start_session) {
+  auto start = DescribeTarget(spec.target, parts_.proc);
+  start.start_ns = parts_.clock.MonotonicNs();
+  start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;
+  auto session = std::make_shared<Session>(id, spec, std::move(start), parts_.clock);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_) return *failure_;
+    expected_.push_back({session, std::nullopt});
+  }
+  const auto started = start_session();
+  const std::scoped_lock lock(mutex_);
+  const auto mine = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& expected) {
+    return expected.session == session;
+  });
+  if (!started) {
+    if (mine != expected_.end()) expected_.erase(mine);
+    return started.error();
+  }
+  if (mine != expected_.end()) mine->slot = started->number;
+  slots_[id] = started->number;
+  session->ReportBegin(started->start_ns);
+  return session;
+}
+
+std::shared_ptr<Session> LivePipeline::TakeExpected(const wire::SessionEvent& event) {
+  const std::scoped_lock lock(mutex_);
+  if (expected_.empty()) return nullptr;
+  // Of a start that failed after it was announced: nobody waits for it.
+  if (expected_.front().slot && *expected_.front().slot != event.session) return nullptr;
+  auto session = std::move(expected_.front().session);
+  expected_.pop_front();
+  return session;
+}
+
+void LivePipeline::End(const std::shared_ptr<Session>& session) {
+  std::uint32_t slot = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = slots_.find(session->id());
+    if (found == slots_.end()) return;
+    slot = found->second;
+    slots_.erase(found);
+  }
+  const auto stopped = parts_.control.StopSession(slot);
+  if (stopped) return;
+  parts_.logger.error("session {}: cannot end it: {}", session->id(), stopped.error().message);
+  session->Finish(stopped.error());
+}
+
+std::vector<budget::MemoryHolder> LivePipeline::memory_holders() {
+  return {{"frames", &memory_.frames},
+          {"processes", &memory_.processes},
+          {"queues", &memory_.queues, false},
+          {"sessions", &memory_.sessions, false}};
+}
+
+BackendStatus LivePipeline::Status() const {
+  BackendStatus status;
+  status.source = parts_.control.Status();
+  status.recording_file = parts_.recording_file;
+  auto& counters = status.counters;
+  counters = aggregate::DescribeAllCounters(status.source.counters);
+  auto stages = Describe(counters_);
+  auto tables = parts_.describe_tables();
+  const auto append = [](auto& to, auto&& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(counters.dropped, stages.dropped);
+  append(counters.notes, stages.notes);
+  append(counters.notes, tables.counters);
+  status.levels = std::move(tables.gauges);
+  append(status.levels, stages.levels);
+  const auto append_seen = [](auto& to, const auto& from) {
+    for (const auto& count : from)
+      if (count.count != 0) to.push_back(count);
+  };
+  append_seen(status.lost, counters.lost);
+  append_seen(status.lost, counters.dropped);
+  append_seen(status.notes, counters.notes);
+  append_seen(status.notes, status.levels);
+  status.budget = parts_.budget_standing();
+  status.memory = parts_.memory_standing();
+  status.python = Describe(parts_.python_standing(), counters_.python);
+  return status;
+}
+
+void LivePipeline::SetFailure(Error error) {
+  const std::scoped_lock lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+}
+
+}  // namespace profd::pipeline

@@ -1,0 +1,53 @@
+// WorkerStage: second stage of the pipeline: order, process table, samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "daemon/wire/event.h"
+#include "daemon/wire/orderer.h"
+#include "daemon/pipeline/stage_counters.h"
+#include "daemon/pipeline/pipeline_item.h"
+#include "daemon/process/process_table.h"
+#include "daemon/process/sampler.h"
+#include "daemon/python/merge/stack_merger.h"
+
+namespace profd::pipeline {
+
+// Takes decoded events in order of arrival, gives items in order of time. Does no I/O, so that a
+// replay gives the same. Used by the worker thread.
+class WorkerStage {
+ public:
+  using Sink = std::function<void(PipelineItem&&)>;
+  // Which sessions an event counts for, instead of those in its header. Called after the process
+  // table knows the event.
+  using Selector =
+      std::function<std::uint64_t(const wire::Event& event, const process::ProcessTable& table)>;
+
+  // `counters` must outlive this. No selector: the header's sessions.
+  WorkerStage(StageCounters& counters, Sink sink, Selector selector = nullptr);
+
+  void Push(wire::Event&& event);
+  // Of what is known of processes, and of events that are held; see ProcessTable.
+  void AccountForMemory(budget::MemoryShare& processes) { table_.AccountForMemory(processes); }
+  [[nodiscard]] std::size_t held() const { return orderer_.held(); }
+  // See Orderer::Advance.
+  void Advance(std::uint64_t now_ns);
+  // Nothing more will come.
+  void Flush();
+
+ private:
+  void Handle(wire::Event&& event);
+  void CountOrder();
+  void CountProcesses();
+
+  StageCounters& counters_;
+  const Sink sink_;
+  const Selector selector_;
+  process::ProcessTable table_;
+  process::Sampler sampler_;
+  python::StackMerger python_;
+  wire::Orderer orderer_;  // last: its sink uses all of the above
+};
+
+}  // namespace profd::pipeline

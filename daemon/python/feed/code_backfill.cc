@@ -1,0 +1,263 @@
+#include "daemon/python/feed/code_backfill.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "bpf/shared/events.h"
+#include "daemon/base/oldest.h"
+#include "daemon/wire/packed_words.h"
+#include "daemon/wire/python_decoder.h"
+#include "daemon/wire/event_bytes.h"
+
+namespace profd::python {
+namespace {
+
+using Sink = wire::EventSource::Sink;
+
+constexpr std::uint64_t kReadCostNs = 1'000'000'000 / CodeBackfill::kReadsPerSecond;
+constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
+constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
+constexpr std::size_t kMaxExecs = 65'536;
+
+// Of a session's start or end.
+bool IsAskedFor(const wire::RawEvent& event) {
+  profd_session_event session{};
+  return wire::ReadFixed(event.bytes, &session) && (session.mode & PROFD_SESSION_STANDING) == 0;
+}
+
+}  // namespace
+
+CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
+    : facts_(facts), clock_(clock), told_(kMaxTold / 2), ration_ns_(kMaxRationNs) {}
+
+void CodeBackfill::BeginRound() {
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  settled_ns_ = round_ns_;
+  ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
+  round_ns_ = now_ns;
+  for (const ProcessKey& process : ended_before_) {
+    const auto found = known_.find(process.pid);
+    if (found != known_.end() && found->second.facts.process == process) known_.erase(found);
+  }
+  ended_before_ = std::exchange(ended_, {});
+}
+
+bool CodeBackfill::TakeRation() {
+  if (ration_ns_ < kReadCostNs) {
+    counters_.rationed.Add();
+    return false;
+  }
+  ration_ns_ -= kReadCostNs;
+  return true;
+}
+
+void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
+  profd_event header{};
+  if (!wire::ReadHeader(event.bytes, &header)) return sink(event);
+  switch (header.kind) {
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_SNAPSHOT:
+      PassSample(event, header, sink);
+      break;
+    case PROFD_EVENT_FORK:
+      Fork(event, header);
+      break;
+    case PROFD_EVENT_EXEC:
+      known_.erase(header.pid);
+      if (execs_.size() >= kMaxExecs) execs_.clear();
+      execs_[header.pid] = header.time_ns;
+      break;
+    case PROFD_EVENT_EXIT:
+      if ((header.flags & PROFD_TASK_LAST_THREAD) == 0) break;
+      execs_.erase(header.pid);
+      ended_.push_back({header.pid, header.process_start_ns});
+      break;
+    case PROFD_EVENT_SESSION_START:
+      ++sessions_;
+      if (IsAskedFor(event)) ++asked_sessions_;
+      break;
+    case PROFD_EVENT_SESSION_END:
+      if (IsAskedFor(event) && asked_sessions_ > 0) --asked_sessions_;
+      EndSession();
+      break;
+    default:
+      break;
+  }
+  sink(event);
+}
+
+void CodeBackfill::EndSession() {
+  if (sessions_ == 0 || --sessions_ > 0) return;
+  // Whoever hears the next session has heard nothing.
+  told_.Clear();
+  for (auto& [pid, known] : known_) known.told = false;
+}
+
+void CodeBackfill::TakeFacts() {
+  for (PythonFacts& facts : facts_.TakeAll()) {
+    const std::uint32_t pid = facts.process.pid;
+    const auto found = known_.find(pid);
+    Known known;
+    known.number = ++numbers_;
+    if (found != known_.end() && found->second.facts.process == facts.process) {
+      known.since_ns = found->second.since_ns;
+      known.parent = found->second.parent;
+    } else if (const auto exec = execs_.find(pid); exec != execs_.end()) {
+      known.since_ns = exec->second;
+    }
+    known.facts = std::move(facts);
+    Add(pid, std::move(known));
+  }
+}
+
+void CodeBackfill::Add(std::uint32_t pid, Known known) {
+  if (known_.size() >= kMaxKnown && !known_.contains(pid)) MakeRoom();
+  known.used_ns = round_ns_;
+  known_[pid] = std::move(known);
+}
+
+void CodeBackfill::MakeRoom() {
+  std::vector<std::uint64_t> times;
+  times.reserve(known_.size());
+  for (const auto& [pid, known] : known_) times.push_back(known.used_ns);
+  const std::uint64_t limit = OldestTenth(std::move(times));
+  std::size_t left = known_.size() / 10 + 1;  // of one round there may be thousands
+  std::erase_if(known_, [&](const auto& entry) {
+    return entry.second.used_ns <= limit && left > 0 && left-- > 0;
+  });
+}
+
+void CodeBackfill::Fork(const wire::RawEvent& event, const profd_event& header) {
+  profd_task_event task{};
+  if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !wire::ReadFixed(event.bytes, &task))
+    return;
+  execs_.erase(header.pid);
+  TakeFacts();
+  const auto parent = known_.find(task.parent_pid);
+  if (parent == known_.end() ||
+      parent->second.facts.process.start_ns != task.parent_process_start_ns)
+    return;
+  Known child;
+  child.facts = parent->second.facts;
+  child.facts.process = {header.pid, header.process_start_ns};
+  child.since_ns = header.time_ns;
+  child.number = ++numbers_;
+  child.parent = parent->second.number;
+  Add(header.pid, std::move(child));
+}
+
+void CodeBackfill::PassSample(const wire::RawEvent& event, const profd_event& header,
+                              const Sink& sink) {
+  TakeFacts();
+  const auto found = known_.find(header.pid);
+  if (found == known_.end() ||
+      found->second.facts.process != ProcessKey{header.pid, header.process_start_ns})
+    return;
+  Known& known = found->second;
+  known.used_ns = round_ns_;
+  if (!known.told) TellProcess(known, header, sink);
+  profd_sample_event fixed{};
+  std::span<const std::byte> tail;
+  if (!wire::ReadSample(event.bytes, &fixed, &tail) || fixed.python_words == 0) return;
+  words_.clear();
+  wire::ReadWords(fixed, tail, words_);
+  const std::size_t before = std::size_t{fixed.kernel_frames} + fixed.user_frames + fixed.cfas;
+  if (words_.size() < before + fixed.python_words) return;  // the decoder counts it
+  frames_.clear();
+  if (!wire::ReadPythonFrames(std::span(words_).subspan(before), frames_)) return;  // that, too
+  for (const wire::PythonFrame& frame : frames_)
+    if (!frame.anchor) TellCode(known, header, frame, sink);
+}
+
+std::uint64_t CodeBackfill::TimeToTell(const Known& known, const profd_event& header) const {
+  return std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
+}
+
+void CodeBackfill::TellProcess(Known& known, const profd_event& header, const Sink& sink) {
+  known.told = true;
+  for (const RuntimeFacts& runtime : known.facts.runtimes) {
+    profd_python_process_event fixed{};
+    fixed.event = header;
+    fixed.event.flags = 0;
+    fixed.event.time_ns = TimeToTell(known, header);
+    fixed.runtime = static_cast<__u32>(&runtime - known.facts.runtimes.data());
+    fixed.version = runtime.version;
+    fixed.module_begin = runtime.module.begin;
+    fixed.module_end = runtime.module.end;
+    fixed.reason_bytes = static_cast<__u32>(runtime.reason.size());
+    if (const auto& attachment = runtime.attachment) {
+      fixed.chain = attachment->layout.process.chain;
+      fixed.eval_begin = attachment->eval.begin;
+      fixed.eval_end = attachment->eval.end;
+      fixed.gil_begin = attachment->gil.begin;
+      fixed.gil_end = attachment->gil.end;
+    }
+    const auto bytes = wire::LayOut(PROFD_EVENT_PYTHON_PROCESS, fixed, runtime.reason);
+    sink(wire::RawEvent{bytes});
+  }
+}
+
+// What it was in an earlier sample, its parent's before the fork too, and is now, it was in
+// between.
+Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_event& header,
+                                               const wire::PythonFrame& frame,
+                                               CodeReader& reader) {
+  const Error unproven{ErrorCode::kNotFound, "a code object was not read in time", ""};
+  if (!TakeRation()) return unproven;
+  const auto validator = reader.Validate(frame.address);
+  if (!validator) return unproven;
+  const auto was_by = [&](std::uint32_t number, std::uint64_t time_ns) {
+    const auto* since_ns = told_.Find({number, frame.runtime, *validator, frame.address});
+    return since_ns != nullptr && *since_ns <= time_ns;
+  };
+  if (!was_by(known.number, header.time_ns) && !was_by(known.parent, known.since_ns))
+    return unproven;
+  return reader.Read(frame.address, *validator);
+}
+
+void CodeBackfill::TellCode(Known& known, const profd_event& header,
+                            const wire::PythonFrame& frame, const Sink& sink) {
+  if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
+  const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
+  if (!runtime.attachment) return;
+  const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
+  // Of what has none each sample is another question.
+  const bool validated = frame.validator != 0;
+  if (validated) {
+    if (told_.Find(key) != nullptr || !TakeRation()) return;
+    told_.Put(key, header.time_ns);
+  }
+  auto& reader = known.readers.at(frame.runtime);
+  if (!reader)
+    reader = std::make_unique<CodeReader>(ProcessMemory(header.pid), runtime.attachment->layout);
+  const auto text = validated ? reader->Read(frame.address, frame.validator)
+                              : ReadUnvalidated(known, header, frame, *reader);
+  profd_python_code_event fixed{};
+  fixed.event = header;
+  fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;
+  fixed.event.time_ns = TimeToTell(known, header);
+  fixed.code = frame.address;
+  fixed.validator = frame.validator;
+  fixed.version = runtime.version;
+  fixed.runtime = frame.runtime;
+  std::string tail;
+  if (text) {
+    fixed.first_line = text->first_line;
+    const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text->name, &text->qualname,
+                                                                      &text->file, &text->lines};
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      fixed.text_bytes[i] = static_cast<__u32>(texts.at(i)->size());
+      tail += *texts.at(i);
+    }
+  }
+  counters_.told.Add();
+  if (!text) counters_.stale.Add();
+  const auto bytes = wire::LayOut(PROFD_EVENT_PYTHON_CODE, fixed, tail);
+  sink(wire::RawEvent{bytes});
+}
+
+}  // namespace profd::python

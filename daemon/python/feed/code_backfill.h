@@ -1,0 +1,115 @@
+// CodeBackfill: puts what code objects say of themselves into the stream, before whoever needs it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/shared/events.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/wire/python_event.h"
+#include "daemon/python/code/code_reader.h"
+#include "daemon/python/feed/fact_queue.h"
+#include "daemon/python/feed/two_generations.h"
+#include "daemon/wire/event_source.h"
+
+namespace profd::python {
+
+// Any thread may read them.
+struct CodeCounters {
+  Counter told;      // code objects
+  Counter stale;     // of those, others were there by then, or may have been, or it was gone
+  Counter rationed;  // frames whose code was not read: too many at a time
+};
+
+// Every event of the live source passes through here, after its back-fill. In each stretch of
+// sessions every process is told once, before its first sample, and every code object before the
+// first sample that has it: read at that moment, since its memory may be another one's soon. One
+// that the kernel side could not read, as while its page is copied after a fork, is told of before
+// each such sample: by its texts, if it is now what it was in an earlier sample.
+// What was told keeps the time of events that have all been handed over, so that it also comes
+// first in order of time, but never one before the process executed its program. A process is
+// forgotten when it has ended; beyond a bound those that were sampled longest ago go.
+// Used by the thread that polls.
+class CodeBackfill {
+ public:
+  static constexpr std::uint64_t kReadsPerSecond = 20'000;  // of some 20 us
+  static constexpr std::uint64_t kReadBurst = 20'000;
+  static constexpr std::size_t kMaxTold = 262'144;
+
+  // Both must outlive this.
+  CodeBackfill(FactQueue& facts, const Clock& clock);
+
+  // A round drains every ring of at least what it held at the beginning.
+  void BeginRound();
+  void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
+  // Whether samples of Python may come for somebody who has asked for them: all of their code
+  // objects should be read soon. For others it does that the kernel side wakes for those it has not
+  // seen lately.
+  [[nodiscard]] bool IsWatching() const { return asked_sessions_ > 0 && !known_.empty(); }
+  [[nodiscard]] const CodeCounters& counters() const { return counters_; }
+
+ private:
+  struct Known {
+    PythonFacts facts;
+    std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
+    std::uint64_t used_ns = 0;   // its last sample, or when it became known
+    std::uint32_t number = 0;    // no other process or program had it
+    std::uint32_t parent = 0;    // number of who forked it; 0: not known
+    bool told = false;
+    // By runtime; each is made when it is needed.
+    std::array<std::unique_ptr<CodeReader>, PROFD_MAX_PYTHON_RUNTIMES> readers;
+  };
+  struct CodeKey {
+    std::uint32_t number = 0;
+    std::uint32_t runtime = 0;
+    std::uint32_t validator = 0;
+    std::uint64_t code = 0;
+    friend bool operator==(const CodeKey&, const CodeKey&) = default;
+  };
+  struct CodeKeyHash {
+    std::size_t operator()(const CodeKey& key) const {
+      return MixBits(key.code ^ MixBits(std::uint64_t{key.number} << 32 | key.validator) ^
+                     key.runtime);
+    }
+  };
+
+  void TakeFacts();
+  void Add(std::uint32_t pid, Known known);
+  void MakeRoom();
+  void PassSample(const wire::RawEvent& event, const profd_event& header,
+                  const wire::EventSource::Sink& sink);
+  void Fork(const wire::RawEvent& event, const profd_event& header);
+  void EndSession();
+  void TellProcess(Known& known, const profd_event& header, const wire::EventSource::Sink& sink);
+  [[nodiscard]] std::uint64_t TimeToTell(const Known& known, const profd_event& header) const;
+  void TellCode(Known& known, const profd_event& header, const wire::PythonFrame& frame,
+                const wire::EventSource::Sink& sink);
+  [[nodiscard]] Result<CodeText> ReadUnvalidated(const Known& known, const profd_event& header,
+                                                 const wire::PythonFrame& frame,
+                                                 CodeReader& reader);
+  [[nodiscard]] bool TakeRation();
+
+  FactQueue& facts_;
+  const Clock& clock_;
+  CodeCounters counters_;
+  std::unordered_map<std::uint32_t, Known> known_;          // by pid, the youngest process of each
+  std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
+  std::vector<ProcessKey> ended_;                           // in this round ...
+  std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
+  TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash> told_;  // time of the first sample with it
+  std::vector<std::uint64_t> words_;                          // of the sample at hand
+  std::vector<wire::PythonFrame> frames_;                   // ... and the Python frames in them
+  std::uint32_t numbers_ = 0;
+  std::uint32_t sessions_ = 0;        // running, as the stream has it
+  std::uint32_t asked_sessions_ = 0;  // of those, not standing
+  std::uint64_t round_ns_ = 0;        // begin of this round
+  std::uint64_t settled_ns_ = 0;      // begin of the one before: older events have been handed over
+  std::uint64_t ration_ns_ = 0;       // accrued time; a read costs 1 s / kReadsPerSecond
+};
+
+}  // namespace profd::python

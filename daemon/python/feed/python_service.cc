@@ -1,0 +1,414 @@
+#include "daemon/python/feed/python_service.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bpf/shared/events.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/python/code/layout.h"
+#include "daemon/wire/event_bytes.h"
+#include "daemon/source/procfs/process_reader.h"
+
+namespace profd::python {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxTasks = 65'536;
+constexpr std::size_t kMaxSeen = 65'536;
+constexpr std::size_t kMaxCandidates = 8;  // interpreters of one process
+constexpr milliseconds kFirstDelay{20};
+constexpr milliseconds kLastDelay{5'000};
+constexpr int kQuickTries = 50;
+constexpr std::chrono::seconds kSweepEvery{30};
+constexpr milliseconds kFresh{500};
+constexpr milliseconds kTouchEvery{10};
+constexpr std::uint64_t kNsPerTick = 10'000'000;
+
+}  // namespace
+
+PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc)
+    : known_(processes), facts_(facts), proc_(proc), files_(std::move(proc)) {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+void PythonService::See(const wire::RawEvent& event) {
+  profd_event header{};
+  if (!wire::ReadHeader(event.bytes, &header)) return;
+  const ProcessKey key{header.pid, header.process_start_ns};
+  profd_task_event task{};
+  profd_mmap_event mmap{};
+  profd_sample_event sample{};
+  switch (header.kind) {
+    case PROFD_EVENT_PROCESS:
+      return Push({Task::kProcess, key, {}, {}});
+    case PROFD_EVENT_EXEC:
+      return Push({Task::kExec, key, {}, {}});
+    case PROFD_EVENT_EXIT:
+      if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) Push({Task::kExit, key, {}, {}});
+      return;
+    case PROFD_EVENT_FORK:
+      if ((header.flags & PROFD_TASK_NEW_PROCESS) != 0 && wire::ReadFixed(event.bytes, &task))
+        Push({Task::kFork, key, {task.parent_pid, task.parent_process_start_ns}, {}});
+      return;
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_SNAPSHOT:
+      if (wire::ReadSample(event.bytes, &sample) &&
+          (sample.python_flags & (PROFD_PYTHON_FAULT | PROFD_PYTHON_TORN)) != 0)
+        Push({Task::kFault, key, {}, {}});
+      return;
+    case PROFD_EVENT_MMAP:
+      if (wire::ReadFixed(event.bytes, &mmap) && (mmap.prot & PROT_EXEC) != 0 && mmap.inode != 0)
+        Push(
+            {Task::kMapping, key, {}, {mmap.address, mmap.address + mmap.bytes, mmap.file_offset}});
+      return;
+    default:
+      return;
+  }
+}
+
+void PythonService::Look(ProcessKey process) { Push({Task::kProcess, process, {}, {}}); }
+
+bool PythonService::Await(milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return ready_.wait_for(lock, timeout, [this] { return tasks_.empty() && !busy_; });
+}
+
+void PythonService::Push(Task task) {
+  const std::scoped_lock lock(mutex_);
+  if (tasks_.size() >= kMaxTasks) return counters_.dropped.Add();
+  tasks_.push_back(task);
+  ready_.notify_all();
+}
+
+void PythonService::Run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "profd-python");
+  Time swept = std::chrono::steady_clock::now();
+  while (!stop.stop_requested()) {
+    const auto task = NextTask(stop);
+    if (task) Handle(*task);
+    Rest();
+    const Time now = std::chrono::steady_clock::now();
+    Retry(now);
+    TakeStock();
+    if (now - swept < kSweepEvery) continue;
+    Sweep();
+    swept = now;
+  }
+}
+
+std::optional<PythonService::Task> PythonService::NextTask(const std::stop_token& stop) {
+  Time next = std::chrono::steady_clock::now() + kSweepEvery;
+  for (const auto& [pid, process] : processes_)
+    if (process.waits) next = std::min(next, process.next);
+  std::unique_lock lock(mutex_);
+  (void)ready_.wait_until(lock, stop, next, [this] { return !tasks_.empty(); });
+  if (tasks_.empty()) return std::nullopt;
+  const Task task = tasks_.front();
+  tasks_.pop_front();
+  busy_ = true;
+  return task;
+}
+
+void PythonService::Rest() {
+  const std::scoped_lock lock(mutex_);
+  busy_ = false;
+  if (tasks_.empty()) ready_.notify_all();
+}
+
+void PythonService::TakeStock() {
+  const std::scoped_lock lock(mutex_);
+  if (!tasks_.empty()) return;
+  standing_ = {};
+  for (const auto& [pid, process] : processes_) {
+    if (!process.another.empty()) ++standing_.refused[process.another];
+    if (!process.attached.empty()) {
+      ++standing_.attached;
+    } else if (process.refused) {
+      ++standing_.refused[process.reason];
+    } else if (process.waits) {
+      ++standing_.waiting[process.reason];
+    }
+  }
+}
+
+PythonStanding PythonService::standing() const {
+  const std::scoped_lock lock(mutex_);
+  return standing_;
+}
+
+void PythonService::Handle(const Task& task) {
+  switch (task.kind) {
+    case Task::kExec:
+      Forget(task.process.pid);
+      return HandleProcess(task.process);
+    case Task::kProcess:
+      return HandleProcess(task.process);
+    case Task::kFork:
+      return HandleFork(task.process, task.parent);
+    case Task::kMapping:
+      return HandleMapping(task.process.pid, task.mapping);
+    case Task::kExit:
+      return Forget(task.process.pid);
+    case Task::kFault:
+      return HandleFault(task.process);
+  }
+}
+
+// Also of one that is known, if that is long ago: it may have executed another program while no
+// session heard of it.
+void PythonService::HandleProcess(ProcessKey key) {
+  const Time now = std::chrono::steady_clock::now();
+  const auto known = processes_.find(key.pid);
+  if (known != processes_.end() && known->second.key == key && !known->second.attached.empty() &&
+      now - known->second.looked < kFresh)
+    return Tell(known->second);
+  Process process;
+  process.key = key;
+  process.looked = now;
+  // One that has waited for long is told of at once; runtimes keep their numbers.
+  Attachments before;
+  if (known != processes_.end() && known->second.key == key) {
+    process.tries = known->second.tries;
+    process.delay = kFirstDelay;
+    before = known->second.attached;
+  }
+  Forget(key.pid);
+  if (seen_.size() >= kMaxSeen) seen_.clear();
+  seen_[key.pid] = key;
+  const auto maps = proc_.Read(std::to_string(key.pid) + "/maps");
+  if (!maps) return;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (!line.executable || line.inode == 0 || process.candidates.size() >= kMaxCandidates) return;
+    const ModuleMapping mapping{line.start, line.end, line.file_offset};
+    if (auto file = files_.Find(key.pid, mapping))
+      process.candidates.push_back({std::move(file), mapping});
+  });
+  if (process.candidates.empty()) return;
+  std::ranges::stable_sort(process.candidates, {}, [&](const Candidate& one) {
+    return std::ranges::find(before, one.mapping.begin,
+                             [](const auto& runtime) { return runtime->module.begin; }) -
+           before.begin();
+  });
+  TryAttach(processes_[key.pid] = std::move(process));
+}
+
+void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
+  Forget(child.pid);
+  if (seen_.size() >= kMaxSeen) seen_.clear();
+  seen_[child.pid] = child;
+  const auto found = processes_.find(parent.pid);
+  if (found == processes_.end() || found->second.key != parent) return;
+  Process process;
+  process.key = child;
+  process.candidates = found->second.candidates;
+  process.attached = found->second.attached;
+  process.another = found->second.another;
+  const bool waits = found->second.waits;
+  Process& made = processes_[child.pid] = std::move(process);
+  if (made.attached.empty()) return TryAttach(made);
+  // All at once: until then the kernel side takes it for what its parent is.
+  if (!Install(made)) {
+    known_.Remove(child.pid);
+    made.attached.clear();
+    return WaitFor(made);
+  }
+  counters_.attached.Add();
+  Tell(made);
+  if (waits) WaitFor(made);
+}
+
+void PythonService::HandleFault(ProcessKey key) {
+  const Time now = std::chrono::steady_clock::now();
+  const auto found = processes_.find(key.pid);
+  if (found == processes_.end() || found->second.key != key || found->second.attached.empty() ||
+      now - found->second.touched < kTouchEvery)
+    return;
+  found->second.touched = now;
+  for (const auto& attachment : found->second.attached)
+    TouchFrames(ProcessMemory(key.pid), *attachment);
+}
+
+void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
+  const auto seen = seen_.find(pid);
+  if (seen == seen_.end()) return;  // of no interest yet
+  auto file = files_.Find(pid, mapping);
+  if (!file) return;
+  Process& process = processes_[pid];
+  process.key = seen->second;
+  const bool known =
+      std::any_of(process.candidates.begin(), process.candidates.end(),
+                  [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
+  if (known || process.candidates.size() >= kMaxCandidates) return;
+  process.candidates.push_back({std::move(file), mapping});
+  process.tries = 0;  // it is about to start
+  TryAttach(process);
+}
+
+void PythonService::Forget(std::uint32_t pid) {
+  seen_.erase(pid);
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) return;
+  if (!found->second.attached.empty()) known_.Remove(pid);
+  processes_.erase(found);
+}
+
+void PythonService::Retry(Time now) {
+  std::uint64_t waiting = 0;
+  for (auto& [pid, process] : processes_) {
+    if (process.waits && process.next <= now) TryAttach(process);
+    if (process.waits && process.attached.empty()) ++waiting;
+  }
+  counters_.waiting.Set(waiting);
+}
+
+void PythonService::Sweep() {
+  std::vector<std::uint32_t> ended;
+  for (const auto& [pid, process] : processes_)
+    if (!IsThere(process.key)) ended.push_back(pid);
+  for (const std::uint32_t pid : ended) Forget(pid);
+  std::erase_if(seen_, [this](const auto& entry) { return !IsThere(entry.second); });
+}
+
+bool PythonService::IsThere(ProcessKey key) const {
+  const auto stat = proc_.Read(std::to_string(key.pid) + "/stat");
+  return stat && source::StartTicks(*stat) == key.start_ns / kNsPerTick;
+}
+
+void PythonService::TryAttach(Process& process) {
+  process.waits = false;
+  const Candidate* refused = nullptr;
+  std::string reason;
+  std::string waits_for;
+  std::vector<Attachment> found;
+  for (const Candidate& candidate : process.candidates) {
+    auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
+    if (attachment) {
+      found.push_back(*std::move(attachment));
+      continue;
+    }
+    if (attachment.error().code == ErrorCode::kUnavailable) {
+      process.waits = true;
+      // One that is not used says nothing of the others.
+      if (waits_for.empty() || waits_for == kNotInitialised) waits_for = attachment.error().message;
+    }
+    if (attachment.error().code != ErrorCode::kUnsupported) continue;
+    refused = &candidate;
+    reason = attachment.error().message;
+  }
+  if (!found.empty()) {
+    // Whose memory that was, if its number is the same process's still.
+    const bool more = process.waits;
+    process.waits = false;
+    if (!IsThere(process.key)) return;
+    for (const Attachment& attachment : found) Accept(process, attachment);
+    if (more && !process.waits) WaitFor(process);
+    if (refused != nullptr) NoteAnother(process, " is not understood: " + reason);
+    if (more && process.tries > kQuickTries && waits_for != kNotInitialised)
+      NoteAnother(process, " is not understood yet: " + waits_for);
+    return;
+  }
+  process.reason = process.waits ? waits_for : reason;
+  if (process.waits) {
+    WaitFor(process);
+    TellWhyItWaits(process);
+  } else if (refused != nullptr) {
+    Refuse(process, *refused);
+  }
+}
+
+// Its samples have no Python frames, perhaps for ever.
+void PythonService::TellWhyItWaits(Process& process) {
+  if (!process.attached.empty() || process.tries <= kQuickTries ||
+      process.reason == kNotInitialised || process.reason == process.told)
+    return;
+  const Candidate& candidate = process.candidates.front();
+  const ModuleMapping& mapping = candidate.mapping;
+  process.told = process.reason;
+  if (!facts_.Push({process.key,
+                    {{candidate.file->version,
+                      nullptr,
+                      "not understood yet: " + process.reason,
+                      {mapping.begin, mapping.end}}}}))
+    counters_.dropped.Add();
+}
+
+void PythonService::WaitFor(Process& process) {
+  process.waits = true;
+  if (process.tries++ < kQuickTries) {
+    process.delay = kFirstDelay;
+  } else {
+    process.delay = std::min(kLastDelay, process.delay * 2);
+  }
+  process.next = std::chrono::steady_clock::now() + process.delay;
+}
+
+void PythonService::NoteAnother(Process& process, const std::string& what) {
+  if (!process.another.empty() || process.attached.empty()) return;
+  process.another = "another interpreter of the process" + what;
+  Tell(process);
+}
+
+void PythonService::Accept(Process& process, const Attachment& attachment) {
+  Attachments& attached = process.attached;
+  const auto known =
+      std::ranges::find(attached, attachment.runtime, [](const auto& one) { return one->runtime; });
+  const bool again = known != attached.end();
+  if (!again && attached.size() == PROFD_MAX_PYTHON_RUNTIMES)
+    return NoteAnother(process, ", " + VersionText(attachment.layout.version) +
+                                    ", is not walked: its threads have no Python frames");
+  const bool same = again && (*known)->certain == attachment.certain &&
+                    (*known)->layout.process.slot == attachment.layout.process.slot;
+  if (!attachment.certain) WaitFor(process);
+  if (same) return;
+  const Attachments before = attached;
+  auto made = std::make_shared<const Attachment>(attachment);
+  if (again)
+    *known = std::move(made);
+  else
+    attached.push_back(std::move(made));
+  if (!again) process.another.clear();  // which may have been this one
+  // Of one that joins others the stream hears before samples have its frames.
+  if (!before.empty()) Tell(process);
+  if (!Install(process)) {
+    attached = before;
+    if (!before.empty()) Tell(process);
+    return WaitFor(process);
+  }
+  if (!before.empty()) return;
+  counters_.attached.Add();
+  Tell(process);
+}
+
+bool PythonService::Install(const Process& process) {
+  std::vector<profd_python_process> runtimes;
+  for (const auto& attachment : process.attached) runtimes.push_back(attachment->layout.process);
+  return known_.Put(process.key.pid, runtimes);
+}
+
+void PythonService::Tell(const Process& process) {
+  PythonFacts facts{.process = process.key, .runtimes = {}};
+  for (const auto& one : process.attached)
+    facts.runtimes.push_back({one->layout.version, one, "", one->module});
+  facts.runtimes.front().reason = process.another;
+  if (!facts_.Push(std::move(facts))) counters_.dropped.Add();
+}
+
+void PythonService::Refuse(Process& process, const Candidate& candidate) {
+  if (process.refused) return;
+  process.refused = true;
+  counters_.refused.Add();
+  const ModuleMapping& mapping = candidate.mapping;
+  if (!facts_.Push(
+          {process.key,
+           {{candidate.file->version, nullptr, process.reason, {mapping.begin, mapping.end}}}}))
+    counters_.dropped.Add();
+}
+
+}  // namespace profd::python

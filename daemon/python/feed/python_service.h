@@ -1,0 +1,142 @@
+// PythonService: finds the interpreters of processes and tells the kernel side where to walk.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/python/feed/fact_queue.h"
+#include "daemon/python/find/file_cache.h"
+#include "daemon/python/feed/python_processes.h"
+#include "daemon/wire/event_source.h"
+
+namespace profd::python {
+
+// Processes with an interpreter, now. Reasons say why.
+struct PythonStanding {
+  std::uint64_t attached = 0;                    // understood
+  std::map<std::string, std::uint64_t> waiting;  // not yet
+  std::map<std::string, std::uint64_t> refused;  // never
+};
+
+// Written by the service's thread, `dropped` by whoever calls See; any thread may read.
+struct PythonCounters {
+  Counter attached;  // processes whose interpreter is understood
+  Counter refused;   // processes whose interpreter is not, for a reason
+  Counter waiting;   // now: with an interpreter that does not run Python code yet
+  Counter dropped;   // processes and mappings that found no room in the queue
+};
+
+// Has a thread of its own, at low priority; nobody waits for it. Owned by the composition root.
+//
+//   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
+//     -> attached: the kernel side and the stream are told
+//     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s; after that
+//        second the stream is told why, unless the interpreter is not used at all
+//     -> refused: the stream is told
+//   a sample that met memory that is away -> what its process's threads run is read: it comes back
+//
+// Each runtime of a process is attached to by itself and keeps its number; of those beyond
+// PROFD_MAX_PYTHON_RUNTIMES, or refused, the stream is told.
+class PythonService {
+ public:
+  // All must outlive this.
+  PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc);
+  PythonService(const PythonService&) = delete;
+  PythonService& operator=(const PythonService&) = delete;
+  ~PythonService() = default;
+
+  // Called for every event of the live source by the thread that polls; returns at once.
+  void See(const wire::RawEvent& event);
+  // The same for a process that a session is about to start with; any thread.
+  void Look(ProcessKey process);
+  // Until all that was asked for so far was looked at once; false: it took longer.
+  bool Await(std::chrono::milliseconds timeout);
+
+  [[nodiscard]] const PythonCounters& counters() const { return counters_; }
+  // As of the last time that there was nothing to do; any thread.
+  [[nodiscard]] PythonStanding standing() const;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Task {
+    enum Kind { kProcess, kExec, kFork, kMapping, kExit, kFault } kind = kProcess;
+    ProcessKey process;  // of MMAP the start is 0: not known
+    ProcessKey parent;   // kFork
+    ModuleMapping mapping;
+  };
+  struct Candidate {
+    std::shared_ptr<const RuntimeFile> file;
+    ModuleMapping mapping;
+  };
+  using Attachments = std::vector<std::shared_ptr<const Attachment>>;
+  struct Process {
+    ProcessKey key;
+    std::vector<Candidate> candidates;
+    Attachments attached;  // by runtime
+    bool refused = false;
+    bool waits = false;   // to be attached, or for certainty
+    std::string reason;   // why it is refused, or not attached yet
+    std::string told;     // of the reasons for waiting: the last one that the stream heard
+    std::string another;  // not empty: it has one more interpreter, which is not walked, and why
+    Time next{};
+    std::chrono::milliseconds delay{};
+    int tries = 0;
+    Time looked{};
+    Time touched{};
+  };
+
+  void Push(Task task);
+  void Run(const std::stop_token& stop);
+  [[nodiscard]] std::optional<Task> NextTask(const std::stop_token& stop);
+  void Handle(const Task& task);
+  void HandleProcess(ProcessKey key);
+  void HandleFork(ProcessKey child, ProcessKey parent);
+  void HandleFault(ProcessKey key);
+  void HandleMapping(std::uint32_t pid, const ModuleMapping& mapping);
+  void Forget(std::uint32_t pid);
+  void Retry(Time now);
+  void Sweep();
+  void TryAttach(Process& process);
+  void Accept(Process& process, const Attachment& attachment);
+  [[nodiscard]] bool Install(const Process& process);
+  void NoteAnother(Process& process, const std::string& what);
+  void Tell(const Process& process);
+  void Rest();
+  void Refuse(Process& process, const Candidate& candidate);
+  void WaitFor(Process& process);
+  void TellWhyItWaits(Process& process);
+  void TakeStock();
+  [[nodiscard]] bool IsThere(ProcessKey key) const;
+
+  PythonProcesses& known_;
+  FactQueue& facts_;
+  const ProcFs proc_;
+  FileCache files_;
+  PythonCounters counters_;
+  std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
+  std::unordered_map<std::uint32_t, ProcessKey> seen_;    // without, so that mappings find theirs
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any ready_;
+  std::deque<Task> tasks_;
+  bool busy_ = false;  // with what was in tasks_
+  PythonStanding standing_;
+  std::jthread thread_;  // last: uses all of the above
+};
+
+}  // namespace profd::python

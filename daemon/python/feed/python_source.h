@@ -1,0 +1,29 @@
+// PythonSource: decorator of the live source that puts what is known of Python into the stream.
+#pragma once
+
+#include <chrono>
+
+#include "daemon/python/feed/code_backfill.h"
+#include "daemon/python/feed/python_service.h"
+#include "daemon/wire/event_source.h"
+
+namespace profd::python {
+
+// Shows the service every event, and puts before each sample the interpreter and the code objects
+// that it needs. Used by the reader thread; what it references outlives it.
+class PythonSource : public wire::EventSource {
+ public:
+  PythonSource(wire::EventSource& source, PythonService& service, FactQueue& facts,
+               const Clock& clock)
+      : source_(source), service_(service), codes_(facts, clock) {}
+
+  [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
+                                                const Sink& sink) override;
+
+ private:
+  wire::EventSource& source_;
+  PythonService& service_;
+  CodeBackfill codes_;
+};
+
+}  // namespace profd::python

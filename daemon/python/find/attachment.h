@@ -1,0 +1,49 @@
+// Attach: what a running interpreter's memory says of where its threads and frames are.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "bpf/shared/python_layout.h"
+#include "daemon/base/result.h"
+#include "daemon/wire/python_event.h"
+#include "daemon/python/code/layout.h"
+#include "daemon/python/code/process_memory.h"
+#include "daemon/python/find/runtime_finder.h"
+
+namespace profd::python {
+
+// A mapping of the interpreter's code.
+struct ModuleMapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;
+};
+
+struct Attachment {
+  Layout layout;              // `process` is complete: what the kernel side gets
+  std::uint64_t runtime = 0;  // _PyRuntime: no other interpreter of the process has this one
+  wire::AddressRange module;
+  wire::AddressRange eval;
+  wire::AddressRange gil;  // futexes of those who wait for the GIL
+  // False: several places hold a thread's state and only time can tell which one always does; the
+  // likeliest was taken. Attach again later.
+  bool certain = true;
+};
+
+// Why Attach says kUnavailable of programs that have an interpreter and do not use it.
+inline constexpr std::string_view kNotInitialised = "the interpreter has not been initialised";
+
+// Reads, within bounds, the interpreters and their threads, and finds by its value where a thread
+// keeps its state. Errors:
+//   kUnavailable  not yet: it has not been initialised, or no thread could be understood just now
+//   kUnsupported  never: for the reason in the message
+//   kNotFound     the process is gone
+[[nodiscard]] Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
+                                        const ModuleMapping& mapping);
+
+// Reads what walks of its threads read, so that it is in memory: the kernel side cannot wait for
+// pages that are away.
+void TouchFrames(const ProcessMemory& memory, const Attachment& attachment);
+
+}  // namespace profd::python

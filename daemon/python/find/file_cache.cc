@@ -1,0 +1,22 @@
+#include "daemon/python/find/file_cache.h"
+
+#include <utility>
+
+#include "daemon/unwind/cfi/mapped_file.h"
+
+namespace profd::python {
+
+std::shared_ptr<const RuntimeFile> FileCache::Find(std::uint32_t pid,
+                                                   const ModuleMapping& mapping) {
+  auto mapped = unwind::OpenMappedFile(proc_, pid, mapping.begin, mapping.end);
+  if (!mapped) return nullptr;
+  const elf::FileStamp stamp = mapped->stamp;
+  if (const auto known = files_.find(stamp); known != files_.end()) return known->second;
+  if (files_.size() >= kMaxFiles) files_.clear();
+  std::shared_ptr<const RuntimeFile> file;
+  if (auto found = FindRuntime(std::move(mapped->fd), stamp.bytes))
+    file = std::make_shared<const RuntimeFile>(*std::move(found));
+  return files_[stamp] = std::move(file);
+}
+
+}  // namespace profd::python

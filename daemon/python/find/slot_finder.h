@@ -1,0 +1,38 @@
+// SlotFinder: where, relative to the thread pointer, threads keep the address of their state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "daemon/python/code/process_memory.h"
+
+namespace profd::python {
+
+// A thread state and the thread pointer of its thread, as the state has it.
+struct ThreadState {
+  std::uint64_t address = 0;
+  std::uint64_t thread_pointer = 0;
+};
+
+// The word at thread pointer + `offset` points to the state or, where `inner` is not 0, to an
+// array whose word at inner - 1 does.
+struct Slot {
+  std::int64_t offset = 0;
+  std::uint32_t inner = 0;
+  bool certain = true;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+// Found by value: some thread's slot holds its state, and no thread's holds anything else. What a
+// pthread key names is right for ever (glibc: two levels of arrays; musl: one); without a key, as
+// from 3.15 on, it is a thread-local variable, of which others hold the state only while the thread
+// runs Python code.
+// `keys`: pthread keys that may be the one; none: look for variables. x86-64.
+[[nodiscard]] std::optional<Slot> FindSlot(const ProcessMemory& memory,
+                                           std::span<const ThreadState> states,
+                                           std::span<const std::uint32_t> keys);
+
+}  // namespace profd::python

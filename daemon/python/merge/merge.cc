@@ -1,0 +1,216 @@
+#include "daemon/python/merge/merge.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "bpf/shared/python_layout.h"
+
+namespace profd::python {
+namespace {
+
+using process::AddressFrame;
+using Frames = std::vector<AddressFrame>;
+using Segment = PythonStack::Segment;
+
+// By segment: the index of the native frame before which it stands.
+using Places = std::vector<std::size_t>;
+
+bool IsEval(const AddressFrame& frame, const wire::PythonProcessEvent& process) {
+  if (frame.kernel) return false;
+  const bool after_call = frame.return_address && frame.address > 0;
+  return process.eval.Contains(after_call ? frame.address - 1 : frame.address);
+}
+
+// The interpreter's frame, at `from` or beyond, whose part of the stack holds the address.
+std::optional<std::size_t> FrameAround(std::uint64_t address, std::size_t from,
+                                       const Frames& frames) {
+  for (std::size_t i = from; i < frames.size(); ++i)
+    if (frames[i].cfa > address) return i;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> NextEval(std::size_t from, const Frames& frames,
+                                    const wire::PythonProcessEvent& process) {
+  for (std::size_t i = from; i < frames.size(); ++i)
+    if (IsEval(frames[i], process)) return i;
+  return std::nullopt;
+}
+
+// Of user code: all that stands before it is the kernel's.
+bool IsLeaf(std::size_t index, const Frames& frames) {
+  return index == 0 || frames[index - 1].kernel;
+}
+
+// A call of the eval function that begins or ends, maybe: it stands at the leaf, or has `depth` of
+// the interpreter's functions look at its result, at most. All others have Python frames.
+bool MayHaveNone(std::size_t call, const Frames& frames, const wire::PythonProcessEvent& process,
+                 std::size_t depth = 1) {
+  for (; !IsLeaf(call, frames); --call, --depth)
+    if (depth == 0 || !process.module.Contains(frames[call - 1].address)) return false;
+  return true;
+}
+
+// _Py_CheckFunctionResult and PyErr_Occurred, after the frame has been left.
+constexpr std::size_t kLooksAtResult = 2;
+
+// Of one that is the end of a cut stack nobody knows what it holds: it has no CFA.
+bool AnyCallRuns(std::size_t end, const Frames& frames, const wire::PythonProcessEvent& process) {
+  for (std::size_t i = 0; i < end; ++i)
+    if (frames[i].cfa != 0 && IsEval(frames[i], process) && !MayHaveNone(i, frames, process))
+      return true;
+  return false;
+}
+
+std::optional<Places> PlaceByAnchors(const PythonStack& python,
+                                     const wire::PythonProcessEvent& process,
+                                     bool native_is_complete, const Frames& frames) {
+  Places places;
+  std::size_t from = 0;
+  for (const Segment& segment : python.segments) {
+    // The rest of a stack that is deeper than what was kept, in the next call there is. If the
+    // walk ended for another reason and passed no call before, nobody knows in which.
+    const bool rest = segment.anchor == 0;
+    if (rest && places.empty() && !python.truncated) return std::nullopt;
+    const auto place = rest ? NextEval(places.empty() ? 0 : from + 1, frames, process)
+                            : FrameAround(segment.anchor, from, frames);
+    // Beyond where the native stack ends early; what runs in no call of the eval function has
+    // nothing to show.
+    if (!place && !segment.frames.empty() && native_is_complete) return std::nullopt;
+    places.push_back(place.value_or(frames.size()));
+    from = places.back();
+  }
+  // Else another thread state's frames are missing there: that of another interpreter.
+  if (AnyCallRuns(places.front(), frames, process)) return std::nullopt;
+  return places;
+}
+
+std::optional<Places> PlaceFromRoot(const PythonStack& python,
+                                    const wire::PythonProcessEvent& process,
+                                    const Frames& frames) {
+  std::vector<std::size_t> calls;
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    if (IsEval(frames[i], process)) calls.push_back(i);
+  const std::size_t segments = python.segments.size();
+  if (calls.size() < segments || calls.size() > segments + 1) return std::nullopt;
+  if (calls.size() > segments && !MayHaveNone(calls.front(), frames, process, kLooksAtResult))
+    return std::nullopt;
+  return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
+}
+
+// Where either stack ends early: the innermost call has its frame if it is in the middle of its
+// work. One that begins or ends may have it or not, which makes no difference where nothing but the
+// interpreter's own frames is there. Where there is no call at all, all Python frames lie beyond
+// the end.
+std::optional<Places> PlaceFromLeaf(const PythonStack& python,
+                                    const wire::PythonProcessEvent& process,
+                                    bool native_is_complete, const Frames& frames) {
+  Places places;
+  auto call = NextEval(0, frames, process);
+  const auto is_own = [&](const AddressFrame& frame) {
+    return frame.kernel || process.module.Contains(frame.address);
+  };
+  if (call && MayHaveNone(*call, frames, process) && !std::ranges::all_of(frames, is_own))
+    return std::nullopt;
+  for (std::size_t i = 0; i < python.segments.size(); ++i) {
+    if (!call && native_is_complete) return std::nullopt;
+    places.push_back(call.value_or(frames.size()));
+    if (call) call = NextEval(*call + 1, frames, process);
+  }
+  return places;
+}
+
+std::optional<Places> Place(const PythonStack& python, const wire::PythonProcessEvent& process,
+                            bool native_is_complete, const Frames& frames) {
+  if (process.chain != PROFD_PYTHON_OBJECTS)
+    return PlaceByAnchors(python, process, native_is_complete, frames);
+  const bool whole = native_is_complete && !python.truncated;
+  return whole ? PlaceFromRoot(python, process, frames)
+               : PlaceFromLeaf(python, process, native_is_complete, frames);
+}
+
+struct Placed {
+  std::size_t place = 0;
+  std::size_t runtime = 0;
+  const Segment* segment = nullptr;
+};
+
+// `placed` in order of place. No native frame runs code of two runtimes; which of two stands first
+// beyond the end of a cut stack nobody knows.
+bool IsOrderKnown(const std::vector<Placed>& placed,
+                  std::span<const wire::PythonProcessEvent> runtimes, const Frames& frames) {
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const Placed& one = placed[i];
+    if (i > 0 && placed[i - 1].place == one.place && placed[i - 1].runtime != one.runtime)
+      return false;
+    if (one.place == frames.size()) continue;
+    for (std::size_t other = 0; other < runtimes.size(); ++other)
+      if (other != one.runtime && runtimes[other].module.Contains(frames[one.place].address))
+        return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PythonStack OneCallEach(PythonStack stack) {
+  PythonStack split{.segments = {}, .truncated = stack.truncated};
+  for (Segment& segment : stack.segments)
+    for (AddressFrame& frame : segment.frames)
+      split.segments.push_back({.frames = {std::move(frame)}, .anchor = 0});
+  return split;
+}
+
+bool HasNone(const wire::PythonProcessEvent& process,
+             const std::vector<process::AddressFrame>& frames) {
+  return !AnyCallRuns(frames.size(), frames, process);
+}
+
+bool Merge(const PythonStack& python, const wire::PythonProcessEvent& process,
+           bool native_is_complete, std::vector<process::AddressFrame>& frames) {
+  return MergeAll({&python, 1}, {&process, 1}, native_is_complete, frames);
+}
+
+bool MergeAll(std::span<const PythonStack> stacks,
+              std::span<const wire::PythonProcessEvent> runtimes, bool native_is_complete,
+              std::vector<process::AddressFrame>& frames) {
+  if (std::ranges::all_of(stacks, [](const auto& one) { return one.segments.empty(); }))
+    return true;
+  std::vector<Placed> placed;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    const PythonStack& stack = stacks[i];
+    if (stack.segments.empty()) {
+      if (stacks.size() > 1 && !HasNone(runtimes[i], frames)) return false;
+      continue;
+    }
+    const auto places = Place(stack, runtimes[i], native_is_complete, frames);
+    if (!places) return false;
+    for (std::size_t k = 0; k < places->size(); ++k)
+      if (!stack.segments[k].frames.empty())
+        placed.push_back({(*places)[k], i, &stack.segments[k]});
+  }
+  std::ranges::stable_sort(placed, {}, &Placed::place);
+  if (!IsOrderKnown(placed, runtimes, frames)) return false;
+
+  const auto is_own = [&](const AddressFrame& frame) {
+    return frame.cfa != 0 || std::ranges::any_of(runtimes, [&](const auto& runtime) {
+             return runtime.module.Contains(frame.address);
+           });
+  };
+  Frames merged;
+  auto next = placed.begin();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    for (; next != placed.end() && next->place <= i; ++next)
+      std::ranges::copy(next->segment->frames, std::back_inserter(merged));
+    AddressFrame& frame = merged.emplace_back(std::move(frames[i]));
+    frame.interpreter = !frame.kernel && is_own(frame);
+  }
+  for (; next != placed.end(); ++next)
+    std::ranges::copy(next->segment->frames, std::back_inserter(merged));
+  frames = std::move(merged);
+  return true;
+}
+
+}  // namespace profd::python

@@ -1,0 +1,45 @@
+#include "daemon/replay/target_selector.h"
+
+#include <algorithm>
+#include <string>
+
+namespace profd::replay {
+
+bool TargetSelector::Lists(std::uint32_t id) const {
+  return std::ranges::find(target_.ids, id) != target_.ids.end();
+}
+
+bool TargetSelector::Matches(const wire::EventHeader& header,
+                             const process::ProcessTable& table) const {
+  const auto info = table.Info(header.process);
+  switch (target_.kind) {
+    case session::TargetKind::kAll:
+      return true;
+    case session::TargetKind::kPids:
+      // By the number it had in the innermost pid namespace, too: the caller may have been there.
+      return Lists(header.process.pid) ||
+             (info && !info->namespace_pids.empty() && Lists(info->namespace_pids.back()));
+    case session::TargetKind::kTids:
+      return Lists(header.thread.tid);
+    case session::TargetKind::kComm:
+      return (info && info->comm == target_.name) ||
+             table.ThreadComm(header.thread) == target_.name;
+    case session::TargetKind::kCgroup:
+      // The recording has the path within the hierarchy, the target one with the mount point.
+      return info && !info->cgroup.empty() && target_.name.ends_with(info->cgroup);
+  }
+  return false;
+}
+
+bool TargetSelector::Takes(const wire::Event& event, const process::ProcessTable& table) {
+  const auto& header = wire::HeaderOf(event);
+  bool takes = Matches(header, table);
+  if (!target_.children) return takes;
+  if (const auto* fork = std::get_if<wire::ForkEvent>(&event)) {
+    takes = takes || members_.contains({fork->parent_pid, fork->parent_process_start_ns});
+  }
+  if (takes) members_.insert(header.process);
+  return takes || members_.contains(header.process);
+}
+
+}  // namespace profd::replay

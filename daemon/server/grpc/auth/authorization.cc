@@ -1,0 +1,77 @@
+#include "daemon/server/grpc/auth/authorization.h"
+
+#include <sys/stat.h>
+
+#include <string>
+
+namespace profd::server {
+namespace {
+
+constexpr std::size_t kMaxStatus = 1u << 16;
+
+// profctl always says which pid namespace it means.
+bool IsOursOrNotSaid(std::uint32_t pidns_inode, const ProcFs& proc) {
+  struct stat ours {};
+  return pidns_inode == 0 ||
+         (stat(proc.Path("self/ns/pid").c_str(), &ours) == 0 && ours.st_ino == pidns_inode);
+}
+
+template <typename Message>
+void HideAddresses(Message& message) {
+  for (auto& frame : *message.mutable_frames())
+    if (frame.kind() == v1::FRAME_KERNEL) frame.clear_offset();
+}
+
+}  // namespace
+
+bool MaySee(const Caller& caller, SoleOwner owner) {
+  return caller.sees_all || (caller.kind == Caller::Kind::kUser && owner == caller.uid);
+}
+
+bool MaySee(const Caller& caller, const process::Owner& owner) {
+  return MaySee(caller, owner.sole ? owner.uid : std::nullopt);
+}
+
+bool MaySee(const Caller& caller, const std::string& client) {
+  return caller.sees_all || client == ClientOf(caller);
+}
+
+Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
+  const std::string directory = std::to_string(id);
+  const auto status = proc.Read(directory + "/status", kMaxStatus);
+  if (!status)
+    return Error{ErrorCode::kNotFound, "cannot open process " + directory + ": no such process",
+                 "see what runs: ps -e"};
+  return source::SoleOwnerOf(directory, *status, proc);
+}
+
+Result<void> Confine(const Caller& caller, const ProcFs& proc, session::Target& target) {
+  if (caller.sees_all) return {};
+  target.uid = caller.uid;
+  target.kernel_threads = false;
+  if (!IsOursOrNotSaid(target.pidns_inode, proc)) return {};
+  for (const auto id : target.ids) {
+    const auto owner = OwnerOf(id, proc);
+    if (!owner) return owner.error();
+    if (MaySee(caller, *owner)) continue;
+    const std::string who = caller.name.empty() ? "uid " + std::to_string(caller.uid) : caller.name;
+    return Error{ErrorCode::kPermissionDenied,
+                 std::string(target.kind == session::TargetKind::kTids ? "thread " : "process ") +
+                     std::to_string(id) + " is not " + who + "'s alone to look at",
+                 "use sudo, or ask to be taken into group profd"};
+  }
+  return {};
+}
+
+void HideKernelAddresses(v1::Profile& profile) { HideAddresses(profile); }
+void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
+
+void HideHost(v1::StatusResponse& status) {
+  status.clear_replay_file();
+  status.clear_recording_file();
+  status.clear_history();  // its file and its troubles
+  status.mutable_python()->clear_waiting();
+  status.mutable_python()->clear_refused();
+}
+
+}  // namespace profd::server

@@ -1,0 +1,44 @@
+// Authorization: what of the host a caller may see.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/process/process_info.h"
+#include "daemon/server/grpc/auth/caller.h"
+#include "daemon/session/session_control.h"
+#include "daemon/source/procfs/sole_owner.h"
+#include "profd/v1/dump.pb.h"
+#include "profd/v1/profile.pb.h"
+#include "profd/v1/status.pb.h"
+
+namespace profd::server {
+
+using source::SoleOwner;
+
+// The rule that everything below follows. Without an owner only those see it who see all.
+[[nodiscard]] bool MaySee(const Caller& caller, SoleOwner owner);
+
+// A process of the past, as it was when /proc was last asked.
+[[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
+
+// A session, a query or whatever else was begun by `client` (ClientOf).
+[[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);
+
+// From /proc/ID of a process or thread. kNotFound: there is none.
+[[nodiscard]] Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc);
+
+// Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
+// it names somebody else's processes. Ids of another pid namespace are left to the kernel side.
+[[nodiscard]] Result<void> Confine(const Caller& caller, const ProcFs& proc,
+                                   session::Target& target);
+
+// For who does not see all: addresses of the kernel tell where it lies, its names do not.
+void HideKernelAddresses(v1::Profile& profile);
+void HideKernelAddresses(v1::Dump& dump);
+// Files, and reasons that may name other users' programs.
+void HideHost(v1::StatusResponse& status);
+
+}  // namespace profd::server

@@ -1,0 +1,47 @@
+#include "daemon/server/grpc/auth/client_limits.h"
+
+namespace profd::server {
+namespace {
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+constexpr std::size_t kMaxClients = 1024;
+
+}  // namespace
+
+Result<void> Limit(const ClientLimits& limits, CollectPlan& plan) {
+  if (limits.max_duration_ns != 0 && plan.duration_ns > limits.max_duration_ns)
+    return Error{ErrorCode::kExhausted,
+                 std::to_string(plan.duration_ns / kNsPerSecond) + " s are more than the " +
+                     std::to_string(limits.max_duration_ns / kNsPerSecond) +
+                     " s that you may collect at a time",
+                 "collect for a shorter time, or as a member of group profd"};
+  if (plan.duration_ns == 0) plan.duration_ns = limits.max_duration_ns;
+  const std::uint64_t shortest_ns = kNsPerSecond / limits.max_frequency_hz;
+  if (plan.spec.on_cpu_period_ns < shortest_ns || plan.spec.off_cpu_period_ns < shortest_ns)
+    return Error{ErrorCode::kExhausted,
+                 "you may sample at " + std::to_string(limits.max_frequency_hz) + " Hz at the most",
+                 "ask for a lower rate (-F), or collect as a member of group profd"};
+  return {};
+}
+
+Result<void> CallRates::Count(const Caller& caller) {
+  const ClientLimits& limits = LimitsOf(caller);
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  const std::scoped_lock lock(mutex_);
+  if (buckets_.size() >= kMaxClients)
+    std::erase_if(buckets_, [&](const auto& entry) { return entry.second.IsFull(now_ns); });
+  const std::string client = ClientOf(caller);
+  auto found = buckets_.find(client);
+  if (found == buckets_.end() && buckets_.size() < kMaxClients)
+    found = buckets_
+                .emplace(client,
+                         TokenBucket(limits.calls_per_second, 2 * limits.calls_per_second, now_ns))
+                .first;
+  if (found != buckets_.end() && found->second.Take(now_ns)) return {};
+  return Error{
+      ErrorCode::kExhausted,
+      "more than " + std::to_string(static_cast<int>(limits.calls_per_second)) + " calls a second",
+      "wait a second"};
+}
+
+}  // namespace profd::server

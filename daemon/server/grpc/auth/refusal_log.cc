@@ -1,0 +1,43 @@
+#include "daemon/server/grpc/auth/refusal_log.h"
+
+#include <algorithm>
+
+namespace profd::server {
+namespace {
+
+constexpr double kLinesPerSecond = 1;
+constexpr double kLinesAtOnce = 20;
+constexpr std::size_t kMaxLine = 512;
+
+// Names and requests are the caller's: one line stays one line.
+std::string OneLine(std::string text) {
+  if (text.size() > kMaxLine) text.resize(kMaxLine);
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+RefusalLog::RefusalLog(const Clock& clock, spdlog::logger& logger)
+    : clock_(clock), logger_(logger), bucket_(kLinesPerSecond, kLinesAtOnce, clock.MonotonicNs()) {}
+
+void RefusalLog::Refused(const std::string& who, const std::string& what, const std::string& why) {
+  const std::scoped_lock lock(mutex_);
+  ++refusals_;
+  if (!bucket_.Take(clock_.MonotonicNs())) {
+    ++unsaid_;
+    return;
+  }
+  if (unsaid_ != 0) logger_.warn("refused {} more calls", unsaid_);
+  unsaid_ = 0;
+  logger_.warn("refused {}: {}: {}", OneLine(who), OneLine(what),
+               OneLine(why.substr(0, why.find('\n'))));
+}
+
+std::uint64_t RefusalLog::refusals() const {
+  const std::scoped_lock lock(mutex_);
+  return refusals_;
+}
+
+}  // namespace profd::server

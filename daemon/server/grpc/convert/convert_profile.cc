@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "daemon/aggregate/program_names.h"
+#include "daemon/server/grpc/convert/convert.h"
+#include "daemon/server/grpc/convert/convert_parts.h"
+#include "daemon/source/probe/capabilities.h"
+
+namespace profd::server {
+namespace {
+
+
+void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
+  proto.set_on_cpu_ns(clock.on_cpu_ns);
+  proto.set_runnable_after_wakeup_ns(clock.runnable_ns[PROFD_AFTER_WAKEUP]);
+  proto.set_runnable_after_preemption_ns(clock.runnable_ns[PROFD_AFTER_PREEMPTION]);
+  proto.set_runnable_after_yield_ns(clock.runnable_ns[PROFD_AFTER_YIELD]);
+  proto.set_blocked_interruptible_ns(clock.blocked_ns[PROFD_INTERRUPTIBLE]);
+  proto.set_blocked_uninterruptible_ns(clock.blocked_ns[PROFD_UNINTERRUPTIBLE]);
+  proto.set_blocked_iowait_ns(clock.blocked_ns[PROFD_IOWAIT]);
+  proto.set_on_cpu_count(clock.on_cpu_count);
+  proto.set_runnable_after_wakeup_count(clock.runnable_count[PROFD_AFTER_WAKEUP]);
+  proto.set_runnable_after_preemption_count(clock.runnable_count[PROFD_AFTER_PREEMPTION]);
+  proto.set_runnable_after_yield_count(clock.runnable_count[PROFD_AFTER_YIELD]);
+  proto.set_blocked_interruptible_count(clock.blocked_count[PROFD_INTERRUPTIBLE]);
+  proto.set_blocked_uninterruptible_count(clock.blocked_count[PROFD_UNINTERRUPTIBLE]);
+  proto.set_blocked_iowait_count(clock.blocked_count[PROFD_IOWAIT]);
+  proto.set_migrations(clock.migrations);
+}
+
+void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
+  proto.set_tid(thread.shown_tid);
+  proto.set_start_ns(thread.key.start_ns);
+  proto.set_process(thread.process);
+  proto.set_comm(Utf8(thread.comm));
+  proto.set_begin_ns(thread.begin_ns);
+  proto.set_end_ns(thread.end_ns);
+  Fill(thread.clock, *proto.mutable_clock());
+  proto.set_began(thread.began);
+  proto.set_exited(thread.exited);
+  proto.set_clock_missing(thread.clock_missing);
+  proto.set_closure_error(aggregate::ClosureError(thread));
+}
+
+// Numbers what is said of each file. When more became known in the meantime (a debug file has
+// come), the latest word stands for all frames of it.
+class Modules {
+ public:
+  explicit Modules(v1::Profile& proto) : proto_(proto) {}
+
+  // 1 + index into the profile's modules.
+  std::uint32_t Add(const symbolize::ModuleInfoRef& info) {
+    if (!info) return 0;
+    const auto [known, added] = seen_.try_emplace(info.get(), 0);
+    if (!added) return known->second;
+    const auto [file, is_new] =
+        files_.try_emplace({info->path, info->build_id}, proto_.modules_size());
+    auto& module = is_new ? *proto_.add_modules() : *proto_.mutable_modules(file->second);
+    module.set_path(Utf8(info->path));
+    module.set_build_id(Utf8(info->build_id));
+    module.set_symbols_from(Utf8(info->symbols_from));
+    module.set_symbols_file(Utf8(info->symbols_file));
+    module.set_symbols_missing(Utf8(info->symbols_missing));
+    module.set_debug_file(Utf8(info->debug_file));
+    module.set_debug_missing(Utf8(info->debug_missing));
+    return known->second = static_cast<std::uint32_t>(file->second) + 1;
+  }
+
+ private:
+  v1::Profile& proto_;
+  std::map<const symbolize::ModuleInfo*, std::uint32_t> seen_;
+  std::map<std::pair<std::string, std::string>, int> files_;  // path and build id -> index
+};
+
+void Fill(const budget::SamplingStanding& standing, v1::SamplingStatus& proto) {
+  proto.set_limited(standing.budget.limited);
+  proto.set_budget_cpus(standing.budget.cpus);
+  proto.set_spent_cpus(standing.spent_cpus);
+  proto.set_on_cpu_factor(standing.factors.on_cpu);
+  proto.set_off_cpu_factor(standing.factors.off_cpu);
+}
+
+void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+  for (const auto& sample : samples) {
+    proto.add_time_ns(sample.time_ns);
+    proto.add_raw_weight_ns(sample.raw_weight_ns);
+    proto.add_weight_ns(sample.weight_ns);
+    proto.add_thread(sample.thread);
+    proto.add_node(sample.node);
+    proto.add_state(static_cast<v1::State>(sample.state));
+    proto.add_wait(static_cast<v1::WaitReason>(sample.wait));
+    proto.add_count(sample.count);
+    proto.add_exact(sample.exact);
+    proto.add_stack_flags(sample.stack_flags);
+  }
+}
+
+void FillGil(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+  const bool any = std::any_of(samples.begin(), samples.end(), [](const auto& sample) {
+    return sample.gil != process::Gil::kNone;
+  });
+  if (!any) return;
+  for (const auto& sample : samples) proto.add_gil(static_cast<v1::Gil>(sample.gil));
+}
+
+template <typename List>
+void Fill(const std::vector<NamedCount>& counts, List& proto) {
+  for (const auto& count : counts) {
+    auto& added = *proto.Add();
+    added.set_name(count.name);
+    added.set_text(count.text);
+    added.set_count(count.count);
+  }
+}
+
+}  // namespace
+
+v1::Profile ToProto(const aggregate::Profile& profile) {
+  v1::Profile proto;
+  proto.set_target(Utf8(profile.target));
+  proto.set_start_ns(profile.start_ns);
+  proto.set_end_ns(profile.end_ns);
+  proto.set_start_unix_ns(profile.start_unix_ns);
+  proto.set_on_cpu(profile.on_cpu);
+  proto.set_off_cpu(profile.off_cpu);
+  proto.set_on_cpu_period_ns(profile.on_cpu_period_ns);
+  proto.set_off_cpu_period_ns(profile.off_cpu_period_ns);
+  for (const aggregate::PeriodChange& change : profile.periods) {
+    auto& added = *proto.add_periods();
+    added.set_time_ns(change.time_ns);
+    added.set_on_cpu_period_ns(change.on_cpu_period_ns);
+    added.set_off_cpu_period_ns(change.off_cpu_period_ns);
+  }
+  proto.set_host(Utf8(profile.host));
+  proto.set_kernel(Utf8(profile.kernel));
+  proto.set_hook(Utf8(profile.hook));
+  proto.set_profd_version(Utf8(profile.profd_version));
+  for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
+  for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
+  Modules modules(proto);
+  const auto programs = aggregate::ProgramNames(profile.processes);
+  for (const auto& frame : profile.frames) {
+    auto& added = *proto.add_frames();
+    Fill(frame, programs, added);
+    added.set_module_info(modules.Add(frame.origin));
+  }
+  for (std::size_t i = 1; i < profile.nodes.size(); ++i) {  // the root is not sent
+    auto& node = *proto.add_nodes();
+    node.set_parent(profile.nodes[i].parent);
+    node.set_frame(profile.nodes[i].frame);
+  }
+  Fill(profile.samples, *proto.mutable_samples());
+  FillGil(profile.samples, *proto.mutable_samples());
+  Fill(profile.lost, *proto.mutable_lost());
+  Fill(profile.dropped, *proto.mutable_dropped());
+  Fill(profile.notes, *proto.mutable_notes());
+  proto.set_daemon_cpu_ns(profile.cost.daemon_cpu_ns);
+  proto.set_bpf_ns(profile.cost.bpf_ns);
+  return proto;
+}
+
+v1::Started ToProto(std::uint32_t session, const pipeline::SessionStart& start) {
+  v1::Started proto;
+  proto.set_session(session);
+  for (const auto& process : start.processes) Fill(process, *proto.add_processes());
+  proto.set_threads(start.threads);
+  proto.set_start_unix_ns(start.start_unix_ns);
+  return proto;
+}
+
+v1::Progress ToProto(const pipeline::SessionProgress& progress) {
+  v1::Progress proto;
+  proto.set_elapsed_ns(progress.elapsed_ns);
+  proto.set_samples(progress.samples);
+  proto.set_lost(progress.lost);
+  proto.set_threads(progress.threads);
+  proto.set_finishing(progress.finishing);
+  proto.set_target_gone(progress.target_gone);
+  return proto;
+}
+
+v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendStatus& backend,
+                           const std::vector<SessionSummary>& sessions) {
+  v1::StatusResponse proto;
+  proto.set_version(PROFD_VERSION);
+  proto.set_up_ns(daemon.up_ns);
+  proto.set_daemon_cpu_ns(daemon.cpu_ns);
+  proto.set_memory_bytes(daemon.resident_bytes);
+  const auto& source = backend.source;
+  proto.set_kernel(Utf8(source.kernel_release));
+  proto.set_hook(Utf8(source.hook));
+  proto.set_hook_reason(Utf8(source.hook_reason));
+  proto.set_split(Utf8(source.split));
+  proto.set_snapshot(Utf8(source.snapshot));
+  proto.set_on_cpu_clock(Utf8(source.on_cpu_clock));
+  proto.set_online_cpus(source.online_cpus);
+  proto.set_switches(source.switches);
+  proto.set_bpf_ns(source.bpf_cost_ns);
+  proto.set_map_bytes(source.map_bytes);
+  for (const auto& session : sessions) {
+    auto& added = *proto.add_sessions();
+    added.set_id(session.id);
+    added.set_target(Utf8(session.target));
+    added.set_elapsed_ns(session.progress.elapsed_ns);
+    added.set_duration_ns(session.duration_ns);
+    added.set_samples(session.progress.samples);
+    added.set_client(Utf8(session.client));
+  }
+  for (const auto& name : source.missing_capabilities) {
+    auto& added = *proto.add_missing_capabilities();
+    added.set_name(name);
+    added.set_cost(source::CostOf(name));
+  }
+  Fill(backend.lost, *proto.mutable_lost());
+  Fill(backend.notes, *proto.mutable_notes());
+  const auto& python = backend.python;
+  auto& added_python = *proto.mutable_python();
+  added_python.set_attached(python.attached);
+  Fill(python.waiting, *added_python.mutable_waiting());
+  Fill(python.refused, *added_python.mutable_refused());
+  added_python.set_stacks(python.stacks);
+  added_python.set_not_merged(python.not_merged);
+  added_python.set_cut(python.cut);
+  added_python.set_names_stale(python.names_stale);
+  added_python.set_names_unknown(python.names_unknown);
+  auto& budget = *proto.mutable_budget();
+  Fill(backend.budget.sampling.asked, *budget.mutable_sessions());
+  Fill(backend.budget.sampling.standing, *budget.mutable_history());
+  budget.set_clock_limit_cpus(backend.budget.clock.limit_cpus);
+  budget.set_clock_cpus(backend.budget.clock.spent_cpus);
+  budget.set_kernel_books(backend.budget.clock.kernel_books);
+  if (backend.memory) {
+    auto& memory = *proto.mutable_memory();
+    memory.set_cap_bytes(backend.memory->cap_bytes);
+    memory.set_used_bytes(backend.memory->used_bytes);
+    memory.set_peak_bytes(backend.memory->peak_bytes);
+    memory.set_asked_bytes(backend.memory->asked_bytes);
+    memory.set_dropping(backend.memory->dropping);
+    for (const auto& holder : backend.memory->holders) {
+      auto& added = *memory.add_holders();
+      added.set_name(holder.name);
+      added.set_bytes(holder.bytes);
+    }
+  }
+  proto.set_replay_file(Utf8(backend.replay_file));
+  proto.set_recording_file(Utf8(backend.recording_file));
+  return proto;
+}
+
+grpc::Status ToStatus(const Error& error) {
+  const auto code = [&] {
+    switch (error.code) {
+      case ErrorCode::kInvalidArgument:
+        return grpc::StatusCode::INVALID_ARGUMENT;
+      case ErrorCode::kNotFound:
+        return grpc::StatusCode::NOT_FOUND;
+      case ErrorCode::kPermissionDenied:
+        return grpc::StatusCode::PERMISSION_DENIED;
+      case ErrorCode::kUnsupported:
+        return grpc::StatusCode::FAILED_PRECONDITION;
+      case ErrorCode::kExhausted:
+        return grpc::StatusCode::RESOURCE_EXHAUSTED;
+      case ErrorCode::kUnavailable:
+        return grpc::StatusCode::UNAVAILABLE;
+      case ErrorCode::kIo:
+      case ErrorCode::kCorrupt:
+        return grpc::StatusCode::DATA_LOSS;
+      case ErrorCode::kInternal:
+        return grpc::StatusCode::INTERNAL;
+    }
+    return grpc::StatusCode::UNKNOWN;
+  }();
+  return grpc::Status(code,
+                      Utf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
+}
+
+}  // namespace profd::server

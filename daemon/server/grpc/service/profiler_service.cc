@@ -1,0 +1,235 @@
+#include "daemon/server/grpc/service/profiler_service.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "daemon/base/own_usage.h"
+#include "daemon/server/grpc/auth/authorization.h"
+
+namespace profd::server {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+// How often a Collect looks whether its caller is still there.
+constexpr std::chrono::milliseconds kLook{50};
+// Of a dump: a few of its sampling periods.
+constexpr std::chrono::milliseconds kDumpWindow{8};
+constexpr std::size_t kChunkBytes = 1u << 20;
+
+v1::CollectResponse MakeProgress(const pipeline::Session& session) {
+  v1::CollectResponse response;
+  *response.mutable_progress() = ToProto(session.Progress());
+  return response;
+}
+
+template <typename Response>
+grpc::Status SendInChunks(const Caller& caller, const aggregate::Profile& profile,
+                          grpc::ServerWriter<Response>& writer) {
+  auto proto = ToProto(profile);
+  if (!caller.sees_all) HideKernelAddresses(proto);
+  std::string bytes;
+  if (!proto.SerializeToString(&bytes))
+    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
+                          "ask for a shorter time, or collect at a lower frequency"});
+  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  Response response;
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
+    if (!writer.Write(response)) return gone;
+  }
+  response.set_done(true);
+  return writer.Write(response) ? grpc::Status::OK : gone;
+}
+
+}  // namespace
+
+class ProfilerService::Releaser {
+ public:
+  Releaser(SessionManager& manager, const std::shared_ptr<pipeline::Session>& session)
+      : manager_(manager), session_(session) {}
+  Releaser(const Releaser&) = delete;
+  Releaser& operator=(const Releaser&) = delete;
+  ~Releaser() { manager_.Release(session_); }
+
+ private:
+  SessionManager& manager_;
+  const std::shared_ptr<pipeline::Session>& session_;
+};
+
+ProfilerService::ProfilerService(SessionManager& manager, pipeline::SessionBackend& backend,
+                                 const Clock& clock, const ProcFs& proc, spdlog::logger& logger,
+                                 const history::History* history)
+    : manager_(manager),
+      backend_(backend),
+      clock_(clock),
+      proc_(proc),
+      logger_(logger),
+      history_(history),
+      started_ns_(clock.MonotonicNs()) {}
+
+RequestLimits ProfilerService::Limits() const {
+  RequestLimits limits;
+  limits.cpus = std::max(1u, std::thread::hardware_concurrency());
+  // The kernel lowers it when its interrupts take too long, so it is read anew.
+  if (const auto text = proc_.Read("sys/kernel/perf_event_max_sample_rate", 64)) {
+    std::uint32_t hz = 0;
+    std::from_chars(text->data(), text->data() + text->size(), hz);
+    if (hz != 0) limits.max_frequency_hz = hz;
+  }
+  return limits;
+}
+
+Result<CollectPlan> ProfilerService::Plan(const Caller& caller,
+                                          const v1::CollectRequest& request) const {
+  auto plan = ToPlan(request, Limits());
+  if (!plan) return plan.error();
+  PROFD_TRY(Confine(caller, proc_, plan->spec.target));
+  PROFD_TRY(Limit(LimitsOf(caller), *plan));
+  return plan;
+}
+
+Result<session::SessionSpec> ProfilerService::Plan(const Caller& caller,
+                                                  const v1::DumpRequest& request) const {
+  auto spec = ToSpec(request, Limits());
+  if (!spec) return spec.error();
+  PROFD_TRY(Confine(caller, proc_, spec->target));
+  if (backend_.EndsByItself())
+    return Error{ErrorCode::kUnsupported,
+                 "this profd replays a recording: there is no process to look at",
+                 "profctl collect shows what was recorded"};
+  return spec;
+}
+
+grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerContext& context,
+                                      const v1::CollectRequest& request, CollectWriter& writer) {
+  const auto plan = Plan(caller, request);
+  if (!plan) return ToStatus(plan.error());
+  auto started = manager_.Start(plan->spec, plan->duration_ns, ClientOf(caller),
+                                LimitsOf(caller).max_sessions);
+  if (!started) {
+    logger_.info("collect {}: {}", session::FormatTarget(plan->spec.target),
+                 started.error().message);
+    return ToStatus(started.error());
+  }
+  const std::shared_ptr<pipeline::Session> session = *started;
+  const Releaser releaser(manager_, session);
+  logger_.info("session {}: {}, for {}", session->id(),
+               session::FormatTarget(session->spec().target), Describe(caller));
+
+  v1::CollectResponse first;
+  *first.mutable_started() = ToProto(session->id(), session->start());
+  if (!writer.Write(first) || !StreamProgress(context, *session, plan->progress_interval, writer)) {
+    logger_.info("session {}: its caller went away", session->id());
+    return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  }
+  return StreamProfile(caller, *session, writer);
+}
+
+bool ProfilerService::StreamProgress(const grpc::ServerContext& context, const pipeline::Session& session,
+                                     nanoseconds interval, CollectWriter& writer) {
+  auto next = steady_clock::now();
+  bool finishing = false;
+  while (true) {
+    const auto wait =
+        std::clamp(nanoseconds(next - steady_clock::now()), nanoseconds{0}, nanoseconds{kLook});
+    if (session.WaitFinished(wait)) return writer.Write(MakeProgress(session));
+    if (context.IsCancelled()) return false;
+    // The step from collecting to finishing is told at once.
+    const bool step = session.Progress().finishing && !std::exchange(finishing, true);
+    if (!step && steady_clock::now() < next) continue;
+    if (!writer.Write(MakeProgress(session))) return false;
+    next = steady_clock::now() + interval;
+  }
+}
+
+grpc::Status ProfilerService::StreamProfile(const Caller& caller, const pipeline::Session& session,
+                                            CollectWriter& writer) {
+  const auto result = session.result();
+  if (!result) return ToStatus(result.error());
+  return SendInChunks<v1::CollectResponse>(caller, **result, writer);
+}
+
+Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
+                                                        const v1::QueryRequest& request) {
+  if (history_ == nullptr)
+    return Error{ErrorCode::kUnsupported, "this profd keeps no history",
+                 "the one that does is started with --history-directory DIR"};
+  auto plan = ToPlan(request, clock_.RealtimeNs());
+  if (!plan) return plan.error();
+  if (!caller.sees_all) plan->filter.sole_owner = caller.uid;
+  if (!query_slots_.try_acquire_for(kQueryPatience))
+    return Error{ErrorCode::kExhausted, "others are asking for the history, too", "try again"};
+  auto profile = history_->store().Query(plan->range, plan->filter);
+  query_slots_.release();
+  return profile;
+}
+
+grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest& request,
+                                    QueryWriter& writer) {
+  auto status = [&] {
+    const auto profile = ReadHistory(caller, request);
+    if (!profile) return ToStatus(profile.error());
+    return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
+  }();
+  ::malloc_trim(0);  // a long stretch of time is many windows, merged, converted and written
+  return status;
+}
+
+grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerContext& context,
+                                   const v1::DumpRequest& request, v1::Dump& response) {
+  const auto spec = Plan(caller, request);
+  if (!spec) return ToStatus(spec.error());
+  auto started = manager_.Start(*spec, 0, ClientOf(caller), LimitsOf(caller).max_sessions);
+  if (!started) return ToStatus(started.error());
+  const std::shared_ptr<pipeline::Session> session = *started;
+  const Releaser releaser(manager_, session);
+  // Who keeps a CPU busy is sampled by then; who waits is looked at in the end.
+  (void)session->WaitFinished(kDumpWindow);
+  // It may have ended by itself, with its target.
+  (void)manager_.Stop(session->id());
+  while (!session->WaitFinished(kLook))
+    if (context.IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  const auto dump = session->dump();
+  if (!dump) return ToStatus(dump.error());
+  if ((*dump)->threads.empty())
+    return ToStatus(
+        Error{ErrorCode::kNotFound, "it ended while it was looked at", "see what runs: ps -e"});
+  response = ToProto(**dump);
+  if (!caller.sees_all) HideKernelAddresses(response);
+  return grpc::Status::OK;
+}
+
+grpc::Status ProfilerService::Stop(const Caller& caller, const v1::StopRequest& request) {
+  const auto client = manager_.ClientOfSession(request.session());
+  if (!client) return ToStatus(client.error());
+  if (!MaySee(caller, *client))
+    return ToStatus(Error{ErrorCode::kPermissionDenied,
+                          "session " + std::to_string(request.session()) + " is not yours to stop",
+                          "`profctl status` lists those that are"});
+  const auto stopped = manager_.Stop(request.session());
+  return stopped ? grpc::Status::OK : ToStatus(stopped.error());
+}
+
+grpc::Status ProfilerService::Status(const Caller& caller, v1::StatusResponse& response) {
+  DaemonStatus daemon;
+  daemon.up_ns = clock_.MonotonicNs() - started_ns_;
+  daemon.cpu_ns = OwnCpuNs();
+  daemon.resident_bytes = OwnResidentBytes(proc_);
+  auto sessions = manager_.List();
+  std::erase_if(sessions,
+                [&](const SessionSummary& session) { return !MaySee(caller, session.client); });
+  response = ToProto(daemon, backend_.Status(), sessions);
+  if (history_ != nullptr) *response.mutable_history() = ToProto(history_->Status());
+  if (!caller.sees_all) HideHost(response);
+  return grpc::Status::OK;
+}
+
+}  // namespace profd::server

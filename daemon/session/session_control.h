@@ -1,0 +1,135 @@
+// SessionControl: what the rest of the daemon may ask of the kernel side.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+
+namespace profd::session {
+
+enum class TargetKind { kAll, kPids, kTids, kComm, kCgroup };
+
+// What a session looks at. Ids are meant in the pid namespace `pidns_inode` (0: profd's own).
+struct Target {
+  TargetKind kind = TargetKind::kAll;
+  std::vector<std::uint32_t> ids{};  // kPids, kTids
+  std::string name{};                // kComm: comm; kCgroup: path of the cgroup v2 directory
+  bool children = false;             // processes forked by members become members
+  bool kernel_threads = false;       // kAll, kComm
+  std::uint32_t pidns_inode = 0;
+  // Of all that, only threads that are wholly this user's: those which the kernel would let the
+  // user trace.
+  std::optional<std::uint32_t> uid{};
+};
+
+// Text form, kept in recordings: "pid 12,13 +children", "comm redis-server", "all +kernel".
+[[nodiscard]] std::string FormatTarget(const Target& target);
+[[nodiscard]] Result<Target> ParseTarget(const std::string& text);
+
+enum class OnCpuClock { kCpuClock, kHardwareCycles };
+
+struct SessionSpec {
+  Target target{};
+  bool on_cpu = true;
+  bool off_cpu = true;
+  std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own
+  std::uint64_t off_cpu_period_ns = 10'101'010;
+  OnCpuClock clock = OnCpuClock::kCpuClock;
+  bool inlined = true;  // inlined functions as frames, where debug information is local
+  bool lines = true;    // source files and lines, likewise
+  // Its end tells of every thread, whatever that does, and what comes of it is a Dump.
+  bool dump = false;
+  // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
+  double budget_cpus = 0;
+  // Nobody has asked for it: on-CPU periods may be raised, too, once off-CPU ones are at their
+  // longest, and its clocks may be those of the kernel (UseKernelBooks).
+  bool standing = false;
+};
+
+// How the live source works on this kernel, for people and for profiles.
+struct SourceStatus {
+  std::string kernel_release;
+  std::string hook;          // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
+  std::string hook_reason;   // why not a better one; empty for the first rung
+  std::string split;         // "run_delay", "wake-up hooks"
+  std::string snapshot;      // "sleepable iterator" or why there is none
+  std::string on_cpu_clock;  // "cpu-clock", "cycles"
+  std::uint32_t online_cpus = 0;
+  std::uint64_t switches = 0;                     // since load
+  std::uint64_t bpf_cost_ns = 0;                  // since load
+  std::uint64_t map_bytes = 0;                    // kernel memory of all maps and rings
+  std::vector<std::uint64_t> counters;            // by enum profd_counter
+  std::vector<std::string> missing_capabilities;  // without these less is visible; often none
+};
+
+// One of each for sessions that somebody has asked for and for those that stand. A thread that both
+// look at is sampled as the first need it, and is theirs.
+template <typename T>
+struct PerKind {
+  T asked{};
+  T standing{};
+};
+
+struct SampleCounts {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+};
+
+// By how much periods are longer than the finest that a session asks for: 1 or more.
+struct PeriodFactors {
+  double on_cpu = 1;
+  double off_cpu = 1;
+
+  friend bool operator==(const PeriodFactors&, const PeriodFactors&) = default;
+};
+
+// What the running sessions of one kind may cost together, in CPUs: 0.01 is one percent of one.
+struct SamplingBudget {
+  bool limited = false;         // false: no session runs, or one has no limit
+  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody asked for them
+  double cpus = 0;
+  std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
+  std::uint64_t starts = 0;    // of sessions, since then
+};
+
+// What profd's work for threads may cost, and what it has cost the programs since they were loaded.
+struct BudgetReading {
+  PerKind<SamplingBudget> sampling;
+  std::uint64_t clock_ns = 0;  // for thread clocks
+  std::uint64_t switches = 0;
+};
+
+struct StartedSession {
+  std::uint32_t number = 0;
+  std::uint64_t start_ns = 0;  // its exact start, CLOCK_MONOTONIC
+};
+
+// All methods may be called from any thread; each returns when the kernel side has been told, and
+// the events that answer (SESSION_START with every thread's CLOCK; CLOCK, SNAPSHOT, SESSION_END)
+// come through the EventSource in due order.
+class SessionControl {
+ public:
+  virtual ~SessionControl() = default;
+  // kNotFound: no thread matches. kExhausted: all sessions are in use.
+  [[nodiscard]] virtual Result<StartedSession> StartSession(const SessionSpec& spec) = 0;
+  [[nodiscard]] virtual Result<void> StopSession(std::uint32_t session) = 0;
+  // Ends a session on the whole host and starts its successor, of the same spec, at one instant:
+  // the clocks of the two add up exactly, and /proc is not read again. SESSION_START of the new one
+  // comes first. In error the old one runs on.
+  [[nodiscard]] virtual Result<StartedSession> RollSession(std::uint32_t session) = 0;
+  [[nodiscard]] virtual SourceStatus Status() const = 0;
+  [[nodiscard]] virtual BudgetReading Budget() = 0;
+  // Holds for all sessions of a kind until the next call, or until one starts. Weights stay right:
+  // samples carry their period.
+  virtual void SetPeriodFactors(const PerKind<PeriodFactors>& factors) = 0;
+  // While it is on, threads that only standing sessions look at have no clocks of profd's own:
+  // their time is split by the kernel's books when they are read. It still adds up; they are not
+  // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
+  // books.
+  virtual bool UseKernelBooks(bool use) = 0;
+};
+
+}  // namespace profd::session

@@ -1,0 +1,248 @@
+#include "daemon/source/bpf/bpf_objects.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/source/probe/capabilities.h"
+#include "daemon/source/bpf/libbpf_log.h"
+#include "daemon/source/probe/pid_namespace.h"
+#include "profd_bpf.skel.h"
+
+namespace profd::source {
+namespace {
+
+// Switch-outs shorter than this are not seen by the third rung: the stack has to be taken before it
+// is known how long the thread will be away.
+constexpr std::uint64_t kMinSwitchOutNs = 1'000'000;
+
+// The line in which the verifier says what it did not like: the last one before its statistics.
+std::string LastComplaint(const std::string& log) {
+  std::string_view rest = log;
+  std::string complaint;
+  while (!rest.empty()) {
+    const auto newline = rest.find('\n');
+    const std::string_view line = rest.substr(0, newline);
+    if (line.starts_with("processed ") || line.starts_with("-- END")) break;
+    if (!line.empty() && !line.starts_with("libbpf: ")) complaint = line;
+    if (newline == std::string_view::npos) break;
+    rest.remove_prefix(newline + 1);
+  }
+  return complaint;
+}
+
+Error LoadError(int error_number, const LibbpfLog& log) {
+  Error error = ErrorFromErrno(error_number, "cannot load the BPF programs");
+  if (error_number == EPERM) {
+    error.hint = RightsHint();
+  } else if (error_number == ENOMEM) {
+    error.code = ErrorCode::kExhausted;
+    error.hint = "raise the memory limit of profd's cgroup: BPF maps count towards it";
+  } else {
+    // EACCES and EINVAL are what the verifier says, whatever the rights.
+    error.code = ErrorCode::kUnsupported;
+    error.hint = "the kernel's verifier says: " + LastComplaint(log.text());
+  }
+  return error;
+}
+
+// "memlock:\t4096" in /proc/self/fdinfo/FD.
+std::uint64_t MemlockOf(int map_fd) {
+  const auto info = ProcFs().Read("self/fdinfo/" + std::to_string(map_fd), 4'096);
+  if (!info) return 0;
+  constexpr std::string_view kKey = "memlock:";
+  auto at = info->find(kKey);
+  if (at == std::string::npos) return 0;
+  at = info->find_first_of("0123456789", at + kKey.size());
+  std::uint64_t bytes = 0;
+  if (at != std::string::npos)
+    std::from_chars(info->data() + at, info->data() + info->size(), bytes);
+  return bytes;
+}
+
+// What cannot be attached is missing in this kernel, unless a right is.
+Error AttachError(int error_number, const std::string& what) {
+  Error error = ErrorFromErrno(error_number, "cannot attach " + what);
+  if (error.code == ErrorCode::kPermissionDenied) {
+    error.hint = RightsHint();
+  } else {
+    error.code = ErrorCode::kUnsupported;
+  }
+  return error;
+}
+
+}  // namespace
+
+void BpfObjects::DestroySkeleton::operator()(profd_bpf* skeleton) const {
+  profd_bpf__destroy(skeleton);
+}
+
+void BpfObjects::DestroyLink::operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
+
+BpfObjects::~BpfObjects() = default;
+
+Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const Rung& rung, const Features& features) {
+  const LibbpfLog log;
+  std::unique_ptr<BpfObjects> objects(new BpfObjects);
+  objects->skeleton_.reset(profd_bpf__open());
+  if (!objects->skeleton_) return LoadError(errno, log);
+  objects->Configure(rung, features);
+  if (const int error = profd_bpf__load(objects->skeleton_.get()); error != 0)
+    return LoadError(-error, log);
+  PROFD_TRY(objects->AttachIterators());
+  PROFD_TRY(objects->AttachHooks(rung, features));
+  return objects;
+}
+
+void BpfObjects::Configure(const Rung& rung, const Features& features) {
+  split_ = features.run_delay ? PROFD_SPLIT_RUN_DELAY : PROFD_SPLIT_WAKEUP;
+  profd_constants& constants = skeleton_->rodata->constants;
+  constants.hook = rung.hook;
+  constants.split = split_;
+  constants.own_pid = static_cast<__u32>(::getpid());
+  const PidNamespace pid_namespace = OwnPidNamespace();
+  constants.pidns_level = pid_namespace.level;
+  constants.pidns_inum = pid_namespace.inode;
+  constants.min_switch_out_ns = rung.hook == PROFD_HOOK_SWITCH_OUT ? kMinSwitchOutNs : 0;
+
+  const auto& programs = skeleton_->progs;
+  const auto use = [](bpf_program* program, bool wanted) {
+    ::bpf_program__set_autoload(program, wanted);
+  };
+  use(programs.on_switch_in_exit_tp, rung.hook == PROFD_HOOK_SCHED_EXIT);
+  use(programs.on_switch_in_kprobe, rung.hook == PROFD_HOOK_FINISH_TASK);
+  use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
+  use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
+  use(programs.on_cgroup_attach, features.cgroup_attach);
+}
+
+Result<BpfObjects::LinkPtr> BpfObjects::Attach(bpf_program* program) const {
+  LinkPtr link(::bpf_program__attach(program));
+  if (link) return link;
+  return AttachError(errno, std::string("BPF program ") + ::bpf_program__name(program));
+}
+
+Result<void> BpfObjects::AttachIterators() {
+  const auto attach = [this](bpf_program* program, LinkPtr* to) -> Result<void> {
+    auto link = Attach(program);
+    if (!link) return link.error();
+    *to = *std::move(link);
+    return {};
+  };
+  PROFD_TRY(attach(skeleton_->progs.assign_threads, &assign_));
+  PROFD_TRY(attach(skeleton_->progs.revise_threads, &revise_));
+  PROFD_TRY(attach(skeleton_->progs.read_clocks, &clocks_));
+  if (const auto attached = attach(skeleton_->progs.snapshot_stacks, &snapshot_); !attached)
+    snapshot_missing_ = attached.error().message;
+  return {};
+}
+
+Result<void> BpfObjects::AttachHooks(const Rung& rung, const Features& features) {
+  const auto& programs = skeleton_->progs;
+  std::vector<bpf_program*> wanted{programs.on_fork, programs.on_exec, programs.on_exit,
+                                   programs.on_rename};
+  if (features.cgroup_attach) wanted.push_back(programs.on_cgroup_attach);
+  if (split_ == PROFD_SPLIT_WAKEUP) {
+    wanted.push_back(programs.on_wakeup);
+    wanted.push_back(programs.on_wakeup_new);
+  }
+  if (rung.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
+  wanted.push_back(programs.on_switch);
+  for (bpf_program* program : wanted) {
+    auto link = Attach(program);
+    if (!link) return link.error();
+    hooks_.push_back(*std::move(link));
+  }
+  if (rung.hook != PROFD_HOOK_FINISH_TASK) return {};
+  for (const std::string& symbol : rung.symbols) {
+    LinkPtr link(::bpf_program__attach_kprobe(programs.on_switch_in_kprobe, false, symbol.c_str()));
+    if (!link) return AttachError(errno, "a kprobe to " + symbol);
+    hooks_.push_back(std::move(link));
+  }
+  return {};
+}
+
+std::uint64_t BpfObjects::process_moves() const {
+  return std::atomic_ref(skeleton_->bss->process_moves).load(std::memory_order_relaxed);
+}
+profd_control& BpfObjects::control() const { return skeleton_->data->control; }
+int BpfObjects::filters_fd() const { return ::bpf_map__fd(skeleton_->maps.filters); }
+int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.filter_ids); }
+int BpfObjects::on_cpu_program_fd() const {
+  return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
+}
+int BpfObjects::assign_link_fd() const { return ::bpf_link__fd(assign_.get()); }
+int BpfObjects::revise_link_fd() const { return ::bpf_link__fd(revise_.get()); }
+int BpfObjects::clocks_link_fd() const { return ::bpf_link__fd(clocks_.get()); }
+int BpfObjects::snapshot_link_fd() const {
+  return snapshot_ ? ::bpf_link__fd(snapshot_.get()) : -1;
+}
+
+std::vector<RingReader::Ring> BpfObjects::rings() const {
+  std::vector<RingReader::Ring> rings;
+  // Forks and execs first: samples of the processes they tell of follow.
+  for (const bpf_map* map : {skeleton_->maps.ring_sched, skeleton_->maps.ring_on_cpu})
+    rings.push_back({::bpf_map__fd(map), ::bpf_map__max_entries(map)});
+  return rings;
+}
+
+int BpfObjects::python_processes_fd() const {
+  return ::bpf_map__fd(skeleton_->maps.python_processes);
+}
+int BpfObjects::python_runtimes_fd() const {
+  return ::bpf_map__fd(skeleton_->maps.python_runtimes);
+}
+int BpfObjects::wanted_ring_fd() const { return ::bpf_map__fd(skeleton_->maps.ring_wanted); }
+
+LiveUnwindMaps::Maps BpfObjects::unwind_maps() {
+  const auto& maps = skeleton_->maps;
+  LiveUnwindMaps::Maps unwind{.pool_fd = ::bpf_map__fd(maps.unwind_pool),
+                              .files_fd = ::bpf_map__fd(maps.unwind_files),
+                              .file_ids_fd = ::bpf_map__fd(maps.unwind_file_ids),
+                              .control = &control(),
+                              .snapshot = &snapshot_mutex_};
+  for (const int fd : {unwind.pool_fd, unwind.files_fd, unwind.file_ids_fd})
+    unwind.list_bytes += MemlockOf(fd);
+  return unwind;
+}
+
+std::vector<std::uint64_t> BpfObjects::ReadCounters() const {
+  std::vector<std::uint64_t> sums;
+  sums.reserve(PROFD_COUNTER_MAX);
+  for (int counter = 0; counter < PROFD_COUNTER_MAX; ++counter)
+    sums.push_back(ReadCounter(static_cast<profd_counter>(counter)));
+  return sums;
+}
+
+std::uint64_t BpfObjects::ReadCounter(profd_counter counter) const {
+  const int cpus = ::libbpf_num_possible_cpus();
+  if (cpus <= 0) return 0;
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus));
+  const auto key = static_cast<__u32>(counter);
+  if (::bpf_map_lookup_elem(::bpf_map__fd(skeleton_->maps.counters), &key, values.data()) != 0)
+    return 0;
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
+
+std::uint64_t BpfObjects::MapBytes() const {
+  std::uint64_t bytes = 0;
+  const bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, skeleton_->obj) {
+    // Until 6.4 the kernel told nothing of rings.
+    const bool ring = ::bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
+    const std::uint64_t least = ring ? ::bpf_map__max_entries(map) : 0;
+    bytes += std::max(least, MemlockOf(::bpf_map__fd(map)));
+  }
+  return bytes;
+}
+
+}  // namespace profd::source

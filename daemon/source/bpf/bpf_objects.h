@@ -1,0 +1,93 @@
+// BpfObjects: the loaded and attached programs and maps of bpf/; detached and freed with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bpf/shared/control.h"
+#include "bpf/shared/counters.h"
+#include "daemon/base/result.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/bpf/live_unwind_maps.h"
+#include "daemon/source/bpf/ring_reader.h"
+
+struct profd_bpf;  // the skeleton, profd_bpf.skel.h
+struct bpf_link;
+struct bpf_program;
+
+namespace profd::source {
+
+// Everything is loaded and attached once; sessions only change maps and control words. The control
+// words may be written by one thread at a time; everything else is safe from any thread.
+class BpfObjects {
+ public:
+  // Loads for one rung of the hook ladder and attaches. kPermissionDenied: names what is missing.
+  // kUnsupported: the kernel's verifier refused a program, or the rung cannot be attached here.
+  [[nodiscard]] static Result<std::unique_ptr<BpfObjects>> Load(const Rung& rung,
+                                                                const Features& features);
+  ~BpfObjects();
+  BpfObjects(const BpfObjects&) = delete;
+  BpfObjects& operator=(const BpfObjects&) = delete;
+
+  // Ends the scheduler hooks: no event is made after it. For good, and by one thread.
+  void Detach() { hooks_.clear(); }
+
+  [[nodiscard]] profd_control& control() const;
+  [[nodiscard]] int filters_fd() const;
+  [[nodiscard]] int filter_ids_fd() const;
+  [[nodiscard]] int on_cpu_program_fd() const;
+  // Task iterators (bpf_link file descriptors). `snapshot` is -1 where the kernel has no sleepable
+  // iterator; `snapshot_missing` says why.
+  [[nodiscard]] int assign_link_fd() const;
+  [[nodiscard]] int revise_link_fd() const;
+  [[nodiscard]] int clocks_link_fd() const;
+  [[nodiscard]] int snapshot_link_fd() const;
+  [[nodiscard]] const std::string& snapshot_missing() const { return snapshot_missing_; }
+  [[nodiscard]] profd_split split() const { return split_; }
+
+  [[nodiscard]] std::vector<RingReader::Ring> rings() const;
+  [[nodiscard]] int wanted_ring_fd() const;
+  [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
+  [[nodiscard]] int python_processes_fd() const;
+  [[nodiscard]] int python_runtimes_fd() const;
+  // Processes of several threads that have moved to another cgroup since the programs were loaded.
+  [[nodiscard]] std::uint64_t process_moves() const;
+  // Held while the snapshot iterator is being read.
+  [[nodiscard]] std::mutex& snapshot_mutex() { return snapshot_mutex_; }
+  // By enum profd_counter, summed over all CPUs, since the programs were loaded.
+  [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
+  [[nodiscard]] std::uint64_t ReadCounter(profd_counter counter) const;
+  // Kernel memory of all maps, as far as the kernel accounts for it.
+  [[nodiscard]] std::uint64_t MapBytes() const;
+
+ private:
+  struct DestroySkeleton {
+    void operator()(profd_bpf* skeleton) const;
+  };
+  struct DestroyLink {
+    void operator()(bpf_link* link) const;
+  };
+  using LinkPtr = std::unique_ptr<bpf_link, DestroyLink>;
+
+  BpfObjects() = default;
+  void Configure(const Rung& rung, const Features& features);
+  [[nodiscard]] Result<void> AttachHooks(const Rung& rung, const Features& features);
+  [[nodiscard]] Result<void> AttachIterators();
+  [[nodiscard]] Result<LinkPtr> Attach(bpf_program* program) const;
+
+  std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
+  std::vector<LinkPtr> hooks_;
+  LinkPtr assign_;
+  LinkPtr revise_;
+  LinkPtr clocks_;
+  LinkPtr snapshot_;
+  std::string snapshot_missing_;
+  std::mutex snapshot_mutex_;
+  profd_split split_ = PROFD_SPLIT_RUN_DELAY;
+};
+
+}  // namespace profd::source

@@ -1,0 +1,99 @@
+#include "daemon/source/probe/hook_ladder.h"
+
+#include <algorithm>
+
+namespace profd::source {
+namespace {
+
+constexpr std::string_view kFunction = "finish_task_switch";
+
+// The third column of a line of kallsyms: "ffffffff8139a6c0 t name [module]".
+std::string_view SymbolOf(std::string_view line) {
+  for (int column = 0; column < 2; ++column) {
+    const auto space = line.find(' ');
+    if (space == std::string_view::npos) return {};
+    line.remove_prefix(space + 1);
+  }
+  return line.substr(0, line.find_first_of("\t "));
+}
+
+bool IsWholeFunction(std::string_view symbol) {
+  if (!symbol.starts_with(kFunction)) return false;
+  const std::string_view suffix = symbol.substr(kFunction.size());
+  return suffix.empty() || suffix.starts_with(".isra.") || suffix.starts_with(".constprop.") ||
+         suffix.starts_with(".llvm.");
+}
+
+}  // namespace
+
+Ladder MakeLadder(bool has_sched_exit_tp, const std::vector<std::string>& finish_task_symbols,
+                  std::optional<profd_hook> forced) {
+  Ladder ladder;
+  const auto pass_over = [&](std::string_view reason) {
+    if (!ladder.passed_over.empty()) ladder.passed_over.append("; ");
+    ladder.passed_over.append(reason);
+  };
+  const auto wanted = [&](profd_hook hook) { return !forced || *forced == hook; };
+
+  if (!wanted(PROFD_HOOK_SCHED_EXIT)) {
+    pass_over("sched_exit_tp: not to be used, as configured");
+  } else if (has_sched_exit_tp) {
+    ladder.rungs.push_back({PROFD_HOOK_SCHED_EXIT, {}});
+  } else {
+    pass_over("sched_exit_tp: this kernel has none");
+  }
+  if (!wanted(PROFD_HOOK_FINISH_TASK)) {
+    pass_over("kprobe: not to be used, as configured");
+  } else if (!finish_task_symbols.empty()) {
+    ladder.rungs.push_back({PROFD_HOOK_FINISH_TASK, finish_task_symbols});
+  } else if (ladder.rungs.empty()) {
+    pass_over("kprobe: no function finish_task_switch");
+  }
+  if (wanted(PROFD_HOOK_SWITCH_OUT)) ladder.rungs.push_back({PROFD_HOOK_SWITCH_OUT, {}});
+  return ladder;
+}
+
+std::string HookName(std::uint32_t hook) {
+  switch (hook) {
+    case PROFD_HOOK_SCHED_EXIT:
+      return "sched_exit_tp";
+    case PROFD_HOOK_FINISH_TASK:
+      return "kprobe finish_task_switch";
+    case PROFD_HOOK_SWITCH_OUT:
+      return "switch-out";
+    default:
+      return "unknown";
+  }
+}
+
+std::string NameOf(const Rung& rung) {
+  switch (rung.hook) {
+    case PROFD_HOOK_SCHED_EXIT:
+      return "sched_exit_tp";
+    case PROFD_HOOK_FINISH_TASK: {
+      std::string name = "kprobe";
+      for (const std::string& symbol : rung.symbols) name.append(" ").append(symbol);
+      return name;
+    }
+    case PROFD_HOOK_SWITCH_OUT:
+      return "switch-out";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> FinishTaskSymbols(std::string_view kallsyms) {
+  std::vector<std::string> symbols;
+  while (!kallsyms.empty()) {
+    const auto newline = kallsyms.find('\n');
+    const std::string_view symbol = SymbolOf(kallsyms.substr(0, newline));
+    if (IsWholeFunction(symbol)) symbols.emplace_back(symbol);
+    if (newline == std::string_view::npos) break;
+    kallsyms.remove_prefix(newline + 1);
+  }
+  std::ranges::sort(symbols);
+  const auto repeated = std::ranges::unique(symbols);
+  symbols.erase(repeated.begin(), repeated.end());
+  return symbols;
+}
+
+}  // namespace profd::source

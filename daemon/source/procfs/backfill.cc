@@ -1,0 +1,133 @@
+#include "daemon/source/procfs/backfill.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace profd::source {
+namespace {
+
+constexpr std::uint64_t kReadCostNs = 1'000'000'000 / Backfill::kReadsPerSecond;
+constexpr std::uint64_t kMaxRationNs = Backfill::kReadBurst * kReadCostNs;
+
+ProcessKey KeyOf(const profd_event& header) { return {header.pid, header.process_start_ns}; }
+
+}  // namespace
+
+Backfill::Backfill(ProcessReader reader, const Clock& clock)
+    : reader_(std::move(reader)), clock_(clock), ration_ns_(kMaxRationNs) {}
+
+void Backfill::BeginRound() {
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  settled_ns_ = round_ns_;
+  ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
+  round_ns_ = now_ns;
+}
+
+void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink) {
+  profd_event header{};
+  if (!wire::ReadHeader(event.bytes, &header)) return;  // the rings' reader has counted it
+  switch (header.kind) {
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_CLOCK:
+    case PROFD_EVENT_SNAPSHOT:
+    case PROFD_EVENT_COMM:
+      return PassSample(event, header, sink);
+    case PROFD_EVENT_FORK:
+      return PassFork(event, header, sink);
+    case PROFD_EVENT_EXEC:
+      sink(event);
+      met_[header.pid] = {header.process_start_ns, true, header.time_ns};
+      return Read(header, header.time_ns, sink);
+    case PROFD_EVENT_EXIT:
+      if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) ended_.push_back(KeyOf(header));
+      break;
+    case PROFD_EVENT_MMAP:
+      return PassMmap(event, header, sink);
+    case PROFD_EVENT_PROCESS:
+      met_[header.pid] = {header.process_start_ns};
+      break;
+    case PROFD_EVENT_SESSION_START:
+      ++sessions_;
+      break;
+    case PROFD_EVENT_SESSION_END:
+      // From here on nobody hears of new mappings: what is known grows old.
+      if (sessions_ > 0 && --sessions_ == 0) met_.clear();
+      break;
+    default:
+      break;
+  }
+  sink(event);
+}
+
+void Backfill::EndRound(const wire::EventSource::Sink& sink) {
+  for (const wire::EventBytes& mmap : held_before_) {
+    profd_event header{};
+    if (wire::ReadHeader(mmap, &header) && met_.contains(header.pid)) sink(wire::RawEvent{mmap});
+  }
+  held_before_ = std::exchange(held_, {});
+  // A thread's last events may come a round after the exit of its process.
+  for (const ProcessKey& process : ended_before_) {
+    const auto found = met_.find(process.pid);
+    if (found != met_.end() && found->second.start_ns == process.start_ns) met_.erase(found);
+  }
+  ended_before_ = std::exchange(ended_, {});
+}
+
+bool Backfill::Met(ProcessKey process) const {
+  const auto found = met_.find(process.pid);
+  // An older process of the same number has ended; there is nothing to be read of it any more.
+  return found != met_.end() && process.start_ns <= found->second.start_ns;
+}
+
+bool Backfill::TakeRation() {
+  if (ration_ns_ < kReadCostNs) return false;
+  ration_ns_ -= kReadCostNs;
+  return true;
+}
+
+void Backfill::PassSample(const wire::RawEvent& event, const profd_event& header,
+                          const wire::EventSource::Sink& sink) {
+  if (!Met(KeyOf(header))) met_[header.pid] = {header.process_start_ns, true, 0};
+  const Process& process = met_[header.pid];
+  if (process.unread && process.start_ns == header.process_start_ns)
+    Read(header, std::max(process.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_)),
+         sink);
+  sink(event);
+}
+
+void Backfill::PassFork(const wire::RawEvent& event, const profd_event& header,
+                        const wire::EventSource::Sink& sink) {
+  profd_task_event task{};
+  if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !wire::ReadFixed(event.bytes, &task))
+    return PassSample(event, header, sink);
+  // The child is what its parent was, if that is known.
+  const bool known = Met({task.parent_pid, task.parent_process_start_ns});
+  met_[header.pid] = {header.process_start_ns, !known, header.time_ns};
+  sink(event);
+  if (!known) Read(header, header.time_ns, sink);
+}
+
+void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
+                        const wire::EventSource::Sink& sink) {
+  if (met_.contains(header.pid)) return sink(event);
+  if (held_.size() < kMaxHeld) {
+    held_.emplace_back(event.bytes.begin(), event.bytes.end());
+  } else {
+    ++dropped_;
+  }
+}
+
+void Backfill::Read(const profd_event& header, std::uint64_t time_ns,
+                    const wire::EventSource::Sink& sink) {
+  if (!TakeRation()) return;
+  met_[header.pid].unread = false;
+  const auto process = reader_.Read(KeyOf(header), header.tid, time_ns);
+  if (process) {
+    sink(wire::RawEvent{*process});
+  } else {
+    ++gone_;
+  }
+}
+
+}  // namespace profd::source

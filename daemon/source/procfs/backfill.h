@@ -1,0 +1,72 @@
+// Backfill: puts what /proc says of a process into the stream where the events alone do not tell.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/keys.h"
+#include "daemon/wire/event_source.h"
+#include "daemon/source/procfs/process_reader.h"
+
+namespace profd::source {
+
+// Every event of the live source passes through here on its way to the sink. A process is `met`
+// once the stream tells of it: by PROCESS, by EXEC, or by the FORK of a process that was met. Then:
+// - An event of a process not met: a PROCESS stands before it. Its time stamp is not younger than
+//   any event of that process still to come, so it also comes first in order of time.
+// - EXEC: a PROCESS follows, with the time of the EXEC (mappings that come later say more).
+// - MMAP of a process not met: held until the rings have been drained once more, then handed over
+//   if the process was met by then, else thrown away: most processes of the machine concern nobody.
+// Reading costs some 100 us a process, so it is rationed. A process that had to wait is read at a
+// later event of its own; one that was gone is counted.
+// Used by one thread (the one that polls).
+class Backfill {
+ public:
+  static constexpr std::uint64_t kReadsPerSecond = 500;
+  static constexpr std::uint64_t kReadBurst = 500;
+  static constexpr std::size_t kMaxHeld = 8'192;  // MMAP events
+
+  // `clock` must outlive this.
+  Backfill(ProcessReader reader, const Clock& clock);
+
+  // These bracket a round, in which every ring is drained of at least what it held at the
+  // beginning.
+  void BeginRound();
+  void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
+  void EndRound(const wire::EventSource::Sink& sink);
+
+  [[nodiscard]] std::uint64_t gone() const { return gone_; }        // ended before they were read
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // MMAP events beyond kMaxHeld
+
+ private:
+  struct Process {
+    std::uint64_t start_ns = 0;
+    bool unread = false;         // had to wait for ration
+    std::uint64_t since_ns = 0;  // if unread: what /proc says holds from here on
+  };
+
+  [[nodiscard]] bool Met(ProcessKey process) const;
+  [[nodiscard]] bool TakeRation();
+  void PassSample(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
+  void PassFork(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
+  void PassMmap(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
+  void Read(const profd_event& header, std::uint64_t time_ns, const wire::EventSource::Sink& sink);
+
+  const ProcessReader reader_;
+  const Clock& clock_;
+  std::unordered_map<std::uint32_t, Process> met_;  // by pid, the youngest process of each
+  std::vector<wire::EventBytes> held_;                    // MMAP events of this round ...
+  std::vector<wire::EventBytes> held_before_;             // ... and of the one before
+  std::vector<ProcessKey> ended_;                   // processes that ended in this round ...
+  std::vector<ProcessKey> ended_before_;            // ... and in the one before
+  std::uint32_t sessions_ = 0;                      // running, as the stream has it
+  std::uint64_t round_ns_ = 0;                      // begin of this round
+  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
+  std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
+  std::uint64_t gone_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace profd::source

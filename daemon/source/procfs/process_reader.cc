@@ -1,0 +1,111 @@
+#include "daemon/source/procfs/process_reader.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "daemon/base/proc_stat.h"
+#include "daemon/source/procfs/sole_owner.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::size_t kMaxSmall = 65'536;
+constexpr std::size_t kMaxCmdline = 2u << 20;  // as long as the kernel lets it be by default
+constexpr std::size_t kKeptCmdline = 4'096;
+constexpr std::size_t kMaxMaps = 16u << 20;  // 65,530 mappings with long paths
+constexpr std::size_t kMaxThreads = 1'024;   // further threads are named by their clock readings
+constexpr std::uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we know
+
+std::string_view TrimLeft(std::string_view text) {
+  while (!text.empty() && (text.front() == '\t' || text.front() == ' ')) text.remove_prefix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> StartTicks(const std::string& stat) {
+  constexpr int kStartField = 22;
+  return StatField(stat, kStartField);
+}
+
+bool ProcessReader::StillThere(ProcessKey process) const {
+  const auto stat = proc_.Read(std::to_string(process.pid) + "/stat", kMaxSmall);
+  if (!stat) return false;
+  return StartTicks(*stat) == process.start_ns / kNsPerTick;
+}
+
+std::string ProcessReader::ReadPart(const std::string& path, std::size_t max_bytes) const {
+  auto text = proc_.Read(path, max_bytes);
+  return text ? *std::move(text) : std::string();
+}
+
+std::string ProcessReader::ReadThreads(const std::string& directory) const {
+  const auto tids = proc_.ListNumbers(directory + "/task");
+  std::string threads;
+  if (!tids) return threads;
+  for (std::size_t i = 0; i < tids->size() && i < kMaxThreads; ++i) {
+    const std::string tid = std::to_string((*tids)[i]);
+    std::string file = directory;
+    file.append("/task/").append(tid).append("/comm");
+    const std::string comm = ReadPart(file, kMaxSmall);
+    if (!comm.empty()) threads.append(tid).append("\t").append(comm);  // ends with a newline
+  }
+  return threads;
+}
+
+std::string ProcessReader::ReadUser(const std::string& directory, std::string_view status) const {
+  std::string user(TrimLeft(StatusLine(status, "Uid:")));
+  const auto tab = user.find('\t');  // the second one is the effective one
+  if (tab == std::string::npos) return {};
+  std::uint32_t uid = 0;
+  if (std::from_chars(user.data() + tab + 1, user.data() + user.size(), uid).ec != std::errc{})
+    return {};
+  user.append("\n").append(users_->NameOf(uid));
+  if (SoleOwnerOf(directory, status, proc_) == uid) user.append("\nsole");
+  return user;
+}
+
+std::optional<wire::EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
+                                              std::uint64_t time_ns) const {
+  if (!StillThere(process)) return std::nullopt;
+  const std::string directory = std::to_string(process.pid);
+  // The memory of a process whose first thread has ended is seen through its other threads.
+  const std::string thread = directory + "/task/" + std::to_string(tid);
+
+  std::array<std::string, PROFD_BLOB_MAX> blobs;
+  blobs[PROFD_BLOB_COMM] = ReadPart(directory + "/comm", kMaxSmall);
+  blobs[PROFD_BLOB_CMDLINE] = ReadPart(directory + "/cmdline", kMaxCmdline).substr(0, kKeptCmdline);
+  blobs[PROFD_BLOB_CGROUP] = ReadPart(directory + "/cgroup", kMaxSmall);
+  const std::string status = ReadPart(directory + "/status", kMaxSmall);
+  blobs[PROFD_BLOB_NSPID] = TrimLeft(StatusLine(status, "NSpid:"));
+  blobs[PROFD_BLOB_USER] = ReadUser(directory, status);
+  blobs[PROFD_BLOB_MAPS] = ReadPart(directory + "/maps", kMaxMaps);
+  if (blobs[PROFD_BLOB_MAPS].empty() && tid != process.pid)
+    blobs[PROFD_BLOB_MAPS] = ReadPart(thread + "/maps", kMaxMaps);
+  auto exe = proc_.ReadLink(directory + "/exe");
+  if (!exe && tid != process.pid) exe = proc_.ReadLink(thread + "/exe");
+  if (exe) blobs[PROFD_BLOB_EXE] = *std::move(exe);
+  blobs[PROFD_BLOB_THREADS] = ReadThreads(directory);
+
+  // Asked last: if the number belongs to the process now, it did all the time.
+  if (!StillThere(process)) return std::nullopt;
+  profd_process_event fixed{};
+  fixed.event.time_ns = time_ns;
+  fixed.event.pid = process.pid;
+  fixed.event.tid = tid;
+  fixed.event.process_start_ns = process.start_ns;
+  return wire::LayOutProcess(fixed, blobs);
+}
+
+Result<std::uint32_t> ProcessReader::ProcessOf(std::uint32_t id) const {
+  const auto status = proc_.Read(std::to_string(id) + "/status", kMaxSmall);
+  if (!status) return status.error();
+  const std::string_view text = TrimLeft(StatusLine(*status, "Tgid:"));
+  std::uint32_t pid = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), pid).ec != std::errc{})
+    return Error{ErrorCode::kCorrupt, "no process id in the status of " + std::to_string(id), ""};
+  return pid;
+}
+
+}  // namespace profd::source

@@ -1,0 +1,76 @@
+#include "daemon/source/sessions/periods_in_force.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "daemon/source/bpf/control_word.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::uint64_t kLongestNs = 60'000'000'000;
+
+std::uint64_t Raise(std::uint64_t period_ns, double factor) {
+  const double raised = static_cast<double>(period_ns) * std::max(1.0, factor);
+  if (raised <= static_cast<double>(period_ns)) return period_ns;
+  return std::max(period_ns, static_cast<std::uint64_t>(
+                                 std::min(std::round(raised), static_cast<double>(kLongestNs))));
+}
+
+// Of two, where 0 is none.
+std::uint64_t Finer(std::uint64_t one_ns, std::uint64_t other_ns) {
+  if (one_ns == 0 || other_ns == 0) return std::max(one_ns, other_ns);
+  return std::min(one_ns, other_ns);
+}
+
+}  // namespace
+
+PeriodsInForce::PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events,
+                               PendingEvents& pending, const Clock& clock)
+    : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
+
+void PeriodsInForce::SetFactors(const session::PerKind<session::PeriodFactors>& factors, const SessionTable& table) {
+  factors_ = factors;
+  // Only periods change: what runs, goes on.
+  (void)Follow(table);
+}
+
+wire::PeriodsNs PeriodsInForce::Make(const SessionTable& table) const {
+  const session::PerKind<std::uint64_t> on_cpu = table.on_cpu_periods_ns();
+  const session::PerKind<std::uint64_t> off_cpu = table.off_cpu_periods_ns();
+  wire::PeriodsNs periods;
+  periods.standing_on_cpu = Raise(on_cpu.standing, factors_.standing.on_cpu);
+  periods.standing_off_cpu = Raise(off_cpu.standing, factors_.standing.off_cpu);
+  periods.on_cpu = Finer(Raise(on_cpu.asked, factors_.asked.on_cpu), periods.standing_on_cpu);
+  if (off_cpu.asked != 0)
+    periods.off_cpu = Raise(Finer(off_cpu.asked, off_cpu.standing), factors_.asked.off_cpu);
+  return periods;
+}
+
+Result<void> PeriodsInForce::Follow(const SessionTable& table) {
+  const wire::PeriodsNs periods = Make(table);
+  if (std::exchange(in_force_, periods) != periods) {
+    std::vector<wire::EventBytes> change;
+    change.push_back(wire::LayOutPeriods(clock_.MonotonicNs(), periods));
+    pending_.PutBefore(std::move(change));
+  }
+  StoreControl(control_.standing_off_cpu_period_ns, periods.standing_off_cpu);
+  StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
+  StoreControl(control_.asked_sessions, table.asked());
+  StoreControl(control_.off_cpu_sessions, table.off_cpu());
+  StoreControl(control_.on_cpu_sessions, table.on_cpu());
+  const auto clock = table.clock();
+  if (!clock) {
+    on_cpu_events_.Stop();
+    return {};
+  }
+  auto run = on_cpu_events_.Run(*clock, periods.on_cpu);
+  const bool ticks_finer = periods.on_cpu < periods.standing_on_cpu;
+  StoreControl(control_.standing_on_cpu_period,
+               ticks_finer ? on_cpu_events_.UnitsOf(periods.standing_on_cpu) : 0);
+  return run;
+}
+
+}  // namespace profd::source

@@ -1,0 +1,43 @@
+// PeriodsInForce: how often samples are taken for all running sessions together.
+#pragma once
+
+#include <cstdint>
+
+#include "bpf/shared/control.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/result.h"
+#include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/sessions/pending_events.h"
+#include "daemon/session/session_control.h"
+#include "daemon/source/sessions/session_table.h"
+
+namespace profd::source {
+
+// The finest period that a session asks for, times what the budget makes of it, is in force on the
+// kernel side: for threads that sessions look at which somebody has asked for, the finest of all;
+// for others that of standing sessions. A PERIODS event tells of each change. Owned by Sessions,
+// used with its lock held.
+class PeriodsInForce {
+ public:
+  // All must outlive this.
+  PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
+                 const Clock& clock);
+
+  // Factors are 1 from the next call on: a new session begins with what it asks for.
+  void Reset(bool standing) { (standing ? factors_.standing : factors_.asked) = {}; }
+  // A session has come or gone.
+  [[nodiscard]] Result<void> Follow(const SessionTable& table);
+  void SetFactors(const session::PerKind<session::PeriodFactors>& factors, const SessionTable& table);
+
+ private:
+  [[nodiscard]] wire::PeriodsNs Make(const SessionTable& table) const;
+
+  profd_control& control_;
+  OnCpuEvents& on_cpu_events_;
+  PendingEvents& pending_;
+  const Clock& clock_;
+  session::PerKind<session::PeriodFactors> factors_;
+  wire::PeriodsNs in_force_;
+};
+
+}  // namespace profd::source

@@ -1,0 +1,402 @@
+#include "daemon/source/sessions/sessions.h"
+
+#include <bpf/bpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "daemon/base/own_usage.h"
+#include "daemon/source/bpf/control_word.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/sessions/filter.h"
+
+namespace profd::source {
+namespace {
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+constexpr std::uint64_t kLongestPeriodNs = 3'600 * kNsPerSecond;
+constexpr std::uint64_t kShortestPeriodNs = 1'000;
+
+// All clocks are read again while some could not be: up to this often, this long apart.
+constexpr int kClockReadings = 50;
+constexpr std::chrono::milliseconds kClockReadingPause{1};
+
+std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
+
+std::string RateOf(std::uint64_t period_ns) {
+  return std::to_string(
+      std::llround(static_cast<double>(kNsPerSecond) / static_cast<double>(period_ns)));
+}
+
+Result<void> CheckPeriod(std::uint64_t period_ns) {
+  if (period_ns >= kShortestPeriodNs && period_ns <= kLongestPeriodNs) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "a sampling period of " + std::to_string(period_ns) + " ns is out of range",
+               "periods are between 1 us and 1 h"};
+}
+
+Result<void> CheckRate(std::uint64_t period_ns, std::uint64_t limit_hz) {
+  if (limit_hz == 0 || period_ns >= kNsPerSecond / limit_hz) return {};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      RateOf(period_ns) + " Hz is above the kernel's limit of " + std::to_string(limit_hz) + " Hz",
+      "ask for less, or raise kernel.perf_event_max_sample_rate"};
+}
+
+Error NoSession(std::uint32_t session) {
+  return {ErrorCode::kNotFound, "no session " + std::to_string(session) + " is running", ""};
+}
+
+Error NoSlot() {
+  return {ErrorCode::kExhausted,
+          "all " + std::to_string(PROFD_MAX_SESSIONS) + " sessions are in use",
+          "end one, or wait for an end"};
+}
+
+}  // namespace
+
+Sessions::Sessions(const Parts& parts)
+    : parts_(parts),
+      reader_(parts.proc),
+      epochs_(parts.objects.control(), parts.clock),
+      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
+      standing_(parts.objects, parts.counters) {}
+
+Result<session::StartedSession> Sessions::Start(const session::SessionSpec& asked) {
+  const std::scoped_lock lock(mutex_);
+  session::SessionSpec spec = asked;
+  // To see what runs, any clock will do.
+  if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
+  PROFD_TRY(CheckSpec(spec));
+  const auto slot = table_.NextSlot();
+  if (!slot) return NoSlot();
+  table_.Add(*slot, spec);
+  ++(spec.standing ? starts_.standing : starts_.asked);
+  periods_.Reset(spec.standing);
+  const auto enlisted = Enlist(*slot, spec);
+  const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
+  if (!start) {
+    Withdraw(*slot);
+    return start.error();
+  }
+  return session::StartedSession{*slot, start->time_ns};
+}
+
+Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
+  if (!spec.on_cpu && !spec.off_cpu) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a session needs on-CPU samples, off-CPU samples, or both", ""};
+  }
+  if (spec.on_cpu) {
+    PROFD_TRY(CheckPeriod(spec.on_cpu_period_ns));
+    PROFD_TRY(CheckRate(spec.on_cpu_period_ns, MaxSampleRateHz(parts_.proc)));
+    if (table_.clock().value_or(spec.clock) != spec.clock) {
+      return Error{ErrorCode::kUnavailable, "a running session samples by another on-CPU clock",
+                   "ask for the same clock, or wait for its end"};
+    }
+  }
+  if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
+  return {};
+}
+
+Result<void> Sessions::WriteFilter(std::uint32_t slot, const session::SessionSpec& spec,
+                                   const profd_filter& filter) {
+  for (const std::uint32_t id : spec.target.ids) {
+    const profd_filter_id key{slot, id};
+    const __u8 listed = 1;
+    if (::bpf_map_update_elem(parts_.objects.filter_ids_fd(), &key, &listed, BPF_ANY) == 0)
+      continue;
+    Error error = ErrorFromErrno(errno, "cannot tell the kernel side the ids of the target");
+    if (errno == E2BIG || errno == ENOSPC || errno == ENOMEM) error.code = ErrorCode::kExhausted;
+    return error;
+  }
+  if (::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &filter, BPF_ANY) != 0)
+    return ErrorFromErrno(errno, "cannot tell the kernel side the target");
+  return {};
+}
+
+Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
+  const auto filter = MakeFilter(spec.target, parts_.proc);
+  if (!filter) return filter.error();
+  PROFD_TRY(WriteFilter(slot, spec, *filter));
+  PROFD_TRY(parts_.side_band.Open());
+
+  // New threads are asked from here on; those that are there, by the iterator. Until it is through,
+  // bits of an earlier session of this slot may still be set: `starting` says so.
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.starting_sessions, BitOf(slot));
+  StoreSessions();
+  const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
+  StoreControl(control.starting_sessions, 0);
+  if (!assigned) return assigned.error();
+  NoteRunning();
+  return periods_.Follow(table_);
+}
+
+Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& spec) {
+  // An epoch only to see who is there: what /proc says of them is to stand before the start.
+  SleepPast(epochs_.Announce());
+  const auto members = ReadClocks(BitOf(slot));
+  if (!members) return members.error();
+  const bool by_id = spec.target.kind == session::TargetKind::kPids || spec.target.kind == session::TargetKind::kTids;
+  if (members->empty() && by_id) return NotFound(spec.target);
+  auto processes = ReadProcesses(*members);
+  // A session that goes on has the time to make them as stacks need them.
+  if (!spec.standing)
+    PrepareTables(spec.dump ? StandingStacks::For::kDump : StandingStacks::For::kSession,
+                  processes);
+  parts_.pending.PutBefore(std::move(processes));
+
+  const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
+  SleepPast(epoch);
+  auto clocks = ReadClocks(BitOf(slot));
+  if (!clocks) {
+    PutFailedStart(slot, spec, epoch);
+    return clocks.error();
+  }
+  parts_.pending.PutAfter(*std::move(clocks));
+  return epoch;
+}
+
+Epoch Sessions::AnnounceStart(std::uint32_t slot, const session::SessionSpec& spec,
+                              std::optional<std::uint32_t> follows) {
+  const std::vector<std::uint64_t> counters = parts_.counters();
+  std::vector<wire::EventBytes> start;
+  start.push_back(wire::LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  const Epoch epoch = epochs_.Announce();
+  start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch,
+                               counters[PROFD_COUNTER_COST_NS], follows));
+  parts_.pending.PutBefore(std::move(start));
+  return epoch;
+}
+
+void Sessions::PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec, const Epoch& epoch) {
+  std::vector<wire::EventBytes> end;
+  end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, slot, spec, epoch, 0));
+  parts_.pending.PutAfter(std::move(end));
+}
+
+Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  const session::SessionSpec* found = table_.Find(session);
+  if (found == nullptr) return NoSession(session);
+  const session::SessionSpec spec = *found;
+  // Members of others are not all found by their filter: children whose parents have ended.
+  if (spec.target.kind != session::TargetKind::kAll || spec.dump) {
+    return Error{ErrorCode::kInvalidArgument, "only a session on the whole host can be rolled", ""};
+  }
+  const auto slot = table_.NextSlot();
+  if (!slot) return NoSlot();
+  table_.Add(*slot, spec);
+  if (const auto enlisted = Enlist(*slot, spec); !enlisted) {
+    Withdraw(*slot);
+    return enlisted.error();
+  }
+  const Epoch epoch = AnnounceStart(*slot, spec, session);
+  SleepPast(epoch);
+  auto clocks = ReadClocks(BitOf(session) | BitOf(*slot));
+  if (!clocks) {
+    PutFailedStart(*slot, spec, epoch);
+    Withdraw(*slot);
+    return clocks.error();
+  }
+  parts_.pending.PutAfter(*std::move(clocks));
+
+  StandingStacks::Rolled rolled = rolled_[session];
+  std::vector<wire::EventBytes> end;
+  if (spec.off_cpu) {
+    end = standing_.ReadWindow(session, epoch, rolled);
+  }
+  Withdraw(session);
+  rolled_[*slot] = rolled;
+  // Without COUNTERS: those before the start end this window, too.
+  end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, session, spec, epoch,
+                             parts_.counters()[PROFD_COUNTER_COST_NS]));
+  parts_.pending.PutAfter(std::move(end));
+  return session::StartedSession{*slot, epoch.time_ns};
+}
+
+Result<void> Sessions::Stop(std::uint32_t session) {
+  const std::scoped_lock lock(mutex_);
+  if (table_.Find(session) == nullptr) return NoSession(session);
+  const session::SessionSpec spec = *table_.Find(session);
+  ReviseMembers();
+  const Epoch epoch = epochs_.Announce();
+  SleepPast(epoch);
+  const auto clocks = ReadClocks(BitOf(session));
+  std::vector<wire::EventBytes> events;
+  if (clocks) events = *clocks;
+  if (spec.dump) {
+    std::ranges::move(standing_.ReadDump(session, events.size()), std::back_inserter(events));
+  } else if (spec.off_cpu) {
+    const auto rolled = rolled_.find(session);
+    const std::uint64_t since_ns = rolled == rolled_.end() ? 0 : rolled->second.told_ns;
+    std::ranges::move(standing_.ReadBlocked(session, epoch, since_ns), std::back_inserter(events));
+  }
+  Withdraw(session);
+
+  const std::vector<std::uint64_t> counters = parts_.counters();
+  events.push_back(wire::LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  events.push_back(
+      SessionEvent(PROFD_EVENT_SESSION_END, session, spec, epoch, counters[PROFD_COUNTER_COST_NS]));
+  parts_.pending.PutAfter(std::move(events));
+  return clocks ? Result<void>() : clocks.error();
+}
+
+void Sessions::Withdraw(std::uint32_t slot) {
+  const session::SessionSpec spec = *table_.Find(slot);
+  table_.Remove(slot);
+  rolled_.erase(slot);
+  NoteRunning();
+  // What is left was in force before, at least as finely: it cannot fail for a new reason.
+  (void)periods_.Follow(table_);
+  StoreSessions();
+  const profd_filter none{};
+  ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
+  for (const std::uint32_t id : spec.target.ids) {
+    const profd_filter_id key{slot, id};
+    ::bpf_map_delete_elem(parts_.objects.filter_ids_fd(), &key);
+  }
+  if (table_.running() == 0) parts_.side_band.Close();
+}
+
+void Sessions::NoteRunning() {
+  running_ = table_.running();
+  asked_ = table_.asked();
+}
+
+void Sessions::StoreSessions() {
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.booked_sessions, kernel_books_ ? table_.standing() : 0);
+  // Who may see one user's threads only is confined before it runs, and for as long as it does.
+  StoreControl(control.confined_sessions, control.confined_sessions | table_.confined());
+  StoreControl(control.sessions, table_.running());
+  StoreControl(control.confined_sessions, table_.confined());
+}
+
+void Sessions::FollowMoves() {
+  if (moves_followed_ == parts_.objects.process_moves()) return;
+  // A session that starts or ends meanwhile takes a while, and the caller has rings to read.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) ReviseMembers();
+}
+
+void Sessions::ReviseMembers() {
+  const std::uint64_t moves = parts_.objects.process_moves();
+  if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(session::TargetKind::kCgroup)) return;
+  // In error nothing is lost but what the threads beside the first did in the cgroup.
+  (void)ReadIterator(parts_.objects.revise_link_fd());
+}
+
+session::BudgetReading Sessions::Budget() {
+  const std::scoped_lock lock(mutex_);
+  const auto read = [this](profd_counter counter) { return parts_.objects.ReadCounter(counter); };
+  // Not read at one instant: a part may be more than the whole.
+  const std::uint64_t standing_ns = read(PROFD_COUNTER_STANDING_STACKS_NS);
+  const std::uint64_t stacks_ns = std::max(standing_ns, read(PROFD_COUNTER_STACKS_NS));
+  session::BudgetReading reading{.sampling = table_.budgets()};
+  reading.sampling.asked.spent_ns = stacks_ns - standing_ns;
+  reading.sampling.asked.starts = starts_.asked;
+  reading.sampling.standing.spent_ns = standing_ns;
+  reading.sampling.standing.starts = starts_.standing;
+  reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
+  reading.switches = read(PROFD_COUNTER_SWITCHES);
+  return reading;
+}
+
+bool Sessions::UseKernelBooks(bool use) {
+  const std::scoped_lock lock(mutex_);
+  if (use && !parts_.has_run_delay) return false;
+  kernel_books_ = use;
+  StoreSessions();
+  return true;
+}
+
+void Sessions::SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) {
+  const std::scoped_lock lock(mutex_);
+  periods_.SetFactors(factors, table_);
+}
+
+std::vector<wire::EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
+  bool malformed = false;
+  std::vector<wire::EventBytes> events = SplitEvents(bytes, &malformed);
+  malformed_ += malformed ? 1 : 0;
+  return events;
+}
+
+Result<std::vector<wire::EventBytes>> Sessions::ReadClocks(std::uint64_t sessions) {
+  // A thread whose CPU is taken away in the middle of a switch cannot be read until it comes back.
+  Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
+  std::uint64_t torn = 0;
+  for (int left = kClockReadings; left > 0; --left) {
+    const std::uint64_t before = parts_.counters()[PROFD_COUNTER_TORN_READ];
+    bytes = ReadIterator(parts_.objects.clocks_link_fd());
+    if (!bytes) return bytes.error();
+    torn = parts_.counters()[PROFD_COUNTER_TORN_READ] - before;
+    if (torn == 0) break;
+    std::this_thread::sleep_for(kClockReadingPause);
+  }
+  clocks_unread_ += torn;
+  std::vector<wire::EventBytes> clocks = Cut(*bytes);
+  std::erase_if(clocks, [&](const wire::EventBytes& clock) {
+    profd_event header{};
+    return !wire::ReadHeader(clock, &header) || (header.sessions & sessions) == 0;
+  });
+  return clocks;
+}
+
+std::vector<wire::EventBytes> Sessions::ReadProcesses(std::span<const wire::EventBytes> clocks) const {
+  std::map<ProcessKey, std::uint32_t> processes;  // and one thread of each
+  for (const wire::EventBytes& clock : clocks) {
+    profd_event header{};
+    if (wire::ReadHeader(clock, &header))
+      processes.try_emplace({header.pid, header.process_start_ns}, header.tid);
+  }
+  std::vector<wire::EventBytes> events;
+  for (const auto& [process, tid] : processes) {
+    auto event = reader_.Read(process, tid, parts_.clock.MonotonicNs());
+    if (event) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+void Sessions::PrepareTables(StandingStacks::For whom, std::span<const wire::EventBytes> processes) {
+  if (!tables_.prefetch || !tables_.await) return;
+  for (const wire::EventBytes& process : processes) {
+    profd_event header{};
+    if (wire::ReadHeader(process, &header)) tables_.prefetch({header.pid, header.process_start_ns});
+  }
+  (void)tables_.await(whom, 0, kTablesAtStart);
+}
+
+wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
+                                  const session::SessionSpec& spec, const Epoch& epoch,
+                                  std::uint64_t bpf_cost_ns,
+                                  std::optional<std::uint32_t> follows) const {
+  profd_session_event event{};
+  // A start stands where its epoch is, in front of the clocks, however long this thread was put
+  // aside.
+  event.event.time_ns =
+      kind == PROFD_EVENT_SESSION_START ? epoch.time_ns : parts_.clock.MonotonicNs();
+  event.event.sessions = BitOf(slot) | (follows ? BitOf(*follows) : 0);
+  event.session = slot;
+  event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
+               (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
+               (spec.standing ? PROFD_SESSION_STANDING : 0u);
+  event.epoch = epoch.number;
+  event.epoch_ns = epoch.time_ns;
+  event.on_cpu_period_ns = spec.on_cpu_period_ns;
+  event.off_cpu_period_ns = spec.off_cpu_period_ns;
+  event.bpf_cost_ns = bpf_cost_ns;
+  event.own_cpu_ns = OwnCpuNs();
+  event.hook = parts_.hook;
+  return wire::LayOutSession(kind, event, session::FormatTarget(spec.target));
+}
+
+}  // namespace profd::source

@@ -1,0 +1,72 @@
+// StandingStacks: the stacks of threads that stand where they are, read while they do.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/source/sessions/epochs.h"
+#include "daemon/wire/event_bytes.h"
+#include "daemon/source/bpf/iterator.h"
+
+namespace profd::source {
+
+// Runs the snapshot iterator. Where stacks end early for want of unwind tables, waits for these and
+// walks again. Owned by Sessions, used with its lock held; the counters may be read by any thread.
+class StandingStacks {
+ public:
+  static constexpr std::chrono::milliseconds kTimeout{1'000};
+  // It waits this long for tables that were missed.
+  static constexpr std::chrono::milliseconds kTablesAtEnd{100};
+
+  // Whom a wait is for: a dump is wanted now, and does with what its own stacks have missed.
+  enum class For { kSession, kDump };
+  // As Sessions::Tables::await.
+  using Await =
+      std::function<bool(For whom, std::uint64_t requests, std::chrono::milliseconds timeout)>;
+
+  // What windows in a row have left behind.
+  struct Rolled {
+    std::uint64_t told_ns = 0;  // who is blocked since before this has been told of
+    std::uint32_t windows = 0;  // since everybody was walked
+    bool lacks_tables = false;  // a stack told of since then ends for want of tables
+  };
+
+  // Both must outlive this.
+  StandingStacks(BpfObjects& objects, std::function<std::vector<std::uint64_t>()> counters)
+      : objects_(objects), counters_(std::move(counters)) {}
+  void UseTables(Await await) { await_ = std::move(await); }
+
+  // SNAPSHOT events of the members of a session that are blocked since before the epoch, but not
+  // since before `since_ns`.
+  [[nodiscard]] std::vector<wire::EventBytes> ReadBlocked(std::uint32_t slot, const Epoch& epoch,
+                                                    std::uint64_t since_ns);
+  // The same at the end of a window; notes what need not be walked at the end of the next one.
+  [[nodiscard]] std::vector<wire::EventBytes> ReadWindow(std::uint32_t slot, const Epoch& epoch,
+                                                   Rolled& rolled);
+  // How each of the `members` stands, more or less: those that ran are looked at again.
+  [[nodiscard]] std::vector<wire::EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
+
+  [[nodiscard]] std::uint64_t timeouts() const { return timeouts_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  // SNAPSHOT events of one run of the iterator.
+  [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot, std::chrono::milliseconds timeout);
+  // Walks once more whose stacks ended early for want of tables.
+  void Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks);
+
+  BpfObjects& objects_;
+  const std::function<std::vector<std::uint64_t>()> counters_;
+  Await await_;
+  KillableReader reader_;
+  std::atomic<std::uint64_t> timeouts_ = 0;
+  std::atomic<std::uint64_t> malformed_ = 0;
+};
+
+}  // namespace profd::source

@@ -1,0 +1,137 @@
+#include "daemon/store/api/filter.h"
+
+#include <algorithm>
+#include <string>
+
+namespace profd::store {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+bool AnyMatches(const std::vector<std::string>& patterns, std::string_view text) {
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return MatchesGlob(pattern, text); });
+}
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool MatchesContainer(const Filter& filter, const aggregate::ProfileProcess& process) {
+  return AnyMatches(filter.containers, process.container) ||
+         std::any_of(filter.containers.begin(), filter.containers.end(),
+                     [&](const std::string& id) {
+                       return !id.empty() && process.container.starts_with(id);
+                     });
+}
+
+bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process) {
+  constexpr std::string_view kService = ".service";
+  std::string_view name = process.unit;
+  if (name.ends_with(kService)) name.remove_suffix(kService.size());
+  return AnyMatches(filter.units, process.unit) || AnyMatches(filter.units, name);
+}
+
+bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
+  const auto& owner = process.owner;
+  if (filter.sole_owner && !(owner.sole && owner.uid == filter.sole_owner)) return false;
+  if (filter.users.empty()) return true;
+  if (!owner.uid) return false;  // nobody knows whose it is
+  return AnyMatches(filter.users, std::to_string(*owner.uid)) ||
+         (!owner.user.empty() && AnyMatches(filter.users, owner.user));
+}
+
+}  // namespace
+
+bool MatchesGlob(std::string_view pattern, std::string_view text) {
+  std::size_t at = 0;
+  std::size_t in_text = 0;
+  std::size_t star = std::string_view::npos;  // the last one seen, and what it stands for so far
+  std::size_t star_text = 0;
+  while (in_text < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      star_text = in_text;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[in_text])) {
+      ++at;
+      ++in_text;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      in_text = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == std::string_view::npos;
+}
+
+bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
+  const auto& pids = filter.pids;
+  const bool pid = pids.empty() || std::any_of(pids.begin(), pids.end(), [&](std::uint32_t wanted) {
+                     return wanted == process.shown_pid || wanted == process.key.pid;
+                   });
+  return pid && AnyMatches(filter.comms, process.comm) &&
+         (AnyMatches(filter.executables, process.executable) ||
+          AnyMatches(filter.executables, LastPart(process.executable))) &&
+         AnyMatches(filter.cgroups, process.cgroup) && MatchesContainer(filter, process) &&
+         MatchesUnit(filter, process) && MatchesUser(filter, process);
+}
+
+bool Matches(const Filter& filter, const aggregate::ProfileThread& thread) {
+  return AnyMatches(filter.threads, thread.comm) ||
+         AnyMatches(filter.threads, std::to_string(thread.shown_tid)) ||
+         AnyMatches(filter.threads, std::to_string(thread.key.tid));
+}
+
+bool Matches(const Filter& filter, const aggregate::ProfileSample& sample) {
+  return (!filter.state || *filter.state == sample.state) &&
+         (!filter.wait || *filter.wait == sample.wait);
+}
+
+aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filter) {
+  aggregate::Profile selected;
+  selected.target = profile.target;
+  selected.start_ns = profile.start_ns;
+  selected.end_ns = profile.end_ns;
+  selected.start_unix_ns = profile.start_unix_ns;
+  selected.on_cpu = profile.on_cpu;
+  selected.off_cpu = profile.off_cpu;
+  selected.on_cpu_period_ns = profile.on_cpu_period_ns;
+  selected.off_cpu_period_ns = profile.off_cpu_period_ns;
+  selected.periods = profile.periods;
+  selected.host = profile.host;
+  selected.kernel = profile.kernel;
+  selected.hook = profile.hook;
+  selected.profd_version = profile.profd_version;
+  selected.lost = profile.lost;
+  selected.dropped = profile.dropped;
+  selected.notes = profile.notes;
+  selected.cost = profile.cost;
+
+  std::vector<std::uint32_t> process_of(profile.processes.size(), kNone);
+  std::vector<bool> wanted;
+  wanted.reserve(profile.processes.size());
+  for (const auto& process : profile.processes) wanted.push_back(Matches(filter, process));
+  std::vector<std::uint32_t> thread_of(profile.threads.size(), kNone);
+  for (std::size_t i = 0; i < profile.threads.size(); ++i) {
+    const auto& thread = profile.threads[i];
+    if (thread.process >= wanted.size() || !wanted[thread.process]) continue;
+    if (!Matches(filter, thread)) continue;
+    auto& process = process_of[thread.process];
+    if (process == kNone) {
+      process = static_cast<std::uint32_t>(selected.processes.size());
+      selected.processes.push_back(profile.processes[thread.process]);
+    }
+    thread_of[i] = static_cast<std::uint32_t>(selected.threads.size());
+    selected.threads.push_back(thread);
+    selected.threads.back().process = process;
+  }
+  for (const auto& sample : profile.samples) {
+    if (sample.thread >= thread_of.size() || thread_of[sample.thread] == kNone) continue;
+    if (!Matches(filter, sample)) continue;
+    selected.samples.push_back(sample);
+    selected.samples.back().thread = thread_of[sample.thread];
+  }
+  return selected;
+}
+
+}  // namespace profd::store

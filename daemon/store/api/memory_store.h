@@ -1,0 +1,32 @@
+// MemoryStore: the history of a daemon that may keep none on disk, and of tests.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+
+#include "daemon/aggregate/profile_merge.h"
+#include "daemon/store/api/profile_store.h"
+
+namespace profd::store {
+
+// Keeps the last `max_windows` windows as they were put. Safe from any thread; a Query merges
+// without the lock.
+class MemoryStore : public ProfileStore {
+ public:
+  explicit MemoryStore(std::size_t max_windows, const aggregate::MergeLimits& limits = {});
+
+  [[nodiscard]] Result<void> Put(const aggregate::Profile& window) override;
+  [[nodiscard]] Result<aggregate::Profile> Query(const TimeRange& range,
+                                                 const Filter& filter) const override;
+  [[nodiscard]] StoreStatus Status() const override;
+
+ private:
+  const std::size_t max_windows_;
+  const aggregate::MergeLimits limits_;
+  mutable std::mutex mutex_;
+  std::deque<aggregate::ProfileRef> windows_;
+  std::uint64_t puts_ = 0;
+};
+
+}  // namespace profd::store

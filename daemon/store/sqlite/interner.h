@@ -1,0 +1,75 @@
+// Interner: numbers of the store for frames, stacks, processes and threads; each is kept once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/base/result.h"
+#include "daemon/store/codec/content_hash.h"
+#include "daemon/store/sqlite/database.h"
+
+namespace profd::store {
+
+// Belongs to the writer. Whatever it hands out is marked as used in the present generation, so
+// that garbage collection leaves it alone as long as there are windows of that one. Caches are
+// bounded; they must be forgotten when a transaction was rolled back.
+class Interner {
+ public:
+  explicit Interner(Database& database);
+
+  // Of windows that are put now, and of the oldest window there is: what was last used before that
+  // may have been collected.
+  void SetGenerations(std::int64_t now, std::int64_t oldest) {
+    now_ = now;
+    oldest_ = oldest;
+  }
+  void Forget();
+
+  [[nodiscard]] Result<std::uint32_t> Host(const aggregate::Profile& profile);
+  [[nodiscard]] Result<std::uint32_t> Process(const aggregate::ProfileProcess& process);
+  [[nodiscard]] Result<std::uint32_t> Thread(const aggregate::ProfileThread& thread);
+  [[nodiscard]] Result<std::uint32_t> Frame(const symbolize::Frame& frame);
+  // `parent` is a stack's number, 0 for the root.
+  [[nodiscard]] Result<std::uint32_t> Stack(std::uint32_t parent, std::uint32_t frame);
+
+ private:
+  struct Entry {
+    std::uint32_t id = 0;
+    std::int64_t used = 0;
+  };
+  struct HashHash {
+    std::size_t operator()(const Hash128& hash) const;
+  };
+  struct PlaceHash {
+    std::size_t operator()(std::uint64_t place) const { return MixBits(place); }
+  };
+  // Of one table: processes and frames of equal hash are not the same.
+  struct Table {
+    const char* find;
+    const char* mark;
+    std::unordered_map<Hash128, Entry, HashHash> known;
+  };
+
+  // `add` binds a statement that inserts the row.
+  template <typename Add>
+  Result<std::uint32_t> Intern(Table& table, const Hash128& hash, const char* insert,
+                               const Add& add);
+  Result<std::uint32_t> Mark(Entry& entry, const char* mark);
+  Result<std::uint32_t> Program(const aggregate::ProfileProcess& process);
+  Result<std::uint32_t> Module(const symbolize::Frame& frame);
+
+  Database& database_;
+  std::int64_t now_ = 0;
+  std::int64_t oldest_ = 0;
+  Table hosts_;
+  Table programs_;
+  Table processes_;
+  Table threads_;
+  Table modules_;
+  Table frames_;
+  std::unordered_map<std::uint64_t, Entry, PlaceHash> stacks_;  // (parent, frame)
+};
+
+}  // namespace profd::store

@@ -1,0 +1,93 @@
+// SqliteStore: the history on disk.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "daemon/aggregate/profile_merge.h"
+#include "daemon/base/clock.h"
+#include "daemon/store/sqlite/database.h"
+#include "daemon/store/api/present_time.h"
+#include "daemon/store/api/profile_store.h"
+#include "daemon/store/sqlite/window_writer.h"
+#include "daemon/store/sqlite/writer_lock.h"
+
+namespace profd::store {
+
+struct SqliteOptions {
+  std::string path;                        // its folder exists; "-wal" and "-shm" stand beside it
+  std::uint64_t limit_bytes = 1ull << 30;  // at least 1 MiB
+  std::uint64_t limit_ns = 7ull * 24 * 3600 * 1'000'000'000;
+  std::uint64_t fold_ns = 60'000'000'000;
+  aggregate::MergeLimits query_limits{.processes = 50'000,
+                                      .threads = 100'000,
+                                      .frames = 200'000,
+                                      .nodes = 500'000,
+                                      .samples = 400'000};
+  const char* vfs = nullptr;  // name of SQLite's file layer; null: the system's
+};
+
+// One SQLite file in WAL mode; FORMAT.md has its tables. Put belongs to one thread, which has the
+// only connection that writes. Query may be called by any: it takes a connection of its own from a
+// pool, and sees the windows that were committed when it began; it never waits for a Put, nor Put
+// for it. Each Put is one transaction, on the disk when it returns, and enforces both limits:
+// the files never take more than limit_bytes and what one Put writes. A Put that fails leaves all
+// earlier windows. One process at a time writes to a file.
+//
+// A damaged file is set aside ("PATH.damaged", one of them), what can be read of it is put into a
+// new one, and Status says what was lost; so is one that turns out to be damaged at a Put.
+class SqliteStore : public ProfileStore {
+ public:
+  // `clock` outlives the store. kUnsupported for a file of a newer profd; kUnavailable while
+  // another process writes to it.
+  [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> Open(const SqliteOptions& options,
+                                                                 const Clock& clock);
+  ~SqliteStore() override;
+
+  [[nodiscard]] Result<void> Put(const aggregate::Profile& window) override;
+  [[nodiscard]] Result<aggregate::Profile> Query(const TimeRange& range,
+                                                 const Filter& filter) const override;
+  [[nodiscard]] StoreStatus Status() const override;
+  // Queries fail with kUnavailable; windows are kept as they are; a damaged file keeps what has not
+  // been read of it, set aside.
+  void Hurry() override { hurries_ = true; }
+
+ private:
+  struct PooledReader {
+    Database database;
+    std::uint64_t file = 0;  // which of the files of this name
+  };
+
+  SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock);
+  Result<void> OpenFile();
+  Result<void> OpenSound();
+  Result<void> StartAnew(const Error& damage);
+  Result<std::string> Salvage(const std::string& damaged);
+  Result<void> PutOnce(const aggregate::Profile& window);
+  Result<void> BoundLog();
+  void AfterCommit();
+  Result<void> UpdateStatus();
+  [[nodiscard]] std::uint64_t FileBytes() const;
+  [[nodiscard]] Result<PooledReader> TakeReader() const;
+  void GiveBack(PooledReader reader) const;
+
+  const SqliteOptions options_;
+  const Clock& clock_;
+  const WriterLock lock_;
+  std::unique_ptr<Database> database_;  // the writer's
+  std::unique_ptr<WindowWriter> writer_;
+  std::unique_ptr<PresentTime> present_;
+  std::atomic<std::uint64_t> file_{0};
+  std::atomic<bool> hurries_{false};
+
+  mutable std::mutex readers_mutex_;
+  mutable std::vector<PooledReader> readers_;
+  mutable std::mutex status_mutex_;
+  StoreStatus status_;
+};
+
+}  // namespace profd::store

@@ -1,0 +1,275 @@
+#include "daemon/store/sqlite/store_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/store/codec/content_hash.h"
+#include "daemon/store/sqlite/sql.h"
+#include "daemon/store/codec/window_codec.h"
+
+namespace profd::store {
+namespace {
+
+using aggregate::Profile;
+
+constexpr std::size_t kMaxKnown = 200'000;
+constexpr char kUnreadable[] = "[unreadable in the store]";
+
+std::int64_t Clamp(std::uint64_t value) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX));
+}
+
+bool IsHash(Blob stored, const Hash128& hash) {
+  return std::equal(stored.begin(), stored.end(), hash.begin(), hash.end());
+}
+
+void ReadRow(const Statement& row, WindowRow& window) {
+  Profile& head = window.head;
+  window.id = row.Int(0);
+  window.generation = row.Int(1);
+  head.start_unix_ns = row.Uint(2);
+  window.end_unix_ns = row.Uint(3);
+  window.put_unix_ns = row.Uint(4);
+  head.start_ns = row.Uint(5);
+  head.end_ns = std::max(head.start_ns, row.Uint(6));
+  head.on_cpu = row.Int(7) != 0;
+  head.off_cpu = row.Int(8) != 0;
+  head.on_cpu_period_ns = row.Uint(9);
+  head.off_cpu_period_ns = row.Uint(10);
+  head.cost.daemon_cpu_ns = row.Uint(11);
+  head.cost.bpf_ns = row.Uint(12);
+  head.target = row.Text(13);
+  head.host = row.Text(14);
+  head.kernel = row.Text(15);
+  head.hook = row.Text(16);
+  head.profd_version = row.Text(17);
+  window.folded = row.Int(18) != 0;
+}
+
+}  // namespace
+
+Result<std::vector<WindowRow>> StoreReader::ReadRows(Statement& statement) {
+  std::vector<WindowRow> rows;
+  for (;;) {
+    const auto row = statement.Step();
+    if (!row) return row.error();
+    if (!*row) return rows;
+    ReadRow(statement, rows.emplace_back());
+  }
+}
+
+Result<std::vector<WindowRow>> StoreReader::Windows(const TimeRange& range) {
+  const auto statement = database_.Get(sql::kWindowsInRange);
+  if (!statement) return statement.error();
+  return ReadRows((*statement)->With(Clamp(range.to_unix_ns), Clamp(range.from_unix_ns)));
+}
+
+Result<std::vector<WindowRow>> StoreReader::WindowsToFold() {
+  const auto statement = database_.Get(sql::kWindowsToFold);
+  if (!statement) return statement.error();
+  return ReadRows((*statement)->With());
+}
+
+Result<WindowRow> StoreReader::Window(std::int64_t id) {
+  const auto statement = database_.Get(sql::kWindowById);
+  if (!statement) return statement.error();
+  auto rows = ReadRows((*statement)->With(id));
+  if (!rows) return rows.error();
+  if (rows->empty()) return Error{ErrorCode::kNotFound, "no such window in the store", {}};
+  return std::move(rows->front());
+}
+
+Result<void> StoreReader::ReadCounters(WindowRow& row) {
+  const auto statement = database_.Get(sql::kCounters);
+  if (!statement) return statement.error();
+  Statement& counters = (*statement)->With(row.id);
+  for (;;) {
+    const auto got = counters.Step();
+    if (!got) return got.error();
+    if (!*got) return {};
+    const std::string list = counters.Text(0);
+    auto& to = list == "lost"      ? row.head.lost
+               : list == "dropped" ? row.head.dropped
+                                   : row.head.notes;
+    to.push_back({counters.Text(1), counters.Text(2), counters.Uint(3)});
+  }
+}
+
+Result<void> StoreReader::ReadPeriods(WindowRow& row) {
+  const auto statement = database_.Get(sql::kPeriods);
+  if (!statement) return statement.error();
+  Statement& periods = (*statement)->With(row.id);
+  for (;;) {
+    const auto got = periods.Step();
+    if (!got) return got.error();
+    if (!*got) return {};
+    row.head.periods.push_back({periods.Uint(0), periods.Uint(1), periods.Uint(2)});
+  }
+}
+
+const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
+  if (const auto known = processes_.find(id); known != processes_.end()) return &known->second;
+  const auto statement = database_.Get(sql::kProcess);
+  if (!statement) return nullptr;
+  Statement& row = (*statement)->With(id);
+  const auto got = row.Step();
+  if (!got || !*got) return nullptr;
+  KnownProcess known;
+  auto& process = known.process;
+  process.key = {static_cast<std::uint32_t>(row.Int(0)), row.Uint(1)};
+  process.shown_pid = static_cast<std::uint32_t>(row.Int(2));
+  process.comm = row.Text(3);
+  process.command_line = row.Text(4);
+  process.executable = row.Text(5);
+  process.build_id = row.Text(6);
+  process.cgroup = row.Text(7);
+  process.container = row.Text(8);
+  process.unit = row.Text(9);
+  if (!row.IsNull(10)) process.owner.uid = static_cast<std::uint32_t>(row.Int(10));
+  process.owner.sole = row.Int(11) != 0;
+  process.owner.user = row.Text(12);
+  process.exited = row.Int(13) != 0;
+  if (!row.IsNull(14))
+    process.interpreter = std::make_shared<const process::PythonInterpreter>(
+        process::PythonInterpreter{row.Text(14), row.Text(15)});
+  const bool whole = IsHash(row.Bytes(16), HashOf(process));
+  row.Reset();
+  if (!whole) return nullptr;
+  known.wanted = Matches(filter_, process);
+  if (processes_.size() >= kMaxKnown) processes_.clear();
+  return &processes_.emplace(id, std::move(known)).first->second;
+}
+
+const StoreReader::KnownThread* StoreReader::Thread(std::uint32_t id) {
+  if (const auto known = threads_.find(id); known != threads_.end()) return &known->second;
+  const auto statement = database_.Get(sql::kThread);
+  if (!statement) return nullptr;
+  Statement& row = (*statement)->With(id);
+  const auto got = row.Step();
+  if (!got || !*got) return nullptr;
+  KnownThread known;
+  auto& thread = known.thread;
+  thread.key = {static_cast<std::uint32_t>(row.Int(0)), row.Uint(1)};
+  thread.shown_tid = static_cast<std::uint32_t>(row.Int(2));
+  thread.comm = row.Text(3);
+  const bool whole = IsHash(row.Bytes(4), HashOf(thread));
+  row.Reset();
+  if (!whole) return nullptr;
+  known.wanted = Matches(filter_, thread);
+  if (threads_.size() >= kMaxKnown) threads_.clear();
+  return &threads_.emplace(id, std::move(known)).first->second;
+}
+
+Result<Profile> StoreReader::Read(const WindowRow& row) {
+  WindowRow window = row;
+  PROFD_TRY(ReadCounters(window));
+  PROFD_TRY(ReadPeriods(window));
+  Profile profile = std::move(window.head);
+  const auto statement = database_.Get(sql::kPayload);
+  if (!statement) return statement.error();
+  Statement& payload = (*statement)->With(row.id);
+  const auto got = payload.Step();
+  if (!got) return got.error();
+  if (!*got) return Error{ErrorCode::kCorrupt, "a window has no payload", {}};
+
+  bool whole = true;
+  std::unordered_map<std::uint32_t, std::uint32_t> process_of;
+  auto stored = DecodeWindow(
+      payload.Bytes(0), profile.start_ns, profile.end_ns, [&](const StoredThread& thread) {
+        const KnownProcess* process = Process(thread.process);
+        whole = whole && process != nullptr;
+        if (process == nullptr || !process->wanted) return false;
+        const KnownThread* known = Thread(thread.number);
+        whole = whole && known != nullptr;
+        if (known == nullptr || !known->wanted) return false;
+        const auto next = static_cast<std::uint32_t>(profile.processes.size());
+        if (process_of.try_emplace(thread.process, next).second)
+          profile.processes.push_back(process->process);
+        return true;
+      });
+  payload.Reset();
+  if (!stored) return stored.error();
+  if (!whole) return Error{ErrorCode::kCorrupt, "a window's processes are damaged", {}};
+  for (StoredThread& from : stored->threads) {
+    const KnownThread* known = Thread(from.number);
+    if (known == nullptr) return Error{ErrorCode::kCorrupt, "a window's threads are damaged", {}};
+    from.thread.key = known->thread.key;
+    from.thread.shown_tid = known->thread.shown_tid;
+    from.thread.comm = known->thread.comm;
+    from.thread.process = process_of[from.process];
+    profile.threads.push_back(std::move(from.thread));
+  }
+  std::copy_if(stored->samples.begin(), stored->samples.end(), std::back_inserter(profile.samples),
+               [&](const auto& sample) { return Matches(filter_, sample); });
+  return profile;
+}
+
+aggregate::StackNode StoreReader::Stack(std::uint32_t id) {
+  const auto statement = database_.Get(sql::kStack);
+  if (!statement) return {};
+  Statement& row = (*statement)->With(id);
+  const auto got = row.Step();
+  if (!got || !*got) return {};
+  const aggregate::StackNode node{static_cast<std::uint32_t>(row.Int(0)),
+                                  static_cast<std::uint32_t>(row.Int(1))};
+  row.Reset();
+  return node;
+}
+
+symbolize::Frame StoreReader::Frame(std::uint32_t id) {
+  if (auto frame = ReadFrame(id)) return *std::move(frame);
+  ++unreadable_;
+  symbolize::Frame frame;
+  frame.kind = symbolize::FrameKind::kPseudo;
+  frame.name = kUnreadable;
+  return frame;
+}
+
+std::optional<symbolize::Frame> StoreReader::ReadFrame(std::uint32_t id) {
+  const auto statement = database_.Get(sql::kFrame);
+  if (!statement) return std::nullopt;
+  Statement& row = (*statement)->With(id);
+  const auto got = row.Step();
+  if (!got || !*got) return std::nullopt;
+  symbolize::Frame frame;
+  const std::int64_t kind = row.Int(0);
+  frame.kind = static_cast<symbolize::FrameKind>(kind);
+  frame.inlined = row.Int(1) != 0;
+  frame.interpreter = row.Int(2) != 0;
+  frame.name = row.Text(3);
+  frame.full_name = row.Text(4);
+  frame.symbol = row.Text(5);
+  const std::int64_t module = row.Int(6);
+  frame.offset = row.Uint(7);
+  frame.file = row.Text(8);
+  frame.line = static_cast<std::uint32_t>(row.Int(9));
+  frame.reason = row.Text(10);
+  const bool good = kind >= 0 && kind <= static_cast<int>(symbolize::FrameKind::kPseudo) &&
+                    ReadModule(module, frame) && IsHash(row.Bytes(11), HashOf(frame));
+  row.Reset();
+  if (!good) return std::nullopt;
+  return frame;
+}
+
+bool StoreReader::ReadModule(std::int64_t id, symbolize::Frame& frame) {
+  if (const auto known = modules_.find(id); known != modules_.end()) {
+    frame.module = known->second.first;
+    frame.origin = known->second.second;
+    return true;
+  }
+  const auto statement = database_.Get(sql::kModule);
+  if (!statement) return false;
+  Statement& row = (*statement)->With(id);
+  const auto got = row.Step();
+  if (!got || !*got) return false;
+  frame.module = row.Text(0);
+  if (!row.IsNull(1))
+    frame.origin = std::make_shared<const symbolize::ModuleInfo>(symbolize::ModuleInfo{
+        row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Text(6), row.Text(7)});
+  row.Reset();
+  modules_.emplace(id, std::pair(frame.module, frame.origin));
+  return true;
+}
+
+}  // namespace profd::store

@@ -1,0 +1,76 @@
+// StoreReader: reads windows from the database.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/profile_merge.h"
+#include "daemon/base/result.h"
+#include "daemon/store/sqlite/database.h"
+#include "daemon/store/api/filter.h"
+#include "daemon/store/api/profile_store.h"
+
+namespace profd::store {
+
+// A row of `window`, with what of its profile stands there.
+struct WindowRow {
+  std::int64_t id = 0;
+  std::int64_t generation = 0;
+  bool folded = false;
+  std::uint64_t end_unix_ns = 0;
+  std::uint64_t put_unix_ns = 0;
+  aggregate::Profile head;  // without processes, threads, frames, nodes and samples
+};
+
+// Reads through a connection that someone else owns, within that one's transaction; remembers
+// descriptions of processes and threads as long as it lives (one query), and so is not to outlive
+// it. Nothing in the file is trusted.
+class StoreReader {
+ public:
+  StoreReader(Database& database, const Filter& filter) : database_(database), filter_(filter) {}
+
+  [[nodiscard]] Result<std::vector<WindowRow>> Windows(const TimeRange& range);
+  [[nodiscard]] Result<std::vector<WindowRow>> WindowsToFold();
+  // kNotFound when there is none of this number.
+  [[nodiscard]] Result<WindowRow> Window(std::int64_t id);
+
+  // What passes the filter; nodes and frames are empty, samples keep the store's numbers.
+  [[nodiscard]] Result<aggregate::Profile> Read(const WindowRow& row);
+
+  // For aggregate::ProfileMerge::Finish. What cannot be read is a frame that says so.
+  [[nodiscard]] aggregate::StackNode Stack(std::uint32_t id);
+  [[nodiscard]] symbolize::Frame Frame(std::uint32_t id);
+  [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }
+
+ private:
+  struct KnownProcess {
+    aggregate::ProfileProcess process;
+    bool wanted = false;
+  };
+  struct KnownThread {
+    aggregate::ProfileThread thread;
+    bool wanted = false;
+  };
+
+  Result<std::vector<WindowRow>> ReadRows(Statement& statement);
+  Result<void> ReadCounters(WindowRow& row);
+  Result<void> ReadPeriods(WindowRow& row);
+  const KnownProcess* Process(std::uint32_t id);
+  const KnownThread* Thread(std::uint32_t id);
+  std::optional<symbolize::Frame> ReadFrame(std::uint32_t id);
+  bool ReadModule(std::int64_t id, symbolize::Frame& frame);
+
+  Database& database_;
+  const Filter& filter_;
+  std::unordered_map<std::uint32_t, KnownProcess> processes_;
+  std::unordered_map<std::uint32_t, KnownThread> threads_;
+  std::unordered_map<std::int64_t, std::pair<std::string, symbolize::ModuleInfoRef>> modules_;
+  std::uint64_t unreadable_ = 0;
+};
+
+}  // namespace profd::store

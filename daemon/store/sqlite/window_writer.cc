@@ -1,0 +1,349 @@
+#include "daemon/store/sqlite/window_writer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/aggregate/profile_merge.h"
+#include "daemon/store/sqlite/sql.h"
+#include "daemon/store/codec/window_codec.h"
+
+namespace profd::store {
+namespace {
+
+using aggregate::Profile;
+
+constexpr int kPutLevel = 3;  // of zstd; those of a minute are kept long
+constexpr int kFoldLevel = 9;
+constexpr std::int64_t kCollectStep = 2'000;  // ids of each table at a put
+constexpr std::int64_t kPressedStep = 50'000;
+// Windows follow each other that are not further apart.
+constexpr std::uint64_t kFoldGapNs = 1'000'000'000;
+
+// Nothing of one window is left out: it is bounded already.
+aggregate::MergeLimits Unlimited() {
+  constexpr std::size_t kMany = UINT32_MAX / 4;
+  return {kMany, kMany, kMany, kMany, kMany};
+}
+
+std::uint64_t LengthOf(const Profile& window) {
+  return std::max(window.start_ns, window.end_ns) - window.start_ns;
+}
+
+template <typename Parts>
+std::uint64_t Sum(const Parts& parts) {
+  return std::accumulate(std::begin(parts), std::end(parts), std::uint64_t{0});
+}
+
+bool IsIdle(const profd_clock& clock) {
+  return clock.on_cpu_ns == 0 && Sum(clock.runnable_ns) == 0;
+}
+
+}  // namespace
+
+WindowWriter::WindowWriter(Database& database, std::uint64_t fold_ns)
+    : database_(database), fold_ns_(fold_ns), interner_(database) {}
+
+template <typename... Values>
+Result<void> WindowWriter::Run(const char* sql, const Values&... values) {
+  const auto statement = database_.Get(sql);
+  if (!statement) return statement.error();
+  return (*statement)->With(values...).Run();
+}
+
+Result<std::int64_t> WindowWriter::State(const char* name) {
+  const auto statement = database_.Get(sql::kGetState);
+  if (!statement) return statement.error();
+  const auto value = (*statement)->With(std::string_view(name)).Number();
+  if (!value) return value.error();
+  return value->value_or(0);
+}
+
+Result<void> WindowWriter::SetState(const char* name, std::int64_t value) {
+  return Run(sql::kSetState, std::string_view(name), value);
+}
+
+Result<void> WindowWriter::Load() {
+  interner_.Forget();
+  const auto generation = State("generation");
+  if (!generation) return generation.error();
+  const auto in_generation = State("puts_in_generation");
+  if (!in_generation) return in_generation.error();
+  generation_ = *generation;
+  in_generation_ = *in_generation;
+  const auto oldest = database_.Pragma(sql::kOldestGeneration);
+  if (!oldest) return oldest.error();
+  oldest_generation_ = *oldest;
+  interner_.SetGenerations(generation_, oldest_generation_);
+  return {};
+}
+
+Result<void> WindowWriter::NextGeneration() {
+  in_generation_ = 0;
+  ++generation_;
+  interner_.SetGenerations(generation_, oldest_generation_);
+  return SetState("generation", generation_);
+}
+
+Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns) {
+  if (++in_generation_ > kWindowsPerGeneration) PROFD_TRY(NextGeneration());
+  PROFD_TRY(SetState("puts_in_generation", in_generation_));
+  const auto placed = Place(window);
+  if (!placed) return placed.error();
+  return Insert(*placed, 0, false, generation_, window.start_unix_ns + LengthOf(window),
+                now_unix_ns);
+}
+
+Result<void> WindowWriter::PutAgain(const Profile& window, const WindowRow& row) {
+  const auto placed = Place(window);
+  if (!placed) return placed.error();
+  return Insert(*placed, row.id, row.folded, generation_, row.end_unix_ns, row.put_unix_ns);
+}
+
+// Its samples with the store's numbers, and equal ones summed.
+Result<Profile> WindowWriter::Place(const Profile& window) {
+  std::vector<std::uint32_t> frame_of;
+  for (const auto& frame : window.frames) {
+    const auto number = interner_.Frame(frame);
+    if (!number) return number.error();
+    frame_of.push_back(*number);
+  }
+  std::vector<std::uint32_t> node_of(window.nodes.size(), 0);
+  for (std::size_t i = 1; i < window.nodes.size(); ++i) {
+    const auto& node = window.nodes[i];
+    if (node.parent >= i || node.frame >= frame_of.size()) continue;
+    const auto number = interner_.Stack(node_of[node.parent], frame_of[node.frame]);
+    if (!number) return number.error();
+    node_of[i] = *number;
+  }
+  aggregate::ProfileMerge merge(Unlimited());
+  merge.Add(window, node_of);
+  return merge.FinishUnplaced();
+}
+
+Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool folded,
+                                  std::int64_t generation, std::uint64_t end_unix_ns,
+                                  std::uint64_t put_unix_ns) {
+  const auto host = interner_.Host(unplaced);
+  if (!host) return host.error();
+  WindowNumbers numbers;
+  for (const auto& process : unplaced.processes) {
+    const auto number = interner_.Process(process);
+    if (!number) return number.error();
+    numbers.process_of.push_back(*number);
+  }
+  for (const auto& thread : unplaced.threads) {
+    const auto number = interner_.Thread(thread);
+    if (!number) return number.error();
+    numbers.thread_of.push_back(*number);
+  }
+  const auto data = EncodeWindow(unplaced, numbers, folded ? kFoldLevel : kPutLevel);
+  if (!data) return data.error();
+  const auto add = database_.Get(sql::kAddWindow);
+  if (!add) return add.error();
+  const std::optional<std::int64_t> given = id == 0 ? std::nullopt : std::optional(id);
+  PROFD_TRY((*add)
+                ->With(given, *host, generation, folded, unplaced.start_unix_ns, end_unix_ns,
+                       put_unix_ns, unplaced.start_ns, unplaced.end_ns, unplaced.on_cpu,
+                       unplaced.off_cpu, unplaced.on_cpu_period_ns, unplaced.off_cpu_period_ns,
+                       unplaced.threads.size(), unplaced.samples.size(),
+                       unplaced.cost.daemon_cpu_ns, unplaced.cost.bpf_ns)
+                .Run());
+  if (id == 0) id = database_.LastRow();
+  PROFD_TRY(Run(sql::kAddPayload, id, Blob(std::as_bytes(std::span(*data)))));
+  PROFD_TRY(InsertCounters(id, unplaced));
+  for (const auto& period : unplaced.periods)
+    PROFD_TRY(Run(sql::kAddPeriod, id, period.time_ns, period.on_cpu_period_ns,
+                  period.off_cpu_period_ns));
+  return InsertProcessTimes(id, unplaced, numbers.process_of);
+}
+
+Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profile) {
+  const std::pair<std::string_view, const std::vector<NamedCount>*> lists[] = {
+      {"lost", &profile.lost}, {"dropped", &profile.dropped}, {"note", &profile.notes}};
+  for (const auto& [list, counts] : lists)
+    for (const auto& count : *counts)
+      PROFD_TRY(Run(sql::kAddCounter, id, list, count.name, count.text, count.count));
+  return {};
+}
+
+Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& profile,
+                                              std::span<const std::uint32_t> process_of) {
+  struct Time {
+    std::uint64_t threads = 0;
+    std::uint64_t on_cpu_ns = 0;
+    std::uint64_t runnable_ns = 0;
+    std::uint64_t blocked_ns = 0;
+  };
+  std::vector<Time> times(profile.processes.size());
+  for (const auto& thread : profile.threads) {
+    Time& time = times[thread.process];
+    ++time.threads;
+    time.on_cpu_ns += thread.clock.on_cpu_ns;
+    time.runnable_ns += Sum(thread.clock.runnable_ns);
+    time.blocked_ns += Sum(thread.clock.blocked_ns);
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].on_cpu_ns == 0 && times[i].runnable_ns == 0) continue;
+    PROFD_TRY(Run(sql::kAddProcessTime, id, process_of[i], times[i].threads, times[i].on_cpu_ns,
+                  times[i].runnable_ns, times[i].blocked_ns));
+  }
+  return {};
+}
+
+Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile& profile) {
+  for (const auto& thread : profile.threads) {
+    const auto& clock = thread.clock;
+    if (IsIdle(clock)) continue;
+    const auto number = interner_.Thread(thread);
+    if (!number) return number.error();
+    const auto process = interner_.Process(profile.processes[thread.process]);
+    if (!process) return process.error();
+    PROFD_TRY(Run(sql::kAddThreadTime, generation, *number, *process, clock.on_cpu_ns,
+                  clock.runnable_ns[PROFD_AFTER_WAKEUP], clock.runnable_ns[PROFD_AFTER_PREEMPTION],
+                  clock.runnable_ns[PROFD_AFTER_YIELD], clock.blocked_ns[PROFD_INTERRUPTIBLE],
+                  clock.blocked_ns[PROFD_UNINTERRUPTIBLE], clock.blocked_ns[PROFD_IOWAIT],
+                  clock.on_cpu_count));
+  }
+  return {};
+}
+
+Result<void> WindowWriter::Fold() {
+  const Filter all;
+  StoreReader reader(database_, all);
+  const auto rows = reader.WindowsToFold();
+  if (!rows) return rows.error();
+  // A group ends where the minute or a stretch without gaps does; the last may still grow.
+  std::size_t first = 0;
+  std::uint64_t length_ns = 0;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const Profile& window = (*rows)[i].head;
+    if (i > first) {
+      const Profile& before = (*rows)[i - 1].head;
+      const bool same_minute = window.start_unix_ns / std::max<std::uint64_t>(fold_ns_, 1) ==
+                               before.start_unix_ns / std::max<std::uint64_t>(fold_ns_, 1);
+      const bool follows =
+          window.start_ns >= before.end_ns && window.start_ns - before.end_ns <= kFoldGapNs;
+      if (!same_minute || !follows || length_ns >= fold_ns_) {
+        PROFD_TRY(FoldGroup(std::span(*rows).subspan(first, i - first)));
+        first = i;
+        length_ns = 0;
+      }
+    }
+    length_ns += LengthOf(window);
+  }
+  return {};
+}
+
+Result<void> WindowWriter::FoldGroup(std::span<const WindowRow> group) {
+  const Filter all;
+  StoreReader reader(database_, all);
+  aggregate::ProfileMerge merge(Unlimited());
+  for (const WindowRow& row : group) {
+    auto window = reader.Read(row);
+    if (!window) return window.error();
+    merge.Add(*window);
+  }
+  const WindowRow& oldest = group.front();
+  const WindowRow& newest = group.back();
+  Profile merged = merge.FinishUnplaced();
+  // Once more, as one window: samples that were kept apart by window become one.
+  aggregate::ProfileMerge sum(Unlimited());
+  sum.Add(merged);
+  merged = sum.FinishUnplaced();
+  const std::int64_t generation =
+      std::min_element(group.begin(), group.end(), [](const auto& a, const auto& b) {
+        return a.generation < b.generation;
+      })->generation;
+  PROFD_TRY(AddThreadTimes(generation, merged));
+  for (const WindowRow& row : group) PROFD_TRY(Drop(row.id));
+  return Insert(merged, oldest.id, true, generation, newest.end_unix_ns, newest.put_unix_ns);
+}
+
+Result<void> WindowWriter::Drop(std::int64_t id) {
+  PROFD_TRY(Run(sql::kDropWindow, id));
+  PROFD_TRY(Run(sql::kDropPayload, id));
+  PROFD_TRY(Run(sql::kDropCounters, id));
+  PROFD_TRY(Run(sql::kDropPeriods, id));
+  return Run(sql::kDropProcessTimes, id);
+}
+
+Result<void> WindowWriter::DropExpired(std::uint64_t unix_ns) {
+  const auto statement = database_.Get(sql::kExpired);
+  if (!statement) return statement.error();
+  std::vector<std::int64_t> expired;
+  Statement& rows = (*statement)->With(unix_ns, unix_ns);
+  for (;;) {
+    const auto row = rows.Step();
+    if (!row) return row.error();
+    if (!*row) break;
+    expired.push_back(rows.Int(0));
+  }
+  for (const auto id : expired) PROFD_TRY(Drop(id));
+  return expired.empty() ? Result<void>() : DropEmptyGenerations();
+}
+
+Result<std::uint64_t> WindowWriter::UsedBytes() {
+  const auto pages = database_.Pragma("PRAGMA page_count");
+  if (!pages) return pages.error();
+  const auto unused = database_.Pragma("PRAGMA freelist_count");
+  if (!unused) return unused.error();
+  const auto size = database_.Pragma("PRAGMA page_size");
+  if (!size) return size.error();
+  return static_cast<std::uint64_t>((*pages - *unused) * *size);
+}
+
+Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
+  pressed_ = false;
+  for (;;) {
+    const auto used = UsedBytes();
+    if (!used) return used.error();
+    if (*used <= bytes) return {};
+    const auto statement = database_.Get(sql::kOldestTwo);
+    if (!statement) return statement.error();
+    Statement& rows = (*statement)->With();
+    const auto first = rows.Step();
+    if (!first) return first.error();
+    if (!*first) return {};
+    const std::int64_t id = rows.Int(0);
+    const std::int64_t generation = rows.Int(1);
+    const auto second = rows.Step();
+    if (!second) return second.error();
+    rows.Reset();
+    if (!*second) return {};
+    pressed_ = true;
+    PROFD_TRY(Drop(id));
+    // All that is left is of one generation: a new one, so that this one's garbage can go.
+    if (generation == generation_) PROFD_TRY(NextGeneration());
+    PROFD_TRY(DropEmptyGenerations());
+    PROFD_TRY(Collect());
+  }
+}
+
+Result<void> WindowWriter::DropEmptyGenerations() {
+  const auto oldest = database_.Pragma(sql::kOldestGeneration);
+  if (!oldest) return oldest.error();
+  if (*oldest == oldest_generation_) return {};
+  oldest_generation_ = *oldest;
+  interner_.SetGenerations(generation_, oldest_generation_);
+  for (const auto& collected : sql::kCollected) PROFD_TRY(SetState(collected.table, 0));
+  return Run(sql::kDropThreadTimes, oldest_generation_);
+}
+
+Result<void> WindowWriter::Collect() {
+  const std::int64_t step = pressed_ ? kPressedStep : kCollectStep;
+  for (const auto& collected : sql::kCollected) {
+    const auto from = State(collected.table);
+    if (!from) return from.error();
+    const auto last = database_.Pragma(collected.last);
+    if (!last) return last.error();
+    if (*from > *last) continue;  // done, until there is an older generation less
+    PROFD_TRY(Run(collected.collect, *from, *from + step, oldest_generation_));
+    PROFD_TRY(SetState(collected.table, *from + step));
+  }
+  return {};
+}
+
+}  // namespace profd::store

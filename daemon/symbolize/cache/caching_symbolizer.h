@@ -1,0 +1,73 @@
+// CachingSymbolizer: remembers the answers of another Symbolizer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/budget/memory_share.h"
+#include "daemon/symbolize/names/symbolizer.h"
+
+namespace profd::symbolize {
+
+// A decorator, bounded by the memory of the answers; the least recently used go first. The key is
+// the module object and the place looked up in it; it holds the module, so that no other takes its
+// address. Kernel addresses without a name are not kept: a BPF program may be listed later; nor is
+// code made at run time. Used by
+// the symbolizer thread; any thread may read the counters.
+class CachingSymbolizer : public Symbolizer {
+ public:
+  struct Counters {
+    Counter hits;
+    Counter misses;
+    Counter bytes;
+  };
+
+  CachingSymbolizer(Symbolizer& inner, std::size_t max_bytes)
+      : inner_(inner), max_bytes_(max_bytes) {}
+
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
+  void Prepare() override { inner_.Prepare(); }
+  [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
+  // Gives up what it has been asked for.
+  void GiveUp();
+  [[nodiscard]] MemoryShare& memory() { return memory_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  struct Key {
+    const process::Module* module = nullptr;
+    std::uint64_t place = 0;
+    bool kernel = false;
+    bool return_address = false;
+    Detail detail = Detail::kSource;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Answer {
+    Key key;
+    process::ModuleRef module;
+    std::vector<Frame> frames;
+    std::size_t bytes = 0;
+  };
+  using Answers = std::list<Answer>;
+
+  // Forgets the least recently used until the answers take no more, but for the last one.
+  void KeepTo(std::size_t bytes);
+
+  Symbolizer& inner_;
+  const std::size_t max_bytes_;
+  Answers answers_;  // most recently used first
+  std::unordered_map<Key, Answers::iterator, Hash> by_key_;
+  std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
+  Counters counters_;
+  MemoryShare memory_;
+};
+
+}  // namespace profd::symbolize

@@ -1,0 +1,16 @@
+// What finding names has cost, and what had none, in words.
+#pragma once
+
+#include "daemon/base/named_count.h"
+#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/symbolize/cache/caching_symbolizer.h"
+#include "daemon/symbolize/cache/timed_symbolizer.h"
+
+namespace profd::symbolize {
+
+// Those that are zero, too.
+[[nodiscard]] Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
+                                   const symbolize::TimedSymbolizer& behind_it,
+                                   const elf::FileObjectSource& files);
+
+}  // namespace profd::symbolize

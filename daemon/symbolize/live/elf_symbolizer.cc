@@ -1,0 +1,183 @@
+#include "daemon/symbolize/live/elf_symbolizer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "daemon/symbolize/names/clean_text.h"
+#include "daemon/symbolize/names/demangle.h"
+
+namespace profd::symbolize {
+namespace {
+
+// How elf calls symbols that the file itself has packed.
+constexpr std::string_view kMiniDebugInfo = ".gnu_debugdata";
+
+elf::ObjectId IdOf(const process::Module& module) {
+  return elf::ObjectId{module.path,      module.device_major, module.device_minor, module.inode,
+                       module.first_pid, module.map_start,    module.map_end};
+}
+
+std::string_view OriginName(const elf::ObjectInfo& info) {
+  if (info.symbols_file == kMiniDebugInfo) return kMiniDebugInfo;
+  switch (info.symbols_from) {
+    case elf::SymbolOrigin::kSymtab:
+      return ".symtab";
+    case elf::SymbolOrigin::kDynsym:
+      return ".dynsym";
+    case elf::SymbolOrigin::kNone:
+      break;
+  }
+  return "";
+}
+
+ModuleInfoRef InfoOf(const process::Module& module, const elf::ObjectInfo& info) {
+  auto known = std::make_shared<ModuleInfo>();
+  known->path = CleanText(module.path);
+  known->build_id = info.build_id;
+  known->symbols_from = OriginName(info);
+  if (info.symbols_file != kMiniDebugInfo) known->symbols_file = CleanText(info.symbols_file);
+  known->symbols_missing = CleanText(info.symbols_missing);
+  known->debug_file = CleanText(info.debug_file);
+  known->debug_missing = CleanText(info.debug_missing);
+  return known;
+}
+
+// Of a file that could not be read.
+ModuleInfoRef InfoOf(const process::Module& module, const std::string& failure) {
+  auto known = std::make_shared<ModuleInfo>();
+  known->path = CleanText(module.path);
+  known->symbols_missing = failure;
+  return known;
+}
+
+std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
+  if (info.symbols_missing.empty()) return "no symbol covers this address";
+  return info.symbols_missing;
+}
+
+void SetName(Frame& frame, std::string_view symbol) {
+  DemangledName demangled = Demangle(symbol);
+  frame.name = std::move(demangled.name);
+  frame.full_name = std::move(demangled.full_name);
+  frame.symbol = CleanText(symbol);
+  if (frame.symbol == frame.name) frame.symbol.clear();
+}
+
+}  // namespace
+
+void ElfSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
+                            std::vector<Frame>& frames) {
+  const std::size_t first = frames.size();
+  Frame& frame = frames.emplace_back();
+  frame.module = CleanText(address.module->path);
+  frame.offset = address.file_offset;
+  const Held& held = Hold(address.module);
+  frame.origin = held.info;
+  if (!held.object) {
+    frame.reason = held.failure;
+    return;
+  }
+  const elf::ObjectInfo& info = held.object->info();
+  // A call may be the last instruction of its function: its return address belongs to the next.
+  const std::uint64_t file_offset =
+      address.file_offset - (address.return_address && address.file_offset > 0 ? 1 : 0);
+  const std::optional<std::uint64_t> vaddr = elf::VaddrOf(info.segments, file_offset);
+  if (!vaddr) {
+    frame.reason = "outside of what the file loads";
+    return;
+  }
+  const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
+  if (symbol) SetName(frame, symbol->name);
+  if (detail == Detail::kSource) AddSource(*held.object, *vaddr, first, frames);
+  if (frames.back().name.empty()) frames.back().reason = CleanText(WhyNotCovered(info));
+}
+
+void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
+                              std::vector<Frame>& frames) {
+  const std::vector<elf::SourceFrame> sources = object.FindSource(vaddr);
+  if (sources.empty()) return;
+  // The outermost has the name that the symbols give it, with or without debug information.
+  const Frame function = std::move(frames[first]);
+  frames.resize(first);
+  for (const elf::SourceFrame& source : sources) {
+    const bool outermost = &source == &sources.back();
+    Frame& frame = frames.emplace_back();
+    if (outermost) {
+      frame = function;
+    } else {
+      frame.inlined = true;
+      frame.module = function.module;
+      frame.offset = function.offset;
+      frame.origin = function.origin;
+    }
+    if (frame.name.empty()) SetName(frame, source.name);
+    if (frame.name.empty() && !outermost) frame.reason = "the debug information has no name for it";
+    frame.file = CleanText(source.file);
+    frame.line = source.line;
+  }
+}
+
+const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module) {
+  if (const std::uint64_t now = source_.improvements(); now != improvements_) {
+    improvements_ = now;
+    ForgetIncomplete();
+  }
+  const auto found = by_module_.find(module.get());
+  if (found != by_module_.end()) {
+    held_.splice(held_.begin(), held_, found->second);
+    return held_.front();
+  }
+  Result<elf::ObjectRef> object = source_.Load(IdOf(*module));
+  Held& held = held_.emplace_front();
+  held.module = module;
+  by_module_.emplace(module.get(), held_.begin());
+  if (object) {
+    held.object = std::move(object).value();
+    held.info = InfoOf(*module, held.object->info());
+    if (++users_[held.object.get()] == 1) bytes_.Add(held.object->bytes());
+  } else {
+    const Error& error = object.error();
+    held.failure = CleanText(error.message + (error.hint.empty() ? "" : ": " + error.hint));
+    held.info = InfoOf(*module, held.failure);
+  }
+  while (held_.size() > 1 &&
+         (HeldBytes() > options_.held_bytes || held_.size() > options_.held_modules))
+    DropOldest();
+  memory_.Set(HeldBytes());
+  return held_.front();
+}
+
+void ElfSymbolizer::GiveUp() {
+  const std::uint64_t asked = memory_.TakeAsked();
+  if (asked == 0) return;
+  const std::size_t keep = HeldBytes() - std::min<std::size_t>(asked, HeldBytes());
+  while (!held_.empty() && HeldBytes() > keep) DropOldest();
+  memory_.Set(HeldBytes());
+}
+
+void ElfSymbolizer::DropOldest() { Drop(std::prev(held_.end())); }
+
+void ElfSymbolizer::Drop(HeldList::iterator held) {
+  if (const auto user = users_.find(held->object.get()); user != users_.end()) {
+    if (--user->second == 0) {
+      bytes_.Set(bytes_.value() - held->object->bytes());
+      users_.erase(user);
+    }
+  }
+  by_module_.erase(held->module.get());
+  held_.erase(held);
+}
+
+void ElfSymbolizer::ForgetIncomplete() {
+  for (auto held = held_.begin(); held != held_.end();) {
+    const auto next = std::next(held);
+    // What is not there at all stays so: files do not come back.
+    if (held->object && held->object->info().debug_file.empty()) Drop(held);
+    held = next;
+  }
+}
+
+}  // namespace profd::symbolize

@@ -1,0 +1,74 @@
+// ElfSymbolizer: names for addresses in mapped files and in the vdso.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/budget/memory_share.h"
+#include "daemon/elf/file/object_source.h"
+#include "daemon/symbolize/names/symbolizer.h"
+
+namespace profd::symbolize {
+
+// Holds the objects of the modules used last, so that an address is still named after its process
+// and its file are gone; bounded by the memory that these take, and by their number. What could not
+// be loaded is remembered too, and not tried again for that module. Used by the symbolizer thread.
+class ElfSymbolizer : public Symbolizer {
+ public:
+  static constexpr std::size_t kModuleBytes = 1'024;  // beside the object, about
+
+  struct Options {
+    std::size_t held_bytes = 64u << 20;
+    // Where processes come and go, a file is a module anew whenever the first of them has died.
+    std::size_t held_modules = 4'096;
+  };
+
+  explicit ElfSymbolizer(elf::ObjectSource& source) : ElfSymbolizer(source, Options{}) {}
+  ElfSymbolizer(elf::ObjectSource& source, Options options) : source_(source), options_(options) {}
+
+  // `address.module` must be set.
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
+  [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
+  // Gives up what it has been asked for, the objects used longest ago first.
+  void GiveUp();
+  [[nodiscard]] MemoryShare& memory() { return memory_; }
+  // Memory in the objects held now; any thread may ask.
+  [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
+
+ private:
+  struct Held {
+    process::ModuleRef module;
+    elf::ObjectRef object;  // null: `failure` says why
+    std::string failure;
+    ModuleInfoRef info;
+  };
+  using HeldList = std::list<Held>;
+
+  // Replaces frames[first], which has module and offset, by what the debug information says.
+  static void AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
+                        std::vector<Frame>& frames);
+  const Held& Hold(const process::ModuleRef& module);
+  [[nodiscard]] std::size_t HeldBytes() const {
+    return bytes_.value() + held_.size() * kModuleBytes;
+  }
+  void DropOldest();
+  void Drop(HeldList::iterator held);
+  // Those that lack debug information are loaded again.
+  void ForgetIncomplete();
+
+  elf::ObjectSource& source_;
+  const Options options_;
+  HeldList held_;  // most recently used first
+  std::unordered_map<const process::Module*, HeldList::iterator> by_module_;
+  std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
+  std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
+  Counter bytes_;
+  MemoryShare memory_;
+};
+
+}  // namespace profd::symbolize

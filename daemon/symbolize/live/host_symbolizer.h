@@ -1,0 +1,40 @@
+// HostSymbolizer: names for any address of this host, or the reason why there is none.
+#pragma once
+
+#include <vector>
+
+#include "daemon/symbolize/live/elf_symbolizer.h"
+#include "daemon/symbolize/live/jit_symbols.h"
+#include "daemon/symbolize/live/kernel_symbols.h"
+#include "daemon/symbolize/names/symbolizer.h"
+
+namespace profd::symbolize {
+
+// Sends kernel addresses to the kernel's symbols, those in files and in the vdso to ELF, and says
+// of the rest what it is. Used by the symbolizer thread, with everything it refers to.
+class HostSymbolizer : public Symbolizer {
+ public:
+  // `jit`: null when code made at run time is not to be named.
+  HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr,
+                 ElfSymbolizer::Options elf = {})
+      : kernel_(kernel), elf_(objects, elf), jit_(jit) {}
+
+  void Resolve(const process::AddressFrame& address, Detail detail,
+               std::vector<Frame>& frames) override;
+  void Prepare() override { kernel_.Prepare(); }
+  [[nodiscard]] std::uint64_t improvements() const override { return elf_.improvements(); }
+  [[nodiscard]] const ElfSymbolizer& elf() const { return elf_; }
+  [[nodiscard]] ElfSymbolizer& elf() { return elf_; }
+
+ private:
+  void ResolveKernel(const process::AddressFrame& address, Frame& frame);
+
+  // False when it is not named; then the frame says why.
+  bool ResolveJit(const process::AddressFrame& address, Frame& frame);
+
+  KernelSymbols& kernel_;
+  ElfSymbolizer elf_;
+  JitSymbols* const jit_;
+};
+
+}  // namespace profd::symbolize

@@ -1,0 +1,117 @@
+// JitSymbols: which function of a run time's own making holds an address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/counter.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/symbolize/live/jit_map.h"
+
+namespace profd::symbolize {
+
+// Used by one thread.
+class JitSymbols {
+ public:
+  virtual ~JitSymbols() = default;
+  // The code that holds `address` in this process, valid until the next call; else what was tried.
+  [[nodiscard]] virtual Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) = 0;
+};
+
+// From /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
+// process and by its pid there. Read when code of the process is first asked for, and, because they
+// grow, what is new when the last look is kRecheckNs old. Whether there are others by now is looked
+// for ever less often while there are not, at last every kLongestSearchNs: most run times write
+// none. Only regular files that belong to the process's user or to root are believed; nothing is
+// waited for but the disk. Keeps kMaxProcesses, those used last.
+class LiveJitSymbols : public JitSymbols {
+ public:
+  static constexpr std::uint64_t kRecheckNs = 20'000'000;
+  static constexpr std::uint64_t kLongestSearchNs = 1'000'000'000;
+  static constexpr std::size_t kMaxProcesses = 64;
+  static constexpr std::size_t kMaxBytes = 128u << 20;  // of all maps
+
+  LiveJitSymbols(ProcFs proc, const Clock& clock) : proc_(std::move(proc)), clock_(clock) {}
+
+  [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
+  // Memory of all maps; any thread may ask.
+  [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
+
+ private:
+  struct File {
+    std::string path;  // as the process sees it; "" when it has none
+    UniqueFd fd;
+    std::uint64_t inode = 0;
+    std::uint64_t read = 0;  // bytes taken
+    std::string missing;     // why it is not open
+  };
+  struct Process {
+    std::uint32_t pid = 0;
+    std::uint64_t start = 0;  // tells it from others of this pid
+    std::uint64_t looked_at_ns = 0;
+    std::uint64_t searched_at_ns = 0;
+    std::uint64_t search_pause_ns = kRecheckNs;
+    File perf_map;
+    File dump;
+    JitMap map;
+  };
+  using Processes = std::list<Process>;
+
+  [[nodiscard]] static std::string WhyNot(const Process& process);
+  Process& Hold(std::uint32_t pid);
+  void Look(Process& process);
+  // The files that there are now; whether there is one, or a process, that was not known.
+  [[nodiscard]] bool Search(Process& process);
+  [[nodiscard]] bool Open(std::uint32_t pid, File& file);
+  void ReadMore(File& file, bool is_dump, JitMap& map);
+
+  const ProcFs proc_;
+  const Clock& clock_;
+  Processes processes_;  // most recently used first
+  std::unordered_map<std::uint32_t, Processes::iterator> by_pid_;
+  Counter bytes_;
+};
+
+// Kind under which recordings keep what was found; the key is the pid.
+inline constexpr std::string_view kJitBlobKind = "jit";
+
+// A decorator: Flush hands over the symbols found since the last time, as lines "begin size name".
+class RecordingJitSymbols : public JitSymbols {
+ public:
+  using Sink = std::function<void(std::string_view, std::string_view, std::string_view)>;
+  RecordingJitSymbols(JitSymbols& inner, Sink sink) : inner_(inner), sink_(std::move(sink)) {}
+
+  [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
+  void Flush();
+
+ private:
+  struct Learnt {
+    std::set<std::uint64_t> seen;
+    std::string unsent;
+  };
+  JitSymbols& inner_;
+  const Sink sink_;
+  std::map<std::uint32_t, Learnt> processes_;
+};
+
+// From such lines. Of two at one place the later one stands.
+class ReplayJitSymbols : public JitSymbols {
+ public:
+  [[nodiscard]] Result<void> AddBlob(std::string_view key, std::string_view bytes);
+  [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
+
+ private:
+  std::map<std::uint32_t, JitMap> processes_;
+};
+
+}  // namespace profd::symbolize

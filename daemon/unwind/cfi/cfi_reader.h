@@ -1,0 +1,64 @@
+// CfiReader: `.eh_frame` of one file -> rows of unwind rules by file offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bpf/shared/unwind_table.h"
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/unwind/cfi/elf_text.h"
+
+namespace profd::unwind {
+
+// `rule` holds from `offset` on until the next row. Rule kNoRule: nothing is known.
+struct Row {
+  std::uint64_t offset = 0;  // in the file
+  profd_unwind_rule rule{};
+};
+
+// Interprets through libdw; only what a part of the text needs is read, where the file has an
+// `.eh_frame_hdr`. A file without `.eh_frame` is refused. Damaged entries leave gaps, and are
+// counted. Used by one thread.
+class CfiReader {
+ public:
+  // Below this a file has some 100,000 rows, which take about 100 ms: read it whole.
+  static constexpr std::uint64_t kWholeFileFrameBytes = 650'000;
+
+  // `fd` is a regular file, open for reading; `file_bytes` as fstat said. kNotFound: no tables.
+  [[nodiscard]] static Result<CfiReader> Open(UniqueFd fd, std::uint64_t file_bytes);
+  // The same from memory, which is copied.
+  [[nodiscard]] static Result<CfiReader> FromMemory(std::span<const std::byte> bytes);
+  CfiReader(CfiReader&&) noexcept;
+  CfiReader& operator=(CfiReader&&) noexcept;
+  ~CfiReader();
+
+  [[nodiscard]] const std::vector<TextRange>& text() const;
+  [[nodiscard]] bool small() const;  // to be read whole
+  // It holds a CPython interpreter.
+  [[nodiscard]] bool cpython() const;
+
+  // Where the kernel, or the loader, begins to run the file, as file offset.
+  [[nodiscard]] std::optional<std::uint64_t> entry() const;
+
+  // Rows of [begin, end) of the file, ascending, the first at `begin`, no two neighbours with the
+  // same rule.
+  [[nodiscard]] std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end);
+  // FDEs, or parts of them, that were out of bounds so far.
+  [[nodiscard]] std::uint64_t damaged() const;
+  // In memory, by an estimate.
+  [[nodiscard]] std::uint64_t bytes() const;
+
+ private:
+  class State;
+  explicit CfiReader(std::unique_ptr<State> state);
+  [[nodiscard]] static Result<CfiReader> Read(Result<ElfText> text);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace profd::unwind

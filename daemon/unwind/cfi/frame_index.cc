@@ -1,0 +1,156 @@
+#include "daemon/unwind/cfi/frame_index.h"
+
+#include <elf.h>
+#include <elfutils/libdw.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "daemon/unwind/cfi/cfi_check.h"
+#include "daemon/unwind/cfi/section_frames.h"
+
+namespace profd::unwind {
+namespace {
+
+// What every linker writes: version, then encodings of pointer, count and table.
+struct Header {
+  std::uint8_t version;
+  std::uint8_t frames_encoding;
+  std::uint8_t count_encoding;
+  std::uint8_t table_encoding;
+  std::int32_t frames;  // relative to itself
+  std::uint32_t count;
+};
+constexpr std::uint8_t kPcRelativeSigned4 = 0x1b;
+constexpr std::uint8_t kUnsigned4 = 0x03;
+constexpr std::uint8_t kHeaderRelativeSigned4 = 0x3b;
+
+struct RawEntry {  // relative to the header
+  std::int32_t begin;
+  std::int32_t fde;
+};
+
+constexpr std::uint32_t kLongEntry = 0xffffffff;
+
+Error Corrupt(const char* message) { return Error{ErrorCode::kCorrupt, message, ""}; }
+
+std::uint64_t Plus(std::uint64_t base, std::int64_t offset) {
+  return base + static_cast<std::uint64_t>(offset);
+}
+
+}  // namespace
+
+Result<FrameIndex> FrameIndex::Read(ElfText& text) {
+  const ElfText::Segment* segment = text.FindSegment(PT_GNU_EH_FRAME);
+  if (segment == nullptr) return Walk(text);
+  auto read = ReadTable(text, *segment);
+  if (read || read.error().code == ErrorCode::kExhausted) return read;
+  auto walked = Walk(text);
+  return walked ? std::move(walked) : std::move(read);
+}
+
+Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const ElfText::Segment& segment) {
+  if (segment.file_bytes > kMaxIndexBytes)
+    return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 16 MiB", ""};
+  const auto bytes = text.image().Fetch(segment.file_offset, segment.file_bytes);
+  if (!bytes) return bytes.error().Wrap(".eh_frame_hdr");
+  Header header;
+  if (bytes->size() < sizeof header) return Corrupt(".eh_frame_hdr: cut");
+  std::memcpy(&header, bytes->data(), sizeof header);
+  if (header.version != 1 || header.frames_encoding != kPcRelativeSigned4 ||
+      header.count_encoding != kUnsigned4 || header.table_encoding != kHeaderRelativeSigned4)
+    return Error{ErrorCode::kUnsupported, ".eh_frame_hdr: without a table, or of unknown encoding",
+                 ""};
+  if (header.count > (bytes->size() - sizeof header) / sizeof(RawEntry))
+    return Corrupt(".eh_frame_hdr: table outside the section");
+
+  FrameIndex index;
+  index.frames_vaddr_ = Plus(segment.vaddr + offsetof(Header, frames), header.frames);
+  const auto part = text.PartAt(index.frames_vaddr_);
+  if (!part) return Corrupt(".eh_frame: outside the file");
+  // libdw finds it by the header's segment alone.
+  if (part->offset - index.frames_vaddr_ != segment.file_offset - segment.vaddr)
+    return Corrupt(".eh_frame: in another segment than its header");
+  index.frames_offset_ = part->offset;
+
+  index.entries_.reserve(header.count);
+  std::uint64_t last_fde = 0;
+  for (std::size_t i = 0; i < header.count; ++i) {
+    RawEntry raw;
+    std::memcpy(&raw, bytes->data() + sizeof header + i * sizeof raw, sizeof raw);
+    const Entry entry{Plus(segment.vaddr, raw.begin),
+                      Plus(segment.vaddr, raw.fde) - index.frames_vaddr_};
+    if (entry.offset >= part->bytes) return Corrupt(".eh_frame_hdr: FDE outside .eh_frame");
+    if (!index.entries_.empty() && entry.begin < index.entries_.back().begin)
+      return Corrupt(".eh_frame_hdr: table is not sorted");
+    last_fde = std::max(last_fde, entry.offset);
+    index.entries_.push_back(entry);
+  }
+
+  std::uint32_t last_bytes = 0;
+  if (part->bytes - last_fde < sizeof last_bytes) return Corrupt(".eh_frame: cut");
+  const auto length = text.image().Fetch(part->offset + last_fde, sizeof last_bytes);
+  if (!length) return length.error().Wrap(".eh_frame");
+  std::memcpy(&last_bytes, length->data(), sizeof last_bytes);
+  if (last_bytes == kLongEntry) return Corrupt(".eh_frame: 64-bit entries");
+  index.frames_bytes_ = std::min(part->bytes, last_fde + sizeof last_bytes + last_bytes);
+  if (index.frames_bytes_ > kMaxBytes)
+    return Error{ErrorCode::kExhausted, ".eh_frame is larger than 256 MiB", ""};
+  return index;
+}
+
+Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
+  const auto part = ShowFrames(text);
+  if (!part) return part.error();
+  text.HideSegments(PT_GNU_EH_FRAME);  // libdw would go by the table
+  FrameIndex index;
+  index.walked_ = true;
+  index.frames_offset_ = part->offset;
+  index.frames_vaddr_ = part->vaddr;
+  index.frames_bytes_ = part->bytes;
+  const auto* ident = reinterpret_cast<const unsigned char*>(text.image().data());
+  Elf_Data frames{};
+  frames.d_buf = text.image().data() + part->offset;
+  frames.d_size = part->bytes;
+  frames.d_type = ELF_T_BYTE;
+  frames.d_version = EV_CURRENT;
+  CfiCheck check(ident, &frames);
+  constexpr auto kEnd = static_cast<Dwarf_Off>(-1);
+  Dwarf_Off next = 0;
+  for (Dwarf_Off at = 0; at != kEnd && at < part->bytes; at = next) {
+    Dwarf_CFI_Entry entry;
+    const int result = ::dwarf_next_cfi(ident, &frames, true, at, &next, &entry);
+    if (result > 0) break;  // a length of zero
+    if (result < 0 || next <= at) return Corrupt(".eh_frame: damaged");
+    if (dwarf_cfi_cie_p(&entry)) continue;
+    const auto begin = check.CodeOf(at, part->vaddr);
+    if (!begin) return Corrupt(".eh_frame: an FDE that is damaged, or encoded otherwise");
+    index.entries_.push_back({*begin, at});
+  }
+  std::ranges::stable_sort(index.entries_, {}, &Entry::begin);
+  return index;
+}
+
+std::pair<std::size_t, std::size_t> FrameIndex::Overlapping(std::uint64_t begin,
+                                                            std::uint64_t end) const {
+  const auto before = [](const Entry& entry, std::uint64_t vaddr) { return entry.begin < vaddr; };
+  const auto past = std::lower_bound(entries_.begin(), entries_.end(), end, before);
+  auto first = std::lower_bound(entries_.begin(), past, begin, before);
+  // The last one that begins before it reaches in, and all that begin where that one does.
+  if (first != entries_.begin())
+    first = std::lower_bound(entries_.begin(), first, std::prev(first)->begin, before);
+  return {static_cast<std::size_t>(first - entries_.begin()),
+          static_cast<std::size_t>(past - entries_.begin())};
+}
+
+std::uint64_t FrameIndex::NextAfter(std::uint64_t vaddr) const {
+  const auto next =
+      std::upper_bound(entries_.begin(), entries_.end(), vaddr,
+                       [](std::uint64_t value, const Entry& entry) { return value < entry.begin; });
+  return next == entries_.end() ? std::numeric_limits<std::uint64_t>::max() : next->begin;
+}
+
+}  // namespace profd::unwind

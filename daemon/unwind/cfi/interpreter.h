@@ -1,0 +1,13 @@
+// Whether a file holds a CPython interpreter.
+#pragma once
+
+#include "daemon/unwind/cfi/elf_text.h"
+
+namespace profd::unwind {
+
+// By the symbols that CPython exports even where it is stripped, as extension modules need them. A
+// program that is linked with nothing exports none: it is searched for the name of the
+// interpreter's own source file, which its messages hold, in its first 32 MiB of constants.
+[[nodiscard]] bool IsCpython(ElfText& text);
+
+}  // namespace profd::unwind

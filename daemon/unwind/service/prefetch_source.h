@@ -1,0 +1,29 @@
+// PrefetchSource: decorator of the live source that has tables made before a program asks.
+#pragma once
+
+#include <chrono>
+
+#include "daemon/wire/event_source.h"
+#include "daemon/unwind/service/table_service.h"
+
+namespace profd::unwind {
+
+// Members of a session as it starts (PROCESS), and executable mappings made while it runs (MMAP),
+// so also those of an exec. Hands all events on as they are. Used by the reader thread.
+class PrefetchSource : public wire::EventSource {
+ public:
+  // Both must outlive this.
+  PrefetchSource(wire::EventSource& source, TableService& tables)
+      : source_(source), tables_(tables) {}
+
+  [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
+                                                const Sink& sink) override;
+
+ private:
+  void See(const wire::RawEvent& event);
+
+  wire::EventSource& source_;
+  TableService& tables_;
+};
+
+}  // namespace profd::unwind

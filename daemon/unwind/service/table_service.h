@@ -1,0 +1,149 @@
+// TableService: makes the unwind tables that the programs ask for, and those they will need.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "bpf/shared/unwind_table.h"
+#include "daemon/base/counter.h"
+#include "daemon/budget/memory_share.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/source/bpf/unwind_maps.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/cfi/mapped_file.h"
+#include "daemon/unwind/tables/table_store.h"
+
+namespace profd::unwind {
+
+// Written by the service's thread, those of the queues under its lock; any thread may read.
+struct ServiceCounters {
+  Counter wanted;      // requests of programs taken
+  Counter repeated;    // of those, asked for already
+  Counter queue_full;  // requests that found no room in a queue
+  Counter files_read;  // files whose tables were made
+  Counter no_tables;   // files without usable tables
+  Counter gone;        // the process or its mapping was gone
+  Counter changed;     // another file lay there, or it had been changed
+  Counter damaged;     // FDEs that were left out
+  Counter prefetched;  // files read before a program asked
+};
+
+// Has a thread of its own. What programs ask for comes first; then, stretch by stretch and at a low
+// priority, the rest of small files, then what is fetched ahead. Owned by the composition root; the
+// maps outlive it.
+class TableService {
+ public:
+  // Of kernel memory, all tables and lists together.
+  static constexpr std::uint64_t kDefaultCapBytes = 64u << 20;
+
+  struct Mapping {
+    std::uint32_t pid = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+
+  TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
+               std::uint64_t cap_bytes = kDefaultCapBytes);
+  TableService(const TableService&) = delete;
+  TableService& operator=(const TableService&) = delete;
+  ~TableService() = default;
+
+  // Any thread; they return at once. What finds no room is counted; programs ask again.
+  void Want(const profd_wanted& wanted);
+  void Prefetch(std::uint32_t pid);  // all executable mappings
+  void Prefetch(const Mapping& mapping);
+
+  // Waits until `requests` of the programs have been taken, since the start, and all that has been
+  // asked for is there; of large files only what was asked for. Any thread; meanwhile the work has
+  // a normal priority. False: timed out.
+  bool Await(std::uint64_t requests, std::chrono::milliseconds timeout);
+  // The same, but of all files only what programs have asked for: not what is fetched ahead.
+  bool AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout);
+
+  [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
+  [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
+  [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
+  // Kernel memory of tables: bounded, and kept.
+  [[nodiscard]] MemoryShare& tables_memory() { return tables_memory_; }
+  // What was read of files: can be read again.
+  [[nodiscard]] MemoryShare& readers_memory() { return readers_memory_; }
+
+ private:
+  using Reader = std::shared_ptr<CfiReader>;
+  struct OpenReader {
+    profd_file_key key;
+    Reader reader;
+  };
+  struct Unfinished {
+    profd_file_key key;
+    Reader reader;
+    bool missed = false;  // by a program
+  };
+  // One piece of work; nothing in it: load one stretch of an unfinished file.
+  struct Task {
+    std::optional<profd_wanted> wanted;
+    std::optional<Mapping> mapping;
+  };
+
+  template <typename Done>  // it is asked with the lock held
+  bool AwaitUntil(std::chrono::milliseconds timeout, const Done& done);
+  // With the lock held.
+  [[nodiscard]] bool HasMissed(std::uint64_t requests) const;
+  void Run(const std::stop_token& stop);
+  [[nodiscard]] Task NextTask(const std::stop_token& stop);
+  void SetNice(int nice);
+  // Tells what it holds, and gives up what it is asked for.
+  void AccountForMemory();
+  void HandleWanted(const profd_wanted& wanted);
+  void HandleProcess(std::uint32_t pid);
+  void HandlePrefetch(const Mapping& mapping);
+  // A file's other stretches, as far as nobody has to go for them: of small files, and of those
+  // that are asked for again and again.
+  void Finish(const profd_file_key& key, const Reader& reader, bool missed);
+  void LoadUnfinished();
+  // A reader of the wanted file; nothing when there is none, which is counted and published.
+  [[nodiscard]] Reader ReaderFor(const profd_wanted& wanted);
+  Reader Keep(const profd_file_key& key, Result<CfiReader> reader);
+  // The file that was made from the same contents, under another key.
+  [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp) const;
+  void Remember(const elf::FileStamp& stamp, const profd_file_key& key);
+  void Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
+            TableStore::Room room);
+
+  const ProcFs proc_;
+  const std::uint64_t cap_bytes_;
+  TableStore store_;
+  ServiceCounters counters_;
+  std::list<OpenReader> readers_;      // used last first
+  std::deque<Unfinished> unfinished_;  // small files first
+  std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
+  int own_nice_ = 0;  // profd's
+  int nice_ = 0;      // beyond it
+  MemoryShare tables_memory_;
+  MemoryShare readers_memory_;
+
+  std::mutex mutex_;
+  std::condition_variable_any ready_;
+  std::condition_variable progress_;
+  std::deque<profd_wanted> wanted_;
+  std::unordered_set<std::uint64_t> waiting_;  // hashes of what is in wanted_
+  std::deque<Mapping> mappings_;               // end 0: the whole process
+  bool busy_ = true;                           // with what Await waits for
+  bool handles_wanted_ = false;
+  int awaiting_ = 0;     // callers of Await and AwaitMissed
+  std::jthread thread_;  // last: uses all of the above
+};
+
+}  // namespace profd::unwind

@@ -1,0 +1,75 @@
+#include "daemon/unwind/tables/table_lookup.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+namespace profd::unwind {
+namespace {
+
+template <typename T>
+T* AtPlace(const std::byte* pool, std::uint64_t place) {
+  // Only last_used is ever written through it.
+  return reinterpret_cast<T*>(const_cast<std::byte*>(pool) + place * PROFD_PLACE_UNIT);
+}
+
+void NoteUse(__u32& last_used, std::uint32_t tick) {
+  std::atomic_ref(last_used).store(tick, std::memory_order_relaxed);
+}
+
+std::uint16_t RuleInStretch(const std::byte* pool, std::uint32_t place, std::uint32_t offset) {
+  const auto* stretch = AtPlace<const profd_stretch>(pool, place);
+  const auto* rows = reinterpret_cast<const profd_unwind_row*>(stretch + 1);
+  const std::uint32_t block = offset >> PROFD_BLOCK_SHIFT;
+  const auto* begin = rows + stretch->first_row[block];
+  const auto* end = rows + stretch->first_row[block + 1];
+  const auto* past = std::upper_bound(
+      begin, end, offset,
+      [](std::uint32_t value, const profd_unwind_row& row) { return value < row.offset; });
+  return past == begin ? std::uint16_t{0} : (past - 1)->rule;
+}
+
+// `rules` and `rule_count`, which are one word to both sides.
+using RulesWord [[gnu::may_alias]] = std::uint64_t;
+static_assert(offsetof(profd_unwind_file, rules) % sizeof(RulesWord) == 0);
+
+const RulesWord* RulesOf(const profd_unwind_file& file) {
+  return reinterpret_cast<const RulesWord*>(&file.rules);
+}
+RulesWord* RulesOf(profd_unwind_file& file) { return reinterpret_cast<RulesWord*>(&file.rules); }
+
+}  // namespace
+
+std::uint64_t LoadRules(const profd_unwind_file& file) {
+  return __atomic_load_n(RulesOf(file), __ATOMIC_ACQUIRE);
+}
+
+void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count) {
+  __atomic_store_n(RulesOf(file), std::uint64_t{count} << 32 | place, __ATOMIC_RELEASE);
+}
+
+LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file, std::uint64_t file_offset,
+                    std::uint32_t tick) {
+  const std::uint32_t flags = std::atomic_ref(file.flags).load(std::memory_order_acquire);
+  if ((flags & PROFD_FILE_PRESENT) == 0) return {};
+  NoteUse(file.last_used, tick);
+  if ((flags & PROFD_FILE_NO_TABLES) != 0) return {LookupStatus::kNoTables, {}};
+  const std::uint64_t stretch = (file_offset >> PROFD_STRETCH_SHIFT) - file.first_stretch;
+  if (stretch >= file.stretches) return {LookupStatus::kNoRule, {}};
+  auto& ref = *AtPlace<profd_stretch_ref>(pool, file.index + stretch);
+  const std::uint32_t place = std::atomic_ref(ref.place).load(std::memory_order_acquire);
+  if (place == 0) return {};
+  NoteUse(ref.last_used, tick);
+  if (place == PROFD_STRETCH_EMPTY) return {LookupStatus::kNoRule, {}};
+  const std::uint16_t rule =
+      RuleInStretch(pool, place, file_offset & ((1u << PROFD_STRETCH_SHIFT) - 1));
+  if (rule == 0) return {LookupStatus::kNoRule, {}};
+  const std::uint64_t rules = LoadRules(file);
+  if (rule >= rules >> 32) return {};
+  const auto* found = AtPlace<const profd_unwind_rule>(
+      pool, (rules & 0xffffffff) + rule * (sizeof(profd_unwind_rule) / PROFD_PLACE_UNIT));
+  return {LookupStatus::kFound, *found};
+}
+
+}  // namespace profd::unwind

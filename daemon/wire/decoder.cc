@@ -1,0 +1,330 @@
+#include "daemon/wire/decoder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "daemon/wire/fields.h"
+#include "daemon/wire/packed_words.h"
+#include "daemon/wire/python_decoder.h"
+#include "daemon/wire/event_bytes.h"
+
+namespace profd::wire {
+namespace {
+
+// Text up to its zero; false when there is none.
+bool ReadTerminated(std::string_view field, std::string& text) {
+  const auto end = field.find('\0');
+  if (end == std::string_view::npos) return false;
+  text.assign(field.substr(0, end));
+  return true;
+}
+
+bool ReadComm(const char (&comm)[PROFD_COMM_LEN], std::string& text) {
+  return ReadTerminated({comm, sizeof(comm)}, text);
+}
+
+// A path in a tail; no bytes at all are an empty path.
+bool ReadPath(Bytes tail, std::uint32_t path_bytes, std::string& path) {
+  if (path_bytes > tail.size()) return false;
+  return path_bytes == 0 || ReadTerminated(TextOf(tail.first(path_bytes)), path);
+}
+
+using Words = std::span<const std::uint64_t>;
+
+// False when they do not ascend, or name a frame that is not there.
+bool ReadCfas(Words words, std::size_t frames, std::vector<FrameCfa>& cfas) {
+  std::size_t next = 0;
+  for (const std::uint64_t word : words) {
+    const std::uint64_t frame = word >> PROFD_CFA_INDEX_SHIFT;
+    if (frame < next || frame >= frames) return false;
+    next = frame + 1;
+    const std::uint64_t cfa = word & ((std::uint64_t{1} << PROFD_CFA_INDEX_SHIFT) - 1);
+    cfas.push_back({.frame = static_cast<std::uint16_t>(frame), .cfa = cfa});
+  }
+  return true;
+}
+
+Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
+  profd_sample_event fixed;
+  Bytes tail;
+  if (!ReadSample(bytes, &fixed, &tail))
+    return Corrupt(kind, "shorter than its fixed part");
+  if (fixed.kernel_frames > PROFD_MAX_KERNEL_FRAMES || fixed.user_frames > PROFD_MAX_USER_FRAMES)
+    return Corrupt(kind, "more frames than there may be");
+  const std::size_t frames = std::size_t{fixed.kernel_frames} + fixed.user_frames;
+  std::vector<std::uint64_t> read;
+  ReadWords(fixed, tail, read);
+  if (read.size() < frames + fixed.cfas) return Corrupt(kind, "frames beyond its end");
+  const Words words = read;
+  if (fixed.uncertain_from != PROFD_ALL_CERTAIN && fixed.uncertain_from > fixed.user_frames)
+    return Corrupt(kind, "uncertain beyond its frames");
+  if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
+  if (kind != PROFD_EVENT_ON_CPU) {
+    if (fixed.begin_ns > fixed.event.time_ns) return Corrupt(kind, "ends before it begins");
+    if (fixed.runnable_ns > fixed.event.time_ns - fixed.begin_ns)
+      return Corrupt(kind, "longer runnable than it lasted");
+  }
+  StackEvent event;
+  event.header = HeaderFrom(fixed.event);
+  event.origin = kind == PROFD_EVENT_ON_CPU    ? SampleOrigin::kOnCpu
+                 : kind == PROFD_EVENT_OFF_CPU ? SampleOrigin::kOffCpu
+                                               : SampleOrigin::kSnapshot;
+  event.flags = fixed.event.flags;
+  event.stack_flags = fixed.stack_flags;
+  event.begin_ns = fixed.begin_ns;
+  event.runnable_ns = fixed.runnable_ns;
+  event.period_ns = fixed.period_ns;
+  event.blocked_marks = fixed.blocked_marks;
+  event.runnable_marks = fixed.runnable_marks;
+  event.syscall = fixed.syscall;
+  event.task_state = fixed.task_state;
+  std::copy(std::begin(fixed.syscall_args), std::end(fixed.syscall_args),
+            event.syscall_args.begin());
+  event.fd_kind = fixed.fd_kind;
+  const Words kernel = words.first(fixed.kernel_frames);
+  const Words user = words.subspan(fixed.kernel_frames, fixed.user_frames);
+  event.kernel_frames.assign(kernel.begin(), kernel.end());
+  event.user_frames.assign(user.begin(), user.end());
+  event.missing_stack_bytes = fixed.missing_stack_bytes;
+  event.uncertain_from = fixed.uncertain_from;
+  if (!ReadCfas(words.subspan(frames, fixed.cfas), fixed.user_frames, event.cfas))
+    return Corrupt(kind, "frame addresses of no frame");
+  event.python_flags = fixed.python_flags;
+  const Words python = words.subspan(frames + fixed.cfas);
+  if (python.size() < fixed.python_words || !ReadPythonFrames(python, event.python))
+    return Corrupt(kind, "Python frames beyond its end");
+  return Event(std::move(event));
+}
+
+Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
+  profd_clock_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
+  if (fixed.state > PROFD_STATE_DEAD) return Corrupt(kind, "unknown state");
+  ClockEvent event;
+  if (!ReadComm(fixed.comm, event.comm)) return Corrupt(kind, "name without an end");
+  event.header = HeaderFrom(fixed.event);
+  event.end = kind == PROFD_EVENT_THREAD_END;
+  event.epoch = fixed.epoch;
+  event.epoch_ns = fixed.epoch_ns;
+  event.begin_ns = fixed.begin_ns;
+  event.since_ns = fixed.since_ns;
+  event.state = static_cast<profd_thread_state>(fixed.state);
+  event.at_epoch = fixed.at_epoch;
+  event.final = fixed.final;
+  return Event(std::move(event));
+}
+
+Result<Event> DecodeTask(Bytes bytes, std::uint16_t kind) {
+  profd_task_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
+  std::string comm;
+  if (!ReadComm(fixed.comm, comm)) return Corrupt(kind, "name without an end");
+  const EventHeader header = HeaderFrom(fixed.event);
+  switch (kind) {
+    case PROFD_EVENT_FORK:
+      return Event(ForkEvent{.header = header,
+                             .new_process = (fixed.event.flags & PROFD_TASK_NEW_PROCESS) != 0,
+                             .parent_pid = fixed.parent_pid,
+                             .parent_tid = fixed.parent_tid,
+                             .parent_process_start_ns = fixed.parent_process_start_ns,
+                             .comm = std::move(comm)});
+    case PROFD_EVENT_EXEC: {
+      ExecEvent event{
+          .header = header, .old_tid = fixed.parent_tid, .comm = std::move(comm), .path = {}};
+      if (!ReadPath(tail, fixed.path_bytes, event.path))
+        return Corrupt(kind, "path beyond its end, or without an end");
+      return Event(std::move(event));
+    }
+    case PROFD_EVENT_COMM:
+      return Event(CommEvent{.header = header, .comm = std::move(comm)});
+    default:
+      return Event(ExitEvent{.header = header,
+                             .last_thread = (fixed.event.flags & PROFD_TASK_LAST_THREAD) != 0,
+                             .exit_code = fixed.exit_code});
+  }
+}
+
+Result<Event> DecodeMmap(Bytes bytes) {
+  profd_mmap_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(PROFD_EVENT_MMAP, "shorter than its fixed part");
+  if (fixed.bytes == 0 || fixed.bytes > std::numeric_limits<std::uint64_t>::max() - fixed.address)
+    return Corrupt(PROFD_EVENT_MMAP, "no range of addresses");
+  MmapEvent event{.header = HeaderFrom(fixed.event),
+                  .address = fixed.address,
+                  .bytes = fixed.bytes,
+                  .file_offset = fixed.file_offset,
+                  .device_major = fixed.device_major,
+                  .device_minor = fixed.device_minor,
+                  .inode = fixed.inode,
+                  .inode_generation = fixed.inode_generation,
+                  .prot = fixed.prot,
+                  .path = {}};
+  if (!ReadPath(tail, fixed.path_bytes, event.path))
+    return Corrupt(PROFD_EVENT_MMAP, "path beyond its end, or without an end");
+  return Event(std::move(event));
+}
+
+Result<Event> DecodeProcess(Bytes bytes) {
+  profd_process_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_PROCESS, "shorter than its fixed part");
+  ProcessEvent event;
+  event.header = HeaderFrom(fixed.event);
+  Bytes rest = tail;
+  for (std::size_t blob = 0; blob < event.blobs.size(); ++blob) {
+    const std::uint32_t length = fixed.blob_bytes[blob];
+    if (length > rest.size()) return Corrupt(PROFD_EVENT_PROCESS, "text beyond its end");
+    event.blobs[blob].assign(TextOf(rest.first(length)));
+    rest = rest.subspan(length);
+  }
+  return Event(std::move(event));
+}
+
+Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
+  profd_session_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
+  if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
+  constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
+  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~(kSamples | PROFD_SESSION_STANDING)) != 0)
+    return Corrupt(kind, "unknown mode");
+  if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
+  return Event(SessionEvent{.header = HeaderFrom(fixed.event),
+                            .end = kind == PROFD_EVENT_SESSION_END,
+                            .session = fixed.session,
+                            .mode = fixed.mode,
+                            .epoch = fixed.epoch,
+                            .epoch_ns = fixed.epoch_ns,
+                            .on_cpu_period_ns = fixed.on_cpu_period_ns,
+                            .off_cpu_period_ns = fixed.off_cpu_period_ns,
+                            .bpf_cost_ns = fixed.bpf_cost_ns,
+                            .own_cpu_ns = fixed.own_cpu_ns,
+                            .hook = fixed.hook,
+                            .target = std::string(TextOf(tail.first(fixed.target_bytes)))});
+}
+
+Result<Event> DecodePeriods(Bytes bytes) {
+  // Older recordings end before what standing sessions have for themselves.
+  constexpr std::size_t kLeast = offsetof(profd_periods_event, standing_on_cpu_period_ns);
+  if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast)
+    return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");
+  profd_periods_event fixed{};
+  std::memcpy(&fixed, bytes.data(), std::min(bytes.size(), sizeof(fixed)));
+  return Event(PeriodsEvent{.header = HeaderFrom(fixed.event),
+                            .on_cpu_period_ns = fixed.on_cpu_period_ns,
+                            .off_cpu_period_ns = fixed.off_cpu_period_ns,
+                            .standing_on_cpu_period_ns = fixed.standing_on_cpu_period_ns,
+                            .standing_off_cpu_period_ns = fixed.standing_off_cpu_period_ns});
+}
+
+Result<Event> DecodeCountersEvent(Bytes bytes) {
+  profd_counters_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_COUNTERS, "shorter than its fixed part");
+  if (fixed.count > tail.size() / sizeof(std::uint64_t))
+    return Corrupt(PROFD_EVENT_COUNTERS, "values beyond its end");
+  CountersEvent event;
+  event.header = HeaderFrom(fixed.event);
+  // Counters are append-only: a newer writer's last ones have no name here, an older one's are 0.
+  ReadNumbers(tail, std::min<std::size_t>(fixed.count, PROFD_COUNTER_MAX), event.values);
+  event.values.resize(PROFD_COUNTER_MAX);
+  return Event(std::move(event));
+}
+
+// False when the bytes cannot hold a header or end before the event does.
+bool ReadHeader(Bytes bytes, profd_event& header) {
+  if (bytes.size() < sizeof(header)) return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header.size >= sizeof(header) && header.size <= bytes.size();
+}
+
+bool IsKnown(std::uint16_t kind) {
+  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_SNAPSHOT) ||
+         (kind >= PROFD_EVENT_MMAP && kind < kEventKinds);
+}
+
+Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
+  switch (kind) {
+    case PROFD_EVENT_ON_CPU:
+    case PROFD_EVENT_OFF_CPU:
+    case PROFD_EVENT_SNAPSHOT:
+      return DecodeStack(bytes, kind);
+    case PROFD_EVENT_CLOCK:
+    case PROFD_EVENT_THREAD_END:
+      return DecodeClock(bytes, kind);
+    case PROFD_EVENT_FORK:
+    case PROFD_EVENT_EXEC:
+    case PROFD_EVENT_COMM:
+    case PROFD_EVENT_EXIT:
+      return DecodeTask(bytes, kind);
+    case PROFD_EVENT_MMAP:
+      return DecodeMmap(bytes);
+    case PROFD_EVENT_PROCESS:
+      return DecodeProcess(bytes);
+    case PROFD_EVENT_SESSION_START:
+    case PROFD_EVENT_SESSION_END:
+      return DecodeSession(bytes, kind);
+    case PROFD_EVENT_COUNTERS:
+      return DecodeCountersEvent(bytes);
+    case PROFD_EVENT_PYTHON_PROCESS:
+      return DecodePythonProcess(bytes);
+    case PROFD_EVENT_PYTHON_CODE:
+      return DecodePythonCode(bytes);
+    case PROFD_EVENT_PERIODS:
+      return DecodePeriods(bytes);
+    default:
+      return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
+  }
+}
+
+}  // namespace
+
+Result<Event> DecodeEvent(const RawEvent& raw) {
+  profd_event header;
+  if (!ReadHeader(raw.bytes, header)) {
+    return Error{ErrorCode::kCorrupt,
+                 "event of " + std::to_string(raw.bytes.size()) + " bytes without a whole header",
+                 ""};
+  }
+  return DecodeKind(raw.bytes.first(header.size), header.kind);
+}
+
+Result<Event> Decoder::Decode(const RawEvent& raw) {
+  Result<Event> event = DecodeEvent(raw);
+  profd_event header;
+  if (event) {
+    decoded_.Add();
+  } else if (!ReadHeader(raw.bytes, header)) {
+    no_header_.Add();
+  } else if (!IsKnown(header.kind)) {
+    unknown_kind_.Add();
+  } else {
+    corrupt_[header.kind].Add();
+  }
+  return event;
+}
+
+DecodeCounters Decoder::Counters() const {
+  DecodeCounters counters{.decoded = decoded_.value(),
+                          .no_header = no_header_.value(),
+                          .unknown_kind = unknown_kind_.value()};
+  std::ranges::transform(corrupt_, counters.corrupt.begin(), &Counter::value);
+  return counters;
+}
+
+std::uint64_t DecodeCounters::Rejected() const {
+  return std::accumulate(corrupt.begin(), corrupt.end(), no_header + unknown_kind);
+}
+
+}  // namespace profd::wire

@@ -1,0 +1,144 @@
+// Event: what a RawEvent means. Second hand-off of the pipeline; owns its data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bpf/shared/control.h"
+#include "bpf/shared/events.h"
+#include "daemon/wire/event_header.h"
+#include "daemon/wire/python_event.h"
+
+namespace profd::wire {
+
+// Where a user frame lay on its stack: its CFA (canonical frame address).
+struct FrameCfa {
+  std::uint16_t frame = 0;  // index in user_frames
+  std::uint64_t cfa = 0;
+};
+
+enum class SampleOrigin { kOnCpu, kOffCpu, kSnapshot };
+
+// One stack of one thread, addresses only.
+struct StackEvent {
+  EventHeader header;
+  SampleOrigin origin = SampleOrigin::kOnCpu;
+  std::uint16_t flags = 0;        // PROFD_SAMPLE_*
+  std::uint16_t stack_flags = 0;  // PROFD_STACK_*
+  std::uint64_t begin_ns = 0;     // off-CPU: when it left the CPU
+  std::uint64_t runnable_ns = 0;  // of [begin_ns, time_ns), the last part
+  std::uint64_t period_ns = 0;
+  std::uint32_t blocked_marks = 0;
+  std::uint32_t runnable_marks = 0;
+  std::int32_t syscall = -1;
+  std::uint32_t task_state = 0;
+  std::array<std::uint64_t, 3> syscall_args{};
+  std::uint16_t fd_kind = 0;
+  std::vector<std::uint64_t> kernel_frames;          // leaf first
+  std::vector<std::uint64_t> user_frames;            // leaf first; may carry PROFD_FRAME_EXACT
+  std::uint64_t missing_stack_bytes = 0;             // of the user stack, above its last frame
+  std::uint16_t uncertain_from = PROFD_ALL_CERTAIN;  // index in user_frames
+  std::vector<FrameCfa> cfas;                        // ascending by frame
+  std::uint16_t python_flags = 0;                    // PROFD_PYTHON_*
+  std::vector<PythonFrame> python;                   // leaf first
+};
+
+struct ClockEvent {
+  EventHeader header;
+  bool end = false;  // THREAD_END, else CLOCK
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_ns = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t since_ns = 0;
+  profd_thread_state state = PROFD_STATE_ON_CPU;
+  profd_clock at_epoch{};
+  profd_clock final{};
+  std::string comm;
+};
+
+struct ForkEvent {
+  EventHeader header;  // the child's
+  bool new_process = false;
+  std::uint32_t parent_pid = 0;
+  std::uint32_t parent_tid = 0;
+  std::uint64_t parent_process_start_ns = 0;
+  std::string comm;
+};
+
+struct ExecEvent {
+  EventHeader header;
+  std::uint32_t old_tid = 0;
+  std::string comm;
+  std::string path;
+};
+
+struct CommEvent {
+  EventHeader header;
+  std::string comm;
+};
+
+struct ExitEvent {
+  EventHeader header;
+  bool last_thread = false;
+  std::uint32_t exit_code = 0;
+};
+
+struct MmapEvent {
+  EventHeader header;  // start times are 0
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t file_offset = 0;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t inode_generation = 0;
+  std::uint32_t prot = 0;
+  std::string path;
+};
+
+// What /proc said, verbatim, indexed by enum profd_process_blob.
+struct ProcessEvent {
+  EventHeader header;
+  std::array<std::string, PROFD_BLOB_MAX> blobs;
+};
+
+struct SessionEvent {
+  EventHeader header;
+  bool end = false;
+  std::uint32_t session = 0;
+  std::uint32_t mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_ns = 0;
+  std::uint64_t on_cpu_period_ns = 0;
+  std::uint64_t off_cpu_period_ns = 0;
+  std::uint64_t bpf_cost_ns = 0;
+  std::uint64_t own_cpu_ns = 0;
+  std::uint32_t hook = 0;
+  std::string target;
+};
+
+// Nominal periods of samples from now on; 0: none are taken.
+struct PeriodsEvent {
+  EventHeader header;
+  std::uint64_t on_cpu_period_ns = 0;
+  std::uint64_t off_cpu_period_ns = 0;
+  // Of threads that only standing sessions look at.
+  std::uint64_t standing_on_cpu_period_ns = 0;
+  std::uint64_t standing_off_cpu_period_ns = 0;
+};
+
+struct CountersEvent {
+  EventHeader header;
+  std::vector<std::uint64_t> values;  // by enum profd_counter
+};
+
+using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
+                           MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
+                           PythonCodeEvent, PeriodsEvent>;
+
+[[nodiscard]] const EventHeader& HeaderOf(const Event& event);
+
+}  // namespace profd::wire

@@ -1,0 +1,46 @@
+#include "daemon/wire/event_bytes.h"
+
+namespace profd::wire {
+
+EventBytes LayOutMmap(profd_mmap_event fixed, std::string_view path) {
+  std::string tail(path);
+  tail.push_back('\0');
+  fixed.path_bytes = static_cast<__u32>(tail.size());
+  return LayOut(PROFD_EVENT_MMAP, fixed, tail);
+}
+
+EventBytes LayOutProcess(profd_process_event fixed,
+                         const std::array<std::string, PROFD_BLOB_MAX>& blobs) {
+  std::string tail;
+  for (std::size_t blob = 0; blob < blobs.size(); ++blob) {
+    fixed.blob_bytes[blob] = static_cast<__u32>(blobs[blob].size());
+    tail.append(blobs[blob]);
+  }
+  return LayOut(PROFD_EVENT_PROCESS, fixed, tail);
+}
+
+EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
+                         std::string_view target) {
+  fixed.target_bytes = static_cast<__u32>(target.size());
+  return LayOut(kind, fixed, target);
+}
+
+EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods) {
+  profd_periods_event fixed{};
+  fixed.event.time_ns = time_ns;
+  fixed.on_cpu_period_ns = periods.on_cpu;
+  fixed.off_cpu_period_ns = periods.off_cpu;
+  fixed.standing_on_cpu_period_ns = periods.standing_on_cpu;
+  fixed.standing_off_cpu_period_ns = periods.standing_off_cpu;
+  return LayOut(PROFD_EVENT_PERIODS, fixed);
+}
+
+EventBytes LayOutCounters(std::uint64_t time_ns, std::span<const std::uint64_t> values) {
+  profd_counters_event fixed{};
+  fixed.event.time_ns = time_ns;
+  fixed.count = static_cast<__u32>(values.size());
+  return LayOut(PROFD_EVENT_COUNTERS, fixed,
+                {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
+}  // namespace profd::wire

@@ -1,0 +1,175 @@
+#include "daemon/config/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "daemon/config/settings_text.h"
+
+namespace profd::config {
+namespace {
+
+using std::chrono::nanoseconds;
+using testing::HasSubstr;
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Source(const std::string& path) { return PROFD_SOURCE_DIR "/" + path; }
+
+TEST(SettingsTest, EveryDefaultIsAValueInTheShortestWayToWriteIt) {
+  for (const auto& setting : config::Settings()) {
+    config::Options options;
+    const auto set = config::SetValue(setting, setting.fallback, options);
+    ASSERT_TRUE(set) << setting.key << " " << set.error().message;
+    EXPECT_EQ(config::ValueText(setting, options), setting.fallback) << setting.key;
+  }
+}
+
+TEST(SettingsTest, LimitsAreThemselvesInRange) {
+  for (const auto& setting : config::Settings()) {
+    config::Options options;
+    for (const auto limit : {setting.least, setting.most}) {
+      if (limit.empty()) continue;
+      EXPECT_TRUE(config::SetValue(setting, limit, options)) << setting.key;
+    }
+  }
+}
+
+TEST(SettingsTest, NoNameIsTakenTwice) {
+  std::set<std::string> names;
+  for (const auto& setting : config::Settings()) {
+    EXPECT_TRUE(names.insert(config::FlagName(setting)).second) << setting.key;
+    EXPECT_TRUE(names.insert(config::EnvironmentName(setting)).second) << setting.key;
+    EXPECT_EQ(config::FindSetting(setting.key), &setting);
+    EXPECT_FALSE(setting.help.empty()) << setting.key;
+  }
+}
+
+TEST(SettingsTest, NamesFollowFromTheKey) {
+  const config::Setting setting{.key = "history.max_age", .field = &config::Options::listen};
+  EXPECT_EQ(config::FlagName(setting), "--history-max-age");
+  EXPECT_EQ(config::EnvironmentName(setting), "PROFD_HISTORY_MAX_AGE");
+}
+
+TEST(SettingsTest, TheNearestKeyIsFound) {
+  EXPECT_EQ(config::NearestKey("log_levle"), "log_level");
+  EXPECT_EQ(config::NearestKey("listn"), "listen");
+  EXPECT_EQ(config::NearestKey("debug.log_level"), "log_level");
+  EXPECT_EQ(config::NearestKey("something_else_entirely"), "");
+}
+
+TEST(SettingsTest, TheHistoryIsKeptWhereSystemdSaysUnlessAnotherPlaceIsNamed) {
+  config::Options options;
+  options.history_directory = "auto";
+  EXPECT_EQ(config::HistoryDirectory(options, nullptr), "");
+  EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "/var/lib/profd");
+  EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd:/var/lib/more"), "/var/lib/profd");
+  options.history_directory = "/srv/kept";
+  EXPECT_EQ(config::HistoryDirectory(options, nullptr), "/srv/kept");
+  EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "/srv/kept");
+  options.history_directory = "off";
+  EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "");
+  options.history_directory = "auto";
+  options.private_use = true;
+  EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "");
+}
+
+TEST(SettingsTest, ChangesAreNamedWithBothValues) {
+  config::Options before;
+  for (const auto& setting : config::Settings()) EXPECT_TRUE(config::SetValue(setting, setting.fallback, before));
+  config::Options after = before;
+  EXPECT_TRUE(config::Differences(before, after).empty());
+  after.log_level = "debug";
+  after.debug_info = false;
+  const auto changes = config::Differences(before, after);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].setting->key, "log_level");
+  EXPECT_TRUE(changes[0].setting->live);
+  EXPECT_EQ(changes[0].from + ">" + changes[0].to, "info>debug");
+  EXPECT_EQ(changes[1].setting->key, "debug_info");
+  EXPECT_FALSE(changes[1].setting->live);
+}
+
+// PROFD_UPDATE_GOLDENS=1 writes both files anew.
+TEST(SettingsTest, TheConfigurationThatIsInstalledIsTheTable) {
+  const auto path = Source("deploy/profd.toml");
+  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << config::DefaultConfig();
+  EXPECT_EQ(Read(path), config::DefaultConfig());
+}
+
+// The part of a page below a heading is what the table says.
+void ExpectSection(const std::string& page, const std::string& heading,
+                   const std::string& section) {
+  const auto path = Source(page);
+  const std::string begin = "\n.SH " + heading + "\n";
+  auto text = Read(path);
+  auto from = text.find(begin);
+  ASSERT_NE(from, std::string::npos) << heading;
+  from += begin.size();
+  const auto to = text.find(".SH ", from);
+  ASSERT_NE(to, std::string::npos) << heading;
+  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
+    text.replace(from, to - from, section);
+    std::ofstream(path) << text;
+  } else {
+    EXPECT_EQ(text.substr(from, to - from), section) << path;
+  }
+}
+
+TEST(SettingsTest, TheManualIsTheTable) {
+  ExpectSection("deploy/man/profd.toml.5", "KEYS", config::ManualOfKeys());
+  ExpectSection("deploy/man/profd.8", "SETTINGS", config::ManualOfFlags());
+}
+
+TEST(SettingValuesTest, DurationsHaveUnits) {
+  EXPECT_EQ(config::ParseDuration("19"), std::chrono::seconds(19));
+  EXPECT_EQ(config::ParseDuration("7d"), std::chrono::hours(168));
+  EXPECT_EQ(config::ParseDuration("1.5 h"), std::chrono::minutes(90));
+  EXPECT_EQ(config::ParseDuration("500ms"), std::chrono::milliseconds(500));
+  EXPECT_EQ(config::ParseDuration("0"), nanoseconds(0));
+  for (const char* wrong : {"", "s", "-1s", "1x", "1e3s", "nan", "10s ", "1s2", "99999999999d"})
+    EXPECT_FALSE(config::ParseDuration(wrong)) << wrong;
+}
+
+TEST(SettingValuesTest, SizesHaveUnits) {
+  EXPECT_EQ(config::ParseBytes("1GiB")->count, 1ull << 30);
+  EXPECT_EQ(config::ParseBytes("500MB")->count, 500'000'000u);
+  EXPECT_EQ(config::ParseBytes("64K")->count, 65536u);
+  EXPECT_EQ(config::ParseBytes("4096")->count, 4096u);
+  EXPECT_EQ(config::ParseBytes("0.5GiB")->count, 1ull << 29);
+  for (const char* wrong : {"", "GiB", "-1", "1 s", "1gib", "16777216TiB"})
+    EXPECT_FALSE(config::ParseBytes(wrong)) << wrong;
+}
+
+// A setting of each kind, with fields of Options in other roles: the table need not have them all.
+TEST(SettingValuesTest, WhatIsWrongSaysWhatIsRight) {
+  config::Options options;
+  const config::Setting choice{
+      .key = "x", .field = &config::Options::listen, .fallback = "a", .choices = {"a", "b"}};
+  EXPECT_EQ(config::SetValue(choice, "c", options).error().message, "is 'c'; it must be one of a, b");
+  const config::Setting truth{.key = "x", .field = &config::Options::debug_info};
+  EXPECT_EQ(config::SetValue(truth, "maybe", options).error().message,
+            "is 'maybe'; it must be true or false");
+  EXPECT_TRUE(config::SetValue(truth, "off", options));
+  EXPECT_FALSE(options.debug_info);
+}
+
+TEST(SettingValuesTest, WhatACheckSaysIsPassedOn) {
+  config::Options options;
+  const auto set = config::SetValue(*config::FindSetting("listen"), "0.0.0.0:80", options);
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("is '0.0.0.0:80': "));
+  EXPECT_FALSE(set.error().hint.empty());
+}
+
+}  // namespace
+}  // namespace profd::config

@@ -1,0 +1,75 @@
+#include "daemon/pipeline/batch_sender.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/base/counter.h"
+
+namespace profd::pipeline {
+
+struct Item {
+  bool may_be_dropped = true;
+};
+bool pipeline::MayDrop(const Item& item) { return item.may_be_dropped; }
+
+namespace {
+
+constexpr auto kWhole = pipeline::BatchSender<Item>::kBatch;
+
+class BatchSenderTest : public ::testing::Test {
+ protected:
+  void Add(std::size_t count, Item item = {}) {
+    for (std::size_t i = 0; i < count; ++i) sender_.Add(Item(item));
+  }
+  std::size_t Waiting() {
+    std::size_t items = 0;
+    while (queue_.size() > 0) items += queue_.Pop()->items.size();
+    return items;
+  }
+
+  static constexpr std::size_t kCapacity = 8;
+  BoundedQueue<pipeline::Batch<Item>> queue_{kCapacity};
+  Counter dropped_;
+  pipeline::BatchSender<Item> sender_{queue_, dropped_};
+};
+
+TEST_F(BatchSenderTest, AConsumerThatKeepsUpGetsWhatThereIs) {
+  Add(1);
+  sender_.Send(5);
+  ASSERT_EQ(queue_.size(), 1u);
+  const auto batch = queue_.Pop();
+  EXPECT_EQ(batch->items.size(), 1u);
+  EXPECT_EQ(batch->now_ns, 5u);
+  sender_.Send(6);
+  EXPECT_EQ(queue_.size(), 0u) << "nothing is no reason to wake it";
+  sender_.Send(5 + pipeline::BatchSender<Item>::kQuietNs);
+  ASSERT_EQ(queue_.size(), 1u) << "but the time is, now and then";
+  EXPECT_EQ(queue_.Pop()->now_ns, 5 + pipeline::BatchSender<Item>::kQuietNs);
+}
+
+TEST_F(BatchSenderTest, OneThatIsBehindGetsWholeBatchesAndNothingIsDroppedUntilTheQueueIsFull) {
+  const std::size_t most =
+      pipeline::BatchSender<Item>::kBehind + (kCapacity - pipeline::BatchSender<Item>::kBehind) * kWhole;
+  for (std::size_t i = 0; i < most; ++i) {
+    Add(1);
+    sender_.Send(i);
+  }
+  EXPECT_EQ(dropped_.value(), 0u);
+  EXPECT_EQ(queue_.size(), kCapacity);
+  EXPECT_EQ(Waiting(), most);
+}
+
+TEST_F(BatchSenderTest, DropsWholeBatchesOfWhatMayBeDroppedAndCountsThem) {
+  for (std::size_t i = 0; i < kCapacity; ++i) Add(kWhole);
+  ASSERT_EQ(queue_.size(), kCapacity);
+  Add(1, {.may_be_dropped = false});
+  Add(kWhole - 1);
+  EXPECT_EQ(dropped_.value(), kWhole - 1);
+  (void)queue_.Pop();
+  sender_.Send(1);
+  EXPECT_EQ(Waiting(), (kCapacity - 1) * kWhole) << "whatever waits, waits for a whole batch";
+  sender_.Send(2);
+  EXPECT_EQ(Waiting(), 1u) << "and what may not be dropped is still there";
+}
+
+}  // namespace
+}  // namespace profd::pipeline

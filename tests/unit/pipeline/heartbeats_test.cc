@@ -1,0 +1,33 @@
+#include "daemon/pipeline/heartbeats.h"
+
+#include <gtest/gtest.h>
+
+namespace profd::pipeline {
+namespace {
+
+constexpr std::uint64_t kNow = 100 * pipeline::kStuckNs;
+
+TEST(pipeline::Heartbeats, AllGoOn) {
+  pipeline::Heartbeats beats;
+  beats.reader.Set(kNow);
+  beats.worker.Set(kNow - pipeline::kStuckNs + 1);
+  beats.symbolizer.Set(kNow + 5);  // read after `now`
+  EXPECT_EQ(pipeline::StuckStage(beats, kNow), "");
+}
+
+TEST(pipeline::Heartbeats, TheStuckStageIsNamed) {
+  pipeline::Heartbeats beats;
+  for (auto* beat : {&beats.reader, &beats.worker, &beats.symbolizer}) beat->Set(kNow);
+  beats.worker.Set(kNow - pipeline::kStuckNs - 1'500'000'000);
+  EXPECT_EQ(pipeline::StuckStage(beats, kNow), "worker: no round for 31 s");
+}
+
+TEST(pipeline::Heartbeats, OneThatHasNotBegunIsNamed) {
+  pipeline::Heartbeats beats;
+  beats.reader.Set(kNow);
+  beats.worker.Set(kNow);
+  EXPECT_EQ(pipeline::StuckStage(beats, kNow), "symbolizer: no round yet");
+}
+
+}  // namespace
+}  // namespace profd::pipeline

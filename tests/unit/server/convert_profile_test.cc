@@ -1,0 +1,295 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <memory>
+
+#include "daemon/server/grpc/convert/convert.h"
+
+namespace profd::server {
+namespace {
+
+// Every field another value, so that one that is swapped or forgotten shows.
+aggregate::Profile MakeProfile() {
+  aggregate::Profile profile;
+  profile.target = "pid 100";
+  profile.start_ns = 1;
+  profile.end_ns = 2;
+  profile.start_unix_ns = 3;
+  profile.on_cpu = false;
+  profile.on_cpu_period_ns = 4;
+  profile.off_cpu_period_ns = 5;
+  profile.host = "host";
+  profile.kernel = "6.18";
+  profile.hook = "sched_exit_tp";
+  profile.profd_version = "0.1.0";
+  aggregate::ProfileProcess process;
+  process.key = {100, 6};
+  process.shown_pid = 7;
+  process.comm = "comm";
+  process.command_line = "comm --flag";
+  process.cgroup = "/slice";
+  process.exited = true;
+  process.executable = "/bin/x";
+  profile.processes.push_back(process);
+  aggregate::ProfileThread thread;
+  thread.key = {101, 8};
+  thread.shown_tid = 9;
+  thread.comm = "worker";
+  thread.begin_ns = 10;
+  thread.end_ns = 130;
+  std::array<std::uint64_t, sizeof(profd_clock) / 8> fields{};
+  for (std::size_t i = 0; i < fields.size(); ++i) fields[i] = i + 11;
+  thread.clock = std::bit_cast<profd_clock>(fields);
+  thread.began = true;
+  profile.threads.push_back(thread);
+  symbolize::Frame frame;
+  frame.kind = symbolize::FrameKind::kJit;
+  frame.inlined = true;
+  frame.name = "f";
+  frame.full_name = "f(int)";
+  frame.module = "/bin/x";
+  frame.offset = 30;
+  frame.file = "x.cc";
+  frame.line = 31;
+  frame.reason = "none";
+  frame.origin = std::make_shared<symbolize::ModuleInfo>(
+      symbolize::ModuleInfo{"/bin/x", "ab12", ".symtab", "s.debug", "why", "d.debug", "why not"});
+  profile.frames.push_back(frame);
+  profile.nodes = {{0, 0}, {0, 0}, {1, 0}};
+  aggregate::ProfileSample sample;
+  sample.time_ns = 40;
+  sample.raw_weight_ns = 41;
+  sample.weight_ns = 42;
+  sample.node = 2;
+  sample.state = process::State::kBlocked;
+  sample.wait = process::WaitReason::kPipe;
+  sample.count = 43;
+  sample.exact = true;
+  sample.stack_flags = 5;
+  profile.samples.push_back(sample);
+  profile.lost = {{"l", "lost", 50}};
+  profile.dropped = {{"d", "dropped", 51}};
+  profile.notes = {{"n", "note", 52}};
+  profile.cost = {60, 61};
+  return profile;
+}
+
+TEST(ProfileToProto, CarriesEverything) {
+  v1::Profile proto;
+  ASSERT_TRUE(proto.ParseFromString(server::ToProto(MakeProfile()).SerializeAsString()));
+  EXPECT_EQ(proto.target(), "pid 100");
+  EXPECT_EQ(proto.start_ns(), 1u);
+  EXPECT_EQ(proto.end_ns(), 2u);
+  EXPECT_EQ(proto.start_unix_ns(), 3u);
+  EXPECT_FALSE(proto.on_cpu());
+  EXPECT_TRUE(proto.off_cpu());
+  EXPECT_EQ(proto.on_cpu_period_ns(), 4u);
+  EXPECT_EQ(proto.off_cpu_period_ns(), 5u);
+  EXPECT_EQ(proto.host(), "host");
+  EXPECT_EQ(proto.kernel(), "6.18");
+  EXPECT_EQ(proto.hook(), "sched_exit_tp");
+  EXPECT_EQ(proto.profd_version(), "0.1.0");
+  ASSERT_EQ(proto.processes_size(), 1);
+  EXPECT_EQ(proto.processes(0).pid(), 7u);
+  EXPECT_EQ(proto.processes(0).start_ns(), 6u);
+  EXPECT_EQ(proto.processes(0).comm(), "comm");
+  EXPECT_EQ(proto.processes(0).command_line(), "comm --flag");
+  EXPECT_EQ(proto.processes(0).cgroup(), "/slice");
+  EXPECT_TRUE(proto.processes(0).exited());
+  ASSERT_EQ(proto.frames_size(), 1);
+  EXPECT_EQ(proto.frames(0).kind(), v1::FRAME_JIT);
+  EXPECT_TRUE(proto.frames(0).inlined());
+  EXPECT_EQ(proto.frames(0).name(), "f");
+  EXPECT_EQ(proto.frames(0).full_name(), "f(int)");
+  EXPECT_EQ(proto.frames(0).module(), "/bin/x");
+  EXPECT_EQ(proto.frames(0).offset(), 30u);
+  EXPECT_EQ(proto.frames(0).file(), "x.cc");
+  EXPECT_EQ(proto.frames(0).line(), 31u);
+  EXPECT_EQ(proto.frames(0).reason(), "none");
+  EXPECT_EQ(proto.frames(0).module_info(), 1u);
+  EXPECT_EQ(proto.processes(0).executable(), "/bin/x");
+  ASSERT_EQ(proto.modules_size(), 1);
+  EXPECT_EQ(proto.modules(0).path(), "/bin/x");
+  EXPECT_EQ(proto.modules(0).build_id(), "ab12");
+  EXPECT_EQ(proto.modules(0).symbols_from(), ".symtab");
+  EXPECT_EQ(proto.modules(0).symbols_file(), "s.debug");
+  EXPECT_EQ(proto.modules(0).symbols_missing(), "why");
+  EXPECT_EQ(proto.modules(0).debug_file(), "d.debug");
+  EXPECT_EQ(proto.modules(0).debug_missing(), "why not");
+  ASSERT_EQ(proto.nodes_size(), 2);  // without the root
+  EXPECT_EQ(proto.nodes(1).parent(), 1u);
+  EXPECT_EQ(proto.lost(0).count(), 50u);
+  EXPECT_EQ(proto.dropped(0).text(), "dropped");
+  EXPECT_EQ(proto.notes(0).name(), "n");
+  EXPECT_EQ(proto.daemon_cpu_ns(), 60u);
+  EXPECT_EQ(proto.bpf_ns(), 61u);
+}
+
+TEST(ProfileToProto, TheLatestWordOnAFileStandsForAllItsFrames) {
+  auto profile = MakeProfile();
+  symbolize::ModuleInfo later{"/bin/x", "ab12", ".symtab", "", "", "d.debug", ""};
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[1].origin = std::make_shared<symbolize::ModuleInfo>(later);
+  later.build_id = "cd34";
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[2].origin = std::make_shared<symbolize::ModuleInfo>(later);
+  profile.frames.emplace_back();  // of the kernel, say
+  const auto proto = server::ToProto(profile);
+  ASSERT_EQ(proto.modules_size(), 2);
+  EXPECT_EQ(proto.modules(0).debug_missing(), "");
+  EXPECT_EQ(proto.modules(1).build_id(), "cd34");
+  EXPECT_EQ(proto.frames(0).module_info(), 1u);
+  EXPECT_EQ(proto.frames(1).module_info(), 1u);
+  EXPECT_EQ(proto.frames(2).module_info(), 2u);
+  EXPECT_EQ(proto.frames(3).module_info(), 0u);
+}
+
+TEST(ProfileToProto, UnresolvedFramesSayWhatTheirProgramWasStartedAs) {
+  auto profile = MakeProfile();
+  profile.processes[0].comm = "started-as";
+  profile.processes[0].command_line = "/bin/started-as --flag";
+  profile.frames.push_back(profile.frames[0]);
+  profile.frames[1].name.clear();
+  const auto proto = server::ToProto(profile);
+  EXPECT_EQ(proto.frames(0).program(), "") << "it has a name";
+  EXPECT_EQ(proto.frames(1).program(), "started-as");
+}
+
+TEST(ProfileToProto, CarriesThreadsWithTheirClocks) {
+  const auto proto = server::ToProto(MakeProfile());
+  ASSERT_EQ(proto.threads_size(), 1);
+  const auto& thread = proto.threads(0);
+  EXPECT_EQ(thread.tid(), 9u);
+  EXPECT_EQ(thread.start_ns(), 8u);
+  EXPECT_EQ(thread.comm(), "worker");
+  EXPECT_EQ(thread.begin_ns(), 10u);
+  EXPECT_EQ(thread.end_ns(), 130u);
+  EXPECT_TRUE(thread.began());
+  EXPECT_FALSE(thread.exited());
+  EXPECT_FALSE(thread.clock_missing());
+  const auto& clock = thread.clock();
+  const std::array fields{clock.on_cpu_ns(),
+                          clock.runnable_after_wakeup_ns(),
+                          clock.runnable_after_preemption_ns(),
+                          clock.runnable_after_yield_ns(),
+                          clock.blocked_interruptible_ns(),
+                          clock.blocked_uninterruptible_ns(),
+                          clock.blocked_iowait_ns(),
+                          clock.on_cpu_count(),
+                          clock.runnable_after_wakeup_count(),
+                          clock.runnable_after_preemption_count(),
+                          clock.runnable_after_yield_count(),
+                          clock.blocked_interruptible_count(),
+                          clock.blocked_uninterruptible_count(),
+                          clock.blocked_iowait_count(),
+                          clock.migrations()};
+  for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_EQ(fields[i], i + 11) << i;
+  // 11 + ... + 17 = 98 ns of states in 120 ns of life.
+  EXPECT_DOUBLE_EQ(thread.closure_error(), (98.0 - 120.0) / 120.0);
+}
+
+TEST(ProfileToProto, CarriesSamplesInColumns) {
+  const auto samples = server::ToProto(MakeProfile()).samples();
+  ASSERT_EQ(samples.time_ns_size(), 1);
+  EXPECT_EQ(samples.time_ns(0), 40u);
+  EXPECT_EQ(samples.raw_weight_ns(0), 41u);
+  EXPECT_EQ(samples.weight_ns(0), 42u);
+  EXPECT_EQ(samples.thread(0), 0u);
+  EXPECT_EQ(samples.node(0), 2u);
+  EXPECT_EQ(samples.state(0), v1::STATE_BLOCKED);
+  EXPECT_EQ(samples.wait(0), v1::WAIT_PIPE);
+  EXPECT_EQ(samples.count(0), 43u);
+  EXPECT_TRUE(samples.exact(0));
+  EXPECT_EQ(samples.stack_flags(0), 5u);
+}
+
+TEST(ProfileToProto, MakesEveryStringUtf8) {
+  auto profile = MakeProfile();
+  const auto name_of = [&profile](const std::string& bytes) {
+    profile.frames[0].name = bytes;
+    return server::ToProto(profile).frames(0).name();
+  };
+  EXPECT_EQ(name_of("plain"), "plain");
+  EXPECT_EQ(name_of("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80"),
+            "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80");
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(name_of("a\xFFz"), "a" + bad + "z");
+  EXPECT_EQ(name_of("cut\xE2\x82"), "cut" + bad + bad);
+  EXPECT_EQ(name_of("\xC0\x80"), bad + bad);                      // overlong zero
+  EXPECT_EQ(name_of("\xED\xA0\x80"), bad + bad + bad);            // surrogate
+  EXPECT_EQ(name_of("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond U+10FFFF
+}
+
+TEST(ProfileToProto, TellsOfTheGilWhereThereIsPython) {
+  aggregate::Profile profile = MakeProfile();
+  EXPECT_EQ(server::ToProto(profile).samples().gil_size(), 0);
+  EXPECT_EQ(server::ToProto(profile).processes(0).python(), "");
+  profile.samples[0].gil = process::Gil::kNotHeld;
+  profile.processes[0].interpreter =
+      std::make_shared<const process::PythonInterpreter>(process::PythonInterpreter{"", "no\xFF"});
+  const auto proto = server::ToProto(profile);
+  ASSERT_EQ(proto.samples().gil_size(), proto.samples().weight_ns_size());
+  EXPECT_EQ(proto.samples().gil(0), v1::GIL_NOT_HELD);
+  EXPECT_EQ(proto.processes(0).python(), "?");
+  EXPECT_EQ(proto.processes(0).python_refused(), "no\xEF\xBF\xBD");
+}
+
+TEST(StatusToProto, CarriesEverything) {
+  pipeline::BackendStatus backend;
+  backend.source.kernel_release = "6.18";
+  backend.source.hook = "switch-out";
+  backend.source.hook_reason = "no better one";
+  backend.source.online_cpus = 2;
+  backend.source.switches = 3;
+  backend.source.bpf_cost_ns = 4;
+  backend.source.map_bytes = 5;
+  backend.python = {13, {{"w", "x", 14}}, {{"y", "z", 15}}, 16, 17, 18, 19, 20};
+  backend.replay_file = "r";
+  backend.recording_file = "w";
+  server::SessionSummary summary;
+  summary.id = 6;
+  summary.target = "all";
+  summary.duration_ns = 7;
+  summary.progress.elapsed_ns = 8;
+  summary.progress.samples = 9;
+  const auto proto = server::ToProto(server::DaemonStatus{10, 11, 12}, backend, {summary});
+  EXPECT_EQ(proto.version(), PROFD_VERSION);
+  EXPECT_EQ(proto.up_ns(), 10u);
+  EXPECT_EQ(proto.daemon_cpu_ns(), 11u);
+  EXPECT_EQ(proto.memory_bytes(), 12u);
+  EXPECT_EQ(proto.kernel(), "6.18");
+  EXPECT_EQ(proto.hook(), "switch-out");
+  EXPECT_EQ(proto.hook_reason(), "no better one");
+  EXPECT_EQ(proto.online_cpus(), 2u);
+  EXPECT_EQ(proto.switches(), 3u);
+  EXPECT_EQ(proto.bpf_ns(), 4u);
+  EXPECT_EQ(proto.map_bytes(), 5u);
+  EXPECT_EQ(proto.python().attached(), 13u);
+  EXPECT_EQ(proto.python().waiting(0).text(), "x");
+  EXPECT_EQ(proto.python().refused(0).count(), 15u);
+  EXPECT_EQ(proto.python().stacks(), 16u);
+  EXPECT_EQ(proto.python().not_merged(), 17u);
+  EXPECT_EQ(proto.python().cut(), 18u);
+  EXPECT_EQ(proto.python().names_stale(), 19u);
+  EXPECT_EQ(proto.python().names_unknown(), 20u);
+  EXPECT_EQ(proto.replay_file(), "r");
+  EXPECT_EQ(proto.recording_file(), "w");
+  ASSERT_EQ(proto.sessions_size(), 1);
+  EXPECT_EQ(proto.sessions(0).id(), 6u);
+  EXPECT_EQ(proto.sessions(0).duration_ns(), 7u);
+  EXPECT_EQ(proto.sessions(0).elapsed_ns(), 8u);
+  EXPECT_EQ(proto.sessions(0).samples(), 9u);
+}
+
+TEST(ErrorToStatus, HasACodeOfItsOwnAndTheHintOnALineOfItsOwn) {
+  const auto status = server::ToStatus({ErrorCode::kPermissionDenied, "cannot load: no right", "be root"});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(status.error_message(), "cannot load: no right\nbe root");
+  EXPECT_EQ(server::ToStatus({ErrorCode::kNotFound, "gone", ""}).error_message(), "gone");
+  EXPECT_EQ(server::ToStatus({ErrorCode::kExhausted, "", ""}).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+}  // namespace
+}  // namespace profd::server
