@@ -9,10 +9,10 @@
 
 #include "client/commands/command_line.h"
 #include "client/commands/commands.h"
-#include "client/console.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
-#include "client/terminal.h"
+#include "client/system/console.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/terminal.h"
 
 namespace profd {
 namespace {
@@ -33,37 +33,37 @@ int PrintHelp(const std::string& text) {
   return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
 }
 
-int Run(const commands::CommandLine& line, const commands::Context& context) {
+int Run(const client::CommandLine& line, const client::Context& context) {
   switch (line.verb) {
-    case commands::Verb::kHelp:
+    case client::Verb::kHelp:
       return PrintHelp(line.help);
-    case commands::Verb::kVersion:
-      return commands::RunVersion(context);
-    case commands::Verb::kCollect:
-      return commands::RunCollect(line.collect, context);
-    case commands::Verb::kTop:
-      return commands::RunTop(line.top, context);
-    case commands::Verb::kQuery:
-      return commands::RunQuery(line.query, context);
-    case commands::Verb::kDump:
-      return commands::RunDump(line.dump, context);
-    case commands::Verb::kDiff:
-      return commands::RunDiff(line.diff, context);
-    case commands::Verb::kDoctor:
-      return commands::RunDoctor(line.doctor, context);
-    case commands::Verb::kStatus:
-      return commands::RunStatus(line.status, context);
-    case commands::Verb::kFormats:
-      return commands::RunFormats(context);
-    case commands::Verb::kExport:
-      return commands::RunExport(line.export_command, context);
+    case client::Verb::kVersion:
+      return client::RunVersion(context);
+    case client::Verb::kCollect:
+      return client::RunCollect(line.collect, context);
+    case client::Verb::kTop:
+      return client::RunTop(line.top, context);
+    case client::Verb::kQuery:
+      return client::RunQuery(line.query, context);
+    case client::Verb::kDump:
+      return client::RunDump(line.dump, context);
+    case client::Verb::kDiff:
+      return client::RunDiff(line.diff, context);
+    case client::Verb::kDoctor:
+      return client::RunDoctor(line.doctor, context);
+    case client::Verb::kStatus:
+      return client::RunStatus(line.status, context);
+    case client::Verb::kFormats:
+      return client::RunFormats(context);
+    case client::Verb::kExport:
+      return client::RunExport(line.export_command, context);
   }
   return ToInt(client::ExitCode::kFailure);
 }
 
 int Main(std::vector<std::string> arguments) {
   const bool terminal = client::IsTerminal(STDERR_FILENO);
-  const Result<commands::CommandLine> line = commands::ParseCommandLine(std::move(arguments));
+  const Result<client::CommandLine> line = client::ParseCommandLine(std::move(arguments));
   client::Console::Options options;
   if (line) {
     options.quiet = line->global.quiet;
@@ -72,7 +72,7 @@ int Main(std::vector<std::string> arguments) {
     options.progress = terminal && !line->collect.no_progress && line->collect.command.empty();
   }
   const auto color = line ? line->global.color : client::ColorChoice::kAuto;
-  options.palette = view::Palette(client::UseColor(color, STDERR_FILENO));
+  options.palette = client::Palette(client::UseColor(color, STDERR_FILENO));
   client::Console console(options);
   if (!line) {
     console.Fail(line.error());
@@ -80,7 +80,7 @@ int Main(std::vector<std::string> arguments) {
   }
   client::TempFiles temp_files;
   const client::Exporters exporters;
-  return Run(*line, commands::Context{line->global, console, temp_files, exporters});
+  return Run(*line, client::Context{line->global, console, temp_files, exporters});
 }
 
 }  // namespace

@@ -9,25 +9,24 @@
 #include <string>
 #include <utility>
 
-#include "client/command_child.h"
+#include "client/system/command_child.h"
 #include "client/commands/collect_session.h"
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/output_plan.h"
 #include "client/commands/target_daemon.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/invoking_user.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
-#include "client/view/number.h"
-#include "client/view/progress_bar.h"
-#include "client/view/text.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/system/invoking_user.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
+#include "client/text/number.h"
+#include "client/text/progress_bar.h"
+#include "client/text/text.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
-using client::ExitCode;
 
 constexpr std::uint64_t kDefaultDurationNs = 10'000'000'000u;
 
@@ -35,7 +34,7 @@ constexpr std::uint64_t kDefaultDurationNs = 10'000'000'000u;
 // is a session ends profctl. Runs on the thread of StopSignals.
 class Interruption {
  public:
-  Interruption(const Context& context, CollectSession& session, const client::CommandChild* child)
+  Interruption(const Context& context, CollectSession& session, const CommandChild* child)
       : context_(context), session_(session), child_(child) {}
 
   void operator()(int signal, bool from_terminal) {
@@ -53,7 +52,7 @@ class Interruption {
  private:
   const Context& context_;
   CollectSession& session_;
-  const client::CommandChild* child_;
+  const CommandChild* child_;
   bool seen_ = false;
 };
 
@@ -81,12 +80,12 @@ class Collection {
   const CollectOptions& options_;
   const Context& context_;
   std::optional<OutputPlan> plan_;
-  std::optional<client::InvokingUser> user_;
-  client::DaemonConnection connection_;
+  std::optional<InvokingUser> user_;
+  DaemonConnection connection_;
   CollectSession session_;
-  std::unique_ptr<client::CommandChild> child_;
-  std::unique_ptr<client::StopSignals> signals_;
-  view::CollectionProgress progress_;
+  std::unique_ptr<CommandChild> child_;
+  std::unique_ptr<StopSignals> signals_;
+  CollectionProgress progress_;
   bool target_gone_ = false;
   std::optional<ExitCode> exec_failure_;
 };
@@ -113,30 +112,30 @@ v1::CollectRequest Collection::Request() const {
 
 Result<void> Collection::Prepare() {
   Result<OutputPlan> plan =
-      OutputPlan::Make(options_.output, context_.exporters, client::IsTerminal(STDOUT_FILENO));
+      OutputPlan::Make(options_.output, context_.exporters, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   plan_ = *std::move(plan);
-  user_ = client::InvokingUser::FromEnvironment();
-  Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+  user_ = InvokingUser::FromEnvironment();
+  Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
   if (!signals) return signals.error();
   signals_ = *std::move(signals);
   if (options_.command.empty()) return {};
   const std::string& program = options_.command.front();
   const char* path = std::getenv("PATH");
-  if (client::FindProgram(program, path == nullptr ? "" : path).empty()) {
+  if (FindProgram(program, path == nullptr ? "" : path).empty()) {
     exec_failure_ = ExitCode::kCommandNotFound;
     return Error{ErrorCode::kNotFound, "cannot run " + program + ": there is no such program", ""};
   }
   // Forked before there are other threads.
-  Result<std::unique_ptr<client::CommandChild>> child =
-      client::CommandChild::Fork(options_.command, user_, signals_->original_mask());
+  Result<std::unique_ptr<CommandChild>> child =
+      CommandChild::Fork(options_.command, user_, signals_->original_mask());
   if (!child) return child.error();
   child_ = *std::move(child);
   return {};
 }
 
 Result<void> Collection::Connect() {
-  Result<client::DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
+  Result<DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
   if (!connection) return connection.error();
   connection_ = *std::move(connection);
   return {};
@@ -161,7 +160,7 @@ void Collection::OnProgress(const v1::Progress& progress) {
   progress_.lost = progress.lost();
   progress_.finishing = progress.finishing();
   context_.console.ShowProgress(
-      [this](std::size_t width) { return view::RenderProgress(progress_, width); });
+      [this](std::size_t width) { return RenderProgress(progress_, width); });
   const v1::Target& target = options_.target;
   if (!progress.target_gone() || child_ || !(target.has_pids() || target.has_tids())) return;
   target_gone_ = true;
@@ -169,7 +168,7 @@ void Collection::OnProgress(const v1::Progress& progress) {
 }
 
 Result<v1::Profile> Collection::Collect() {
-  client::CollectCallbacks callbacks;
+  CollectCallbacks callbacks;
   callbacks.started = [this](const v1::Started& started) { return OnStarted(started); };
   callbacks.progress = [this](const v1::Progress& progress) -> Result<void> {
     OnProgress(progress);
@@ -186,7 +185,7 @@ Result<v1::Profile> Collection::Collect() {
 
 Result<void> Collection::CheckData(const v1::Profile& profile) const {
   if (profile.samples().weight_ns_size() > 0) return {};
-  const std::string span = view::FormatDuration(profile.end_ns() - profile.start_ns());
+  const std::string span = FormatDuration(profile.end_ns() - profile.start_ns());
   const std::string who = child_ ? options_.command.front() : TargetArguments(options_);
   const std::string threads =
       profile.threads_size() == 0 ? "no thread of " + who : "not one sample of " + who;
@@ -198,13 +197,13 @@ Result<void> Collection::CheckData(const v1::Profile& profile) const {
 void Collection::Explain(const v1::Profile& profile) const {
   std::string text = "kernel " + profile.kernel() + ", hook " + profile.hook();
   if (profile.on_cpu_period_ns() > 0)
-    text += ", on-CPU period " + view::FormatDuration(profile.on_cpu_period_ns());
+    text += ", on-CPU period " + FormatDuration(profile.on_cpu_period_ns());
   if (profile.off_cpu_period_ns() > 0)
-    text += ", off-CPU period " + view::FormatDuration(profile.off_cpu_period_ns());
+    text += ", off-CPU period " + FormatDuration(profile.off_cpu_period_ns());
   context_.console.Explain(text);
   if (!target_gone_) return;
   context_.console.Say("the target exited after " +
-                       view::FormatDuration(profile.end_ns() - profile.start_ns()) +
+                       FormatDuration(profile.end_ns() - profile.start_ns()) +
                        ": this is the profile until then");
 }
 
@@ -243,11 +242,11 @@ int Collection::Run() {
   connection_.client.reset();
   connection_.private_daemon.reset();
   ExitCode code = written ? ExitCode::kOk : ExitCode::kFailure;
-  if (failure) code = exec_failure_.value_or(client::ExitCodeOf(failure->code));
+  if (failure) code = exec_failure_.value_or(ExitCodeOf(failure->code));
   if (!child_) return ToInt(code);
   const int wait_status = child_->Wait();
   SayWhatEnded(wait_status);
-  return code == ExitCode::kOk ? client::ExitCodeOfWaitStatus(wait_status) : ToInt(code);
+  return code == ExitCode::kOk ? ExitCodeOfWaitStatus(wait_status) : ToInt(code);
 }
 
 }  // namespace
@@ -256,4 +255,4 @@ int RunCollect(const CollectOptions& options, const Context& context) {
   return Collection(options, context).Run();
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

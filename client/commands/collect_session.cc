@@ -2,12 +2,12 @@
 
 #include <utility>
 
-namespace profd::commands {
+namespace profd::client {
 
-Result<v1::Profile> CollectSession::Run(client::GrpcClient& client,
+Result<v1::Profile> CollectSession::Run(GrpcClient& client,
                                         const v1::CollectRequest& request,
-                                        const client::CollectCallbacks& callbacks) {
-  client::CollectCallbacks own = callbacks;
+                                        const CollectCallbacks& callbacks) {
+  CollectCallbacks own = callbacks;
   own.started = [&](const v1::Started& started) -> Result<void> {
     Started(client, started.session());
     return callbacks.started(started);
@@ -23,7 +23,7 @@ Result<v1::Profile> CollectSession::Run(client::GrpcClient& client,
   return profile;
 }
 
-void CollectSession::Started(client::GrpcClient& client, std::uint32_t session) {
+void CollectSession::Started(GrpcClient& client, std::uint32_t session) {
   const std::scoped_lock lock(mutex_);
   client_ = &client;
   session_ = session;
@@ -50,4 +50,4 @@ void CollectSession::SendStop() {
   });
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

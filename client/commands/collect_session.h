@@ -7,40 +7,40 @@
 #include <optional>
 #include <thread>
 
-#include "client/console.h"
-#include "client/grpc_client.h"
+#include "client/system/console.h"
+#include "client/link/grpc_client.h"
 #include "daemon/base/result.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // Made before there is a connection, so that whoever watches signals can hold it. Run on the
 // command's thread; all else from any thread.
 class CollectSession {
  public:
-  explicit CollectSession(client::Console& console) : console_(console) {}
+  explicit CollectSession(Console& console) : console_(console) {}
   CollectSession(const CollectSession&) = delete;
   CollectSession& operator=(const CollectSession&) = delete;
 
   // Once only. `client` is not used after it returns.
-  [[nodiscard]] Result<v1::Profile> Run(client::GrpcClient& client,
+  [[nodiscard]] Result<v1::Profile> Run(GrpcClient& client,
                                         const v1::CollectRequest& request,
-                                        const client::CollectCallbacks& callbacks);
+                                        const CollectCallbacks& callbacks);
   // Asks for the end; Run still gives the profile. Before the session has started the wish is kept,
   // after its end it is ignored.
   void Stop();
   [[nodiscard]] bool started();
 
  private:
-  void Started(client::GrpcClient& client, std::uint32_t session);
+  void Started(GrpcClient& client, std::uint32_t session);
   void SendStop();  // with mutex_ held
 
-  client::Console& console_;
+  Console& console_;
   std::mutex mutex_;
-  client::GrpcClient* client_ = nullptr;
+  GrpcClient* client_ = nullptr;
   std::optional<std::uint32_t> session_;
   bool stop_wanted_ = false;
   bool stop_sent_ = false;  // or not to be sent any more
   std::jthread stopper_;    // the call: nobody who asks for the end may wait for it
 };
 
-}  // namespace profd::commands
+}  // namespace profd::client

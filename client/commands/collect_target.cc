@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
-#include "client/view/number.h"
-#include "client/view/text.h"
+#include "client/text/number.h"
+#include "client/text/text.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 std::optional<std::uint32_t> ThreadGroup(const ProcFs& proc, std::uint32_t id) {
@@ -81,31 +81,31 @@ std::string TargetArguments(const CollectOptions& options) {
   if (target.has_pids()) text = "-p " + Join(target.pids().id());
   if (target.has_tids()) text = "-t " + Join(target.tids().id());
   if (target.has_all()) text = "-a";
-  if (target.has_comm()) text = "--comm " + view::SafeText(target.comm());
-  if (target.has_cgroup()) text = "--cgroup " + view::SafeText(target.cgroup());
+  if (target.has_comm()) text = "--comm " + SafeText(target.comm());
+  if (target.has_cgroup()) text = "--cgroup " + SafeText(target.cgroup());
   if (options.command.empty() && target.children()) text += " -s";
   return text;
 }
 
 std::string DescribeStarted(const CollectOptions& options, const v1::Started& started) {
   const auto threads = [&](std::string_view before) {
-    return std::string(before) + view::FormatCount(started.threads()) +
+    return std::string(before) + FormatCount(started.threads()) +
            (started.threads() == 1 ? " thread" : " threads");
   };
   if (started.processes_size() == 1) {
     const v1::Process& process = started.processes(0);
     const std::string& name =
         process.command_line().empty() ? process.comm() : process.command_line();
-    std::string text = std::to_string(process.pid()) + " (" + view::SafeText(name) + ")";
+    std::string text = std::to_string(process.pid()) + " (" + SafeText(name) + ")";
     if (started.threads() > 1) text += threads(" and its ");
     return text;
   }
   const std::string what = options.target.has_all()      ? "the whole host"
-                           : options.target.has_comm()   ? view::SafeText(options.target.comm())
-                           : options.target.has_cgroup() ? view::SafeText(options.target.cgroup())
+                           : options.target.has_comm()   ? SafeText(options.target.comm())
+                           : options.target.has_cgroup() ? SafeText(options.target.cgroup())
                                                          : TargetArguments(options);
-  return what + ", " + view::FormatCount(static_cast<std::uint64_t>(started.processes_size())) +
+  return what + ", " + FormatCount(static_cast<std::uint64_t>(started.processes_size())) +
          " processes" + threads(" with ");
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

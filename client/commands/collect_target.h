@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "client/commands/options.h"
+#include "client/cli/options.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // Every pid is a process and every tid a thread of `proc`; kNotFound names the first that is not.
 [[nodiscard]] Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc);
@@ -25,4 +25,4 @@ namespace profd::commands {
 [[nodiscard]] std::string DescribeStarted(const CollectOptions& options,
                                           const v1::Started& started);
 
-}  // namespace profd::commands
+}  // namespace profd::client

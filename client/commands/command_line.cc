@@ -6,15 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "client/commands/cli_app.h"
-#include "client/commands/diff_values.h"
-#include "client/commands/history_values.h"
-#include "client/commands/suggestions.h"
-#include "client/commands/target_values.h"
-#include "client/commands/top_values.h"
-#include "client/commands/values.h"
+#include "client/cli/cli_app.h"
+#include "client/cli/diff_values.h"
+#include "client/cli/history_values.h"
+#include "client/cli/suggestions.h"
+#include "client/cli/target_values.h"
+#include "client/cli/top_values.h"
+#include "client/cli/values.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 constexpr std::uint64_t kSymbolsDurationNs = 2'000'000'000;
@@ -117,7 +117,7 @@ Result<QueryOptions> Query(const RawOptions& raw, std::uint64_t now_unix_ns) {
   if (!question) return question.error();
   QueryOptions options{*std::move(question), Output(raw.query_output)};
   if (!raw.group_by.empty()) {
-    const auto key = client::ParseGroupKey(raw.group_by);
+    const auto key = ParseGroupKey(raw.group_by);
     if (!key) return key.error();
     options.output.group_by = *key;
   }
@@ -130,7 +130,7 @@ Result<QueryOptions> List(const RawOptions& raw, std::uint64_t now_unix_ns) {
   OutputOptions& output = options->output;
   if (output.threads && output.group_by)
     return Usage("both --threads and --group-by are given", "leave one out");
-  if (output.threads) output.group_by = client::GroupKey::kThread;
+  if (output.threads) output.group_by = GroupKey::kThread;
   output.report = raw.json ? Report::kListJson : Report::kList;
   return options;
 }
@@ -214,7 +214,7 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
   line.global.verbose = raw.verbose;
   line.global.host.address = raw.host;
   line.global.host.tls = {.ca = raw.tls_ca, .certificate = raw.tls_certificate, .key = raw.tls_key};
-  const Result<client::ColorChoice> color = client::ParseColorChoice(raw.color);
+  const Result<ColorChoice> color = ParseColorChoice(raw.color);
   if (!color) return color.error();
   line.global.color = *color;
   const CLI::App* command = app.command();
@@ -314,4 +314,4 @@ std::vector<CommandNames> AllCommandNames() {
   return commands;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/options.h"
+#include "client/cli/options.h"
 #include "daemon/base/result.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // `arguments` without the program's name. Pure: looks at no file and no process. Errors are
 // kInvalidArgument and say what was meant, where that can be guessed.
@@ -21,4 +21,4 @@ struct CommandNames {
 };
 [[nodiscard]] std::vector<CommandNames> AllCommandNames();
 
-}  // namespace profd::commands
+}  // namespace profd::client

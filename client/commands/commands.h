@@ -2,9 +2,9 @@
 #pragma once
 
 #include "client/commands/context.h"
-#include "client/commands/options.h"
+#include "client/cli/options.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 [[nodiscard]] int RunCollect(const CollectOptions& options, const Context& context);
 [[nodiscard]] int RunTop(const TopOptions& options, const Context& context);
@@ -17,4 +17,4 @@ namespace profd::commands {
 [[nodiscard]] int RunExport(const ExportCommandOptions& options, const Context& context);
 [[nodiscard]] int RunVersion(const Context& context);
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -1,18 +1,18 @@
 // Context: what every command works with. Made by main, outlives the command.
 #pragma once
 
-#include "client/commands/options.h"
-#include "client/console.h"
-#include "client/export/exporter.h"
-#include "client/temp_files.h"
+#include "client/cli/options.h"
+#include "client/system/console.h"
+#include "client/format/exporter.h"
+#include "client/system/temp_files.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 struct Context {
   const GlobalOptions& global;
-  client::Console& console;
-  client::TempFiles& temp_files;
-  const client::Exporters& exporters;
+  Console& console;
+  TempFiles& temp_files;
+  const Exporters& exporters;
 };
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -12,21 +12,21 @@
 #include "client/commands/commands.h"
 #include "client/commands/history.h"
 #include "client/commands/profile_file.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/export/diff.h"
-#include "client/export/diff_svg.h"
-#include "client/export/diff_text.h"
-#include "client/export/interpreter_frames.h"
-#include "client/export/thread_filter.h"
-#include "client/invoking_user.h"
-#include "client/output_file.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
-#include "client/view/diff_view.h"
-#include "client/view/number.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/profile/diff.h"
+#include "client/format/diff_svg.h"
+#include "client/format/diff_text.h"
+#include "client/profile/interpreter_frames.h"
+#include "client/profile/thread_filter.h"
+#include "client/system/invoking_user.h"
+#include "client/system/output_file.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
+#include "client/screens/diff/diff_view.h"
+#include "client/text/number.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 constexpr std::string_view kStdout = "-";
@@ -64,7 +64,7 @@ Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
     if (!named) return named.error();
     format = *named;
   }
-  const bool terminal = client::IsTerminal(STDOUT_FILENO);
+  const bool terminal = IsTerminal(STDOUT_FILENO);
   if (options.files.empty()) {
     if (terminal && format == Format::kSvg)
       return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
@@ -78,7 +78,7 @@ Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
     if (std::ranges::find(outputs, file, &Output::path) != outputs.end())
       return Error{ErrorCode::kInvalidArgument, file + " is named twice",
                    "each output needs a name of its own"};
-    if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
+    if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
     std::optional<Format> by_name = FormatByFileName(file);
     if (format && (!by_name || file.ends_with(".txt"))) by_name = format;
     if (!by_name && file == kStdout) by_name = Format::kFolded;
@@ -123,7 +123,7 @@ class Comparison {
     const Result<std::vector<Output>> outputs = PlanOutputs(options_);
     if (!outputs) return outputs.error();
     // Only the temporary files have to be looked after: reading may be broken off at any time.
-    const auto signals = client::StopSignals::Block();
+    const auto signals = StopSignals::Block();
     if (!signals) return signals.error();
     (*signals)->Handle([this](int signal, bool /*from_terminal*/) {
       context_.temp_files.RemoveAll();
@@ -135,7 +135,7 @@ class Comparison {
     if (!b) return b.error();
     a_ = *std::move(a);
     b_ = *std::move(b);
-    Result<client::Diff> diff = client::Diff::Build(a_, b_,
+    Result<Diff> diff = Diff::Build(a_, b_,
                                                     {.absolute = options_.absolute,
                                                      .threads = options_.threads,
                                                      .signatures = options_.signatures,
@@ -159,35 +159,35 @@ class Comparison {
     Result<v1::Profile> profile = side.history ? Ask(*side.history) : ReadFile(side.source);
     if (!profile) return profile.error();
     if (!side.filter.empty()) {
-      const Result<client::ThreadFilter> filter = client::ThreadFilter::Parse(side.filter);
+      const Result<ThreadFilter> filter = ThreadFilter::Parse(side.filter);
       if (!filter) return filter.error();
-      profile = client::OnlyThreads(*profile, *filter);
+      profile = OnlyThreads(*profile, *filter);
       if (!profile) return profile.error().Wrap(side.source + ", " + side.filter);
     }
     if (options_.interpreter_frames) return profile;
-    std::optional<v1::Profile> shown = client::WithoutInterpreterFrames(*profile);
+    std::optional<v1::Profile> shown = WithoutInterpreterFrames(*profile);
     return shown ? *std::move(shown) : *std::move(profile);
   }
 
   Result<v1::Profile> Ask(const HistoryQuestion& question) {
     if (!client_) {
-      auto connected = client::ConnectToRunning(context_.global.host);
+      auto connected = ConnectToRunning(context_.global.host);
       if (!connected) return connected.error();
       client_ = *std::move(connected);
     }
     return AskHistory(question, *client_);
   }
 
-  Result<void> Write(const client::Diff& diff, const Output& output) const {
+  Result<void> Write(const Diff& diff, const Output& output) const {
     const bool to_stdout = output.path == kStdout;
     const auto writer = [&](std::ostream& out) -> Result<void> {
       switch (output.format) {
         case Format::kFolded:
-          return client::WriteDiffFolded(diff, out);
+          return WriteDiffFolded(diff, out);
         case Format::kSvg:
-          return client::WriteDiffSvg(diff, a_, b_, out);
+          return WriteDiffSvg(diff, a_, b_, out);
         case Format::kJson:
-          return client::WriteDiffJson(diff, out);
+          return WriteDiffJson(diff, out);
         case Format::kTable:
           out << Table(diff, to_stdout);
           return {};
@@ -195,29 +195,29 @@ class Comparison {
       return {};
     };
     if (to_stdout) {
-      const auto written = client::WriteToFd(STDOUT_FILENO, "standard output", writer);
+      const auto written = WriteToFd(STDOUT_FILENO, "standard output", writer);
       return written ? Result<void>{} : written.error();
     }
-    const auto written = client::OutputFile::Write(
-        output.path, writer, client::InvokingUser::FromEnvironment(), context_.temp_files);
+    const auto written = OutputFile::Write(
+        output.path, writer, InvokingUser::FromEnvironment(), context_.temp_files);
     if (!written) return written.error();
-    context_.console.Say("wrote " + output.path + " (" + view::FormatBytes(*written) + ")");
+    context_.console.Say("wrote " + output.path + " (" + FormatBytes(*written) + ")");
     return {};
   }
 
-  std::string Table(const client::Diff& diff, bool to_stdout) const {
-    const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
-    return view::RenderDiff(
-        diff, {.width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth,
-               .palette = view::Palette(to_stdout &&
-                                        client::UseColor(context_.global.color, STDOUT_FILENO)),
+  std::string Table(const Diff& diff, bool to_stdout) const {
+    const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
+    return RenderDiff(
+        diff, {.width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth,
+               .palette = Palette(to_stdout &&
+                                        UseColor(context_.global.color, STDOUT_FILENO)),
                .complete = context_.global.verbose,
                .footer = terminal ? "as a flame graph: add -o diff.svg" : ""});
   }
 
   const DiffCommandOptions& options_;
   const Context& context_;
-  std::unique_ptr<client::GrpcClient> client_;  // null: no side has needed it yet
+  std::unique_ptr<GrpcClient> client_;  // null: no side has needed it yet
   v1::Profile a_;
   v1::Profile b_;
 };
@@ -226,9 +226,9 @@ class Comparison {
 
 int RunDiff(const DiffCommandOptions& options, const Context& context) {
   const Result<bool> compared = Comparison(options, context).Run();
-  if (compared) return ToInt(*compared ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  if (compared) return ToInt(*compared ? ExitCode::kOk : ExitCode::kFailure);
   context.console.Fail(compared.error());
-  return ToInt(client::ExitCodeOf(compared.error().code));
+  return ToInt(ExitCodeOf(compared.error().code));
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

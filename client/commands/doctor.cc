@@ -14,19 +14,17 @@
 #include "client/commands/commands.h"
 #include "client/commands/doctor_checks.h"
 #include "client/commands/target_daemon.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
-#include "client/packages.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
-#include "client/view/symbols_view.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/packages.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
+#include "client/screens/symbols/symbols_view.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
-using view::Finding;
-using view::Verdict;
 
 constexpr std::uint64_t kLookNs = 1'000'000'000;  // how long a process is looked at
 
@@ -37,18 +35,18 @@ class Examination {
       : options_(options), context_(context) {}
 
   Result<std::vector<Finding>> Run() {
-    Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+    Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
     if (!signals) return signals.error();
     signals_ = *std::move(signals);
     signals_->Handle([this](int signal, bool /*from_terminal*/) {
       context_.temp_files.RemoveAll();
       ::_exit(128 + signal);
     });
-    const auto address = client::ExplicitAddress(context_.global.host.address);
+    const auto address = ExplicitAddress(context_.global.host.address);
     if (!address) return address.error();
-    const bool here = address->empty() || !client::UnixSocketPath(*address).empty();
+    const bool here = address->empty() || !UnixSocketPath(*address).empty();
     std::optional<Error> unreachable;
-    if (Result<client::DaemonConnection> connection = Connect(context_, *signals_))
+    if (Result<DaemonConnection> connection = Connect(context_, *signals_))
       connection_ = *std::move(connection);
     else
       unreachable = connection.error();
@@ -94,7 +92,7 @@ class Examination {
     v1::CollectRequest request;
     *request.mutable_target() = TargetFromHere(std::move(target));
     request.set_duration_ns(kLookNs);
-    client::CollectCallbacks callbacks;
+    CollectCallbacks callbacks;
     callbacks.started = [](const v1::Started&) -> Result<void> { return {}; };
     callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };
     const Result<v1::Profile> profile = connection_.client->Collect(request, callbacks);
@@ -104,16 +102,16 @@ class Examination {
       return;
     }
     std::map<std::string, std::string> packages;
-    for (auto& [path, package] : client::PackagesOf(view::ModulesToComplete(*profile)))
-      packages[path] = client::DebugPackage(package);
+    for (auto& [path, package] : PackagesOf(ModulesToComplete(*profile)))
+      packages[path] = DebugPackage(package);
     Add(CheckSamples(*profile, packages));
   }
 
   const DoctorOptions& options_;
   const Context& context_;
   std::vector<Finding> findings_;
-  client::DaemonConnection connection_;
-  std::unique_ptr<client::StopSignals> signals_;
+  DaemonConnection connection_;
+  std::unique_ptr<StopSignals> signals_;
 };
 
 }  // namespace
@@ -121,18 +119,18 @@ class Examination {
 int RunDoctor(const DoctorOptions& options, const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
-    return ToInt(client::ExitCodeOf(error.code));
+    return ToInt(ExitCodeOf(error.code));
   };
   const Result<std::vector<Finding>> findings = Examination(options, context).Run();
   if (!findings) return fail(findings.error());
   const std::string text =
-      options.json ? view::FindingsJson(*findings)
-                   : view::RenderFindings(
-                         *findings, client::WidthOf(STDOUT_FILENO),
-                         view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)));
-  const auto written = client::WriteToStdout(text);
+      options.json ? FindingsJson(*findings)
+                   : RenderFindings(
+                         *findings, WidthOf(STDOUT_FILENO),
+                         Palette(UseColor(context.global.color, STDOUT_FILENO)));
+  const auto written = WriteToStdout(text);
   if (!written) return fail(written.error());
-  return ToInt(view::AnyFailed(*findings) ? client::ExitCode::kFailure : client::ExitCode::kOk);
+  return ToInt(AnyFailed(*findings) ? ExitCode::kFailure : ExitCode::kOk);
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

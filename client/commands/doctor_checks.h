@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "client/view/doctor_view.h"
+#include "client/screens/doctor/doctor_view.h"
 #include "daemon/base/proc_fs.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/status.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // Where this host tells of itself.
 struct HostFiles {
@@ -23,14 +23,14 @@ struct HostFiles {
 };
 
 // Release, BTF, lockdown, settings, and where debug information would come from.
-[[nodiscard]] std::vector<view::Finding> CheckHost(const HostFiles& host);
+[[nodiscard]] std::vector<Finding> CheckHost(const HostFiles& host);
 // Hook, clocks, rights, losses, interpreters, history.
-[[nodiscard]] std::vector<view::Finding> CheckStatus(const v1::StatusResponse& status);
+[[nodiscard]] std::vector<Finding> CheckStatus(const v1::StatusResponse& status);
 // Code that it makes as it runs, and whether anybody says what that is called.
-[[nodiscard]] std::vector<view::Finding> CheckProcess(std::uint32_t pid, const HostFiles& host);
+[[nodiscard]] std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host);
 // Of a short profile of one process: names, whole stacks, its Python interpreter. `packages`: debug
 // packages by path of the module, where they are known.
-[[nodiscard]] std::vector<view::Finding> CheckSamples(
+[[nodiscard]] std::vector<Finding> CheckSamples(
     const v1::Profile& profile, const std::map<std::string, std::string>& packages);
 
-}  // namespace profd::commands
+}  // namespace profd::client

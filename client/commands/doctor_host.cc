@@ -5,14 +5,12 @@
 #include <sstream>
 
 #include "client/commands/doctor_checks.h"
-#include "client/view/number.h"
+#include "client/text/number.h"
 #include "daemon/base/kernel_release.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
-using view::Finding;
-using view::Verdict;
 
 constexpr std::int64_t kUsualHz = 99;
 
@@ -78,7 +76,7 @@ Finding SampleRate(const ProcFs& proc) {
     return {"sample rate", Verdict::kFail, std::string(name) + " is not there: no perf events",
             "a kernel built with CONFIG_PERF_EVENTS=y"};
   const std::string found =
-      std::string(name) + " = " + view::FormatCount(static_cast<std::uint64_t>(*rate));
+      std::string(name) + " = " + FormatCount(static_cast<std::uint64_t>(*rate));
   if (*rate >= kUsualHz) return {"sample rate", Verdict::kOk, found, ""};
   return {"sample rate", Verdict::kWarn,
           found + ": the kernel has lowered it, and samples are fewer than asked for",
@@ -167,4 +165,4 @@ std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host) {
            "node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, PYTHONPERFSUPPORT=1, ..."}};
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

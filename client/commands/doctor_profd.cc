@@ -2,16 +2,14 @@
 #include <numeric>
 
 #include "client/commands/doctor_checks.h"
-#include "client/view/module_rows.h"
-#include "client/view/number.h"
-#include "client/view/stack_facts.h"
-#include "client/view/summary.h"
+#include "client/screens/symbols/module_rows.h"
+#include "client/text/number.h"
+#include "client/screens/summary/stack_facts.h"
+#include "client/screens/summary/summary.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
-using view::Finding;
-using view::Verdict;
 
 constexpr std::size_t kMostModules = 5;
 constexpr double kManyEnds = 0.01;  // of the samples; fewer stacks that end early are no finding
@@ -20,7 +18,7 @@ std::string Texts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& coun
   std::string text;
   for (const v1::NamedCount& count : counts) {
     if (count.count() == 0) continue;
-    text += (text.empty() ? "" : ", ") + view::FormatCount(count.count()) + " " +
+    text += (text.empty() ? "" : ", ") + FormatCount(count.count()) + " " +
             (count.text().empty() ? count.name() : count.text());
   }
   return text;
@@ -43,7 +41,7 @@ Finding Losses(const v1::StatusResponse& status) {
 }
 
 Finding Interpreters(const v1::PythonStatus& python) {
-  const std::string attached = view::FormatCount(python.attached()) + " processes understood";
+  const std::string attached = FormatCount(python.attached()) + " processes understood";
   const std::string refused = Texts(python.refused());
   if (!refused.empty())
     return {"Python", Verdict::kWarn, attached + "; not: " + refused,
@@ -61,10 +59,10 @@ Finding History(const v1::StatusResponse& status) {
             "see the log of profd, and the disk of " + history.path()};
   if (history.windows_lost() > 0)
     return {"history", Verdict::kWarn,
-            view::FormatCount(history.windows_lost()) + " windows lost: the disk is too slow",
+            FormatCount(history.windows_lost()) + " windows lost: the disk is too slow",
             "a faster disk for " + history.path()};
   return {"history", Verdict::kOk,
-          view::FormatCount(history.windows()) + " windows, " + view::FormatBytes(history.bytes()),
+          FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()),
           ""};
 }
 
@@ -77,7 +75,7 @@ Finding Python(const v1::Process& process) {
   return {"Python", Verdict::kOk, "CPython " + process.python() + " is understood", ""};
 }
 
-std::string PathOf(const view::ModuleRow& row) {
+std::string PathOf(const ModuleRow& row) {
   if (row.path.empty()) return "memory without a file";
   return row.program.empty() ? row.path : row.path + " (" + row.program + ")";
 }
@@ -86,22 +84,22 @@ void Names(const v1::Profile& profile, const std::map<std::string, std::string>&
            std::vector<Finding>& findings) {
   std::uint64_t frames = 0;
   std::uint64_t named = 0;
-  const std::vector<view::ModuleRow> rows = view::ModuleRows(profile);
-  for (const view::ModuleRow& row : rows) {
+  const std::vector<ModuleRow> rows = ModuleRows(profile);
+  for (const ModuleRow& row : rows) {
     frames += row.frames;
     named += row.named;
   }
   findings.push_back(
       {"symbols", Verdict::kOk,
-       view::FormatCount(named) + " of " + view::FormatCount(frames) + " frames have names", ""});
+       FormatCount(named) + " of " + FormatCount(frames) + " frames have names", ""});
   std::size_t told = 0;
-  for (const view::ModuleRow& row : rows) {
+  for (const ModuleRow& row : rows) {
     if (row.unnamed.empty() || told++ == kMostModules) break;  // most unnamed first
-    const auto reasons = view::ReasonsOf(row);
+    const auto reasons = ReasonsOf(row);
     const auto package = packages.find(row.path);
     findings.push_back({"symbols", Verdict::kWarn,
-                        PathOf(row) + ": " + view::FormatCount(row.unnamed.size()) + " of " +
-                            view::FormatCount(row.frames) + " frames have none" +
+                        PathOf(row) + ": " + FormatCount(row.unnamed.size()) + " of " +
+                            FormatCount(row.frames) + " frames have none" +
                             (reasons.empty() ? "" : ": " + reasons.front().first),
                         package != packages.end() ? "apt install " + package->second
                                                   : "profctl symbols says what was tried"});
@@ -111,7 +109,7 @@ void Names(const v1::Profile& profile, const std::map<std::string, std::string>&
 Finding Stacks(const v1::Profile& profile) {
   std::uint64_t early = 0;
   std::string why;
-  for (const view::ModuleRow& row : view::ModuleRows(profile))
+  for (const ModuleRow& row : ModuleRows(profile))
     for (const auto& [reason, samples] : row.ends) {
       early += samples;
       if (why.find(reason) == std::string::npos) why += (why.empty() ? "" : ", ") + reason;
@@ -119,15 +117,15 @@ Finding Stacks(const v1::Profile& profile) {
   const auto& counts = profile.samples().count();
   const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   const double share = all == 0 ? 0 : static_cast<double>(early) / static_cast<double>(all);
-  if (share <= kManyEnds) return {"stacks", Verdict::kOk, view::BasisText(profile), ""};
-  return {"stacks", Verdict::kWarn, view::FormatShare(share) + " of them end early: " + why,
+  if (share <= kManyEnds) return {"stacks", Verdict::kOk, BasisText(profile), ""};
+  return {"stacks", Verdict::kWarn, FormatShare(share) + " of them end early: " + why,
           "code without .eh_frame needs frame pointers: -fno-omit-frame-pointer"};
 }
 
 void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {
-  const view::StackFacts facts = view::StackFactsOf(profile);
+  const StackFacts facts = StackFactsOf(profile);
   if (facts.by_frame_pointer == 0) return;
-  const std::string found = view::FramePointerText(facts) + " " + view::kFramePointerMeans;
+  const std::string found = FramePointerText(facts) + " " + kFramePointerMeans;
   if (facts.many_by_frame_pointer())
     findings.push_back(
         {"stacks", Verdict::kWarn, found,
@@ -163,8 +161,8 @@ std::vector<Finding> CheckSamples(const v1::Profile& profile,
     return {{"process", Verdict::kFail, "no thread of it was seen", "see what runs: ps -e"}};
   std::vector<Finding> findings{
       {"process", Verdict::kOk,
-       view::ProfileTitle(profile) + ", " +
-           view::FormatCount(static_cast<std::uint64_t>(profile.threads_size())) +
+       ProfileTitle(profile) + ", " +
+           FormatCount(static_cast<std::uint64_t>(profile.threads_size())) +
            (profile.threads_size() == 1 ? " thread" : " threads"),
        ""}};
   findings.push_back(Stacks(profile));
@@ -174,4 +172,4 @@ std::vector<Finding> CheckSamples(const v1::Profile& profile,
   return findings;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

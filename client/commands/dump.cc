@@ -7,14 +7,14 @@
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/target_daemon.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
-#include "client/view/dump_view.h"
-#include "client/view/number.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
+#include "client/screens/dump/dump_view.h"
+#include "client/text/number.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 v1::DumpRequest Request(const DumpOptions& options) {
@@ -26,25 +26,25 @@ v1::DumpRequest Request(const DumpOptions& options) {
 }
 
 Result<v1::Dump> Take(const DumpOptions& options, const Context& context,
-                      const client::StopSignals& signals) {
+                      const StopSignals& signals) {
   const auto connection = ConnectFor(options.target, context, signals);
   if (!connection) return connection.error();
   const auto begin = std::chrono::steady_clock::now();
   Result<v1::Dump> dump = connection->client->Dump(Request(options));
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   context.console.Explain("the dump took " +
-                          view::FormatDuration(static_cast<std::uint64_t>(took.count())));
+                          FormatDuration(static_cast<std::uint64_t>(took.count())));
   return dump;
 }
 
 std::string Render(const v1::Dump& dump, const DumpOptions& options, const Context& context) {
-  view::DumpOptions how;
-  how.width = client::IsTerminal(STDOUT_FILENO) ? client::WidthOf(STDOUT_FILENO) : 0;
-  how.palette = view::Palette(client::UseColor(context.global.color, STDOUT_FILENO));
+  DumpOptions how;
+  how.width = IsTerminal(STDOUT_FILENO) ? WidthOf(STDOUT_FILENO) : 0;
+  how.palette = Palette(UseColor(context.global.color, STDOUT_FILENO));
   how.interpreter_frames = options.interpreter_frames;
   how.style.signature = options.signatures;
   how.style.mangled = options.mangled;
-  return options.json ? view::DumpJson(dump, how) : view::RenderDump(dump, how);
+  return options.json ? DumpJson(dump, how) : RenderDump(dump, how);
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ std::string Render(const v1::Dump& dump, const DumpOptions& options, const Conte
 int RunDump(const DumpOptions& options, const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
-    return ToInt(client::ExitCodeOf(error.code));
+    return ToInt(ExitCodeOf(error.code));
   };
-  const auto signals = client::StopSignals::Block();
+  const auto signals = StopSignals::Block();
   if (!signals) return fail(signals.error());
   (*signals)->Handle([&](int signal, bool) {
     context.temp_files.RemoveAll();
@@ -62,8 +62,8 @@ int RunDump(const DumpOptions& options, const Context& context) {
   });
   const Result<v1::Dump> dump = Take(options, context, **signals);
   if (!dump) return fail(dump.error());
-  const auto written = client::WriteToStdout(Render(*dump, options, context));
-  return written ? ToInt(client::ExitCode::kOk) : fail(written.error());
+  const auto written = WriteToStdout(Render(*dump, options, context));
+  return written ? ToInt(ExitCode::kOk) : fail(written.error());
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -4,20 +4,20 @@
 #include <string_view>
 
 #include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
-#include "client/terminal.h"
-#include "client/view/palette.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/terminal.h"
+#include "client/text/palette.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 int RunFormats(const Context& context) {
   constexpr std::size_t kNameWidth = 13;
-  const view::Palette palette(client::UseColor(context.global.color, STDOUT_FILENO));
+  const Palette palette(UseColor(context.global.color, STDOUT_FILENO));
   std::string text;
   const auto add = [&](std::string_view name, std::string_view extensions,
                        std::string_view description) {
-    text += palette.Paint(view::Tone::kStrong, name) + std::string(kNameWidth - name.size(), ' ');
+    text += palette.Paint(Tone::kStrong, name) + std::string(kNameWidth - name.size(), ' ');
     text += std::string(extensions) + "\n" + std::string(kNameWidth, ' ');
     text += std::string(description) + "\n";
   };
@@ -28,9 +28,9 @@ int RunFormats(const Context& context) {
     add(exporter->name(), extensions, exporter->description());
   }
   add("summary", "-f summary", "the tables that a terminal gets");
-  const auto written = client::WriteToStdout(text);
+  const auto written = WriteToStdout(text);
   if (!written && !written.error().message.empty()) context.console.Fail(written.error());
-  return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  return ToInt(written ? ExitCode::kOk : ExitCode::kFailure);
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

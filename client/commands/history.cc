@@ -2,27 +2,27 @@
 
 #include <string>
 
-#include "client/commands/time_values.h"
-#include "client/view/number.h"
+#include "client/cli/time_values.h"
+#include "client/text/number.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 // What the history has, for who asked for something else.
-std::string Extent(client::GrpcClient& client) {
+std::string Extent(GrpcClient& client) {
   const auto status = client.Status();
   if (!status || !status->has_history()) return "profctl status says what there is";
   const v1::HistoryStatus& history = status->history();
   if (history.windows() == 0)
     return "nothing is kept yet: the first window ends " +
-           view::FormatDuration(history.window_ns()) + " after profd's start";
+           FormatDuration(history.window_ns()) + " after profd's start";
   return "the history has " + FormatRange(history.first_unix_ns(), history.last_unix_ns()) + " (" +
-         view::FormatSpan(history.last_unix_ns() - history.first_unix_ns()) + ")";
+         FormatSpan(history.last_unix_ns() - history.first_unix_ns()) + ")";
 }
 
 }  // namespace
 
-Result<v1::Profile> AskHistory(const HistoryQuestion& question, client::GrpcClient& client) {
+Result<v1::Profile> AskHistory(const HistoryQuestion& question, GrpcClient& client) {
   Result<v1::Profile> profile = client.Query(question.request);
   if (!profile) {
     if (profile.error().code != ErrorCode::kNotFound) return profile.error();
@@ -39,4 +39,4 @@ Result<v1::Profile> AskHistory(const HistoryQuestion& question, client::GrpcClie
   return profile;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -1,15 +1,15 @@
 // What profd keeps of the past.
 #pragma once
 
-#include "client/commands/options.h"
-#include "client/grpc_client.h"
+#include "client/cli/options.h"
+#include "client/link/grpc_client.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // Its target says who and which time. kNotFound: there is nothing, and the hint says what there is.
 [[nodiscard]] Result<v1::Profile> AskHistory(const HistoryQuestion& question,
-                                             client::GrpcClient& client);
+                                             GrpcClient& client);
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -4,10 +4,10 @@
 
 #include "client/commands/collect_session.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 struct LiveWindows::Window {
-  explicit Window(client::Console& console) : session(console) {}
+  explicit Window(Console& console) : session(console) {}
 
   CollectSession session;
   bool begun = false;        // all three with mutex_
@@ -16,8 +16,8 @@ struct LiveWindows::Window {
   std::jthread thread;  // last: it uses the others
 };
 
-LiveWindows::LiveWindows(client::GrpcClient& client, v1::CollectRequest request,
-                         std::chrono::nanoseconds window, client::Console& console, Deliver deliver)
+LiveWindows::LiveWindows(GrpcClient& client, v1::CollectRequest request,
+                         std::chrono::nanoseconds window, Console& console, Deliver deliver)
     : client_(client),
       request_(std::move(request)),
       length_(window),
@@ -41,7 +41,7 @@ void LiveWindows::Run(Window& window) {
     if (giving_up_) return Error{ErrorCode::kUnavailable, "nobody waits any more", ""};
     return {};
   };
-  client::CollectCallbacks callbacks;
+  CollectCallbacks callbacks;
   callbacks.started = [&](const v1::Started&) -> Result<void> {
     const std::scoped_lock lock(mutex_);
     window.begun = true;
@@ -98,4 +98,4 @@ void LiveWindows::Roll(const std::stop_token& stop) {
   deliver_(Error{ErrorCode::kNotFound, "the target has exited", ""});
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

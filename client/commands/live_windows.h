@@ -10,12 +10,12 @@
 #include <stop_token>
 #include <thread>
 
-#include "client/console.h"
-#include "client/grpc_client.h"
+#include "client/system/console.h"
+#include "client/link/grpc_client.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // Back-to-back sessions: the next one has begun before the last one is ended, so that no time is
 // unseen and each profile is whole by itself. Where names take longer than a window, the windows
@@ -27,8 +27,8 @@ class LiveWindows {
   using Deliver = std::function<void(Result<v1::Profile>)>;
 
   // `request` without a duration. All must outlive this.
-  LiveWindows(client::GrpcClient& client, v1::CollectRequest request,
-              std::chrono::nanoseconds window, client::Console& console, Deliver deliver);
+  LiveWindows(GrpcClient& client, v1::CollectRequest request,
+              std::chrono::nanoseconds window, Console& console, Deliver deliver);
   LiveWindows(const LiveWindows&) = delete;
   LiveWindows& operator=(const LiveWindows&) = delete;
   // Gives up what is not delivered yet.
@@ -44,10 +44,10 @@ class LiveWindows {
   [[nodiscard]] bool WaitUntil(const std::stop_token& stop, const Window& window,
                                bool Window::*what);
 
-  client::GrpcClient& client_;
+  GrpcClient& client_;
   const v1::CollectRequest request_;
   const std::chrono::nanoseconds length_;
-  client::Console& console_;
+  Console& console_;
   const Deliver deliver_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -58,4 +58,4 @@ class LiveWindows {
   std::jthread roller_;
 };
 
-}  // namespace profd::commands
+}  // namespace profd::client

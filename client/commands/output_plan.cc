@@ -7,17 +7,17 @@
 #include <string_view>
 #include <utility>
 
-#include "client/export/gil.h"
-#include "client/export/interpreter_frames.h"
-#include "client/output_file.h"
-#include "client/packages.h"
-#include "client/terminal.h"
-#include "client/view/group_table.h"
-#include "client/view/number.h"
-#include "client/view/summary.h"
-#include "client/view/symbols_view.h"
+#include "client/profile/gil.h"
+#include "client/profile/interpreter_frames.h"
+#include "client/system/output_file.h"
+#include "client/system/packages.h"
+#include "client/system/terminal.h"
+#include "client/screens/list/group_table.h"
+#include "client/text/number.h"
+#include "client/screens/summary/summary.h"
+#include "client/screens/symbols/symbols_view.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 constexpr std::string_view kStdout = "-";
@@ -30,29 +30,29 @@ std::string HostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-bool IsForTerminals(const client::Exporter& exporter) {
+bool IsForTerminals(const Exporter& exporter) {
   return exporter.name() != "svg" && exporter.name() != "pprof";
 }
 
 }  // namespace
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
-                                    const client::Exporters& exporters, bool stdout_is_terminal) {
-  const bool threads = options.threads || options.group_by == client::GroupKey::kThread;
+                                    const Exporters& exporters, bool stdout_is_terminal) {
+  const bool threads = options.threads || options.group_by == GroupKey::kThread;
   OutputPlan plan(
       {.threads = threads, .signatures = options.signatures, .mangled = options.mangled}, options);
   if (options.report != Report::kSummary) {
     for (const std::string& file : options.files) {
-      if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
+      if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
       plan.outputs_.push_back({file, nullptr});
     }
     if (options.files.empty()) plan.outputs_.push_back({std::string(kStdout), nullptr});
     return plan;
   }
-  const client::Exporter* format = nullptr;
+  const Exporter* format = nullptr;
   const bool summary = options.format == kSummary;
   if (!options.format.empty() && !summary) {
-    const Result<const client::Exporter*> named = exporters.ByName(options.format);
+    const Result<const Exporter*> named = exporters.ByName(options.format);
     if (!named) return named.error();
     format = *named;
   }
@@ -75,8 +75,8 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
       return Error{ErrorCode::kInvalidArgument, file + " is named twice",
                    "each output needs a name of its own"};
     // First of all: that a directory has no extension is not what is wrong with it.
-    if (file != kStdout) PROFD_TRY(client::OutputFile::Check(file));
-    const Result<const client::Exporter*> by_name =
+    if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
+    const Result<const Exporter*> by_name =
         file == kStdout ? folded : exporters.ByFileName(file);
     // An extension says what a file is; ".txt" says no more than that it is text.
     const bool open = file == kStdout || file.ends_with(".txt") || !by_name;
@@ -94,41 +94,41 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
 }
 
 std::string OutputPlan::RenderTable(const v1::Profile& profile, std::size_t width,
-                                    const view::Palette& palette, bool complete) const {
-  const client::GroupKey key = group_by_.value_or(client::GroupKey::kProcess);
-  if (report_ == Report::kListJson) return view::GroupsJson(profile, key);
+                                    const Palette& palette, bool complete) const {
+  const GroupKey key = group_by_.value_or(GroupKey::kProcess);
+  if (report_ == Report::kListJson) return GroupsJson(profile, key);
   if (report_ != Report::kList && !group_by_) return "";
-  return view::RenderGroups(profile,
+  return RenderGroups(profile,
                             {.key = key, .width = width, .palette = palette, .complete = complete});
 }
 
 std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
                                      const std::string& footer, const Context& context) const {
-  const bool terminal = to_stdout && client::IsTerminal(STDOUT_FILENO);
-  const std::size_t width = terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth;
-  const view::Palette palette(to_stdout && client::UseColor(context.global.color, STDOUT_FILENO));
+  const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
+  const std::size_t width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth;
+  const Palette palette(to_stdout && UseColor(context.global.color, STDOUT_FILENO));
   if (std::string table = RenderTable(profile, width, palette, context.global.verbose);
       !table.empty())
     return table;
   if (report_ == Report::kSummary)
-    return view::RenderSummary(profile, {.width = width,
+    return RenderSummary(profile, {.width = width,
                                          .palette = palette,
                                          .complete = context.global.verbose,
                                          .footer = terminal ? footer : ""});
-  view::SymbolsOptions symbols{.width = terminal ? width : kReportWidth,
+  SymbolsOptions symbols{.width = terminal ? width : kReportWidth,
                                .palette = palette,
                                .complete = context.global.verbose,
                                .packages = {}};
   // Of a profile that was made elsewhere this host's packages say nothing.
   if (profile.host() == HostName())
-    for (auto& [path, package] : client::PackagesOf(view::ModulesToComplete(profile)))
-      symbols.packages.emplace(path, client::DebugPackage(package));
-  return report_ == Report::kSymbols ? view::RenderSymbols(profile, symbols)
-                                     : view::SymbolsJson(profile, symbols);
+    for (auto& [path, package] : PackagesOf(ModulesToComplete(profile)))
+      symbols.packages.emplace(path, DebugPackage(package));
+  return report_ == Report::kSymbols ? RenderSymbols(profile, symbols)
+                                     : SymbolsJson(profile, symbols);
 }
 
 Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profile,
-                                  const std::optional<client::InvokingUser>& owner,
+                                  const std::optional<InvokingUser>& owner,
                                   const std::string& footer, const Context& context) const {
   const bool to_stdout = output.path == kStdout;
   const auto writer = [&](std::ostream& out) -> Result<void> {
@@ -137,13 +137,13 @@ Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profi
     return {};
   };
   if (to_stdout) {
-    const auto written = client::WriteToFd(STDOUT_FILENO, "standard output", writer);
+    const auto written = WriteToFd(STDOUT_FILENO, "standard output", writer);
     if (!written) return written.error();
     return {};
   }
-  const auto written = client::OutputFile::Write(output.path, writer, owner, context.temp_files);
+  const auto written = OutputFile::Write(output.path, writer, owner, context.temp_files);
   if (!written) return written.error();
-  context.console.Say("wrote " + output.path + " (" + view::FormatBytes(*written) + ")");
+  context.console.Say("wrote " + output.path + " (" + FormatBytes(*written) + ")");
   return {};
 }
 
@@ -154,20 +154,20 @@ bool OutputPlan::IsComplete(const Output& output) const {
 
 Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) const {
   if (!gil_) return profile;
-  return client::OnlyGil(profile);
+  return OnlyGil(profile);
 }
 
-bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::InvokingUser>& owner,
+bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                        const std::string& footer, const Context& context) const {
   bool all = true;
   std::optional<v1::Profile> shown;
-  if (!interpreter_frames_) shown = client::WithoutInterpreterFrames(profile);
-  const bool regroup = group_by_ && *group_by_ != client::GroupKey::kThread;
+  if (!interpreter_frames_) shown = WithoutInterpreterFrames(profile);
+  const bool regroup = group_by_ && *group_by_ != GroupKey::kThread;
   for (const Output& output : outputs_) {
     const v1::Profile& what = shown && !IsComplete(output) ? *shown : profile;
     const bool by_group = regroup && output.exporter != nullptr && !IsComplete(output);
     const Result<void> written = WriteOne(
-        output, by_group ? client::GroupBy(what, *group_by_) : what, owner, footer, context);
+        output, by_group ? GroupBy(what, *group_by_) : what, owner, footer, context);
     if (written) continue;
     all = false;
     if (!written.error().message.empty()) context.console.Fail(written.error());
@@ -175,4 +175,4 @@ bool OutputPlan::Write(const v1::Profile& profile, const std::optional<client::I
   return all;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

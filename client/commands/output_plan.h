@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "client/commands/context.h"
-#include "client/commands/options.h"
-#include "client/export/exporter.h"
-#include "client/export/grouping.h"
-#include "client/invoking_user.h"
-#include "client/view/palette.h"
+#include "client/cli/options.h"
+#include "client/format/exporter.h"
+#include "client/profile/grouping.h"
+#include "client/system/invoking_user.h"
+#include "client/text/palette.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 struct Output {
   std::string path;                            // "-": stdout
-  const client::Exporter* exporter = nullptr;  // null: the report
+  const Exporter* exporter = nullptr;  // null: the report
 };
 
 // Immutable. `exporters` must outlive it.
@@ -27,7 +27,7 @@ class OutputPlan {
   // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
   // terminal that nobody asked for, files that cannot be written. Leaves nothing behind.
   [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
-                                               const client::Exporters& exporters,
+                                               const Exporters& exporters,
                                                bool stdout_is_terminal);
 
   // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
@@ -35,13 +35,13 @@ class OutputPlan {
   // Writes all; one that fails is told on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
   [[nodiscard]] bool Write(const v1::Profile& profile,
-                           const std::optional<client::InvokingUser>& owner,
+                           const std::optional<InvokingUser>& owner,
                            const std::string& footer, const Context& context) const;
 
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  OutputPlan(client::ExportOptions options, const OutputOptions& asked)
+  OutputPlan(ExportOptions options, const OutputOptions& asked)
       : options_(std::move(options)),
         report_(asked.report),
         interpreter_frames_(asked.interpreter_frames),
@@ -51,19 +51,19 @@ class OutputPlan {
   [[nodiscard]] bool IsComplete(const Output& output) const;
   // A table by group in the place of the summary; "" where none is asked for.
   [[nodiscard]] std::string RenderTable(const v1::Profile& profile, std::size_t width,
-                                        const view::Palette& palette, bool complete) const;
+                                        const Palette& palette, bool complete) const;
   [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
                                          const std::string& footer, const Context& context) const;
   [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
-                                      const std::optional<client::InvokingUser>& owner,
+                                      const std::optional<InvokingUser>& owner,
                                       const std::string& footer, const Context& context) const;
 
-  client::ExportOptions options_;
+  ExportOptions options_;
   Report report_;
   bool interpreter_frames_;
   bool gil_;
-  std::optional<client::GroupKey> group_by_;
+  std::optional<GroupKey> group_by_;
   std::vector<Output> outputs_;
 };
 
-}  // namespace profd::commands
+}  // namespace profd::client

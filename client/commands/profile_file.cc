@@ -4,21 +4,21 @@
 #include <fstream>
 #include <iostream>
 
-#include "client/export/json.h"
+#include "client/format/json.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 Result<v1::Profile> ReadProfileFile(const std::string& path) {
-  if (path == "-") return client::ReadJson(std::cin);
+  if (path == "-") return ReadJson(std::cin);
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     Error error = ErrorFromErrno(errno, "cannot read " + path);
     error.code = ErrorCode::kIo;
     return error;
   }
-  Result<v1::Profile> profile = client::ReadJson(file);
+  Result<v1::Profile> profile = ReadJson(file);
   if (!profile) return profile.error().Wrap("cannot read " + path);
   return profile;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -7,43 +7,43 @@
 #include "client/commands/commands.h"
 #include "client/commands/history.h"
 #include "client/commands/output_plan.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/invoking_user.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/system/invoking_user.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 Result<bool> Query(const QueryOptions& options, const Context& context) {
   const Result<OutputPlan> plan =
-      OutputPlan::Make(options.output, context.exporters, client::IsTerminal(STDOUT_FILENO));
+      OutputPlan::Make(options.output, context.exporters, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   // Only the temporary files have to be looked after: asking may be broken off at any time.
-  const Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+  const Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
   if (!signals) return signals.error();
   (*signals)->Handle([&](int signal, bool /*from_terminal*/) {
     context.temp_files.RemoveAll();
     ::_exit(128 + signal);
   });
-  const auto client = client::ConnectToRunning(context.global.host);
+  const auto client = ConnectToRunning(context.global.host);
   if (!client) return client.error();
   Result<v1::Profile> asked = AskHistory(options.question, **client);
   if (!asked) return asked.error();
   const Result<v1::Profile> profile = plan->Restrict(*std::move(asked));
   if (!profile) return profile.error();
   const std::string footer = "as a flame graph: add -o out.svg      all formats: profctl formats";
-  return plan->Write(*profile, client::InvokingUser::FromEnvironment(), footer, context);
+  return plan->Write(*profile, InvokingUser::FromEnvironment(), footer, context);
 }
 
 }  // namespace
 
 int RunQuery(const QueryOptions& options, const Context& context) {
   const Result<bool> written = Query(options, context);
-  if (written) return ToInt(*written ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  if (written) return ToInt(*written ? ExitCode::kOk : ExitCode::kFailure);
   context.console.Fail(written.error());
-  return ToInt(client::ExitCodeOf(written.error().code));
+  return ToInt(ExitCodeOf(written.error().code));
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

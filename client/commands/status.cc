@@ -1,31 +1,31 @@
 #include <unistd.h>
 
 #include "client/commands/commands.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
-#include "client/terminal.h"
-#include "client/view/status_view.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/terminal.h"
+#include "client/screens/status/status_view.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 int RunStatus(const StatusOptions& options, const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
-    return ToInt(client::ExitCodeOf(error.code));
+    return ToInt(ExitCodeOf(error.code));
   };
-  const auto client = client::ConnectToRunning(context.global.host);
+  const auto client = ConnectToRunning(context.global.host);
   if (!client) return fail(client.error());
   const Result<v1::StatusResponse> status = (*client)->Status();
   if (!status) return fail(status.error());
   const std::string text =
       options.json
-          ? view::StatusJson(*status)
-          : view::RenderStatus(*status, client::WidthOf(STDOUT_FILENO),
-                               view::Palette(client::UseColor(context.global.color, STDOUT_FILENO)),
+          ? StatusJson(*status)
+          : RenderStatus(*status, WidthOf(STDOUT_FILENO),
+                               Palette(UseColor(context.global.color, STDOUT_FILENO)),
                                context.global.verbose);
-  const auto written = client::WriteToStdout(text);
-  return written ? ToInt(client::ExitCode::kOk) : fail(written.error());
+  const auto written = WriteToStdout(text);
+  return written ? ToInt(ExitCode::kOk) : fail(written.error());
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -7,44 +7,44 @@
 #include "client/commands/collect_target.h"
 #include "daemon/base/proc_fs.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
 // `check` comes before a private profd is started.
-Result<client::DaemonConnection> ConnectAfter(const std::function<Result<void>()>& check,
+Result<DaemonConnection> ConnectAfter(const std::function<Result<void>()>& check,
                                               const Context& context,
-                                              const client::StopSignals& signals) {
-  const Result<bool> needs_private = client::NeedsPrivateDaemon(context.global.host);
+                                              const StopSignals& signals) {
+  const Result<bool> needs_private = NeedsPrivateDaemon(context.global.host);
   if (!needs_private) return needs_private.error();
   if (*needs_private) {
     PROFD_TRY(check());
-    return client::ConnectToPrivate(signals.original_mask(), context.console, context.temp_files);
+    return ConnectToPrivate(signals.original_mask(), context.console, context.temp_files);
   }
-  auto running = client::ConnectToRunning(context.global.host);
+  auto running = ConnectToRunning(context.global.host);
   if (!running) return running.error();
-  client::DaemonConnection connection;
+  DaemonConnection connection;
   connection.client = *std::move(running);
   return connection;
 }
 
 }  // namespace
 
-Result<client::DaemonConnection> ConnectFor(const v1::Target& target, const Context& context,
-                                            const client::StopSignals& signals) {
+Result<DaemonConnection> ConnectFor(const v1::Target& target, const Context& context,
+                                            const StopSignals& signals) {
   // A daemon that replays has processes of its own; a private one has those of this host.
   return ConnectAfter([&] { return CheckTarget(target, ProcFs()); }, context, signals);
 }
 
-Result<client::DaemonConnection> Connect(const Context& context,
-                                         const client::StopSignals& signals) {
+Result<DaemonConnection> Connect(const Context& context,
+                                         const StopSignals& signals) {
   return ConnectAfter([] { return Result<void>{}; }, context, signals);
 }
 
-Error WithCause(Error error, const client::DaemonConnection& connection, std::string_view when) {
+Error WithCause(Error error, const DaemonConnection& connection, std::string_view when) {
   if (error.code != ErrorCode::kUnavailable || !connection.private_daemon) return error;
   const std::string how = connection.private_daemon->HowItEnded();
   if (!how.empty()) error.message = "the private profd " + how + std::string(when);
   return error;
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -4,25 +4,25 @@
 #include <string_view>
 
 #include "client/commands/context.h"
-#include "client/daemon_choice.h"
-#include "client/stop_signals.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/stop_signals.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.pb.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 // The profd that runs, or a private one; before that is started the target is looked up, and
 // kNotFound names what is not there.
-[[nodiscard]] Result<client::DaemonConnection> ConnectFor(const v1::Target& target,
+[[nodiscard]] Result<DaemonConnection> ConnectFor(const v1::Target& target,
                                                           const Context& context,
-                                                          const client::StopSignals& signals);
+                                                          const StopSignals& signals);
 // Without a target.
-[[nodiscard]] Result<client::DaemonConnection> Connect(const Context& context,
-                                                       const client::StopSignals& signals);
+[[nodiscard]] Result<DaemonConnection> Connect(const Context& context,
+                                                       const StopSignals& signals);
 
 // Of an error: a private profd that ended says more than that it cannot be reached. `when` stands
 // behind how it did, or is "".
-[[nodiscard]] Error WithCause(Error error, const client::DaemonConnection& connection,
+[[nodiscard]] Error WithCause(Error error, const DaemonConnection& connection,
                               std::string_view when);
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -16,21 +16,20 @@
 #include "client/commands/commands.h"
 #include "client/commands/live_windows.h"
 #include "client/commands/target_daemon.h"
-#include "client/daemon_choice.h"
-#include "client/exit_code.h"
-#include "client/export/interpreter_frames.h"
-#include "client/fd_stream.h"
-#include "client/output_file.h"
-#include "client/screen.h"
-#include "client/stop_signals.h"
-#include "client/terminal.h"
-#include "client/view/top_keys.h"
-#include "client/view/top_screen.h"
+#include "client/link/daemon_choice.h"
+#include "client/system/exit_code.h"
+#include "client/profile/interpreter_frames.h"
+#include "client/system/fd_stream.h"
+#include "client/system/output_file.h"
+#include "client/system/screen.h"
+#include "client/system/stop_signals.h"
+#include "client/system/terminal.h"
+#include "client/screens/top/top_keys.h"
+#include "client/screens/top/top_screen.h"
 
-namespace profd::commands {
+namespace profd::client {
 namespace {
 
-using client::ExitCode;
 
 constexpr std::uint64_t kProgressNs = 100'000'000;  // how soon a session that nobody wants ends
 constexpr int kEscapeMs = 50;            // a sequence of keys that takes longer was the key Escape
@@ -84,7 +83,7 @@ class Inbox {
 };
 
 v1::Profile Shown(v1::Profile profile) {
-  auto without = client::WithoutInterpreterFrames(profile);
+  auto without = WithoutInterpreterFrames(profile);
   return without ? *std::move(without) : std::move(profile);
 }
 
@@ -95,13 +94,13 @@ class LiveTable {
  public:
   LiveTable(const TopOptions& options, const Context& context, Inbox& inbox, int window_changes)
       : state_(options.state),
-        palette_(client::UseColor(context.global.color, STDOUT_FILENO)),
+        palette_(UseColor(context.global.color, STDOUT_FILENO)),
         inbox_(inbox),
         window_changes_(window_changes) {}
 
   // Until somebody wants it to end or it cannot go on.
   Result<void> Run() {
-    Result<client::Screen> screen = client::Screen::Open(STDIN_FILENO, STDOUT_FILENO);
+    Result<Screen> screen = Screen::Open(STDIN_FILENO, STDOUT_FILENO);
     if (!screen) return screen.error();
     while (!state_.quit && inbox_.signal() == 0) {
       PROFD_TRY(Draw(*screen));
@@ -113,12 +112,12 @@ class LiveTable {
   }
 
  private:
-  Result<void> Draw(const client::Screen& screen) {
-    return screen.Show(view::RenderTopScreen(profile_ ? &*profile_ : nullptr, note_, state_,
+  Result<void> Draw(const Screen& screen) {
+    return screen.Show(RenderTopScreen(profile_ ? &*profile_ : nullptr, note_, state_,
                                              {screen.width(), screen.height(), palette_}));
   }
 
-  Result<void> Wait(const client::Screen& screen) {
+  Result<void> Wait(const Screen& screen) {
     std::array<pollfd, 3> fds{
         {{STDIN_FILENO, POLLIN, 0}, {window_changes_, POLLIN, 0}, {inbox_.fd(), POLLIN, 0}}};
     const int ready = ::poll(fds.data(), fds.size(), keys_.pending() ? kEscapeMs : -1);
@@ -138,9 +137,9 @@ class LiveTable {
     return {};
   }
 
-  void Take(const std::vector<view::Key>& keys, const client::Screen& screen) {
+  void Take(const std::vector<Key>& keys, const Screen& screen) {
     const bool was_paused = state_.paused;
-    for (const view::Key& key : keys) view::Press(state_, key, view::TopPage(screen.height()));
+    for (const Key& key : keys) Press(state_, key, TopPage(screen.height()));
     if (was_paused && !state_.paused && latest_) profile_ = std::exchange(latest_, std::nullopt);
   }
 
@@ -155,11 +154,11 @@ class LiveTable {
     }
   }
 
-  view::TopState state_;
-  const view::Palette palette_;
+  TopState state_;
+  const Palette palette_;
   Inbox& inbox_;
   const int window_changes_;
-  view::KeyReader keys_;
+  KeyReader keys_;
   std::optional<v1::Profile> profile_;  // that is shown
   std::optional<v1::Profile> latest_;   // that came while the table stood still
   std::string note_;
@@ -179,16 +178,16 @@ class Top {
       context_.console.Fail(WithCause(outcome.error(), connection_, ""));
     connection_.client.reset();
     connection_.private_daemon.reset();
-    if (!outcome) return ToInt(client::ExitCodeOf(outcome.error().code));
+    if (!outcome) return ToInt(ExitCodeOf(outcome.error().code));
     return signal == 0 ? ToInt(ExitCode::kOk) : 128 + signal;
   }
 
  private:
   Result<void> Watch() {
     const bool live =
-        !options_.plain && client::IsTerminal(STDIN_FILENO) && client::IsTerminal(STDOUT_FILENO);
+        !options_.plain && IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
     PROFD_TRY(Prepare());
-    Result<client::DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
+    Result<DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
     if (!connection) return connection.error();
     connection_ = *std::move(connection);
     windows_ = std::make_unique<LiveWindows>(
@@ -199,10 +198,10 @@ class Top {
   }
 
   Result<void> Prepare() {
-    Result<std::unique_ptr<client::StopSignals>> signals = client::StopSignals::Block();
+    Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
     if (!signals) return signals.error();
     signals_ = *std::move(signals);
-    Result<UniqueFd> changes = client::WindowChanges();
+    Result<UniqueFd> changes = WindowChanges();
     if (!changes) return changes.error();
     window_changes_ = *std::move(changes);
     UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -252,10 +251,10 @@ class Top {
   }
 
   Result<void> Print(const v1::Profile& profile) const {
-    const bool terminal = client::IsTerminal(STDOUT_FILENO);
-    return client::WriteToStdout(view::RenderTopBlock(
-        profile, options_.state, terminal ? client::WidthOf(STDOUT_FILENO) : kFileWidth,
-        view::Palette(client::UseColor(context_.global.color, STDOUT_FILENO)),
+    const bool terminal = IsTerminal(STDOUT_FILENO);
+    return WriteToStdout(RenderTopBlock(
+        profile, options_.state, terminal ? WidthOf(STDOUT_FILENO) : kFileWidth,
+        Palette(UseColor(context_.global.color, STDOUT_FILENO)),
         context_.global.verbose));
   }
 
@@ -263,8 +262,8 @@ class Top {
   const Context& context_;
   UniqueFd window_changes_;
   std::unique_ptr<Inbox> inbox_;
-  client::DaemonConnection connection_;
-  std::unique_ptr<client::StopSignals> signals_;
+  DaemonConnection connection_;
+  std::unique_ptr<StopSignals> signals_;
   std::atomic<bool> windows_made_ = false;
   std::unique_ptr<LiveWindows> windows_;
 };
@@ -275,4 +274,4 @@ int RunTop(const TopOptions& options, const Context& context) {
   return Top(options, context).Run();
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

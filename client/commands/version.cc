@@ -1,15 +1,15 @@
 #include <unistd.h>
 
 #include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/output_file.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
 
-namespace profd::commands {
+namespace profd::client {
 
 int RunVersion(const Context& context) {
-  const auto written = client::WriteToStdout("profctl " PROFD_VERSION "\n");
+  const auto written = WriteToStdout("profctl " PROFD_VERSION "\n");
   if (!written && !written.error().message.empty()) context.console.Fail(written.error());
-  return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
+  return ToInt(written ? ExitCode::kOk : ExitCode::kFailure);
 }
 
-}  // namespace profd::commands
+}  // namespace profd::client

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "bpf/shared/events.h"
-#include "client/export/json.h"
+#include "client/format/json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "tests/support/steal_time.h"

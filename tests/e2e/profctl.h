@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "client/export/json.h"
+#include "client/format/json.h"
 #include "profd/v1/profile.pb.h"
 #include "tests/support/subprocess.h"
 

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "client/export/exporter.h"
+#include "client/format/exporter.h"
 #include "daemon/base/clock.h"
 #include "daemon/replay/replay_backend.h"
 #include "daemon/server/grpc/convert/convert.h"

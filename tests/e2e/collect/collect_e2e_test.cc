@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "client/export/exporter.h"
+#include "client/format/exporter.h"
 #include "tests/e2e/collect/beside_phases.h"
 
 namespace profd::e2e {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "client/export/interpreter_frames.h"
+#include "client/profile/interpreter_frames.h"
 #include "tests/e2e/profctl.h"
 #include "tests/support/interpreters.h"
 

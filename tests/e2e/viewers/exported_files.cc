@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "client/export/exporter.h"
+#include "client/format/exporter.h"
 #include "tests/support/sample_profiles.h"
 
 namespace profd::testing {

@@ -36,10 +36,10 @@ class Layering(SmallTreeTest):
         self.includes("daemon/elf/b.cc", "<elfutils/libdw.h>", "<vector>")
         self.includes("daemon/rpc/c.cc", '"profd/v1/profile.pb.h"', "<grpcpp/grpcpp.h>", '"daemon/source/a.h"')
         self.includes("daemon/main.cc", '"daemon/source/a.h"')
-        self.write("client/export/exporter.h")
-        self.write("client/terminal.h")
-        self.includes("client/commands/c.cc", '"daemon/base/result.h"', '"client/export/exporter.h"',
-                      '"profd/v1/profiler.grpc.pb.h"', '"client/terminal.h"')
+        self.write("client/format/exporter.h")
+        self.write("client/system/terminal.h")
+        self.includes("client/commands/c.cc", '"daemon/base/result.h"', '"client/format/exporter.h"',
+                      '"profd/v1/profiler.grpc.pb.h"', '"client/system/terminal.h"')
         self.write("client/commands/d.h")
         self.includes("client/main.cc", '"client/commands/d.h"')
         self.assert_passes("layering")

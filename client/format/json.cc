@@ -1,0 +1,106 @@
+#include "client/format/json.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver_util.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "client/profile/check_profile.h"
+#include "client/format/profile_file.pb.h"
+
+namespace profd::client {
+namespace {
+
+namespace json = google::protobuf::util;
+
+constexpr std::string_view kFormat = "profd-profile";
+constexpr std::size_t kChunkBytes = 1u << 20;
+
+Error NotAProfile(std::string why) {
+  return Error{ErrorCode::kCorrupt, "this is not a profd profile: " + std::move(why),
+               "profiles to read again are written with -f json"};
+}
+
+Result<std::string> ReadAll(std::istream& in, std::size_t max_bytes) {
+  std::string text;
+  while (in && text.size() <= max_bytes) {
+    const std::size_t size = text.size();
+    text.resize(size + kChunkBytes);
+    in.read(text.data() + size, static_cast<std::streamsize>(kChunkBytes));
+    text.resize(size + static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad()) return Error{ErrorCode::kIo, "cannot read the profile", ""};
+  if (text.size() > max_bytes)
+    return Error{ErrorCode::kExhausted,
+                 "the profile is longer than " + std::to_string(max_bytes) + " bytes", ""};
+  return text;
+}
+
+// Says what a file is that people take for a profile. An object of three bytes, "{},", becomes a
+// message of a hundred: their number is bounded too.
+Result<void> CheckText(std::string_view text) {
+  if (text.empty()) return NotAProfile("it is empty");
+  if (text.starts_with("\x1f\x8b")) return NotAProfile("it is compressed, perhaps a pprof file");
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{')
+    return NotAProfile("it does not begin with '{'");
+  if (std::count(text.begin(), text.end(), '{') > static_cast<std::ptrdiff_t>(kMaxJsonObjects))
+    return Error{ErrorCode::kExhausted,
+                 "the profile holds more than " + std::to_string(kMaxJsonObjects) + " objects", ""};
+  return {};
+}
+
+}  // namespace
+
+std::span<const std::string_view> JsonExporter::extensions() const {
+  static constexpr std::array<std::string_view, 1> kExtensions{".json"};
+  return kExtensions;
+}
+
+std::string_view JsonExporter::description() const {
+  return "everything, to be read again: profctl, jq, scripts";
+}
+
+Result<void> JsonExporter::Write(const v1::Profile& profile, const ExportOptions&,
+                                 std::ostream& out) const {
+  PROFD_TRY(CheckProfile(profile));
+  json::JsonPrintOptions print;
+  print.preserve_proto_field_names = true;
+  std::string text;
+  const auto status = json::MessageToJsonString(profile, &text, print);
+  if (!status.ok())
+    return Error{ErrorCode::kCorrupt,
+                 "the profile cannot be written as JSON: " + std::string(status.message()), ""};
+  out << R"({"format":")" << kFormat << R"(","version":)" << kVersion << R"(,"profile":)" << text
+      << "}\n";
+  return FinishStream(out);
+}
+
+Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes) {
+  auto text = ReadAll(in, max_bytes);
+  if (!text) return text.error();
+  PROFD_TRY(CheckText(*text));
+  ProfileFile file;
+  json::JsonParseOptions parse;
+  parse.ignore_unknown_fields = true;
+  const auto status = json::JsonStringToMessage(*text, &file, parse);
+  text->clear();
+  text->shrink_to_fit();
+  if (!status.ok()) return NotAProfile(std::string(status.message()));
+  if (file.format() != kFormat)
+    return NotAProfile(file.format().empty() ? "it has no \"format\""
+                                             : "its format is another one");
+  if (file.version() > JsonExporter::kVersion)
+    return Error{ErrorCode::kUnsupported,
+                 "the profile is of version " + std::to_string(file.version()) +
+                     " and this profctl reads version " + std::to_string(JsonExporter::kVersion),
+                 "read it with the profctl that wrote it, or a newer one"};
+  if (file.version() == 0 || !file.has_profile()) return NotAProfile("it holds no profile");
+  PROFD_TRY(CheckProfile(file.profile()));
+  return std::move(*file.mutable_profile());
+}
+
+}  // namespace profd::client

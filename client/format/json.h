@@ -1,0 +1,33 @@
+// json: the complete profile; every other format can be made from it later.
+#pragma once
+
+#include <istream>
+
+#include "client/format/exporter.h"
+
+namespace profd::client {
+
+// One line: {"format":"profd-profile","version":1,"profile":{...}}, where the profile is in the
+// JSON mapping of proto/profd/v1/profile.proto: 64 bit numbers are strings, zeros are left out,
+// sample columns stand side by side.
+class JsonExporter : public Exporter {
+ public:
+  static constexpr std::uint32_t kVersion = 1;  // raised when an old reader would misunderstand
+
+  [[nodiscard]] std::string_view name() const override { return "json"; }
+  [[nodiscard]] std::span<const std::string_view> extensions() const override;
+  [[nodiscard]] std::string_view description() const override;
+  [[nodiscard]] Result<void> Write(const v1::Profile& profile, const ExportOptions& options,
+                                   std::ostream& out) const override;
+};
+
+inline constexpr std::size_t kMaxJsonBytes = 1u << 30;
+inline constexpr std::size_t kMaxJsonObjects = 16u << 20;
+
+// Reads what JsonExporter wrote. Fields it does not know are ignored, and the profile has passed
+// CheckProfile. The input is hostile: kCorrupt says what it is not, kUnsupported that a newer profd
+// wrote it, kExhausted that it is longer than `max_bytes` or holds more than kMaxJsonObjects, kIo
+// that the stream failed.
+[[nodiscard]] Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes = kMaxJsonBytes);
+
+}  // namespace profd::client

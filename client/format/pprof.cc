@@ -1,0 +1,293 @@
+#include "client/format/pprof.h"
+
+#include <google/protobuf/io/gzip_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "client/profile/check_profile.h"
+#include "client/profile/gil.h"
+#include "client/format/pprof.pb.h"
+#include "client/profile/stack_names.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+// Location ids over all samples: the format has no tree, and a protobuf ends at 2 GiB.
+constexpr std::uint64_t kMaxLocationIds = 200'000'000;
+
+// Samples that differ in none of these are one.
+struct SampleKey {
+  std::uint32_t node = 0;
+  std::uint32_t thread = 0;
+  v1::State state = v1::STATE_ON_CPU;
+  v1::WaitReason wait = v1::WAIT_NONE;
+  v1::Gil gil = v1::GIL_NONE;
+  friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
+};
+
+struct SampleValue {
+  std::uint64_t count = 0;
+  std::uint64_t ns = 0;
+};
+
+class Builder {
+ public:
+  Builder(const v1::Profile& profile, const ExportOptions& options)
+      : profile_(profile),
+        style_{.signature = options.signatures,
+               .mangled = options.mangled,
+               .place = false,
+               .inlined = false} {
+    String("");
+  }
+
+  Result<pprof::Profile> Build() && {
+    WriteHeader();
+    AddMappings();
+    PROFD_TRY(AddSamples());
+    return std::move(out_);
+  }
+
+ private:
+  std::int64_t String(std::string_view text) {
+    const auto next = static_cast<std::int64_t>(out_.string_table_size());
+    const auto [known, added] = strings_.emplace(text, next);
+    if (added) out_.add_string_table(std::string(text));
+    return known->second;
+  }
+
+  void SetType(pprof::ValueType* type, std::string_view name, std::string_view unit) {
+    type->set_type(String(name));
+    type->set_unit(String(unit));
+  }
+
+  void WriteHeader() {
+    const Mode mode = ModeOf(profile_);
+    const std::string_view shown = mode == Mode::kWall    ? "wall"
+                                   : mode == Mode::kOnCpu ? "cpu"
+                                                          : "off_cpu";
+    SetType(out_.add_sample_type(), "samples", "count");
+    SetType(out_.add_sample_type(), "wall", "nanoseconds");
+    SetType(out_.add_sample_type(), "cpu", "nanoseconds");
+    SetType(out_.add_sample_type(), "off_cpu", "nanoseconds");
+    out_.set_default_sample_type(String(shown));
+    SetType(out_.mutable_period_type(), shown, "nanoseconds");
+    out_.set_period(static_cast<std::int64_t>(mode == Mode::kOffCpu ? profile_.off_cpu_period_ns()
+                                                                    : profile_.on_cpu_period_ns()));
+    out_.set_time_nanos(static_cast<std::int64_t>(profile_.start_unix_ns()));
+    if (profile_.end_ns() > profile_.start_ns())
+      out_.set_duration_nanos(static_cast<std::int64_t>(profile_.end_ns() - profile_.start_ns()));
+    out_.add_comment(String(TitleOf(profile_)));
+    out_.add_comment(String("profd " + SafeName(profile_.profd_version()) + ", kernel " +
+                            SafeName(profile_.kernel()) + ", host " + SafeName(profile_.host()) +
+                            ", hook " + SafeName(profile_.hook())));
+  }
+
+  // A mapping per module, as long as the addresses met in it. pprof takes the first for the
+  // program: it is the one named like the first process, which has 15 bytes of the name at most.
+  void AddMappings() {
+    struct Range {
+      std::uint64_t first = ~0ull;
+      std::uint64_t last = 0;
+    };
+    std::map<std::string, Range> modules;
+    std::map<std::string, std::string> build_ids;
+    for (const v1::Module& module : profile_.modules())
+      if (!module.build_id().empty()) build_ids[SafeName(module.path())] = module.build_id();
+    for (const v1::Frame& frame : profile_.frames()) {
+      if (frame.module().empty()) continue;
+      Range& range = modules[SafeName(frame.module())];
+      range.first = std::min(range.first, frame.offset());
+      range.last = std::max(range.last, frame.offset());
+    }
+    std::vector<std::pair<std::string, Range>> ordered(modules.begin(), modules.end());
+    if (profile_.processes_size() > 0) {
+      const std::string comm = SafeName(profile_.processes(0).comm());
+      std::stable_partition(ordered.begin(), ordered.end(), [&](const auto& module) {
+        return BaseName(module.first).substr(0, 15) == comm;
+      });
+    }
+    for (const auto& [module, range] : ordered) {
+      pprof::Mapping* mapping = out_.add_mapping();
+      mapping->set_id(static_cast<std::uint64_t>(out_.mapping_size()));
+      mapping->set_memory_start(range.first / kPageBytes * kPageBytes);
+      mapping->set_file_offset(mapping->memory_start());
+      const std::uint64_t limit = (range.last / kPageBytes + 1) * kPageBytes;
+      mapping->set_memory_limit(limit > range.last ? limit : ~0ull);
+      mapping->set_filename(String(module));
+      if (const auto id = build_ids.find(module); id != build_ids.end())
+        mapping->set_build_id(String(SafeName(id->second)));
+      mapping->set_has_functions(true);
+      mapping->set_has_filenames(true);
+      mapping->set_has_line_numbers(true);
+      mapping->set_has_inline_frames(true);
+      mappings_.emplace(module, mapping->id());
+    }
+  }
+
+  Result<void> AddSamples() {
+    const v1::Samples& samples = profile_.samples();
+    std::map<SampleKey, SampleValue> merged;
+    for (int i = 0; i < samples.weight_ns_size(); ++i) {
+      const SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i),
+                          GilOf(samples, i)};
+      SampleValue& value = merged[key];
+      value.count += samples.count(i);
+      value.ns += samples.weight_ns(i);
+    }
+    std::uint64_t ids = 0;
+    for (const auto& [key, value] : merged) {
+      AddSample(key, value);
+      ids += static_cast<std::uint64_t>(out_.sample(out_.sample_size() - 1).location_id_size());
+      if (ids > kMaxLocationIds)
+        return Error{ErrorCode::kExhausted, "the profile is too large for the pprof format",
+                     "write json or folded, or collect for a shorter time"};
+    }
+    return {};
+  }
+
+  void AddSample(const SampleKey& key, const SampleValue& value) {
+    pprof::Sample* sample = out_.add_sample();
+    if (key.node == 0) sample->add_location_id(NoStackLocation());
+    for (std::uint32_t at = key.node; at != 0;) sample->add_location_id(NextLocation(at));
+    const bool on_cpu = key.state == v1::STATE_ON_CPU;
+    for (const std::uint64_t number :
+         {value.count, value.ns, on_cpu ? value.ns : 0, on_cpu ? 0 : value.ns})
+      sample->add_value(static_cast<std::int64_t>(number));
+    const v1::Thread& thread = profile_.threads(static_cast<int>(key.thread));
+    const v1::Process& process = profile_.processes(static_cast<int>(thread.process()));
+    AddLabel(sample, "pid", process.pid());
+    AddLabel(sample, "tid", thread.tid());
+    AddLabel(sample, "process", SafeName(process.comm()));
+    AddLabel(sample, "thread", SafeName(thread.comm()));
+    AddLabel(sample, "state", StateName(key.state));
+    if (!WaitName(key.wait).empty()) AddLabel(sample, "wait", WaitName(key.wait));
+    if (!GilName(key.gil).empty()) AddLabel(sample, "gil", GilName(key.gil));
+  }
+
+  void AddLabel(pprof::Sample* sample, std::string_view key, std::string_view value) {
+    pprof::Label* label = sample->add_label();
+    label->set_key(String(key));
+    label->set_str(String(value));
+  }
+
+  void AddLabel(pprof::Sample* sample, std::string_view key, std::uint32_t number) {
+    pprof::Label* label = sample->add_label();
+    label->set_key(String(key));
+    label->set_num(number);
+    label->set_num_unit(String("id"));
+  }
+
+  // The location that `at` is the innermost frame of: it and the functions it was inlined into.
+  // Leaves `at` at the caller.
+  std::uint64_t NextLocation(std::uint32_t& at) {
+    std::vector<std::uint32_t> frames;
+    for (bool inlined = true; inlined && at != 0;) {
+      const v1::StackNode& node = profile_.nodes(static_cast<int>(at - 1));
+      const v1::Frame& frame = Frame(node.frame());
+      // An inlined frame without its outer one stays by itself.
+      if (!frames.empty() && (frame.module() != Frame(frames[0]).module() ||
+                              frame.offset() != Frame(frames[0]).offset()))
+        break;
+      frames.push_back(node.frame());
+      inlined = frame.inlined();
+      at = node.parent();
+    }
+    const auto next = static_cast<std::uint64_t>(out_.location_size()) + 1;
+    const auto [known, added] = locations_.emplace(frames, next);
+    if (added) AddLocation(frames);
+    return known->second;
+  }
+
+  void AddLocation(const std::vector<std::uint32_t>& frames) {
+    pprof::Location* location = out_.add_location();
+    location->set_id(static_cast<std::uint64_t>(out_.location_size()));
+    const v1::Frame& outer = Frame(frames.back());
+    const auto mapping = mappings_.find(SafeName(outer.module()));
+    if (!outer.module().empty() && mapping != mappings_.end()) {
+      location->set_mapping_id(mapping->second);
+      location->set_address(outer.offset());
+    }
+    for (const std::uint32_t index : frames) {
+      pprof::Line* line = location->add_line();
+      line->set_function_id(Function(index));
+      line->set_line(Frame(index).line());
+    }
+  }
+
+  std::uint64_t NoStackLocation() {
+    if (no_stack_ == 0) {
+      pprof::Location* location = out_.add_location();
+      no_stack_ = static_cast<std::uint64_t>(out_.location_size());
+      location->set_id(no_stack_);
+      const std::int64_t name = String(kNoStack);
+      location->add_line()->set_function_id(AddFunction(name, name, 0));
+    }
+    return no_stack_;
+  }
+
+  std::uint64_t Function(std::uint32_t frame_index) {
+    const v1::Frame& frame = Frame(frame_index);
+    const std::int64_t name = String(FrameName(frame, style_));
+    const std::int64_t full =
+        frame.full_name().empty() ? name : String(SafeName(frame.full_name()));
+    return AddFunction(name, full, frame.file().empty() ? 0 : String(SafeName(frame.file())));
+  }
+
+  std::uint64_t AddFunction(std::int64_t name, std::int64_t system_name, std::int64_t file) {
+    const auto next = static_cast<std::uint64_t>(out_.function_size()) + 1;
+    const auto [known, added] = functions_.emplace(std::tuple(name, system_name, file), next);
+    if (added) {
+      pprof::Function* function = out_.add_function();
+      function->set_id(next);
+      function->set_name(name);
+      function->set_system_name(system_name);
+      function->set_filename(file);
+    }
+    return known->second;
+  }
+
+  const v1::Frame& Frame(std::uint32_t index) const {
+    return profile_.frames(static_cast<int>(index));
+  }
+
+  const v1::Profile& profile_;
+  const FrameStyle style_;  // pprof itself shows places and what is inlined
+  pprof::Profile out_;
+  std::unordered_map<std::string, std::int64_t> strings_;
+  std::unordered_map<std::string, std::uint64_t> mappings_;        // by module
+  std::map<std::vector<std::uint32_t>, std::uint64_t> locations_;  // by frames
+  std::uint64_t no_stack_ = 0;                                     // location
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> functions_;
+};
+
+}  // namespace
+
+std::span<const std::string_view> PprofExporter::extensions() const {
+  static constexpr std::array<std::string_view, 3> kExtensions{".pb.gz", ".pprof", ".pprof.gz"};
+  return kExtensions;
+}
+
+std::string_view PprofExporter::description() const {
+  return "stacks with labels: go tool pprof, Perfetto, speedscope";
+}
+
+Result<void> PprofExporter::Write(const v1::Profile& profile, const ExportOptions& options,
+                                  std::ostream& out) const {
+  PROFD_TRY(CheckProfile(profile));
+  const auto converted = Builder(profile, options).Build();
+  if (!converted) return converted.error();
+  google::protobuf::io::OstreamOutputStream bytes(&out);
+  google::protobuf::io::GzipOutputStream gzip(&bytes);
+  if (!converted->SerializeToZeroCopyStream(&gzip) || !gzip.Close())
+    return Error{ErrorCode::kIo, "cannot write the profile", ""};
+  return FinishStream(out);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,228 @@
+#include "client/format/speedscope.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <ranges>
+#include <utility>
+
+#include "client/profile/check_profile.h"
+#include "client/text/escape.h"
+#include "client/profile/gil.h"
+#include "client/profile/stack_names.h"
+
+namespace profd::client {
+namespace {
+
+// Frames as speedscope tells them apart: by name and file. Its line is a function's, ours that of
+// an address: it is given only where there is but one.
+class FrameTable {
+ public:
+  FrameTable(const v1::Profile& profile, const ExportOptions& options) {
+    const FrameStyle style{.signature = options.signatures, .mangled = options.mangled};
+    for (const v1::Frame& frame : profile.frames())
+      of_frame_.push_back(Add(FrameName(frame, style), SafeFile(frame), frame.line()));
+  }
+
+  std::uint32_t OfFrame(std::uint32_t index) const { return of_frame_[index]; }
+  std::uint32_t OfPseudo(std::string_view name) { return Add(std::string(name), "", 0); }
+
+  void Write(std::ostream& out) const {
+    for (std::size_t i = 0; i < frames_.size(); ++i) {
+      const Shown& frame = frames_[i];
+      out << (i == 0 ? "\n" : ",\n") << "{\"name\":" << QuoteJson(frame.key->first);
+      if (!frame.key->second.empty()) out << ",\"file\":" << QuoteJson(frame.key->second);
+      if (frame.line != 0) out << ",\"line\":" << frame.line;
+      out << '}';
+    }
+  }
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // name, file
+  struct Shown {
+    const Key* key = nullptr;
+    std::uint32_t line = 0;  // 0: none, or several
+  };
+
+  static std::string SafeFile(const v1::Frame& frame) {
+    if (!frame.file().empty()) return SafeName(frame.file());
+    return frame.module().empty() ? "" : SafeName(frame.module());
+  }
+
+  std::uint32_t Add(std::string name, std::string file, std::uint32_t line) {
+    const auto next = static_cast<std::uint32_t>(frames_.size());
+    const auto [known, added] = ids_.emplace(Key(std::move(name), std::move(file)), next);
+    if (added)
+      frames_.push_back({&known->first, line});
+    else if (frames_[known->second].line != line)
+      frames_[known->second].line = 0;
+    return known->second;
+  }
+
+  std::map<Key, std::uint32_t> ids_;
+  std::vector<Shown> frames_;
+  std::vector<std::uint32_t> of_frame_;
+};
+
+constexpr std::uint32_t kNoFrame = ~0u;
+
+// Equal stretches show the same stack.
+struct Stretch {
+  std::uint32_t node = 0;             // of Stacks
+  std::uint32_t no_stack = kNoFrame;  // stands in for the stack
+  std::uint32_t waiting = kNoFrame;   // the leaf of a thread that does not run
+  std::uint64_t weight_ns = 0;
+};
+
+// The profile's stacks, those of equal frames made one.
+class Stacks {
+ public:
+  Stacks(const v1::Profile& profile, const FrameTable& frames)
+      : profile_(profile), frames_(frames) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+    same_.reserve(static_cast<std::size_t>(profile.nodes_size()) + 1);
+    same_.push_back(0);
+    for (const v1::StackNode& node : profile.nodes()) {
+      const auto next = static_cast<std::uint32_t>(same_.size());
+      const std::pair key(same_[node.parent()], frames.OfFrame(node.frame()));
+      same_.push_back(known.emplace(key, next).first->second);
+    }
+  }
+
+  // The first node with this stack.
+  std::uint32_t Same(std::uint32_t node) const { return same_[node]; }
+
+  void Write(const Stretch& stretch, std::ostream& out) {
+    path_.clear();
+    if (stretch.waiting != kNoFrame) path_.push_back(stretch.waiting);
+    if (stretch.no_stack != kNoFrame) path_.push_back(stretch.no_stack);
+    for (std::uint32_t at = stretch.node; at != 0;) {
+      const v1::StackNode& node = profile_.nodes(static_cast<int>(at - 1));
+      path_.push_back(frames_.OfFrame(node.frame()));
+      at = node.parent();
+    }
+    const char* comma = "[";
+    for (const auto& frame : std::views::reverse(path_)) out << std::exchange(comma, ",") << frame;
+    out << (path_.empty() ? "[]" : "]");
+  }
+
+ private:
+  const v1::Profile& profile_;
+  const FrameTable& frames_;
+  std::vector<std::uint32_t> same_;  // by node
+  std::vector<std::uint32_t> path_;
+};
+
+struct ThreadProfile {
+  std::string name;
+  std::vector<Stretch> stretches;
+  std::uint64_t total_ns = 0;
+  std::uint64_t on_cpu_ns = 0;
+};
+
+Stretch StretchOf(const v1::Samples& samples, int i, const Stacks& stacks, FrameTable& frames) {
+  const v1::State state = samples.state(i);
+  Stretch stretch{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
+  if (samples.node(i) == 0) stretch.no_stack = frames.OfPseudo(kNoStack);
+  if (state != v1::STATE_ON_CPU)
+    stretch.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i), GilOf(samples, i)));
+  return stretch;
+}
+
+void AddStretch(const Stretch& stretch, bool on_cpu, ThreadProfile& thread) {
+  if (stretch.weight_ns == 0) return;
+  thread.total_ns += stretch.weight_ns;
+  if (on_cpu) thread.on_cpu_ns += stretch.weight_ns;
+  if (!thread.stretches.empty()) {
+    Stretch& last = thread.stretches.back();
+    if (last.node == stretch.node && last.no_stack == stretch.no_stack &&
+        last.waiting == stretch.waiting) {
+      last.weight_ns += stretch.weight_ns;
+      return;
+    }
+  }
+  thread.stretches.push_back(stretch);
+}
+
+std::string NameOf(const v1::Profile& profile, const v1::Thread& thread) {
+  return ProcessName(profile.processes(static_cast<int>(thread.process()))) + " / " +
+         ThreadName(thread);
+}
+
+// Only threads with samples; a profile without any has one empty thread, for speedscope wants one.
+std::vector<ThreadProfile> SplitByThread(const v1::Profile& profile, const Stacks& stacks,
+                                         FrameTable& frames) {
+  const v1::Samples& samples = profile.samples();
+  std::vector<int> order(static_cast<std::size_t>(samples.weight_ns_size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return samples.time_ns(a) < samples.time_ns(b); });
+  std::vector<ThreadProfile> threads(static_cast<std::size_t>(profile.threads_size()));
+  for (const int i : order)
+    AddStretch(StretchOf(samples, i, stacks, frames), samples.state(i) == v1::STATE_ON_CPU,
+               threads[samples.thread(i)]);
+  for (std::size_t i = 0; i < threads.size(); ++i)
+    threads[i].name = NameOf(profile, profile.threads(static_cast<int>(i)));
+  std::erase_if(threads, [](const ThreadProfile& thread) { return thread.stretches.empty(); });
+  if (threads.empty()) threads.emplace_back().name = "no samples";
+  return threads;
+}
+
+void WriteThread(const ThreadProfile& thread, Stacks& stacks, std::ostream& out) {
+  out << "{\"type\":\"sampled\",\"name\":" << QuoteJson(thread.name)
+      << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << thread.total_ns
+      << ",\"samples\":[";
+  const char* comma = "";
+  for (const Stretch& stretch : thread.stretches) {
+    out << std::exchange(comma, ",\n");
+    stacks.Write(stretch, out);
+  }
+  out << "],\"weights\":[";
+  comma = "";
+  for (const Stretch& stretch : thread.stretches)
+    out << std::exchange(comma, ",") << stretch.weight_ns;
+  out << "]}";
+}
+
+// The thread shown at first: the one that ran most.
+std::ptrdiff_t BusiestThread(const std::vector<ThreadProfile>& threads) {
+  return std::max_element(threads.begin(), threads.end(),
+                          [](const ThreadProfile& a, const ThreadProfile& b) {
+                            return a.on_cpu_ns < b.on_cpu_ns;
+                          }) -
+         threads.begin();
+}
+
+}  // namespace
+
+std::span<const std::string_view> SpeedscopeExporter::extensions() const {
+  static constexpr std::array<std::string_view, 1> kExtensions{".speedscope.json"};
+  return kExtensions;
+}
+
+std::string_view SpeedscopeExporter::description() const {
+  return "a timeline of each thread: speedscope";
+}
+
+Result<void> SpeedscopeExporter::Write(const v1::Profile& profile, const ExportOptions& options,
+                                       std::ostream& out) const {
+  PROFD_TRY(CheckProfile(profile));
+  FrameTable frames(profile, options);
+  Stacks stacks(profile, frames);
+  const std::vector<ThreadProfile> threads = SplitByThread(profile, stacks, frames);
+  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":"
+      << QuoteJson(options.title.empty() ? TitleOf(profile) : SafeName(options.title))
+      << ",\"exporter\":" << QuoteJson("profd " + SafeName(profile.profd_version()))
+      << ",\"activeProfileIndex\":" << BusiestThread(threads) << ",\n\"shared\":{\"frames\":[";
+  frames.Write(out);
+  out << "\n]},\n\"profiles\":[";
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    out << (i == 0 ? "\n" : ",\n");
+    WriteThread(threads[i], stacks, out);
+  }
+  out << "\n]}\n";
+  return FinishStream(out);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,89 @@
+#include "client/profile/check_profile.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace profd::client {
+namespace {
+
+Error Corrupt(std::string what) {
+  return Error{ErrorCode::kCorrupt, "the profile is damaged: " + std::move(what), ""};
+}
+
+Error OutOfRange(std::string_view what, int index, std::string_view points_at, std::uint64_t value,
+                 int size) {
+  return Corrupt(std::string(what) + " " + std::to_string(index) + " points at " +
+                 std::string(points_at) + " " + std::to_string(value) + " of " +
+                 std::to_string(size));
+}
+
+bool Fits(std::uint64_t index, int size) { return index < static_cast<std::uint64_t>(size); }
+
+Result<void> CheckStacks(const v1::Profile& profile) {
+  std::vector<std::uint32_t> depths{0};
+  depths.reserve(static_cast<std::size_t>(profile.nodes_size()) + 1);
+  for (int i = 0; i < profile.nodes_size(); ++i) {
+    const v1::StackNode& node = profile.nodes(i);
+    if (!Fits(node.frame(), profile.frames_size()))
+      return OutOfRange("stack node", i + 1, "frame", node.frame(), profile.frames_size());
+    if (node.parent() >= depths.size())
+      return Corrupt("stack node " + std::to_string(i + 1) + " stands before its parent");
+    depths.push_back(depths[node.parent()] + 1);
+    if (depths.back() > kMaxStackDepth)
+      return Corrupt("a stack is deeper than " + std::to_string(kMaxStackDepth) + " frames");
+  }
+  return {};
+}
+
+Result<void> CheckColumns(const v1::Samples& samples) {
+  const int size = samples.weight_ns_size();
+  const int sizes[] = {
+      samples.time_ns_size(), samples.raw_weight_ns_size(), samples.thread_size(),
+      samples.node_size(),    samples.state_size(),         samples.wait_size(),
+      samples.count_size(),   samples.exact_size(),         samples.stack_flags_size()};
+  for (const int other : sizes)
+    if (other != size) return Corrupt("its sample columns differ in length");
+  if (samples.gil_size() != 0 && samples.gil_size() != size)
+    return Corrupt("its sample columns differ in length");
+  return {};
+}
+
+Result<void> CheckSamples(const v1::Profile& profile) {
+  const v1::Samples& samples = profile.samples();
+  PROFD_TRY(CheckColumns(samples));
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::uint64_t weight = 0;
+  std::uint64_t count = 0;
+  for (int i = 0; i < samples.weight_ns_size(); ++i) {
+    if (!Fits(samples.thread(i), profile.threads_size()))
+      return OutOfRange("sample", i, "thread", samples.thread(i), profile.threads_size());
+    if (!Fits(samples.node(i), profile.nodes_size() + 1))
+      return OutOfRange("sample", i, "stack node", samples.node(i), profile.nodes_size() + 1);
+    if (!v1::State_IsValid(samples.state(i)))
+      return Corrupt("sample " + std::to_string(i) + " is in no known state");
+    if (samples.weight_ns(i) > kMost - weight) return Corrupt("its weights add up to too much");
+    weight += samples.weight_ns(i);
+    count += samples.count(i);  // 2^31 samples of 2^32 at most: cannot overflow
+  }
+  if (count > kMost) return Corrupt("its counts add up to too much");
+  return {};
+}
+
+}  // namespace
+
+Result<void> CheckProfile(const v1::Profile& profile) {
+  for (int i = 0; i < profile.threads_size(); ++i)
+    if (!Fits(profile.threads(i).process(), profile.processes_size()))
+      return OutOfRange("thread", i, "process", profile.threads(i).process(),
+                        profile.processes_size());
+  for (int i = 0; i < profile.frames_size(); ++i) {
+    const std::uint32_t module = profile.frames(i).module_info();
+    if (module != 0 && !Fits(module - 1, profile.modules_size()))
+      return OutOfRange("frame", i, "module", module - 1, profile.modules_size());
+  }
+  PROFD_TRY(CheckStacks(profile));
+  return CheckSamples(profile);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,214 @@
+#include "client/profile/diff.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "client/profile/check_profile.h"
+#include "client/profile/stack_names.h"
+
+namespace profd::client {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+std::uint64_t ElapsedNs(const v1::Profile& profile) {
+  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
+}
+
+DiffSide SideOf(const v1::Profile& profile, const std::string& name) {
+  DiffSide side;
+  side.name = SafeName(name);
+  side.title = TitleOf(profile);
+  side.elapsed_ns = ElapsedNs(profile);
+  side.start_unix_ns = profile.start_unix_ns();
+  side.threads = static_cast<std::uint64_t>(profile.threads_size());
+  for (const std::uint32_t count : profile.samples().count()) side.samples += count;
+  for (const v1::NamedCount& lost : profile.lost()) side.lost += lost.count();
+  return side;
+}
+
+std::string_view ModeText(Mode mode) {
+  switch (mode) {
+    case Mode::kOnCpu:
+      return "time on a CPU";
+    case Mode::kOffCpu:
+      return "time spent waiting";
+    default:
+      return "all time";
+  }
+}
+
+// Puts the nodes of further trees among those of the first.
+class Union {
+ public:
+  explicit Union(StackTree first) : tree_(std::move(first)) {
+    for (std::uint32_t i = 0; i < tree_.labels.size(); ++i) label_ids_.emplace(tree_.labels[i], i);
+    for (std::uint32_t i = 1; i < tree_.nodes.size(); ++i)
+      children_.emplace(Key(tree_.nodes[i].parent, tree_.nodes[i].label), i);
+    if (const std::vector<std::uint32_t> roots = Roots(tree_); roots.size() == 1)
+      only_root_ = roots.front();
+  }
+
+  // The node of the union for each of `other`.
+  std::vector<std::uint32_t> Add(const StackTree& other) {
+    std::vector<std::uint32_t> places(other.nodes.size(), 0);
+    const bool one_root = only_root_ != 0 && Roots(other).size() == 1;
+    for (std::size_t i = 1; i < other.nodes.size(); ++i) {
+      const TreeNode& node = other.nodes[i];
+      places[i] = one_root && node.parent == 0
+                      ? only_root_
+                      : Child(places[node.parent], node, other.labels[node.label]);
+    }
+    return places;
+  }
+  [[nodiscard]] StackTree Take() && { return std::move(tree_); }
+
+ private:
+  static std::uint64_t Key(std::uint32_t parent, std::uint32_t label) {
+    return static_cast<std::uint64_t>(parent) << 32 | label;
+  }
+  static std::vector<std::uint32_t> Roots(const StackTree& tree) {
+    std::vector<std::uint32_t> roots;
+    for (std::uint32_t i = 1; i < tree.nodes.size(); ++i)
+      if (tree.nodes[i].parent == 0) roots.push_back(i);
+    return roots;
+  }
+  std::uint32_t Child(std::uint32_t parent, const TreeNode& node, const std::string& name) {
+    const auto next_label = static_cast<std::uint32_t>(tree_.labels.size());
+    const auto [label, new_label] = label_ids_.emplace(name, next_label);
+    if (new_label) tree_.labels.push_back(name);
+    const auto next = static_cast<std::uint32_t>(tree_.nodes.size());
+    const auto [child, added] = children_.emplace(Key(parent, label->second), next);
+    if (added) {
+      tree_.nodes.push_back(node);
+      tree_.nodes.back().parent = parent;
+      tree_.nodes.back().label = label->second;
+    }
+    return child->second;
+  }
+
+  StackTree tree_;
+  std::uint32_t only_root_ = 0;
+  std::unordered_map<std::string, std::uint32_t> label_ids_;
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;  // by parent and label
+};
+
+Result<StackTree> TreeOf(const v1::Profile& profile, const DiffOptions& options) {
+  PROFD_TRY(CheckProfile(profile));
+  return StackTree::Build(
+      profile, {.signatures = options.signatures, .mangled = options.mangled, .lines = false},
+      StateFrames::kAll, options.threads ? StackRoots::kThreadNames : StackRoots::kNames);
+}
+
+void SumUp(Diff& diff) {
+  diff.total = diff.self;
+  for (std::size_t i = diff.total.size(); i-- > 1;)
+    diff.total[diff.tree.nodes[i].parent] += diff.total[i];
+  diff.a.total_ns = diff.total[0].a_ns;
+  diff.b.total_ns = diff.total[0].b_ns;
+}
+
+}  // namespace
+
+DiffTime& DiffTime::operator+=(const DiffTime& other) {
+  a_ns += other.a_ns;
+  b_ns += other.b_ns;
+  a_count += other.a_count;
+  b_count += other.b_count;
+  a_exact_ns += other.a_exact_ns;
+  b_exact_ns += other.b_exact_ns;
+  return *this;
+}
+
+bool IsNoise(const DiffTime& time) {
+  struct Side {
+    double sampled_ns;
+    double count;  // at least 1
+    double ns;
+  };
+  const auto side = [](std::uint64_t ns, std::uint64_t exact_ns, std::uint64_t count) {
+    return Side{static_cast<double>(ns - std::min(exact_ns, ns)),
+                static_cast<double>(std::max<std::uint64_t>(count, 1)), static_cast<double>(ns)};
+  };
+  // Of n samples that stand for t the standard error is t / sqrt(n); of none that of one sample of
+  // the other side.
+  const auto variance = [](const Side& own, const Side& other) {
+    const double one = other.sampled_ns / other.count;
+    return own.ns == 0 ? one * one : own.sampled_ns * own.sampled_ns / own.count;
+  };
+  const Side a = side(time.a_ns, time.a_exact_ns, time.a_count);
+  const Side b = side(time.b_ns, time.b_exact_ns, time.b_count);
+  const auto change = static_cast<double>(time.change_ns());
+  return change * change <= 4 * (variance(a, b) + variance(b, a));
+}
+
+std::vector<std::uint64_t> ScaleToSum(std::vector<std::uint64_t> values, std::uint64_t numerator,
+                                      std::uint64_t denominator) {
+  Wide sum = 0;
+  std::uint64_t before = 0;
+  for (std::uint64_t& value : values) {
+    sum += value;
+    const auto scaled = static_cast<std::uint64_t>(sum * numerator / denominator);
+    value = scaled - std::exchange(before, scaled);
+  }
+  return values;
+}
+
+Result<Diff> Diff::Build(const v1::Profile& a, const v1::Profile& b, const DiffOptions& options) {
+  if (ModeOf(a) != ModeOf(b))
+    return Error{ErrorCode::kInvalidArgument,
+                 options.a_name + " holds " + std::string(ModeText(ModeOf(a))) + ", " +
+                     options.b_name + " " + std::string(ModeText(ModeOf(b))),
+                 "collect both with the same -m"};
+  Result<StackTree> tree_a = TreeOf(a, options);
+  if (!tree_a) return tree_a.error();
+  Result<StackTree> tree_b = TreeOf(b, options);
+  if (!tree_b) return tree_b.error();
+
+  Diff diff;
+  diff.a = SideOf(a, options.a_name);
+  diff.b = SideOf(b, options.b_name);
+  const std::size_t nodes_of_b = tree_b->nodes.size();
+  for (const TreeNode& node : tree_b->nodes)
+    diff.self.push_back({.a_ns = 0,
+                         .b_ns = node.self_ns,
+                         .a_count = 0,
+                         .b_count = node.self_count,
+                         .a_exact_ns = 0,
+                         .b_exact_ns = node.self_exact_ns});
+  Union both(*std::move(tree_b));
+  const std::vector<std::uint32_t> places = both.Add(*tree_a);
+  diff.tree = std::move(both).Take();
+  diff.self.resize(diff.tree.nodes.size());
+  for (std::size_t i = 0; i < diff.tree.nodes.size(); ++i)
+    diff.frame_is_a.push_back(i >= nodes_of_b);
+
+  std::vector<std::uint64_t> a_ns;
+  for (const TreeNode& node : tree_a->nodes) a_ns.push_back(node.self_ns);
+  if (!options.absolute && diff.a.elapsed_ns > 0 && diff.b.elapsed_ns > 0 &&
+      diff.a.elapsed_ns != diff.b.elapsed_ns) {
+    diff.scale = static_cast<double>(diff.b.elapsed_ns) / static_cast<double>(diff.a.elapsed_ns);
+    Wide sum = 0;
+    for (const std::uint64_t ns : a_ns) sum += ns;
+    if (sum * diff.b.elapsed_ns / diff.a.elapsed_ns >> 62 != 0)
+      return Error{ErrorCode::kInvalidArgument,
+                   options.a_name + " is too short to be scaled to the length of " + options.b_name,
+                   "compare them as they are: --absolute"};
+    a_ns = ScaleToSum(std::move(a_ns), diff.b.elapsed_ns, diff.a.elapsed_ns);
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const TreeNode& node = tree_a->nodes[i];
+    DiffTime& time = diff.self[places[i]];
+    time.a_ns += a_ns[i];
+    time.a_count += node.self_count;
+    // Only for IsNoise: a ns more or less is nothing there.
+    time.a_exact_ns +=
+        static_cast<std::uint64_t>(static_cast<double>(node.self_exact_ns) * diff.scale);
+  }
+  SumUp(diff);
+  return diff;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,193 @@
+#include "client/profile/stack_names.h"
+
+#include <charconv>
+#include <iterator>
+
+namespace profd::client {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kCut = "...";
+
+// Indexed by v1::WaitReason.
+constexpr std::string_view kBlockedPrefix = "[blocked:";
+constexpr std::string_view kBlockedFrames[] = {
+    "[blocked]",        "[blocked:lock]",  "[blocked:gil]",  "[blocked:io]",  "[blocked:driver]",
+    "[blocked:kernel]", "[blocked:sleep]", "[blocked:poll]", "[blocked:net]", "[blocked:pipe]",
+    "[blocked:child]",  "[blocked:fault]", "[blocked:other]"};
+static_assert(std::size(kBlockedFrames) == v1::WaitReason_ARRAYSIZE);
+
+struct Decoded {
+  std::uint32_t rune = 0;
+  std::size_t bytes = 0;  // 0: not UTF-8
+};
+
+// The first character of `text`, which is not empty. Refuses overlong forms and surrogates.
+Decoded Decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {};
+  std::uint32_t rune = first & (0xFFu >> (bytes + 1));
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    rune = rune << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (rune < kSmallest[bytes] || rune > 0x10FFFF || (rune >= 0xD800 && rune < 0xE000)) return {};
+  return {rune, bytes};
+}
+
+bool Between(std::uint32_t rune, std::uint32_t first, std::uint32_t last) {
+  return rune >= first && rune <= last;
+}
+
+// Would break a line or a terminal, hide, turn the direction of writing, or be refused by XML.
+bool IsUnsafe(std::uint32_t rune) {
+  return rune < 0x20 || Between(rune, 0x7F, 0x9F) || rune == 0xAD || rune == 0x61C ||
+         Between(rune, 0x200B, 0x200F) || Between(rune, 0x2028, 0x202E) ||
+         Between(rune, 0x2060, 0x206F) || rune == 0xFEFF || Between(rune, 0xFDD0, 0xFDEF) ||
+         Between(rune, 0xFFF9, 0xFFFB) || Between(rune, 0xE0000, 0xE0FFF) ||
+         (rune & 0xFFFE) == 0xFFFE;
+}
+
+void AppendHex(std::string& text, std::uint64_t value) {
+  char digits[16];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value, 16).ptr;
+  text += "0x";
+  text.append(digits, end);
+}
+
+std::string UnknownName(const v1::Frame& frame) {
+  std::string name = "[unknown";
+  if (!frame.module().empty()) {
+    name += ' ';
+    name += ModuleName(frame);
+  }
+  if (frame.offset() != 0) {
+    name += frame.module().empty() ? ' ' : '+';
+    AppendHex(name, frame.offset());
+  }
+  return name + "]";
+}
+
+std::string_view Mark(const v1::Frame& frame, const FrameStyle& style) {
+  if (!style.marks) return "";
+  if (frame.kind() == v1::FRAME_KERNEL) return "_[k]";
+  if (frame.inlined() && style.inlined) return "_[i]";
+  if (frame.kind() == v1::FRAME_JIT) return "_[j]";
+  return "";
+}
+
+std::string Numbered(const std::string& name, std::uint32_t number) {
+  return SafeName(name) + " (" + std::to_string(number) + ")";
+}
+
+}  // namespace
+
+std::string SafeName(std::string_view name) {
+  std::string safe;
+  safe.reserve(name.size());
+  while (!name.empty()) {
+    if (safe.size() + kCut.size() + 4 > kMaxNameBytes) return safe.append(kCut);
+    const Decoded decoded = Decode(name);
+    if (decoded.bytes == 0) {
+      safe += kReplacement;
+    } else if (decoded.rune == ';') {
+      safe += ':';
+    } else if (IsUnsafe(decoded.rune)) {
+      safe += '?';
+    } else {
+      safe += name.substr(0, decoded.bytes);
+    }
+    name.remove_prefix(decoded.bytes == 0 ? 1 : decoded.bytes);
+  }
+  return safe.empty() ? "[unknown]" : safe;
+}
+
+std::string FrameName(const v1::Frame& frame, const FrameStyle& style) {
+  const bool mangled = style.mangled && !frame.symbol().empty();
+  const bool full = style.signature && !frame.full_name().empty();
+  const std::string& known = mangled ? frame.symbol() : full ? frame.full_name() : frame.name();
+  std::string name = SafeName(known.empty() ? UnknownName(frame) : known);
+  if (frame.kind() == v1::FRAME_PYTHON && style.place && !frame.file().empty()) {
+    name += " (" + SafeName(BaseName(frame.file()));
+    if (style.line && frame.line() != 0) name += ":" + std::to_string(frame.line());
+    name += ")";
+  }
+  return name.append(Mark(frame, style));
+}
+
+std::string_view ModuleName(const v1::Frame& frame) {
+  return frame.program().empty() ? BaseName(frame.module()) : std::string_view(frame.program());
+}
+
+std::string ProcessName(const v1::Process& process) {
+  if (process.pid() == 0) return SafeName(process.comm());  // stands for a group of them
+  return Numbered(process.comm(), process.pid());
+}
+
+std::string ThreadName(const v1::Thread& thread) { return Numbered(thread.comm(), thread.tid()); }
+
+std::string_view WaitName(v1::WaitReason wait) {
+  if (wait == v1::WAIT_NONE) return "";
+  std::string_view name = StateFrameName(v1::STATE_BLOCKED, wait);
+  name.remove_prefix(kBlockedPrefix.size());
+  return name.substr(0, name.size() - 1);
+}
+
+std::string_view GilName(v1::Gil gil) {
+  switch (gil) {
+    case v1::GIL_NONE:
+      return "";
+    case v1::GIL_NOT_HELD:
+      return "not held";
+    case v1::GIL_HELD:
+      return "held";
+    case v1::GIL_WAITED:
+      return "waited";
+    default:
+      return "unknown";
+  }
+}
+
+std::string_view StateName(v1::State state) {
+  switch (state) {
+    case v1::STATE_ON_CPU:
+      return "on_cpu";
+    case v1::STATE_RUNNABLE:
+      return "runnable";
+    default:
+      return "blocked";
+  }
+}
+
+std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gil) {
+  if (state == v1::STATE_ON_CPU) return "[running]";
+  if (state == v1::STATE_RUNNABLE)
+    return gil == v1::GIL_HELD ? "[runnable:gil-holder]" : "[runnable]";
+  return kBlockedFrames[v1::WaitReason_IsValid(wait) ? wait : v1::WAIT_OTHER];
+}
+
+std::string TitleOf(const v1::Profile& profile) {
+  constexpr std::string_view kOnePid = "pid ";
+  const int others = profile.processes_size() - 1;
+  const std::string_view part = profile.only_gil() ? ", only with the GIL held" : "";
+  for (const v1::Process& process : profile.processes()) {
+    const std::string target = std::string(kOnePid) + std::to_string(process.pid());
+    const bool named = profile.target() == target || profile.target().starts_with(target + " ");
+    if (others > 0 && !named) continue;
+    std::string title = Numbered(
+        process.command_line().empty() ? process.comm() : process.command_line(), process.pid());
+    if (others > 0)
+      title +=
+          " and " + std::to_string(others) + (others == 1 ? " more process" : " more processes");
+    return title.append(part);
+  }
+  return SafeName(profile.target()).append(part);
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace profd::client

@@ -1,0 +1,65 @@
+#include "client/screens/dump/dump_facts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "client/screens/summary/stack_facts.h"
+
+namespace profd::client {
+namespace {
+
+bool IsShown(const v1::Frame& frame, const DumpOptions& options) {
+  return options.interpreter_frames || !frame.interpreter();
+}
+
+}  // namespace
+
+ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
+  // "3.12.1 + 3.11.7"
+  const std::string& versions = dump.processes(static_cast<int>(process)).python();
+  const bool several = versions.find(" + ") != std::string::npos;
+  ProcessFacts facts;
+  for (const v1::DumpThread& thread : dump.threads()) {
+    if (thread.process() != process) continue;
+    facts.threads.push_back(&thread);
+    facts.has_gil = facts.has_gil || thread.python();
+    facts.gil_known =
+        facts.gil_known || (thread.gil() != v1::GIL_NONE && thread.gil() != v1::GIL_UNKNOWN);
+    if (thread.wait() == v1::WAIT_GIL) ++facts.gil_waiters;
+    if (thread.gil() != v1::GIL_HELD) continue;
+    if (several || facts.holders.empty()) {
+      facts.holders.push_back(&thread);
+    } else if (thread.seen_ns() >= facts.holders.front()->seen_ns()) {
+      facts.holders.front() = &thread;
+    }
+  }
+  return facts;
+}
+
+bool IsByFramePointer(const v1::DumpThread& thread) {
+  return (thread.stack_flags() & kStackByFramePointer) != 0;
+}
+
+std::size_t CertainFrames(const v1::Dump& dump, const v1::DumpThread& thread,
+                          const DumpOptions& options) {
+  const int certain =
+      thread.has_uncertain_from()
+          ? static_cast<int>(std::min<std::uint32_t>(
+                thread.uncertain_from(), static_cast<std::uint32_t>(thread.frame_size())))
+          : thread.frame_size();
+  return static_cast<std::size_t>(std::count_if(
+      thread.frame().begin(), thread.frame().begin() + certain,
+      [&](std::uint32_t index) { return IsShown(dump.frames(static_cast<int>(index)), options); }));
+}
+
+std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump, const v1::DumpThread& thread,
+                                          const DumpOptions& options) {
+  std::vector<const v1::Frame*> shown;
+  for (const auto index : thread.frame()) {
+    const v1::Frame& frame = dump.frames(static_cast<int>(index));
+    if (IsShown(frame, options)) shown.push_back(&frame);
+  }
+  return shown;
+}
+
+}  // namespace profd::client

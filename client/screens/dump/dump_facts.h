@@ -1,0 +1,36 @@
+// What follows from a dump, for its text and its JSON alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "client/screens/dump/dump_view.h"
+#include "profd/v1/dump.pb.h"
+
+namespace profd::client {
+
+struct ProcessFacts {
+  std::vector<const v1::DumpThread*> threads;
+  bool has_gil = false;    // some thread has a state of the interpreter
+  bool gil_known = false;  // and it could be read who holds its GIL
+  // Seen to hold the GIL: the latest; where the process has several runtimes, each with a GIL, all.
+  std::vector<const v1::DumpThread*> holders;
+  std::uint64_t gil_waiters = 0;
+};
+
+// Points into `dump`, which must have passed CheckDump.
+[[nodiscard]] ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process);
+
+// Its stack goes on from code without unwind rules, by frame pointer.
+[[nodiscard]] bool IsByFramePointer(const v1::DumpThread& thread);
+// How many of ShownFrames stand before the first frame that was found so; all of them where none
+// was.
+[[nodiscard]] std::size_t CertainFrames(const v1::Dump& dump, const v1::DumpThread& thread,
+                                        const DumpOptions& options);
+
+// Leaf first, without what the options hide.
+[[nodiscard]] std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump,
+                                                        const v1::DumpThread& thread,
+                                                        const DumpOptions& options);
+
+}  // namespace profd::client

@@ -1,0 +1,348 @@
+#include "client/screens/summary/summary.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "client/profile/stack_names.h"
+#include "client/screens/summary/gil_view.h"
+#include "client/screens/summary/hot_paths.h"
+#include "client/text/number.h"
+#include "client/screens/summary/stack_facts.h"
+#include "client/text/table.h"
+#include "client/text/text.h"
+#include "client/screens/summary/thread_rows.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kMaxRows = 20;
+constexpr std::size_t kManyRows = 8;  // from here on rows of alike processes are joined
+constexpr std::size_t kMaxPathRows = 3;
+constexpr std::size_t kPathsPerRow = 6;
+constexpr std::size_t kPathsWhenComplete = 16;
+constexpr std::size_t kWidestPath = 120;  // a longer line is hard to follow
+constexpr double kShownShare = 0.0005;    // what FormatShare does not round to nothing
+constexpr double kBusyShare = 0.01;       // of the session; below it a row's paths are not shown
+
+double Share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::uint64_t Duration(const v1::Profile& profile) {
+  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
+}
+
+std::string Counted(std::size_t count, std::string_view one, std::string_view many) {
+  return FormatCount(count) + " " + std::string(count == 1 ? one : many);
+}
+
+template <typename Counts>
+std::uint64_t Total(const Counts& counts) {
+  std::uint64_t total = 0;
+  for (const v1::NamedCount& count : counts) total += count.count();
+  return total;
+}
+
+// Every mark is one.
+std::uint64_t SampleCount(const v1::Profile& profile) {
+  const auto& counts = profile.samples().count();
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+// The worst of all threads. Two decimals: what is good here is far below a tenth of a percent.
+std::string Closure(const v1::Profile& profile) {
+  double worst = 0;
+  for (const v1::Thread& thread : profile.threads())
+    if (!thread.clock_missing()) worst = std::max(worst, std::fabs(thread.closure_error()));
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "closure %.2f %%", worst * 100);
+  return text.data();
+}
+
+const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
+  return profile.processes(static_cast<int>(row.process));
+}
+
+// How far the budget has raised the periods; empty where it has not.
+std::string Thinned(const v1::Profile& profile) {
+  std::uint64_t on_cpu = 0;
+  std::uint64_t off_cpu = 0;
+  for (const v1::PeriodChange& change : profile.periods()) {
+    on_cpu = std::max<std::uint64_t>(on_cpu, change.on_cpu_period_ns());
+    off_cpu = std::max<std::uint64_t>(off_cpu, change.off_cpu_period_ns());
+  }
+  std::string text;
+  if (off_cpu > profile.off_cpu_period_ns())
+    text += ", off-CPU samples down to 1 in " + FormatDuration(off_cpu);
+  if (on_cpu > profile.on_cpu_period_ns())
+    text += ", on-CPU samples down to 1 in " + FormatDuration(on_cpu);
+  return text.empty() ? text : "budget" + text.substr(1);
+}
+
+std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
+  const std::uint64_t duration = Duration(profile);
+  std::string what = FormatDuration(duration);
+  if (profile.processes_size() > 1)
+    what +=
+        ", " + Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes");
+  what += ", " + Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+  if (profile.only_gil()) what += ", only time with the GIL held";
+  const bool loss = Total(profile.lost()) + Total(profile.dropped()) > 0;
+  // Side by side as far as they fit; the title gives way first.
+  const std::array<std::pair<std::string, Tone>, 5> parts{{
+      {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
+      {what, Tone::kPlain},
+      {BasisText(profile), loss ? Tone::kWarning : Tone::kPlain},
+      {CostText(profile), Tone::kPlain},
+      {Thinned(profile), Tone::kPlain},
+  }};
+  constexpr std::size_t kGap = 3;
+  std::string out;
+  std::size_t used = 0;
+  for (const auto& [text, tone] : parts) {
+    if (text.empty()) continue;
+    const std::size_t width = DisplayWidth(text);
+    if (used > 0 && used + kGap + width > options.width) {
+      out += "\n";
+      used = 0;
+    }
+    if (used > 0) out.append(kGap, ' ');
+    out += options.palette.Paint(tone, text);
+    used += width + (used > 0 ? kGap : 0);
+  }
+  return out + "\n";
+}
+
+template <typename Counts>
+std::string CountLines(std::string_view title, const Counts& counts,
+                       const SummaryOptions& options) {
+  std::string out;
+  for (const v1::NamedCount& count : counts) {
+    if (count.count() == 0) continue;
+    const std::string line = PadRight(title, 8) + FormatCount(count.count()) + "  " +
+                             SafeText(count.text().empty() ? count.name() : count.text());
+    out += CutMiddle(line, options.width) + "\n";
+  }
+  return out;
+}
+
+// That callers may be wrong; where few are, only with `complete`.
+std::string FramePointerLines(const v1::Profile& profile, const SummaryOptions& options) {
+  const StackFacts facts = StackFactsOf(profile);
+  if (facts.by_frame_pointer == 0 || (!options.complete && !facts.many_by_frame_pointer()))
+    return {};
+  constexpr std::string_view kTitle = "note    ";
+  const std::string second = std::string(kTitle.size(), ' ') + kFramePointerMeans;
+  return CutMiddle(std::string(kTitle) + FramePointerText(facts), options.width) + "\n" +
+         CutMiddle(second, options.width) + "\n";
+}
+
+// "worker x 4": four of them in each process.
+std::string ThreadLabel(const ThreadRow& row) {
+  if (row.threads.size() == row.processes) return row.name;
+  return row.name + " x " + std::to_string(row.threads.size());
+}
+
+std::string WaitList(const ThreadRow& row) {
+  std::string list;
+  for (const WaitTime& wait : row.waits) {
+    const double share = Share(wait.ns, row.elapsed_ns);
+    if (share < kShownShare) continue;
+    const std::string_view name =
+        wait.reason == v1::WAIT_NONE ? "not sampled" : WaitName(wait.reason);
+    list += (list.empty() ? "" : ", ") + std::string(name) + " " +
+            FormatSampledShare(share, IsRough(wait.ns, wait.marks, wait.exact_ns));
+  }
+  return list;
+}
+
+// "postgres x 12", or "postgres (4242)".
+std::string ProcessLabel(const v1::Process& process, const ThreadRow& row) {
+  return SafeText(process.comm()) + (row.processes > 1
+                                         ? " x " + std::to_string(row.processes)
+                                         : " (" + std::to_string(process.pid()) + ")");
+}
+
+// A main thread that is called what its process is: naming both would say one thing twice.
+bool IsNamesake(const v1::Process& process, const ThreadRow& row) {
+  return row.tid == process.pid() && ThreadLabel(row) == SafeText(process.comm());
+}
+
+std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>& rows,
+                        const SummaryOptions& options) {
+  const bool part_time = std::ranges::any_of(profile.threads(), [](const v1::Thread& thread) {
+    return thread.began() || thread.exited();
+  });
+  Table table({{"process", Align::kLeft, Shrink::kMiddle},
+               {"thread", Align::kLeft, Shrink::kMiddle, Tone::kStrong},
+               {"tid", Align::kRight},
+               {"alive", Align::kRight},
+               {"running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {"runnable", Align::kRight, Shrink::kNever, Tone::kRunnable},
+               {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
+               {"on", Align::kLeft, Shrink::kList}});
+  const std::size_t shown = options.complete ? rows.size() : std::min(rows.size(), kMaxRows);
+  const bool name_processes =
+      profile.processes_size() > 1 &&
+      !std::ranges::all_of(std::span(rows).first(shown), [&](const ThreadRow& row) {
+        return IsNamesake(ProcessOf(profile, row), row);
+      });
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ThreadRow& row = rows[i];
+    const auto share = [&](std::uint64_t ns) {
+      return FormatSampledShare(Share(ns, row.elapsed_ns), row.clock_missing);
+    };
+    const v1::Process& process = ProcessOf(profile, row);
+    table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
+                  row.tid ? std::to_string(*row.tid) : "...",
+                  part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "",
+                  share(row.on_cpu_ns), share(row.runnable_ns), share(row.blocked_ns),
+                  WaitList(row)});
+  }
+  std::string out = table.Render(options.width, options.palette);
+  if (shown == rows.size()) return out;
+  ThreadRow rest;
+  std::size_t threads = 0;
+  for (const ThreadRow& row : std::span(rows).subspan(shown)) {
+    threads += row.threads.size();
+    rest.elapsed_ns += row.elapsed_ns;
+    rest.on_cpu_ns += row.on_cpu_ns;
+    rest.runnable_ns += row.runnable_ns;
+    rest.blocked_ns += row.blocked_ns;
+  }
+  return out + "and " + Counted(threads, "more thread", "more threads") + ": running " +
+         FormatShare(Share(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
+         FormatShare(Share(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
+         FormatShare(Share(rest.blocked_ns, rest.elapsed_ns)) + "\n";
+}
+
+// The rows whose paths are worth reading: the busiest, and what the main thread waits for.
+std::vector<const ThreadRow*> PathRows(const v1::Profile& profile,
+                                       const std::vector<ThreadRow>& pools) {
+  std::vector<const ThreadRow*> chosen;
+  const auto least =
+      static_cast<std::uint64_t>(kBusyShare * static_cast<double>(Duration(profile)));
+  for (const ThreadRow& row : pools)
+    if (chosen.size() < kMaxPathRows && row.on_cpu_ns + row.runnable_ns >= least)
+      chosen.push_back(&row);
+  const auto is_main = [&](const ThreadRow& row) { return IsMain(profile, row); };
+  if (std::ranges::count_if(pools, is_main) != 1 || chosen.size() == kMaxPathRows) return chosen;
+  const auto main = std::ranges::find_if(pools, is_main);
+  if (std::ranges::find(chosen, &*main) == chosen.end()) chosen.push_back(&*main);
+  return chosen;
+}
+
+Tone ToneOf(v1::State state) {
+  if (state == v1::STATE_ON_CPU) return Tone::kRunning;
+  return state == v1::STATE_RUNNABLE ? Tone::kRunnable : Tone::kBlocked;
+}
+
+std::string_view StateWord(const HotPath& path) {
+  if (path.state == v1::STATE_ON_CPU) return "running";
+  if (path.state == v1::STATE_RUNNABLE) return "runnable";
+  return path.wait == v1::WAIT_NONE ? "blocked" : WaitName(path.wait);
+}
+
+std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
+                      const SummaryOptions& options) {
+  const std::vector<HotPath> paths =
+      HotPaths(profile, row.threads, options.complete ? kPathsWhenComplete : kPathsPerRow);
+  if (paths.empty()) return {};
+  std::string who = ThreadLabel(row);
+  const v1::Process& process = ProcessOf(profile, row);
+  if (row.processes > 1 && IsMain(profile, row))
+    who = ProcessLabel(process, row);
+  else if (row.processes > 1)
+    who = ProcessLabel(process, row) + " / " + who;
+  else if (profile.processes_size() > 1 && !IsNamesake(process, row))
+    who = SafeText(process.comm()) + " / " + who;
+  if (row.tid) who += " (" + std::to_string(*row.tid) + ")";
+  std::string out =
+      options.palette.Paint(
+          Tone::kFaint,
+          CutMiddle(std::string(profile.only_gil() ? "where the time with the GIL goes: "
+                                                   : "where the time goes: ") +
+                        who,
+                    options.width)) +
+      "\n";
+  constexpr std::size_t kShareWidth = 9;
+  std::size_t word_width = 0;
+  for (const HotPath& path : paths) word_width = std::max(word_width, StateWord(path).size());
+  const std::size_t fixed = kShareWidth + 2 + 3 + word_width;
+  const std::size_t room =
+      options.width > fixed + 10 ? std::min(options.width - fixed, kWidestPath) : 10;
+  std::vector<std::string> texts;
+  std::size_t text_width = 0;
+  for (const HotPath& path : paths) {
+    texts.push_back(PathText(path, room));
+    text_width = std::max(text_width, DisplayWidth(texts.back()));
+  }
+  std::uint64_t shown_ns = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const HotPath& path = paths[i];
+    shown_ns += path.ns;
+    const bool rough = IsRough(path.ns, path.marks, path.exact_ns);
+    out += PadLeft(FormatSampledShare(Share(path.ns, row.elapsed_ns), rough), kShareWidth) + "  " +
+           PadRight(texts[i], text_width) + "   " +
+           options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
+  }
+  const double rest = 1 - Share(shown_ns, row.elapsed_ns);
+  if (rest >= kShownShare)
+    out += PadLeft(FormatShare(rest), kShareWidth) +
+           (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
+  return out;
+}
+
+}  // namespace
+
+std::string BasisText(const v1::Profile& profile) {
+  const std::uint64_t dropped = Total(profile.dropped());
+  std::string text = Counted(SampleCount(profile), "sample", "samples");
+  text += ", " + FormatCount(Total(profile.lost())) + " lost";
+  if (dropped > 0) text += ", " + FormatCount(dropped) + " dropped";
+  return text + ", " + Closure(profile);
+}
+
+std::string CostText(const v1::Profile& profile) {
+  return "cost " +
+         FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), Duration(profile))) +
+         " of one CPU";
+}
+
+std::string ProfileTitle(const v1::Profile& profile) {
+  if (profile.processes_size() != 1) return SafeText(profile.target());
+  const v1::Process& process = profile.processes(0);
+  const std::string& name =
+      process.command_line().empty() ? process.comm() : process.command_line();
+  return SafeText(name) + " (" + std::to_string(process.pid()) + ")";
+}
+
+std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& options) {
+  std::string out = Header(profile, options);
+  out += CountLines("lost", profile.lost(), options);
+  out += CountLines("dropped", profile.dropped(), options);
+  if (options.complete) out += CountLines("note", profile.notes(), options);
+  out += FramePointerLines(profile, options);
+  const std::vector<ThreadRow> rows = ThreadRows(profile);
+  const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;
+  // Its clocks are of all time.
+  if (!profile.only_gil())
+    out += "\n" + ThreadTable(profile, join ? JoinAlike(profile, rows) : rows, options);
+  out += RenderGil(profile, options);
+  const std::vector<ThreadRow> pools = JoinPools(profile, rows);
+  for (const ThreadRow* row : PathRows(profile, pools)) {
+    const std::string block = PathBlock(profile, *row, options);
+    if (!block.empty()) out += "\n" + block;
+  }
+  if (!options.footer.empty())
+    out += "\n" + options.palette.Paint(Tone::kFaint, options.footer) + "\n";
+  return out;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,324 @@
+#include "client/screens/top/top_screen.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "client/profile/stack_names.h"
+#include "client/text/number.h"
+#include "client/screens/summary/summary.h"
+#include "client/text/text.h"
+#include "client/screens/summary/thread_rows.h"
+#include "client/screens/top/top_rows.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kHeadLines = 4;  // title, sums, what is shown, column headers
+constexpr std::size_t kFootLines = 1;
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastName = 12;    // columns that the name keeps, if need be past the edge
+constexpr std::size_t kWideEnough = 100;  // from here on there is room for users and more
+
+constexpr std::array<std::string_view, 16> kHelp{
+    "f t p      functions, threads, processes",
+    "s S        sort by the next or the previous column",
+    "/          show only rows with a text in them: Enter keeps it, Esc drops it",
+    "space      let the table stand still, and go on",
+    "up down    move; also Page Up, Page Down, Home, End",
+    "e          functions: states of themselves, or with all that they call",
+    "k          functions: the kernel's as rows, or as part of their callers",
+    "Ctrl-L     draw anew",
+    "q Ctrl-C   leave",
+    "",
+    "running and runnable are shares of one CPU, blocked is one of the time that the",
+    "threads lived; of functions all are shares of one thread. Times of threads and",
+    "processes are exact, those of functions are by samples: ~ stands at shares that",
+    "rest on few. on: what most of the blocked time is for. Time joins without a gap",
+    "from one table to the next.",
+    "any key leaves this help",
+};
+
+struct Column {
+  std::string header;
+  std::size_t least = 0;  // columns, so that the table does not jump about
+  bool right = true;
+  Tone tone = Tone::kPlain;
+  bool sorted = false;
+};
+
+struct Lines {
+  std::string header;
+  std::vector<std::string> rows;
+};
+
+std::uint64_t LengthOf(const v1::Profile& profile) {
+  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
+}
+
+std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
+  const double share = of_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(of_ns);
+  if (share < 10) return FormatShare(share);
+  return FormatCount(static_cast<std::uint64_t>(std::llround(share * 100))) + " %";
+}
+
+std::string SampledPercent(const StateTime& time, std::uint64_t of_ns) {
+  if (time.ns == 0) return "";
+  return (IsRough(time.ns, time.marks, time.exact_ns) ? "~" : "") + Percent(time.ns, of_ns);
+}
+
+StateTime Sum(const StateTimes& times) {
+  StateTime sum;
+  for (const StateTime& state : times.states) sum += state;
+  return sum;
+}
+
+std::vector<Column> ColumnsOf(const TopState& state, bool wide) {
+  const bool functions = state.view == TopView::kFunctions;
+  std::vector<Column> columns;
+  if (functions) {
+    columns = {{"self", 7}, {"total", 7}};
+  } else {
+    columns = {{"pid", 7}};
+    if (state.view == TopView::kThreads) columns.push_back({"tid", 7});
+    if (wide) columns.push_back({"user", 8, false});
+  }
+  columns.push_back({"running", 7, true, Tone::kRunning, state.sort == TopSort::kRunning});
+  columns.push_back({"runnable", 8, true, Tone::kRunnable, state.sort == TopSort::kRunnable});
+  columns.push_back({"blocked", 7, true, Tone::kBlocked, state.sort == TopSort::kBlocked});
+  columns.push_back({"on", 6, false, Tone::kBlocked});
+  if (state.view == TopView::kProcesses) columns.push_back({"threads", 7});
+  if (functions && wide) columns.push_back({"module", 16, false, Tone::kFaint});
+  columns.push_back({functions                         ? "function"
+                     : state.view == TopView::kThreads ? "thread"
+                                                       : "process",
+                     kLeastName, false, Tone::kPlain, state.sort == TopSort::kName});
+  if (functions) {
+    columns[0].sorted = state.sort == TopSort::kSelf;
+    columns[1].sorted = state.sort == TopSort::kTotal;
+  }
+  return columns;
+}
+
+// "redis-server *:6379": the command line without its folders, as far as it says more than the
+// name; of a thread its own name before that.
+std::string NameCell(const TopRow& row) {
+  const std::string_view detail = row.detail;
+  const std::string_view program = detail.substr(0, detail.find(' '));
+  const std::string command =
+      std::string(BaseName(program)) + std::string(detail.substr(program.size()));
+  return command.starts_with(row.name) ? command : row.name + "  " + command;
+}
+
+std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, std::uint64_t length_ns,
+                                 bool wide) {
+  const auto name = std::string(
+      WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
+  std::vector<std::string> cells;
+  if (row.sampled()) {
+    const auto& states = (state.total ? row.total : row.self).states;
+    cells = {SampledPercent(Sum(row.self), length_ns), SampledPercent(Sum(row.total), length_ns)};
+    for (const StateTime& time : states) cells.push_back(SampledPercent(time, length_ns));
+    cells.push_back(name);
+    if (wide) cells.push_back(CutMiddle(row.detail, 24));
+    cells.push_back(row.name);
+    return cells;
+  }
+  cells.push_back(std::to_string(row.pid));
+  if (state.view == TopView::kThreads) cells.push_back(std::to_string(row.tid));
+  if (wide) cells.push_back(CutMiddle(row.user, 12));
+  const auto& states = row.total.states;
+  cells.push_back(Percent(states[v1::STATE_ON_CPU].ns, length_ns));
+  cells.push_back(Percent(states[v1::STATE_RUNNABLE].ns, length_ns));
+  cells.push_back(Percent(states[v1::STATE_BLOCKED].ns, row.elapsed_ns));
+  cells.push_back(name);
+  if (state.view == TopView::kProcesses) cells.push_back(FormatCount(row.threads));
+  cells.push_back(NameCell(row));
+  return cells;
+}
+
+std::string Line(const std::vector<std::string>& cells, const std::vector<Column>& columns,
+                 const std::vector<std::size_t>& widths, const Palette& palette, bool header) {
+  std::string line;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool last = i + 1 == columns.size();
+    const Tone tone = !header ? columns[i].tone : columns[i].sorted ? Tone::kStrong : Tone::kFaint;
+    std::string cell = last ? CutMiddle(cells[i], widths[i]) : cells[i];
+    if (!last) cell = columns[i].right ? PadLeft(cell, widths[i]) : PadRight(cell, widths[i]);
+    line += palette.Paint(tone, cell);
+    if (!last) line.append(kGap, ' ');
+  }
+  return line;
+}
+
+Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t count,
+                 const TopState& state, std::uint64_t length_ns, std::size_t width,
+                 const Palette& palette) {
+  const bool wide = width >= kWideEnough;
+  const std::vector<Column> columns = ColumnsOf(state, wide);
+  std::vector<std::vector<std::string>> cells;
+  for (std::size_t i = first; i < rows.size() && i < first + count; ++i)
+    cells.push_back(CellsOf(rows[i], state, length_ns, wide));
+  std::vector<std::size_t> widths;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    std::size_t most = std::max(columns[i].least, columns[i].header.size());
+    for (const auto& row : cells) most = std::max(most, DisplayWidth(row[i]));
+    widths.push_back(most);
+    used += most + kGap;
+  }
+  widths.push_back(width > used + kLeastName ? width - used : kLeastName);
+  std::vector<std::string> headers;
+  headers.reserve(columns.size());
+  for (const Column& column : columns) headers.push_back(column.header);
+  Lines lines{Line(headers, columns, widths, palette, true), {}};
+  for (const auto& row : cells) lines.rows.push_back(Line(row, columns, widths, palette, false));
+  return lines;
+}
+
+// Texts side by side as far as they fit.
+std::string Join(const std::vector<std::pair<std::string, Tone>>& parts, std::size_t width,
+                 const Palette& palette) {
+  constexpr std::size_t kBetween = 3;
+  std::string line;
+  std::size_t used = 0;
+  for (const auto& [text, tone] : parts) {
+    if (text.empty()) continue;
+    const std::size_t gap = used == 0 ? 0 : kBetween;
+    if (used + gap >= width) break;
+    const std::size_t room = width - used - gap;
+    const std::string cut = used == 0 ? CutMiddle(text, room) : CutList(text, room);
+    if (cut.empty() || cut == "...") break;
+    line += std::string(gap, ' ') + palette.Paint(tone, cut);
+    used += gap + DisplayWidth(cut);
+  }
+  return line;
+}
+
+std::string Counted(std::size_t count, const char* one, const char* many) {
+  return FormatCount(count) + " " + (count == 1 ? one : many);
+}
+
+std::string TitleLine(const v1::Profile& profile, const std::string& before, const TopState& state,
+                      std::size_t width, const Palette& palette) {
+  const std::string what =
+      FormatDuration(LengthOf(profile)) + ", " +
+      Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes") + ", " +
+      Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+  const std::size_t room = width > what.size() + before.size() + 18
+                               ? width - what.size() - before.size() - 18
+                               : kLeastName;
+  return Join({{before, Tone::kPlain},
+               {CutMiddle(ProfileTitle(profile), room), Tone::kStrong},
+               {what, Tone::kPlain},
+               {state.paused ? "[paused]" : "", Tone::kWarning}},
+              width, palette);
+}
+
+std::string SumLine(const v1::Profile& profile, std::size_t width, const Palette& palette) {
+  StateTimes sum;
+  std::uint64_t elapsed_ns = 0;
+  for (const TopRow& row : TopProcesses(profile)) {
+    sum += row.total;
+    elapsed_ns += row.elapsed_ns;
+  }
+  const std::uint64_t length_ns = LengthOf(profile);
+  return Join(
+      {{"running " + Percent(sum.states[v1::STATE_ON_CPU].ns, length_ns), Tone::kRunning},
+       {"runnable " + Percent(sum.states[v1::STATE_RUNNABLE].ns, length_ns), Tone::kRunnable},
+       {"blocked " + Percent(sum.states[v1::STATE_BLOCKED].ns, elapsed_ns), Tone::kBlocked},
+       {BasisText(profile), Tone::kFaint},
+       {CostText(profile), Tone::kFaint}},
+      width, palette);
+}
+
+std::string WhatLine(const TopState& state, std::size_t shown, std::size_t all, std::size_t width,
+                     const Palette& palette) {
+  const std::string what = std::string(NameOf(state.view)) + " by " + NameOf(state.sort);
+  std::string how;
+  if (state.view == TopView::kFunctions)
+    how = std::string(state.total ? "states with all they call" : "states of themselves") +
+          (state.kernel ? "" : ", kernel as part of callers");
+  const std::string rows = shown < all ? FormatCount(shown) + " of " + FormatCount(all) : "";
+  const std::string filter = state.filter.empty() ? "" : "filter: " + SafeText(state.filter);
+  return Join(
+      {{what, Tone::kPlain}, {filter, Tone::kWarning}, {rows, Tone::kFaint}, {how, Tone::kFaint}},
+      width, palette);
+}
+
+std::string FootLine(const TopState& state, const std::string& note, std::size_t width,
+                     const Palette& palette) {
+  if (state.typing_filter) return CutMiddle("filter: " + SafeText(state.filter) + "_", width);
+  if (!note.empty()) return palette.Paint(Tone::kWarning, CutMiddle(SafeText(note), width));
+  return palette.Paint(
+      Tone::kFaint,
+      CutMiddle("[f]unctions [t]hreads [p]rocesses [s]ort [/]filter [space]pause [h]elp [q]uit",
+                width));
+}
+
+std::string TimeOfDay(const v1::Profile& profile) {
+  const auto seconds =
+      static_cast<std::time_t>((profile.start_unix_ns() + LengthOf(profile)) / 1'000'000'000u);
+  std::tm local{};
+  std::array<char, 32> text;
+  if (::localtime_r(&seconds, &local) == nullptr ||
+      std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local) == 0)
+    return "";
+  return text.data();
+}
+
+}  // namespace
+
+std::size_t TopPage(std::size_t height) {
+  return height > kHeadLines + kFootLines + 1 ? height - kHeadLines - kFootLines : 1;
+}
+
+std::vector<std::string> RenderTopScreen(const v1::Profile* profile, const std::string& note,
+                                         TopState& state, const TopScreenOptions& options) {
+  const std::size_t page = TopPage(options.height);
+  std::vector<std::string> lines;
+  if (profile == nullptr) {
+    lines.emplace_back("profctl top   the first table is being made ...");
+  } else {
+    const std::vector<TopRow> rows = TopRowsOf(*profile, state);
+    const std::size_t last_page = rows.size() > page ? rows.size() - page : 0;
+    state.first_row = std::min(state.first_row, last_page);
+    Lines table = TableLines(rows, state.first_row, page, state, LengthOf(*profile), options.width,
+                             options.palette);
+    lines.push_back(TitleLine(*profile, "", state, options.width, options.palette));
+    lines.push_back(SumLine(*profile, options.width, options.palette));
+    lines.push_back(
+        WhatLine(state, table.rows.size(), rows.size(), options.width, options.palette));
+    lines.push_back(std::move(table.header));
+    if (!state.help) std::ranges::move(table.rows, std::back_inserter(lines));
+  }
+  if (state.help) {
+    lines.resize(std::min(lines.size(), kHeadLines - 1));
+    lines.emplace_back();
+    for (const std::string_view line : kHelp) lines.push_back(CutMiddle(line, options.width));
+  }
+  lines.resize(options.height > kFootLines ? options.height - kFootLines : 0);
+  lines.push_back(FootLine(state, note, options.width, options.palette));
+  return lines;
+}
+
+std::string RenderTopBlock(const v1::Profile& profile, const TopState& state, std::size_t width,
+                           const Palette& palette, bool complete) {
+  const std::vector<TopRow> rows = TopRowsOf(profile, state);
+  const std::size_t count = complete ? rows.size() : kTopBlockRows;
+  const Lines table = TableLines(rows, 0, count, state, LengthOf(profile), width, palette);
+  std::string out = TitleLine(profile, TimeOfDay(profile), state, width, palette) + "\n" +
+                    SumLine(profile, width, palette) + "\n" +
+                    WhatLine(state, table.rows.size(), rows.size(), width, palette) + "\n" +
+                    table.header + "\n";
+  for (const std::string& row : table.rows) out += row + "\n";
+  return out + "\n";
+}
+
+}  // namespace profd::client

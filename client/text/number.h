@@ -1,0 +1,25 @@
+// Numbers as people read them: three significant digits and a unit, thousands separators, one
+// decimal on shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace profd::client {
+
+// "740 ns", "1.32 ms", "10.0 s"; from 1,000 s on as FormatSpan.
+[[nodiscard]] std::string FormatDuration(std::uint64_t ns);
+// Two units, for long times: "3 d 4 h", "16 min 40 s".
+[[nodiscard]] std::string FormatSpan(std::uint64_t ns);
+// "3,214".
+[[nodiscard]] std::string FormatCount(std::uint64_t count);
+// "412 MiB".
+[[nodiscard]] std::string FormatBytes(std::uint64_t bytes);
+// Fraction 0.172 -> "17.2 %".
+[[nodiscard]] std::string FormatShare(double fraction);
+
+// A share that rests on fewer samples than this is printed with `~`.
+inline constexpr std::uint64_t kFewSamples = 10;
+[[nodiscard]] std::string FormatSampledShare(double fraction, bool few_samples);
+
+}  // namespace profd::client

@@ -1,0 +1,167 @@
+#include "client/commands/doctor_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
+#include "tests/unit/client/system/temp_directory.h"
+
+namespace profd::client {
+namespace {
+
+
+// A host that has all.
+class DoctorChecksTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Write("proc/sys/kernel/osrelease", "6.12.1-amd64\n");
+    Write("proc/sys/net/core/bpf_jit_enable", "1\n");
+    Write("proc/sys/kernel/perf_event_max_sample_rate", "100000\n");
+    Write("proc/sys/kernel/perf_event_paranoid", "2\n");
+    Write("proc/sys/kernel/kptr_restrict", "1\n");
+    Write("sys/kernel/btf/vmlinux", "x");
+    Write("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+    Write("debug/aa/bb.debug", "x");
+    Write("proc/7/status", "Name:\tx\nNSpid:\t7\t3\n");
+    Write("proc/7/maps", "1000-2000 r-xp 00000000 08:01 5 /bin/x\n");
+  }
+  void Write(const std::string& name, const std::string& text) const {
+    directory_.Write(name, text);
+  }
+  [[nodiscard]] HostFiles Host() const {
+    return {ProcFs(directory_.File("proc")), ProcFs(directory_.File("sys")),
+            directory_.File("debug"), ""};
+  }
+  static Finding Of(const std::vector<Finding>& findings, const std::string& check) {
+    for (const Finding& finding : findings)
+      if (finding.check == check) return finding;
+    ADD_FAILURE() << "no " << check;
+    return {};
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(DoctorChecksTest, AHostThatHasAllIsWell) {
+  for (const Finding& finding : CheckHost(Host())) {
+    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.found;
+    EXPECT_EQ(finding.mend, "") << finding.check;
+  }
+}
+
+TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
+  Write("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n");
+  Write("proc/sys/net/core/bpf_jit_enable", "0\n");
+  Write("proc/sys/kernel/perf_event_max_sample_rate", "50\n");
+  Write("proc/sys/kernel/perf_event_paranoid", "3\n");
+  Write("proc/sys/kernel/kptr_restrict", "2\n");
+  Write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+  HostFiles host = Host();
+  host.sys = ProcFs(directory_.File("nowhere"));
+  host.debug_files = directory_.File("nowhere");
+  auto findings = CheckHost(host);
+  const auto expect = [&](const char* check, Verdict verdict) {
+    const Finding finding = Of(findings, check);
+    EXPECT_EQ(finding.verdict, verdict) << check;
+    EXPECT_NE(finding.mend, "") << check;
+  };
+  expect("kernel", Verdict::kFail);
+  expect("BTF", Verdict::kFail);
+  expect("BPF JIT", Verdict::kWarn);
+  expect("sample rate", Verdict::kWarn);
+  expect("perf events", Verdict::kWarn);
+  expect("kernel names", Verdict::kWarn);
+  expect("debug info", Verdict::kWarn);
+  findings = CheckHost(Host());
+  expect("lockdown", Verdict::kFail);
+  host.debuginfod_urls = "https://debuginfod.example";
+  EXPECT_EQ(Of(CheckHost(host), "debug info").verdict, Verdict::kOk);
+}
+
+TEST_F(DoctorChecksTest, AnOpenHostIsWell) {
+  Write("proc/sys/kernel/perf_event_paranoid", "-1\n");
+  EXPECT_EQ(Of(CheckHost(Host()), "perf events").verdict, Verdict::kOk);
+}
+
+TEST_F(DoctorChecksTest, CodeMadeAtRunTimeNeedsAMap) {
+  const auto verdict = [&] { return CheckProcess(7, Host()).front().verdict; };
+  EXPECT_EQ(verdict(), Verdict::kOk);
+  Write("proc/7/maps", "1000-2000 r-xp 00000000 00:00 0 [vdso]\n3000-4000 rw-p 0 00:00 0 \n");
+  EXPECT_EQ(verdict(), Verdict::kOk);
+  Write("proc/7/maps", "1000-2000 r-xp 00000000 00:00 0 \n");
+  EXPECT_EQ(verdict(), Verdict::kWarn);
+  // By the number it has in its own namespace, below its own root.
+  Write("proc/7/root/tmp/perf-3.map", "");
+  EXPECT_EQ(verdict(), Verdict::kOk);
+  EXPECT_EQ(CheckProcess(8, Host()).front().verdict, Verdict::kUnknown);
+}
+
+TEST_F(DoctorChecksTest, WhatADaemonSays) {
+  v1::StatusResponse status;
+  status.set_hook("switch-out");
+  auto& missing = *status.add_missing_capabilities();
+  missing.set_name("CAP_SYSLOG");
+  missing.set_cost("names of kernel functions");
+  auto& lost = *status.add_lost();
+  lost.set_text("no room in a ring");
+  lost.set_count(3);
+  auto& refused = *status.mutable_python()->add_refused();
+  refused.set_text("free-threaded");
+  refused.set_count(1);
+  status.mutable_history()->set_last_error("disk full");
+  const auto findings = CheckStatus(status);
+  for (const char* check : {"hook", "rights", "losses", "Python", "history"})
+    EXPECT_EQ(Of(findings, check).verdict, Verdict::kWarn) << check;
+  EXPECT_NE(Of(findings, "rights").found.find("CAP_SYSLOG"), std::string::npos);
+  EXPECT_EQ(Of(findings, "losses").found, "3 no room in a ring");
+  v1::StatusResponse well;
+  well.set_hook("sched_exit_tp");
+  for (const Finding& finding : CheckStatus(well))
+    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check;
+}
+
+TEST_F(DoctorChecksTest, WhatTheSamplesOfAProcessSay) {
+  const auto well = CheckSamples(testing::SmallProfile(), {});
+  for (const Finding& finding : well)
+    EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.found;
+  testing::ProfileMaker maker;
+  maker.profile().mutable_processes(0)->set_python("3.13.0");
+  maker.profile().mutable_processes(0)->set_python_refused("free-threaded");
+  maker.Add(maker.AddThread(4242, "demo"), {"main", "lib.so+0x10"});
+  const auto ill = CheckSamples(maker.Make(), {});
+  EXPECT_EQ(Of(ill, "Python").verdict, Verdict::kWarn);
+  EXPECT_EQ(Of(ill, "symbols").found, "1 of 2 frames have names");
+  EXPECT_TRUE(std::ranges::any_of(ill, [](const Finding& finding) {
+    return finding.check == "symbols" && finding.verdict == Verdict::kWarn;
+  }));
+  EXPECT_EQ(CheckSamples({}, {}).front().verdict, Verdict::kFail);
+}
+
+TEST_F(DoctorChecksTest, SaysHowManyStacksGoOnByFramePointer) {
+  const auto found = [](int of_ten) {
+    testing::ProfileMaker maker;
+    const auto thread = maker.AddThread(4242, "demo");
+    for (int i = 0; i < 10; ++i) maker.Add(thread, {"main"}, {.count = 20});
+    for (int i = 0; i < of_ten; ++i)
+      maker.profile().mutable_samples()->set_stack_flags(i, 32 + 128);
+    if (of_ten == 0) maker.profile().mutable_samples()->set_stack_flags(0, 32);
+    return CheckSamples(maker.Make(), {});
+  };
+  const auto is_told = [](const Finding& finding) {
+    return finding.check == "stacks" && finding.verdict == Verdict::kWarn &&
+           finding.found ==
+               "60 of 200 stacks go on by frame pointer where code has no unwind rules: callers "
+               "beyond may be wrong or missing";
+  };
+  EXPECT_TRUE(std::ranges::any_of(found(3), is_told));
+  EXPECT_TRUE(std::ranges::none_of(found(0), [](const Finding& finding) {
+    return finding.found.find("frame pointer") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace profd::client

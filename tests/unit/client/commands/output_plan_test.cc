@@ -1,0 +1,116 @@
+#include "client/commands/output_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "client/format/json.h"
+#include "tests/support/sample_profiles.h"
+#include "tests/unit/client/system/temp_directory.h"
+
+namespace profd::client {
+namespace {
+
+class OutputPlanTest : public ::testing::Test {
+ protected:
+  Result<OutputPlan> Plan(std::vector<std::string> files, const std::string& format = "",
+                          bool terminal = false) {
+    OutputOptions options;
+    options.files = std::move(files);
+    options.format = format;
+    return OutputPlan::Make(options, exporters_, terminal);
+  }
+  // The formats of the outputs; "summary" for none.
+  std::vector<std::string> Formats(const Result<OutputPlan>& plan) {
+    std::vector<std::string> names;
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+    if (!plan) return names;
+    for (const Output& output : plan->outputs())
+      names.emplace_back(output.exporter == nullptr ? "summary" : output.exporter->name());
+    return names;
+  }
+
+  using Names = std::vector<std::string>;
+  TempDirectory directory_;
+  Exporters exporters_;
+};
+
+TEST_F(OutputPlanTest, WithoutAFileItDependsOnTheTerminal) {
+  EXPECT_EQ(Formats(Plan({}, "", true)), Names{"summary"});
+  EXPECT_EQ(Formats(Plan({}, "", false)), Names{"folded"});
+  EXPECT_EQ(Formats(Plan({}, "summary", false)), Names{"summary"});
+  EXPECT_EQ(Formats(Plan({}, "json", true)), Names{"json"});
+  EXPECT_EQ(Formats(Plan({}, "svg", false)), Names{"svg"});
+}
+
+TEST_F(OutputPlanTest, PicturesAndBytesAreNotForTerminals) {
+  for (const char* format : {"svg", "pprof"}) {
+    const auto plan = Plan({}, format, true);
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(Formats(Plan({"-"}, format, true)), Names{format}) << "it was asked for";
+  }
+}
+
+TEST_F(OutputPlanTest, FilesByTheirExtensionOrByF) {
+  EXPECT_EQ(Formats(Plan({directory_.File("a.svg"), directory_.File("b.speedscope.json"),
+                          directory_.File("c.json"), directory_.File("d.pb.gz"),
+                          directory_.File("e.txt"), "-"})),
+            (Names{"svg", "speedscope", "json", "pprof", "folded", "folded"}));
+  EXPECT_EQ(Formats(Plan({directory_.File("a.svg"), directory_.File("odd")}, "json")),
+            (Names{"svg", "json"}));
+  EXPECT_EQ(Formats(Plan({"-", directory_.File("a.json")}, "summary")), (Names{"summary", "json"}));
+  EXPECT_EQ(Formats(Plan({directory_.File("a.txt")}, "summary")), Names{"summary"});
+  EXPECT_EQ(Formats(Plan({directory_.File("a.svg")}, "svg")), Names{"svg"});
+}
+
+TEST_F(OutputPlanTest, WhatCannotWork) {
+  EXPECT_FALSE(Plan({directory_.File("odd")}));
+  EXPECT_FALSE(Plan({}, "gif"));
+  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "json")) << "which of the two is meant?";
+  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "summary"));
+  EXPECT_FALSE(Plan({""}));
+  EXPECT_FALSE(Plan({directory_.File("a.svg"), directory_.File("a.svg")}));
+  EXPECT_FALSE(Plan({directory_.File("missing/a.svg")}));
+  const auto directory = Plan({directory_.path()});
+  ASSERT_FALSE(directory);
+  EXPECT_NE(directory.error().message.find("is a directory"), std::string::npos);
+  EXPECT_TRUE(directory_.Names().empty());
+}
+
+TEST_F(OutputPlanTest, OneThatFailsDoesNotKeepTheOthersFromBeingWritten) {
+  const auto plan = Plan({directory_.File("gone/a.json"), directory_.File("b.json")});
+  ASSERT_FALSE(plan) << "there is no such directory yet";
+  std::filesystem::create_directory(directory_.File("gone"));
+  const auto good = Plan({directory_.File("gone/a.json"), directory_.File("b.json")});
+  ASSERT_TRUE(good);
+  std::filesystem::remove(directory_.File("gone"));
+  GlobalOptions global;
+  Console console(
+      Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  TempFiles temp_files;
+  const Context context{global, console, temp_files, exporters_};
+  EXPECT_FALSE(good->Write(testing::SmallProfile(), std::nullopt, "", context));
+  EXPECT_EQ(directory_.Names(), std::set<std::string>{"b.json"});
+  std::ifstream in(directory_.File("b.json"));
+  const auto read = ReadJson(in);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->SerializeAsString(), testing::SmallProfile().SerializeAsString());
+}
+
+TEST_F(OutputPlanTest, ASummaryGoesIntoAFileWithoutColor) {
+  const auto plan = Plan({directory_.File("a.txt")}, "summary");
+  ASSERT_TRUE(plan);
+  GlobalOptions global;
+  global.color = ColorChoice::kAlways;
+  Console console(
+      Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  TempFiles temp_files;
+  const Context context{global, console, temp_files, exporters_};
+  EXPECT_TRUE(plan->Write(testing::TypicalProfile(), std::nullopt, "footer", context));
+  const std::string text = directory_.Read("a.txt");
+  EXPECT_NE(text.find("where the time goes"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find("footer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace profd::client

@@ -1,0 +1,107 @@
+#include "client/format/exporter.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "client/format/json.h"
+#include "tests/support/sample_profiles.h"
+#include "tests/unit/client/format/written.h"
+
+namespace profd::client {
+namespace {
+
+std::string FormatOf(std::string_view path) {
+  const Exporters exporters;
+  const auto exporter = exporters.ByFileName(path);
+  return exporter ? std::string((*exporter)->name()) : exporter.error().message;
+}
+
+TEST(Exporters, AreFoundByName) {
+  const Exporters exporters;
+  for (const char* name : {"folded", "svg", "speedscope", "pprof", "json"}) {
+    const auto exporter = exporters.ByName(name);
+    ASSERT_TRUE(exporter);
+    EXPECT_EQ((*exporter)->name(), name);
+    EXPECT_FALSE((*exporter)->description().empty());
+  }
+  const auto none = exporters.ByName("gif");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(none.error().message, "no format is called 'gif'");
+  EXPECT_EQ(none.error().hint, "the formats are folded, svg, speedscope, pprof, json");
+}
+
+TEST(Exporters, AreFoundByTheLongestExtension) {
+  EXPECT_EQ(FormatOf("out.folded"), "folded");
+  EXPECT_EQ(FormatOf("out.txt"), "folded");
+  EXPECT_EQ(FormatOf("/tmp/a.b/out.SVG"), "svg");
+  EXPECT_EQ(FormatOf("out.json"), "json");
+  EXPECT_EQ(FormatOf("out.speedscope.json"), "speedscope");
+  EXPECT_EQ(FormatOf("out.pb.gz"), "pprof");
+  EXPECT_EQ(FormatOf("out.gz"), "the extension of 'out.gz' names no format");
+  EXPECT_EQ(FormatOf(""), "the extension of '' names no format");
+}
+
+TEST(Exporters, ExtensionsAreDistinct) {
+  std::set<std::string_view> seen;
+  const Exporters exporters;
+  for (const auto& exporter : exporters.all())
+    for (const std::string_view extension : exporter->extensions())
+      EXPECT_TRUE(seen.insert(extension).second) << extension;
+}
+
+TEST(Exporters, EveryFormatIsTheSameFromAProfileReadAgain) {
+  const JsonExporter json;
+  const Exporters exporters;
+  for (const v1::Profile& profile :
+       {testing::SmallProfile(), testing::TypicalProfile(), testing::EmptyProfile(),
+        testing::LargeProfile(2000), testing::ManyThreadsProfile(20), testing::HostileProfile()}) {
+    std::istringstream in(Written(json, profile));
+    const auto again = ReadJson(in);
+    ASSERT_TRUE(again) << again.error().message;
+    for (const auto& exporter : exporters.all())
+      for (const ExportOptions& options : {ExportOptions{}, ExportOptions{.threads = true},
+                                           ExportOptions{.signatures = true, .title = "t"}})
+        EXPECT_EQ(Written(*exporter, *again, options), Written(*exporter, profile, options))
+            << exporter->name();
+  }
+}
+
+TEST(Exporters, AFullDiskIsAnError) {
+  const Exporters exporters;
+  for (const auto& exporter : exporters.all()) {
+    std::ostringstream out;
+    out.setstate(std::ios::badbit);
+    const auto written = exporter->Write(testing::SmallProfile(), {}, out);
+    ASSERT_FALSE(written) << exporter->name();
+    EXPECT_EQ(written.error().code, ErrorCode::kIo);
+  }
+}
+
+TEST(Exporters, ADamagedProfileIsRefusedBeforeAByteIsWritten) {
+  v1::Profile profile = testing::SmallProfile();
+  profile.mutable_samples()->set_node(0, 1'000'000);
+  const Exporters exporters;
+  for (const auto& exporter : exporters.all()) {
+    std::ostringstream out;
+    const auto written = exporter->Write(profile, {}, out);
+    ASSERT_FALSE(written) << exporter->name();
+    EXPECT_EQ(written.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(out.str(), "");
+  }
+}
+
+TEST(ModeOf, FollowsWhatWasSampled) {
+  v1::Profile profile;
+  EXPECT_EQ(ModeOf(profile), Mode::kWall);
+  profile.set_on_cpu(true);
+  EXPECT_EQ(ModeOf(profile), Mode::kOnCpu);
+  profile.set_off_cpu(true);
+  EXPECT_EQ(ModeOf(profile), Mode::kWall);
+  profile.set_on_cpu(false);
+  EXPECT_EQ(ModeOf(profile), Mode::kOffCpu);
+}
+
+}  // namespace
+}  // namespace profd::client

@@ -1,0 +1,133 @@
+#include "client/format/json.h"
+
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/sample_profiles.h"
+#include "tests/unit/client/format/written.h"
+
+namespace profd::client {
+namespace {
+
+const JsonExporter kJson;
+
+Result<v1::Profile> Read(const std::string& text, std::size_t max_bytes = kMaxJsonBytes) {
+  std::istringstream in(text);
+  return ReadJson(in, max_bytes);
+}
+
+Error ReadError(const std::string& text, std::size_t max_bytes = kMaxJsonBytes) {
+  const auto read = Read(text, max_bytes);
+  EXPECT_FALSE(read) << text.substr(0, 200);
+  return read ? Error{} : read.error();
+}
+
+TEST(Json, MatchesItsGolden) {
+  ExpectGolden(Written(kJson, testing::SmallProfile()), "small.json");
+}
+
+TEST(Json, ComesBackWhole) {
+  v1::Profile profile = testing::TypicalProfile();
+  profile.mutable_threads(0)->set_closure_error(-0.1 / 3);
+  profile.set_daemon_cpu_ns(~0ull);
+  for (const v1::Profile& source : {profile, testing::EmptyProfile(), testing::LargeProfile(2000),
+                                    testing::ManyThreadsProfile(30), v1::Profile()}) {
+    const auto read = Read(Written(kJson, source));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, source));
+    EXPECT_EQ(read->SerializeAsString(), source.SerializeAsString());
+  }
+}
+
+TEST(Json, SaysWhatItIsAndNamesFieldsAsTheProtocolDoes) {
+  const auto file = nlohmann::json::parse(Written(kJson, testing::SmallProfile()));
+  EXPECT_EQ(file["format"], "profd-profile");
+  EXPECT_EQ(file["version"], 1);
+  EXPECT_EQ(file["profile"]["samples"]["weight_ns"][0], "1500000400");
+  EXPECT_EQ(file["profile"]["samples"]["state"][1], "STATE_RUNNABLE");
+}
+
+TEST(Json, SaysWhatIsWrongWithAFile) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"", "it is empty"},
+      {"\x1f\x8b\x08 pprof", "it is compressed, perhaps a pprof file"},
+      {"main;f 12\n", "it does not begin with '{'"},
+      {"   ", "it does not begin with '{'"},
+      {"{}", "it has no \"format\""},
+      {R"({"$schema":"https://www.speedscope.app/file-format-schema.json"})",
+       "it has no \"format\""},
+      {R"({"format":"other","version":1,"profile":{}})", "its format is another one"},
+      {R"({"format":"profd-profile","profile":{}})", "it holds no profile"},
+      {R"({"format":"profd-profile","version":1})", "it holds no profile"}};
+  for (const auto& [text, why] : kCases) {
+    const Error error = ReadError(text);
+    EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+    EXPECT_EQ(error.message, "this is not a profd profile: " + why);
+    EXPECT_FALSE(error.hint.empty());
+  }
+}
+
+TEST(Json, ANewerVersionIsNotMisread) {
+  const Error error = ReadError(R"({"format":"profd-profile","version":2,"profile":{"new":[]}})");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupported);
+  EXPECT_EQ(error.message, "the profile is of version 2 and this profctl reads version 1");
+}
+
+TEST(Json, FieldsOfANewerProfdAreIgnored) {
+  EXPECT_TRUE(
+      Read(R"({"format":"profd-profile","version":1,"by":"x","profile":{"moon":{"a":1}}})"));
+}
+
+TEST(Json, EveryCutOfAFileIsAnErrorAndNoCrash) {
+  const std::string text = Written(kJson, testing::SmallProfile());
+  for (std::size_t size = 0; size + 2 < text.size(); ++size)
+    EXPECT_EQ(ReadError(text.substr(0, size)).code, ErrorCode::kCorrupt) << size;
+}
+
+TEST(Json, DamagedBytesAreAnErrorOrAProfileThatCanBeWritten) {
+  const std::string text = Written(kJson, testing::SmallProfile());
+  const Exporters exporters;
+  for (std::size_t at = 0; at < text.size(); at += 3) {
+    for (const char byte : {'9', '"', ',', '}', '-', '\xff'}) {
+      std::string damaged = text;
+      damaged[at] = byte;
+      const auto read = Read(damaged);
+      if (!read) continue;
+      for (const auto& exporter : exporters.all()) {
+        std::ostringstream out;
+        const auto written = exporter->Write(*read, {}, out);
+        EXPECT_TRUE(written) << exporter->name() << " at " << at << " " << byte;
+      }
+    }
+  }
+}
+
+TEST(Json, NestingAndLengthAreBounded) {
+  std::string deep = R"({"format":"profd-profile","version":1,"profile":)";
+  for (int i = 0; i < 100'000; ++i) deep += R"({"x":[)";
+  EXPECT_EQ(ReadError(deep).code, ErrorCode::kCorrupt);
+  const std::string text = Written(kJson, testing::SmallProfile());
+  EXPECT_TRUE(Read(text, text.size()));
+  EXPECT_EQ(ReadError(text, text.size() - 1).code, ErrorCode::kExhausted);
+  EXPECT_EQ(ReadError(std::string(kMaxJsonObjects + 1, '{')).code, ErrorCode::kExhausted);
+}
+
+TEST(Json, IndexesOutOfRangeAreFound) {
+  const Error error =
+      ReadError(R"({"format":"profd-profile","version":1,"profile":{"nodes":[{"frame":7}]}})");
+  EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+  EXPECT_EQ(error.message, "the profile is damaged: stack node 1 points at frame 7 of 0");
+}
+
+TEST(Json, AStreamThatFailsIsSaidToFail) {
+  std::istringstream in("{}");
+  in.setstate(std::ios::badbit);
+  const auto read = ReadJson(in);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kIo);
+}
+
+}  // namespace
+}  // namespace profd::client

@@ -1,0 +1,71 @@
+#include "client/profile/check_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "tests/support/sample_profiles.h"
+
+namespace profd::client {
+namespace {
+
+TEST(CheckProfile, AcceptsWhatProfdMakes) {
+  EXPECT_TRUE(CheckProfile(v1::Profile()));
+  EXPECT_TRUE(CheckProfile(testing::EmptyProfile()));
+  EXPECT_TRUE(CheckProfile(testing::SmallProfile()));
+  EXPECT_TRUE(CheckProfile(testing::LargeProfile(5000)));
+}
+
+TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
+  using Damage = std::function<void(v1::Profile&)>;
+  const std::pair<const char*, Damage> kCases[] = {
+      {"thread 0 points at process 1 of 1",
+       [](v1::Profile& p) { p.mutable_threads(0)->set_process(1); }},
+      {"stack node 2 points at frame 4294967295 of 7",
+       [](v1::Profile& p) { p.mutable_nodes(1)->set_frame(~0u); }},
+      {"frame 2 points at module 4 of 0",
+       [](v1::Profile& p) { p.mutable_frames(2)->set_module_info(5); }},
+      {"stack node 3 stands before its parent",
+       [](v1::Profile& p) { p.mutable_nodes(2)->set_parent(3); }},
+      {"sample 5 points at thread 2 of 2",
+       [](v1::Profile& p) { p.mutable_samples()->set_thread(5, 2); }},
+      {"sample 0 points at stack node 8 of 8",
+       [](v1::Profile& p) { p.mutable_samples()->set_node(0, 8); }},
+      {"sample 1 is in no known state",
+       [](v1::Profile& p) { p.mutable_samples()->set_state(1, static_cast<v1::State>(3)); }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_exact(true); }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_gil(v1::GIL_HELD); }},
+      {"its weights add up to too much",
+       [](v1::Profile& p) {
+         p.mutable_samples()->set_weight_ns(0, std::numeric_limits<std::int64_t>::max());
+       }},
+  };
+  ASSERT_EQ(testing::SmallProfile().frames_size(), 7);
+  ASSERT_EQ(testing::SmallProfile().nodes_size(), 7);
+  for (const auto& [text, damage] : kCases) {
+    v1::Profile profile = testing::SmallProfile();
+    damage(profile);
+    const auto checked = CheckProfile(profile);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(checked.error().message, std::string("the profile is damaged: ") + text);
+  }
+}
+
+TEST(CheckProfile, BoundsTheDepthOfStacks) {
+  v1::Profile profile;
+  profile.add_frames();
+  for (std::uint32_t i = 0; i < kMaxStackDepth; ++i) {
+    v1::StackNode* node = profile.add_nodes();
+    node->set_parent(i);
+  }
+  EXPECT_TRUE(CheckProfile(profile));
+  profile.add_nodes()->set_parent(kMaxStackDepth);
+  EXPECT_FALSE(CheckProfile(profile));
+}
+
+}  // namespace
+}  // namespace profd::client

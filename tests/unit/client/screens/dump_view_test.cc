@@ -1,0 +1,160 @@
+#include "client/screens/dump/dump_view.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/profile/check_dump.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+std::uint32_t AddFrame(v1::Dump& dump, v1::FrameKind kind, const std::string& name,
+                       const std::string& file = "", std::uint32_t line = 0) {
+  v1::Frame& frame = *dump.add_frames();
+  frame.set_kind(kind);
+  frame.set_name(name);
+  frame.set_file(file);
+  frame.set_line(line);
+  return static_cast<std::uint32_t>(dump.frames_size() - 1);
+}
+
+v1::DumpThread& AddThread(v1::Dump& dump, std::uint32_t tid, v1::State state) {
+  v1::DumpThread& thread = *dump.add_threads();
+  thread.set_tid(tid);
+  thread.set_comm("worker");
+  thread.set_state(state);
+  thread.set_since_ns(100 * kMs);
+  thread.set_seen_ns(112 * kMs);
+  thread.set_stack_ns(112 * kMs);
+  return thread;
+}
+
+// One thread runs with the GIL, two wait for it with one stack, one has none.
+v1::Dump Sample() {
+  v1::Dump dump;
+  v1::Process& process = *dump.add_processes();
+  process.set_pid(42);
+  process.set_command_line("python3 \x1b[2Jtrain.py");
+  process.set_python("3.12.1");
+  dump.set_took_ns(128'000);
+  const auto futex = AddFrame(dump, v1::FRAME_KERNEL, "futex_wait");
+  const auto cond = AddFrame(dump, v1::FRAME_NATIVE, "pthread_cond_timedwait", "cond.c", 7);
+  const auto eval = AddFrame(dump, v1::FRAME_NATIVE, "eval");
+  dump.mutable_frames(static_cast<int>(eval))->set_interpreter(true);
+  const auto step = AddFrame(dump, v1::FRAME_PYTHON, "step", "/srv/train.py", 88);
+  v1::DumpThread& running = AddThread(dump, 42, v1::STATE_ON_CPU);
+  running.set_stack_ns(111 * kMs);
+  running.set_python(true);
+  running.set_gil(v1::GIL_HELD);
+  running.add_frame(step);
+  for (const std::uint32_t tid : {43u, 44u}) {
+    v1::DumpThread& waiting = AddThread(dump, tid, v1::STATE_BLOCKED);
+    waiting.set_wait(v1::WAIT_GIL);
+    waiting.set_gil(v1::GIL_WAITED);
+    waiting.set_in_syscall(true);
+    waiting.set_syscall(202);
+    waiting.add_syscall_arg(0x7f12a0);
+    for (const auto frame : {futex, cond, eval, step}) waiting.add_frame(frame);
+  }
+  v1::DumpThread& none = AddThread(dump, 45, v1::STATE_ON_CPU);
+  none.set_stack_ns(0);
+  none.set_no_stack("it came to a CPU a moment ago");
+  return dump;
+}
+
+TEST(DumpViewTest, LeafFirstEqualStacksOnceAndWhoHoldsTheGil) {
+  EXPECT_EQ(RenderDump(Sample(), {.width = 0}),
+            "python3 ?[2Jtrain.py (42)\n"
+            "CPython 3.12.1, 4 threads, all seen within 128 us, nothing was stopped\n"
+            "GIL: held by 42 worker, waited for by 2 threads\n"
+            "\n"
+            "thread 42 worker  running 12.0 ms    stack of 1.00 ms before, holds the GIL\n"
+            "    step (train.py:88)\n"
+            "\n"
+            "thread 43 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n"
+            "thread 44 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n"
+            "        futex_wait_[k]\n"
+            "        pthread_cond_timedwait (cond.c:7)\n"
+            "    step (train.py:88)\n"
+            "\n"
+            "thread 45 worker  running 12.0 ms\n"
+            "    [running: no stack: it came to a CPU a moment ago]\n");
+}
+
+TEST(DumpViewTest, EachRuntimeHasItsGil) {
+  v1::Dump dump = Sample();
+  v1::DumpThread& second = AddThread(dump, 46, v1::STATE_ON_CPU);
+  second.set_gil(v1::GIL_HELD);
+  second.set_seen_ns(113 * kMs);
+  EXPECT_NE(RenderDump(dump, {.width = 0}).find("GIL: held by 46 worker, waited"),
+            std::string::npos)
+      << "it was given on while threads were looked at";
+  dump.mutable_processes(0)->set_python("3.12.1 + 3.11.7");
+  EXPECT_NE(RenderDump(dump, {.width = 0})
+                .find("GIL: held by 42 worker, another by 46 worker, waited for by 2 threads"),
+            std::string::npos);
+}
+
+TEST(DumpViewTest, ShowsInterpreterFramesOnDemandAndCutsToTheWidth) {
+  const std::string text = RenderDump(Sample(), {.width = 24, .interpreter_frames = true});
+  EXPECT_NE(text.find("\n        eval\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("pthread_cond_timedwait"), std::string::npos) << text;
+}
+
+TEST(DumpViewTest, JsonSaysTheSame) {
+  const auto dump = nlohmann::json::parse(DumpJson(Sample(), {}));
+  const auto& process = dump["processes"][0];
+  EXPECT_EQ(process["python"], "3.12.1");
+  EXPECT_EQ(process["gil_holder"], 42);
+  EXPECT_EQ(process["gil_waiters"], 2);
+  const auto& waiting = process["threads"][1];
+  EXPECT_EQ(waiting["state"], "blocked");
+  EXPECT_EQ(waiting["wait"], "gil");
+  EXPECT_EQ(waiting["syscall"]["name"], "futex");
+  EXPECT_EQ(waiting["stack"].size(), 3u);
+  EXPECT_EQ(waiting["stack"][2]["name"], "step");
+  EXPECT_EQ(waiting["stack"][2]["line"], 88);
+  EXPECT_EQ(process["threads"][3]["no_stack"], "it came to a CPU a moment ago");
+}
+
+TEST(DumpViewTest, SaysWhichStacksGoOnByFramePointer) {
+  v1::Dump dump = Sample();
+  dump.mutable_threads(1)->set_stack_flags(32);
+  dump.mutable_threads(2)->set_stack_flags(32 + 128);
+  dump.mutable_threads(2)->set_uncertain_from(3);  // the interpreter's frame before it is not shown
+  const std::string text = RenderDump(dump, {.width = 0});
+  const std::string certain =
+      "        futex_wait_[k]\n"
+      "        pthread_cond_timedwait (cond.c:7)\n";
+  EXPECT_NE(text.find("thread 43 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" + certain +
+                      "    step (train.py:88)\n"
+                      "\n"
+                      "thread 44 worker  blocked 12.0 ms    gil (futex 0x7f12a0)\n" +
+                      certain +
+                      "    [by frame pointer from here on, where code has no unwind rules: callers "
+                      "beyond may be wrong or missing]\n"
+                      "    step (train.py:88)\n"),
+            std::string::npos)
+      << text;
+  const auto threads = nlohmann::json::parse(DumpJson(dump, {}))["processes"][0]["threads"];
+  EXPECT_FALSE(threads[1].contains("by_frame_pointer"));
+  EXPECT_EQ(threads[2]["by_frame_pointer"], true);
+  EXPECT_FALSE(threads[2]["stack"][1].contains("by_frame_pointer"));
+  EXPECT_EQ(threads[2]["stack"][2]["by_frame_pointer"], true);
+}
+
+TEST(DumpViewTest, ADumpThatPointsNowhereIsRefused) {
+  EXPECT_TRUE(CheckDump(Sample()).ok());
+  v1::Dump dump = Sample();
+  dump.mutable_threads(1)->add_frame(99);
+  EXPECT_FALSE(CheckDump(dump).ok());
+  dump = Sample();
+  dump.mutable_threads(0)->set_process(1);
+  EXPECT_FALSE(CheckDump(dump).ok());
+}
+
+}  // namespace
+}  // namespace profd::client

@@ -1,0 +1,150 @@
+#include "client/screens/summary/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "client/text/text.h"
+#include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
+#include "tests/unit/client/screens/golden.h"
+
+namespace profd::client {
+namespace {
+
+std::string Rendered(const v1::Profile& profile, std::size_t width, bool color = false,
+                     bool complete = false) {
+  SummaryOptions options;
+  options.width = width;
+  options.palette = Palette(color);
+  options.complete = complete;
+  return RenderSummary(profile, options);
+}
+
+// A server with its pool, a child process and threads that come and go.
+v1::Profile ServerProfile() {
+  using testing::SampleSpec;
+  testing::ProfileMaker maker;
+  const auto blocked = [](v1::WaitReason wait, std::uint64_t ms, std::uint32_t count) {
+    return SampleSpec{
+        .weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait, .count = count};
+  };
+  const auto running = [](std::uint64_t ms, std::uint32_t count) {
+    return SampleSpec{.weight_ns = ms * 1'000'000, .count = count};
+  };
+  maker.profile().set_target("pid 4242 +children");
+  const std::uint32_t child = maker.AddProcess(4300, "worker\x1b[31m", "worker --spool /var/spool");
+  const auto main = maker.AddThread(4242, "demo");
+  maker.Add(main,
+            {"_start", "main", "serve", "epoll_wait", "entry_SYSCALL_64_after_hwframe_[k]",
+             "do_syscall_64_[k]", "__x64_sys_epoll_wait_[k]", "ep_poll_[k]", "schedule_[k]"},
+            blocked(v1::WAIT_POLL, 9'400, 930));
+  maker.Add(main, {"_start", "main", "serve", "handle", "parse_request"}, running(420, 42));
+  maker.Add(main, {"_start", "main", "serve", "handle", "write_answer", "fsync_[k]"},
+            blocked(v1::WAIT_IO, 180, 7));
+  for (std::uint32_t i = 1; i <= 6; ++i) {
+    const auto pool = maker.AddThread(4242 + i, "pool-" + std::to_string(i));
+    maker.Add(pool, {"clone3", "start_thread", "pool::Run", "pthread_cond_wait", "futex_wait_[k]"},
+              blocked(v1::WAIT_LOCK, 9'990, 990));
+    maker.Add(pool, {"clone3", "start_thread", "pool::Run", "pool::Task"}, running(10, 1));
+  }
+  const auto worker = maker.AddThread(4300, "a-worker-with-a-name-that-is-long", child);
+  maker.Add(worker, {"main", "Spool::Scan", "std::map<std::string, Row>::operator[]"},
+            running(2'500, 247));
+  maker.Add(worker, {"main", "Spool::Scan", "Spool::Read"},
+            SampleSpec{.weight_ns = 400'000'000, .state = v1::STATE_RUNNABLE, .count = 39});
+  v1::Profile profile = maker.Make();
+  v1::Thread& late = *profile.mutable_threads(7);
+  late.set_began(true);
+  v1::NamedCount& dropped = *profile.add_dropped();
+  dropped.set_name("names");
+  dropped.set_text("no room for more names");
+  dropped.set_count(1'234);
+  v1::NamedCount& note = *profile.add_notes();
+  note.set_name("stack_cut");
+  note.set_text("stacks with more frames than are kept");
+  note.set_count(17);
+  profile.set_daemon_cpu_ns(50'000'000);
+  profile.set_bpf_ns(11'000'000);
+  return profile;
+}
+
+TEST(SummaryTest, GoldensAtThreeWidths) {
+  for (const std::size_t width : {80u, 120u, 200u}) {
+    const std::string suffix = "_" + std::to_string(width) + ".txt";
+    ExpectGolden(Rendered(testing::SmallProfile(), width), "small" + suffix);
+    ExpectGolden(Rendered(testing::TypicalProfile(), width), "typical" + suffix);
+    ExpectGolden(Rendered(ServerProfile(), width), "server" + suffix);
+  }
+}
+
+TEST(SummaryTest, GoldensInColor) {
+  for (const std::size_t width : {80u, 120u, 200u}) {
+    const std::string suffix = "_" + std::to_string(width) + "_color.txt";
+    ExpectGolden(Rendered(ServerProfile(), width, true), "server" + suffix);
+  }
+}
+
+TEST(SummaryTest, CompleteShowsTheNotes) {
+  ExpectGolden(Rendered(ServerProfile(), 120, false, true), "server_120_complete.txt");
+}
+
+TEST(SummaryTest, ColorChangesNoText) {
+  for (const std::size_t width : {40u, 80u, 120u, 200u})
+    EXPECT_EQ(WithoutColor(Rendered(ServerProfile(), width, true)),
+              Rendered(ServerProfile(), width));
+}
+
+TEST(SummaryTest, FitsTheTerminal) {
+  for (const v1::Profile& profile :
+       {testing::SmallProfile(), testing::TypicalProfile(), ServerProfile(),
+        testing::HostileProfile(), testing::LargeProfile(3'000),
+        testing::ManyThreadsProfile(300)}) {
+    for (const std::size_t width : {80u, 100u, 120u, 200u}) {
+      std::istringstream lines(Rendered(profile, width));
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_LE(DisplayWidth(line), width) << line;
+        EXPECT_EQ(SafeText(line), line);
+      }
+    }
+  }
+}
+
+TEST(SummaryTest, ManyThreadsAreCutAndCounted) {
+  testing::ProfileMaker maker;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const char letter = static_cast<char>('a' + i % 26);
+    const auto thread = maker.AddThread(5000 + i, std::string(1 + i / 26, letter));
+    maker.Add(thread, {"run"}, {.weight_ns = 1'000'000'000 - i * 1'000'000, .count = 99});
+  }
+  const v1::Profile profile = maker.Make();
+  const std::string text = Rendered(profile, 100);
+  EXPECT_NE(text.find("and 80 more threads: running 100.0 %, runnable 0.0 %, blocked 0.0 %"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Rendered(profile, 100, false, true).find("more threads:"), std::string::npos);
+}
+
+TEST(SummaryTest, AProfileWithoutSamplesStillShowsItsClocks) {
+  v1::Profile profile = testing::EmptyProfile();
+  profile.set_end_ns(profile.start_ns() + 1'000'000'000);
+  profile.mutable_threads(0)->set_end_ns(profile.end_ns());
+  profile.mutable_threads(0)->mutable_clock()->set_blocked_interruptible_ns(1'000'000'000);
+  const std::string text = Rendered(profile, 80);
+  EXPECT_NE(text.find("0 samples, 0 lost"), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0 %"), std::string::npos) << text;
+}
+
+TEST(SummaryTest, TheFooterIsTheLastLine) {
+  SummaryOptions options;
+  options.footer = "what to do next";
+  EXPECT_TRUE(RenderSummary(testing::SmallProfile(), options).ends_with("\nwhat to do next\n"));
+}
+
+TEST(ProfileTitleTest, NamesTheProcessOrTheTarget) {
+  EXPECT_EQ(ProfileTitle(testing::SmallProfile()), "/usr/bin/demo --fast (4242)");
+  EXPECT_EQ(ProfileTitle(ServerProfile()), "pid 4242 +children");
+}
+
+}  // namespace
+}  // namespace profd::client

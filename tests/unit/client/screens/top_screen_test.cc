@@ -1,0 +1,130 @@
+#include "client/screens/top/top_screen.h"
+
+#include <gtest/gtest.h>
+
+#include "client/text/text.h"
+#include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
+
+namespace profd::client {
+namespace {
+
+using testing::ProfileMaker;
+
+// Many threads with long and hostile names.
+v1::Profile Crowd() {
+  ProfileMaker maker;
+  maker.AddProcess(4242, "demo");
+  for (std::uint32_t i = 0; i < 100; ++i)
+    maker.Add(maker.AddThread(5000 + i, "thread-" + std::to_string(i)),
+              {"main\x1b[2J", std::string(300, 'f') + std::to_string(i)},
+              {.weight_ns = (100 - i) * 1'000'000u});
+  return maker.Make();
+}
+
+std::vector<std::string> Screen(const v1::Profile* profile, TopState& state, std::size_t width,
+                                std::size_t height, const std::string& note = "") {
+  return RenderTopScreen(profile, note, state, {width, height, Palette()});
+}
+
+bool Holds(const std::vector<std::string>& lines, const std::string& text) {
+  for (const std::string& line : lines)
+    if (line.find(text) != std::string::npos) return true;
+  return false;
+}
+
+TEST(TopScreenTest, FillsTheScreenAndNeverMore) {
+  const v1::Profile profile = Crowd();
+  for (const TopView view : {TopView::kFunctions, TopView::kThreads, TopView::kProcesses}) {
+    for (const std::size_t width : {80u, 132u, 300u}) {
+      for (const std::size_t height : {2u, 6u, 24u, 200u}) {
+        for (const bool help : {false, true}) {
+          TopState state{.view = view, .paused = true, .help = help};
+          const auto lines = Screen(&profile, state, width, height);
+          ASSERT_EQ(lines.size(), height);
+          for (const std::string& line : lines) {
+            EXPECT_LE(DisplayWidth(line), width) << line;
+            EXPECT_EQ(line, SafeText(line));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TopScreenTest, ShowsTheSplitOfAThread) {
+  const v1::Profile profile = testing::SmallProfile();
+  TopState state{.view = TopView::kThreads};
+  const auto lines = Screen(&profile, state, 80, 24);
+  EXPECT_EQ(lines[2], "threads by running");
+  EXPECT_EQ(lines[3], "    pid      tid  running  runnable  blocked  on      thread");
+  EXPECT_EQ(lines[4], "   4242     4242   84.0 %     1.0 %   15.0 %  lock    demo --fast");
+  EXPECT_EQ(lines[5], "   4242     4243    0.0 %     0.0 %  100.0 %  sleep   worker  demo --fast");
+  EXPECT_TRUE(lines[1].starts_with("running 84.0 %   runnable 1.0 %   blocked 57.5 %")) << lines[1];
+}
+
+TEST(TopScreenTest, MarksSharesThatRestOnFewSamples) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  maker.Add(thread, {"often"}, {.weight_ns = 900'000'000, .count = 90});
+  maker.Add(thread, {"seldom"}, {.weight_ns = 100'000'000, .count = 9});
+  const v1::Profile profile = maker.Make();
+  TopState state{.view = TopView::kFunctions};
+  const auto lines = Screen(&profile, state, 80, 24);
+  EXPECT_TRUE(lines[4].starts_with(" 90.0 %   90.0 %   90.0 %")) << lines[4];
+  EXPECT_TRUE(lines[5].starts_with("~10.0 %  ~10.0 %  ~10.0 %")) << lines[5];
+}
+
+TEST(TopScreenTest, MovesToTheEndAndNotBeyond) {
+  const v1::Profile profile = Crowd();
+  TopState state{.view = TopView::kThreads, .first_row = 1'000'000};
+  const auto lines = Screen(&profile, state, 80, 24);
+  EXPECT_EQ(state.first_row, 100 - TopPage(24));
+  EXPECT_TRUE(Holds(lines, "thread-99"));
+  EXPECT_FALSE(Holds(lines, "thread-0 "));
+}
+
+TEST(TopScreenTest, SaysWhatIsFilteredTypedAndNoted) {
+  const v1::Profile profile = Crowd();
+  TopState state{.view = TopView::kThreads, .filter = "thread-7"};
+  auto lines = Screen(&profile, state, 80, 24);
+  EXPECT_EQ(lines[2], "threads by running   filter: thread-7");
+  EXPECT_TRUE(Holds(lines, "thread-79"));
+  EXPECT_FALSE(Holds(lines, "thread-80"));
+  EXPECT_TRUE(lines.back().starts_with("[f]unctions"));
+  state.typing_filter = true;
+  EXPECT_EQ(Screen(&profile, state, 80, 24).back(), "filter: thread-7_");
+  state.typing_filter = false;
+  EXPECT_EQ(Screen(&profile, state, 80, 24, "the target has exited").back(),
+            "the target has exited");
+}
+
+TEST(TopScreenTest, BeforeTheFirstTable) {
+  TopState state;
+  const auto lines = Screen(nullptr, state, 80, 24);
+  ASSERT_EQ(lines.size(), 24u);
+  EXPECT_TRUE(Holds(lines, "the first table"));
+}
+
+TEST(TopScreenTest, ColoursTellStatesApartAndCanBeLeftOut) {
+  const v1::Profile profile = testing::SmallProfile();
+  TopState state;
+  const auto colored = RenderTopScreen(&profile, "", state, {80, 24, Palette(true)});
+  EXPECT_TRUE(Holds(colored, "\x1b[32m"));
+  EXPECT_TRUE(Holds(colored, "\x1b[36m"));
+  EXPECT_FALSE(Holds(Screen(&profile, state, 80, 24), "\x1b"));
+}
+
+TEST(TopScreenTest, BlocksEndInAnEmptyLineAndAreCutUnlessComplete) {
+  const v1::Profile profile = Crowd();
+  const TopState state{.view = TopView::kThreads};
+  const std::string block = RenderTopBlock(profile, state, 120, Palette(), false);
+  EXPECT_TRUE(block.ends_with("\n\n"));
+  EXPECT_NE(block.find("50 of 100"), std::string::npos);
+  EXPECT_EQ(block.find("thread-99"), std::string::npos);
+  EXPECT_NE(RenderTopBlock(profile, state, 120, Palette(), true).find("thread-99"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace profd::client

@@ -1,0 +1,66 @@
+#include "client/text/number.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace profd::client {
+namespace {
+
+TEST(NumberTest, DurationsHaveThreeDigitsAndAUnit) {
+  EXPECT_EQ(FormatDuration(0), "0 ns");
+  EXPECT_EQ(FormatDuration(740), "740 ns");
+  EXPECT_EQ(FormatDuration(999), "999 ns");
+  EXPECT_EQ(FormatDuration(1'000), "1.00 us");
+  EXPECT_EQ(FormatDuration(1'320'000), "1.32 ms");
+  EXPECT_EQ(FormatDuration(12'345'678), "12.3 ms");
+  EXPECT_EQ(FormatDuration(500'000'000), "500 ms");
+  EXPECT_EQ(FormatDuration(10'000'000'000), "10.0 s");
+  EXPECT_EQ(FormatDuration(999'000'000'000), "999 s");
+}
+
+TEST(NumberTest, RoundingGoesOverToTheNextDigitAndTheNextUnit) {
+  EXPECT_EQ(FormatDuration(9'994'000), "9.99 ms");
+  EXPECT_EQ(FormatDuration(9'996'000), "10.0 ms");
+  EXPECT_EQ(FormatDuration(99'960'000), "100 ms");
+  EXPECT_EQ(FormatDuration(999'400'000), "999 ms");
+  EXPECT_EQ(FormatDuration(999'600'000), "1.00 s");
+  EXPECT_EQ(FormatDuration(999'600), "1.00 ms");
+}
+
+TEST(NumberTest, LongTimesHaveTwoUnits) {
+  EXPECT_EQ(FormatDuration(1'000'000'000'000), "16 min 40 s");
+  EXPECT_EQ(FormatSpan(0), "0 s");
+  EXPECT_EQ(FormatSpan(59'999'999'999), "59 s");
+  EXPECT_EQ(FormatSpan(7'260'000'000'000), "2 h 1 min");
+  EXPECT_EQ(FormatSpan(273'600'000'000'000), "3 d 4 h");
+}
+
+TEST(NumberTest, CountsHaveSeparators) {
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1'000), "1,000");
+  EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
+  EXPECT_EQ(FormatCount(std::numeric_limits<std::uint64_t>::max()), "18,446,744,073,709,551,615");
+}
+
+TEST(NumberTest, SharesHaveOneDecimalAndNoNegativeZero) {
+  EXPECT_EQ(FormatShare(0.1724), "17.2 %");
+  EXPECT_EQ(FormatShare(1), "100.0 %");
+  EXPECT_EQ(FormatShare(0), "0.0 %");
+  EXPECT_EQ(FormatShare(-0.0001), "0.0 %");
+  EXPECT_EQ(FormatShare(std::numeric_limits<double>::quiet_NaN()), "- %");
+  EXPECT_EQ(FormatSampledShare(0.05, true), "~5.0 %");
+  EXPECT_EQ(FormatSampledShare(0.05, false), "5.0 %");
+}
+
+TEST(NumberTest, BytesAreBinary) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1024), "1.00 KiB");
+  EXPECT_EQ(FormatBytes(412ull << 20), "412 MiB");
+  EXPECT_EQ(FormatBytes((1ull << 30) - 1), "1.00 GiB");
+}
+
+}  // namespace
+}  // namespace profd::client
