@@ -7,10 +7,10 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/kernel/process_types.h"
 #include "bpf/shared/control.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/events.h"
-#include "bpf/kernel/process_types.h"
 #include "bpf/shared/unwind_table.h"
 
 typedef __u8 u8;

@@ -11,12 +11,12 @@
 #include <sstream>
 #include <string>
 
-#include "daemon/base/clock.h"
-#include "daemon/config/command_line.h"
 #include "daemon/app/daemon.h"
 #include "daemon/app/log_sink.h"
 #include "daemon/app/run_loop.h"
 #include "daemon/app/service_manager.h"
+#include "daemon/base/clock.h"
+#include "daemon/config/command_line.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ using profd::ErrorCode;
 
 int Fail(const Error& error) {
   const std::string prefix =
-      profd::StderrIsJournal() ? profd::JournalPrefix(spdlog::level::err) : "";
+      profd::app::StderrIsJournal() ? profd::app::JournalPrefix(spdlog::level::err) : "";
   std::istringstream lines(error.message);
   for (std::string line; std::getline(lines, line);)
     std::cerr << prefix << "profd: " << line << '\n';
@@ -42,7 +42,7 @@ int Fail(const Error& error) {
 
 // The journal has its own time and level.
 const char* LogPattern(bool private_use) {
-  if (profd::StderrIsJournal()) return "%v";
+  if (profd::app::StderrIsJournal()) return "%v";
   return private_use ? "profd: %v" : "%Y-%m-%dT%H:%M:%S.%e %l: %v";
 }
 
@@ -58,7 +58,7 @@ void BoundFreeMemory() {
 
 int Run(int argc, char** argv) {
   const auto read_again = [=] {
-    return profd::ParseCommandLine(argc, argv, profd::SystemSurroundings());
+    return profd::config::ParseCommandLine(argc, argv, profd::config::SystemSurroundings());
   };
   const auto line = read_again();
   if (!line) return Fail(line.error());
@@ -67,19 +67,20 @@ int Run(int argc, char** argv) {
     return 0;
   }
   const auto& options = line->options;
-  const auto signals = profd::BlockedSignals();
+  const auto signals = profd::app::BlockedSignals();
   std::signal(SIGPIPE, SIG_IGN);
-  const auto sink = profd::MakeStderrSink();
+  const auto sink = profd::app::MakeStderrSink();
   spdlog::logger logger("profd", sink);
   logger.set_level(spdlog::level::from_str(options.log_level));
   logger.set_pattern(LogPattern(options.private_use));
-  const profd::ServiceManager manager(options.private_use);
+  const profd::app::ServiceManager manager(options.private_use);
 
   const profd::SystemClock clock;
-  auto daemon = profd::Daemon::Start(options, clock, logger);
+  auto daemon = profd::app::Daemon::Start(options, clock, logger);
   if (!daemon) return Fail(daemon.error());
   if (options.private_use) std::cout << "ready\n" << std::flush;
-  profd::RunLoop({**daemon, manager, clock, logger, *sink, read_again}, options).Run(signals.get());
+  profd::app::RunLoop({**daemon, manager, clock, logger, *sink, read_again}, options)
+      .Run(signals.get());
 
   logger.info("stopping");
   manager.Stopping();

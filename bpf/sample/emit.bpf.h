@@ -5,8 +5,8 @@
 #include "bpf/sample/pack.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
-#include "bpf/thread/task.bpf.h"
 #include "bpf/stack/unwind.bpf.h"
+#include "bpf/thread/task.bpf.h"
 
 /*
  * The reader polls; it is woken when a quarter of the ring is full, for new Python code, and for

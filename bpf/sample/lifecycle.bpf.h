@@ -2,9 +2,9 @@
 /* Births and deaths of threads: storage, membership, and the events that say so. */
 #pragma once
 
+#include "bpf/sample/emit.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/cost.bpf.h"
-#include "bpf/sample/emit.bpf.h"
 #include "bpf/thread/filter.bpf.h"
 
 static __always_inline struct profd_clock_event* begin_clock_event(struct task_struct* task,

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "bpf/thread/filter.bpf.h"
 #include "bpf/sample/lifecycle.bpf.h"
+#include "bpf/thread/filter.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
 /* The clock as of now, under the number of the present epoch. */

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "bpf/thread/cost.bpf.h"
 #include "bpf/sample/emit.bpf.h"
 #include "bpf/sample/marks.bpf.h"
+#include "bpf/thread/cost.bpf.h"
 
 /* Marks in the two parts of an interval. */
 struct marks {

@@ -6,11 +6,11 @@
  */
 #pragma once
 
+#include "bpf/sample/lifecycle.bpf.h"
+#include "bpf/sample/switch.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/filter.bpf.h"
-#include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/thread/reading.bpf.h"
-#include "bpf/sample/switch.bpf.h"
 
 /* Begins the clock of a thread that is older than profd. */
 static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {

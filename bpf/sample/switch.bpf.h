@@ -6,10 +6,10 @@
  */
 #pragma once
 
-#include "bpf/thread/books.bpf.h"
-#include "bpf/thread/cost.bpf.h"
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
+#include "bpf/thread/books.bpf.h"
+#include "bpf/thread/cost.bpf.h"
 
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
 static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "bpf/thread/ids.bpf.h"
 #include "bpf/stack/unwind_registers.bpf.h"
+#include "bpf/thread/ids.bpf.h"
 
 #define PYTHON_ANCESTORS 3
 /* From the GIL of 3.7 to 3.11 to the thread state that runs: gilstate.tstate_current. */

@@ -9,11 +9,11 @@
 namespace profd::client {
 namespace {
 
-Result<DiffSide> ParseSide(const RawOptions& raw, const std::string& word,
-                           const std::string& filter, std::uint64_t now_unix_ns) {
+Result<DiffInput> ParseSide(const RawOptions& raw, const std::string& word,
+                            const std::string& filter, std::uint64_t now_unix_ns) {
   Result<std::optional<HistoryQuestion>> question = ParseRange(raw, word, now_unix_ns);
   if (!question) return question.error();
-  return DiffSide{word, *std::move(question), filter};
+  return DiffInput{word, *std::move(question), filter};
 }
 
 }  // namespace
@@ -26,9 +26,9 @@ Result<DiffCommandOptions> ParseDiff(const RawOptions& raw, std::uint64_t now_un
   if (sides.size() > 2) return Usage("more than two sides are named", form);
   if (sides[0] == "-" && sides[1] == "-") return Usage("both sides are standard input", form);
   DiffCommandOptions options;
-  Result<DiffSide> a = ParseSide(raw, sides[0], raw.diff_filter_a, now_unix_ns);
+  Result<DiffInput> a = ParseSide(raw, sides[0], raw.diff_filter_a, now_unix_ns);
   if (!a) return a.error();
-  Result<DiffSide> b = ParseSide(raw, sides[1], raw.diff_filter_b, now_unix_ns);
+  Result<DiffInput> b = ParseSide(raw, sides[1], raw.diff_filter_b, now_unix_ns);
   if (!b) return b.error();
   options.a = *std::move(a);
   options.b = *std::move(b);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "client/profile/grouping.h"
 #include "client/link/host.h"
-#include "client/system/terminal.h"
+#include "client/profile/grouping.h"
 #include "client/screens/top/top_state.h"
+#include "client/system/terminal.h"
 #include "profd/v1/profiler.pb.h"
 
 namespace profd::client {
@@ -33,7 +33,7 @@ struct OutputOptions {
   bool signatures = false;
   bool mangled = false;
   bool interpreter_frames = false;
-  bool gil = false;                          // only time with the GIL held
+  bool gil = false;                  // only time with the GIL held
   std::optional<GroupKey> group_by;  // none: by process, and the summary by thread
 };
 
@@ -59,7 +59,7 @@ struct TopOptions {
   std::uint64_t interval_ns = 2'000'000'000;
   std::uint64_t count = 0;  // of tables; 0: until it is ended
   bool plain = false;       // lines, also on a terminal
-  TopState state;     // at the start
+  TopState state;           // at the start
 };
 
 struct ExportCommandOptions {
@@ -67,7 +67,7 @@ struct ExportCommandOptions {
   OutputOptions output;
 };
 
-struct DumpOptions {
+struct DumpCommandOptions {
   v1::Target target;  // pids or tids
   bool json = false;
   bool inlined = true;
@@ -84,15 +84,15 @@ struct HistoryQuestion {
   std::string range;  // the stretch of time, likewise
 };
 
-struct DiffSide {
+struct DiffInput {
   std::string source;                      // as it was written; without `history` a json file
   std::optional<HistoryQuestion> history;  // none: "-" is stdin
   std::string filter;                      // as ThreadFilter::Parse has it; empty: everything
 };
 
 struct DiffCommandOptions {
-  DiffSide a;
-  DiffSide b;
+  DiffInput a;
+  DiffInput b;
   std::vector<std::string> files;  // as OutputOptions
   std::string format;
   bool absolute = false;
@@ -138,7 +138,7 @@ struct CommandLine {
   CollectOptions collect;
   TopOptions top;
   QueryOptions query;
-  DumpOptions dump;
+  DumpCommandOptions dump;
   ExportCommandOptions export_command;
   DiffCommandOptions diff;
   DoctorOptions doctor;

@@ -9,13 +9,13 @@
 #include <string>
 #include <utility>
 
-#include "client/system/command_child.h"
-#include "client/commands/collect_session.h"
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/output_plan.h"
 #include "client/commands/target_daemon.h"
+#include "client/link/collect_session.h"
 #include "client/link/daemon_choice.h"
+#include "client/system/command_child.h"
 #include "client/system/exit_code.h"
 #include "client/system/invoking_user.h"
 #include "client/system/stop_signals.h"
@@ -26,7 +26,6 @@
 
 namespace profd::client {
 namespace {
-
 
 constexpr std::uint64_t kDefaultDurationNs = 10'000'000'000u;
 

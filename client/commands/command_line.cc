@@ -141,13 +141,13 @@ std::uint64_t NowUnixNs() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-Result<DumpOptions> Dump(const RawOptions& raw) {
+Result<DumpCommandOptions> Dump(const RawOptions& raw) {
   const std::string name = "name -p PID or -t TID";
   if (raw.pids.empty() && raw.tids.empty())
     return Usage("nothing to dump: no process is named", name);
   if (!raw.pids.empty() && !raw.tids.empty())
     return Usage("both processes and threads are named", name);
-  DumpOptions options;
+  DumpCommandOptions options;
   std::vector<std::uint32_t> ids;
   for (const std::string& text : raw.pids) PROFD_TRY(ParseIds("-p", text, ids));
   for (const std::string& text : raw.tids) PROFD_TRY(ParseIds("-t", text, ids));
@@ -248,7 +248,7 @@ Result<CommandLine> Convert(const RawOptions& raw, const CliApp& app,
     line.top = *std::move(options);
   } else if (name == "dump") {
     line.verb = Verb::kDump;
-    Result<DumpOptions> options = Dump(raw);
+    Result<DumpCommandOptions> options = Dump(raw);
     if (!options) return options.error();
     line.dump = *std::move(options);
   } else if (name == "symbols") {

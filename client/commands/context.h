@@ -2,8 +2,8 @@
 #pragma once
 
 #include "client/cli/options.h"
-#include "client/system/console.h"
 #include "client/format/exporter.h"
+#include "client/system/console.h"
 #include "client/system/temp_files.h"
 
 namespace profd::client {

@@ -12,18 +12,18 @@
 #include "client/commands/commands.h"
 #include "client/commands/history.h"
 #include "client/commands/profile_file.h"
-#include "client/link/daemon_choice.h"
-#include "client/system/exit_code.h"
-#include "client/profile/diff.h"
 #include "client/format/diff_svg.h"
 #include "client/format/diff_text.h"
+#include "client/link/daemon_choice.h"
+#include "client/profile/diff.h"
 #include "client/profile/interpreter_frames.h"
 #include "client/profile/thread_filter.h"
+#include "client/screens/diff/diff_view.h"
+#include "client/system/exit_code.h"
 #include "client/system/invoking_user.h"
 #include "client/system/output_file.h"
 #include "client/system/stop_signals.h"
 #include "client/system/terminal.h"
-#include "client/screens/diff/diff_view.h"
 #include "client/text/number.h"
 
 namespace profd::client {
@@ -96,7 +96,7 @@ Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
   return outputs;
 }
 
-std::string NameOf(const DiffSide& side) {
+std::string NameOf(const DiffInput& side) {
   return (side.source == kStdout ? "standard input" : side.source) +
          (side.filter.empty() ? "" : " " + side.filter);
 }
@@ -136,12 +136,12 @@ class Comparison {
     a_ = *std::move(a);
     b_ = *std::move(b);
     Result<Diff> diff = Diff::Build(a_, b_,
-                                                    {.absolute = options_.absolute,
-                                                     .threads = options_.threads,
-                                                     .signatures = options_.signatures,
-                                                     .mangled = options_.mangled,
-                                                     .a_name = NameOf(options_.a),
-                                                     .b_name = NameOf(options_.b)});
+                                    {.absolute = options_.absolute,
+                                     .threads = options_.threads,
+                                     .signatures = options_.signatures,
+                                     .mangled = options_.mangled,
+                                     .a_name = NameOf(options_.a),
+                                     .b_name = NameOf(options_.b)});
     if (!diff) return diff.error();
     bool all = true;
     for (const Output& output : *outputs) {
@@ -155,7 +155,7 @@ class Comparison {
 
  private:
   // A stretch of the history or a file, restricted to some of its threads.
-  Result<v1::Profile> ReadSide(const DiffSide& side) {
+  Result<v1::Profile> ReadSide(const DiffInput& side) {
     Result<v1::Profile> profile = side.history ? Ask(*side.history) : ReadFile(side.source);
     if (!profile) return profile.error();
     if (!side.filter.empty()) {
@@ -198,8 +198,8 @@ class Comparison {
       const auto written = WriteToFd(STDOUT_FILENO, "standard output", writer);
       return written ? Result<void>{} : written.error();
     }
-    const auto written = OutputFile::Write(
-        output.path, writer, InvokingUser::FromEnvironment(), context_.temp_files);
+    const auto written = OutputFile::Write(output.path, writer, InvokingUser::FromEnvironment(),
+                                           context_.temp_files);
     if (!written) return written.error();
     context_.console.Say("wrote " + output.path + " (" + FormatBytes(*written) + ")");
     return {};
@@ -209,8 +209,7 @@ class Comparison {
     const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
     return RenderDiff(
         diff, {.width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth,
-               .palette = Palette(to_stdout &&
-                                        UseColor(context_.global.color, STDOUT_FILENO)),
+               .palette = Palette(to_stdout && UseColor(context_.global.color, STDOUT_FILENO)),
                .complete = context_.global.verbose,
                .footer = terminal ? "as a flame graph: add -o diff.svg" : ""});
   }

@@ -15,16 +15,15 @@
 #include "client/commands/doctor_checks.h"
 #include "client/commands/target_daemon.h"
 #include "client/link/daemon_choice.h"
+#include "client/screens/symbols/symbols_view.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
 #include "client/system/packages.h"
 #include "client/system/stop_signals.h"
 #include "client/system/terminal.h"
-#include "client/screens/symbols/symbols_view.h"
 
 namespace profd::client {
 namespace {
-
 
 constexpr std::uint64_t kLookNs = 1'000'000'000;  // how long a process is looked at
 
@@ -125,9 +124,8 @@ int RunDoctor(const DoctorOptions& options, const Context& context) {
   if (!findings) return fail(findings.error());
   const std::string text =
       options.json ? FindingsJson(*findings)
-                   : RenderFindings(
-                         *findings, WidthOf(STDOUT_FILENO),
-                         Palette(UseColor(context.global.color, STDOUT_FILENO)));
+                   : RenderFindings(*findings, WidthOf(STDOUT_FILENO),
+                                    Palette(UseColor(context.global.color, STDOUT_FILENO)));
   const auto written = WriteToStdout(text);
   if (!written) return fail(written.error());
   return ToInt(AnyFailed(*findings) ? ExitCode::kFailure : ExitCode::kOk);

@@ -30,7 +30,7 @@ struct HostFiles {
 [[nodiscard]] std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host);
 // Of a short profile of one process: names, whole stacks, its Python interpreter. `packages`: debug
 // packages by path of the module, where they are known.
-[[nodiscard]] std::vector<Finding> CheckSamples(
-    const v1::Profile& profile, const std::map<std::string, std::string>& packages);
+[[nodiscard]] std::vector<Finding> CheckSamples(const v1::Profile& profile,
+                                                const std::map<std::string, std::string>& packages);
 
 }  // namespace profd::client

@@ -11,7 +11,6 @@
 namespace profd::client {
 namespace {
 
-
 constexpr std::int64_t kUsualHz = 99;
 
 bool Exists(const std::string& path) {

@@ -2,14 +2,13 @@
 #include <numeric>
 
 #include "client/commands/doctor_checks.h"
-#include "client/screens/symbols/module_rows.h"
-#include "client/text/number.h"
 #include "client/screens/summary/stack_facts.h"
 #include "client/screens/summary/summary.h"
+#include "client/screens/symbols/module_rows.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {
-
 
 constexpr std::size_t kMostModules = 5;
 constexpr double kManyEnds = 0.01;  // of the samples; fewer stacks that end early are no finding
@@ -62,8 +61,7 @@ Finding History(const v1::StatusResponse& status) {
             FormatCount(history.windows_lost()) + " windows lost: the disk is too slow",
             "a faster disk for " + history.path()};
   return {"history", Verdict::kOk,
-          FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()),
-          ""};
+          FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()), ""};
 }
 
 Finding Python(const v1::Process& process) {
@@ -89,9 +87,9 @@ void Names(const v1::Profile& profile, const std::map<std::string, std::string>&
     frames += row.frames;
     named += row.named;
   }
-  findings.push_back(
-      {"symbols", Verdict::kOk,
-       FormatCount(named) + " of " + FormatCount(frames) + " frames have names", ""});
+  findings.push_back({"symbols", Verdict::kOk,
+                      FormatCount(named) + " of " + FormatCount(frames) + " frames have names",
+                      ""});
   std::size_t told = 0;
   for (const ModuleRow& row : rows) {
     if (row.unnamed.empty() || told++ == kMostModules) break;  // most unnamed first

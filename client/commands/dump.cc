@@ -7,17 +7,17 @@
 #include "client/commands/collect_target.h"
 #include "client/commands/commands.h"
 #include "client/commands/target_daemon.h"
+#include "client/screens/dump/dump_view.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
 #include "client/system/stop_signals.h"
 #include "client/system/terminal.h"
-#include "client/screens/dump/dump_view.h"
 #include "client/text/number.h"
 
 namespace profd::client {
 namespace {
 
-v1::DumpRequest Request(const DumpOptions& options) {
+v1::DumpRequest Request(const DumpCommandOptions& options) {
   v1::DumpRequest request;
   *request.mutable_target() = TargetFromHere(options.target);
   request.set_no_inlined(!options.inlined);
@@ -25,7 +25,7 @@ v1::DumpRequest Request(const DumpOptions& options) {
   return request;
 }
 
-Result<v1::Dump> Take(const DumpOptions& options, const Context& context,
+Result<v1::Dump> Take(const DumpCommandOptions& options, const Context& context,
                       const StopSignals& signals) {
   const auto connection = ConnectFor(options.target, context, signals);
   if (!connection) return connection.error();
@@ -37,7 +37,8 @@ Result<v1::Dump> Take(const DumpOptions& options, const Context& context,
   return dump;
 }
 
-std::string Render(const v1::Dump& dump, const DumpOptions& options, const Context& context) {
+std::string Render(const v1::Dump& dump, const DumpCommandOptions& options,
+                   const Context& context) {
   DumpOptions how;
   how.width = IsTerminal(STDOUT_FILENO) ? WidthOf(STDOUT_FILENO) : 0;
   how.palette = Palette(UseColor(context.global.color, STDOUT_FILENO));
@@ -49,7 +50,7 @@ std::string Render(const v1::Dump& dump, const DumpOptions& options, const Conte
 
 }  // namespace
 
-int RunDump(const DumpOptions& options, const Context& context) {
+int RunDump(const DumpCommandOptions& options, const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
     return ToInt(ExitCodeOf(error.code));

@@ -14,8 +14,8 @@ std::string Extent(GrpcClient& client) {
   if (!status || !status->has_history()) return "profctl status says what there is";
   const v1::HistoryStatus& history = status->history();
   if (history.windows() == 0)
-    return "nothing is kept yet: the first window ends " +
-           FormatDuration(history.window_ns()) + " after profd's start";
+    return "nothing is kept yet: the first window ends " + FormatDuration(history.window_ns()) +
+           " after profd's start";
   return "the history has " + FormatRange(history.first_unix_ns(), history.last_unix_ns()) + " (" +
          FormatSpan(history.last_unix_ns() - history.first_unix_ns()) + ")";
 }

@@ -9,7 +9,6 @@
 namespace profd::client {
 
 // Its target says who and which time. kNotFound: there is nothing, and the hint says what there is.
-[[nodiscard]] Result<v1::Profile> AskHistory(const HistoryQuestion& question,
-                                             GrpcClient& client);
+[[nodiscard]] Result<v1::Profile> AskHistory(const HistoryQuestion& question, GrpcClient& client);
 
 }  // namespace profd::client

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "client/commands/collect_session.h"
+#include "client/link/collect_session.h"
 
 namespace profd::client {
 

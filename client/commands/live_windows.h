@@ -10,8 +10,8 @@
 #include <stop_token>
 #include <thread>
 
-#include "client/system/console.h"
 #include "client/link/grpc_client.h"
+#include "client/system/console.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.pb.h"
 
@@ -27,8 +27,8 @@ class LiveWindows {
   using Deliver = std::function<void(Result<v1::Profile>)>;
 
   // `request` without a duration. All must outlive this.
-  LiveWindows(GrpcClient& client, v1::CollectRequest request,
-              std::chrono::nanoseconds window, Console& console, Deliver deliver);
+  LiveWindows(GrpcClient& client, v1::CollectRequest request, std::chrono::nanoseconds window,
+              Console& console, Deliver deliver);
   LiveWindows(const LiveWindows&) = delete;
   LiveWindows& operator=(const LiveWindows&) = delete;
   // Gives up what is not delivered yet.

@@ -9,13 +9,13 @@
 
 #include "client/profile/gil.h"
 #include "client/profile/interpreter_frames.h"
+#include "client/screens/list/group_table.h"
+#include "client/screens/summary/summary.h"
+#include "client/screens/symbols/symbols_view.h"
 #include "client/system/output_file.h"
 #include "client/system/packages.h"
 #include "client/system/terminal.h"
-#include "client/screens/list/group_table.h"
 #include "client/text/number.h"
-#include "client/screens/summary/summary.h"
-#include "client/screens/symbols/symbols_view.h"
 
 namespace profd::client {
 namespace {
@@ -36,8 +36,8 @@ bool IsForTerminals(const Exporter& exporter) {
 
 }  // namespace
 
-Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
-                                    const Exporters& exporters, bool stdout_is_terminal) {
+Result<OutputPlan> OutputPlan::Make(const OutputOptions& options, const Exporters& exporters,
+                                    bool stdout_is_terminal) {
   const bool threads = options.threads || options.group_by == GroupKey::kThread;
   OutputPlan plan(
       {.threads = threads, .signatures = options.signatures, .mangled = options.mangled}, options);
@@ -76,8 +76,7 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options,
                    "each output needs a name of its own"};
     // First of all: that a directory has no extension is not what is wrong with it.
     if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
-    const Result<const Exporter*> by_name =
-        file == kStdout ? folded : exporters.ByFileName(file);
+    const Result<const Exporter*> by_name = file == kStdout ? folded : exporters.ByFileName(file);
     // An extension says what a file is; ".txt" says no more than that it is text.
     const bool open = file == kStdout || file.ends_with(".txt") || !by_name;
     const bool by_option = open && !options.format.empty();
@@ -99,7 +98,7 @@ std::string OutputPlan::RenderTable(const v1::Profile& profile, std::size_t widt
   if (report_ == Report::kListJson) return GroupsJson(profile, key);
   if (report_ != Report::kList && !group_by_) return "";
   return RenderGroups(profile,
-                            {.key = key, .width = width, .palette = palette, .complete = complete});
+                      {.key = key, .width = width, .palette = palette, .complete = complete});
 }
 
 std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
@@ -112,13 +111,13 @@ std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
     return table;
   if (report_ == Report::kSummary)
     return RenderSummary(profile, {.width = width,
-                                         .palette = palette,
-                                         .complete = context.global.verbose,
-                                         .footer = terminal ? footer : ""});
+                                   .palette = palette,
+                                   .complete = context.global.verbose,
+                                   .footer = terminal ? footer : ""});
   SymbolsOptions symbols{.width = terminal ? width : kReportWidth,
-                               .palette = palette,
-                               .complete = context.global.verbose,
-                               .packages = {}};
+                         .palette = palette,
+                         .complete = context.global.verbose,
+                         .packages = {}};
   // Of a profile that was made elsewhere this host's packages say nothing.
   if (profile.host() == HostName())
     for (auto& [path, package] : PackagesOf(ModulesToComplete(profile)))
@@ -166,8 +165,8 @@ bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingU
   for (const Output& output : outputs_) {
     const v1::Profile& what = shown && !IsComplete(output) ? *shown : profile;
     const bool by_group = regroup && output.exporter != nullptr && !IsComplete(output);
-    const Result<void> written = WriteOne(
-        output, by_group ? GroupBy(what, *group_by_) : what, owner, footer, context);
+    const Result<void> written =
+        WriteOne(output, by_group ? GroupBy(what, *group_by_) : what, owner, footer, context);
     if (written) continue;
     all = false;
     if (!written.error().message.empty()) context.console.Fail(written.error());

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/context.h"
 #include "client/cli/options.h"
+#include "client/commands/context.h"
 #include "client/format/exporter.h"
 #include "client/profile/grouping.h"
 #include "client/system/invoking_user.h"
@@ -17,7 +17,7 @@
 namespace profd::client {
 
 struct Output {
-  std::string path;                            // "-": stdout
+  std::string path;                    // "-": stdout
   const Exporter* exporter = nullptr;  // null: the report
 };
 
@@ -27,15 +27,13 @@ class OutputPlan {
   // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
   // terminal that nobody asked for, files that cannot be written. Leaves nothing behind.
   [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
-                                               const Exporters& exporters,
-                                               bool stdout_is_terminal);
+                                               const Exporters& exporters, bool stdout_is_terminal);
 
   // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
   [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
   // Writes all; one that fails is told on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
-  [[nodiscard]] bool Write(const v1::Profile& profile,
-                           const std::optional<InvokingUser>& owner,
+  [[nodiscard]] bool Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                            const std::string& footer, const Context& context) const;
 
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }

@@ -2,10 +2,10 @@
 
 #include "client/commands/commands.h"
 #include "client/link/daemon_choice.h"
+#include "client/screens/status/status_view.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
 #include "client/system/terminal.h"
-#include "client/screens/status/status_view.h"
 
 namespace profd::client {
 
@@ -19,11 +19,10 @@ int RunStatus(const StatusOptions& options, const Context& context) {
   const Result<v1::StatusResponse> status = (*client)->Status();
   if (!status) return fail(status.error());
   const std::string text =
-      options.json
-          ? StatusJson(*status)
-          : RenderStatus(*status, WidthOf(STDOUT_FILENO),
-                               Palette(UseColor(context.global.color, STDOUT_FILENO)),
-                               context.global.verbose);
+      options.json ? StatusJson(*status)
+                   : RenderStatus(*status, WidthOf(STDOUT_FILENO),
+                                  Palette(UseColor(context.global.color, STDOUT_FILENO)),
+                                  context.global.verbose);
   const auto written = WriteToStdout(text);
   return written ? ToInt(ExitCode::kOk) : fail(written.error());
 }

@@ -12,8 +12,7 @@ namespace {
 
 // `check` comes before a private profd is started.
 Result<DaemonConnection> ConnectAfter(const std::function<Result<void>()>& check,
-                                              const Context& context,
-                                              const StopSignals& signals) {
+                                      const Context& context, const StopSignals& signals) {
   const Result<bool> needs_private = NeedsPrivateDaemon(context.global.host);
   if (!needs_private) return needs_private.error();
   if (*needs_private) {
@@ -30,13 +29,12 @@ Result<DaemonConnection> ConnectAfter(const std::function<Result<void>()>& check
 }  // namespace
 
 Result<DaemonConnection> ConnectFor(const v1::Target& target, const Context& context,
-                                            const StopSignals& signals) {
+                                    const StopSignals& signals) {
   // A daemon that replays has processes of its own; a private one has those of this host.
   return ConnectAfter([&] { return CheckTarget(target, ProcFs()); }, context, signals);
 }
 
-Result<DaemonConnection> Connect(const Context& context,
-                                         const StopSignals& signals) {
+Result<DaemonConnection> Connect(const Context& context, const StopSignals& signals) {
   return ConnectAfter([] { return Result<void>{}; }, context, signals);
 }
 

@@ -13,12 +13,10 @@ namespace profd::client {
 
 // The profd that runs, or a private one; before that is started the target is looked up, and
 // kNotFound names what is not there.
-[[nodiscard]] Result<DaemonConnection> ConnectFor(const v1::Target& target,
-                                                          const Context& context,
-                                                          const StopSignals& signals);
+[[nodiscard]] Result<DaemonConnection> ConnectFor(const v1::Target& target, const Context& context,
+                                                  const StopSignals& signals);
 // Without a target.
-[[nodiscard]] Result<DaemonConnection> Connect(const Context& context,
-                                                       const StopSignals& signals);
+[[nodiscard]] Result<DaemonConnection> Connect(const Context& context, const StopSignals& signals);
 
 // Of an error: a private profd that ended says more than that it cannot be reached. `when` stands
 // behind how it did, or is "".

@@ -17,19 +17,18 @@
 #include "client/commands/live_windows.h"
 #include "client/commands/target_daemon.h"
 #include "client/link/daemon_choice.h"
-#include "client/system/exit_code.h"
 #include "client/profile/interpreter_frames.h"
+#include "client/screens/top/top_keys.h"
+#include "client/screens/top/top_screen.h"
+#include "client/system/exit_code.h"
 #include "client/system/fd_stream.h"
 #include "client/system/output_file.h"
 #include "client/system/screen.h"
 #include "client/system/stop_signals.h"
 #include "client/system/terminal.h"
-#include "client/screens/top/top_keys.h"
-#include "client/screens/top/top_screen.h"
 
 namespace profd::client {
 namespace {
-
 
 constexpr std::uint64_t kProgressNs = 100'000'000;  // how soon a session that nobody wants ends
 constexpr int kEscapeMs = 50;            // a sequence of keys that takes longer was the key Escape
@@ -114,7 +113,7 @@ class LiveTable {
  private:
   Result<void> Draw(const Screen& screen) {
     return screen.Show(RenderTopScreen(profile_ ? &*profile_ : nullptr, note_, state_,
-                                             {screen.width(), screen.height(), palette_}));
+                                       {screen.width(), screen.height(), palette_}));
   }
 
   Result<void> Wait(const Screen& screen) {
@@ -184,8 +183,7 @@ class Top {
 
  private:
   Result<void> Watch() {
-    const bool live =
-        !options_.plain && IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
+    const bool live = !options_.plain && IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
     PROFD_TRY(Prepare());
     Result<DaemonConnection> connection = ConnectFor(options_.target, context_, *signals_);
     if (!connection) return connection.error();
@@ -254,8 +252,7 @@ class Top {
     const bool terminal = IsTerminal(STDOUT_FILENO);
     return WriteToStdout(RenderTopBlock(
         profile, options_.state, terminal ? WidthOf(STDOUT_FILENO) : kFileWidth,
-        Palette(UseColor(context_.global.color, STDOUT_FILENO)),
-        context_.global.verbose));
+        Palette(UseColor(context_.global.color, STDOUT_FILENO)), context_.global.verbose));
   }
 
   const TopOptions& options_;

@@ -1,4 +1,5 @@
 #include "client/format/diff_svg.h"
+#include "client/format/exporter.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "client/profile/diff_functions.h"
-#include "client/text/format_text.h"
-#include "client/profile/stack_names.h"
 #include "client/format/svg_parts.h"
 #include "client/format/svg_picture.h"
+#include "client/profile/diff_functions.h"
+#include "client/profile/stack_names.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "client/format/folded.h"
 #include "client/profile/diff_functions.h"
 #include "client/text/escape.h"
-#include "client/format/folded.h"
 
 namespace profd::client {
 namespace {

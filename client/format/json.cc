@@ -8,8 +8,8 @@
 #include <array>
 #include <memory>
 
-#include "client/profile/check_profile.h"
 #include "client/format/profile_file.pb.h"
+#include "client/profile/check_profile.h"
 
 namespace profd::client {
 namespace {

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
 #include "client/profile/gil.h"
-#include "client/format/pprof.pb.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {

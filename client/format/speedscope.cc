@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "client/profile/check_profile.h"
-#include "client/text/escape.h"
 #include "client/profile/gil.h"
 #include "client/profile/stack_names.h"
+#include "client/text/escape.h"
 
 namespace profd::client {
 namespace {

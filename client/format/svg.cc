@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "client/profile/check_profile.h"
 #include "client/format/svg_parts.h"
 #include "client/format/svg_picture.h"
+#include "client/profile/check_profile.h"
 
 namespace profd::client {
 std::span<const std::string_view> SvgExporter::extensions() const {

@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/text/escape.h"
-#include "client/profile/stack_names.h"
 #include "client/format/svg_parts.h"
+#include "client/profile/stack_names.h"
+#include "client/text/escape.h"
 
 namespace profd::client {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/text/format_text.h"
-#include "client/profile/stack_names.h"
 #include "client/format/svg_parts.h"
+#include "client/profile/stack_names.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {

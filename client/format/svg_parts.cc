@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "client/text/escape.h"
-#include "client/text/format_text.h"
 #include "client/format/svg_assets.h"
+#include "client/text/escape.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {

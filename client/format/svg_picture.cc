@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "client/text/escape.h"
-#include "client/text/format_text.h"
 #include "client/format/svg_parts.h"
+#include "client/text/escape.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {

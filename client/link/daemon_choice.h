@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "client/system/console.h"
 #include "client/link/grpc_client.h"
 #include "client/link/host.h"
 #include "client/link/private_daemon.h"
+#include "client/system/console.h"
 #include "client/system/temp_files.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"

@@ -23,8 +23,7 @@ void Console::Say(std::string_view text) {
 void Console::Explain(std::string_view text) {
   if (!options_.verbose) return;
   const std::scoped_lock lock(mutex_);
-  Print(options_.palette.Paint(Tone::kFaint, std::string(kName) + SafeText(text)) +
-        "\n");
+  Print(options_.palette.Paint(Tone::kFaint, std::string(kName) + SafeText(text)) + "\n");
 }
 
 void Console::Warn(std::string_view text) {

@@ -1,5 +1,5 @@
 // Numbers as people read them: three significant digits and a unit, thousands separators, one
-// decimal on shares.
+// decimal on shares. The script of the SVG (client/format/svg/) writes them the same way.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,16 @@ namespace profd::client {
 [[nodiscard]] std::string FormatDuration(std::uint64_t ns);
 // Two units, for long times: "3 d 4 h", "16 min 40 s".
 [[nodiscard]] std::string FormatSpan(std::uint64_t ns);
+// "2026-11-20 13:05:59 UTC"; empty for a time beyond what the calendar of libc holds.
+[[nodiscard]] std::string FormatInstant(std::uint64_t unix_ns);
 // "3,214".
 [[nodiscard]] std::string FormatCount(std::uint64_t count);
 // "412 MiB".
 [[nodiscard]] std::string FormatBytes(std::uint64_t bytes);
 // Fraction 0.172 -> "17.2 %".
 [[nodiscard]] std::string FormatShare(double fraction);
+// The same of `part` in `whole`; "0.0 %" of nothing.
+[[nodiscard]] std::string FormatShare(std::uint64_t part, std::uint64_t whole);
 
 // A share that rests on fewer samples than this is printed with `~`.
 inline constexpr std::uint64_t kFewSamples = 10;

@@ -14,9 +14,9 @@
 
 #include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile_builder.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/process_info.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 

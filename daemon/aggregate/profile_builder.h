@@ -12,9 +12,9 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/process_info.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 

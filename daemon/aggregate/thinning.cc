@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "daemon/base/mul_div.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/mul_div.h"
 
 namespace profd::aggregate {
 namespace {

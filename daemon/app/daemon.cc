@@ -11,17 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/app/front_end.h"
+#include "daemon/app/memory_plan.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/budget/budget_keeper.h"
+#include "daemon/budget/memory_keeper.h"
 #include "daemon/elf/debug/debug_download.h"
 #include "daemon/elf/sources/file_object_source.h"
 #include "daemon/elf/sources/recording_object_source.h"
-#include "daemon/app/front_end.h"
-#include "daemon/symbolize/cache/name_notes.h"
-#include "daemon/unwind/service/table_notes.h"
 #include "daemon/history/history_recorder.h"
-#include "daemon/budget/memory_keeper.h"
-#include "daemon/app/memory_plan.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/python/feed/python_service.h"
 #include "daemon/python/feed/python_source.h"
@@ -31,17 +29,19 @@
 #include "daemon/source/bpf_source.h"
 #include "daemon/store/sqlite/sqlite_store.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
+#include "daemon/symbolize/cache/name_notes.h"
+#include "daemon/symbolize/cache/timed_symbolizer.h"
 #include "daemon/symbolize/live/host_symbolizer.h"
 #include "daemon/symbolize/live/jit_symbols.h"
 #include "daemon/symbolize/live/kernel_symbols.h"
-#include "daemon/symbolize/cache/timed_symbolizer.h"
 #include "daemon/unwind/service/prefetch_source.h"
+#include "daemon/unwind/service/table_notes.h"
 #include "daemon/unwind/service/table_service.h"
 
 namespace profd::app {
 namespace {
 
-double ClockLimitCpus(const Options& options) {
+double ClockLimitCpus(const config::Options& options) {
   return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
 }
 
@@ -158,7 +158,7 @@ class LiveDaemon : public Daemon {
   LiveDaemon(std::unique_ptr<source::BpfSource> source,
              std::unique_ptr<unwind::TableService> tables, std::unique_ptr<PythonParts> python,
              std::unique_ptr<recording::RecordingWriter> writer,
-             const recording::RecordingInfo& info, const Options& options, History history,
+             const recording::RecordingInfo& info, const config::Options& options, History history,
              const SystemClock& clock, spdlog::logger& logger)
       : plan_(PlanMemory(options.memory_cap.count, &memory_)),
         source_(std::move(source)),
@@ -219,14 +219,15 @@ class LiveDaemon : public Daemon {
         keeper_(*source_, clock, ClockLimitCpus(options),
                 [this] {
                   const std::uint64_t all_ns = pipeline_.StageCpuNs();
-                  return budget::BudgetKeeper::Work{.cpu_ns = all_ns - std::min(all_ns, timed_.spent_ns()),
-                                            .samples = pipeline_.samples()};
+                  return budget::BudgetKeeper::Work{
+                      .cpu_ns = all_ns - std::min(all_ns, timed_.spent_ns()),
+                      .samples = pipeline_.samples()};
                 }),
         memory_keeper_(options.memory_cap.count, MemoryHolders(), memory_, proc_,
                        [this] { return KernelBytesBeyondResident(); }),
         history_(history.store
-                     ? std::make_unique<history::HistoryRecorder>(pipeline_, std::move(history.store), clock,
-                                                         logger, history.options)
+                     ? std::make_unique<history::HistoryRecorder>(
+                           pipeline_, std::move(history.store), clock, logger, history.options)
                      : nullptr),
         front_end_({.backend = pipeline_,
                     .clock = clock,
@@ -237,7 +238,7 @@ class LiveDaemon : public Daemon {
                                  .trouble =
                                      [this, &clock] {
                                        return pipeline::StuckStage(pipeline_.heartbeats(),
-                                                                 clock.MonotonicNs());
+                                                                   clock.MonotonicNs());
                                      }}}) {}
 
   Result<void> Serve(FrontEndOptions options) { return front_end_.Serve(std::move(options)); }
@@ -312,13 +313,13 @@ class LiveDaemon : public Daemon {
 };
 
 // Its address has been checked; "" where there is to be none.
-std::string PublicSocketOf(const Options& options) {
+std::string PublicSocketOf(const config::Options& options) {
   if (options.public_socket == "on") return server::kPublicSocket;
   const auto path = server::ParseSocketAddress(options.public_socket);
   return path ? *path : "";
 }
 
-FrontEndOptions AccessOf(const Options& options, server::InheritedSockets sockets) {
+FrontEndOptions AccessOf(const config::Options& options, server::InheritedSockets sockets) {
   FrontEndOptions access;
   access.server = {.address = options.listen,
                    .group = options.private_use ? "" : server::kGroup,
@@ -334,7 +335,8 @@ FrontEndOptions AccessOf(const Options& options, server::InheritedSockets socket
   return access;
 }
 
-Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, server::InheritedSockets sockets,
+Result<std::unique_ptr<Daemon>> StartReplay(const config::Options& options,
+                                            server::InheritedSockets sockets,
                                             const SystemClock& clock, spdlog::logger& logger) {
   auto backend = replay::ReplayBackend::Open(options.replay_file, clock, logger);
   if (!backend) return backend.error();
@@ -343,7 +345,7 @@ Result<std::unique_ptr<Daemon>> StartReplay(const Options& options, server::Inhe
   return std::unique_ptr<Daemon>(std::move(daemon));
 }
 
-Result<History> OpenHistory(const Options& options, const Clock& clock) {
+Result<History> OpenHistory(const config::Options& options, const Clock& clock) {
   History history;
   const std::string directory = config::HistoryDirectory(options, std::getenv("STATE_DIRECTORY"));
   if (directory.empty()) return history;
@@ -366,7 +368,8 @@ Result<History> OpenHistory(const Options& options, const Clock& clock) {
   return history;
 }
 
-Result<std::unique_ptr<Daemon>> StartLive(const Options& options, server::InheritedSockets sockets,
+Result<std::unique_ptr<Daemon>> StartLive(const config::Options& options,
+                                          server::InheritedSockets sockets,
                                           const SystemClock& clock, spdlog::logger& logger) {
   auto source = source::BpfSource::Create({.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
@@ -411,8 +414,8 @@ Result<std::unique_ptr<Daemon>> StartLive(const Options& options, server::Inheri
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> Daemon::Start(const Options& options, const SystemClock& clock,
-                                              spdlog::logger& logger) {
+Result<std::unique_ptr<Daemon>> Daemon::Start(const config::Options& options,
+                                              const SystemClock& clock, spdlog::logger& logger) {
   auto sockets = server::TakeInheritedSockets();
   if (!sockets) return sockets.error();
   return options.replay_file.empty() ? StartLive(options, *std::move(sockets), clock, logger)

@@ -28,7 +28,7 @@ Result<void> FrontEnd::Serve(FrontEndOptions options) {
   server_ = std::move(*server);
   if (options.metrics.empty()) return {};
   auto http = server::HttpServer::Start(options.metrics,
-                                         [this](const std::string& path) { return Answer(path); });
+                                        [this](const std::string& path) { return Answer(path); });
   if (!http) return http.error();
   http_ = std::move(*http);
   const auto host = options.metrics.substr(0, options.metrics.rfind(':'));

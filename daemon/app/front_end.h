@@ -12,12 +12,12 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
-#include "daemon/server/http/http_server.h"
-#include "daemon/server/http/readings.h"
 #include "daemon/history/history.h"
+#include "daemon/pipeline/session_backend.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/server/http/http_server.h"
+#include "daemon/server/http/readings.h"
 #include "daemon/server/session_manager.h"
 
 namespace profd::app {

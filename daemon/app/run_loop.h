@@ -5,13 +5,13 @@
 
 #include <functional>
 
+#include "daemon/app/daemon.h"
+#include "daemon/app/log_sink.h"
+#include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/config/command_line.h"
-#include "daemon/app/daemon.h"
-#include "daemon/app/log_sink.h"
-#include "daemon/app/service_manager.h"
 #include "daemon/config/settings.h"
 
 namespace profd::app {
@@ -29,7 +29,8 @@ class RunLoop {
     const Clock& clock;
     spdlog::logger& logger;
     LogSink& sink;
-    std::function<Result<config::CommandLine>()> read_again;  // flags, environment and configuration
+    std::function<Result<config::CommandLine>()>
+        read_again;  // flags, environment and configuration
   };
 
   RunLoop(Parts parts, config::Options options);

@@ -42,7 +42,7 @@ double CostOfLook(std::uint64_t elapsed_ns, std::uint64_t spent_ns) {
 double BudgetUnits(unsigned cpus) { return std::max(1.0, static_cast<double>(cpus) / kCpusOfUnit); }
 
 session::PeriodFactors Governor::Look(double spent_cpus, double off_cpu_share,
-                                     const session::SamplingBudget& budget, bool early) {
+                                      const session::SamplingBudget& budget, bool early) {
   if (!budget.limited) {
     Reset();
     return factors_;

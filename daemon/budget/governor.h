@@ -56,8 +56,8 @@ class Governor {
   // the CPU, 0 to 1; samples of both kinds are taken to cost the same. `early`: the look ended
   // early, and is believed as it is.
   [[nodiscard]] session::PeriodFactors Look(double spent_cpus, double off_cpu_share,
-                                           const session::SamplingBudget& budget,
-                                           bool early = false);
+                                            const session::SamplingBudget& budget,
+                                            bool early = false);
   // The cost that it acts on: smoothed over a few looks.
   [[nodiscard]] double smoothed_cpus() const { return smoothed_; }
   // A session has begun: periods are what they ask for again.

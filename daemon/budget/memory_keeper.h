@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/budget/memory_share.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory_guard.h"
+#include "daemon/budget/memory_share.h"
 
 namespace profd::budget {
 

@@ -43,8 +43,9 @@ session::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
 
 }  // namespace
 
-HistoryRecorder::HistoryRecorder(pipeline::LivePipeline& pipeline, std::unique_ptr<store::ProfileStore> store,
-                                 const Clock& clock, spdlog::logger& logger, const Options& options)
+HistoryRecorder::HistoryRecorder(pipeline::LivePipeline& pipeline,
+                                 std::unique_ptr<store::ProfileStore> store, const Clock& clock,
+                                 spdlog::logger& logger, const Options& options)
     : pipeline_(pipeline),
       store_(std::move(store)),
       clock_(clock),

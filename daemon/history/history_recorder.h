@@ -17,8 +17,8 @@
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
-#include "daemon/pipeline/pipeline.h"
 #include "daemon/history/history.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/store/api/profile_store.h"
 

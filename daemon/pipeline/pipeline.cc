@@ -8,16 +8,16 @@
 
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/base/own_usage.h"
-#include "daemon/wire/decoder.h"
 #include "daemon/pipeline/symbolizer_stage.h"
 #include "daemon/pipeline/target_description.h"
 #include "daemon/pipeline/worker_stage.h"
+#include "daemon/wire/decoder.h"
 
 namespace profd::pipeline {
 namespace {
 
-using wire::PollStatus;
 using std::chrono::milliseconds;
+using wire::PollStatus;
 
 constexpr milliseconds kPoll{100};
 
@@ -52,8 +52,7 @@ void LivePipeline::Stop() {
   reader_thread_.request_stop();
   for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
     if (thread->joinable()) thread->join();
-  if (ran)
-    parts_.logger.info(AccountOfSamples(counters_, parts_.control.Status().counters));
+  if (ran) parts_.logger.info(AccountOfSamples(counters_, parts_.control.Status().counters));
 }
 
 std::uint64_t LivePipeline::StageCpuNs() {
@@ -177,7 +176,7 @@ void LivePipeline::FailAll(SymbolizerStage& stage) {
 }
 
 Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
-                                                          const session::SessionSpec& asked) {
+                                                     const session::SessionSpec& asked) {
   if (parts_.memory.full())
     return Error{ErrorCode::kExhausted, "profd is near its memory cap: no new session",
                  "try again, or raise memory.cap; `profctl status` shows what holds memory"};
@@ -187,8 +186,8 @@ Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
   return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
 }
 
-Result<std::shared_ptr<Session>> LivePipeline::Roll(
-    const std::shared_ptr<Session>& session, std::uint32_t id) {
+Result<std::shared_ptr<Session>> LivePipeline::Roll(const std::shared_ptr<Session>& session,
+                                                    std::uint32_t id) {
   const std::scoped_lock start_lock(start_mutex_);
   std::uint32_t slot = 0;
   {
@@ -205,8 +204,9 @@ Result<std::shared_ptr<Session>> LivePipeline::Roll(
   return next;
 }
 
-Result<std::shared_ptr<Session>> LivePipeline::StartExpected(
-    std::uint32_t id, const session::SessionSpec& spec, const StartSession& start_session) {
+Result<std::shared_ptr<Session>> LivePipeline::StartExpected(std::uint32_t id,
+                                                             const session::SessionSpec& spec,
+                                                             const StartSession& start_session) {
   auto start = DescribeTarget(spec.target, parts_.proc);
   start.start_ns = parts_.clock.MonotonicNs();
   start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;

@@ -20,21 +20,21 @@
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
-#include "daemon/budget/memory_share.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/pipeline/batch_sender.h"
-#include "daemon/wire/event.h"
 #include "daemon/budget/governor.h"
-#include "daemon/pipeline/heartbeats.h"
 #include "daemon/budget/memory_guard.h"
-#include "daemon/pipeline/stage_counters.h"
-#include "daemon/unwind/service/table_notes.h"
+#include "daemon/budget/memory_share.h"
+#include "daemon/pipeline/batch_sender.h"
+#include "daemon/pipeline/heartbeats.h"
 #include "daemon/pipeline/pipeline_item.h"
-#include "daemon/python/feed/python_service.h"
 #include "daemon/pipeline/session_backend.h"
-#include "daemon/wire/event_source.h"
+#include "daemon/pipeline/stage_counters.h"
+#include "daemon/python/feed/python_service.h"
 #include "daemon/session/session_control.h"
 #include "daemon/symbolize/names/symbolizer.h"
+#include "daemon/unwind/service/table_notes.h"
+#include "daemon/wire/event.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::pipeline {
 
@@ -62,10 +62,10 @@ class LivePipeline : public SessionBackend {
     const ProcFs& proc;
     spdlog::logger& logger;
     aggregate::ProfileOrigin origin;
-    std::string recording_file;               // "": events are not recorded
-    std::function<void()> detach;             // the source's programs: no new events after it
-    std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
-    std::function<Diagnostics()> describe_tables;     // for Status
+    std::string recording_file;                    // "": events are not recorded
+    std::function<void()> detach;                  // the source's programs: no new events after it
+    std::function<void()> flush_environment;       // of the recording; on the symbolizer thread
+    std::function<Diagnostics()> describe_tables;  // for Status
     std::function<python::PythonStanding()> python_standing;  // for Status
     std::function<budget::BudgetStanding()> budget_standing;  // for Status
     std::function<budget::MemoryStanding()> memory_standing;  // for Status
@@ -77,13 +77,13 @@ class LivePipeline : public SessionBackend {
   explicit LivePipeline(Parts parts);
   ~LivePipeline() override;
 
-  [[nodiscard]] Result<std::shared_ptr<Session>> Start(
-      std::uint32_t id, const session::SessionSpec& asked) override;
+  [[nodiscard]] Result<std::shared_ptr<Session>> Start(std::uint32_t id,
+                                                       const session::SessionSpec& asked) override;
   void End(const std::shared_ptr<Session>& session) override;
   // Ends a session on the whole host, which nobody else ends, and starts another one at the same
   // instant (see source::SessionControl::RollSession). In error the old one runs on.
-  [[nodiscard]] Result<std::shared_ptr<Session>> Roll(
-      const std::shared_ptr<Session>& session, std::uint32_t id);
+  [[nodiscard]] Result<std::shared_ptr<Session>> Roll(const std::shared_ptr<Session>& session,
+                                                      std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] BackendStatus Status() const override;
   [[nodiscard]] const Heartbeats& heartbeats() const { return beats_; }
@@ -116,8 +116,9 @@ class LivePipeline : public SessionBackend {
   using StartSession = std::function<Result<session::StartedSession>()>;
 
   // With start_mutex_ held.
-  [[nodiscard]] Result<std::shared_ptr<Session>> StartExpected(
-      std::uint32_t id, const session::SessionSpec& spec, const StartSession& start_session);
+  [[nodiscard]] Result<std::shared_ptr<Session>> StartExpected(std::uint32_t id,
+                                                               const session::SessionSpec& spec,
+                                                               const StartSession& start_session);
   void Count(const wire::StackEvent& event);  // the reader
   [[nodiscard]] bool Hurries() const;
   void Read(const std::stop_token& stop);

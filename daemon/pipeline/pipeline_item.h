@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <variant>
 
-#include "daemon/wire/event.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::pipeline {
 
@@ -17,8 +17,8 @@ inline constexpr std::uint64_t kItemBytes = 2u << 10;   // between worker and sy
 // A sample, or an event that says what samples mean, in order of time, with what is known of its
 // process at that moment (may be null).
 struct PipelineItem {
-  std::variant<process::Sample, wire::ClockEvent, wire::ForkEvent, wire::ExecEvent,
-               wire::ExitEvent, wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent>
+  std::variant<process::Sample, wire::ClockEvent, wire::ForkEvent, wire::ExecEvent, wire::ExitEvent,
+               wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent>
       what;
   process::ProcessInfoRef process;
 };

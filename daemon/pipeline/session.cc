@@ -4,7 +4,8 @@
 
 namespace profd::pipeline {
 
-Session::Session(std::uint32_t id, session::SessionSpec spec, SessionStart start, const Clock& clock)
+Session::Session(std::uint32_t id, session::SessionSpec spec, SessionStart start,
+                 const Clock& clock)
     : id_(id),
       spec_(std::move(spec)),
       start_(std::move(start)),

@@ -12,8 +12,8 @@
 #include "daemon/base/result.h"
 #include "daemon/budget/governor.h"
 #include "daemon/budget/memory_guard.h"
-#include "daemon/python/merge/python_report.h"
 #include "daemon/pipeline/session.h"
+#include "daemon/python/merge/python_report.h"
 #include "daemon/session/session_control.h"
 
 namespace profd::pipeline {
@@ -37,8 +37,8 @@ class SessionBackend {
  public:
   virtual ~SessionBackend() = default;
   // Sessions end by themselves only when a recording does. The id is given by the caller.
-  [[nodiscard]] virtual Result<std::shared_ptr<Session>> Start(std::uint32_t id,
-                                                               const session::SessionSpec& spec) = 0;
+  [[nodiscard]] virtual Result<std::shared_ptr<Session>> Start(
+      std::uint32_t id, const session::SessionSpec& spec) = 0;
   // Ends a session whose BeginEnd() the caller has won; it finishes soon after, whatever happens.
   virtual void End(const std::shared_ptr<Session>& session) = 0;
   // Whether a session's duration is that of its recording, whatever was asked for.

@@ -6,7 +6,7 @@ namespace profd::pipeline {
 
 session::PerKind<session::SampleCounts> SamplesRead(const StageCounters& counters) {
   const session::SampleCounts standing{counters.standing_on_cpu_read.value(),
-                              counters.standing_off_cpu_read.value()};
+                                       counters.standing_off_cpu_read.value()};
   // Read first, and counted last: there are no fewer of all.
   return {.asked = {.on_cpu = counters.on_cpu_read.value() - standing.on_cpu,
                     .off_cpu = counters.off_cpu_read.value() - standing.off_cpu},
@@ -15,12 +15,11 @@ session::PerKind<session::SampleCounts> SamplesRead(const StageCounters& counter
 
 StageReport Describe(const StageCounters& counters) {
   StageReport report;
-  const auto add_count = [](std::vector<NamedCount>& list, std::uint64_t count,
-                            const char* name, const char* text) {
+  const auto add_count = [](std::vector<NamedCount>& list, std::uint64_t count, const char* name,
+                            const char* text) {
     list.push_back({name, text, count});
   };
-  const auto add = [&](std::vector<NamedCount>& list, const Counter& counter,
-                       const char* name,
+  const auto add = [&](std::vector<NamedCount>& list, const Counter& counter, const char* name,
                        const char* text) { add_count(list, counter.value(), name, text); };
   add(report.dropped, counters.queue_full, "queue_full",
       "samples dropped: events came faster than they could be handled");

@@ -12,11 +12,11 @@
 #include "bpf/shared/limits.h"
 #include "daemon/aggregate/dump_builder.h"
 #include "daemon/aggregate/profile_builder.h"
-#include "daemon/budget/memory_share.h"
 #include "daemon/base/result.h"
-#include "daemon/pipeline/stage_counters.h"
+#include "daemon/budget/memory_share.h"
 #include "daemon/pipeline/pipeline_item.h"
 #include "daemon/pipeline/session.h"
+#include "daemon/pipeline/stage_counters.h"
 #include "daemon/symbolize/sample/frame_table.h"
 #include "daemon/symbolize/sample/sample_symbolizer.h"
 
@@ -107,8 +107,8 @@ class SymbolizerStage {
   symbolize::FrameTable frames_;
   symbolize::SampleSymbolizer symbolizer_;
   std::array<Slot, PROFD_MAX_SESSIONS> slots_;
-  std::uint64_t active_ = 0;                     // bit i: slots_[i] is set
-  std::vector<std::uint64_t> counter_values_;    // the latest of the kernel side
+  std::uint64_t active_ = 0;                   // bit i: slots_[i] is set
+  std::vector<std::uint64_t> counter_values_;  // the latest of the kernel side
   std::optional<wire::PeriodsEvent> periods_;  // the latest
 };
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <functional>
 
-#include "daemon/wire/event.h"
-#include "daemon/wire/orderer.h"
-#include "daemon/pipeline/stage_counters.h"
 #include "daemon/pipeline/pipeline_item.h"
+#include "daemon/pipeline/stage_counters.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/python/merge/stack_merger.h"
+#include "daemon/wire/event.h"
+#include "daemon/wire/orderer.h"
 
 namespace profd::pipeline {
 

@@ -299,7 +299,7 @@ std::size_t ProcessTable::Bytes() const {
   return processes_.size() * kProcessBytes + budget_.used * kMappingBytes;
 }
 
-void ProcessTable::AccountForMemory(MemoryShare& memory) {
+void ProcessTable::AccountForMemory(budget::MemoryShare& memory) {
   const std::size_t asked = memory.TakeAsked();
   std::size_t bytes = Bytes();
   for (const std::size_t before = bytes; before - bytes < asked && !dead_.empty();

@@ -10,11 +10,11 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
 #include "daemon/budget/memory_share.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/address_space.h"
 #include "daemon/process/module_table.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/thread_names.h"
+#include "daemon/wire/event.h"
 
 namespace profd::process {
 
@@ -74,7 +74,7 @@ class ProcessTable {
   [[nodiscard]] ProcessCounters Counters() const;
   // Tells what it holds and gives up what it has been asked for: processes that have ended, within
   // their grace time, too.
-  void AccountForMemory(MemoryShare& memory);
+  void AccountForMemory(budget::MemoryShare& memory);
 
  private:
   void On(const wire::StackEvent&) {}

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::process {
 

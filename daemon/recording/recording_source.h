@@ -13,7 +13,7 @@ class RecordingSource : public wire::EventSource {
       : inner_(inner), writer_(writer) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
-                                                const Sink& sink) override {
+                                              const Sink& sink) override {
     return inner_.Poll(timeout, [this, &sink](const wire::RawEvent& event) {
       writer_.Write(event);
       sink(event);

@@ -17,7 +17,7 @@ class ReplaySource : public wire::EventSource {
   explicit ReplaySource(std::unique_ptr<RecordingReader> reader) : reader_(std::move(reader)) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds /*timeout*/,
-                                                const Sink& sink) override {
+                                              const Sink& sink) override {
     const Result<bool> more = reader_->NextEvents(sink);
     if (!more) return more.error();
     return *more ? wire::PollStatus::kEvents : wire::PollStatus::kEnd;

@@ -22,7 +22,7 @@ ReplayBackend::~ReplayBackend() {
 }
 
 Result<std::shared_ptr<pipeline::Session>> ReplayBackend::Start(std::uint32_t id,
-                                                           const session::SessionSpec& asked) {
+                                                                const session::SessionSpec& asked) {
   auto run = ReplayRun::Open(path_);
   if (!run) return run.error();
   pipeline::SessionStart start;

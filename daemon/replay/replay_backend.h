@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
-#include "daemon/recording/recording_reader.h"
 #include "daemon/pipeline/session_backend.h"
+#include "daemon/recording/recording_reader.h"
 
 namespace profd::replay {
 

@@ -4,17 +4,17 @@
 #include <utility>
 #include <variant>
 
-#include "daemon/wire/decoder.h"
 #include "daemon/elf/sources/object_blob.h"
 #include "daemon/elf/sources/replay_object_source.h"
 #include "daemon/pipeline/stage_counters.h"
+#include "daemon/pipeline/symbolizer_stage.h"
+#include "daemon/pipeline/worker_stage.h"
+#include "daemon/replay/target_selector.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
 #include "daemon/symbolize/live/host_symbolizer.h"
 #include "daemon/symbolize/live/jit_symbols.h"
 #include "daemon/symbolize/live/kernel_symbols.h"
-#include "daemon/pipeline/symbolizer_stage.h"
-#include "daemon/replay/target_selector.h"
-#include "daemon/pipeline/worker_stage.h"
+#include "daemon/wire/decoder.h"
 
 namespace profd::replay {
 namespace {
@@ -99,7 +99,7 @@ std::uint64_t ReplayRun::start_unix_ns() const {
 }
 
 wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
-                                         const session::SessionSpec& asked) const {
+                                       const session::SessionSpec& asked) const {
   wire::SessionEvent event = recorded;
   event.session = 0;
   event.header.sessions = 1;
@@ -110,7 +110,8 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   return event;
 }
 
-void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session, const std::stop_token& stop) {
+void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
+                    const std::stop_token& stop) {
   const auto& info = source_->recording().info();
   Environment environment;
   if (const auto loaded = environment.Load(source_->recording()); !loaded) {

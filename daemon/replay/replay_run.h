@@ -8,9 +8,9 @@
 #include <string>
 
 #include "daemon/base/result.h"
-#include "daemon/wire/event.h"
-#include "daemon/recording/replay_source.h"
 #include "daemon/pipeline/session.h"
+#include "daemon/recording/replay_source.h"
+#include "daemon/wire/event.h"
 
 namespace profd::replay {
 
@@ -29,7 +29,7 @@ class ReplayRun {
   struct Extent {
     std::optional<wire::SessionEvent> start;  // the first
     std::optional<wire::SessionEvent> end;    // the last
-    std::uint64_t on_cpu_period_ns = 0;         // finest of all
+    std::uint64_t on_cpu_period_ns = 0;       // finest of all
     std::uint64_t off_cpu_period_ns = 0;
   };
 
@@ -38,7 +38,7 @@ class ReplayRun {
   [[nodiscard]] static Result<Extent> Scan(recording::ReplaySource& source);
   // What this session's own start or end says, in place of the recorded one.
   [[nodiscard]] wire::SessionEvent Boundary(const wire::SessionEvent& recorded,
-                                              const session::SessionSpec& asked) const;
+                                            const session::SessionSpec& asked) const;
 
   const std::string path_;
   const Extent extent_;

@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "daemon/base/keys.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/process_table.h"
 #include "daemon/session/session_control.h"
+#include "daemon/wire/event.h"
 
 namespace profd::replay {
 

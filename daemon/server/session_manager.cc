@@ -25,7 +25,8 @@ Error NoSession(std::uint32_t id) {
 
 }  // namespace
 
-SessionManager::SessionManager(pipeline::SessionBackend& backend, const Clock& clock, const Options& options)
+SessionManager::SessionManager(pipeline::SessionBackend& backend, const Clock& clock,
+                               const Options& options)
     : backend_(backend),
       clock_(clock),
       options_(options),
@@ -53,9 +54,9 @@ Result<std::uint32_t> SessionManager::Admit(const std::string& client, std::size
 }
 
 Result<std::shared_ptr<pipeline::Session>> SessionManager::Start(const session::SessionSpec& spec,
-                                                       std::uint64_t duration_ns,
-                                                       const std::string& client,
-                                                       std::size_t max_sessions) {
+                                                                 std::uint64_t duration_ns,
+                                                                 const std::string& client,
+                                                                 std::size_t max_sessions) {
   std::uint32_t id = 0;
   {
     const std::scoped_lock lock(mutex_);

@@ -49,9 +49,9 @@ class SessionManager {
   // duration_ns 0: until stopped. kExhausted: `client` (ClientOf) has `max_sessions` already, or
   // there are too many altogether.
   [[nodiscard]] Result<std::shared_ptr<pipeline::Session>> Start(const session::SessionSpec& spec,
-                                                       std::uint64_t duration_ns,
-                                                       const std::string& client,
-                                                       std::size_t max_sessions);
+                                                                 std::uint64_t duration_ns,
+                                                                 const std::string& client,
+                                                                 std::size_t max_sessions);
   // Who asked for it. kNotFound when there is none such.
   [[nodiscard]] Result<std::string> ClientOfSession(std::uint32_t id) const;
   // Ends it early; whoever waits for it gets the profile. kNotFound when there is none such.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/source/perf/cpu_list.h"
 #include "daemon/source/bpf/hook_check.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/perf/cpu_list.h"
 
 namespace profd::source {
 namespace {
@@ -181,7 +181,8 @@ session::SourceStatus BpfSource::Status() const {
   status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
   status.snapshot =
       objects_->snapshot_missing().empty() ? "sleepable iterator" : objects_->snapshot_missing();
-  status.on_cpu_clock = on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
+  status.on_cpu_clock =
+      on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
   status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;
   status.counters = ReadCounters();
   status.switches = status.counters[PROFD_COUNTER_SWITCHES];

@@ -13,19 +13,19 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/source/procfs/backfill.h"
+#include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
-#include "daemon/wire/event_source.h"
-#include "daemon/source/probe/features.h"
 #include "daemon/source/bpf/live_unwind_maps.h"
-#include "daemon/source/perf/on_cpu_events.h"
-#include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/bpf/python_process_map.h"
 #include "daemon/source/bpf/ring_reader.h"
-#include "daemon/session/session_control.h"
-#include "daemon/source/sessions/sessions.h"
-#include "daemon/source/perf/side_band.h"
 #include "daemon/source/bpf/wanted_ring.h"
+#include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/perf/side_band.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/procfs/backfill.h"
+#include "daemon/source/sessions/pending_events.h"
+#include "daemon/source/sessions/sessions.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::source {
 
@@ -42,7 +42,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(const BpfSourceOptions& options);
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
-                                        const Sink& sink) override;
+                                              const Sink& sink) override;
   // Where unwind tables are put, by one thread; lives as long as this.
   [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
   // Where interpreters are made known; lives as long as this.
@@ -55,7 +55,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   // No new events after it; Poll still hands over those there are. Sessions must have ended.
   void Detach() { objects_->Detach(); }
 
-  [[nodiscard]] Result<session::StartedSession> StartSession(const session::SessionSpec& spec) override;
+  [[nodiscard]] Result<session::StartedSession> StartSession(
+      const session::SessionSpec& spec) override;
   [[nodiscard]] Result<void> StopSession(std::uint32_t session) override;
   [[nodiscard]] Result<session::StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] session::SourceStatus Status() const override;

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/wire/event_bytes.h"
 #include "daemon/wire/fields.h"
 #include "daemon/wire/packed_words.h"
 #include "daemon/wire/python_decoder.h"
-#include "daemon/wire/event_bytes.h"
 
 namespace profd::wire {
 namespace {
@@ -53,8 +53,7 @@ bool ReadCfas(Words words, std::size_t frames, std::vector<FrameCfa>& cfas) {
 Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   profd_sample_event fixed;
   Bytes tail;
-  if (!ReadSample(bytes, &fixed, &tail))
-    return Corrupt(kind, "shorter than its fixed part");
+  if (!ReadSample(bytes, &fixed, &tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.kernel_frames > PROFD_MAX_KERNEL_FRAMES || fixed.user_frames > PROFD_MAX_USER_FRAMES)
     return Corrupt(kind, "more frames than there may be");
   const std::size_t frames = std::size_t{fixed.kernel_frames} + fixed.user_frames;

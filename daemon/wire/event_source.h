@@ -11,7 +11,8 @@
 
 namespace profd::wire {
 
-// One event as bpf/shared/events.h lays it out: header, fixed part, tail. First hand-off of the pipeline.
+// One event as bpf/shared/events.h lays it out: header, fixed part, tail. First hand-off of the
+// pipeline.
 struct RawEvent {
   std::span<const std::byte> bytes;  // valid only during the call that hands it over
 };

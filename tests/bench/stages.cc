@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/wire/decoder.h"
-#include "daemon/wire/orderer.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/recording/recording_reader.h"
 #include "daemon/recording/recording_writer.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/wire/orderer.h"
 #include "tests/support/process_events.h"
 #include "tests/support/raw_events.h"
 

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/thread/books.bpf.h"
-#include "bpf/thread/clock.bpf.h"
-#include "bpf/thread/clock_reading.bpf.h"
 #include "bpf/sample/marks.bpf.h"
 #include "bpf/sample/pack.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
 #include "bpf/stack/unwind.bpf.h"
+#include "bpf/thread/books.bpf.h"
+#include "bpf/thread/clock.bpf.h"
+#include "bpf/thread/clock_reading.bpf.h"
 #include "tests/bpf_user/user_maps.h"
 
 static __u32 (*random_source)(void* context);

@@ -23,7 +23,7 @@ class PackTest : public testing::Test {
 
   // Packs what is given; returns what the decoder makes of it.
   wire::StackEvent Through(const Words& kernel, const Words& user, const Words& cfas,
-                             const Words& python) {
+                           const Words& python) {
     std::vector<std::uint64_t> buffer(sizeof(profd_sample_event) / sizeof(std::uint64_t));
     for (const Words* words : {&kernel, &user, &cfas, &python})
       buffer.insert(buffer.end(), words->begin(), words->end());

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "daemon/symbolize/names/kallsyms.h"
 #include "daemon/symbolize/live/kernel_symbols.h"
+#include "daemon/symbolize/names/kallsyms.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,11 +2,11 @@
 #include <span>
 #include <vector>
 
-#include "daemon/wire/decoder.h"
-#include "daemon/wire/orderer.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/recording/block.h"
+#include "daemon/wire/decoder.h"
+#include "daemon/wire/orderer.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -111,8 +111,8 @@ class AccessTest : public RpcFixture {
     group_ = *group;
     server_->Shutdown(std::chrono::seconds(1));
     server_.reset();
-    auto server = server::Server::Start({address(), kGroupName, public_socket(), {}}, access_service_,
-                                     still_, log_.logger());
+    auto server = server::Server::Start({address(), kGroupName, public_socket(), {}},
+                                        access_service_, still_, log_.logger());
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = *std::move(server);
   }
@@ -219,7 +219,7 @@ class AccessTest : public RpcFixture {
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
   server::ProfilerService access_service_{manager_,      pipeline_, clock_,
-                                       callers_proc_, logger_,   &history_};
+                                          callers_proc_, logger_,   &history_};
   const ManualClock still_;  // for the limits
 };
 
@@ -291,7 +291,8 @@ TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
   v1::QueryRequest request;
   request.set_since_ns(60);
   request.mutable_filter()->add_unit("nginx");
-  for (int i = 0; i < 2 * server::kPublicLimits.calls_per_second; ++i) (void)QueryOf(*stub_, request);
+  for (int i = 0; i < 2 * server::kPublicLimits.calls_per_second; ++i)
+    (void)QueryOf(*stub_, request);
   EXPECT_EQ(QueryOf(*stub_, request).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   ExpectLogged(kStranger, "Query since_ns: 60 filter \\{ unit: \"nginx\" \\}: more than 20 calls");
 }

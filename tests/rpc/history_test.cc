@@ -121,7 +121,7 @@ class HistoryTest : public RpcFixture {
   KeptLog log_;
   std::unique_ptr<ProbedStore> owned_;
   ProbedStore& store_;
-  HistoryRecorder recorder_;
+  history::HistoryRecorder recorder_;
   server::ProfilerService history_service_;
   std::unique_ptr<server::Server> history_server_;
   std::unique_ptr<v1::Profiler::Stub> history_stub_;

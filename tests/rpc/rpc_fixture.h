@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/app/memory_plan.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/pipeline/pipeline.h"
@@ -111,25 +112,26 @@ class RpcFixture : public testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   NumberingSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100, kOwner}, {100, 101, kOwner}, {200, 200, 0}}, clock_};
-  const MemoryGate memory_;
-  const MemoryPlan plan_ = PlanMemory(256u << 20);
-  LivePipeline pipeline_{LivePipeline::Parts{kernel_,
-                                             kernel_,
-                                             symbolizer_,
-                                             clock_,
-                                             proc_,
-                                             logger_,
-                                             {"host", "synthetic", "0.1.0", 1000},
-                                             "",
-                                             [] {},
-                                             [] {},
-                                             [] { return Diagnostics(); },
-                                             [] { return python::PythonStanding(); },
-                                             [] { return budget::BudgetStanding(); },
-                                             [] { return budget::MemoryStanding(); },
-                                             [] {},
-                                             memory_,
-                                             plan_.pipeline}};
+  const budget::MemoryGate memory_;
+  const app::MemoryPlan plan_ = app::PlanMemory(256u << 20);
+  pipeline::LivePipeline pipeline_{
+      pipeline::LivePipeline::Parts{kernel_,
+                                    kernel_,
+                                    symbolizer_,
+                                    clock_,
+                                    proc_,
+                                    logger_,
+                                    {"host", "synthetic", "0.1.0", 1000},
+                                    "",
+                                    [] {},
+                                    [] {},
+                                    [] { return Diagnostics(); },
+                                    [] { return python::PythonStanding(); },
+                                    [] { return budget::BudgetStanding(); },
+                                    [] { return budget::MemoryStanding(); },
+                                    [] {},
+                                    memory_,
+                                    plan_.pipeline}};
   server::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};

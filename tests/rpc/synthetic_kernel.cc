@@ -105,7 +105,7 @@ void SyntheticKernel::PutSamples(Session& session, std::uint32_t slot, std::uint
 }
 
 Result<wire::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeout,
-                                                 const Sink& sink) {
+                                               const Sink& sink) {
   std::deque<EventBytes> events;
   for (int attempt = 0; attempt < 2 && events.empty(); ++attempt) {
     if (attempt == 1) std::this_thread::sleep_for(std::min(timeout, std::chrono::milliseconds(5)));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/wire/event_source.h"
 #include "daemon/session/session_control.h"
+#include "daemon/wire/event_source.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::test {

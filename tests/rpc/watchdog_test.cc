@@ -14,11 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/app/front_end.h"
+#include "daemon/app/memory_plan.h"
+#include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/app/front_end.h"
 #include "daemon/pipeline/pipeline.h"
-#include "daemon/app/service_manager.h"
 #include "tests/rpc/foreign_service.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/support/notify_socket.h"
@@ -78,28 +79,28 @@ class WatchdogFeedTest : public ::testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   StuckSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100}, {100, 101}}, clock_};
-  const MemoryGate memory_;
-  const MemoryPlan plan_ = PlanMemory(256u << 20);
-  LivePipeline pipeline_{{.source = kernel_,
-                          .control = kernel_,
-                          .symbolizer = symbolizer_,
-                          .clock = clock_,
-                          .proc = proc_,
-                          .logger = logger_,
-                          .origin = {"host", "synthetic", "0.1.0", 1000},
-                          .recording_file = "",
-                          .detach = [] {},
-                          .flush_environment = [] {},
-                          .describe_tables = [] { return Diagnostics(); },
-                          .python_standing = [] { return python::PythonStanding(); },
-                          .budget_standing = [] { return budget::BudgetStanding(); },
-                          .memory_standing = [] { return budget::MemoryStanding(); },
-                          .give_up_memory = [] {},
-                          .memory = memory_,
-                          .limits = plan_.pipeline}};
+  const budget::MemoryGate memory_;
+  const app::MemoryPlan plan_ = app::PlanMemory(256u << 20);
+  pipeline::LivePipeline pipeline_{{.source = kernel_,
+                                    .control = kernel_,
+                                    .symbolizer = symbolizer_,
+                                    .clock = clock_,
+                                    .proc = proc_,
+                                    .logger = logger_,
+                                    .origin = {"host", "synthetic", "0.1.0", 1000},
+                                    .recording_file = "",
+                                    .detach = [] {},
+                                    .flush_environment = [] {},
+                                    .describe_tables = [] { return Diagnostics(); },
+                                    .python_standing = [] { return python::PythonStanding(); },
+                                    .budget_standing = [] { return budget::BudgetStanding(); },
+                                    .memory_standing = [] { return budget::MemoryStanding(); },
+                                    .give_up_memory = [] {},
+                                    .memory = memory_,
+                                    .limits = plan_.pipeline}};
   profd::testing::NotifySocket socket_;
-  ServiceManager manager_{false};
-  Watchdog watchdog_{manager_};
+  app::ServiceManager manager_{false};
+  app::Watchdog watchdog_{manager_};
 };
 
 TEST_F(WatchdogFeedTest, APipelineWithNothingToDoFeedsIt) {
@@ -134,7 +135,7 @@ TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
 class HealthTest : public WatchdogFeedTest {
  protected:
   HealthTest() {
-    FrontEndOptions options;
+    app::FrontEndOptions options;
     options.server.address = address_;
     EXPECT_TRUE(front_end_.Serve(std::move(options)));
     channel_ = grpc::CreateChannel(address_, grpc::InsecureChannelCredentials());
@@ -155,7 +156,7 @@ class HealthTest : public WatchdogFeedTest {
   const std::string directory_ = MakeDirectory();
   const std::string address_ = "unix:" + directory_ + "/profd.sock";
   std::uint64_t looked_ns_ = clock_.MonotonicNs();
-  FrontEnd front_end_{
+  app::FrontEnd front_end_{
       {.backend = pipeline_,
        .clock = clock_,
        .proc = proc_,
@@ -163,7 +164,8 @@ class HealthTest : public WatchdogFeedTest {
        .history = nullptr,
        .progress = {
            .last_ns = [] { return std::uint64_t{0}; },
-           .trouble = [this] { return pipeline::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
+           .trouble =
+               [this] { return pipeline::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
   std::shared_ptr<grpc::Channel> channel_;
 };
 

@@ -12,7 +12,7 @@
 namespace profd::test {
 
 inline wire::EventHeader HeaderAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid = 0,
-                                    std::uint64_t start = 1'000) {
+                                  std::uint64_t start = 1'000) {
   wire::EventHeader header;
   header.time_ns = time_ns;
   header.process = {pid, pid + start};
@@ -22,7 +22,7 @@ inline wire::EventHeader HeaderAt(std::uint64_t time_ns, std::uint32_t pid, std:
 }
 
 inline wire::ForkEvent ForkAt(std::uint64_t time_ns, std::uint32_t parent, std::uint32_t child,
-                                std::string comm) {
+                              std::string comm) {
   wire::ForkEvent event;
   event.header = HeaderAt(time_ns, child);
   event.new_process = true;
@@ -34,7 +34,7 @@ inline wire::ForkEvent ForkAt(std::uint64_t time_ns, std::uint32_t parent, std::
 }
 
 inline wire::CommEvent CommAt(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,
-                                std::string comm) {
+                              std::string comm) {
   wire::CommEvent event;
   event.header = HeaderAt(time_ns, pid, tid);
   event.comm = std::move(comm);
@@ -42,7 +42,7 @@ inline wire::CommEvent CommAt(std::uint64_t time_ns, std::uint32_t pid, std::uin
 }
 
 inline wire::ExecEvent ExecAt(std::uint64_t time_ns, std::uint32_t pid, std::string path,
-                                std::string comm) {
+                              std::string comm) {
   wire::ExecEvent event;
   event.header = HeaderAt(time_ns, pid);
   event.old_tid = pid;
@@ -60,8 +60,8 @@ inline wire::ExitEvent ExitAt(std::uint64_t time_ns, std::uint32_t pid, bool las
 
 // An executable mapping of a file whose inode is the length of its path.
 inline wire::MmapEvent MmapAt(std::uint64_t time_ns, std::uint32_t pid, std::uint64_t address,
-                                std::uint64_t bytes, std::string path,
-                                std::uint64_t file_offset = 0) {
+                              std::uint64_t bytes, std::string path,
+                              std::uint64_t file_offset = 0) {
   wire::MmapEvent event;
   event.header.time_ns = time_ns;
   event.header.process.pid = pid;
@@ -77,7 +77,7 @@ inline wire::MmapEvent MmapAt(std::uint64_t time_ns, std::uint32_t pid, std::uin
 }
 
 inline wire::ProcessEvent ProcessAt(std::uint64_t time_ns, std::uint32_t pid, std::string maps,
-                                      std::string comm = "listed\n") {
+                                    std::string comm = "listed\n") {
   wire::ProcessEvent event;
   event.header = HeaderAt(time_ns, pid);
   event.header.thread.start_ns = 0;

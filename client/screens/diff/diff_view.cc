@@ -15,7 +15,6 @@
 namespace profd::client {
 namespace {
 
-
 constexpr std::size_t kMostFunctions = 20;
 constexpr std::size_t kWide = 100;     // columns from which on there is a column for `self`
 constexpr double kLeastShare = 0.001;  // of all time; smaller changes are not worth a row
@@ -104,9 +103,8 @@ bool IsWorthARow(const DiffFunction& function, std::uint64_t all_ns) {
 }
 
 std::string Functions(const Diff& diff, const DiffViewOptions& options) {
-  std::vector<DiffFunction> functions =
-      DiffFunctions(diff, options.complete ? KernelFunctions::kApart
-                                                   : KernelFunctions::kPartOfCaller);
+  std::vector<DiffFunction> functions = DiffFunctions(
+      diff, options.complete ? KernelFunctions::kApart : KernelFunctions::kPartOfCaller);
   const std::size_t known = functions.size();
   if (!options.complete) {
     const std::uint64_t all = std::max(diff.a.total_ns, diff.b.total_ns);

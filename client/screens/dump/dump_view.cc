@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "client/screens/dump/dump_facts.h"
-#include "client/text/number.h"
-#include "client/screens/summary/stack_facts.h"
 #include "client/screens/dump/syscall_text.h"
+#include "client/screens/summary/stack_facts.h"
+#include "client/text/number.h"
 #include "client/text/text.h"
 
 namespace profd::client {

@@ -15,7 +15,6 @@
 namespace profd::client {
 namespace {
 
-
 std::uint64_t LengthOf(const v1::Profile& profile) {
   return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
 }

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "client/profile/gil.h"
+#include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
-#include "client/screens/summary/thread_rows.h"
 
 namespace profd::client {
 namespace {

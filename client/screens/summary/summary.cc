@@ -12,11 +12,11 @@
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/gil_view.h"
 #include "client/screens/summary/hot_paths.h"
-#include "client/text/number.h"
 #include "client/screens/summary/stack_facts.h"
+#include "client/screens/summary/thread_rows.h"
+#include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
-#include "client/screens/summary/thread_rows.h"
 
 namespace profd::client {
 namespace {

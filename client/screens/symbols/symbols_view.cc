@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/number.h"
-#include "client/screens/summary/summary.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "client/profile/stack_names.h"
-#include "client/text/text.h"
 #include "client/screens/summary/thread_rows.h"
+#include "client/text/text.h"
 
 namespace profd::client {
 namespace {

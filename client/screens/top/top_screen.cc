@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "client/profile/stack_names.h"
-#include "client/text/number.h"
 #include "client/screens/summary/summary.h"
-#include "client/text/text.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/screens/top/top_rows.h"
+#include "client/text/number.h"
+#include "client/text/text.h"
 
 namespace profd::client {
 namespace {
@@ -118,8 +118,8 @@ std::string NameCell(const TopRow& row) {
 
 std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, std::uint64_t length_ns,
                                  bool wide) {
-  const auto name = std::string(
-      WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
+  const auto name =
+      std::string(WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
   std::vector<std::string> cells;
   if (row.sampled()) {
     const auto& states = (state.total ? row.total : row.self).states;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "client/text/palette.h"
 #include "client/screens/top/top_state.h"
+#include "client/text/palette.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {

@@ -8,9 +8,9 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/elf/debug/paged_memory.h"
 #include "daemon/elf/file/debug_sections.h"
 #include "daemon/elf/file/elf_headers.h"
-#include "daemon/elf/debug/paged_memory.h"
 
 namespace profd::elf {
 

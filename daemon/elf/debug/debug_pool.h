@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
-#include "daemon/budget/memory_share.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/budget/memory_share.h"
 #include "daemon/elf/debug/dwarf_file.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object.h"
@@ -33,7 +33,8 @@ class DebugPool {
     std::size_t files = 128;
     std::uint64_t prompt_bytes = 32u << 20;  // debugging sections up to here are opened at once
     DebugLimits limits;
-    MemoryGate* memory = nullptr;  // what does not fit is not opened for now; null: all fits
+    budget::MemoryGate* memory =
+        nullptr;  // what does not fit is not opened for now; null: all fits
   };
   struct Entry;  // one file
   using EntryRef = std::shared_ptr<Entry>;
@@ -50,7 +51,7 @@ class DebugPool {
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
   // Gives up what it has been asked for, the least recently used first.
   void GiveUp();
-  [[nodiscard]] MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   // How often an entry has got answers after it had none. Any thread.
   [[nodiscard]] std::uint64_t improvements() const { return improvements_.value(); }
   // Memory held now. Any thread.
@@ -69,7 +70,7 @@ class DebugPool {
   std::list<EntryRef> used_;  // most recently used first; those that are open
   std::unordered_map<FileStamp, std::weak_ptr<Entry>> entries_;
   Counter bytes_;
-  MemoryShare memory_;
+  budget::MemoryShare memory_;
   Counter improvements_;
 
   std::mutex mutex_;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/elf/sources/object_blob.h"
 #include "daemon/elf/file/object_source.h"
+#include "daemon/elf/sources/object_blob.h"
 
 namespace profd::elf {
 

@@ -8,9 +8,9 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/base/oldest.h"
+#include "daemon/wire/event_bytes.h"
 #include "daemon/wire/packed_words.h"
 #include "daemon/wire/python_decoder.h"
-#include "daemon/wire/event_bytes.h"
 
 namespace profd::python {
 namespace {
@@ -133,8 +133,7 @@ void CodeBackfill::MakeRoom() {
 
 void CodeBackfill::Fork(const wire::RawEvent& event, const profd_event& header) {
   profd_task_event task{};
-  if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !wire::ReadFixed(event.bytes, &task))
-    return;
+  if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !wire::ReadFixed(event.bytes, &task)) return;
   execs_.erase(header.pid);
   TakeFacts();
   const auto parent = known_.find(task.parent_pid);
@@ -204,8 +203,7 @@ void CodeBackfill::TellProcess(Known& known, const profd_event& header, const Si
 // What it was in an earlier sample, its parent's before the fork too, and is now, it was in
 // between.
 Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_event& header,
-                                               const wire::PythonFrame& frame,
-                                               CodeReader& reader) {
+                                               const wire::PythonFrame& frame, CodeReader& reader) {
   const Error unproven{ErrorCode::kNotFound, "a code object was not read in time", ""};
   if (!TakeRation()) return unproven;
   const auto validator = reader.Validate(frame.address);
@@ -219,8 +217,8 @@ Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_e
   return reader.Read(frame.address, *validator);
 }
 
-void CodeBackfill::TellCode(Known& known, const profd_event& header,
-                            const wire::PythonFrame& frame, const Sink& sink) {
+void CodeBackfill::TellCode(Known& known, const profd_event& header, const wire::PythonFrame& frame,
+                            const Sink& sink) {
   if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
   const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
   if (!runtime.attachment) return;

@@ -11,11 +11,11 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
-#include "daemon/wire/python_event.h"
 #include "daemon/python/code/code_reader.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/two_generations.h"
 #include "daemon/wire/event_source.h"
+#include "daemon/wire/python_event.h"
 
 namespace profd::python {
 
@@ -103,7 +103,7 @@ class CodeBackfill {
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
   TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash> told_;  // time of the first sample with it
   std::vector<std::uint64_t> words_;                          // of the sample at hand
-  std::vector<wire::PythonFrame> frames_;                   // ... and the Python frames in them
+  std::vector<wire::PythonFrame> frames_;                     // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;        // running, as the stream has it
   std::uint32_t asked_sessions_ = 0;  // of those, not standing

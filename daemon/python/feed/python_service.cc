@@ -11,8 +11,8 @@
 #include "bpf/shared/events.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/python/code/layout.h"
-#include "daemon/wire/event_bytes.h"
 #include "daemon/source/procfs/process_reader.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::python {
 namespace {

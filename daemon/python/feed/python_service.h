@@ -19,8 +19,8 @@
 #include "daemon/base/keys.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/python/feed/fact_queue.h"
-#include "daemon/python/find/file_cache.h"
 #include "daemon/python/feed/python_processes.h"
+#include "daemon/python/find/file_cache.h"
 #include "daemon/wire/event_source.h"
 
 namespace profd::python {

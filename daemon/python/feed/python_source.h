@@ -18,7 +18,7 @@ class PythonSource : public wire::EventSource {
       : source_(source), service_(service), codes_(facts, clock) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
-                                                const Sink& sink) override;
+                                              const Sink& sink) override;
 
  private:
   wire::EventSource& source_;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "daemon/base/keys.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/sample.h"
 #include "daemon/python/feed/two_generations.h"
+#include "daemon/wire/event.h"
 
 namespace profd::python {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/python/find/slot_finder.h"
 #include "daemon/python/code/type_names.h"
+#include "daemon/python/find/slot_finder.h"
 #include "daemon/source/probe/capabilities.h"
 
 namespace profd::python {

@@ -6,10 +6,10 @@
 
 #include "bpf/shared/python_layout.h"
 #include "daemon/base/result.h"
-#include "daemon/wire/python_event.h"
 #include "daemon/python/code/layout.h"
 #include "daemon/python/code/process_memory.h"
 #include "daemon/python/find/runtime_finder.h"
+#include "daemon/wire/python_event.h"
 
 namespace profd::python {
 

@@ -88,8 +88,7 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
 }
 
 std::optional<Places> PlaceFromRoot(const PythonStack& python,
-                                    const wire::PythonProcessEvent& process,
-                                    const Frames& frames) {
+                                    const wire::PythonProcessEvent& process, const Frames& frames) {
   std::vector<std::size_t> calls;
   for (std::size_t i = 0; i < frames.size(); ++i)
     if (IsEval(frames[i], process)) calls.push_back(i);

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "daemon/wire/event.h"
 #include "daemon/process/sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::python {
 

@@ -11,7 +11,7 @@
 namespace profd::python {
 
 struct PythonReport {
-  std::uint64_t attached = 0;                  // processes whose interpreter is understood, now
+  std::uint64_t attached = 0;       // processes whose interpreter is understood, now
   std::vector<NamedCount> waiting;  // processes by reason: whose is not yet ...
   std::vector<NamedCount> refused;  // ... and whose never will be
   // Since start.

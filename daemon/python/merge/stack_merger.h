@@ -10,10 +10,10 @@
 
 #include "bpf/shared/python_layout.h"
 #include "daemon/base/counter.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/sample.h"
-#include "daemon/python/merge/merge.h"
 #include "daemon/python/feed/registry.h"
+#include "daemon/python/merge/merge.h"
+#include "daemon/wire/event.h"
 
 namespace profd::python {
 

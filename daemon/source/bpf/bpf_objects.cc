@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "daemon/base/proc_fs.h"
-#include "daemon/source/probe/capabilities.h"
 #include "daemon/source/bpf/libbpf_log.h"
+#include "daemon/source/probe/capabilities.h"
 #include "daemon/source/probe/pid_namespace.h"
 #include "profd_bpf.skel.h"
 

@@ -10,10 +10,10 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/counters.h"
 #include "daemon/base/result.h"
-#include "daemon/source/probe/features.h"
-#include "daemon/source/probe/hook_ladder.h"
 #include "daemon/source/bpf/live_unwind_maps.h"
 #include "daemon/source/bpf/ring_reader.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/probe/hook_ladder.h"
 
 struct profd_bpf;  // the skeleton, profd_bpf.skel.h
 struct bpf_link;

@@ -48,6 +48,6 @@ class KillableReader {
 
 // Cuts what an iterator wrote into events. Stops at the first that makes no sense, and says so.
 [[nodiscard]] std::vector<wire::EventBytes> SplitEvents(std::span<const std::byte> bytes,
-                                                  bool* malformed);
+                                                        bool* malformed);
 
 }  // namespace profd::source

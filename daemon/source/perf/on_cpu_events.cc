@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "daemon/base/proc_fs.h"
-#include "daemon/source/probe/capabilities.h"
 #include "daemon/source/perf/cpu_list.h"
 #include "daemon/source/perf/perf_event.h"
+#include "daemon/source/probe/capabilities.h"
 
 namespace profd::source {
 namespace {
@@ -61,7 +61,8 @@ Result<void> OnCpuEvents::Run(session::OnCpuClock clock, std::uint64_t period_ns
                  "ask for the same clock, or wait for its end"};
   }
   clock_ = clock;
-  units_per_ns_ = clock == session::OnCpuClock::kHardwareCycles ? NominalCyclesPerNs(sys_root_) : 1.0;
+  units_per_ns_ =
+      clock == session::OnCpuClock::kHardwareCycles ? NominalCyclesPerNs(sys_root_) : 1.0;
   const std::uint64_t before_ns = std::exchange(period_ns_, period_ns);
   if (before_ns == period_ns) return {};
   if (before_ns != 0) {

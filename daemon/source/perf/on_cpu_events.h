@@ -10,8 +10,8 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/source/perf/period_jitter.h"
 #include "daemon/session/session_control.h"
+#include "daemon/source/perf/period_jitter.h"
 
 namespace profd::source {
 

@@ -9,8 +9,8 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/wire/event_bytes.h"
 #include "daemon/source/perf/perf_ring.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
 

@@ -12,8 +12,8 @@ namespace profd::source {
 
 struct SideBandRecord {
   std::optional<wire::EventBytes> mmap;  // PROFD_EVENT_MMAP
-  std::uint64_t lost = 0;          // records the kernel could not write
-  bool malformed = false;          // too short for what it says it is
+  std::uint64_t lost = 0;                // records the kernel could not write
+  bool malformed = false;                // too short for what it says it is
 };
 
 // `record` comes from an event with sample_type PERF_SAMPLE_TIME and sample_id_all. Kinds that

@@ -7,8 +7,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
-#include "daemon/wire/event_source.h"
 #include "daemon/source/procfs/process_reader.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::source {
 
@@ -49,16 +49,19 @@ class Backfill {
 
   [[nodiscard]] bool Met(ProcessKey process) const;
   [[nodiscard]] bool TakeRation();
-  void PassSample(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
-  void PassFork(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
-  void PassMmap(const wire::RawEvent& event, const profd_event& header, const wire::EventSource::Sink& sink);
+  void PassSample(const wire::RawEvent& event, const profd_event& header,
+                  const wire::EventSource::Sink& sink);
+  void PassFork(const wire::RawEvent& event, const profd_event& header,
+                const wire::EventSource::Sink& sink);
+  void PassMmap(const wire::RawEvent& event, const profd_event& header,
+                const wire::EventSource::Sink& sink);
   void Read(const profd_event& header, std::uint64_t time_ns, const wire::EventSource::Sink& sink);
 
   const ProcessReader reader_;
   const Clock& clock_;
   std::unordered_map<std::uint32_t, Process> met_;  // by pid, the youngest process of each
-  std::vector<wire::EventBytes> held_;                    // MMAP events of this round ...
-  std::vector<wire::EventBytes> held_before_;             // ... and of the one before
+  std::vector<wire::EventBytes> held_;              // MMAP events of this round ...
+  std::vector<wire::EventBytes> held_before_;       // ... and of the one before
   std::vector<ProcessKey> ended_;                   // processes that ended in this round ...
   std::vector<ProcessKey> ended_before_;            // ... and in the one before
   std::uint32_t sessions_ = 0;                      // running, as the stream has it

@@ -67,7 +67,7 @@ std::string ProcessReader::ReadUser(const std::string& directory, std::string_vi
 }
 
 std::optional<wire::EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
-                                              std::uint64_t time_ns) const {
+                                                    std::uint64_t time_ns) const {
   if (!StillThere(process)) return std::nullopt;
   const std::string directory = std::to_string(process.pid);
   // The memory of a process whose first thread has ended is seen through its other threads.

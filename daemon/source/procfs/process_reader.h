@@ -9,8 +9,8 @@
 
 #include "daemon/base/keys.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/wire/event_bytes.h"
 #include "daemon/source/procfs/user_names.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
 
@@ -24,7 +24,7 @@ class ProcessReader {
   // Nothing when `process` has ended, or its number has passed to another process. `tid` is a
   // thread of it to ask where the first thread has ended. The event is stamped `time_ns`.
   [[nodiscard]] std::optional<wire::EventBytes> Read(ProcessKey process, std::uint32_t tid,
-                                               std::uint64_t time_ns) const;
+                                                     std::uint64_t time_ns) const;
 
   // kNotFound: no such process or thread. The process that `id`, a pid or a tid, belongs to.
   [[nodiscard]] Result<std::uint32_t> ProcessOf(std::uint32_t id) const;

@@ -31,7 +31,8 @@ PeriodsInForce::PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_event
                                PendingEvents& pending, const Clock& clock)
     : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
 
-void PeriodsInForce::SetFactors(const session::PerKind<session::PeriodFactors>& factors, const SessionTable& table) {
+void PeriodsInForce::SetFactors(const session::PerKind<session::PeriodFactors>& factors,
+                                const SessionTable& table) {
   factors_ = factors;
   // Only periods change: what runs, goes on.
   (void)Follow(table);

@@ -6,9 +6,9 @@
 #include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
+#include "daemon/session/session_control.h"
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/sessions/pending_events.h"
-#include "daemon/session/session_control.h"
 #include "daemon/source/sessions/session_table.h"
 
 namespace profd::source {
@@ -27,7 +27,8 @@ class PeriodsInForce {
   void Reset(bool standing) { (standing ? factors_.standing : factors_.asked) = {}; }
   // A session has come or gone.
   [[nodiscard]] Result<void> Follow(const SessionTable& table);
-  void SetFactors(const session::PerKind<session::PeriodFactors>& factors, const SessionTable& table);
+  void SetFactors(const session::PerKind<session::PeriodFactors>& factors,
+                  const SessionTable& table);
 
  private:
   [[nodiscard]] wire::PeriodsNs Make(const SessionTable& table) const;

@@ -144,7 +144,8 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
   SleepPast(epochs_.Announce());
   const auto members = ReadClocks(BitOf(slot));
   if (!members) return members.error();
-  const bool by_id = spec.target.kind == session::TargetKind::kPids || spec.target.kind == session::TargetKind::kTids;
+  const bool by_id = spec.target.kind == session::TargetKind::kPids ||
+                     spec.target.kind == session::TargetKind::kTids;
   if (members->empty() && by_id) return NotFound(spec.target);
   auto processes = ReadProcesses(*members);
   // A session that goes on has the time to make them as stacks need them.
@@ -176,7 +177,8 @@ Epoch Sessions::AnnounceStart(std::uint32_t slot, const session::SessionSpec& sp
   return epoch;
 }
 
-void Sessions::PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec, const Epoch& epoch) {
+void Sessions::PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec,
+                              const Epoch& epoch) {
   std::vector<wire::EventBytes> end;
   end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, slot, spec, epoch, 0));
   parts_.pending.PutAfter(std::move(end));
@@ -289,7 +291,8 @@ void Sessions::FollowMoves() {
 
 void Sessions::ReviseMembers() {
   const std::uint64_t moves = parts_.objects.process_moves();
-  if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(session::TargetKind::kCgroup)) return;
+  if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(session::TargetKind::kCgroup))
+    return;
   // In error nothing is lost but what the threads beside the first did in the cgroup.
   (void)ReadIterator(parts_.objects.revise_link_fd());
 }
@@ -351,7 +354,8 @@ Result<std::vector<wire::EventBytes>> Sessions::ReadClocks(std::uint64_t session
   return clocks;
 }
 
-std::vector<wire::EventBytes> Sessions::ReadProcesses(std::span<const wire::EventBytes> clocks) const {
+std::vector<wire::EventBytes> Sessions::ReadProcesses(
+    std::span<const wire::EventBytes> clocks) const {
   std::map<ProcessKey, std::uint32_t> processes;  // and one thread of each
   for (const wire::EventBytes& clock : clocks) {
     profd_event header{};
@@ -366,7 +370,8 @@ std::vector<wire::EventBytes> Sessions::ReadProcesses(std::span<const wire::Even
   return events;
 }
 
-void Sessions::PrepareTables(StandingStacks::For whom, std::span<const wire::EventBytes> processes) {
+void Sessions::PrepareTables(StandingStacks::For whom,
+                             std::span<const wire::EventBytes> processes) {
   if (!tables_.prefetch || !tables_.await) return;
   for (const wire::EventBytes& process : processes) {
     profd_event header{};
@@ -376,9 +381,9 @@ void Sessions::PrepareTables(StandingStacks::For whom, std::span<const wire::Eve
 }
 
 wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slot,
-                                  const session::SessionSpec& spec, const Epoch& epoch,
-                                  std::uint64_t bpf_cost_ns,
-                                  std::optional<std::uint32_t> follows) const {
+                                        const session::SessionSpec& spec, const Epoch& epoch,
+                                        std::uint64_t bpf_cost_ns,
+                                        std::optional<std::uint32_t> follows) const {
   profd_session_event event{};
   // A start stands where its epoch is, in front of the clocks, however long this thread was put
   // aside.

@@ -15,16 +15,16 @@
 #include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
-#include "daemon/source/sessions/epochs.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/perf/side_band.h"
+#include "daemon/source/procfs/process_reader.h"
+#include "daemon/source/sessions/epochs.h"
 #include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/sessions/periods_in_force.h"
-#include "daemon/source/procfs/process_reader.h"
-#include "daemon/session/session_control.h"
 #include "daemon/source/sessions/session_table.h"
-#include "daemon/source/perf/side_band.h"
 #include "daemon/source/sessions/standing_stacks.h"
 
 namespace profd::source {
@@ -113,7 +113,8 @@ class Sessions {
 
   // CLOCK events of the members of any of these sessions, one bit each.
   [[nodiscard]] Result<std::vector<wire::EventBytes>> ReadClocks(std::uint64_t sessions);
-  [[nodiscard]] std::vector<wire::EventBytes> ReadProcesses(std::span<const wire::EventBytes> clocks) const;
+  [[nodiscard]] std::vector<wire::EventBytes> ReadProcesses(
+      std::span<const wire::EventBytes> clocks) const;
   void PrepareTables(StandingStacks::For whom, std::span<const wire::EventBytes> processes);
   [[nodiscard]] std::vector<wire::EventBytes> Cut(std::span<const std::byte> bytes);
   // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
@@ -122,9 +123,9 @@ class Sessions {
                                     std::optional<std::uint32_t> follows);
   void PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec, const Epoch& epoch);
   [[nodiscard]] wire::EventBytes SessionEvent(profd_event_kind kind, std::uint32_t slot,
-                                        const session::SessionSpec& spec, const Epoch& epoch,
-                                        std::uint64_t bpf_cost_ns,
-                                        std::optional<std::uint32_t> follows = {}) const;
+                                              const session::SessionSpec& spec, const Epoch& epoch,
+                                              std::uint64_t bpf_cost_ns,
+                                              std::optional<std::uint32_t> follows = {}) const;
 
   const Parts parts_;
   const ProcessReader reader_;

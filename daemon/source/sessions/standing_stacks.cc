@@ -27,7 +27,8 @@ std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
 // Of a SNAPSHOT: the walk ended where tables were missing.
 bool LacksTables(const wire::EventBytes& snapshot) {
   profd_sample_event sample{};
-  return wire::ReadSample(snapshot, &sample) && (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
+  return wire::ReadSample(snapshot, &sample) &&
+         (sample.stack_flags & PROFD_STACK_TABLES_NOT_READY) != 0;
 }
 
 bool IsRunning(const wire::EventBytes& snapshot) {
@@ -41,7 +42,8 @@ SnapshotOf ByThread(std::vector<wire::EventBytes>& snapshots) {
   SnapshotOf by_thread;
   for (wire::EventBytes& snapshot : snapshots) {
     profd_event header{};
-    if (wire::ReadHeader(snapshot, &header)) by_thread[{header.tid, header.thread_start_ns}] = &snapshot;
+    if (wire::ReadHeader(snapshot, &header))
+      by_thread[{header.tid, header.thread_start_ns}] = &snapshot;
   }
   return by_thread;
 }
@@ -76,7 +78,7 @@ void TakeMissing(std::vector<wire::EventBytes> later, std::vector<wire::EventByt
 }  // namespace
 
 std::vector<wire::EventBytes> StandingStacks::ReadBlocked(std::uint32_t slot, const Epoch& epoch,
-                                                    std::uint64_t since_ns) {
+                                                          std::uint64_t since_ns) {
   if (objects_.snapshot_link_fd() < 0) return {};
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_before_ns, epoch.time_ns);
@@ -87,7 +89,7 @@ std::vector<wire::EventBytes> StandingStacks::ReadBlocked(std::uint32_t slot, co
 }
 
 std::vector<wire::EventBytes> StandingStacks::ReadWindow(std::uint32_t slot, const Epoch& epoch,
-                                                   Rolled& rolled) {
+                                                         Rolled& rolled) {
   const std::uint64_t timeouts = timeouts_;
   std::vector<wire::EventBytes> stacks = ReadBlocked(slot, epoch, rolled.told_ns);
   if (rolled.told_ns == 0) rolled.lacks_tables = false;
@@ -116,7 +118,7 @@ std::vector<wire::EventBytes> StandingStacks::ReadDump(std::uint32_t slot, std::
 }
 
 std::vector<wire::EventBytes> StandingStacks::Walk(std::uint32_t slot,
-                                             std::chrono::milliseconds timeout) {
+                                                   std::chrono::milliseconds timeout) {
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(objects_.snapshot_mutex());

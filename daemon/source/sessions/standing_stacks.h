@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/source/bpf/iterator.h"
 #include "daemon/source/sessions/epochs.h"
 #include "daemon/wire/event_bytes.h"
-#include "daemon/source/bpf/iterator.h"
 
 namespace profd::source {
 
@@ -45,10 +45,10 @@ class StandingStacks {
   // SNAPSHOT events of the members of a session that are blocked since before the epoch, but not
   // since before `since_ns`.
   [[nodiscard]] std::vector<wire::EventBytes> ReadBlocked(std::uint32_t slot, const Epoch& epoch,
-                                                    std::uint64_t since_ns);
+                                                          std::uint64_t since_ns);
   // The same at the end of a window; notes what need not be walked at the end of the next one.
   [[nodiscard]] std::vector<wire::EventBytes> ReadWindow(std::uint32_t slot, const Epoch& epoch,
-                                                   Rolled& rolled);
+                                                         Rolled& rolled);
   // How each of the `members` stands, more or less: those that ran are looked at again.
   [[nodiscard]] std::vector<wire::EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
 
@@ -57,7 +57,8 @@ class StandingStacks {
 
  private:
   // SNAPSHOT events of one run of the iterator.
-  [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot, std::chrono::milliseconds timeout);
+  [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
+                                                   std::chrono::milliseconds timeout);
   // Walks once more whose stacks ended early for want of tables.
   void Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks);
 

@@ -10,9 +10,9 @@
 
 #include "daemon/aggregate/profile_merge.h"
 #include "daemon/base/clock.h"
-#include "daemon/store/sqlite/database.h"
 #include "daemon/store/api/present_time.h"
 #include "daemon/store/api/profile_store.h"
+#include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/window_writer.h"
 #include "daemon/store/sqlite/writer_lock.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "daemon/store/codec/content_hash.h"
-#include "daemon/store/sqlite/sql.h"
 #include "daemon/store/codec/window_codec.h"
+#include "daemon/store/sqlite/sql.h"
 
 namespace profd::store {
 namespace {

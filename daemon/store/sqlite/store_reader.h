@@ -11,9 +11,9 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/profile_merge.h"
 #include "daemon/base/result.h"
-#include "daemon/store/sqlite/database.h"
 #include "daemon/store/api/filter.h"
 #include "daemon/store/api/profile_store.h"
+#include "daemon/store/sqlite/database.h"
 
 namespace profd::store {
 

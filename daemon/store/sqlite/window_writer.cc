@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/aggregate/profile_merge.h"
-#include "daemon/store/sqlite/sql.h"
 #include "daemon/store/codec/window_codec.h"
+#include "daemon/store/sqlite/sql.h"
 
 namespace profd::store {
 namespace {

@@ -35,7 +35,7 @@ class CachingSymbolizer : public Symbolizer {
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   // Gives up what it has been asked for.
   void GiveUp();
-  [[nodiscard]] MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
@@ -67,7 +67,7 @@ class CachingSymbolizer : public Symbolizer {
   std::unordered_map<Key, Answers::iterator, Hash> by_key_;
   std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
   Counters counters_;
-  MemoryShare memory_;
+  budget::MemoryShare memory_;
 };
 
 }  // namespace profd::symbolize

@@ -36,7 +36,7 @@ class ElfSymbolizer : public Symbolizer {
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
   // Gives up what it has been asked for, the objects used longest ago first.
   void GiveUp();
-  [[nodiscard]] MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   // Memory in the objects held now; any thread may ask.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
@@ -68,7 +68,7 @@ class ElfSymbolizer : public Symbolizer {
   std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
   std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;
-  MemoryShare memory_;
+  budget::MemoryShare memory_;
 };
 
 }  // namespace profd::symbolize

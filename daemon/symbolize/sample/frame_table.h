@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "daemon/symbolize/sample/symbolized_sample.h"
 #include "daemon/symbolize/names/symbolizer.h"
+#include "daemon/symbolize/sample/symbolized_sample.h"
 
 namespace profd::symbolize {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/symbolize/names/symbolizer.h"
 #include "daemon/symbolize/sample/frame_table.h"
 #include "daemon/symbolize/sample/stack_trimming.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
-#include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::symbolize {
 

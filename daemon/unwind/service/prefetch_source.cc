@@ -8,8 +8,7 @@
 
 namespace profd::unwind {
 
-Result<wire::PollStatus> PrefetchSource::Poll(std::chrono::milliseconds timeout,
-                                                const Sink& sink) {
+Result<wire::PollStatus> PrefetchSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
   return source_.Poll(timeout, [&](const wire::RawEvent& event) {
     See(event);
     sink(event);

@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "daemon/wire/event_source.h"
 #include "daemon/unwind/service/table_service.h"
+#include "daemon/wire/event_source.h"
 
 namespace profd::unwind {
 
@@ -17,7 +17,7 @@ class PrefetchSource : public wire::EventSource {
       : source_(source), tables_(tables) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
-                                                const Sink& sink) override;
+                                              const Sink& sink) override;
 
  private:
   void See(const wire::RawEvent& event);

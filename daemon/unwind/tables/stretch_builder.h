@@ -1,4 +1,5 @@
-// StretchBuilder: rows of one stretch -> its packed bytes, as bpf/shared/unwind_table.h lays them out.
+// StretchBuilder: rows of one stretch -> its packed bytes, as bpf/shared/unwind_table.h lays them
+// out.
 #pragma once
 
 #include <cstddef>

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "daemon/python/find/attachment.h"
 #include "daemon/python/code/code_reader.h"
 #include "daemon/python/code/layout.h"
 #include "daemon/python/code/line_table.h"
+#include "daemon/python/find/attachment.h"
 #include "tests/root/python/truth_program.h"
 #include "tests/support/interpreters.h"
 

@@ -33,8 +33,7 @@ profd_clock Growth(const profd_clock& from, const profd_clock& to) {
   return growth;
 }
 
-std::vector<wire::StackEvent> Heard::Stacks(std::uint32_t tid,
-                                              wire::SampleOrigin origin) const {
+std::vector<wire::StackEvent> Heard::Stacks(std::uint32_t tid, wire::SampleOrigin origin) const {
   std::vector<wire::StackEvent> stacks = All<wire::StackEvent>();
   std::erase_if(stacks, [&](const wire::StackEvent& stack) {
     return stack.header.thread.tid != tid || stack.origin != origin ||
@@ -74,15 +73,16 @@ LiveSource::~LiveSource() = default;
 
 void LiveSource::PollUntil(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const auto polled = source_->Poll(std::chrono::milliseconds(50), [this](const wire::RawEvent& raw) {
-      auto event = wire::DecodeEvent(raw);
-      if (!event) {
-        ADD_FAILURE() << event.error().message;
-        return;
-      }
-      const std::scoped_lock lock(mutex_);
-      events_.push_back(*std::move(event));
-    });
+    const auto polled =
+        source_->Poll(std::chrono::milliseconds(50), [this](const wire::RawEvent& raw) {
+          auto event = wire::DecodeEvent(raw);
+          if (!event) {
+            ADD_FAILURE() << event.error().message;
+            return;
+          }
+          const std::scoped_lock lock(mutex_);
+          events_.push_back(*std::move(event));
+        });
     if (!polled) {
       ADD_FAILURE() << polled.error().message;
       return;

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/wire/event.h"
 #include "daemon/source/bpf_source.h"
+#include "daemon/wire/event.h"
 
 namespace profd::source {
 
@@ -34,7 +34,7 @@ struct Heard {
   [[nodiscard]] std::uint64_t ElapsedNs() const { return end.epoch_ns - start.epoch_ns; }
   // Stacks of a thread that belongs to the session, taken inside it.
   [[nodiscard]] std::vector<wire::StackEvent> Stacks(std::uint32_t tid,
-                                                       wire::SampleOrigin origin) const;
+                                                     wire::SampleOrigin origin) const;
   // The clock's reading at the session's start; nothing when the thread was not there.
   [[nodiscard]] std::optional<wire::ClockEvent> AtStart(std::uint32_t tid) const;
   // ... and at its end, or at the thread's own.

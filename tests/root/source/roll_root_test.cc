@@ -138,8 +138,8 @@ TEST_F(RolledWindows, WhoIsBlockedAllThroughIsToldOfOnce) {
   for (const Heard& heard : heard_) {
     // Events of all windows stand in each of them: count those of its own.
     const auto stacks = heard.All<wire::StackEvent>();
-    snapshots += static_cast<std::size_t>(
-        std::ranges::count_if(stacks, [&](const wire::StackEvent& stack) {
+    snapshots +=
+        static_cast<std::size_t>(std::ranges::count_if(stacks, [&](const wire::StackEvent& stack) {
           return stack.origin == SampleOrigin::kSnapshot &&
                  stack.header.thread.tid == sleeper.pid() &&
                  (stack.header.sessions >> heard.end.session & 1) != 0;

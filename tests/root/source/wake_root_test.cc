@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "daemon/source/bpf/bpf_objects.h"
-#include "daemon/wire/event_bytes.h"
-#include "daemon/source/probe/features.h"
-#include "daemon/source/probe/hook_ladder.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/bpf/ring_reader.h"
+#include "daemon/source/probe/features.h"
+#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
 namespace {

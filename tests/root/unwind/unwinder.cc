@@ -18,9 +18,9 @@
 
 #include "bpf/shared/control.h"
 #include "bpf/shared/unwind_table.h"
-#include "daemon/wire/decoder.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/wire/decoder.h"
 #include "profd_bpf.skel.h"
 
 namespace profd::unwind {

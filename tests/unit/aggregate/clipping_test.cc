@@ -1,5 +1,7 @@
 #include "daemon/aggregate/clipping.h"
 
+#include "daemon/base/mul_div.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>

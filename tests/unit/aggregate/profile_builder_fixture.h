@@ -24,8 +24,7 @@ inline constexpr std::uint64_t kPeriodNs = 10 * kMs;
 inline constexpr ProcessKey kProcess{100, 77};
 inline constexpr ThreadKey kMain{100, 77};
 
-inline wire::SessionEvent StartEvent(std::uint32_t mode = 3,
-                                       std::uint64_t period_ns = kPeriodNs) {
+inline wire::SessionEvent StartEvent(std::uint32_t mode = 3, std::uint64_t period_ns = kPeriodNs) {
   wire::SessionEvent event;
   event.mode = mode;
   event.epoch = 1;
@@ -111,7 +110,7 @@ inline void ExpectSumsEqualClocks(const Profile& profile) {
 }
 
 // Alternates 3 ms and 7 ms of lock waits with computing and waiting for the CPU between them.
-SyntheticThread BusyThread(std::mt19937_64& random) {
+inline SyntheticThread BusyThread(std::mt19937_64& random) {
   SyntheticThread thread(kMain, kProcess, 1000 * kMs);
   while (thread.end_ns() < kEndNs + 1000 * kMs) {
     thread.Run(State::kOnCpu, 1 * kMs + random() % kMs, 1);

@@ -221,7 +221,7 @@ TEST(ProfileBuilder, ACoarserSessionKeepsTheShareThatItsPeriodAsksFor) {
 }
 
 wire::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
-                             std::uint64_t off_cpu_ns) {
+                           std::uint64_t off_cpu_ns) {
   wire::PeriodsEvent event;
   event.header.time_ns = time_ns;
   event.on_cpu_period_ns = on_cpu_ns;

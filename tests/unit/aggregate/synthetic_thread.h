@@ -7,9 +7,9 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/profile_builder.h"
-#include "daemon/wire/event.h"
 #include "daemon/process/sample.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
+#include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 

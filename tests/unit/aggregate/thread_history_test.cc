@@ -33,7 +33,7 @@ wire::ClockEvent Clock(std::uint64_t epoch, std::uint64_t epoch_ns, const profd_
 }
 
 wire::ClockEvent End(std::uint64_t time_ns, std::uint64_t epoch, const profd_clock& at_epoch,
-                       const profd_clock& final) {
+                     const profd_clock& final) {
   wire::ClockEvent event;
   event.header.time_ns = time_ns;
   event.end = true;

@@ -22,7 +22,8 @@ using testing::IsEmpty;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-std::size_t Admitted(app::RateLimit& limit, const std::string& text, int count, std::uint64_t now_ns) {
+std::size_t Admitted(app::RateLimit& limit, const std::string& text, int count,
+                     std::uint64_t now_ns) {
   std::size_t admitted = 0;
   for (int i = 0; i < count; ++i) admitted += limit.Admit(text + std::to_string(i), now_ns) ? 1 : 0;
   return admitted;

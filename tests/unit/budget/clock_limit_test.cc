@@ -5,7 +5,7 @@
 namespace profd::budget {
 namespace {
 
-constexpr std::uint64_t budget::kLookNs = 250'000'000;
+constexpr std::uint64_t kLookNs = 250'000'000;
 constexpr double kLimit = 0.1;
 constexpr std::uint64_t kSwitchNs = 200;
 constexpr std::uint64_t kLookAtLimit = 25'000'000;  // of clock_ns
@@ -15,7 +15,7 @@ class ClockLimitTest : public testing::Test {
   // While the kernel's books are in use the hooks take a quarter of what clocks take.
   bool Look(double of_limit) {
     const auto would_be = static_cast<std::uint64_t>(of_limit * kLookAtLimit);
-    books_ = limit_.Look(books_ ? would_be / 4 : would_be, would_be / kSwitchNs, budget::kLookNs);
+    books_ = limit_.Look(books_ ? would_be / 4 : would_be, would_be / kSwitchNs, kLookNs);
     return books_;
   }
 
@@ -51,7 +51,7 @@ TEST_F(ClockLimitTest, ClocksComeBackAfterACalm) {
 
 TEST_F(ClockLimitTest, WithoutALimitOrBooksThereIsNone) {
   budget::ClockLimit none(0);
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(none.Look(budget::kLookNs, 1'000, budget::kLookNs));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(none.Look(kLookNs, 1'000, kLookNs));
   EXPECT_TRUE(Look(4));
   limit_.GiveUp();
   EXPECT_FALSE(Look(4));

@@ -40,7 +40,7 @@ std::vector<PeriodFactors> Watch(budget::Governor& governor, const Machine& mach
   return all;
 }
 
-TEST(budget::Governor, LeavesAloneWhatStaysInItsBudget) {
+TEST(Governor, LeavesAloneWhatStaysInItsBudget) {
   budget::Governor governor;
   for (const PeriodFactors& factors : Watch(governor, {.off_cpu = 0.009}, Of(0.01), 100)) {
     EXPECT_EQ(factors.off_cpu, 1);
@@ -48,7 +48,7 @@ TEST(budget::Governor, LeavesAloneWhatStaysInItsBudget) {
   }
 }
 
-TEST(budget::Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
+TEST(Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
   for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
     budget::Governor governor;
     const Machine machine{.off_cpu = 0.01 * excess};
@@ -59,7 +59,7 @@ TEST(budget::Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
   }
 }
 
-TEST(budget::Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
+TEST(Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
   for (const double excess : {1.2, 3.0, 40.0, 150.0}) {
     budget::Governor governor;
     const auto factors = Watch(governor, {.off_cpu = 0.01 * excess}, Of(0.01), 400);
@@ -69,7 +69,7 @@ TEST(budget::Governor, DoesNotSwingWhileTheLoadStaysTheSame) {
   }
 }
 
-TEST(budget::Governor, LowersAgainWhenTheLoadHasGone) {
+TEST(Governor, LowersAgainWhenTheLoadHasGone) {
   budget::Governor governor;
   const auto busy = Watch(governor, {.off_cpu = 0.5}, Of(0.01), 50);
   ASSERT_GT(busy.back().off_cpu, 40);
@@ -78,7 +78,7 @@ TEST(budget::Governor, LowersAgainWhenTheLoadHasGone) {
   EXPECT_TRUE(std::ranges::is_sorted(calm, std::ranges::greater{}, &PeriodFactors::off_cpu));
 }
 
-TEST(budget::Governor, OneExpensiveLookIsNotAnsweredTwice) {
+TEST(Governor, OneExpensiveLookIsNotAnsweredTwice) {
   budget::Governor governor;
   (void)governor.Look(0.001, 1, Of(0.01));
   const auto burst = governor.Look(0.1, 1, Of(0.01));
@@ -87,18 +87,19 @@ TEST(budget::Governor, OneExpensiveLookIsNotAnsweredTwice) {
   EXPECT_LE(governor.Look(0.001, 1, Of(0.01)).off_cpu, burst.off_cpu);
 }
 
-TEST(budget::Governor, ALookThatHasCostMoreThanAllOfItMayIsOver) {
+TEST(Governor, ALookThatHasCostMoreThanAllOfItMayIsOver) {
   constexpr std::uint64_t kMayCost = budget::kLookNs / 100;
   EXPECT_FALSE(budget::IsLookOver(budget::kLookNs / 5, kMayCost, Of(0.01)));
   EXPECT_TRUE(budget::IsLookOver(budget::kLookNs / 5, kMayCost + 1, Of(0.01)));
   EXPECT_FALSE(budget::IsLookOver(budget::kLookNs - 1, 0, Of(0.01)));
   EXPECT_TRUE(budget::IsLookOver(budget::kLookNs, 0, Of(0.01)));
   EXPECT_FALSE(budget::IsLookOver(budget::kLookNs - 1, budget::kLookNs, {})) << "no limit";
-  EXPECT_DOUBLE_EQ(budget::CostOfLook(budget::kLookNs / 5, kMayCost), 0.01) << "as if nothing more were spent";
+  EXPECT_DOUBLE_EQ(budget::CostOfLook(budget::kLookNs / 5, kMayCost), 0.01)
+      << "as if nothing more were spent";
   EXPECT_DOUBLE_EQ(budget::CostOfLook(2 * budget::kLookNs, kMayCost), 0.005);
 }
 
-TEST(budget::Governor, BelievesALookThatEndedEarlyAsItIs) {
+TEST(Governor, BelievesALookThatEndedEarlyAsItIs) {
   budget::Governor governor;
   (void)governor.Look(0, 1, Of(0.01));
   const auto factors = governor.Look(0.08, 1, Of(0.01), true);
@@ -106,7 +107,7 @@ TEST(budget::Governor, BelievesALookThatEndedEarlyAsItIs) {
   EXPECT_GT(0.08 / factors.off_cpu, 0.008) << "and no more than that";
 }
 
-TEST(budget::Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
+TEST(Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
   budget::Governor governor;
   const Machine machine{.off_cpu = 0.01, .on_cpu = 0.1};
   const auto busy = Watch(governor, machine, Of(0.02, true), 200);
@@ -126,7 +127,7 @@ TEST(budget::Governor, RaisesOnCpuPeriodsLastAndLowersThemFirst) {
   EXPECT_EQ(calm.back().off_cpu, 1);
 }
 
-TEST(budget::Governor, OffCpuSamplesKeepTheirShareWhereThoseOnTheCpuAreTooMany) {
+TEST(Governor, OffCpuSamplesKeepTheirShareWhereThoseOnTheCpuAreTooMany) {
   for (const double off_cpu : {0.001, 0.02, 0.5}) {
     budget::Governor governor;
     const Machine machine{.off_cpu = off_cpu, .on_cpu = 0.06};
@@ -140,7 +141,7 @@ TEST(budget::Governor, OffCpuSamplesKeepTheirShareWhereThoseOnTheCpuAreTooMany) 
   }
 }
 
-TEST(budget::Governor, OffCpuSamplesComeBackWhereOthersStayTooMany) {
+TEST(Governor, OffCpuSamplesComeBackWhereOthersStayTooMany) {
   budget::Governor governor;
   const auto busy = Watch(governor, {.off_cpu = 0.5, .on_cpu = 0.06}, Of(0.05), 50);
   ASSERT_GT(busy.back().off_cpu, 10);
@@ -148,7 +149,7 @@ TEST(budget::Governor, OffCpuSamplesComeBackWhereOthersStayTooMany) {
   EXPECT_EQ(calm.back().off_cpu, 1);
 }
 
-TEST(budget::Governor, FactorsAreBoundedWhereNothingHelps) {
+TEST(Governor, FactorsAreBoundedWhereNothingHelps) {
   budget::Governor governor;
   const auto factors =
       Watch(governor, {.off_cpu = 0.1, .on_cpu = 0.1, .fixed = 1}, Of(0.01, true), 99);
@@ -156,7 +157,7 @@ TEST(budget::Governor, FactorsAreBoundedWhereNothingHelps) {
   EXPECT_EQ(factors.back().on_cpu, budget::Governor::kMostOnCpu);
 }
 
-TEST(budget::Governor, WhatSamplesCannotHaveTakenIsNotTheirs) {
+TEST(Governor, WhatSamplesCannotHaveTakenIsNotTheirs) {
   EXPECT_EQ(budget::SpentOnSamples(40'000, 1), 40'000);
   EXPECT_EQ(budget::SpentOnSamples(900'000, 1), budget::kMostPerSampleNs) << "a process began";
   EXPECT_EQ(budget::SpentOnSamples(900'000, 0), 0);
@@ -164,7 +165,7 @@ TEST(budget::Governor, WhatSamplesCannotHaveTakenIsNotTheirs) {
   EXPECT_EQ(budget::SpentOnSamples(900'000, ~0ull), 900'000);
 }
 
-TEST(budget::Governor, ABudgetIsOneUnitForEveryEightCpus) {
+TEST(Governor, ABudgetIsOneUnitForEveryEightCpus) {
   EXPECT_EQ(budget::BudgetUnits(0), 1) << "not known";
   EXPECT_EQ(budget::BudgetUnits(2), 1);
   EXPECT_EQ(budget::BudgetUnits(8), 1);
@@ -172,7 +173,7 @@ TEST(budget::Governor, ABudgetIsOneUnitForEveryEightCpus) {
   EXPECT_EQ(budget::BudgetUnits(128), 16);
 }
 
-TEST(budget::Governor, WithoutALimitNothingIsRaised) {
+TEST(Governor, WithoutALimitNothingIsRaised) {
   budget::Governor governor;
   (void)Watch(governor, {.off_cpu = 1}, Of(0.01), 20);
   const auto factors = governor.Look(1, 1, {});

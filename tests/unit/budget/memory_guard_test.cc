@@ -11,8 +11,8 @@ constexpr std::uint64_t kMiB = 1u << 20;
 class MemoryGuardTest : public ::testing::Test {
  protected:
   MemoryShare first_, second_, telling_;
-  budget::MemoryGuard guard_{kCap,
-                     {{"first", &first_}, {"second", &second_}, {"telling", &telling_, false}}};
+  budget::MemoryGuard guard_{
+      kCap, {{"first", &first_}, {"second", &second_}, {"telling", &telling_, false}}};
 };
 
 TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {

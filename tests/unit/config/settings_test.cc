@@ -85,7 +85,8 @@ TEST(SettingsTest, TheHistoryIsKeptWhereSystemdSaysUnlessAnotherPlaceIsNamed) {
 
 TEST(SettingsTest, ChangesAreNamedWithBothValues) {
   config::Options before;
-  for (const auto& setting : config::Settings()) EXPECT_TRUE(config::SetValue(setting, setting.fallback, before));
+  for (const auto& setting : config::Settings())
+    EXPECT_TRUE(config::SetValue(setting, setting.fallback, before));
   config::Options after = before;
   EXPECT_TRUE(config::Differences(before, after).empty());
   after.log_level = "debug";
@@ -102,7 +103,8 @@ TEST(SettingsTest, ChangesAreNamedWithBothValues) {
 // PROFD_UPDATE_GOLDENS=1 writes both files anew.
 TEST(SettingsTest, TheConfigurationThatIsInstalledIsTheTable) {
   const auto path = Source("deploy/profd.toml");
-  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) std::ofstream(path) << config::DefaultConfig();
+  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr)
+    std::ofstream(path) << config::DefaultConfig();
   EXPECT_EQ(Read(path), config::DefaultConfig());
 }
 
@@ -155,7 +157,8 @@ TEST(SettingValuesTest, WhatIsWrongSaysWhatIsRight) {
   config::Options options;
   const config::Setting choice{
       .key = "x", .field = &config::Options::listen, .fallback = "a", .choices = {"a", "b"}};
-  EXPECT_EQ(config::SetValue(choice, "c", options).error().message, "is 'c'; it must be one of a, b");
+  EXPECT_EQ(config::SetValue(choice, "c", options).error().message,
+            "is 'c'; it must be one of a, b");
   const config::Setting truth{.key = "x", .field = &config::Options::debug_info};
   EXPECT_EQ(config::SetValue(truth, "maybe", options).error().message,
             "is 'maybe'; it must be true or false");

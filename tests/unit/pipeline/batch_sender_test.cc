@@ -9,7 +9,7 @@ namespace profd::pipeline {
 struct Item {
   bool may_be_dropped = true;
 };
-bool pipeline::MayDrop(const Item& item) { return item.may_be_dropped; }
+bool MayDrop(const Item& item) { return item.may_be_dropped; }
 
 namespace {
 
@@ -47,8 +47,8 @@ TEST_F(BatchSenderTest, AConsumerThatKeepsUpGetsWhatThereIs) {
 }
 
 TEST_F(BatchSenderTest, OneThatIsBehindGetsWholeBatchesAndNothingIsDroppedUntilTheQueueIsFull) {
-  const std::size_t most =
-      pipeline::BatchSender<Item>::kBehind + (kCapacity - pipeline::BatchSender<Item>::kBehind) * kWhole;
+  const std::size_t most = pipeline::BatchSender<Item>::kBehind +
+                           (kCapacity - pipeline::BatchSender<Item>::kBehind) * kWhole;
   for (std::size_t i = 0; i < most; ++i) {
     Add(1);
     sender_.Send(i);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kNow = 100 * pipeline::kStuckNs;
 
-TEST(pipeline::Heartbeats, AllGoOn) {
+TEST(Heartbeats, AllGoOn) {
   pipeline::Heartbeats beats;
   beats.reader.Set(kNow);
   beats.worker.Set(kNow - pipeline::kStuckNs + 1);
@@ -15,14 +15,14 @@ TEST(pipeline::Heartbeats, AllGoOn) {
   EXPECT_EQ(pipeline::StuckStage(beats, kNow), "");
 }
 
-TEST(pipeline::Heartbeats, TheStuckStageIsNamed) {
+TEST(Heartbeats, TheStuckStageIsNamed) {
   pipeline::Heartbeats beats;
   for (auto* beat : {&beats.reader, &beats.worker, &beats.symbolizer}) beat->Set(kNow);
   beats.worker.Set(kNow - pipeline::kStuckNs - 1'500'000'000);
   EXPECT_EQ(pipeline::StuckStage(beats, kNow), "worker: no round for 31 s");
 }
 
-TEST(pipeline::Heartbeats, OneThatHasNotBegunIsNamed) {
+TEST(Heartbeats, OneThatHasNotBegunIsNamed) {
   pipeline::Heartbeats beats;
   beats.reader.Set(kNow);
   beats.worker.Set(kNow);

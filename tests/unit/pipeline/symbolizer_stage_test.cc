@@ -64,8 +64,8 @@ class StandingSession : public testing::Test {
   void Start(std::uint32_t slot, std::uint64_t window, std::uint64_t follows) {
     auto start = SessionEvent(slot, false, window);
     start.header.sessions |= follows;
-    sessions_.push_back(
-        std::make_shared<pipeline::Session>(slot, session::SessionSpec{}, pipeline::SessionStart{}, clock_));
+    sessions_.push_back(std::make_shared<pipeline::Session>(slot, session::SessionSpec{},
+                                                            pipeline::SessionStart{}, clock_));
     stage_.Handle({std::move(start), nullptr});
     Clock(BitOf(slot) | follows, window);
   }
@@ -77,12 +77,13 @@ class StandingSession : public testing::Test {
   test::NumberingSymbolizer symbolizer_;
   pipeline::StageCounters counters_;
   std::vector<std::shared_ptr<pipeline::Session>> sessions_;
-  pipeline::SymbolizerStage stage_{symbolizer_,
-                         counters_,
-                         [this](const wire::SessionEvent&) {
-                           return pipeline::SymbolizerStage::Waiting{sessions_.back(), {}};
-                         },
-                         {.session = {}, .idle_frames = kIdleFrames}};
+  pipeline::SymbolizerStage stage_{
+      symbolizer_,
+      counters_,
+      [this](const wire::SessionEvent&) {
+        return pipeline::SymbolizerStage::Waiting{sessions_.back(), {}};
+      },
+      {.session = {}, .idle_frames = kIdleFrames}};
 };
 
 TEST_F(StandingSession, KeepsNoMoreFramesThanItsWindowsHave) {

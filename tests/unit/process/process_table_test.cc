@@ -44,11 +44,11 @@ TEST_F(ProcessTableTest, UnknownProcess) {
 
 TEST_F(ProcessTableTest, WhatProcSaysIsTaken) {
   wire::ProcessEvent event = ProcessAt(10, 7,
-                                         "1000-2000 r--p 00000000 08:01 5 /bin/cat\n"
-                                         "2000-5000 r-xp 00001000 08:01 5 /bin/cat\n"
-                                         "what\n"
-                                         "9000-a000 r-xp 00000000 00:00 0 [vdso]\n",
-                                         "cat\n");
+                                       "1000-2000 r--p 00000000 08:01 5 /bin/cat\n"
+                                       "2000-5000 r-xp 00001000 08:01 5 /bin/cat\n"
+                                       "what\n"
+                                       "9000-a000 r-xp 00000000 00:00 0 [vdso]\n",
+                                       "cat\n");
   event.blobs[PROFD_BLOB_EXE] = "/bin/cat";
   event.blobs[PROFD_BLOB_CMDLINE] = std::string("cat\0-n\0", 7);
   event.blobs[PROFD_BLOB_CGROUP] = "0::/user.slice\n";
@@ -347,7 +347,7 @@ TEST(ProcessTableBoundsTest, NamesOfThreadsAreKeptForTheGraceTime) {
 
 TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
   ProcessTable table;
-  MemoryShare memory;
+  budget::MemoryShare memory;
   for (std::uint32_t pid = 7; pid < 10; ++pid)
     table.Apply(ProcessAt(10, pid, "1000-4000 r-xp 0 08:00 5 /a.so\n"));
   table.Apply(ExitAt(20, 7));

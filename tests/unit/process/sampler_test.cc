@@ -27,7 +27,7 @@ class SamplerTest : public ::testing::Test {
   SamplerTest() { table_.Apply(ProcessAt(10, 7, kMaps)); }
 
   static wire::StackEvent OnCpu(std::vector<std::uint64_t> kernel,
-                                  std::vector<std::uint64_t> user) {
+                                std::vector<std::uint64_t> user) {
     wire::StackEvent event;
     event.header = HeaderAt(100, 7, 9);
     event.header.cpu = 3;

@@ -19,7 +19,7 @@ wire::PythonProcessEvent Interpreter(ProcessKey process) {
 }
 
 wire::PythonCodeEvent Code(ProcessKey process, std::uint64_t code, std::uint32_t validator,
-                             const std::string& name) {
+                           const std::string& name) {
   wire::PythonCodeEvent event;
   event.header.process = process;
   event.code = code;

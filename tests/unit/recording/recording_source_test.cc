@@ -23,8 +23,8 @@ constexpr std::chrono::milliseconds kNoWait{0};
 EventTexts PollAll(wire::EventSource& source) {
   EventTexts events;
   while (true) {
-    const auto status = source.Poll(
-        kNoWait, [&](const wire::RawEvent& event) { events.push_back(TextOf(event)); });
+    const auto status =
+        source.Poll(kNoWait, [&](const wire::RawEvent& event) { events.push_back(TextOf(event)); });
     if (!status) ADD_FAILURE() << status.error().message;
     if (!status || *status == PollStatus::kEnd) return events;
   }

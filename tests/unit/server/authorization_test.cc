@@ -38,7 +38,8 @@ class AuthorizationTest : public testing::Test {
 
   source::FakeProc fake_;
   const server::Caller root_{.uid = 0, .name = "root", .sees_all = true};
-  const server::Caller remote_{.kind = server::Caller::Kind::kCertificate, .name = "ops", .sees_all = true};
+  const server::Caller remote_{
+      .kind = server::Caller::Kind::kCertificate, .name = "ops", .sees_all = true};
 };
 
 TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
@@ -48,7 +49,8 @@ TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
   EXPECT_FALSE(server::MaySee(User(5), SoleOwner(6)));
   EXPECT_FALSE(server::MaySee(User(5), SoleOwner()));
   // A certificate has no uid that could be taken for one.
-  EXPECT_FALSE(server::MaySee({.kind = server::Caller::Kind::kCertificate, .uid = 5, .name = ""}, SoleOwner(5)));
+  EXPECT_FALSE(server::MaySee({.kind = server::Caller::Kind::kCertificate, .uid = 5, .name = ""},
+                              SoleOwner(5)));
   EXPECT_TRUE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = true, .user = ""}));
   EXPECT_FALSE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = false, .user = ""}));
   EXPECT_TRUE(server::MaySee(User(5), server::ClientOf(User(5))));
@@ -93,7 +95,8 @@ TEST_F(AuthorizationTest, IdsOfProfdsOwnNamespaceAreLookedAtAndOthersLeftToTheKe
   ASSERT_EQ(::stat((fake_.root() / "self/ns/pid").c_str(), &ours), 0);
   const auto inode = static_cast<std::uint32_t>(ours.st_ino);
   Target same{.kind = TargetKind::kPids, .ids = {13}, .pidns_inode = inode};
-  EXPECT_EQ(server::Confine(User(kMe), fake_.proc(), same).error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(server::Confine(User(kMe), fake_.proc(), same).error().code,
+            ErrorCode::kPermissionDenied);
   Target other{.kind = TargetKind::kPids, .ids = {13}, .pidns_inode = inode + 1};
   EXPECT_TRUE(server::Confine(User(kMe), fake_.proc(), other));
   EXPECT_EQ(other.uid, kMe);

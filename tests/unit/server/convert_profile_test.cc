@@ -283,7 +283,8 @@ TEST(StatusToProto, CarriesEverything) {
 }
 
 TEST(ErrorToStatus, HasACodeOfItsOwnAndTheHintOnALineOfItsOwn) {
-  const auto status = server::ToStatus({ErrorCode::kPermissionDenied, "cannot load: no right", "be root"});
+  const auto status =
+      server::ToStatus({ErrorCode::kPermissionDenied, "cannot load: no right", "be root"});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(status.error_message(), "cannot load: no right\nbe root");
   EXPECT_EQ(server::ToStatus({ErrorCode::kNotFound, "gone", ""}).error_message(), "gone");

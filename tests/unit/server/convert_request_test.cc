@@ -27,7 +27,7 @@ Error RefusalOf(const v1::CollectRequest& request) {
   return plan.error();
 }
 
-TEST(server::ToPlan, FillsInWhatIsNotSaid) {
+TEST(ToPlan, FillsInWhatIsNotSaid) {
   v1::CollectRequest request;
   request.mutable_target()->set_all(true);
   const auto plan = server::ToPlan(request, server::RequestLimits{});
@@ -41,7 +41,7 @@ TEST(server::ToPlan, FillsInWhatIsNotSaid) {
   EXPECT_EQ(plan->progress_interval, std::chrono::milliseconds(250));
 }
 
-TEST(server::ToPlan, TakesEveryTarget) {
+TEST(ToPlan, TakesEveryTarget) {
   auto request = Request();
   request.mutable_target()->mutable_tids()->add_id(9);
   request.mutable_target()->mutable_tids()->add_id(7);
@@ -67,7 +67,7 @@ TEST(server::ToPlan, TakesEveryTarget) {
   EXPECT_EQ(plan->spec.target.kind, session::TargetKind::kCgroup);
 }
 
-TEST(server::ToPlan, TakesEveryMode) {
+TEST(ToPlan, TakesEveryMode) {
   auto request = Request();
   request.set_mode(v1::MODE_ON_CPU);
   EXPECT_FALSE(server::ToPlan(request, server::RequestLimits{})->spec.off_cpu);
@@ -77,7 +77,7 @@ TEST(server::ToPlan, TakesEveryMode) {
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("17"));
 }
 
-TEST(server::ToPlan, InlinedFunctionsAndLinesAreWantedUnlessRefused) {
+TEST(ToPlan, InlinedFunctionsAndLinesAreWantedUnlessRefused) {
   auto request = Request();
   EXPECT_TRUE(server::ToPlan(request, server::RequestLimits{})->spec.inlined);
   EXPECT_TRUE(server::ToPlan(request, server::RequestLimits{})->spec.lines);
@@ -88,7 +88,7 @@ TEST(server::ToPlan, InlinedFunctionsAndLinesAreWantedUnlessRefused) {
   EXPECT_FALSE(server::ToPlan(request, server::RequestLimits{})->spec.lines);
 }
 
-TEST(server::ToPlan, RefusesAMissingOrEmptyTarget) {
+TEST(ToPlan, RefusesAMissingOrEmptyTarget) {
   auto request = Request();
   request.clear_target();
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("target is missing"));
@@ -104,7 +104,7 @@ TEST(server::ToPlan, RefusesAMissingOrEmptyTarget) {
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("absolute path"));
 }
 
-TEST(server::ToPlan, RefusesAbsurdIds) {
+TEST(ToPlan, RefusesAbsurdIds) {
   auto request = Request();
   request.mutable_target()->mutable_pids()->add_id(0);
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("1 to 4194304"));
@@ -117,7 +117,7 @@ TEST(server::ToPlan, RefusesAbsurdIds) {
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("16384"));
 }
 
-TEST(server::ToPlan, RefusesAbsurdDurations) {
+TEST(ToPlan, RefusesAbsurdDurations) {
   auto request = Request();
   request.set_duration_ns(999'999);
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("0.001 s to 86400 s"));
@@ -127,7 +127,7 @@ TEST(server::ToPlan, RefusesAbsurdDurations) {
   EXPECT_TRUE(server::ToPlan(request, server::RequestLimits{}).ok());
 }
 
-TEST(server::ToPlan, RefusesAFrequencyAboveTheKernelsLimit) {
+TEST(ToPlan, RefusesAFrequencyAboveTheKernelsLimit) {
   auto request = Request();
   server::RequestLimits limits;
   limits.max_frequency_hz = 4000;
@@ -140,7 +140,7 @@ TEST(server::ToPlan, RefusesAFrequencyAboveTheKernelsLimit) {
   EXPECT_THAT(plan.error().hint, HasSubstr("perf_event_max_sample_rate"));
 }
 
-TEST(server::ToPlan, RefusesAbsurdProgressIntervals) {
+TEST(ToPlan, RefusesAbsurdProgressIntervals) {
   auto request = Request();
   request.set_progress_interval_ns(1);
   EXPECT_THAT(RefusalOf(request).message, HasSubstr("0.01 s to 60 s"));

@@ -104,7 +104,8 @@ TEST_F(HttpServerTest, TheOldestConnectionGivesWay) {
 }
 
 TEST_F(HttpServerTest, AnAddressInUseIsNamed) {
-  const auto second = server::HttpServer::Start("127.0.0.1:" + std::to_string(server_->port()), Answer);
+  const auto second =
+      server::HttpServer::Start("127.0.0.1:" + std::to_string(server_->port()), Answer);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(second.error().message, HasSubstr("cannot serve metrics at 127.0.0.1:"));

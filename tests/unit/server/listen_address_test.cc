@@ -17,13 +17,13 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(server::ParseSocketAddress, TakesUnixSockets) {
+TEST(ParseSocketAddress, TakesUnixSockets) {
   EXPECT_EQ(*server::ParseSocketAddress("unix:///run/profd/profd.sock"), "/run/profd/profd.sock");
   EXPECT_EQ(*server::ParseSocketAddress("unix:relative.sock"), "relative.sock");
   EXPECT_EQ(*server::ParseSocketAddress("/tmp/x.sock"), "/tmp/x.sock");
 }
 
-TEST(server::ParseSocketAddress, RefusesEverythingElse) {
+TEST(ParseSocketAddress, RefusesEverythingElse) {
   for (const auto* text : {"", "unix:", "0.0.0.0:7711", "[::]:7711", "127.0.0.1:7711",
                            "localhost:1", "dns:///host:1", "relative.sock"}) {
     const auto path = server::ParseSocketAddress(text);

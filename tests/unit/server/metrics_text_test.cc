@@ -64,7 +64,7 @@ std::vector<std::string> LinesOf(const std::string& text, const std::string& nam
   return found;
 }
 
-TEST(server::MetricsText, ValuesInBaseUnits) {
+TEST(MetricsText, ValuesInBaseUnits) {
   const auto text = server::MetricsText(Example());
   EXPECT_THAT(LinesOf(text, "process_cpu_seconds_total"),
               ElementsAre("process_cpu_seconds_total 2"));
@@ -94,7 +94,7 @@ TEST(server::MetricsText, ValuesInBaseUnits) {
               ElementsAre("profd_dropped_total{reason=\"queue_full\"} 5"));
 }
 
-TEST(server::MetricsText, MemoryAndItsHolders) {
+TEST(MetricsText, MemoryAndItsHolders) {
   const auto text = server::MetricsText(Example());
   for (const auto* line :
        {"profd_memory_cap_bytes 1000", "profd_memory_used_bytes 700", "profd_memory_peak_bytes 800",
@@ -107,18 +107,18 @@ TEST(server::MetricsText, MemoryAndItsHolders) {
   EXPECT_THAT(server::MetricsText(replay), Not(HasSubstr("profd_memory")));
 }
 
-TEST(server::MetricsText, ADamagedStoreIsCounted) {
+TEST(MetricsText, ADamagedStoreIsCounted) {
   EXPECT_THAT(LinesOf(server::MetricsText(Example()), "profd_history_damages_total"),
               ElementsAre("profd_history_damages_total 1"));
 }
 
-TEST(server::MetricsText, ThreadsAddUpToTheProcess) {
+TEST(MetricsText, ThreadsAddUpToTheProcess) {
   EXPECT_THAT(LinesOf(server::MetricsText(Example()), "profd_thread_cpu_seconds_total"),
               ElementsAre("profd_thread_cpu_seconds_total{thread=\"profd-worker\"} 1.5",
                           "profd_thread_cpu_seconds_total{thread=\"other\"} 0.5"));
 }
 
-TEST(server::MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
+TEST(MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
   const auto text = server::MetricsText(Example());
   EXPECT_THAT(text, HasSubstr("profd_lost_total{reason=\"on_cpu_ring_full\"} 7\n"));
   std::size_t here = 0;
@@ -141,7 +141,7 @@ TEST(server::MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
   EXPECT_EQ(here, static_cast<std::size_t>(PROFD_COUNTER_MAX));
 }
 
-TEST(server::MetricsText, EachMetricHasWordsAndATypeThatItsNameTells) {
+TEST(MetricsText, EachMetricHasWordsAndATypeThatItsNameTells) {
   std::istringstream lines(server::MetricsText(Example()));
   std::set<std::string> known;
   std::string help;
@@ -166,7 +166,7 @@ TEST(server::MetricsText, EachMetricHasWordsAndATypeThatItsNameTells) {
   EXPECT_GT(known.size(), 50u);
 }
 
-TEST(server::MetricsText, TellsNothingOfOthersAndSurvivesOddNames) {
+TEST(MetricsText, TellsNothingOfOthersAndSurvivesOddNames) {
   const auto text = server::MetricsText(Example());
   EXPECT_THAT(text, Not(HasSubstr("alice")));
   EXPECT_THAT(text, Not(HasSubstr("/var/lib")));

@@ -6,7 +6,7 @@
 namespace profd::server {
 namespace {
 
-TEST(server::TcpAddress, TakesNumbers) {
+TEST(TcpAddress, TakesNumbers) {
   const auto v4 = server::ParseTcpAddress("192.0.2.1:9899");
   ASSERT_TRUE(v4.ok());
   EXPECT_EQ(v4->bytes, sizeof(sockaddr_in));
@@ -18,7 +18,7 @@ TEST(server::TcpAddress, TakesNumbers) {
   EXPECT_FALSE(server::IsLoopback(*v6));
 }
 
-TEST(server::TcpAddress, KnowsWhatIsThisHostsOwn) {
+TEST(TcpAddress, KnowsWhatIsThisHostsOwn) {
   for (const auto* text : {"127.0.0.1:9899", "127.1.2.3:1", "localhost:0", "[::1]:65535"}) {
     const auto address = server::ParseTcpAddress(text);
     ASSERT_TRUE(address.ok()) << text;
@@ -27,13 +27,13 @@ TEST(server::TcpAddress, KnowsWhatIsThisHostsOwn) {
   EXPECT_FALSE(server::IsLoopback(*server::ParseTcpAddress("[::ffff:127.0.0.1]:9899")));
 }
 
-TEST(server::TcpAddress, RefusesWhatIsNoAddress) {
+TEST(TcpAddress, RefusesWhatIsNoAddress) {
   for (const auto* text : {"", "9899", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
                            "127.0.0.1:80x", "::1:80", "example.org:80", "[::1:80"})
     EXPECT_FALSE(server::ParseTcpAddress(text).ok()) << text;
 }
 
-TEST(server::TcpAddress, ASecondListenerIsRefused) {
+TEST(TcpAddress, ASecondListenerIsRefused) {
   const auto first = ListenAt(*server::ParseTcpAddress("127.0.0.1:0"));
   ASSERT_TRUE(first.ok());
   const auto port = server::PortOf(first->get());

@@ -18,7 +18,7 @@ void ExpectSurvives(const session::Target& target, const std::string& text) {
   EXPECT_EQ(parsed->uid, target.uid);
 }
 
-TEST(session::Target, SurvivesItsTextForm) {
+TEST(Target, SurvivesItsTextForm) {
   ExpectSurvives({}, "all");
   ExpectSurvives({.kernel_threads = true}, "all +kernel");
   ExpectSurvives({.pidns_inode = 7, .uid = 1000}, "all +uid=1000 +pidns=7");
@@ -26,24 +26,28 @@ TEST(session::Target, SurvivesItsTextForm) {
                  "pid 12,13 +children");
   ExpectSurvives({.kind = session::TargetKind::kTids, .ids = {4294967295}}, "tid 4294967295");
   ExpectSurvives({.kind = session::TargetKind::kComm, .name = "redis-server"}, "comm redis-server");
-  ExpectSurvives({.kind = session::TargetKind::kComm, .name = "tokio runtime w", .kernel_threads = true},
-                 "comm tokio runtime w +kernel");
+  ExpectSurvives(
+      {.kind = session::TargetKind::kComm, .name = "tokio runtime w", .kernel_threads = true},
+      "comm tokio runtime w +kernel");
   ExpectSurvives({.kind = session::TargetKind::kCgroup, .name = "/a.slice/b", .children = true},
                  "cgroup /a.slice/b +children");
-  ExpectSurvives({.kind = session::TargetKind::kPids, .ids = {1}, .children = true, .pidns_inode = 77},
-                 "pid 1 +children +pidns=77");
+  ExpectSurvives(
+      {.kind = session::TargetKind::kPids, .ids = {1}, .children = true, .pidns_inode = 77},
+      "pid 1 +children +pidns=77");
 }
 
-TEST(session::Target, NamesThatLookLikeFlagsSurvive) {
-  ExpectSurvives({.kind = session::TargetKind::kComm, .name = "a +children"}, "comm a \\x2bchildren");
+TEST(Target, NamesThatLookLikeFlagsSurvive) {
+  ExpectSurvives({.kind = session::TargetKind::kComm, .name = "a +children"},
+                 "comm a \\x2bchildren");
   ExpectSurvives({.kind = session::TargetKind::kComm, .name = "+kernel", .kernel_threads = true},
                  "comm \\x2bkernel +kernel");
-  ExpectSurvives({.kind = session::TargetKind::kComm, .name = "a\\x2b\n\x7f"}, "comm a\\x5cx2b\\x0a\\x7f");
+  ExpectSurvives({.kind = session::TargetKind::kComm, .name = "a\\x2b\n\x7f"},
+                 "comm a\\x5cx2b\\x0a\\x7f");
   ExpectSurvives({.kind = session::TargetKind::kComm, .name = "c++"}, "comm c++");
   ExpectSurvives({.kind = session::TargetKind::kComm, .name = "\xff\xfe"}, "comm \xff\xfe");
 }
 
-TEST(session::Target, RefusesWhatIsNone) {
+TEST(Target, RefusesWhatIsNone) {
   for (const char* text :
        {"", "pid", "pid ", "pid 0", "pid 1,", "pid ,1", "pid x", "pid -1", "pid 4294967296",
         "tid 1 2", "comm", "comm ", "cgroup ", "all of it", "some", "comm \\x2", "comm \\q"}) {

@@ -37,7 +37,7 @@ wire::EventBytes Sample(std::uint32_t pid, std::uint64_t time_ns) {
 }
 
 wire::EventBytes Task(profd_event_kind kind, std::uint32_t pid, std::uint64_t time_ns,
-                std::uint16_t flags = 0, std::uint32_t parent = 0) {
+                      std::uint16_t flags = 0, std::uint32_t parent = 0) {
   profd_task_event task{};
   task.event = Header(pid, time_ns);
   task.event.flags = flags;
@@ -53,7 +53,9 @@ wire::EventBytes Mmap(std::uint32_t pid, std::uint64_t time_ns) {
   return wire::LayOutMmap(mmap, "/lib/x.so");
 }
 
-wire::EventBytes Session(profd_event_kind kind) { return wire::LayOutSession(kind, profd_session_event{}, ""); }
+wire::EventBytes Session(profd_event_kind kind) {
+  return wire::LayOutSession(kind, profd_session_event{}, "");
+}
 
 const std::map<int, std::string> kNames = {
     {PROFD_EVENT_ON_CPU, "sample"},       {PROFD_EVENT_FORK, "fork"},

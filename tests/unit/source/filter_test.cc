@@ -55,8 +55,8 @@ TEST_F(FilterTest, WhatIsNotThereIsNamed) {
 }
 
 TEST_F(FilterTest, IdsOfAnotherNamespaceAreLeftToTheKernel) {
-  const auto filter =
-      MakeFilter({.kind = session::TargetKind::kPids, .ids = {1}, .pidns_inode = 4026531836}, fake_.proc());
+  const auto filter = MakeFilter(
+      {.kind = session::TargetKind::kPids, .ids = {1}, .pidns_inode = 4026531836}, fake_.proc());
   ASSERT_TRUE(filter) << filter.error().message;
   EXPECT_EQ(filter->pidns_inum, 4026531836u);
 }
@@ -72,7 +72,8 @@ TEST_F(FilterTest, RefusesNonsense) {
 }
 
 TEST_F(FilterTest, CgroupsAreLookedForBelowTheMount) {
-  EXPECT_EQ(ErrorOf({.kind = session::TargetKind::kCgroup, .name = "/x"}).code, ErrorCode::kUnsupported)
+  EXPECT_EQ(ErrorOf({.kind = session::TargetKind::kCgroup, .name = "/x"}).code,
+            ErrorCode::kUnsupported)
       << "no mounts in this /proc";
   fake_.Write("self/mounts",
               "none /proc proc rw 0 0\ncgroup2 " + fake_.root().string() + " cgroup2 rw 0 0\n");

@@ -50,10 +50,9 @@ class PrefetchTest : public testing::Test {
     wire::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;
-    const auto polled =
-        source.Poll(std::chrono::milliseconds(0), [&](const wire::RawEvent& event) {
-          passed.emplace_back(event.bytes.begin(), event.bytes.end());
-        });
+    const auto polled = source.Poll(std::chrono::milliseconds(0), [&](const wire::RawEvent& event) {
+      passed.emplace_back(event.bytes.begin(), event.bytes.end());
+    });
     EXPECT_TRUE(polled.ok());
     EXPECT_EQ(passed, events);
     EXPECT_TRUE(tables.Await(0, kLongest));

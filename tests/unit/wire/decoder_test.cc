@@ -251,7 +251,8 @@ TEST(DecoderTest, SampleWithoutFrames) {
 TEST(DecoderTest, AsManyFramesAsMayBeAndNotOneMore) {
   const std::vector<std::uint64_t> kernel(PROFD_MAX_KERNEL_FRAMES, 1);
   std::vector<std::uint64_t> user(PROFD_MAX_USER_FRAMES, 2);
-  const auto event = Decoded<wire::StackEvent>(RawSample(PROFD_EVENT_ON_CPU, RawHeader(1), kernel, user));
+  const auto event =
+      Decoded<wire::StackEvent>(RawSample(PROFD_EVENT_ON_CPU, RawHeader(1), kernel, user));
   EXPECT_EQ(event.kernel_frames.size(), kernel.size());
   EXPECT_EQ(event.user_frames.size(), user.size());
   user.push_back(2);
@@ -272,8 +273,9 @@ TEST(DecoderTest, IntervalsThatContradictThemselvesAreRejected) {
   EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_OFF_CPU, too_long, frames)),
             "off-CPU sample event: longer runnable than it lasted");
   too_long.runnable_ns = 4'000;
-  EXPECT_EQ(Decoded<wire::StackEvent>(RawEventBytes(PROFD_EVENT_OFF_CPU, too_long, frames)).runnable_ns,
-            4'000u);
+  EXPECT_EQ(
+      Decoded<wire::StackEvent>(RawEventBytes(PROFD_EVENT_OFF_CPU, too_long, frames)).runnable_ns,
+      4'000u);
 }
 
 TEST(DecoderTest, UnknownDescriptorKindIsRejected) {
@@ -333,7 +335,8 @@ TEST(DecoderTest, ForkOfAProcessAndOfAThread) {
 }
 
 TEST(DecoderTest, ExecWithAndWithoutAPath) {
-  const auto exec = Decoded<wire::ExecEvent>(RawTask(PROFD_EVENT_EXEC, RawHeader(1), "cat", "/bin/cat"));
+  const auto exec =
+      Decoded<wire::ExecEvent>(RawTask(PROFD_EVENT_EXEC, RawHeader(1), "cat", "/bin/cat"));
   EXPECT_EQ(exec.path, "/bin/cat");
   EXPECT_EQ(exec.comm, "cat");
   EXPECT_EQ(Decoded<wire::ExecEvent>(RawTask(PROFD_EVENT_EXEC, RawHeader(1), "cat")).path, "");
@@ -418,9 +421,9 @@ TEST(DecoderTest, Session) {
   EXPECT_EQ(session.own_cpu_ns, 4u);
   EXPECT_EQ(session.hook, 1u);
   EXPECT_EQ(session.target, "pid 12");
-  EXPECT_FALSE(
-      Decoded<wire::SessionEvent>(RawEventBytes(PROFD_EVENT_SESSION_START, SessionFixed(), "pid 12"))
-          .end);
+  EXPECT_FALSE(Decoded<wire::SessionEvent>(
+                   RawEventBytes(PROFD_EVENT_SESSION_START, SessionFixed(), "pid 12"))
+                   .end);
 }
 
 TEST(DecoderTest, SessionNumbersOutOfRangeAreRejected) {

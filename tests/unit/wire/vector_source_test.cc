@@ -5,7 +5,7 @@
 namespace profd::wire {
 namespace {
 
-TEST(wire::VectorSource, HandsOverInBatchesThenEnds) {
+TEST(VectorSource, HandsOverInBatchesThenEnds) {
   wire::VectorSource source({{std::byte{1}}, {std::byte{2}}, {std::byte{3}}}, 2);
   std::vector<std::byte> seen;
   const auto sink = [&](const wire::RawEvent& event) { seen.push_back(event.bytes[0]); };

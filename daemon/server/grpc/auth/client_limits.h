@@ -9,8 +9,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/server/grpc/auth/caller.h"
-#include "daemon/server/grpc/convert/convert.h"
 #include "daemon/server/grpc/auth/token_bucket.h"
+#include "daemon/server/grpc/convert/convert.h"
 
 namespace profd::server {
 

@@ -63,14 +63,15 @@ struct DaemonStatus {
 
 // The session whose end is a dump.
 [[nodiscard]] Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request,
-                                                 const RequestLimits& limits);
+                                                  const RequestLimits& limits);
 
 [[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile);
 [[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);
 [[nodiscard]] v1::Started ToProto(std::uint32_t session, const pipeline::SessionStart& start);
 [[nodiscard]] v1::Progress ToProto(const pipeline::SessionProgress& progress);
 [[nodiscard]] v1::HistoryStatus ToProto(const history::HistoryStatus& history);
-[[nodiscard]] v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendStatus& backend,
+[[nodiscard]] v1::StatusResponse ToProto(const DaemonStatus& daemon,
+                                         const pipeline::BackendStatus& backend,
                                          const std::vector<SessionSummary>& sessions);
 
 // The message is "<what>: <why>", and the hint, where there is one, follows on a line of its own.

@@ -11,7 +11,6 @@
 namespace profd::server {
 namespace {
 
-
 void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
   proto.set_on_cpu_ns(clock.on_cpu_ns);
   proto.set_runnable_after_wakeup_ns(clock.runnable_ns[PROFD_AFTER_WAKEUP]);

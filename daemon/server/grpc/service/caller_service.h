@@ -5,8 +5,8 @@
 #include <string>
 
 #include "daemon/server/grpc/auth/caller.h"
-#include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/auth/refusal_log.h"
+#include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/service/serving.h"
 #include "profd/v1/profiler.grpc.pb.h"
 

@@ -97,7 +97,7 @@ Result<CollectPlan> ProfilerService::Plan(const Caller& caller,
 }
 
 Result<session::SessionSpec> ProfilerService::Plan(const Caller& caller,
-                                                  const v1::DumpRequest& request) const {
+                                                   const v1::DumpRequest& request) const {
   auto spec = ToSpec(request, Limits());
   if (!spec) return spec.error();
   PROFD_TRY(Confine(caller, proc_, spec->target));
@@ -133,8 +133,9 @@ grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerCo
   return StreamProfile(caller, *session, writer);
 }
 
-bool ProfilerService::StreamProgress(const grpc::ServerContext& context, const pipeline::Session& session,
-                                     nanoseconds interval, CollectWriter& writer) {
+bool ProfilerService::StreamProgress(const grpc::ServerContext& context,
+                                     const pipeline::Session& session, nanoseconds interval,
+                                     CollectWriter& writer) {
   auto next = steady_clock::now();
   bool finishing = false;
   while (true) {

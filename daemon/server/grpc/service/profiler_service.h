@@ -10,11 +10,11 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/history/history.h"
+#include "daemon/pipeline/session_backend.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/convert/convert.h"
-#include "daemon/history/history.h"
-#include "daemon/pipeline/session_backend.h"
 #include "daemon/server/session_manager.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
@@ -35,7 +35,8 @@ class ProfilerService {
 
   // All must outlive this. `history` is null where none is kept.
   ProfilerService(SessionManager& manager, pipeline::SessionBackend& backend, const Clock& clock,
-                  const ProcFs& proc, spdlog::logger& logger, const history::History* history = nullptr);
+                  const ProcFs& proc, spdlog::logger& logger,
+                  const history::History* history = nullptr);
 
   grpc::Status Collect(const Caller& caller, const grpc::ServerContext& context,
                        const v1::CollectRequest& request, CollectWriter& writer);
@@ -50,7 +51,8 @@ class ProfilerService {
   class Releaser;
 
   // Until the session has a result, or the caller is gone (false).
-  [[nodiscard]] bool StreamProgress(const grpc::ServerContext& context, const pipeline::Session& session,
+  [[nodiscard]] bool StreamProgress(const grpc::ServerContext& context,
+                                    const pipeline::Session& session,
                                     std::chrono::nanoseconds interval, CollectWriter& writer);
   [[nodiscard]] grpc::Status StreamProfile(const Caller& caller, const pipeline::Session& session,
                                            CollectWriter& writer);
@@ -58,7 +60,7 @@ class ProfilerService {
   [[nodiscard]] Result<CollectPlan> Plan(const Caller& caller,
                                          const v1::CollectRequest& request) const;
   [[nodiscard]] Result<session::SessionSpec> Plan(const Caller& caller,
-                                                 const v1::DumpRequest& request) const;
+                                                  const v1::DumpRequest& request) const;
   // Of the windows that are kept, what this caller may see.
   [[nodiscard]] Result<aggregate::Profile> ReadHistory(const Caller& caller,
                                                        const v1::QueryRequest& request);

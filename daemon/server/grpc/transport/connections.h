@@ -12,8 +12,8 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/server/grpc/service/caller_service.h"
 #include "daemon/server/grpc/auth/peer.h"
+#include "daemon/server/grpc/service/caller_service.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/grpc/transport/user_server.h"
 

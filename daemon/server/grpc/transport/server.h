@@ -11,10 +11,10 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/server/grpc/auth/client_limits.h"
-#include "daemon/server/grpc/transport/connections.h"
-#include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/auth/refusal_log.h"
+#include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/service/serving.h"
+#include "daemon/server/grpc/transport/connections.h"
 #include "daemon/server/grpc/transport/tls_listener.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 

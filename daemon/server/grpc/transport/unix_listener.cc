@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "daemon/server/grpc/transport/listen_address.h"
 #include "daemon/server/grpc/auth/peer.h"
+#include "daemon/server/grpc/transport/listen_address.h"
 
 namespace profd::server {
 namespace {

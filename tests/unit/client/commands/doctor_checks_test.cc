@@ -13,7 +13,6 @@
 namespace profd::client {
 namespace {
 
-
 // A host that has all.
 class DoctorChecksTest : public ::testing::Test {
  protected:

@@ -84,8 +84,7 @@ TEST_F(OutputPlanTest, OneThatFailsDoesNotKeepTheOthersFromBeingWritten) {
   ASSERT_TRUE(good);
   std::filesystem::remove(directory_.File("gone"));
   GlobalOptions global;
-  Console console(
-      Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
   TempFiles temp_files;
   const Context context{global, console, temp_files, exporters_};
   EXPECT_FALSE(good->Write(testing::SmallProfile(), std::nullopt, "", context));
@@ -101,8 +100,7 @@ TEST_F(OutputPlanTest, ASummaryGoesIntoAFileWithoutColor) {
   ASSERT_TRUE(plan);
   GlobalOptions global;
   global.color = ColorChoice::kAlways;
-  Console console(
-      Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
   TempFiles temp_files;
   const Context context{global, console, temp_files, exporters_};
   EXPECT_TRUE(plan->Write(testing::TypicalProfile(), std::nullopt, "footer", context));

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "client/commands/collect_session.h"
+#include "client/link/collect_session.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/unit/client/system/temp_directory.h"
 

@@ -10,7 +10,6 @@
 namespace profd::client {
 namespace {
 
-
 constexpr std::uint64_t kMs = 1'000'000;
 
 // Two processes of one unit, and one of none with two threads.

@@ -62,17 +62,15 @@ TEST(ConsoleTest, WordsOfOthersCannotMoveTheCursor) {
 
 TEST(ConsoleTest, TheProgressLineIsErasedBeforeWordsAndAtTheEnd) {
   const auto line = [](std::size_t) { return std::string("50 %"); };
-  const std::string said =
-      Said({.progress = true, .palette = Palette()}, [&](Console& console) {
-        console.ShowProgress(line);
-        console.ShowProgress(line);
-        console.Say("word");
-        console.ShowProgress(line);
-      });
+  const std::string said = Said({.progress = true, .palette = Palette()}, [&](Console& console) {
+    console.ShowProgress(line);
+    console.ShowProgress(line);
+    console.Say("word");
+    console.ShowProgress(line);
+  });
   EXPECT_EQ(said, "50 %\r\x1b[K50 %\r\x1b[Kprofctl: word\n50 %\r\x1b[K");
-  EXPECT_EQ(
-      Said({.palette = Palette()}, [&](Console& console) { console.ShowProgress(line); }),
-      "");
+  EXPECT_EQ(Said({.palette = Palette()}, [&](Console& console) { console.ShowProgress(line); }),
+            "");
 }
 
 TEST(TerminalTest, ColorFollowsChoiceAndEnvironment) {

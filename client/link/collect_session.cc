@@ -1,11 +1,10 @@
-#include "client/commands/collect_session.h"
+#include "client/link/collect_session.h"
 
 #include <utility>
 
 namespace profd::client {
 
-Result<v1::Profile> CollectSession::Run(GrpcClient& client,
-                                        const v1::CollectRequest& request,
+Result<v1::Profile> CollectSession::Run(GrpcClient& client, const v1::CollectRequest& request,
                                         const CollectCallbacks& callbacks) {
   CollectCallbacks own = callbacks;
   own.started = [&](const v1::Started& started) -> Result<void> {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "client/system/console.h"
 #include "client/link/grpc_client.h"
+#include "client/system/console.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
@@ -22,8 +22,7 @@ class CollectSession {
   CollectSession& operator=(const CollectSession&) = delete;
 
   // Once only. `client` is not used after it returns.
-  [[nodiscard]] Result<v1::Profile> Run(GrpcClient& client,
-                                        const v1::CollectRequest& request,
+  [[nodiscard]] Result<v1::Profile> Run(GrpcClient& client, const v1::CollectRequest& request,
                                         const CollectCallbacks& callbacks);
   // Asks for the end; Run still gives the profile. Before the session has started the wish is kept,
   // after its end it is ignored.
