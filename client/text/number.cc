@@ -28,6 +28,11 @@ std::string WithUnit(double value, std::span<const Unit> units) {
   return fmt::format("{:.{}f} {}", value, decimals, units[unit].name);
 }
 
+// A small negative number would be printed as "-0.0".
+std::string Percent(double percent) {
+  return fmt::format("{:.1f} %", std::fabs(percent) < 0.05 ? 0.0 : percent);
+}
+
 }  // namespace
 
 std::string FormatDuration(std::uint64_t ns) {
@@ -69,15 +74,13 @@ std::string FormatBytes(std::uint64_t bytes) {
 }
 
 std::string FormatShare(double fraction) {
-  if (!std::isfinite(fraction)) return "- %";
-  const double percent = fraction * 100;
-  // A small negative number would be printed as "-0.0".
-  return fmt::format("{:.1f} %", std::fabs(percent) < 0.05 ? 0.0 : percent);
+  return std::isfinite(fraction) ? Percent(fraction * 100) : "- %";
 }
 
 std::string FormatShare(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "0.0 %";
-  return FormatShare(static_cast<double>(part) / static_cast<double>(whole));
+  // Not by the fraction: its error would round 28.75 % down.
+  return whole == 0 ? "0.0 %"
+                    : Percent(100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string FormatSampledShare(double fraction, bool few_samples) {
