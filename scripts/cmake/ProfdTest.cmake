@@ -35,12 +35,9 @@ function(profd_test name)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE profd_options ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE profd_options ${ARG_LIBS} profd_test_paths GTest::gmock GTest::gtest_main)
   # A test's own code is compiled in half the time that -O2 -g takes.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1;-g1>)
-  target_compile_definitions(${name} PRIVATE
-    PROFD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PROFD_BINARY_DIR="${PROJECT_BINARY_DIR}"
-    PROFD_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

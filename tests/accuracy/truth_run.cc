@@ -11,13 +11,14 @@
 #include "client/format/json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "tests/support/paths.h"
 #include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::accuracy {
 namespace {
 
-std::string Program(const std::string& path) { return std::string(PROFD_BINARY_DIR) + "/" + path; }
+std::string Program(const std::string& path) { return test::BinaryDirectory() + "/" + path; }
 
 class TemporaryFile {
  public:

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/bpf_user/recorded_walk.h"
+#include "tests/support/paths.h"
 
 namespace profd {
 namespace {
@@ -15,7 +16,7 @@ class RecordedWalkTest : public testing::TestWithParam<std::tuple<const char*, b
  protected:
   void SetUp() override {
     const auto& [name, task_reader] = GetParam();
-    const std::string path = std::string(PROFD_TEST_DATA) + "/walks/" + name + ".txt";
+    const std::string path = test::TestData() + "/walks/" + name + ".txt";
     std::ifstream in(path);
     ASSERT_TRUE(in) << path;
     auto walk = RecordedWalk::Read(in);

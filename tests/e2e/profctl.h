@@ -14,16 +14,17 @@
 
 #include "client/format/json.h"
 #include "profd/v1/profile.pb.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::e2e {
 
 inline std::string Binary(const std::string& name) {
-  return std::string(PROFD_BINARY_DIR) + "/bin/" + name;
+  return test::BinaryDirectory() + "/bin/" + name;
 }
 
 inline std::string TestProgram(const std::string& name) {
-  return std::string(PROFD_BINARY_DIR) + "/testprogs/" + name;
+  return test::BinaryDirectory() + "/testprogs/" + name;
 }
 
 // Skips without root; gives each test an empty directory and no daemon from the environment.

@@ -15,11 +15,12 @@
 #include "daemon/base/clock.h"
 #include "daemon/replay/replay_backend.h"
 #include "daemon/server/grpc/convert/convert.h"
+#include "tests/support/paths.h"
 
 namespace profd {
 namespace {
 
-const std::string kData = std::string(PROFD_TEST_DATA) + "/replay/";
+const std::string kData = test::TestData() + "/replay/";
 
 class ReplayTest : public ::testing::Test {
  protected:

@@ -13,6 +13,7 @@
 
 #include "tests/e2e/standing_daemon.h"
 #include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
 
 namespace profd::e2e {
 namespace {
@@ -248,9 +249,8 @@ TEST_P(PythonDumpTest, TellsWhoHoldsTheGilAndWhoWaitsForIt) {
   for (const std::string& interpreter : interpreters) {
     SCOPED_TRACE(interpreter);
     std::ofstream(File("taken")) << '\0';
-    ASSERT_NO_FATAL_FAILURE(
-        StartProgram({interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/dump/threads.py",
-                      File("taken")}));
+    ASSERT_NO_FATAL_FAILURE(StartProgram(
+        {interpreter, test::SourceDirectory() + "/tests/e2e/dump/threads.py", File("taken")}));
     while (ReadFile(File("taken")).front() == '\0') std::this_thread::yield();
     LetWaitersWantTheGil();
     const json process = DumpWithStackOf(truth_.back()["tid"]);

@@ -13,6 +13,7 @@
 
 #include "tests/e2e/profctl.h"
 #include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
 
 namespace profd::e2e {
 namespace {
@@ -82,7 +83,7 @@ class GilSharesTest : public GilTest, public ::testing::WithParamInterface<int> 
     if (interpreters_.empty()) GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
   }
   void CollectShares(const std::string& interpreter) {
-    Collect({interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/python/gil_shares.py",
+    Collect({interpreter, test::SourceDirectory() + "/tests/e2e/python/gil_shares.py",
              PROFD_GIL_BURNER, std::to_string(FirstCpu())},
             &log_);
   }

@@ -11,6 +11,7 @@
 #include "client/profile/interpreter_frames.h"
 #include "tests/e2e/profctl.h"
 #include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
 
 namespace profd::e2e {
 namespace {
@@ -99,7 +100,7 @@ class PythonTest : public ProfctlTest, public ::testing::WithParamInterface<int>
   // Collects while the program runs; what it says of itself goes to truth_.
   void Collect(const std::string& interpreter) {
     auto program = testing::Subprocess::Start(
-        {interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/python/phases.py"}, options_);
+        {interpreter, test::SourceDirectory() + "/tests/e2e/python/phases.py"}, options_);
     ASSERT_TRUE(program) << program.error().message;
     const auto ready = program->ReadLine();
     ASSERT_TRUE(ready) << ready.error().message;
@@ -226,7 +227,7 @@ TEST_P(PythonTest, WaitsForTheGilAreToldFromOtherLocks) {
   const std::string interpreter = interpreters_.front();
   SCOPED_TRACE(interpreter);
   auto program = testing::Subprocess::Start(
-      {interpreter, std::string(PROFD_SOURCE_DIR) + "/tests/e2e/python/contenders.py"}, options_);
+      {interpreter, test::SourceDirectory() + "/tests/e2e/python/contenders.py"}, options_);
   ASSERT_TRUE(program) << program.error().message;
   ASSERT_TRUE(program->ReadLine());
   const auto outcome =

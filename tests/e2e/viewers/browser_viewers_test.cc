@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/e2e/viewers/exported_files.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::testing {
@@ -13,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = PROFD_SOURCE_DIR "/tests/e2e/viewers";
-const fs::path kWork = PROFD_BINARY_DIR "/viewers";
+const fs::path kSource = test::SourceDirectory() + "/tests/e2e/viewers";
+const fs::path kWork = test::BinaryDirectory() + "/viewers";
 
 std::string Chromium() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"})

@@ -10,13 +10,16 @@
 #include <utility>
 
 #include "client/format/exporter.h"
+#include "tests/support/paths.h"
 #include "tests/support/sample_profiles.h"
 
 namespace profd::testing {
 
 const std::string& ExportedFiles() {
   static const std::string folder = [] {
-    const std::string path = VIEWER_FILES;
+    // Of each test its own.
+    const std::string path = test::BinaryDirectory() + "/viewers/" +
+                             std::filesystem::read_symlink("/proc/self/exe").filename().string();
     std::filesystem::create_directories(path);
     const std::pair<std::string, v1::Profile> profiles[] = {
         {"small", SmallProfile()},       {"typical", TypicalProfile()},

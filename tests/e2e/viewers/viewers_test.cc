@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/e2e/viewers/exported_files.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::testing {
@@ -30,7 +31,7 @@ class Pprof : public ::testing::Test {
     command.insert(command.end(), arguments.begin(), arguments.end());
     command.push_back(File(file));
     SubprocessOptions options;
-    options.environment["PPROF_TMPDIR"] = PROFD_BINARY_DIR "/viewers";
+    options.environment["PPROF_TMPDIR"] = test::BinaryDirectory() + "/viewers";
     options.environment["GOTOOLCHAIN"] = "local";
     const Outcome outcome = testing::Run(command, options);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -1,4 +1,5 @@
 #include "tests/root/gdb/gdb.h"
+#include "tests/support/paths.h"
 
 #include <sstream>
 #include <utility>
@@ -53,7 +54,7 @@ Result<Gdb> Gdb::Start(std::uint32_t pid) {
   auto program = testing::Subprocess::Start(
       {"gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no",
        "-iex", "set $profd_pid=" + std::to_string(pid), "-x",
-       std::string(PROFD_SOURCE_DIR) + "/tests/root/gdb/gdb_stacks.py"});
+       test::SourceDirectory() + "/tests/root/gdb/gdb_stacks.py"});
   if (!program) return program.error();
   Gdb gdb(*std::move(program));
   while (true) {

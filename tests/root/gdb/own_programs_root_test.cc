@@ -6,6 +6,7 @@
 
 #include "tests/root/gdb/beside_gdb.h"
 #include "tests/root/gdb/programs.h"
+#include "tests/support/paths.h"
 
 namespace profd::gdb {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 class OwnPrograms : public BesideGdb, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(OwnPrograms, StacksAreThoseOfGdb) {
-  const std::string path = std::string(PROFD_BINARY_DIR) + "/testprogs/blocked/" + GetParam();
+  const std::string path = test::BinaryDirectory() + "/testprogs/blocked/" + GetParam();
   if (::access(path.c_str(), X_OK) != 0) GTEST_SKIP() << "no compiler for " << GetParam();
   auto program = Program::Start({path}, SIGKILL);
   ASSERT_TRUE(program) << program.error().message;

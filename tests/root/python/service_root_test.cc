@@ -24,6 +24,7 @@
 #include "daemon/wire/decoder.h"
 #include "tests/root/python/truth_program.h"
 #include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::python {
@@ -168,7 +169,7 @@ TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
 
 TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   auto program = testing::Subprocess::Start(
-      {interpreter_, PROFD_SOURCE_DIR "/tests/root/python/runtimes.py", "5"});
+      {interpreter_, test::SourceDirectory() + "/tests/root/python/runtimes.py", "5"});
   ASSERT_TRUE(program);
   const auto line = program->ReadLine();
   ASSERT_TRUE(line) << program->Wait().err;

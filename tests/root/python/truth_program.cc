@@ -1,4 +1,5 @@
 #include "tests/root/python/truth_program.h"
+#include "tests/support/paths.h"
 
 #include <utility>
 
@@ -13,7 +14,7 @@ Result<TruthProgram> TruthProgram::Start(const std::string& interpreter) {
   testing::SubprocessOptions options;
   options.environment = {{"PYTHONUTF8", "1"}};
   auto process = testing::Subprocess::Start(
-      {interpreter, PROFD_SOURCE_DIR "/tests/root/python/truth.py"}, options);
+      {interpreter, test::SourceDirectory() + "/tests/root/python/truth.py"}, options);
   if (!process) return process.error();
   const auto line = process->ReadLine();
   if (!line) return line.error().Wrap(process->Wait().err);

@@ -15,6 +15,7 @@
 #include "daemon/unwind/service/table_service.h"
 #include "tests/root/gdb/programs.h"
 #include "tests/root/source/live_source.h"
+#include "tests/support/paths.h"
 
 namespace profd::unwind {
 namespace {
@@ -25,7 +26,7 @@ constexpr int kRoundsUntilTablesAreReady = 100;
 // Block, and the three functions of the library.
 constexpr std::size_t kToldFrames = 4;
 
-const std::string kFolder = std::string(PROFD_BINARY_DIR) + "/testprogs/mapped/";
+const std::string kFolder = test::BinaryDirectory() + "/testprogs/mapped/";
 const std::string kProgram = kFolder + "mapped_program";
 const std::string kOther = kFolder + "mapped_program_other";
 const std::string kOne = kFolder + "one.so";

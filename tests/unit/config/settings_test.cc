@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "daemon/config/settings_text.h"
+#include "tests/support/paths.h"
 
 namespace profd::config {
 namespace {
@@ -23,7 +24,7 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-std::string Source(const std::string& path) { return PROFD_SOURCE_DIR "/" + path; }
+std::string Source(const std::string& path) { return test::SourceDirectory() + "/" + path; }
 
 TEST(SettingsTest, EveryDefaultIsAValueInTheShortestWayToWriteIt) {
   for (const auto& setting : config::Settings()) {

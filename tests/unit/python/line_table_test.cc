@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include "tests/support/paths.h"
 
 namespace profd::python {
 namespace {
@@ -22,7 +23,7 @@ std::string FromHex(const std::string& hex) {
 }
 
 json Vectors() {
-  std::ifstream file(PROFD_TEST_DATA "/python/line_tables.json");
+  std::ifstream file(test::TestData() + "/python/line_tables.json");
   return json::parse(file);
 }
 

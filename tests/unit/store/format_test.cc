@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/store/sqlite/database.h"
+#include "tests/support/paths.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/window_maker.h"
 
@@ -17,7 +18,7 @@ namespace {
 class FormatTest : public StoreFixture {};
 
 std::vector<std::string> Examples() {
-  std::ifstream file(std::string(PROFD_SOURCE_DIR) + "/daemon/store/FORMAT.md");
+  std::ifstream file(test::SourceDirectory() + "/daemon/store/FORMAT.md");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::vector<std::string> examples;
   for (std::size_t at = 0; (at = text.find("```sql\n", at)) != std::string::npos;) {

@@ -11,12 +11,13 @@
 #include "tests/e2e/python/oracle/judge.h"
 #include "tests/e2e/python/oracle/truth.h"
 #include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
 
 namespace profd::e2e {
 namespace {
 
 constexpr double kMaxNotMerged = 0.001;
-constexpr std::string_view kFolder = PROFD_SOURCE_DIR "/tests/e2e/python/oracle/";
+const std::string kFolder = test::SourceDirectory() + "/tests/e2e/python/oracle/";
 
 struct Case {
   int number;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/commands/command_line.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::client {
@@ -15,7 +16,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-constexpr const char* kFolder = PROFD_SOURCE_DIR "/deploy/completions/profctl.";
+const std::string kFolder = test::SourceDirectory() + "/deploy/completions/profctl.";
 
 std::string OutputOf(const std::vector<std::string>& command) {
   const auto outcome = testing::Run(command);

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "client/commands/command_line.h"
+#include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::client {
@@ -37,7 +38,7 @@ std::map<std::string, Names> OptionsOfPage(const std::string& path) {
 }
 
 TEST(ManualTest, NamesTheOptionsOfEveryCommand) {
-  const auto page = OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profctl.1");
+  const auto page = OptionsOfPage(test::SourceDirectory() + "/deploy/man/profctl.1");
   ASSERT_TRUE(page.contains("COMMON OPTIONS"));
   const Names common = page.at("COMMON OPTIONS");
   for (const CommandNames& command : AllCommandNames()) {
@@ -51,7 +52,7 @@ TEST(ManualTest, NamesTheOptionsOfEveryCommand) {
 }
 
 TEST(ManualTest, NamesEveryCommand) {
-  std::ifstream in(PROFD_SOURCE_DIR "/deploy/man/profctl.1");
+  std::ifstream in(test::SourceDirectory() + "/deploy/man/profctl.1");
   std::ostringstream text;
   text << in.rdbuf();
   for (const CommandNames& command : AllCommandNames()) {
@@ -65,14 +66,14 @@ TEST(ManualTest, IsWellFormed) {
     GTEST_SKIP() << "groff is not installed";
   for (const char* page : {"profctl.1", "profd.8", "profd.toml.5"}) {
     const auto outcome = testing::Run(
-        {"groff", "-man", "-Tascii", "-ww", std::string(PROFD_SOURCE_DIR "/deploy/man/") + page});
+        {"groff", "-man", "-Tascii", "-ww", test::SourceDirectory() + "/deploy/man/" + page});
     EXPECT_EQ(outcome.exit_code, 0) << page;
     EXPECT_EQ(outcome.err, "") << page;
   }
 }
 
 TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
-  const auto outcome = testing::Run({PROFD_BINARY_DIR "/bin/profd", "--help"});
+  const auto outcome = testing::Run({test::BinaryDirectory() + "/bin/profd", "--help"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   Names in_help;
   static const std::regex kLine(R"(^  (-[^ ]+))");
@@ -84,7 +85,7 @@ TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
     for (std::string name; std::getline(names, name, ',');) in_help.insert(name);
   }
   EXPECT_TRUE(in_help.contains("--listen")) << outcome.out;
-  auto page = OptionsOfPage(PROFD_SOURCE_DIR "/deploy/man/profd.8");
+  auto page = OptionsOfPage(test::SourceDirectory() + "/deploy/man/profd.8");
   page["OPTIONS"].merge(page["SETTINGS"]);
   EXPECT_EQ(page["OPTIONS"], in_help);
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/format/exporter.h"
+#include "tests/support/paths.h"
 
 namespace profd::client {
 
@@ -23,7 +24,7 @@ inline std::string Written(const Exporter& exporter, const v1::Profile& profile,
 
 // Compares with the file; PROFD_UPDATE_GOLDENS=1 writes it instead.
 inline void ExpectGolden(const std::string& text, const std::string& file) {
-  const std::string path = PROFD_TEST_DATA "/export/" + file;
+  const std::string path = test::TestData() + "/export/" + file;
   if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     return;

@@ -7,12 +7,13 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include "tests/support/paths.h"
 
 namespace profd::client {
 
 // Compares with the file; PROFD_UPDATE_GOLDENS=1 writes it instead.
 inline void ExpectGolden(const std::string& text, const std::string& file) {
-  const std::string path = PROFD_TEST_DATA "/view/" + file;
+  const std::string path = test::TestData() + "/view/" + file;
   if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     return;
