@@ -33,12 +33,12 @@ LOADED_CONST volatile struct profd_constants constants = {};
 volatile struct profd_control control SEC(".data") = {};
 
 /* Whether somebody has asked for a thread of these sessions. */
-static __always_inline int is_asked_for(__u64 sessions) {
-  return (sessions & control.asked_sessions) != 0;
+static __always_inline int is_requested(__u64 sessions) {
+  return (sessions & control.requested_sessions) != 0;
 }
 
 /* What a clock showed at an epoch. */
-struct kept_epoch {
+struct epoch_totals {
   u64 number; /* 0: none yet */
   u64 time_ns;
   u64 since_ns; /* when the state of that moment began */
@@ -46,8 +46,8 @@ struct kept_epoch {
   struct profd_clock clock;
 };
 
-/* What readings told of a stretch that goes by the kernel's books, see books.bpf.h. */
-struct told {
+/* What readings told of a stretch that goes by the kernel's books, see kernel_accounting.bpf.h. */
+struct reported {
   u64 since_ns; /* the stretch: that of since_ns in the thread's storage; else it is an old one's */
   u64 end_ns;   /* up to here */
   u64 on_cpu_ns;
@@ -76,14 +76,14 @@ struct thread {
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
   u64 left_ns; /* by the kernel's books: the last switch-out, that no hook has booked; or 0 */
-  u64 left_run_delay; /* sched_info.run_delay then */
-  u64 left_state;     /* PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
-  struct told told;   /* written by readers */
-  u64 mark_period_ns; /* period of the two below; 0: not drawn yet */
-  u64 mark_phase_ns;  /* where in the period the thread's off-CPU clock stands */
-  u64 mark_ns;        /* where in the period its mark lies */
+  u64 left_run_delay;       /* sched_info.run_delay then */
+  u64 left_state;           /* PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
+  struct reported reported; /* written by readers */
+  u64 point_period_ns;      /* period of the two below; 0: not drawn yet */
+  u64 point_phase_ns;       /* where in the period the thread's off-CPU clock stands */
+  u64 point_ns;             /* where in the period its mark lies */
   struct profd_clock clock;
-  struct kept_epoch kept;
+  struct epoch_totals kept;
 };
 
 /* Key: task. Made by on_fork and assign_threads, deleted by the kernel with the task. */
@@ -162,7 +162,7 @@ struct python_walk {
   u64 inner;                           /* the innermost CFrame */
   u64 outer;       /* the CFrame of the calling eval; before the first anchor only */
   u64 first_frame; /* of frame objects: the innermost one */
-  u64 mark;        /* a frame passed before: frames that lead there again are a circle */
+  u64 tortoise;    /* a frame passed before: frames that lead there again are a circle */
   u32 anchors;
   u32 restarted;
   u32 more;        /* runtimes of the process beyond the first */
@@ -201,7 +201,7 @@ struct walk {
   u32 uncertain_from;
   u32 current; /* in mappings[]: the last one used */
   u32 keep_cfa;
-  u64 asked; /* tables were missing, and this walk was the first to ask for them */
+  u64 requested; /* tables were missing, and this walk was the first to ask for them */
   struct mapping mappings[KNOWN_MAPPINGS];
   u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
   u64 signal_registers[SIGNAL_REGISTERS];
@@ -224,7 +224,7 @@ struct {
 } scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps");
 
 /*
- * Key: task. Switch-out rung only: the stack of the present or last off-CPU interval, from its
+ * Key: task. Switch-out level only: the stack of the present or last off-CPU interval, from its
  * switch-out to its switch-in. Made for members of sessions, with their membership.
  */
 struct {
@@ -253,13 +253,18 @@ struct {
 } readers SEC(".maps");
 
 /*
- * Copy of the storage of a thread that joins or leaves a session. By enum revising_program: an
+ * Copy of the storage of a thread that joins or leaves a session. By enum reevaluating_program: an
  * iterator may be preempted by a hook.
  */
-enum revising_program { REVISED_BY_HOOK, REVISED_BY_EXEC, REVISED_BY_ITERATOR, REVISING_PROGRAMS };
+enum reevaluating_program {
+  REEVALUATED_BY_HOOK,
+  REEVALUATED_BY_EXEC,
+  REEVALUATED_BY_ITERATOR,
+  REEVALUATING_PROGRAMS
+};
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, REVISING_PROGRAMS);
+  __uint(max_entries, REEVALUATING_PROGRAMS);
   __type(key, u32);
   __type(value, struct thread);
 } membership_copy SEC(".maps");

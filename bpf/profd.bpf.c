@@ -12,7 +12,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Arguments of BTF tracepoints: one word each, typed by the kernel's BTF. */
 #define TASK(index) ((struct task_struct*)ctx[index])
 
-/* Context switches. One of the two switch-in hooks is loaded, or none on the switch-out rung. */
+/* Context switches. One of the two switch-in hooks is loaded, or none on the switch-out level. */
 
 SEC("tp_btf/sched_switch")
 int on_switch(__u64* ctx) {
@@ -57,7 +57,7 @@ int on_fork(__u64* ctx) {
 
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64* ctx) {
-  revise_owner(TASK(0));
+  reevaluate_owner(TASK(0));
   thread_execed(TASK(0), ctx[1], (struct linux_binprm*)ctx[2]);
   return 0;
 }
@@ -76,7 +76,7 @@ int on_rename(__u64* ctx) {
 
 SEC("tp_btf/cgroup_attach_task")
 int on_cgroup_attach(__u64* ctx) {
-  thread_moved(TASK(2), REVISED_BY_HOOK);
+  thread_moved(TASK(2), REEVALUATED_BY_HOOK);
   if (ctx[3] & 1) __sync_fetch_and_add(&process_moves, 1);
   return 0;
 }
@@ -99,9 +99,9 @@ int assign_threads(struct bpf_iter__task* ctx) {
 }
 
 SEC("iter/task")
-int revise_threads(struct bpf_iter__task* ctx) {
+int reevaluate_threads(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
-  if (task) thread_moved(task, REVISED_BY_ITERATOR);
+  if (task) thread_moved(task, REEVALUATED_BY_ITERATOR);
   return 0;
 }
 

@@ -58,7 +58,7 @@ void BoundFreeMemory() {
 
 int Run(int argc, char** argv) {
   const auto read_again = [=] {
-    return profd::config::ParseCommandLine(argc, argv, profd::config::SystemSurroundings());
+    return profd::config::ParseCommandLine(argc, argv, profd::config::SystemEnvironment());
   };
   const auto line = read_again();
   if (!line) return Fail(line.error());

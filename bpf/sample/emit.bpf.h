@@ -22,12 +22,12 @@ static __always_inline void begin_sample(struct profd_sample_event* event, struc
                                          u16 kind, u64 time_ns, u64 sessions) {
   fill_event(&event->event, task, kind, time_ns, sessions);
   if (is_kernel_thread(task)) event->event.flags |= PROFD_SAMPLE_KTHREAD;
-  if (sessions && !is_asked_for(sessions)) event->event.flags |= PROFD_SAMPLE_STANDING;
+  if (sessions && !is_requested(sessions)) event->event.flags |= PROFD_SAMPLE_BACKGROUND;
   event->begin_ns = 0;
   event->runnable_ns = 0;
   event->period_ns = 0;
-  event->blocked_marks = 0;
-  event->runnable_marks = 0;
+  event->blocked_points = 0;
+  event->runnable_points = 0;
   event->syscall = -1;
   event->task_state = 0;
   event->syscall_args[0] = event->syscall_args[1] = event->syscall_args[2] = 0;

@@ -83,7 +83,7 @@ static __always_inline u64 sessions_of_child(struct task_struct* parent, struct 
   return matching_sessions(&context);
 }
 
-/* Buffer for stacks, which only the switch-out rung needs. */
+/* Buffer for stacks, which only the switch-out level needs. */
 static __always_inline void make_stack_buffer(struct task_struct* task, u64 sessions) {
   if (constants.hook != PROFD_HOOK_SWITCH_OUT || !sessions) return;
   if (!bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
@@ -105,7 +105,7 @@ static __always_inline void send_fork(struct task_struct* parent, struct task_st
 
 static __always_inline void thread_forked(struct task_struct* child, int new_process) {
   struct task_struct* parent = bpf_get_current_task_btf();
-  struct kernel_books books;
+  struct kernel_accounting accounting;
   u64 now = bpf_ktime_get_ns();
   struct thread* thread;
   u64 sessions;
@@ -118,8 +118,8 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   sessions = sessions_of_child(parent, child, new_process);
   __sync_fetch_and_or(&thread->sessions, sessions);
   make_stack_buffer(child, sessions);
-  read_books(child, &books);
-  clock_begin_unborn(thread, now, &books, bpf_get_smp_processor_id());
+  read_kernel_accounting(child, &accounting);
+  clock_begin_created(thread, now, &accounting, bpf_get_smp_processor_id());
   if (sessions) send_fork(parent, child, now, sessions, new_process);
   if (cost_is_due(now)) add_cost(now);
 }

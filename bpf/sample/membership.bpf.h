@@ -25,7 +25,7 @@ static __always_inline void send_joining(struct task_struct* task, const struct 
 /* Puts a revision into force; returns the sessions that the thread has joined. */
 static __always_inline u64 apply_revision(struct task_struct* task, struct thread* thread,
                                           const struct revision* revision,
-                                          enum revising_program program) {
+                                          enum reevaluating_program program) {
   u64 joined = revision->matched & ~thread->sessions;
   u64 left = thread->sessions & revision->decided & ~revision->matched;
   struct thread* copy;
@@ -62,20 +62,21 @@ static __always_inline void thread_renamed(struct task_struct* task, const char*
   struct revision revision = {.task = task, .name = name, .candidates = candidates};
   if (!thread || !control.sessions) return;
   bpf_probe_read_kernel_str(name, sizeof(name), new_name);
-  revise_sessions(&revision);
-  apply_revision(task, thread, &revision, REVISED_BY_HOOK);
+  reevaluate_sessions(&revision);
+  apply_revision(task, thread, &revision, REEVALUATED_BY_HOOK);
   send_name(task, thread, name);
 }
 
 /* Processes that have moved as a whole, of which the kernel tells the leader alone. */
 __u64 process_moves;
 
-static __always_inline void thread_moved(struct task_struct* task, enum revising_program program) {
+static __always_inline void thread_moved(struct task_struct* task,
+                                         enum reevaluating_program program) {
   u64 candidates = control.sessions & ~control.starting_sessions;
   struct thread* thread = find_thread(task);
   struct revision revision = {.task = task, .candidates = candidates};
   if (!thread || !candidates) return;
-  revise_sessions(&revision);
+  reevaluate_sessions(&revision);
   if (apply_revision(task, thread, &revision, program)) send_name(task, thread, 0);
 }
 
@@ -84,7 +85,7 @@ static __always_inline void thread_moved(struct task_struct* task, enum revising
  * who looks at the threads of one user loses it, or finds it. A function of its own: beside what
  * send_exec needs there is no stack left for it.
  */
-static __noinline void revise_owner(struct task_struct* task) {
+static __noinline void reevaluate_owner(struct task_struct* task) {
   u64 confined = control.confined_sessions & control.sessions;
   u64 starting = confined & control.starting_sessions;
   struct thread* thread = find_thread(task);
@@ -97,5 +98,5 @@ static __noinline void revise_owner(struct task_struct* task) {
   __sync_fetch_and_and(&thread->sessions, revision.matched | ~starting);
   __sync_fetch_and_or(&thread->sessions, revision.matched & starting);
   revision.matched &= ~starting;
-  if (apply_revision(task, thread, &revision, REVISED_BY_EXEC)) send_name(task, thread, 0);
+  if (apply_revision(task, thread, &revision, REEVALUATED_BY_EXEC)) send_name(task, thread, 0);
 }

@@ -2,33 +2,33 @@
 /*
  * Off-CPU samples. A sample is decided on when the thread comes back and the length of its absence
  * is known; the thread then takes its own stack, which still shows why it waited. On the switch-out
- * rung there is no hook at that moment: every departure of a session's member is captured into the
+ * level there is no hook at that moment: every departure of a session's member is captured into the
  * thread's own buffer, and sent at its return if it is due.
  */
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
-#include "bpf/sample/marks.bpf.h"
+#include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
 /* Marks in the two parts of an interval. */
-struct marks {
+struct points {
   u32 blocked;
   u32 runnable;
 };
 
 /* Counts the marks in an interval of a member of `sessions`; 0: it is not sampled. */
-static __always_inline int count_marks(struct thread* thread, u64 sessions,
-                                       const struct interval* interval, struct marks* marks) {
+static __always_inline int count_points(struct thread* thread, u64 sessions,
+                                        const struct interval* interval, struct points* points) {
   u64 period =
-      is_asked_for(sessions) ? control.off_cpu_period_ns : control.standing_off_cpu_period_ns;
+      is_requested(sessions) ? control.off_cpu_period_ns : control.background_off_cpu_period_ns;
   u64 length = above(interval->end_ns, interval->begin_ns);
   if (!period) return 0;
   follow_period(thread, period);
-  if (skip_marks(thread, length)) return 0;
-  marks->blocked = pass_marks(thread, above(length, interval->runnable_ns));
-  marks->runnable = pass_marks(thread, interval->runnable_ns);
-  return marks->blocked || marks->runnable;
+  if (skip_points(thread, length)) return 0;
+  points->blocked = pass_points(thread, above(length, interval->runnable_ns));
+  points->runnable = pass_points(thread, interval->runnable_ns);
+  return points->blocked || points->runnable;
 }
 
 static __always_inline u16 leaving_flags(u32 state, u32 kind) {
@@ -40,19 +40,19 @@ static __always_inline u16 leaving_flags(u32 state, u32 kind) {
 static __always_inline void fill_interval(struct profd_sample_event* event,
                                           const struct thread* thread,
                                           const struct interval* interval,
-                                          const struct marks* marks) {
+                                          const struct points* points) {
   event->event.flags |= leaving_flags(interval->state, interval->kind);
   event->begin_ns = interval->begin_ns;
   event->runnable_ns = interval->runnable_ns;
-  event->period_ns = thread->mark_period_ns;
-  event->blocked_marks = marks->blocked;
-  event->runnable_marks = marks->runnable;
+  event->period_ns = thread->point_period_ns;
+  event->blocked_points = points->blocked;
+  event->runnable_points = points->runnable;
   event->task_state = thread->task_state;
 }
 
 /* Takes and sends the sample of an interval that has ended for the current thread. */
 static __noinline void take_sample(void* ctx, struct task_struct* task, struct thread* thread,
-                                   const struct interval* interval, const struct marks* marks) {
+                                   const struct interval* interval, const struct points* points) {
   struct profd_sample_event* event;
   u64 sessions = thread->sessions & control.off_cpu_sessions;
   u64 began = bpf_ktime_get_ns();
@@ -68,7 +68,7 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
   barrier();
   event = &scratch->sample.event;
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
-  fill_interval(event, thread, interval, marks);
+  fill_interval(event, thread, interval, points);
   take_current_stacks(ctx, event, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
@@ -81,19 +81,19 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
 static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
                                            struct thread* thread, u64 sessions,
                                            const struct interval* interval) {
-  struct marks marks;
+  struct points points;
   struct interval due;
-  if (!count_marks(thread, sessions, interval, &marks)) return;
+  if (!count_points(thread, sessions, interval, &points)) return;
   due = *interval; /* so that, where none is due, it need not be in memory */
-  take_sample(ctx, task, thread, &due, &marks);
+  take_sample(ctx, task, thread, &due, &points);
 }
 
-/* Switch-out rung: keeps the stack with which a member of a session leaves. */
+/* Switch-out level: keeps the stack with which a member of a session leaves. */
 static __noinline void capture_switch_out(void* ctx, struct task_struct* task,
                                           const struct thread* thread) {
   struct sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   u32 zero = 0;
-  /* On this rung nobody else uses it. */
+  /* On this level nobody else uses it. */
   struct scratch* scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
   if (!buffer || !scratch) return;
   begin_sample(&buffer->event, task, PROFD_EVENT_OFF_CPU, 0, 0);
@@ -110,21 +110,21 @@ static __always_inline void begin_without_stack(struct profd_sample_event* event
   event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
 }
 
-/* Switch-out rung: sends what was captured, if it is due; another thread is current. */
+/* Switch-out level: sends what was captured, if it is due; another thread is current. */
 static __always_inline void send_switch_out(struct task_struct* task, struct thread* thread,
                                             const struct interval* interval, u64 sessions) {
   struct sample_buffer* buffer;
-  struct marks marks;
-  if (!count_marks(thread, sessions, interval, &marks)) return;
+  struct points points;
+  if (!count_points(thread, sessions, interval, &points)) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
   buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   if (!buffer) return;
   if (buffer->event.begin_ns != interval->begin_ns) begin_without_stack(&buffer->event, task);
   buffer->event.event.time_ns = interval->end_ns;
   buffer->event.event.sessions = sessions;
-  if (!is_asked_for(sessions)) buffer->event.event.flags |= PROFD_SAMPLE_STANDING;
+  if (!is_requested(sessions)) buffer->event.event.flags |= PROFD_SAMPLE_BACKGROUND;
   buffer->event.event.cpu = bpf_get_smp_processor_id();
-  fill_interval(&buffer->event, thread, interval, &marks);
+  fill_interval(&buffer->event, thread, interval, &points);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, buffer, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
   buffer->event.begin_ns = 0; /* its stack is packed: of no interval any more */

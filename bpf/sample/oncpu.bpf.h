@@ -5,7 +5,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/sample/emit.bpf.h"
-#include "bpf/sample/marks.bpf.h"
+#include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,

@@ -14,16 +14,16 @@
 
 /* Begins the clock of a thread that is older than profd. */
 static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {
-  struct kernel_books books;
+  struct kernel_accounting accounting;
   u32 task_state = task->__state;
   u32 state = PROFD_STATE_ON_CPU, kind = 0;
-  read_books(task, &books);
+  read_kernel_accounting(task, &accounting);
   if (!is_running(task)) {
     state = task_state ? PROFD_STATE_BLOCKED : PROFD_STATE_RUNNABLE;
     kind = task_state ? blocked_kind(task, task_state) : PROFD_AFTER_WAKEUP;
   }
   thread->task_state = task_state;
-  clock_begin(thread, bpf_ktime_get_ns(), state, kind, &books, 0);
+  clock_begin(thread, bpf_ktime_get_ns(), state, kind, &accounting, 0);
 }
 
 /* Gives a thread its clock and its membership in the sessions that start. */
@@ -70,8 +70,8 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
       copy->state == PROFD_STATE_DEAD)
     return;
-  if (control.booked_sessions || thread->left_ns) keep_told(thread, copy);
-  if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_BOOKS);
+  if (control.kernel_accounted_sessions || thread->left_ns) keep_reported(thread, copy);
+  if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING);
   event = (struct profd_clock_event*)reader->sample.words;
   fill_event(&event->event, task, PROFD_EVENT_CLOCK, copy->kept.time_ns, sessions);
   event->event.size = sizeof(*event);
@@ -100,7 +100,8 @@ static __always_inline int left_for(const struct thread* thread, u32 kind) {
 }
 
 /* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
-static __always_inline u16 standing_flags(struct task_struct* task, const struct thread* thread) {
+static __always_inline u16 present_state_flags(struct task_struct* task,
+                                               const struct thread* thread) {
   if (left_as(thread) == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
   if (left_as(thread) == PROFD_STATE_RUNNABLE)
     return left_for(thread, PROFD_AFTER_YIELD) ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
@@ -136,7 +137,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
   event->begin_ns = left_ns;
   event->task_state = thread->task_state;
-  flags = dumping ? standing_flags(task, thread)
+  flags = dumping ? present_state_flags(task, thread)
                   : (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
   event->event.flags |= flags;
   if (flags & PROFD_SAMPLE_RUNNING) {

@@ -8,8 +8,8 @@
 
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
-#include "bpf/thread/books.bpf.h"
 #include "bpf/thread/cost.bpf.h"
+#include "bpf/thread/kernel_accounting.bpf.h"
 
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
 static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {
@@ -58,50 +58,52 @@ static __always_inline void count_switch(struct switch_state* state) {
 /* A thread that has waited for the CPU shows how far the two clocks are apart. */
 static __always_inline void follow_queue_clock(struct task_struct* task,
                                                const struct thread* thread, u64 switch_in_ns,
-                                               const struct kernel_books* books,
+                                               const struct kernel_accounting* accounting,
                                                struct queue_offset* offset) {
-  if (switch_in_ns && books->run_delay != thread->run_delay)
+  if (switch_in_ns && accounting->run_delay != thread->run_delay)
     learn_offset(offset, switch_in_ns, task->sched_info.last_arrival);
 }
 
 /* Whoever asks for the thread has its clock from now on. */
 static __noinline void take_clock_back(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
                                        int running) {
-  struct kernel_books books = {.run_delay = run_delay, .sum_exec = sum_exec};
+  struct kernel_accounting accounting = {.run_delay = run_delay, .sum_exec = sum_exec};
   begin_write(thread);
-  settle_copy(thread, now, &books, running);
+  reconcile_copy(thread, now, &accounting, running);
   end_write(thread);
 }
 
-static __always_inline void leave_by_books(struct task_struct* task, struct thread* thread,
-                                           int preempted, u32 task_state, u64 now) {
-  struct kernel_books books;
-  read_books(task, &books);
+static __always_inline void switch_out_by_kernel_accounting(struct task_struct* task,
+                                                            struct thread* thread, int preempted,
+                                                            u32 task_state, u64 now) {
+  struct kernel_accounting accounting;
+  read_kernel_accounting(task, &accounting);
   thread->task_state = task_state;
-  note_leaving(thread, now, books.run_delay,
+  note_leaving(thread, now, accounting.run_delay,
                preempted || !task->__state ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
 }
 
-static __always_inline void thread_leaves(void* ctx, struct task_struct* task, int preempted,
-                                          u32 task_state, u64 now, struct switch_state* state) {
+static __always_inline void thread_switches_out(void* ctx, struct task_struct* task, int preempted,
+                                                u32 task_state, u64 now,
+                                                struct switch_state* state) {
   struct thread* thread = find_thread(task);
-  struct kernel_books books;
+  struct kernel_accounting accounting;
   struct leaving leaving;
   if (!thread) {
     /* Before all have their clocks there is no session: nobody has lost anything. */
     if (control.sessions) count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
-  if (by_books(thread) && !(task_state & TASK_DEAD)) {
-    leave_by_books(task, thread, preempted, task_state, now);
+  if (by_kernel_accounting(thread) && !(task_state & TASK_DEAD)) {
+    switch_out_by_kernel_accounting(task, thread, preempted, task_state, now);
     return;
   }
-  read_books(task, &books);
-  if (thread->left_ns) take_clock_back(thread, now, books.sum_exec, books.run_delay, 1);
+  read_kernel_accounting(task, &accounting);
+  if (thread->left_ns) take_clock_back(thread, now, accounting.sum_exec, accounting.run_delay, 1);
   read_leaving(task, preempted, task_state, &leaving);
   if (constants.hook == PROFD_HOOK_SWITCH_OUT)
-    follow_queue_clock(task, thread, thread->switch_in_ns, &books, &state->offset);
-  clock_switch_out(thread, now, &books, &leaving);
+    follow_queue_clock(task, thread, thread->switch_in_ns, &accounting, &state->offset);
+  clock_switch_out(thread, now, &accounting, &leaving);
   if (leaving.state == PROFD_STATE_DEAD)
     send_thread_end(task, thread, thread->since_ns, thread->sessions & control.sessions);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
@@ -118,13 +120,15 @@ static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
          (queued && offset->at_ns ? above(now, queued + offset->ns) : 0);
 }
 
-/* Switch-out rung: the thread that comes is not current yet. */
-static __noinline void thread_comes(struct task_struct* task, u64 now,
-                                    const struct queue_offset* offset) {
+/* Switch-out level: the thread that comes is not current yet. */
+static __noinline void thread_switches_in(struct task_struct* task, u64 now,
+                                          const struct queue_offset* offset) {
   struct thread* thread = find_thread(task);
   struct interval interval;
   u64 sessions, length;
-  if (!thread || thread->state == PROFD_STATE_ON_CPU || thread->left_ns || by_books(thread)) return;
+  if (!thread || thread->state == PROFD_STATE_ON_CPU || thread->left_ns ||
+      by_kernel_accounting(thread))
+    return;
   thread->switch_in_ns = now;
   sessions = thread->sessions & control.off_cpu_sessions;
   if (!sessions) return;
@@ -138,7 +142,7 @@ static __noinline void thread_comes(struct task_struct* task, u64 now,
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
-static __noinline void thread_comes_first(struct task_struct* task, u64 now) {
+static __noinline void thread_switches_in_first(struct task_struct* task, u64 now) {
   struct thread* thread = find_thread(task);
   if (thread && thread->state == PROFD_STATE_BLOCKED) thread->switch_in_ns = now;
 }
@@ -151,11 +155,11 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   state->time_ns = now;
   state->next = (u64)next;
   count_switch(state);
-  if (prev->pid) thread_leaves(ctx, prev, preempted, task_state, now, state);
+  if (prev->pid) thread_switches_out(ctx, prev, preempted, task_state, now, state);
   if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid)
-    thread_comes(next, now, &state->offset);
+    thread_switches_in(next, now, &state->offset);
   else if (!next->se.sum_exec_runtime && next->pid)
-    thread_comes_first(next, now);
+    thread_switches_in_first(next, now);
   if (cost_is_due(now)) add_cost(now);
 }
 
@@ -168,21 +172,21 @@ static __always_inline u64 take_switch_time(struct switch_state* state, struct t
 
 static __always_inline void switch_in(void* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct kernel_books books;
+  struct kernel_accounting accounting;
   struct switch_state* state;
   struct interval interval;
   struct thread* thread;
   u64 sessions, now, entered = 0;
-  if (!task->pid || all_by_books()) return;
+  if (!task->pid || all_by_kernel_accounting()) return;
   state = this_switch();
   thread = find_thread(task);
-  if (!thread || !state || by_books(thread)) return;
-  read_books(task, &books);
+  if (!thread || !state || by_kernel_accounting(thread)) return;
+  read_kernel_accounting(task, &accounting);
   now = take_switch_time(state, task);
-  if (thread->left_ns) take_clock_back(thread, now, books.sum_exec, books.run_delay, 0);
+  if (thread->left_ns) take_clock_back(thread, now, accounting.sum_exec, accounting.run_delay, 0);
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
-  follow_queue_clock(task, thread, now, &books, &state->offset);
-  clock_switch_in(thread, now, &books, bpf_get_smp_processor_id(), &interval);
+  follow_queue_clock(task, thread, now, &accounting, &state->offset);
+  clock_switch_in(thread, now, &accounting, bpf_get_smp_processor_id(), &interval);
   if (entered) add_cost(entered);
   sessions = thread->sessions & control.off_cpu_sessions;
   if (sessions) take_switch_in(ctx, task, thread, sessions, &interval);

@@ -9,7 +9,7 @@
 
 #include "bpf/shared/limits.h"
 
-/* Rung of the hook ladder in use for switch-in. */
+/* HookLevel of the hook ladder in use for switch-in. */
 enum profd_hook {
   PROFD_HOOK_SCHED_EXIT = 1,  /* tp_btf/sched_exit_tp */
   PROFD_HOOK_FINISH_TASK = 2, /* kprobe on finish_task_switch*, verified by hits */
@@ -28,7 +28,7 @@ struct profd_constants {
   __u32 split;             /* enum profd_split */
   __u32 own_pid;           /* tgid of profd, in profd's pid namespace; sampled only when named */
   __u32 pidns_level;       /* level of profd's pid namespace; 0 = initial one */
-  __u64 min_switch_out_ns; /* reported minimum duration on the switch-out rung */
+  __u64 min_switch_out_ns; /* reported minimum duration on the switch-out level */
   __u32 pidns_inum;        /* inode number of profd's pid namespace; 0 = compare by level only */
   __u32 reserved;
 };
@@ -42,10 +42,11 @@ struct profd_constants {
 struct profd_control {
   __u64 epoch;
   __u64 epoch_ns;
-  __u64 sessions;           /* running sessions; bits not set here are stale and ignored */
-  __u64 on_cpu_sessions;    /* of those, with on-CPU samples */
-  __u64 off_cpu_sessions;   /* of those, with off-CPU samples */
-  __u64 off_cpu_period_ns;  /* of threads of `asked_sessions`, in force; 0 = no off-CPU samples */
+  __u64 sessions;         /* running sessions; bits not set here are stale and ignored */
+  __u64 on_cpu_sessions;  /* of those, with on-CPU samples */
+  __u64 off_cpu_sessions; /* of those, with off-CPU samples */
+  __u64
+      off_cpu_period_ns; /* of threads of `requested_sessions`, in force; 0 = no off-CPU samples */
   __u64 starting_sessions;  /* the assign iterator evaluates these filters */
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
@@ -55,11 +56,13 @@ struct profd_control {
   __u64 dump_sessions;     /* of those, the snapshot iterator tells of threads whatever they do */
   __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
   __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
-  __u64 booked_sessions;   /* of `sessions`, those that are content with the kernel's books */
-  __u64 asked_sessions; /* of `sessions`, those that somebody has asked for; others are standing */
+  __u64
+      kernel_accounted_sessions; /* of `sessions`, those that are content with the kernel's books */
+  __u64 requested_sessions; /* of `sessions`, those that somebody has asked for; others are standing
+                             */
   /* Threads of none of those are sampled at periods of their own: */
-  __u64 standing_off_cpu_period_ns; /* 0 = no off-CPU samples */
-  __u64 standing_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
+  __u64 background_off_cpu_period_ns; /* 0 = no off-CPU samples */
+  __u64 background_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
 };
 
 enum profd_target_kind {

@@ -40,8 +40,9 @@
   X(TABLES_WANTED_LOST, INFO, "requests for unwind tables lost: ring full")                    \
   X(CLOCKS_UNREAD, LOST, "threads whose clock could not be read")                              \
   X(STACKS_NS, INFO, "of the ns spent in profd's BPF programs, those for samples")             \
-  X(CLOCKS_BY_BOOKS, INFO, "thread clocks read off the kernel's own books: switches are many") \
-  X(STANDING_STACKS_NS, INFO, "of the ns for samples, those of threads nobody has asked for")
+  X(CLOCKS_BY_KERNEL_ACCOUNTING, INFO,                                                         \
+    "thread clocks read off the kernel's own books: switches are many")                        \
+  X(BACKGROUND_STACKS_NS, INFO, "of the ns for samples, those of threads nobody has asked for")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -112,17 +112,17 @@ struct profd_clock_event {
 };
 
 /* flags of sample events */
-#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third rung of the hook ladder) */
+#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third level of the hook ladder) */
 #define PROFD_SAMPLE_IOWAIT 2     /* the task was in_iowait when it left the CPU */
 #define PROFD_SAMPLE_PREEMPTED 4  /* it did not block: all of it is runnable */
 #define PROFD_SAMPLE_YIELDED 8
 #define PROFD_SAMPLE_USER_MODE 16 /* on-CPU: the interrupted instruction is user code */
 #define PROFD_SAMPLE_KTHREAD 32
 /* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
-#define PROFD_SAMPLE_RUNNING 64   /* on a CPU since begin_ns: it has no frames */
-#define PROFD_SAMPLE_WOKEN 128    /* it has slept since begin_ns and waits for a CPU by now */
-#define PROFD_SAMPLE_STANDING 256 /* of a thread that nobody has asked for, at its periods */
-#define PROFD_SAMPLE_PACKED 512   /* words of 0 are left out, the tail is made of units */
+#define PROFD_SAMPLE_RUNNING 64     /* on a CPU since begin_ns: it has no frames */
+#define PROFD_SAMPLE_WOKEN 128      /* it has slept since begin_ns and waits for a CPU by now */
+#define PROFD_SAMPLE_BACKGROUND 256 /* of a thread that nobody has asked for, at its periods */
+#define PROFD_SAMPLE_PACKED 512     /* words of 0 are left out, the tail is made of units */
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -195,8 +195,8 @@ struct profd_sample_event {
   __u64 begin_ns;
   __u64 runnable_ns;
   __u64 period_ns;
-  __u32 blocked_marks;
-  __u32 runnable_marks;
+  __u32 blocked_points;
+  __u32 runnable_points;
   __s32 syscall;    /* number of the syscall it is in; -1: none */
   __u32 task_state; /* prev_state of the switch-out; 0 when on CPU */
   __u64 syscall_args[3];
@@ -265,7 +265,7 @@ struct profd_process_event {
 /* mode of a session: samples that it has, and whether nobody has asked for it */
 #define PROFD_SESSION_ON_CPU 1
 #define PROFD_SESSION_OFF_CPU 2
-#define PROFD_SESSION_STANDING 4
+#define PROFD_SESSION_BACKGROUND 4
 
 /*
  * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where
@@ -291,8 +291,8 @@ struct profd_periods_event {
   struct profd_event event;
   __u64 on_cpu_period_ns;
   __u64 off_cpu_period_ns;
-  __u64 standing_on_cpu_period_ns; /* of PROFD_SAMPLE_STANDING */
-  __u64 standing_off_cpu_period_ns;
+  __u64 background_on_cpu_period_ns; /* of PROFD_SAMPLE_BACKGROUND */
+  __u64 background_off_cpu_period_ns;
 };
 
 struct profd_counters_event {

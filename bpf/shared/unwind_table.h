@@ -7,7 +7,7 @@
  * text, in file offsets (not virtual addresses: no load bias is needed), is cut into stretches of
  * 64 KiB; each has a reference in the file's index and is loaded or absent as a whole:
  *
- *   file --index--> profd_stretch_ref[] --place--> profd_stretch | profd_unwind_row[]
+ *   file --index--> profd_chunk_ref[] --place--> profd_chunk | profd_unwind_row[]
  *        --rules--> profd_unwind_rule[]  <------------------------- row.rule
  *
  * A stretch is cut into blocks of 4 KiB. Each block's rows begin with one at the block's start, so
@@ -25,9 +25,9 @@
 #define PROFD_MAX_SLABS 256 /* of 1 MiB each; the cap in force is the user side's */
 #define PROFD_MAX_UNWIND_FILES 8192
 
-#define PROFD_STRETCH_SHIFT 16
+#define PROFD_CHUNK_SHIFT 16
 #define PROFD_BLOCK_SHIFT 12
-#define PROFD_STRETCH_BLOCKS 16
+#define PROFD_CHUNK_BLOCKS 16
 #define PROFD_BLOCK_MAX_ROWS 1024
 
 /* A mapped file as the kernel knows it. */
@@ -50,9 +50,9 @@ struct profd_file_key {
 /* Element of the array map `unwind_files`; the hash map `unwind_file_ids` finds it by file key. */
 struct profd_unwind_file {
   __u32 flags;
-  __u32 index;         /* place of struct profd_stretch_ref[stretches] */
-  __u32 first_stretch; /* file offset >> PROFD_STRETCH_SHIFT of index[0] */
-  __u32 stretches;
+  __u32 index;       /* place of struct profd_chunk_ref[stretches] */
+  __u32 first_chunk; /* file offset >> PROFD_CHUNK_SHIFT of index[0] */
+  __u32 chunks;
   /* One 64-bit word to both sides: rules may move when they grow, and none goes away. A row that
    * names a rule beyond rule_count is of a stretch newer than this reading. */
   __u32 rules; /* place of struct profd_unwind_rule[rule_count]; a multiple of 4 */
@@ -61,17 +61,17 @@ struct profd_unwind_file {
   __u32 reserved;
 };
 
-/* place of a stretch_ref: nowhere = not loaded, ask for it. */
-#define PROFD_STRETCH_EMPTY 1 /* looked at: no rule covers any of it */
+/* place of a chunk_ref: nowhere = not loaded, ask for it. */
+#define PROFD_CHUNK_EMPTY 1 /* looked at: no rule covers any of it */
 
-struct profd_stretch_ref {
+struct profd_chunk_ref {
   __u32 place;
   __u32 last_used; /* as in profd_unwind_file */
 };
 
 /* 40 bytes, in one page; the rows follow it. */
-struct profd_stretch {
-  __u16 first_row[PROFD_STRETCH_BLOCKS + 1]; /* of each block; the last is the number of rows */
+struct profd_chunk {
+  __u16 first_row[PROFD_CHUNK_BLOCKS + 1]; /* of each block; the last is the number of rows */
   __u16 reserved[3];
 };
 
@@ -134,8 +134,8 @@ struct profd_wanted {
 
 PROFD_STATIC_ASSERT(sizeof(struct profd_file_key) == 32, "profd_file_key");
 PROFD_STATIC_ASSERT(sizeof(struct profd_unwind_file) == 32, "profd_unwind_file");
-PROFD_STATIC_ASSERT(sizeof(struct profd_stretch_ref) == 8, "profd_stretch_ref");
-PROFD_STATIC_ASSERT(sizeof(struct profd_stretch) == 40, "profd_stretch");
+PROFD_STATIC_ASSERT(sizeof(struct profd_chunk_ref) == 8, "profd_chunk_ref");
+PROFD_STATIC_ASSERT(sizeof(struct profd_chunk) == 40, "profd_chunk");
 PROFD_STATIC_ASSERT(sizeof(struct profd_unwind_row) == 4, "profd_unwind_row");
 PROFD_STATIC_ASSERT(sizeof(struct profd_unwind_rule) == 32, "profd_unwind_rule");
 PROFD_STATIC_ASSERT(sizeof(struct profd_wanted) == 64, "profd_wanted");

@@ -220,7 +220,7 @@ static __always_inline int restart_python(struct walk_context* context, int read
   python->words = python->first_word;
   python->frames = python->first_kept;
   python->anchors = 0;
-  python->mark = 0;
+  python->tortoise = 0;
   if (!has_cframes_only(python)) return restart_objects(context, reader);
   return take_cframe(context, outer, reader) &&
          read_python(context, &python->frame, sizeof(python->frame),
@@ -298,11 +298,11 @@ static __always_inline long end_python_frames(struct walk_context* context, int 
 static __always_inline int pass_frame(struct python_walk* python) {
   u32 step = python->steps++;
   python->frame = frame_word(python, python->process.frame_previous);
-  if (python->frame && python->frame == python->mark) {
+  if (python->frame && python->frame == python->tortoise) {
     python->flags |= PROFD_PYTHON_FAULT;
     return 0;
   }
-  if (!(step & (step - 1))) python->mark = python->frame;
+  if (!(step & (step - 1))) python->tortoise = python->frame;
   return 1;
 }
 
@@ -371,7 +371,7 @@ static __always_inline int find_first_frame(struct walk_context* context, u64 st
 /* Before the frames of the runtime at hand. 0: there are none, or the walk is flagged. */
 static __always_inline int begin_frames(struct walk_context* context, u64 state, int reader) {
   struct python_walk* python = &context->walk->python;
-  python->frame = python->cframe = python->outer = python->first_frame = python->mark = 0;
+  python->frame = python->cframe = python->outer = python->first_frame = python->tortoise = 0;
   python->anchors = python->restarted = python->steps = 0;
   python->first_word = python->words;
   python->first_kept = python->frames;

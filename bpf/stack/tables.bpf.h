@@ -60,18 +60,18 @@ static __always_inline u32 rule_in_page(const struct profd_unwind_row* rows, u64
 }
 
 /* Rule of the row for `offset` in a stretch; 0: none. Global: the verifier looks at it once. */
-__noinline u32 rule_in_stretch(u32 place, u32 offset) {
-  u32 block = (offset >> PROFD_BLOCK_SHIFT) % PROFD_STRETCH_BLOCKS;
-  struct profd_stretch* stretch = at_place(place, sizeof(*stretch));
+__noinline u32 rule_in_chunk(u32 place, u32 offset) {
+  u32 block = (offset >> PROFD_BLOCK_SHIFT) % PROFD_CHUNK_BLOCKS;
+  struct profd_chunk* chunk = at_place(place, sizeof(*chunk));
   struct profd_unwind_row* rows;
   u64 begin, end, row, count;
   u32 page;
-  if (!stretch) return 0;
-  begin = stretch->first_row[block];
-  end = stretch->first_row[block + 1];
+  if (!chunk) return 0;
+  begin = chunk->first_row[block];
+  end = chunk->first_row[block + 1];
   if (begin >= end || end - begin > PROFD_BLOCK_MAX_ROWS) return 0;
   count = end - begin;
-  row = (u64)place * (PROFD_PLACE_UNIT / sizeof(*rows)) + sizeof(*stretch) / sizeof(*rows) + begin;
+  row = (u64)place * (PROFD_PLACE_UNIT / sizeof(*rows)) + sizeof(*chunk) / sizeof(*rows) + begin;
   page = row / PAGE_ROWS;
   row %= PAGE_ROWS;
   if (row + count > PAGE_ROWS) {
@@ -107,7 +107,7 @@ static __always_inline enum rule_search take_rule(struct walk* walk,
 
 static __always_inline int is_wanted_already(const struct profd_file_key* key, u64 file_offset) {
   u64 what = (key->inode ^ ((u64)key->device << 32) ^ (key->mtime_ns << 7)) +
-             (file_offset >> PROFD_STRETCH_SHIFT) * 0x9E3779B97F4A7C15ull;
+             (file_offset >> PROFD_CHUNK_SHIFT) * 0x9E3779B97F4A7C15ull;
   u64 now = bpf_ktime_get_ns();
   u32 zero = 0;
   struct wanted_recently* recently = bpf_map_lookup_elem(&wanted_recently, &zero);
@@ -147,22 +147,21 @@ static __always_inline enum rule_search find_file_rule(struct walk* walk,
                                                        u64 file_offset) {
   u32 index = mapping->file;
   struct profd_unwind_file* file = bpf_map_lookup_elem(&unwind_files, &index);
-  struct profd_stretch_ref* ref;
-  u64 stretch;
+  struct profd_chunk_ref* ref;
+  u64 chunk;
   u32 place;
   if (!file || !(file->flags & PROFD_FILE_PRESENT)) return RULE_NOT_READY;
   note_use(&file->last_used);
   walk->keep_cfa = file->flags & PROFD_FILE_KEEP_CFA;
   if (file->flags & PROFD_FILE_NO_TABLES) return RULE_NONE;
-  stretch = (file_offset >> PROFD_STRETCH_SHIFT) - file->first_stretch;
-  if (stretch >= file->stretches) return RULE_NONE;
-  ref = at_place(file->index + (u32)stretch, sizeof(*ref));
+  chunk = (file_offset >> PROFD_CHUNK_SHIFT) - file->first_chunk;
+  if (chunk >= file->chunks) return RULE_NONE;
+  ref = at_place(file->index + (u32)chunk, sizeof(*ref));
   if (!ref || !ref->place) return RULE_NOT_READY;
   note_use(&ref->last_used);
   place = ref->place;
-  if (place == PROFD_STRETCH_EMPTY) return RULE_NONE;
-  return take_rule(walk, file,
-                   rule_in_stretch(place, file_offset & ((1 << PROFD_STRETCH_SHIFT) - 1)));
+  if (place == PROFD_CHUNK_EMPTY) return RULE_NONE;
+  return take_rule(walk, file, rule_in_chunk(place, file_offset & ((1 << PROFD_CHUNK_SHIFT) - 1)));
 }
 
 /* Looks up the mapping of an address and its file, as walk->current. Global: as above. */
@@ -211,20 +210,20 @@ __noinline int find_rule(struct walk* walk, u64 address, u32 pid) {
   if (mapping->kind == MAPPING_ANONYMOUS) return RULE_NONE;
   file_offset = address - mapping->begin + mapping->file_offset;
   search = find_file_rule(walk, mapping, file_offset);
-  if (search == RULE_NOT_READY) walk->asked = want_tables(mapping, file_offset, pid);
+  if (search == RULE_NOT_READY) walk->requested = want_tables(mapping, file_offset, pid);
   return search;
 }
 
 /* Is the stretch of this file offset one that is not loaded? */
-static __always_inline int lacks_stretch(const struct mapping* mapping, u64 file_offset) {
+static __always_inline int lacks_chunk(const struct mapping* mapping, u64 file_offset) {
   u32 index = mapping->file;
   struct profd_unwind_file* file = bpf_map_lookup_elem(&unwind_files, &index);
-  struct profd_stretch_ref* ref;
-  u64 stretch;
+  struct profd_chunk_ref* ref;
+  u64 chunk;
   if (!file || !(file->flags & PROFD_FILE_PRESENT)) return 1;
-  stretch = (file_offset >> PROFD_STRETCH_SHIFT) - file->first_stretch;
-  if (stretch >= file->stretches) return 0;
-  ref = at_place(file->index + (u32)stretch, sizeof(*ref));
+  chunk = (file_offset >> PROFD_CHUNK_SHIFT) - file->first_chunk;
+  if (chunk >= file->chunks) return 0;
+  ref = at_place(file->index + (u32)chunk, sizeof(*ref));
   return ref && !ref->place;
 }
 
@@ -239,6 +238,6 @@ __noinline int ask_ahead(struct walk* walk, u64 word, u32 pid) {
   mapping = &walk->mappings[walk->current % KNOWN_MAPPINGS];
   if (mapping->kind != MAPPING_FILE || !is_in(mapping, word)) return 0;
   file_offset = word - 1 - mapping->begin + mapping->file_offset;
-  if (lacks_stretch(mapping, file_offset)) want_tables(mapping, file_offset, pid);
+  if (lacks_chunk(mapping, file_offset)) want_tables(mapping, file_offset, pid);
   return 0;
 }

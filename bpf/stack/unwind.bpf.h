@@ -271,7 +271,7 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   walk->uncertain_from = PROFD_ALL_CERTAIN;
   walk->current = 0;
   walk->keep_cfa = 0;
-  walk->asked = 0;
+  walk->requested = 0;
   walk->python.stack_pointer = walk->registers.value[REGISTER_RSP];
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }
@@ -313,7 +313,7 @@ static __always_inline void walk_user_stack(struct profd_sample_event* event, st
   begin_walk(walk, task, event->kernel_frames);
   if (!is_64_bit) walk->flags = PROFD_STACK_32_BIT;
   if (keep_frame(&context) && is_64_bit) walk_callers(&context, reader);
-  if (walk->asked) {
+  if (walk->requested) {
     if (reader == READ_TASK)
       bpf_loop(WORDS_AHEAD, look_ahead_task, &context, 0);
     else

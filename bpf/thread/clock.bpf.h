@@ -19,7 +19,7 @@
 #include "bpf/maps.bpf.h"
 
 /* What the kernel's books say about a thread at this moment. */
-struct kernel_books {
+struct kernel_accounting {
   u64 run_delay;
   u64 sum_exec;
 };
@@ -60,8 +60,8 @@ static __always_inline u64 length_of(u64 begin_ns, u64 end_ns) {
 }
 
 /* Adds `length` of the present state, of which at most the first `blocked` are blocked. */
-static __always_inline void add_stretch(struct profd_clock* clock, u32 state, u32 kind, u64 length,
-                                        u64 blocked) {
+static __always_inline void add_interval(struct profd_clock* clock, u32 state, u32 kind, u64 length,
+                                         u64 blocked) {
   if (state == PROFD_STATE_ON_CPU) {
     clock->on_cpu_ns += length;
   } else if (state == PROFD_STATE_RUNNABLE) {
@@ -75,12 +75,12 @@ static __always_inline void add_stretch(struct profd_clock* clock, u32 state, u3
 
 /* Keeps what the clock showed at the epoch that lies in the present stretch. */
 static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
-  struct kept_epoch* kept = &thread->kept;
+  struct epoch_totals* kept = &thread->kept;
   u64 epoch_ns = control.epoch_ns;
   u64 length = above(epoch_ns, thread->since_ns);
   u32 state = thread->state;
   kept->clock = thread->clock;
-  add_stretch(&kept->clock, state, thread->kind, length, blocked);
+  add_interval(&kept->clock, state, thread->kind, length, blocked);
   if (state == PROFD_STATE_BLOCKED && length > blocked) state = PROFD_STATE_RUNNABLE;
   kept->state = state;
   kept->since_ns = thread->since_ns;
@@ -92,11 +92,11 @@ static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
  * Ends the present stretch; the next one begins where it ends. Always: the sum of the clock's ns is
  * since_ns - begin_ns, and no number in it ever goes down.
  */
-static __always_inline void close_stretch(struct thread* thread, u64 end_ns, u64 length,
-                                          u64 blocked) {
+static __always_inline void close_interval(struct thread* thread, u64 end_ns, u64 length,
+                                           u64 blocked) {
   if (thread->kept.number != control.epoch && end_ns >= control.epoch_ns)
     keep_epoch(thread, blocked);
-  add_stretch(&thread->clock, thread->state, thread->kind, length, blocked);
+  add_interval(&thread->clock, thread->state, thread->kind, length, blocked);
   thread->since_ns += length;
 }
 
@@ -113,12 +113,12 @@ static __always_inline u64 runnable_part(const struct thread* thread, u64 end_ns
 static __always_inline u64 close_off_cpu(struct thread* thread, u64 end_ns, u64 run_delay) {
   u64 length = length_of(thread->since_ns, end_ns);
   u64 runnable = runnable_part(thread, end_ns, length, run_delay);
-  close_stretch(thread, end_ns, length, length - runnable);
+  close_interval(thread, end_ns, length, length - runnable);
   return runnable;
 }
 
 static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns) {
-  close_stretch(thread, end_ns, length_of(thread->since_ns, end_ns), 0);
+  close_interval(thread, end_ns, length_of(thread->since_ns, end_ns), 0);
 }
 
 /* Begins a stretch on a CPU where the last one ended. */
@@ -146,8 +146,8 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
  */
 
 /* By how much the kernel booked a stretch longer than the hooks saw it. */
-static __always_inline u64 lag_of(u64 booked, u64 seen) {
-  u64 lag = above(booked, seen);
+static __always_inline u64 lag_of(u64 accounted, u64 seen) {
+  u64 lag = above(accounted, seen);
   return lag <= MAX_LAG_NS ? lag : 0;
 }
 
@@ -155,28 +155,28 @@ static __always_inline u64 lag_of(u64 booked, u64 seen) {
  * When a wait that the hooks saw to last from `begin_ns` to `now` ended by the kernel's books. They
  * hold nothing where the thread was preempted while it was going to sleep: it is not queued then.
  */
-static __always_inline u64 booked_end(u64 booked, u64 begin_ns, u64 now) {
+static __always_inline u64 accounted_end(u64 accounted, u64 begin_ns, u64 now) {
   u64 seen = above(now, begin_ns);
-  u64 apart = booked > seen ? booked - seen : seen - booked;
-  return booked && apart <= MAX_LAG_NS && now >= begin_ns ? begin_ns + booked : now;
+  u64 apart = accounted > seen ? accounted - seen : seen - accounted;
+  return accounted && apart <= MAX_LAG_NS && now >= begin_ns ? begin_ns + accounted : now;
 }
 
 /* The thread came back: the hook saw it at `now`. */
 static __always_inline void come_back(struct thread* thread, u64 now,
-                                      const struct kernel_books* books, u32 cpu,
+                                      const struct kernel_accounting* accounting, u32 cpu,
                                       struct interval* interval) {
-  u64 booked = above(books->run_delay, thread->run_delay);
+  u64 accounted = above(accounting->run_delay, thread->run_delay);
   u64 end_ns = now;
   if (thread->state == PROFD_STATE_BLOCKED)
-    end_ns += lag_of(booked, above(now, thread->since_ns));
+    end_ns += lag_of(accounted, above(now, thread->since_ns));
   else if (thread->kind != PROFD_AFTER_WAKEUP)
-    end_ns = booked_end(booked, thread->since_ns, now);
+    end_ns = accounted_end(accounted, thread->since_ns, now);
   interval->begin_ns = thread->since_ns;
   interval->state = thread->state;
   interval->kind = thread->kind;
-  interval->runnable_ns = close_off_cpu(thread, end_ns, books->run_delay);
+  interval->runnable_ns = close_off_cpu(thread, end_ns, accounting->run_delay);
   interval->end_ns = thread->since_ns;
-  thread->run_delay = books->run_delay;
+  thread->run_delay = accounting->run_delay;
   thread->switch_in_ns = smaller(now, thread->since_ns);
   open_on_cpu(thread, cpu);
 }
@@ -185,18 +185,19 @@ static __always_inline void come_back(struct thread* thread, u64 now,
  * The thread was off CPU when last seen but runs now, and its switch-in was not seen: the kernel's
  * run time, `books`, tells how long it has been on the CPU. Off-CPU comes first.
  */
-static __always_inline void settle_missed_switch_in(struct thread* thread, u64 now,
-                                                    const struct kernel_books* books, u32 cpu) {
+static __always_inline void reconcile_missed_switch_in(struct thread* thread, u64 now,
+                                                       const struct kernel_accounting* accounting,
+                                                       u32 cpu) {
   u64 length = length_of(thread->since_ns, now);
-  u64 on_cpu = smaller(length, above(books->sum_exec, thread->sum_exec));
-  close_off_cpu(thread, now - on_cpu, books->run_delay);
-  thread->run_delay = books->run_delay;
+  u64 on_cpu = smaller(length, above(accounting->sum_exec, thread->sum_exec));
+  close_off_cpu(thread, now - on_cpu, accounting->run_delay);
+  thread->run_delay = accounting->run_delay;
   thread->switch_in_ns = now - on_cpu;
   open_on_cpu(thread, cpu);
 }
 
 /* The thread was on CPU when last seen, and its switch-out was not seen. On-CPU comes first. */
-static __noinline void settle_missed_switch_out(struct thread* thread, u64 now, u64 sum_exec) {
+static __noinline void reconcile_missed_switch_out(struct thread* thread, u64 now, u64 sum_exec) {
   u64 length = length_of(thread->since_ns, now);
   close_on_cpu(thread, now - length + smaller(length, above(sum_exec, thread->sum_exec)));
   thread->state = PROFD_STATE_BLOCKED;
@@ -206,15 +207,15 @@ static __noinline void settle_missed_switch_out(struct thread* thread, u64 now, 
 }
 
 /* The thread leaves the CPU, and its coming has not been settled: only seen, or not even that. */
-static __noinline void settle_switch_in(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
-                                        u32 cpu) {
-  struct kernel_books books = {.run_delay = run_delay, .sum_exec = sum_exec};
+static __noinline void reconcile_switch_in(struct thread* thread, u64 now, u64 sum_exec,
+                                           u64 run_delay, u32 cpu) {
+  struct kernel_accounting accounting = {.run_delay = run_delay, .sum_exec = sum_exec};
   struct interval interval;
   if (thread->switch_in_ns) {
-    come_back(thread, thread->switch_in_ns, &books, cpu, &interval);
+    come_back(thread, thread->switch_in_ns, &accounting, cpu, &interval);
   } else {
     count(PROFD_COUNTER_SWITCH_IN_MISSED);
-    settle_missed_switch_in(thread, now, &books, cpu);
+    reconcile_missed_switch_in(thread, now, &accounting, cpu);
   }
 }
 
@@ -230,12 +231,12 @@ static __always_inline void end_write(struct thread* thread) {
 
 /* The thread leaves the CPU at `now`. */
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
-                                             const struct kernel_books* books,
+                                             const struct kernel_accounting* accounting,
                                              const struct leaving* leaving) {
   begin_write(thread);
   if (thread->state != PROFD_STATE_ON_CPU)
-    settle_switch_in(thread, now, books->sum_exec, books->run_delay, leaving->cpu);
-  close_on_cpu(thread, now + lag_of(above(books->sum_exec, thread->sum_exec),
+    reconcile_switch_in(thread, now, accounting->sum_exec, accounting->run_delay, leaving->cpu);
+  close_on_cpu(thread, now + lag_of(above(accounting->sum_exec, thread->sum_exec),
                                     above(now, thread->switch_in_ns)));
   if (leaving->state == PROFD_STATE_BLOCKED)
     thread->clock.blocked_count[leaving->kind & 3]++;
@@ -244,8 +245,8 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
   thread->state = leaving->state;
   thread->kind = leaving->kind;
   thread->task_state = leaving->task_state;
-  thread->run_delay = books->run_delay;
-  thread->sum_exec = books->sum_exec;
+  thread->run_delay = accounting->run_delay;
+  thread->sum_exec = accounting->sum_exec;
   thread->switch_in_ns = 0;
   if (constants.split == PROFD_SPLIT_WAKEUP) thread->woken_ns = 0;
   end_write(thread);
@@ -253,14 +254,14 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
 
 /* The thread comes back, seen at `now`; tells the interval that ends. */
 static __always_inline void clock_switch_in(struct thread* thread, u64 now,
-                                            const struct kernel_books* books, u32 cpu,
+                                            const struct kernel_accounting* accounting, u32 cpu,
                                             struct interval* interval) {
   begin_write(thread);
   if (thread->state == PROFD_STATE_ON_CPU) {
     count(PROFD_COUNTER_SWITCH_OUT_MISSED);
-    settle_missed_switch_out(thread, now, books->sum_exec);
+    reconcile_missed_switch_out(thread, now, accounting->sum_exec);
   }
-  come_back(thread, now, books, cpu, interval);
+  come_back(thread, now, accounting, cpu, interval);
   end_write(thread);
 }
 
@@ -271,14 +272,15 @@ static __always_inline void clock_wake(struct thread* thread, u64 now) {
 
 /* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line. */
 static __always_inline void begin_clock(struct thread* thread, u64 now, u32 state, u32 kind,
-                                        const struct kernel_books* books, u32 cpu, u64 blocks) {
+                                        const struct kernel_accounting* accounting, u32 cpu,
+                                        u64 blocks) {
   thread->since_ns = now;
   thread->state = state;
   thread->kind = kind;
   thread->cpu = cpu;
-  thread->run_delay = books->run_delay;
+  thread->run_delay = accounting->run_delay;
   /* How much of the kernel's run time belongs to the present stretch is not known. */
-  thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : books->sum_exec;
+  thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : accounting->sum_exec;
   if (state == PROFD_STATE_ON_CPU) thread->switch_in_ns = now;
   if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = blocks;
   if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;
@@ -292,15 +294,16 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
 }
 
 static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,
-                                        const struct kernel_books* books, u32 cpu) {
-  begin_clock(thread, now, state, kind, books, cpu, 1);
+                                        const struct kernel_accounting* accounting, u32 cpu) {
+  begin_clock(thread, now, state, kind, accounting, cpu, 1);
 }
 
 /*
  * Makes the clock of a new thread. It is not on a run queue until its parent has put it together
  * (some us, or for as long as the parent is preempted meanwhile): that is blocked, but no switch.
  */
-static __always_inline void clock_begin_unborn(struct thread* thread, u64 now,
-                                               const struct kernel_books* books, u32 cpu) {
-  begin_clock(thread, now, PROFD_STATE_BLOCKED, PROFD_UNINTERRUPTIBLE, books, cpu, 0);
+static __always_inline void clock_begin_created(struct thread* thread, u64 now,
+                                                const struct kernel_accounting* accounting,
+                                                u32 cpu) {
+  begin_clock(thread, now, PROFD_STATE_BLOCKED, PROFD_UNINTERRUPTIBLE, accounting, cpu, 0);
 }

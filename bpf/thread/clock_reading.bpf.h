@@ -8,7 +8,7 @@
 #include "bpf/thread/clock.bpf.h"
 
 /* What else a reader must know of a thread that it finds off CPU. */
-struct standing {
+struct present_state {
   u64 queued_ns; /* it has waited for a CPU since then; 0: it has not */
   int running;   /* the kernel says that it is on a CPU */
 };
@@ -18,18 +18,18 @@ struct standing {
  * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
  */
 static __always_inline void clock_advance(struct thread* copy, u64 now,
-                                          const struct kernel_books* books,
-                                          struct standing* standing) {
-  u64 waits = standing->queued_ns ? above(now, standing->queued_ns) : 0;
+                                          const struct kernel_accounting* accounting,
+                                          struct present_state* present) {
+  u64 waits = present->queued_ns ? above(now, present->queued_ns) : 0;
   struct interval interval;
   if (copy->state == PROFD_STATE_DEAD) return;
   if (copy->state != PROFD_STATE_ON_CPU) {
     if (copy->switch_in_ns) {
-      come_back(copy, copy->switch_in_ns, books, copy->cpu, &interval);
-    } else if (standing->running) {
-      settle_missed_switch_in(copy, now, books, copy->cpu);
+      come_back(copy, copy->switch_in_ns, accounting, copy->cpu, &interval);
+    } else if (present->running) {
+      reconcile_missed_switch_in(copy, now, accounting, copy->cpu);
     } else {
-      close_off_cpu(copy, now, books->run_delay + waits);
+      close_off_cpu(copy, now, accounting->run_delay + waits);
       return;
     }
   }

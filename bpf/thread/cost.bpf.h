@@ -21,5 +21,5 @@ static __always_inline void count_stack_cost(u64 begin_ns, u64 sessions) {
   u64 length = bpf_ktime_get_ns() - begin_ns;
   count_many(PROFD_COUNTER_COST_NS, length);
   count_many(PROFD_COUNTER_STACKS_NS, length);
-  if (!is_asked_for(sessions)) count_many(PROFD_COUNTER_STANDING_STACKS_NS, length);
+  if (!is_requested(sessions)) count_many(PROFD_COUNTER_BACKGROUND_STACKS_NS, length);
 }

@@ -220,7 +220,7 @@ static __always_inline int match_new_name(const struct profd_filter* filter,
   return same_comm(leader, filter->comm);
 }
 
-static long revise_session(u32 session, struct revision* revision) {
+static long reevaluate_session(u32 session, struct revision* revision) {
   u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
   u32 kind = revision->name ? PROFD_TARGET_COMM : PROFD_TARGET_CGROUP;
   struct task_struct* task = revision->task;
@@ -238,6 +238,6 @@ static long revise_session(u32 session, struct revision* revision) {
   return 0;
 }
 
-static __always_inline void revise_sessions(struct revision* revision) {
-  bpf_loop(PROFD_MAX_SESSIONS, revise_session, revision, 0);
+static __always_inline void reevaluate_sessions(struct revision* revision) {
+  bpf_loop(PROFD_MAX_SESSIONS, reevaluate_session, revision, 0);
 }

@@ -2,7 +2,7 @@
 /* Reading the clock of any thread, running or not, without stopping it. */
 #pragma once
 
-#include "bpf/thread/books.bpf.h"
+#include "bpf/thread/kernel_accounting.bpf.h"
 #include "bpf/thread/task.bpf.h"
 
 #define READ_TRIES 4
@@ -25,14 +25,14 @@ static __always_inline u64 waits_since(struct task_struct* task, struct thread* 
 
 /* A copy of a thread's storage and what belongs to it; 0: it switched at that moment. */
 static __always_inline int copy_thread(struct task_struct* task, struct thread* thread, u64 now,
-                                       struct thread* copy, struct kernel_books* books,
-                                       struct standing* standing) {
+                                       struct thread* copy, struct kernel_accounting* accounting,
+                                       struct present_state* present) {
   u64 sequence = *(volatile const u64*)&thread->sequence;
   barrier();
   *copy = *thread;
-  read_books(task, books);
-  standing->queued_ns = waits_since(task, thread, now);
-  standing->running = is_running(task);
+  read_kernel_accounting(task, accounting);
+  present->queued_ns = waits_since(task, thread, now);
+  present->running = is_running(task);
   barrier();
   return !(sequence & 1) && sequence == *(volatile const u64*)&thread->sequence;
 }
@@ -40,13 +40,13 @@ static __always_inline int copy_thread(struct task_struct* task, struct thread* 
 /* The same, brought up to now; 0: it switched during every try. */
 static __always_inline int read_thread(struct task_struct* task, struct thread* thread,
                                        struct thread* copy) {
-  struct kernel_books books;
-  struct standing standing;
+  struct kernel_accounting accounting;
+  struct present_state present;
   for (int i = 0; i < READ_TRIES; i++) {
     u64 now = bpf_ktime_get_ns();
-    if (!copy_thread(task, thread, now, copy, &books, &standing)) continue;
-    settle_copy(copy, now, &books, standing.running);
-    clock_advance(copy, now, &books, &standing);
+    if (!copy_thread(task, thread, now, copy, &accounting, &present)) continue;
+    reconcile_copy(copy, now, &accounting, present.running);
+    clock_advance(copy, now, &accounting, &present);
     return 1;
   }
   count(PROFD_COUNTER_TORN_READ);

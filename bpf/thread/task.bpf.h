@@ -33,7 +33,8 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
 }
 
 /* What the kernel's books say; without CONFIG_SCHED_INFO only the run time. */
-static __always_inline void read_books(struct task_struct* task, struct kernel_books* books) {
-  books->sum_exec = task->se.sum_exec_runtime;
-  books->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
+static __always_inline void read_kernel_accounting(struct task_struct* task,
+                                                   struct kernel_accounting* accounting) {
+  accounting->sum_exec = task->se.sum_exec_runtime;
+  accounting->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 }

@@ -106,9 +106,9 @@ std::tm LocalTime(std::uint64_t unix_ns) {
 // Nothing for a day that no month has, such as 31 February, and for times before 1970.
 std::optional<std::uint64_t> ToUnixNs(std::tm time, std::optional<int> zone) {
   time.tm_isdst = -1;
-  const std::tm asked = time;
+  const std::tm requested = time;
   const std::time_t seconds = zone ? ::timegm(&time) - *zone : std::mktime(&time);
-  if (seconds < 0 || time.tm_mday != asked.tm_mday) return std::nullopt;
+  if (seconds < 0 || time.tm_mday != requested.tm_mday) return std::nullopt;
   return static_cast<std::uint64_t>(seconds) * kNsPerSecond;
 }
 

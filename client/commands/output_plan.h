@@ -39,12 +39,12 @@ class OutputPlan {
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:
-  OutputPlan(ExportOptions options, const OutputOptions& asked)
+  OutputPlan(ExportOptions options, const OutputOptions& requested)
       : options_(std::move(options)),
-        report_(asked.report),
-        interpreter_frames_(asked.interpreter_frames),
-        gil_(asked.gil),
-        group_by_(asked.group_by) {}
+        report_(requested.report),
+        interpreter_frames_(requested.interpreter_frames),
+        gil_(requested.gil),
+        group_by_(requested.group_by) {}
   // A json file is complete: all others can be made of it. So is a report on where names are from.
   [[nodiscard]] bool IsComplete(const Output& output) const;
   // A table by group in the place of the summary; "" where none is asked for.

@@ -29,9 +29,9 @@ Result<bool> Query(const QueryOptions& options, const Context& context) {
   });
   const auto client = ConnectToRunning(context.global.host);
   if (!client) return client.error();
-  Result<v1::Profile> asked = AskHistory(options.question, **client);
-  if (!asked) return asked.error();
-  const Result<v1::Profile> profile = plan->Restrict(*std::move(asked));
+  Result<v1::Profile> requested = AskHistory(options.question, **client);
+  if (!requested) return requested.error();
+  const Result<v1::Profile> profile = plan->Restrict(*std::move(requested));
   if (!profile) return profile.error();
   const std::string footer = "as a flame graph: add -o out.svg      all formats: profctl formats";
   return plan->Write(*profile, InvokingUser::FromEnvironment(), footer, context);

@@ -68,7 +68,7 @@ class FrameTable {
 constexpr std::uint32_t kNoFrame = ~0u;
 
 // Equal stretches show the same stack.
-struct Stretch {
+struct Interval {
   std::uint32_t node = 0;             // of Stacks
   std::uint32_t no_stack = kNoFrame;  // stands in for the stack
   std::uint32_t waiting = kNoFrame;   // the leaf of a thread that does not run
@@ -93,11 +93,11 @@ class Stacks {
   // The first node with this stack.
   std::uint32_t Same(std::uint32_t node) const { return same_[node]; }
 
-  void Write(const Stretch& stretch, std::ostream& out) {
+  void Write(const Interval& interval, std::ostream& out) {
     path_.clear();
-    if (stretch.waiting != kNoFrame) path_.push_back(stretch.waiting);
-    if (stretch.no_stack != kNoFrame) path_.push_back(stretch.no_stack);
-    for (std::uint32_t at = stretch.node; at != 0;) {
+    if (interval.waiting != kNoFrame) path_.push_back(interval.waiting);
+    if (interval.no_stack != kNoFrame) path_.push_back(interval.no_stack);
+    for (std::uint32_t at = interval.node; at != 0;) {
       const v1::StackNode& node = profile_.nodes(static_cast<int>(at - 1));
       path_.push_back(frames_.OfFrame(node.frame()));
       at = node.parent();
@@ -116,33 +116,33 @@ class Stacks {
 
 struct ThreadProfile {
   std::string name;
-  std::vector<Stretch> stretches;
+  std::vector<Interval> intervals;
   std::uint64_t total_ns = 0;
   std::uint64_t on_cpu_ns = 0;
 };
 
-Stretch StretchOf(const v1::Samples& samples, int i, const Stacks& stacks, FrameTable& frames) {
+Interval IntervalOf(const v1::Samples& samples, int i, const Stacks& stacks, FrameTable& frames) {
   const v1::State state = samples.state(i);
-  Stretch stretch{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
-  if (samples.node(i) == 0) stretch.no_stack = frames.OfPseudo(kNoStack);
+  Interval interval{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
+  if (samples.node(i) == 0) interval.no_stack = frames.OfPseudo(kNoStack);
   if (state != v1::STATE_ON_CPU)
-    stretch.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i), GilOf(samples, i)));
-  return stretch;
+    interval.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i), GilOf(samples, i)));
+  return interval;
 }
 
-void AddStretch(const Stretch& stretch, bool on_cpu, ThreadProfile& thread) {
-  if (stretch.weight_ns == 0) return;
-  thread.total_ns += stretch.weight_ns;
-  if (on_cpu) thread.on_cpu_ns += stretch.weight_ns;
-  if (!thread.stretches.empty()) {
-    Stretch& last = thread.stretches.back();
-    if (last.node == stretch.node && last.no_stack == stretch.no_stack &&
-        last.waiting == stretch.waiting) {
-      last.weight_ns += stretch.weight_ns;
+void AddInterval(const Interval& interval, bool on_cpu, ThreadProfile& thread) {
+  if (interval.weight_ns == 0) return;
+  thread.total_ns += interval.weight_ns;
+  if (on_cpu) thread.on_cpu_ns += interval.weight_ns;
+  if (!thread.intervals.empty()) {
+    Interval& last = thread.intervals.back();
+    if (last.node == interval.node && last.no_stack == interval.no_stack &&
+        last.waiting == interval.waiting) {
+      last.weight_ns += interval.weight_ns;
       return;
     }
   }
-  thread.stretches.push_back(stretch);
+  thread.intervals.push_back(interval);
 }
 
 std::string NameOf(const v1::Profile& profile, const v1::Thread& thread) {
@@ -160,11 +160,11 @@ std::vector<ThreadProfile> SplitByThread(const v1::Profile& profile, const Stack
                    [&](int a, int b) { return samples.time_ns(a) < samples.time_ns(b); });
   std::vector<ThreadProfile> threads(static_cast<std::size_t>(profile.threads_size()));
   for (const int i : order)
-    AddStretch(StretchOf(samples, i, stacks, frames), samples.state(i) == v1::STATE_ON_CPU,
-               threads[samples.thread(i)]);
+    AddInterval(IntervalOf(samples, i, stacks, frames), samples.state(i) == v1::STATE_ON_CPU,
+                threads[samples.thread(i)]);
   for (std::size_t i = 0; i < threads.size(); ++i)
     threads[i].name = NameOf(profile, profile.threads(static_cast<int>(i)));
-  std::erase_if(threads, [](const ThreadProfile& thread) { return thread.stretches.empty(); });
+  std::erase_if(threads, [](const ThreadProfile& thread) { return thread.intervals.empty(); });
   if (threads.empty()) threads.emplace_back().name = "no samples";
   return threads;
 }
@@ -174,14 +174,14 @@ void WriteThread(const ThreadProfile& thread, Stacks& stacks, std::ostream& out)
       << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << thread.total_ns
       << ",\"samples\":[";
   const char* comma = "";
-  for (const Stretch& stretch : thread.stretches) {
+  for (const Interval& interval : thread.intervals) {
     out << std::exchange(comma, ",\n");
-    stacks.Write(stretch, out);
+    stacks.Write(interval, out);
   }
   out << "],\"weights\":[";
   comma = "";
-  for (const Stretch& stretch : thread.stretches)
-    out << std::exchange(comma, ",") << stretch.weight_ns;
+  for (const Interval& interval : thread.intervals)
+    out << std::exchange(comma, ",") << interval.weight_ns;
   out << "]}";
 }
 

@@ -97,8 +97,8 @@ SvgLegend::SvgLegend(int y, std::ostream& out) : out_(out) {
 
 SvgLegend::~SvgLegend() { out_ << "</text>\n"; }
 
-void SvgLegend::Add(std::string_view style, const std::string& text, std::string_view mark) {
-  AddSpan("key " + std::string(style), std::string(mark), 12);
+void SvgLegend::Add(std::string_view style, const std::string& text, std::string_view point) {
+  AddSpan("key " + std::string(style), std::string(point), 12);
   AddSpan("", text, 4);
 }
 

@@ -85,7 +85,7 @@ class SvgLegend {
   SvgLegend& operator=(const SvgLegend&) = delete;
 
   void AddText(const std::string& text) { AddSpan("", text, 12); }
-  void Add(std::string_view style, const std::string& text, std::string_view mark = kSquare);
+  void Add(std::string_view style, const std::string& text, std::string_view point = kSquare);
   static constexpr std::string_view kSquare = "\xE2\x96\xA0";
   static constexpr std::string_view kHatchedSquare = "\xE2\x96\xA8";
 

@@ -46,7 +46,7 @@ Result<v1::Profile> OnlyGil(const v1::Profile& profile) {
   }
   if (held.samples().weight_ns_size() == 0) return NobodyHeldIt(profile);
   if (unknown == 0) return held;
-  v1::NamedCount& note = *held.add_notes();
+  v1::NamedCount& note = *held.add_counters();
   note.set_name("gil_unknown");
   note.set_text("samples left out: nobody could tell whether they held the GIL");
   note.set_count(unknown);

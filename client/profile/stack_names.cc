@@ -73,7 +73,7 @@ std::string UnknownName(const v1::Frame& frame) {
 }
 
 std::string_view Mark(const v1::Frame& frame, const FrameStyle& style) {
-  if (!style.marks) return "";
+  if (!style.suffixes) return "";
   if (frame.kind() == v1::FRAME_KERNEL) return "_[k]";
   if (frame.inlined() && style.inlined) return "_[i]";
   if (frame.kind() == v1::FRAME_JIT) return "_[j]";

@@ -18,7 +18,7 @@ struct FrameStyle {
   bool mangled = false;    // as the file has it; wins over `signature`
   bool place = true;       // Python: " (file.py:31)" behind the name
   bool line = true;        // of it, ":31"
-  bool marks = true;       // _[k] kernel, _[i] inlined, _[j] JIT
+  bool suffixes = true;    // _[k] kernel, _[i] inlined, _[j] JIT
   bool inlined = true;     // of these, _[i]
 };
 

@@ -41,7 +41,7 @@ std::string LowerCase(std::string_view text) {
 void Add(const Description& description, std::uint64_t count, CounterReport& report) {
   auto& list = description.kind == Kind::LOST      ? report.lost
                : description.kind == Kind::SKIPPED ? report.dropped
-                                                   : report.notes;
+                                                   : report.counters;
   list.push_back(NamedCount{LowerCase(description.name), std::string(description.text), count});
 }
 

@@ -10,9 +10,9 @@
 namespace profd::aggregate {
 
 struct CounterReport {
-  std::vector<NamedCount> lost;     // kind LOST: could not be handed over
-  std::vector<NamedCount> dropped;  // kind SKIPPED: the kernel side chose not to take them
-  std::vector<NamedCount> notes;    // kind INFO
+  std::vector<NamedCount> lost;      // kind LOST: could not be handed over
+  std::vector<NamedCount> dropped;   // kind SKIPPED: the kernel side chose not to take them
+  std::vector<NamedCount> counters;  // kind INFO
 };
 
 // What `after` has more than `before`, by enum profd_counter; zeros are left out. Either may be

@@ -135,41 +135,41 @@ class DumpBuilder::Assembly {
  private:
   void AddThread(const ThreadKey& key, const Thread& thread) {
     const Seen& seen = thread.snapshot ? *thread.snapshot : *thread.clock;
-    DumpThread& told = dump_.threads.emplace_back();
-    told.key = key;
-    told.process = PlaceProcess(thread.process);
-    const ProfileProcess& process = dump_.processes[told.process];
-    told.shown_tid = key.tid == process.key.pid ? process.shown_pid : key.tid;
-    told.comm = thread.comm.empty() ? process.comm : thread.comm;
-    told.state = seen.state;
-    told.wait = seen.wait;
-    told.seen_ns = seen.time_ns;
-    told.since_ns = seen.since_ns;
-    told.python = (seen.python_flags & PROFD_PYTHON_THREAD) != 0;
-    told.gil = seen.gil;
-    told.syscall = seen.syscall;
-    told.syscall_args = seen.syscall_args;
+    DumpThread& reported = dump_.threads.emplace_back();
+    reported.key = key;
+    reported.process = PlaceProcess(thread.process);
+    const ProfileProcess& process = dump_.processes[reported.process];
+    reported.shown_tid = key.tid == process.key.pid ? process.shown_pid : key.tid;
+    reported.comm = thread.comm.empty() ? process.comm : thread.comm;
+    reported.state = seen.state;
+    reported.wait = seen.wait;
+    reported.seen_ns = seen.time_ns;
+    reported.since_ns = seen.since_ns;
+    reported.python = (seen.python_flags & PROFD_PYTHON_THREAD) != 0;
+    reported.gil = seen.gil;
+    reported.syscall = seen.syscall;
+    reported.syscall_args = seen.syscall_args;
     if (seen.state == State::kOnCpu) {
       const bool of_now = thread.on_cpu && thread.on_cpu->time_ns >= seen.since_ns;
-      if (of_now) return AddStack(*thread.on_cpu, told);
-      told.no_stack = kTooShort;
+      if (of_now) return AddStack(*thread.on_cpu, reported);
+      reported.no_stack = kTooShort;
     } else if (thread.snapshot) {
-      AddStack(seen, told);
+      AddStack(seen, reported);
     } else {
-      told.no_stack = kNotRead;
+      reported.no_stack = kNotRead;
     }
   }
 
-  void AddStack(const Seen& seen, DumpThread& told) {
-    told.stack_ns = seen.time_ns;
-    told.stack_flags = seen.stack_flags;
-    told.uncertain_from = seen.uncertain_from;
-    told.merge_failed = seen.merge_failed;
+  void AddStack(const Seen& seen, DumpThread& reported) {
+    reported.stack_ns = seen.time_ns;
+    reported.stack_flags = seen.stack_flags;
+    reported.uncertain_from = seen.uncertain_from;
+    reported.merge_failed = seen.merge_failed;
     for (const symbolize::FrameId id : seen.frames) {
       const auto [found, added] =
           frame_of_.try_emplace(id, static_cast<std::uint32_t>(dump_.frames.size()));
       if (added) dump_.frames.push_back(lookup_(id));
-      told.frames.push_back(found->second);
+      reported.frames.push_back(found->second);
     }
   }
 

@@ -105,7 +105,7 @@ struct Profile {
   std::vector<ProfileSample> samples;
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
-  std::vector<NamedCount> notes;  // counters that explain, e.g. cut stacks
+  std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks
   ProfileCost cost;
 };
 using ProfileRef = std::shared_ptr<const Profile>;

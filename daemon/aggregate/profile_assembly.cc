@@ -40,7 +40,7 @@ std::uint64_t ClockOf(const profd_clock& clock, State state) {
 // Of what shows an interval that is open: a stack of just now, one of long ago, one of later.
 int Rank(const SamplePart& part) {
   if (!part.snapshot) return 0;
-  return part.told_before ? 1 : 2;
+  return part.reported_before ? 1 : 2;
 }
 
 }  // namespace
@@ -153,9 +153,9 @@ const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
   for (const auto index : parts) {
     const SamplePart& part = input_.parts[index];
     if (part.state != State::kBlocked) continue;
-    if (part.end_ns < life.window.end_ns && !part.told_before) continue;
+    if (part.end_ns < life.window.end_ns && !part.reported_before) continue;
     // Where the clock is missing, only a snapshot can tell that the interval was still open.
-    const bool is_open = life.clock_missing && !part.told_before
+    const bool is_open = life.clock_missing && !part.reported_before
                              ? part.snapshot && !life.exited
                              : part.begin_ns == life.blocked_since_ns;
     // A sample made when the thread came back, soon after the end, serves as well.

@@ -5,8 +5,8 @@
 
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
-#include "daemon/aggregate/thinning.h"
-#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/aggregate/subsampling.h"
+#include "daemon/source/probe/hook_levels.h"
 
 namespace profd::aggregate {
 namespace {
@@ -22,9 +22,9 @@ constexpr std::uint32_t kRunnableSalt = 2;
 // No true weight comes near (104 days); a false one must not overflow the sums.
 constexpr std::uint64_t kMaxWeightNs = 9'000'000'000'000'000;
 
-std::uint64_t WeightOf(const Marks& marks) {
-  if (marks.count == 0) return 0;
-  return std::min(marks.period_ns, kMaxWeightNs / marks.count) * marks.count;
+std::uint64_t WeightOf(const Points& points) {
+  if (points.count == 0) return 0;
+  return std::min(points.period_ns, kMaxWeightNs / points.count) * points.count;
 }
 
 constexpr std::size_t kMaxPeriodChanges = 1'000;  // that a profile tells of
@@ -45,13 +45,13 @@ void NoteRefusals(Profile& profile) {
       more += samples[i];
       continue;
     }
-    profile.notes.push_back({"python_refused",
-                             "python: PID " + std::to_string(process.shown_pid) + " (" +
-                                 process.comm + "): " + process.interpreter->refused,
-                             samples[i]});
+    profile.counters.push_back({"python_refused",
+                                "python: PID " + std::to_string(process.shown_pid) + " (" +
+                                    process.comm + "): " + process.interpreter->refused,
+                                samples[i]});
   }
   if (more != 0)
-    profile.notes.push_back({"python_refused", "samples of more such Python processes", more});
+    profile.counters.push_back({"python_refused", "samples of more such Python processes", more});
 }
 
 }  // namespace
@@ -85,12 +85,12 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   part.gil_certain = (sample.python_flags & PROFD_PYTHON_PROCESS) != 0;
   part.begin_ns = part.end_ns = sample.time_ns;
   part.count = 1;
-  ThinningKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
+  SubsampleKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
   if (on_cpu) {
     const std::uint64_t in_force_ns =
-        sample.standing ? standing_on_cpu_in_force_ns_ : on_cpu_in_force_ns_;
+        sample.background ? effective_background_on_cpu_ns_ : effective_on_cpu_ns_;
     part.weight_ns = std::min(
-        kMaxWeightNs, ThinOnCpu(sample.period_ns, in_force_ns, start_.on_cpu_period_ns, key));
+        kMaxWeightNs, SubsampleOnCpu(sample.period_ns, in_force_ns, start_.on_cpu_period_ns, key));
     if (part.weight_ns == 0) return;
     Place(part, symbolized);
     return;
@@ -106,25 +106,25 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
     Place(part, symbolized);
     return;
   }
-  const auto thin = [&](std::uint32_t marks, std::uint32_t salt) {
+  const auto thin = [&](std::uint32_t points, std::uint32_t salt) {
     key.salt = salt;
-    return ThinMarks(Marks{marks, sample.period_ns}, start_.off_cpu_period_ns, key);
+    return SubsamplePoints(Points{points, sample.period_ns}, start_.off_cpu_period_ns, key);
   };
-  if (const auto marks = thin(sample.blocked_marks, kBlockedSalt);
-      marks.count != 0 && woken_ns > sample.begin_ns) {
+  if (const auto points = thin(sample.blocked_points, kBlockedSalt);
+      points.count != 0 && woken_ns > sample.begin_ns) {
     part.end_ns = woken_ns;
-    part.weight_ns = WeightOf(marks);
-    part.count = marks.count;
+    part.weight_ns = WeightOf(points);
+    part.count = points.count;
     part.state = State::kBlocked;
     part.wait = sample.wait;
     Place(part, symbolized);
   }
-  if (const auto marks = thin(sample.runnable_marks, kRunnableSalt);
-      marks.count != 0 && sample.time_ns > woken_ns) {
+  if (const auto points = thin(sample.runnable_points, kRunnableSalt);
+      points.count != 0 && sample.time_ns > woken_ns) {
     part.begin_ns = woken_ns;
     part.end_ns = sample.time_ns;
-    part.weight_ns = WeightOf(marks);
-    part.count = marks.count;
+    part.weight_ns = WeightOf(points);
+    part.count = points.count;
     part.state = State::kRunnable;
     part.wait = WaitReason::kNone;
     Place(part, symbolized);
@@ -213,14 +213,15 @@ void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
 }
 
-void ProfileBuilder::GoOnFrom(const ProfileBuilder& before, const wire::SessionEvent& end) {
+void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end) {
   const Instant from{before.start_.epoch, before.start_.epoch_ns};
   const Instant to{end.epoch, end.epoch_ns};
   std::vector<const SamplePart*> open(before.threads_.size());
   for (const SamplePart& part : before.parts_) {
     if (!part.snapshot) continue;
     const SamplePart*& latest = open[part.thread];
-    if (latest == nullptr || part.begin_ns > latest->begin_ns || !part.told_before) latest = &part;
+    if (latest == nullptr || part.begin_ns > latest->begin_ns || !part.reported_before)
+      latest = &part;
   }
   std::vector<symbolize::FrameId> frames;
   for (std::size_t i = 0; i < open.size(); ++i) {
@@ -230,7 +231,7 @@ void ProfileBuilder::GoOnFrom(const ProfileBuilder& before, const wire::SessionE
     SamplePart part = *open[i];
     part.thread = ThreadIndex(history.key(), history.process());
     if (part.thread == kNoThread) continue;
-    part.told_before = true;
+    part.reported_before = true;
     frames.clear();
     for (auto node = part.node; node != 0; node = before.stacks_.At(node).parent)
       frames.push_back(before.stacks_.At(node).frame);
@@ -246,19 +247,19 @@ void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
   last_counters_ = values;
 }
 
-void ProfileBuilder::SetPeriodsInForce(const wire::PeriodsEvent& event) {
-  on_cpu_in_force_ns_ = event.on_cpu_period_ns;
-  standing_on_cpu_in_force_ns_ = event.standing_on_cpu_period_ns;
-  const bool standing = (start_.mode & PROFD_SESSION_STANDING) != 0;
-  const auto coarser = [this](std::uint32_t kind, std::uint64_t asked_ns, std::uint64_t ns) {
-    return (start_.mode & kind) != 0 ? std::max(asked_ns, ns) : 0;
+void ProfileBuilder::SetEffectivePeriods(const wire::PeriodsEvent& event) {
+  effective_on_cpu_ns_ = event.on_cpu_period_ns;
+  effective_background_on_cpu_ns_ = event.background_on_cpu_period_ns;
+  const bool background = (start_.mode & PROFD_SESSION_BACKGROUND) != 0;
+  const auto coarser = [this](std::uint32_t kind, std::uint64_t requested_ns, std::uint64_t ns) {
+    return (start_.mode & kind) != 0 ? std::max(requested_ns, ns) : 0;
   };
   const PeriodChange change{
       std::max(event.header.time_ns, start_.epoch_ns),
       coarser(PROFD_SESSION_ON_CPU, start_.on_cpu_period_ns,
-              standing ? event.standing_on_cpu_period_ns : event.on_cpu_period_ns),
+              background ? event.background_on_cpu_period_ns : event.on_cpu_period_ns),
       coarser(PROFD_SESSION_OFF_CPU, start_.off_cpu_period_ns,
-              standing ? event.standing_off_cpu_period_ns : event.off_cpu_period_ns)};
+              background ? event.background_off_cpu_period_ns : event.off_cpu_period_ns)};
   if (!periods_.empty() && periods_.back().on_cpu_period_ns == change.on_cpu_period_ns &&
       periods_.back().off_cpu_period_ns == change.off_cpu_period_ns)
     return;
@@ -311,12 +312,12 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
 
   auto report = DescribeCounters(first_counters_, last_counters_);
   profile.lost = std::move(report.lost);
-  profile.notes = std::move(report.notes);
+  profile.counters = std::move(report.counters);
   profile.dropped = std::move(report.dropped);
   profile.dropped.insert(profile.dropped.end(), dropped_.begin(), dropped_.end());
   const auto note = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)
-      profile.notes.push_back(NamedCount{std::string(name), std::string(text), count});
+      profile.counters.push_back(NamedCount{std::string(name), std::string(text), count});
   };
   note("python_stacks", "stacks of threads with Python frames", python_stacks_);
   note("python_not_merged", "of those, flagged merge=failed: no place among the native frames",

@@ -43,7 +43,7 @@ struct SamplePart {
   std::uint16_t stack_flags = 0;
   process::State state : 2 = process::State::kOnCpu;
   bool snapshot : 1 = false;
-  bool told_before : 1 = false;  // snapshot: by the session that this one goes on from
+  bool reported_before : 1 = false;  // snapshot: by the session that this one goes on from
   process::Gil gil : 3 = process::Gil::kNone;
   bool gil_certain : 1 = false;  // kNone: the process has an interpreter, the thread no state
   process::WaitReason wait = process::WaitReason::kNone;
@@ -67,9 +67,9 @@ class ProfileBuilder {
 
   // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
   // known. (Off-CPU samples carry theirs.)
-  void SetOnCpuPeriodInForce(std::uint64_t period_ns) { on_cpu_in_force_ns_ = period_ns; }
+  void SetEffectiveOnCpuPeriod(std::uint64_t period_ns) { effective_on_cpu_ns_ = period_ns; }
   // The same for both kinds, and kept for the profile where it is coarser than what was asked for.
-  void SetPeriodsInForce(const wire::PeriodsEvent& event);
+  void SetEffectivePeriods(const wire::PeriodsEvent& event);
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);
   void AddClock(const wire::ClockEvent& event);
@@ -80,7 +80,7 @@ class ProfileBuilder {
   void AddProcess(const process::ProcessInfoRef& info);
   // Goes on where `before`, whose end this is, stops: threads that are blocked then keep their
   // stacks, which nobody will tell of again as long as they stay blocked.
-  void GoOnFrom(const ProfileBuilder& before, const wire::SessionEvent& end);
+  void ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end);
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
     for (StackTree::NodeId node = 1; node < stacks_.size(); ++node) visit(stacks_.At(node).frame);
   }
@@ -115,9 +115,9 @@ class ProfileBuilder {
   const wire::SessionEvent start_;
   const ProfileOrigin origin_;
   const Limits limits_;
-  std::uint64_t on_cpu_in_force_ns_ = 0;
-  std::uint64_t standing_on_cpu_in_force_ns_ = 0;  // of PROFD_SAMPLE_STANDING
-  std::vector<PeriodChange> periods_;              // of this session, one after the other
+  std::uint64_t effective_on_cpu_ns_ = 0;
+  std::uint64_t effective_background_on_cpu_ns_ = 0;  // of PROFD_SAMPLE_BACKGROUND
+  std::vector<PeriodChange> periods_;                 // of this session, one after the other
   StackTree stacks_;
   std::vector<SamplePart> parts_;
   std::vector<ThreadHistory> threads_;

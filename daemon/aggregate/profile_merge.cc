@@ -134,7 +134,7 @@ void ProfileMerge::AddHead(const Profile& window) {
   merged_.cost.bpf_ns += window.cost.bpf_ns;
   AddCounts(window.lost, merged_.lost);
   AddCounts(window.dropped, merged_.dropped);
-  AddCounts(window.notes, merged_.notes);
+  AddCounts(window.counters, merged_.counters);
 }
 
 // `merged_.end_ns` is still where this window begins.
@@ -286,12 +286,12 @@ Profile ProfileMerge::FinishUnplaced() {
             [](const ProfileSample& a, const ProfileSample& b) {
               return std::tuple(a.time_ns, IdentityOf(a)) < std::tuple(b.time_ns, IdentityOf(b));
             });
-  Note(merged_.notes, "window_gaps_ms", "ms between windows that no window covers",
+  Note(merged_.counters, "window_gaps_ms", "ms between windows that no window covers",
        gap_ns_ / 1'000'000);
-  Note(merged_.notes, "period_changes", "times that a period changed between windows",
+  Note(merged_.counters, "period_changes", "times that a period changed between windows",
        period_changes_);
   if (cell_shift_ != 0)
-    Note(merged_.notes, "windows_summed", "windows whose equal samples were added up, at a time",
+    Note(merged_.counters, "windows_summed", "windows whose equal samples were added up, at a time",
          std::uint64_t{1} << cell_shift_);
   Note(merged_.dropped, "merge_processes", "processes left out: too many for one profile",
        processes_left_out_);

@@ -13,7 +13,7 @@
 
 namespace profd::aggregate {
 
-// What a merged profile may hold at most. Nothing that is over a limit goes unnoticed: notes and
+// What a merged profile may hold at most. Nothing that is over a limit goes unnoticed: counters and
 // `dropped` of the result say what was summed or left out.
 struct MergeLimits {
   std::size_t processes = 100'000;

@@ -210,9 +210,9 @@ class LiveDaemon : public Daemon {
                        {"heap_free", "bytes of the heap that are free", heap.free});
                    return report;
                  },
-             .python_standing = [this] { return python_->service.standing(); },
-             .budget_standing = [this] { return keeper_.standing(); },
-             .memory_standing = [this] { return memory_keeper_.standing(); },
+             .python_status = [this] { return python_->service.status(); },
+             .budget_status = [this] { return keeper_.status(); },
+             .memory_status = [this] { return memory_keeper_.status(); },
              .give_up_memory = [this] { GiveUpMemory(); },
              .memory = memory_,
              .limits = plan_.pipeline}),
@@ -248,7 +248,7 @@ class LiveDaemon : public Daemon {
   void ReportHealth() const override { front_end_.ReportHealth(); }
   Result<void> Stop() override {
     const auto begin = std::chrono::steady_clock::now();
-    pipeline_.HurryIn(kNamesUntil);
+    pipeline_.FinishWithin(kNamesUntil);
     if (history_) history_->BeginStop(begin + kHistoryUntil);
     front_end_.EndSessions(kSessionsUntil);
     if (history_) history_->Stop();
@@ -359,7 +359,7 @@ Result<History> OpenHistory(const config::Options& options, const Clock& clock) 
       {.path = directory + "/history.db",
        .limit_bytes = options.history_max_size.count,
        .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
-       .fold_ns = static_cast<std::uint64_t>(options.history_fold.count()),
+       .compact_ns = static_cast<std::uint64_t>(options.history_compact.count()),
 
        .query_limits = PlanMemory(options.memory_cap.count).query},
       clock);
@@ -389,7 +389,7 @@ Result<std::unique_ptr<Daemon>> StartLive(const config::Options& options,
       maps, maps, ProcFs(), PlanMemory(options.memory_cap.count).unwind_bytes);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<PythonParts>(**source);
-  using For = source::StandingStacks::For;
+  using For = source::BlockedStacks::For;
   (*source)->UseTables({
       .prefetch =
           [&tables = *tables, &python = python->service](const ProcessKey& process) {

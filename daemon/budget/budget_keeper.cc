@@ -49,9 +49,9 @@ void BudgetKeeper::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-BudgetStanding BudgetKeeper::standing() const {
+BudgetStatus BudgetKeeper::status() const {
   const std::scoped_lock lock(mutex_);
-  return standing_;
+  return status_;
 }
 
 void BudgetKeeper::Run(const std::stop_token& stop) {
@@ -71,9 +71,9 @@ void BudgetKeeper::Look() {
   Sight sight;
   sight.now_ns = clock_.MonotonicNs();
   sight.cpu_ns = work.cpu_ns;
-  sight.samples = Sum(work.samples.asked) + Sum(work.samples.standing);
+  sight.samples = Sum(work.samples.requested) + Sum(work.samples.background);
   LookAtClocks(reading, sight.now_ns);
-  glances_ = reading.sampling.asked.limited && !reading.sampling.asked.on_cpu_adjusts;
+  glances_ = reading.sampling.requested.limited && !reading.sampling.requested.on_cpu_adjusts;
 
   const auto look_at = [&sight](Kind& kind, const session::SamplingBudget& budget,
                                 const session::SampleCounts& own) {
@@ -81,16 +81,18 @@ void BudgetKeeper::Look() {
     sight.own = own;
     return LookAt(kind, sight);
   };
-  const bool asked_change = look_at(kinds_.asked, reading.sampling.asked, work.samples.asked);
-  const bool standing_change =
-      look_at(kinds_.standing, reading.sampling.standing, work.samples.standing);
+  const bool requested_change =
+      look_at(kinds_.requested, reading.sampling.requested, work.samples.requested);
+  const bool background_change =
+      look_at(kinds_.background, reading.sampling.background, work.samples.background);
   {
     const std::scoped_lock lock(mutex_);
-    standing_.sampling = {.asked = kinds_.asked.standing, .standing = kinds_.standing.standing};
+    status_.sampling = {.requested = kinds_.requested.status,
+                        .background = kinds_.background.status};
   }
-  if (asked_change || standing_change)
-    control_.SetPeriodFactors(
-        {.asked = kinds_.asked.standing.factors, .standing = kinds_.standing.standing.factors});
+  if (requested_change || background_change)
+    control_.SetPeriodFactors({.requested = kinds_.requested.status.factors,
+                               .background = kinds_.background.status.factors});
 }
 
 bool BudgetKeeper::LookAt(Kind& kind, const Sight& sight) {
@@ -108,13 +110,13 @@ bool BudgetKeeper::LookAt(Kind& kind, const Sight& sight) {
     factors = kind.governor.Look(spent_cpus, OffCpuShare(before.own, sight.own), sight.budget,
                                  elapsed_ns < kLookNs);
   }
-  SamplingStanding& standing = kind.standing;
-  const session::PeriodFactors were = std::exchange(standing.factors, factors);
-  if (were.on_cpu != factors.on_cpu) ++standing.on_cpu_changes;
-  if (were.off_cpu != factors.off_cpu) ++standing.off_cpu_changes;
-  standing.budget = sight.budget;
+  SamplingStatus& status = kind.status;
+  const session::PeriodFactors were = std::exchange(status.factors, factors);
+  if (were.on_cpu != factors.on_cpu) ++status.on_cpu_changes;
+  if (were.off_cpu != factors.off_cpu) ++status.off_cpu_changes;
+  status.budget = sight.budget;
   if (!begins)
-    standing.spent_cpus = sight.budget.limited ? kind.governor.smoothed_cpus() : spent_cpus;
+    status.spent_cpus = sight.budget.limited ? kind.governor.smoothed_cpus() : spent_cpus;
   return were != factors;
 }
 
@@ -124,13 +126,14 @@ void BudgetKeeper::LookAtClocks(const session::BudgetReading& reading, std::uint
   clocks_looked_ns_ = now_ns;
   const std::uint64_t clock_before_ns = std::exchange(clock_ns_, reading.clock_ns);
   const std::uint64_t switches_before = std::exchange(switches_, reading.switches);
-  const bool before = clock_limit_.standing().kernel_books;
+  const bool before = clock_limit_.status().kernel_accounting;
   // Made of two counters that are not read at one instant: it may go back.
   const std::uint64_t clock_ns = reading.clock_ns - std::min(reading.clock_ns, clock_before_ns);
-  const bool books = clock_limit_.Look(clock_ns, reading.switches - switches_before, elapsed_ns);
-  if (books != before && !control_.UseKernelBooks(books)) clock_limit_.GiveUp();
+  const bool accounting =
+      clock_limit_.Look(clock_ns, reading.switches - switches_before, elapsed_ns);
+  if (accounting != before && !control_.UseKernelAccounting(accounting)) clock_limit_.GiveUp();
   const std::scoped_lock lock(mutex_);
-  standing_.clock = clock_limit_.standing();
+  status_.clock = clock_limit_.status();
 }
 
 }  // namespace profd::budget

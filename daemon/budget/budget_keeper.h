@@ -37,7 +37,7 @@ class BudgetKeeper {
   BudgetKeeper(const BudgetKeeper&) = delete;
   BudgetKeeper& operator=(const BudgetKeeper&) = delete;
 
-  [[nodiscard]] BudgetStanding standing() const;
+  [[nodiscard]] BudgetStatus status() const;
   void Stop();  // idempotent
 
  private:
@@ -51,7 +51,7 @@ class BudgetKeeper {
   };
   struct Kind {
     Governor governor;
-    SamplingStanding standing;
+    SamplingStatus status;
     Sight last;
   };
 
@@ -73,7 +73,7 @@ class BudgetKeeper {
   session::PerKind<Kind> kinds_;
   bool glances_ = false;  // a session runs that somebody has asked for
   mutable std::mutex mutex_;
-  BudgetStanding standing_;
+  BudgetStatus status_;
   std::jthread thread_;  // last: uses all of the above
 };
 

@@ -14,19 +14,19 @@ bool ClockLimit::Look(std::uint64_t clock_ns, std::uint64_t switches, std::uint6
   const double cpus = static_cast<double>(clock_ns) / elapsed;
   smoothed_cpus_ += kSmoothing * (cpus - smoothed_cpus_);
   if (limit_cpus_ <= 0) {
-    kernel_books_ = false;
-  } else if (!kernel_books_) {
+    kernel_accounting_ = false;
+  } else if (!kernel_accounting_) {
     if (smoothed_cpus_ <= limit_cpus_ || switches == 0) return false;
-    kernel_books_ = true;
+    kernel_accounting_ = true;
     calm_ = 0;
     switch_ns_ = static_cast<double>(clock_ns) / static_cast<double>(switches);
   } else {
     // What the hooks still take is not what they would take.
     const double expected = std::max(cpus, switch_ns_ * static_cast<double>(switches) / elapsed);
     calm_ = expected < kReturn * limit_cpus_ ? calm_ + 1 : 0;
-    if (calm_ >= kCalmLooks) kernel_books_ = false;
+    if (calm_ >= kCalmLooks) kernel_accounting_ = false;
   }
-  return kernel_books_;
+  return kernel_accounting_;
 }
 
 }  // namespace profd::budget

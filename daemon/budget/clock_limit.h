@@ -6,10 +6,10 @@
 namespace profd::budget {
 
 // What clocks may cost, what they cost, and what is done about it.
-struct ClockStanding {
+struct ClockStatus {
   double limit_cpus = 0;  // 0: none
   double spent_cpus = 0;  // of late
-  bool kernel_books = false;
+  bool kernel_accounting = false;
 };
 
 // A law and nothing else: told from time to time what clocks have cost since the last look, it says
@@ -28,15 +28,15 @@ class ClockLimit {
   [[nodiscard]] bool Look(std::uint64_t clock_ns, std::uint64_t switches, std::uint64_t elapsed_ns);
   // The kernel keeps no books.
   void GiveUp() { limit_cpus_ = 0; }
-  [[nodiscard]] ClockStanding standing() const {
-    return {limit_cpus_, smoothed_cpus_, kernel_books_};
+  [[nodiscard]] ClockStatus status() const {
+    return {limit_cpus_, smoothed_cpus_, kernel_accounting_};
   }
 
  private:
   double limit_cpus_;
   double smoothed_cpus_ = 0;
   double switch_ns_ = 0;  // what a switch cost, when the books were taken
-  bool kernel_books_ = false;
+  bool kernel_accounting_ = false;
   int calm_ = 0;
 };
 

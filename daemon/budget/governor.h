@@ -9,7 +9,7 @@
 namespace profd::budget {
 
 // What sampling for sessions of one kind may cost, what it costs, and what is done about it.
-struct SamplingStanding {
+struct SamplingStatus {
   session::SamplingBudget budget;
   session::PeriodFactors factors;
   double spent_cpus = 0;  // of late
@@ -19,9 +19,9 @@ struct SamplingStanding {
 };
 
 // The same of all of profd's work for threads.
-struct BudgetStanding {
-  session::PerKind<SamplingStanding> sampling;
-  ClockStanding clock;
+struct BudgetStatus {
+  session::PerKind<SamplingStatus> sampling;
+  ClockStatus clock;
 };
 
 // No sample takes the stages longer, with a wide margin: 20 to 60 us were seen.

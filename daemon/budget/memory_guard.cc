@@ -26,12 +26,12 @@ void MemoryGuard::AskFor(std::uint64_t bytes) {
     if (bytes == 0) return;
     if (!holder.gives_up) continue;
     // Who has not answered yet is not asked for more.
-    std::uint64_t part = holder.share->asked();
+    std::uint64_t part = holder.share->requested();
     if (part == 0) {
       part = std::min(bytes, holder.share->bytes());
       if (part == 0) continue;
       holder.share->Ask(part);
-      asked_bytes_ += part;
+      reclaim_requested_bytes_ += part;
     }
     bytes -= std::min(bytes, part);
   }
@@ -57,16 +57,16 @@ std::uint64_t MemoryGuard::Held() const {
   return sum;
 }
 
-MemoryStanding MemoryGuard::standing() const {
-  MemoryStanding standing{.cap_bytes = cap_bytes_,
-                          .used_bytes = used_bytes_,
-                          .peak_bytes = peak_bytes_,
-                          .asked_bytes = asked_bytes_,
-                          .dropping = dropping_,
-                          .holders = {}};
+MemoryStatus MemoryGuard::status() const {
+  MemoryStatus status{.cap_bytes = cap_bytes_,
+                      .used_bytes = used_bytes_,
+                      .peak_bytes = peak_bytes_,
+                      .reclaim_requested_bytes = reclaim_requested_bytes_,
+                      .dropping = dropping_,
+                      .holders = {}};
   for (const MemoryHolder& holder : holders_)
-    standing.holders.push_back({holder.name, holder.share->bytes()});
-  return standing;
+    status.holders.push_back({holder.name, holder.share->bytes()});
+  return status;
 }
 
 }  // namespace profd::budget

@@ -19,7 +19,7 @@ struct MemoryHolder {
   bool gives_up = true;  // false: it only tells; what it holds goes away when its work is done
 };
 
-struct MemoryStanding {
+struct MemoryStatus {
   struct Holder {
     std::string name;
     std::uint64_t bytes = 0;
@@ -27,7 +27,7 @@ struct MemoryStanding {
   std::uint64_t cap_bytes = 0;   // 0: there is none
   std::uint64_t used_bytes = 0;  // at the last look
   std::uint64_t peak_bytes = 0;
-  std::uint64_t asked_bytes = 0;  // that holders were asked to give up, since the start
+  std::uint64_t reclaim_requested_bytes = 0;  // that holders were asked to give up, since the start
   bool dropping = false;
   std::vector<Holder> holders;
 };
@@ -60,7 +60,7 @@ class MemoryGuard {
   // All holders together have shrunk since this was asked last: what they gave back may still be
   // the allocator's.
   [[nodiscard]] bool TakeShrunk();
-  [[nodiscard]] MemoryStanding standing() const;
+  [[nodiscard]] MemoryStatus status() const;
 
  private:
   [[nodiscard]] std::uint64_t Part(double share) const {
@@ -73,7 +73,7 @@ class MemoryGuard {
   const std::vector<MemoryHolder> holders_;
   std::uint64_t used_bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;
-  std::uint64_t asked_bytes_ = 0;
+  std::uint64_t reclaim_requested_bytes_ = 0;
   std::uint64_t most_held_ = 0;  // since TakeShrunk said yes
   bool dropping_ = false;
   int quiet_looks_ = 0;  // still to come, before anybody is asked again

@@ -31,9 +31,9 @@ void MemoryKeeper::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-MemoryStanding MemoryKeeper::standing() const {
+MemoryStatus MemoryKeeper::status() const {
   const std::scoped_lock lock(mutex_);
-  return standing_;
+  return status_;
 }
 
 void MemoryKeeper::Run(const std::stop_token& stop) {
@@ -60,7 +60,7 @@ void MemoryKeeper::Look() {
   const bool due = guard_.dropping() && looks_ % kTrimLooks == 0;
   if (guard_.TakeShrunk() || due) ::malloc_trim(0);
   const std::scoped_lock lock(mutex_);
-  standing_ = guard_.standing();
+  status_ = guard_.status();
 }
 
 }  // namespace profd::budget

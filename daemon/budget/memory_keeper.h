@@ -31,7 +31,7 @@ class MemoryKeeper {
   MemoryKeeper(const MemoryKeeper&) = delete;
   MemoryKeeper& operator=(const MemoryKeeper&) = delete;
 
-  [[nodiscard]] MemoryStanding standing() const;
+  [[nodiscard]] MemoryStatus status() const;
   void Stop();  // idempotent
 
  private:
@@ -46,7 +46,7 @@ class MemoryKeeper {
   std::chrono::steady_clock::time_point beyond_looked_;
   int looks_ = 0;
   mutable std::mutex mutex_;
-  MemoryStanding standing_;
+  MemoryStatus status_;
   std::jthread thread_;  // last: uses all of the above
 };
 

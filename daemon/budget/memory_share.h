@@ -13,21 +13,23 @@ class MemoryShare {
   // --- owner
   void Set(std::uint64_t bytes) { bytes_.store(bytes, std::memory_order_relaxed); }
   // How much is to be given up now; 0: nothing. Asked once.
-  [[nodiscard]] std::uint64_t TakeAsked() {
-    return asked_.load(std::memory_order_relaxed) == 0
+  [[nodiscard]] std::uint64_t TakeReclaimRequest() {
+    return requested_.load(std::memory_order_relaxed) == 0
                ? 0
-               : asked_.exchange(0, std::memory_order_relaxed);
+               : requested_.exchange(0, std::memory_order_relaxed);
   }
 
   // --- keeper
   [[nodiscard]] std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  void Ask(std::uint64_t bytes) { asked_.store(bytes, std::memory_order_relaxed); }
+  void Ask(std::uint64_t bytes) { requested_.store(bytes, std::memory_order_relaxed); }
   // Asked for and not taken yet.
-  [[nodiscard]] std::uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t requested() const {
+    return requested_.load(std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<std::uint64_t> bytes_ = 0;
-  std::atomic<std::uint64_t> asked_ = 0;
+  std::atomic<std::uint64_t> requested_ = 0;
 };
 
 // Whether memory is so short that no new work may be taken on, and whether there is room for one

@@ -92,27 +92,27 @@ void AddFlags(CLI::App& app, Flags& flags) {
   for (const auto& setting : Settings()) AddSetting(app, setting, flags);
 }
 
-std::vector<Assignment> FromEnvironment(const Surroundings& surroundings) {
+std::vector<Assignment> FromEnvironment(const Environment& environment) {
   std::vector<Assignment> values;
   // Only known names: others may well have variables of this prefix, such as Kubernetes for a
   // service called profd.
   for (const auto& setting : Settings()) {
     const std::string name = EnvironmentName(setting);
-    if (const char* value = surroundings.environment(name.c_str()))
+    if (const char* value = environment.environment(name.c_str()))
       values.push_back({&setting, value, name});
   }
   return values;
 }
 
-Result<std::vector<Assignment>> FromFile(Flags& flags, const Surroundings& surroundings) {
+Result<std::vector<Assignment>> FromFile(Flags& flags, const Environment& environment) {
   bool named = !flags.config_file.empty();
   if (!named) {
-    const char* variable = surroundings.environment("PROFD_CONFIG");
+    const char* variable = environment.environment("PROFD_CONFIG");
     named = variable != nullptr && *variable != '\0';
     if (named) flags.config_file = variable;
   }
   if (!named && flags.options.private_use) return std::vector<Assignment>();
-  if (!named) flags.config_file = surroundings.default_config;
+  if (!named) flags.config_file = environment.default_config;
   auto values = ReadConfigFile(flags.config_file);
   if (values || named || values.error().code != ErrorCode::kNotFound) return values;
   flags.config_file.clear();
@@ -136,12 +136,12 @@ Result<void> Apply(const std::vector<Assignment>& values, Options& options) {
 
 }  // namespace
 
-Surroundings SystemSurroundings() {
+Environment SystemEnvironment() {
   return {[](const char* name) -> const char* { return std::getenv(name); }, kConfigFile};
 }
 
 Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
-                                     const Surroundings& surroundings) {
+                                     const Environment& environment) {
   Flags flags;
   CommandLine line;
   CLI::App app{"The host agent of profd: an always-on on/off-CPU profiler."};
@@ -158,7 +158,7 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
     return Error{ErrorCode::kInvalidArgument, error.what(), "see profd --help"};
   }
   line.options = flags.options;
-  auto file = FromFile(flags, surroundings);
+  auto file = FromFile(flags, environment);
   if (!file) return file.error();
   line.config_file = flags.config_file;
 
@@ -166,7 +166,7 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   for (const auto& setting : Settings())
     values.push_back({&setting, std::string(setting.fallback), "default"});
   if (flags.options.private_use) values.push_back({FindSetting("log_level"), "warn", "--private"});
-  for (auto& layer : {*std::move(file), FromEnvironment(surroundings), flags.values})
+  for (auto& layer : {*std::move(file), FromEnvironment(environment), flags.values})
     values.insert(values.end(), layer.begin(), layer.end());
   PROFD_TRY(Apply(values, line.options));
   PROFD_TRY(CheckTogether(line.options));

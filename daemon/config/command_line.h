@@ -18,16 +18,16 @@ struct CommandLine {
 };
 
 // Where the rest comes from; tests have their own.
-struct Surroundings {
+struct Environment {
   std::function<const char*(const char* name)> environment;
   std::string default_config;  // read where it exists and no other is named
 };
-[[nodiscard]] Surroundings SystemSurroundings();
+[[nodiscard]] Environment SystemEnvironment();
 
 // A flag wins over the environment, that over the file, that over the default; what is wrong in any
 // of them is said. Called again by SIGHUP. Private use reads no file unless one is named.
 // kInvalidArgument: what is wrong, a line for each, and how to mend it.
 [[nodiscard]] Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
-                                                   const Surroundings& surroundings);
+                                                   const Environment& environment);
 
 }  // namespace profd::config

@@ -26,7 +26,7 @@ struct Options {
   std::string tls_client_ca;
   std::string metrics_listen;  // loopback address; "": no metrics
   std::string log_level;       // debug, info, warn, error, off
-  std::string hook;            // "auto": the best rung that works
+  std::string hook;            // "auto": the best level that works
   bool debug_info = true;
   Bytes memory_cap{256ull << 20};
   double clock_limit_percent = 5;
@@ -36,7 +36,7 @@ struct Options {
   std::uint64_t history_frequency_hz = 19;
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
-  std::chrono::nanoseconds history_fold = std::chrono::minutes(1);
+  std::chrono::nanoseconds history_compact = std::chrono::minutes(1);
 
   // Of one run: flags only.
   std::string record_file;   // "": no recording
@@ -48,7 +48,7 @@ struct Options {
 // STATE_DIRECTORY; null: nothing.
 [[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
 
-// The rung that `hook` names; none: the best one.
+// The level that `hook` names; none: the best one.
 [[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);
 
 }  // namespace profd::config

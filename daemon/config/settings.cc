@@ -285,7 +285,7 @@ const std::vector<Setting>& Settings() {
        .least = "1s",
        .most = "1h"},
       {.key = "history.fold",
-       .field = &Options::history_fold,
+       .field = &Options::history_compact,
        .fallback = "1m",
        .value = "TIME",
        .help = "windows that are over become one of this length; 0s: they stay as they are",

@@ -36,7 +36,7 @@ session::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   spec.target.kind = session::TargetKind::kAll;
   spec.target.kernel_threads = true;
   spec.budget_cpus = options.budget * budget::BudgetUnits(std::thread::hardware_concurrency());
-  spec.standing = true;
+  spec.background = true;
   spec.on_cpu_period_ns = spec.off_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
   return spec;
 }
@@ -131,18 +131,18 @@ void HistoryRecorder::HandOver(const SessionRef& ended) {
 
 void HistoryRecorder::Write() {
   pthread_setname_np(pthread_self(), "profd-store");
-  TellLosses();
+  ReportLosses();
   while (auto session = ended_.Pop()) {
     const auto kept = AwaitProfile(**session) ? Keep(*std::move(session)) : NotMade();
     if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
-    TellLosses();
+    ReportLosses();
   }
 }
 
-void HistoryRecorder::TellLosses() {
+void HistoryRecorder::ReportLosses() {
   const auto losses = store_->Status().losses;
-  for (; losses_told_ < losses.size(); ++losses_told_)
-    logger_.warn("history: {}", losses[losses_told_]);
+  for (; losses_reported_ < losses.size(); ++losses_reported_)
+    logger_.warn("history: {}", losses[losses_reported_]);
 }
 
 bool HistoryRecorder::AwaitProfile(const pipeline::Session& session) {

@@ -79,7 +79,7 @@ class HistoryRecorder : public History {
   [[nodiscard]] bool AwaitProfile(const pipeline::Session& session);
   Result<void> NotMade();
   // What the store has lost, as soon as it knows.
-  void TellLosses();
+  void ReportLosses();
   [[nodiscard]] Result<void> Keep(SessionRef session);
 
   pipeline::LivePipeline& pipeline_;
@@ -89,8 +89,8 @@ class HistoryRecorder : public History {
   const session::SessionSpec spec_;
   spdlog::logger& logger_;
   Complaints complaints_;
-  std::size_t losses_told_ = 0;  // Write's
-  SessionRef session_;           // of the present window; null: it could not be started. Roll's
+  std::size_t losses_reported_ = 0;  // Write's
+  SessionRef session_;               // of the present window; null: it could not be started. Roll's
   std::uint32_t next_id_;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> lost_ = 0;

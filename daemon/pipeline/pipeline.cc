@@ -35,7 +35,7 @@ LivePipeline::LivePipeline(Parts parts)
 
 LivePipeline::~LivePipeline() { Stop(); }
 
-void LivePipeline::HurryIn(std::chrono::nanoseconds time) {
+void LivePipeline::FinishWithin(std::chrono::nanoseconds time) {
   hurry_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
 }
 
@@ -63,15 +63,15 @@ std::uint64_t LivePipeline::StageCpuNs() {
 }
 
 void LivePipeline::Count(const wire::StackEvent& event) {
-  const bool standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
+  const bool background = (event.flags & PROFD_SAMPLE_BACKGROUND) != 0;
   switch (event.origin) {
     case wire::SampleOrigin::kOnCpu:
       counters_.on_cpu_read.Add();
-      if (standing) counters_.standing_on_cpu_read.Add();
+      if (background) counters_.background_on_cpu_read.Add();
       return;
     case wire::SampleOrigin::kOffCpu:
       counters_.off_cpu_read.Add();
-      if (standing) counters_.standing_off_cpu_read.Add();
+      if (background) counters_.background_off_cpu_read.Add();
       return;
     case wire::SampleOrigin::kSnapshot:
       return counters_.snapshots_read.Add();
@@ -176,12 +176,12 @@ void LivePipeline::FailAll(SymbolizerStage& stage) {
 }
 
 Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
-                                                     const session::SessionSpec& asked) {
+                                                     const session::SessionSpec& requested) {
   if (parts_.memory.full())
     return Error{ErrorCode::kExhausted, "profd is near its memory cap: no new session",
                  "try again, or raise memory.cap; `profctl status` shows what holds memory"};
   const std::scoped_lock start_lock(start_mutex_);
-  session::SessionSpec spec = asked;
+  session::SessionSpec spec = requested;
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
   return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
 }
@@ -267,29 +267,29 @@ BackendStatus LivePipeline::Status() const {
   BackendStatus status;
   status.source = parts_.control.Status();
   status.recording_file = parts_.recording_file;
-  auto& counters = status.counters;
-  counters = aggregate::DescribeAllCounters(status.source.counters);
+  auto& all = status.by_kind;
+  all = aggregate::DescribeAllCounters(status.source.counters);
   auto stages = Describe(counters_);
   auto tables = parts_.describe_tables();
   const auto append = [](auto& to, auto&& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
-  append(counters.dropped, stages.dropped);
-  append(counters.notes, stages.notes);
-  append(counters.notes, tables.counters);
-  status.levels = std::move(tables.gauges);
-  append(status.levels, stages.levels);
+  append(all.dropped, stages.dropped);
+  append(all.counters, stages.counters);
+  append(all.counters, tables.counters);
+  status.gauges = std::move(tables.gauges);
+  append(status.gauges, stages.gauges);
   const auto append_seen = [](auto& to, const auto& from) {
     for (const auto& count : from)
       if (count.count != 0) to.push_back(count);
   };
-  append_seen(status.lost, counters.lost);
-  append_seen(status.lost, counters.dropped);
-  append_seen(status.notes, counters.notes);
-  append_seen(status.notes, status.levels);
-  status.budget = parts_.budget_standing();
-  status.memory = parts_.memory_standing();
-  status.python = Describe(parts_.python_standing(), counters_.python);
+  append_seen(status.lost, all.lost);
+  append_seen(status.lost, all.dropped);
+  append_seen(status.counters, all.counters);
+  append_seen(status.counters, status.gauges);
+  status.budget = parts_.budget_status();
+  status.memory = parts_.memory_status();
+  status.python = Describe(parts_.python_status(), counters_.python);
   return status;
 }
 

@@ -66,10 +66,10 @@ class LivePipeline : public SessionBackend {
     std::function<void()> detach;                  // the source's programs: no new events after it
     std::function<void()> flush_environment;       // of the recording; on the symbolizer thread
     std::function<Diagnostics()> describe_tables;  // for Status
-    std::function<python::PythonStanding()> python_standing;  // for Status
-    std::function<budget::BudgetStanding()> budget_standing;  // for Status
-    std::function<budget::MemoryStanding()> memory_standing;  // for Status
-    std::function<void()> give_up_memory;                     // of names; on the symbolizer thread
+    std::function<python::PythonStatus()> python_status;  // for Status
+    std::function<budget::BudgetStatus()> budget_status;  // for Status
+    std::function<budget::MemoryStatus()> memory_status;  // for Status
+    std::function<void()> give_up_memory;                 // of names; on the symbolizer thread
     const budget::MemoryGate& memory;  // shut: samples are dropped, sessions refused
     PipelineLimits limits;
   };
@@ -77,8 +77,8 @@ class LivePipeline : public SessionBackend {
   explicit LivePipeline(Parts parts);
   ~LivePipeline() override;
 
-  [[nodiscard]] Result<std::shared_ptr<Session>> Start(std::uint32_t id,
-                                                       const session::SessionSpec& asked) override;
+  [[nodiscard]] Result<std::shared_ptr<Session>> Start(
+      std::uint32_t id, const session::SessionSpec& requested) override;
   void End(const std::shared_ptr<Session>& session) override;
   // Ends a session on the whole host, which nobody else ends, and starts another one at the same
   // instant (see source::SessionControl::RollSession). In error the old one runs on.
@@ -100,7 +100,7 @@ class LivePipeline : public SessionBackend {
 
   // For an end that comes in time however much waits in the queues: samples that are not handled by
   // then are dropped and counted instead of named. Clocks and lifecycle events still count.
-  void HurryIn(std::chrono::nanoseconds time);
+  void FinishWithin(std::chrono::nanoseconds time);
   // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
   // that still run fail. Idempotent.
   void Stop();

@@ -20,14 +20,14 @@ namespace profd::pipeline {
 
 struct BackendStatus {
   session::SourceStatus source;
-  std::vector<NamedCount> lost;   // since start, by the kernel side and all stages
-  std::vector<NamedCount> notes;  // the other counters
+  std::vector<NamedCount> lost;      // since start, by the kernel side and all stages
+  std::vector<NamedCount> counters;  // the other counters
   // The same by kind, with those that are zero: for machines.
-  aggregate::CounterReport counters;
-  std::vector<NamedCount> levels;  // what goes up and down: unwind tables
+  aggregate::CounterReport by_kind;
+  std::vector<NamedCount> gauges;  // what goes up and down: unwind tables
   python::PythonReport python;
-  budget::BudgetStanding budget;
-  std::optional<budget::MemoryStanding> memory;  // nothing: there is no cap
+  budget::BudgetStatus budget;
+  std::optional<budget::MemoryStatus> memory;  // nothing: there is no cap
   std::string replay_file;
   std::string recording_file;
 };

@@ -5,12 +5,12 @@
 namespace profd::pipeline {
 
 session::PerKind<session::SampleCounts> SamplesRead(const StageCounters& counters) {
-  const session::SampleCounts standing{counters.standing_on_cpu_read.value(),
-                                       counters.standing_off_cpu_read.value()};
+  const session::SampleCounts background{counters.background_on_cpu_read.value(),
+                                         counters.background_off_cpu_read.value()};
   // Read first, and counted last: there are no fewer of all.
-  return {.asked = {.on_cpu = counters.on_cpu_read.value() - standing.on_cpu,
-                    .off_cpu = counters.off_cpu_read.value() - standing.off_cpu},
-          .standing = standing};
+  return {.requested = {.on_cpu = counters.on_cpu_read.value() - background.on_cpu,
+                        .off_cpu = counters.off_cpu_read.value() - background.off_cpu},
+          .background = background};
 }
 
 StageReport Describe(const StageCounters& counters) {
@@ -29,29 +29,29 @@ StageReport Describe(const StageCounters& counters) {
             "memory_cap", "samples dropped: profd was near its memory cap");
   add_count(report.dropped, counters.ending_events.value() + counters.ending_items.value(),
             "ending", "samples dropped: profd was ending");
-  add(report.notes, counters.on_cpu_read, "on_cpu_samples_read", "on-CPU samples read");
-  add(report.notes, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
-  add(report.notes, counters.snapshots_read, "snapshots_read",
+  add(report.counters, counters.on_cpu_read, "on_cpu_samples_read", "on-CPU samples read");
+  add(report.counters, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
+  add(report.counters, counters.snapshots_read, "snapshots_read",
       "stacks of threads as they stood that were read");
-  add(report.notes, counters.samples_delivered, "samples_delivered",
+  add(report.counters, counters.samples_delivered, "samples_delivered",
       "samples and snapshots that came to a session");
-  add_count(report.notes, counters.unwanted_events.value() + counters.unwanted_items.value(),
+  add_count(report.counters, counters.unwanted_events.value() + counters.unwanted_items.value(),
             "samples_unwanted",
             "samples and snapshots of sessions that had not begun or had ended");
-  add(report.notes, counters.undecodable, "undecodable", "events whose bytes made no sense");
-  add(report.notes, counters.out_of_order, "out_of_order",
+  add(report.counters, counters.undecodable, "undecodable", "events whose bytes made no sense");
+  add(report.counters, counters.out_of_order, "out_of_order",
       "events that arrived after a newer one had been handled");
-  add(report.notes, counters.order_crowded, "order_crowded",
+  add(report.counters, counters.order_crowded, "order_crowded",
       "events handled early: too many were waiting to be put in order");
-  add(report.notes, counters.processes_evicted, "processes_evicted",
+  add(report.counters, counters.processes_evicted, "processes_evicted",
       "processes forgotten: too many were known");
-  add(report.notes, counters.mappings_refused, "mappings_refused",
+  add(report.counters, counters.mappings_refused, "mappings_refused",
       "mappings not kept: too many were known");
-  add(report.notes, counters.unknown_process, "unknown_process",
+  add(report.counters, counters.unknown_process, "unknown_process",
       "samples of a process that is not known: no file for a frame");
-  add(report.notes, counters.unplaced_frames, "unplaced_frames",
+  add(report.counters, counters.unplaced_frames, "unplaced_frames",
       "user frames in no mapping of their process");
-  add(report.levels, counters.processes, "processes", "processes that are known");
+  add(report.gauges, counters.processes, "processes", "processes that are known");
   return report;
 }
 

@@ -16,23 +16,23 @@ namespace profd::pipeline {
 // One per pipeline. Each counter has one writer, named here; any thread may read.
 struct StageCounters {
   // Of the samples that are read, each is delivered, unwanted, dropped or on its way.
-  Counter on_cpu_read;            // reader
-  Counter off_cpu_read;           // reader
-  Counter standing_on_cpu_read;   // reader: of those, of threads that nobody has asked for
-  Counter standing_off_cpu_read;  // reader: the same
-  Counter snapshots_read;         // reader: stacks of threads as they stood
-  Counter samples_delivered;      // symbolizer: to one session or several
-  Counter unwanted_events;        // worker: of sessions that had not begun, or had ended
-  Counter unwanted_items;         // symbolizer: the same
-  Counter undecodable;            // reader: events whose bytes do not mean what they must
-  Counter queue_full;             // reader: samples dropped because the worker was behind
-  Counter names_behind;           // worker: samples dropped because the symbolizer was behind
-  Counter memory_events;          // reader: samples dropped because memory was short
-  Counter memory_items;           // symbolizer: the same
-  Counter ending_events;          // reader: samples dropped because profd was ending
-  Counter ending_items;           // symbolizer: the same
-  Counter out_of_order;           // worker: events that came after a newer one had been handled
-  Counter order_crowded;          // worker: events handled early because too many were held
+  Counter on_cpu_read;              // reader
+  Counter off_cpu_read;             // reader
+  Counter background_on_cpu_read;   // reader: of those, of threads that nobody has asked for
+  Counter background_off_cpu_read;  // reader: the same
+  Counter snapshots_read;           // reader: stacks of threads as they stood
+  Counter samples_delivered;        // symbolizer: to one session or several
+  Counter unwanted_events;          // worker: of sessions that had not begun, or had ended
+  Counter unwanted_items;           // symbolizer: the same
+  Counter undecodable;              // reader: events whose bytes do not mean what they must
+  Counter queue_full;               // reader: samples dropped because the worker was behind
+  Counter names_behind;             // worker: samples dropped because the symbolizer was behind
+  Counter memory_events;            // reader: samples dropped because memory was short
+  Counter memory_items;             // symbolizer: the same
+  Counter ending_events;            // reader: samples dropped because profd was ending
+  Counter ending_items;             // symbolizer: the same
+  Counter out_of_order;             // worker: events that came after a newer one had been handled
+  Counter order_crowded;            // worker: events handled early because too many were held
   // worker: of the process table, and of stacks that it has placed
   Counter processes;             // a level: known now
   Counter processes_evicted;     // forgotten, to make room
@@ -46,8 +46,8 @@ struct StageCounters {
 
 struct StageReport {
   std::vector<NamedCount> dropped;
-  std::vector<NamedCount> notes;
-  std::vector<NamedCount> levels;  // go up and down
+  std::vector<NamedCount> counters;
+  std::vector<NamedCount> gauges;  // go up and down
 };
 
 // All counters, with words; those that are zero, too.

@@ -125,21 +125,21 @@ void SymbolizerStage::Begin(const SessionEvent& event) {
   slot->dropped_before = Describe(counters_).dropped;
   if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
   active_ |= std::uint64_t{1} << event.session;
-  NameSuccessor(event);
+  LinkNextSession(event);
   SharePeriods();
 }
 
-void SymbolizerStage::NameSuccessor(const SessionEvent& start) {
+void SymbolizerStage::LinkNextSession(const SessionEvent& start) {
   const std::uint64_t own = std::uint64_t{1} << start.session;
   ForEach(start.header.sessions & ~own,
-          [&](Running& running) { running.successor = start.session; });
+          [&](Running& running) { running.next_session = start.session; });
 }
 
 void SymbolizerStage::End(const SessionEvent& event) {
   auto& slot = slots_[event.session];
   if (!slot) return;
-  if (slot->successor && slots_[*slot->successor])
-    slots_[*slot->successor]->builder.GoOnFrom(slot->builder, event);
+  if (slot->next_session && slots_[*slot->next_session])
+    slots_[*slot->next_session]->builder.ContinueFrom(slot->builder, event);
   if (slot->session->abandoned()) {
     slot->session->Finish(Error{ErrorCode::kUnavailable, "nobody waits for this profile", ""});
     Close(slot);
@@ -201,7 +201,7 @@ void SymbolizerStage::ForgetFrames() {
 void SymbolizerStage::AccountForMemory(budget::MemoryShare& frames, budget::MemoryShare& sessions) {
   const auto bytes = [this] { return frames_.bytes() + symbolizer_.bytes(); };
   // Not again for what was in use a moment ago.
-  if (frames.TakeAsked() != 0 && bytes() > held_bytes_ + held_bytes_ / 4) {
+  if (frames.TakeReclaimRequest() != 0 && bytes() > held_bytes_ + held_bytes_ / 4) {
     if (active_ == 0)
       symbolizer_.Clear();
     else
@@ -216,17 +216,17 @@ void SymbolizerStage::AccountForMemory(budget::MemoryShare& frames, budget::Memo
 
 void SymbolizerStage::SharePeriods() {
   if (periods_) {
-    ForEach(active_, [&](Running& running) { running.builder.SetPeriodsInForce(*periods_); });
+    ForEach(active_, [&](Running& running) { running.builder.SetEffectivePeriods(*periods_); });
     return;
   }
   std::uint64_t finest = std::numeric_limits<std::uint64_t>::max();
   ForEach(active_, [&](const Running& running) {
     const auto& start = running.builder.start();
     if ((start.mode & PROFD_SESSION_ON_CPU) != 0) finest = std::min(finest, start.on_cpu_period_ns);
-    if (running.on_cpu_period_in_force_ns != 0)
-      finest = std::min(finest, running.on_cpu_period_in_force_ns);
+    if (running.effective_on_cpu_period_ns != 0)
+      finest = std::min(finest, running.effective_on_cpu_period_ns);
   });
-  ForEach(active_, [&](Running& running) { running.builder.SetOnCpuPeriodInForce(finest); });
+  ForEach(active_, [&](Running& running) { running.builder.SetEffectiveOnCpuPeriod(finest); });
 }
 
 void SymbolizerStage::Report() {

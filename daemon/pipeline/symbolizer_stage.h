@@ -31,7 +31,7 @@ class SymbolizerStage {
     std::shared_ptr<Session> session;
     aggregate::ProfileOrigin origin;
     // Replays: the finest period that on-CPU samples were recorded with; 0: the running sessions'.
-    std::uint64_t on_cpu_period_in_force_ns = 0;
+    std::uint64_t effective_on_cpu_period_ns = 0;
   };
   using Finder = std::function<Waiting(const wire::SessionEvent&)>;
 
@@ -66,15 +66,15 @@ class SymbolizerStage {
             const aggregate::ProfileBuilder::Limits& limits)
         : session(std::move(waiting.session)),
           builder(start, waiting.origin, limits),
-          on_cpu_period_in_force_ns(waiting.on_cpu_period_in_force_ns) {
+          effective_on_cpu_period_ns(waiting.effective_on_cpu_period_ns) {
       if (session->spec().dump) dump.emplace(std::move(waiting.origin));
     }
     std::shared_ptr<Session> session;
     aggregate::ProfileBuilder builder;
     std::optional<aggregate::DumpBuilder> dump;  // then only this is built in the end
-    std::uint64_t on_cpu_period_in_force_ns;
-    std::vector<NamedCount> dropped_before;  // by the stages, when it began
-    std::optional<std::uint32_t> successor;  // the session that goes on where this one ends
+    std::uint64_t effective_on_cpu_period_ns;
+    std::vector<NamedCount> dropped_before;     // by the stages, when it began
+    std::optional<std::uint32_t> next_session;  // the session that goes on where this one ends
   };
   using Slot = std::unique_ptr<Running>;
 
@@ -94,7 +94,7 @@ class SymbolizerStage {
   void Close(Slot& slot);
   // A session that stands never lets all others end: frames that only the ended ones had must go.
   void ForgetFrames();
-  void NameSuccessor(const wire::SessionEvent& start);
+  void LinkNextSession(const wire::SessionEvent& start);
   // How often samples are taken: as the source says or, in recordings that do not have it, as the
   // finest of all running sessions asks for.
   void SharePeriods();

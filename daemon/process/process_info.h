@@ -15,7 +15,8 @@ namespace profd::process {
 // Whose a process is.
 struct Owner {
   std::optional<std::uint32_t> uid;  // the effective one; nothing when not known
-  // Wholly the uid's (source::SoleOwner). False while /proc has not been asked about a new program.
+  // Wholly the uid's (source::ExclusiveOwner). False while /proc has not been asked about a new
+  // program.
   bool sole = false;
   std::string user;  // what the host calls the uid; "" when it does not
 };

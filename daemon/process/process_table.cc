@@ -300,9 +300,9 @@ std::size_t ProcessTable::Bytes() const {
 }
 
 void ProcessTable::AccountForMemory(budget::MemoryShare& memory) {
-  const std::size_t asked = memory.TakeAsked();
+  const std::size_t requested = memory.TakeReclaimRequest();
   std::size_t bytes = Bytes();
-  for (const std::size_t before = bytes; before - bytes < asked && !dead_.empty();
+  for (const std::size_t before = bytes; before - bytes < requested && !dead_.empty();
        bytes = Bytes()) {
     if (Find(dead_.front()) != nullptr) evicted_early_.Add();
     Forget(dead_.front());

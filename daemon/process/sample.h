@@ -92,7 +92,7 @@ struct Sample {
   std::uint32_t cpu = 0;
   bool snapshot = false;        // the interval is still open at time_ns
   bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
-  bool standing = false;        // PROFD_SAMPLE_STANDING
+  bool background = false;      // PROFD_SAMPLE_BACKGROUND
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
   WaitReason wait = WaitReason::kNone;
   bool woken = false;  // snapshot of a dump: it slept since begin_ns, and waits for a CPU now
@@ -101,8 +101,8 @@ struct Sample {
   std::uint64_t begin_ns = 0;
   std::uint64_t runnable_ns = 0;
   std::uint64_t period_ns = 0;
-  std::uint32_t blocked_marks = 0;
-  std::uint32_t runnable_marks = 0;
+  std::uint32_t blocked_points = 0;
+  std::uint32_t runnable_points = 0;
   std::uint16_t stack_flags = 0;          // PROFD_STACK_*
   std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
   std::vector<AddressFrame> frames;       // leaf first, kernel then user

@@ -45,7 +45,7 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.cpu = event.header.cpu;
   sample.snapshot = event.origin == wire::SampleOrigin::kSnapshot;
   sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
-  sample.standing = (event.flags & PROFD_SAMPLE_STANDING) != 0;
+  sample.background = (event.flags & PROFD_SAMPLE_BACKGROUND) != 0;
   sample.state = StateOf(event);
   if (sample.state == State::kBlocked) sample.wait = WaitOf(event);
   sample.woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;
@@ -54,8 +54,8 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.begin_ns = event.begin_ns;
   sample.runnable_ns = event.runnable_ns;
   sample.period_ns = event.period_ns;
-  sample.blocked_marks = event.blocked_marks;
-  sample.runnable_marks = event.runnable_marks;
+  sample.blocked_points = event.blocked_points;
+  sample.runnable_points = event.runnable_points;
   sample.stack_flags = event.stack_flags;
   sample.missing_stack_bytes = event.missing_stack_bytes;
 

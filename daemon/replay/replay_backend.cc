@@ -21,14 +21,14 @@ ReplayBackend::~ReplayBackend() {
   runs_.clear();
 }
 
-Result<std::shared_ptr<pipeline::Session>> ReplayBackend::Start(std::uint32_t id,
-                                                                const session::SessionSpec& asked) {
+Result<std::shared_ptr<pipeline::Session>> ReplayBackend::Start(
+    std::uint32_t id, const session::SessionSpec& requested) {
   auto run = ReplayRun::Open(path_);
   if (!run) return run.error();
   pipeline::SessionStart start;
   start.start_ns = clock_.MonotonicNs();
   start.start_unix_ns = (*run)->start_unix_ns();
-  auto session = std::make_shared<pipeline::Session>(id, asked, std::move(start), clock_);
+  auto session = std::make_shared<pipeline::Session>(id, requested, std::move(start), clock_);
   const std::scoped_lock lock(mutex_);
   runs_.emplace(id, [run = std::shared_ptr<ReplayRun>(std::move(*run)),
                      session](const std::stop_token& stop) { run->Run(session, stop); });

@@ -30,7 +30,7 @@ class ReplayBackend : public pipeline::SessionBackend {
   ~ReplayBackend() override;
 
   [[nodiscard]] Result<std::shared_ptr<pipeline::Session>> Start(
-      std::uint32_t id, const session::SessionSpec& asked) override;
+      std::uint32_t id, const session::SessionSpec& requested) override;
   void End(const std::shared_ptr<pipeline::Session>& session) override;
   [[nodiscard]] bool EndsByItself() const override { return true; }
   [[nodiscard]] pipeline::BackendStatus Status() const override;

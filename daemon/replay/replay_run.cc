@@ -99,14 +99,14 @@ std::uint64_t ReplayRun::start_unix_ns() const {
 }
 
 wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
-                                       const session::SessionSpec& asked) const {
+                                       const session::SessionSpec& requested) const {
   wire::SessionEvent event = recorded;
   event.session = 0;
   event.header.sessions = 1;
-  event.mode = (asked.on_cpu ? 1u : 0u) | (asked.off_cpu ? 2u : 0u);
-  event.on_cpu_period_ns = std::max(asked.on_cpu_period_ns, extent_.on_cpu_period_ns);
-  event.off_cpu_period_ns = std::max(asked.off_cpu_period_ns, extent_.off_cpu_period_ns);
-  event.target = session::FormatTarget(asked.target);
+  event.mode = (requested.on_cpu ? 1u : 0u) | (requested.off_cpu ? 2u : 0u);
+  event.on_cpu_period_ns = std::max(requested.on_cpu_period_ns, extent_.on_cpu_period_ns);
+  event.off_cpu_period_ns = std::max(requested.off_cpu_period_ns, extent_.off_cpu_period_ns);
+  event.target = session::FormatTarget(requested.target);
   return event;
 }
 

@@ -38,7 +38,7 @@ class ReplayRun {
   [[nodiscard]] static Result<Extent> Scan(recording::ReplaySource& source);
   // What this session's own start or end says, in place of the recorded one.
   [[nodiscard]] wire::SessionEvent Boundary(const wire::SessionEvent& recorded,
-                                            const session::SessionSpec& asked) const;
+                                            const session::SessionSpec& requested) const;
 
   const std::string path_;
   const Extent extent_;

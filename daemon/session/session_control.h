@@ -45,15 +45,15 @@ struct SessionSpec {
   // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
   double budget_cpus = 0;
   // Nobody has asked for it: on-CPU periods may be raised, too, once off-CPU ones are at their
-  // longest, and its clocks may be those of the kernel (UseKernelBooks).
-  bool standing = false;
+  // longest, and its clocks may be those of the kernel (UseKernelAccounting).
+  bool background = false;
 };
 
 // How the live source works on this kernel, for people and for profiles.
 struct SourceStatus {
   std::string kernel_release;
   std::string hook;          // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
-  std::string hook_reason;   // why not a better one; empty for the first rung
+  std::string hook_reason;   // why not a better one; empty for the first level
   std::string split;         // "run_delay", "wake-up hooks"
   std::string snapshot;      // "sleepable iterator" or why there is none
   std::string on_cpu_clock;  // "cpu-clock", "cycles"
@@ -69,8 +69,8 @@ struct SourceStatus {
 // look at is sampled as the first need it, and is theirs.
 template <typename T>
 struct PerKind {
-  T asked{};
-  T standing{};
+  T requested{};
+  T background{};
 };
 
 struct SampleCounts {
@@ -116,7 +116,7 @@ class SessionControl {
   // kNotFound: no thread matches. kExhausted: all sessions are in use.
   [[nodiscard]] virtual Result<StartedSession> StartSession(const SessionSpec& spec) = 0;
   [[nodiscard]] virtual Result<void> StopSession(std::uint32_t session) = 0;
-  // Ends a session on the whole host and starts its successor, of the same spec, at one instant:
+  // Ends a session on the whole host and starts its next_session, of the same spec, at one instant:
   // the clocks of the two add up exactly, and /proc is not read again. SESSION_START of the new one
   // comes first. In error the old one runs on.
   [[nodiscard]] virtual Result<StartedSession> RollSession(std::uint32_t session) = 0;
@@ -129,7 +129,7 @@ class SessionControl {
   // their time is split by the kernel's books when they are read. It still adds up; they are not
   // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
   // books.
-  virtual bool UseKernelBooks(bool use) = 0;
+  virtual bool UseKernelAccounting(bool use) = 0;
 };
 
 }  // namespace profd::session

@@ -24,14 +24,14 @@ void AddReason(const std::string& reason, std::string* reasons) {
   reasons->append(reason);
 }
 
-// Loads for this rung and makes sure that it works.
-Result<std::unique_ptr<BpfObjects>> Try(const Rung& rung, const Features& features) {
-  auto objects = BpfObjects::Load(rung, features);
+// Loads for this level and makes sure that it works.
+Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& features) {
+  auto objects = BpfObjects::Load(level, features);
   if (!objects) return objects.error();
   // Every thread gets its clock: those that are there now, from here on those that are made.
   const auto adopted = ReadIterator((*objects)->assign_link_fd());
   if (!adopted) return adopted.error();
-  if (rung.hook == PROFD_HOOK_FINISH_TASK) PROFD_TRY(TestSwitchInHook(**objects));
+  if (level.hook == PROFD_HOOK_FINISH_TASK) PROFD_TRY(TestSwitchInHook(**objects));
   return objects;
 }
 
@@ -42,20 +42,20 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& opt
   if (!features) return features.error();
   auto wake = PendingEvents::MakeWakeFd();
   if (!wake) return wake.error();
-  const bool first_rung =
+  const bool first_level =
       features->sched_exit_tp &&
       options.force_hook.value_or(PROFD_HOOK_SCHED_EXIT) == PROFD_HOOK_SCHED_EXIT;
-  const Ladder ladder = MakeLadder(
-      features->sched_exit_tp, first_rung ? std::vector<std::string>() : ReadFinishTaskSymbols(),
+  const HookLevels ladder = MakeHookLevels(
+      features->sched_exit_tp, first_level ? std::vector<std::string>() : ReadFinishTaskSymbols(),
       options.force_hook);
   std::string reasons = ladder.passed_over;
   Error last{ErrorCode::kUnsupported, "no way to capture switch-ins: " + reasons, ""};
-  for (const Rung& rung : ladder.rungs) {
-    auto objects = Try(rung, *features);
+  for (const HookLevel& level : ladder.levels) {
+    auto objects = Try(level, *features);
     if (!objects && objects.error().code == ErrorCode::kPermissionDenied) return objects.error();
     if (!objects) {
       last = objects.error();
-      AddReason(NameOf(rung) + ": " + last.message, &reasons);
+      AddReason(NameOf(level) + ": " + last.message, &reasons);
       if (!last.hint.empty()) reasons.append(", " + last.hint);
       continue;
     }
@@ -66,7 +66,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& opt
     auto unwind_maps = LiveUnwindMaps::Create((*objects)->unwind_maps());
     if (!unwind_maps) return unwind_maps.error();
     return std::unique_ptr<BpfSource>(new BpfSource(
-        *std::move(features), Hook{rung, reasons}, *std::move(objects), *std::move(rings),
+        *std::move(features), Hook{level, reasons}, *std::move(objects), *std::move(rings),
         *std::move(wanted), *std::move(unwind_maps), *std::move(wake)));
   }
   return last;
@@ -92,7 +92,7 @@ BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> o
                  .pending = pending_,
                  .proc = proc_,
                  .clock = clock_,
-                 .hook = hook_.rung.hook,
+                 .hook = hook_.level.hook,
                  .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); }}) {}
 
@@ -126,8 +126,8 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
 }
 
 std::chrono::milliseconds BpfSource::RoundInterval() const {
-  if (sessions_.any_asked()) return kAskedInterval;
-  return sessions_.any_running() ? kStandingInterval : std::chrono::milliseconds::max();
+  if (sessions_.any_requested()) return kRequestedInterval;
+  return sessions_.any_running() ? kBackgroundInterval : std::chrono::milliseconds::max();
 }
 
 void BpfSource::Wait(std::chrono::milliseconds longest) const {
@@ -176,7 +176,7 @@ session::SourceStatus BpfSource::Status() const {
   session::SourceStatus status;
   const auto online = OnlineCpus();
   status.kernel_release = features_.kernel_release;
-  status.hook = NameOf(hook_.rung);
+  status.hook = NameOf(hook_.level);
   status.hook_reason = hook_.reason;
   status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
   status.snapshot =

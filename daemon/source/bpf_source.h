@@ -30,7 +30,7 @@
 namespace profd::source {
 
 struct BpfSourceOptions {
-  std::optional<profd_hook> force_hook;  // only this rung of the hook ladder (tests)
+  std::optional<profd_hook> force_hook;  // only this level of the hook ladder (tests)
 };
 
 // Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
@@ -66,17 +66,17 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
-  bool UseKernelBooks(bool use) override { return sessions_.UseKernelBooks(use); }
+  bool UseKernelAccounting(bool use) override { return sessions_.UseKernelAccounting(use); }
 
  private:
   // Longest time that events wait in a ring while somebody has asked for a session, and while
   // standing ones run.
-  static constexpr std::chrono::milliseconds kAskedInterval{50};
-  static constexpr std::chrono::milliseconds kStandingInterval{100};
+  static constexpr std::chrono::milliseconds kRequestedInterval{50};
+  static constexpr std::chrono::milliseconds kBackgroundInterval{100};
 
   struct Hook {
-    Rung rung;
-    std::string reason;  // why no better rung
+    HookLevel level;
+    std::string reason;  // why no better level
   };
 
   BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,

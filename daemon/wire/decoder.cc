@@ -79,8 +79,8 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   event.begin_ns = fixed.begin_ns;
   event.runnable_ns = fixed.runnable_ns;
   event.period_ns = fixed.period_ns;
-  event.blocked_marks = fixed.blocked_marks;
-  event.runnable_marks = fixed.runnable_marks;
+  event.blocked_points = fixed.blocked_points;
+  event.runnable_points = fixed.runnable_points;
   event.syscall = fixed.syscall;
   event.task_state = fixed.task_state;
   std::copy(std::begin(fixed.syscall_args), std::end(fixed.syscall_args),
@@ -195,7 +195,7 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
   constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
-  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~(kSamples | PROFD_SESSION_STANDING)) != 0)
+  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~(kSamples | PROFD_SESSION_BACKGROUND)) != 0)
     return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
   return Event(SessionEvent{.header = HeaderFrom(fixed.event),
@@ -214,7 +214,7 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
 
 Result<Event> DecodePeriods(Bytes bytes) {
   // Older recordings end before what standing sessions have for themselves.
-  constexpr std::size_t kLeast = offsetof(profd_periods_event, standing_on_cpu_period_ns);
+  constexpr std::size_t kLeast = offsetof(profd_periods_event, background_on_cpu_period_ns);
   if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast)
     return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");
   profd_periods_event fixed{};
@@ -222,8 +222,8 @@ Result<Event> DecodePeriods(Bytes bytes) {
   return Event(PeriodsEvent{.header = HeaderFrom(fixed.event),
                             .on_cpu_period_ns = fixed.on_cpu_period_ns,
                             .off_cpu_period_ns = fixed.off_cpu_period_ns,
-                            .standing_on_cpu_period_ns = fixed.standing_on_cpu_period_ns,
-                            .standing_off_cpu_period_ns = fixed.standing_off_cpu_period_ns});
+                            .background_on_cpu_period_ns = fixed.background_on_cpu_period_ns,
+                            .background_off_cpu_period_ns = fixed.background_off_cpu_period_ns});
 }
 
 Result<Event> DecodeCountersEvent(Bytes bytes) {

@@ -31,8 +31,8 @@ struct StackEvent {
   std::uint64_t begin_ns = 0;     // off-CPU: when it left the CPU
   std::uint64_t runnable_ns = 0;  // of [begin_ns, time_ns), the last part
   std::uint64_t period_ns = 0;
-  std::uint32_t blocked_marks = 0;
-  std::uint32_t runnable_marks = 0;
+  std::uint32_t blocked_points = 0;
+  std::uint32_t runnable_points = 0;
   std::int32_t syscall = -1;
   std::uint32_t task_state = 0;
   std::array<std::uint64_t, 3> syscall_args{};
@@ -126,8 +126,8 @@ struct PeriodsEvent {
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
   // Of threads that only standing sessions look at.
-  std::uint64_t standing_on_cpu_period_ns = 0;
-  std::uint64_t standing_off_cpu_period_ns = 0;
+  std::uint64_t background_on_cpu_period_ns = 0;
+  std::uint64_t background_off_cpu_period_ns = 0;
 };
 
 struct CountersEvent {

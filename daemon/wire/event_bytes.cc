@@ -30,8 +30,8 @@ EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods) {
   fixed.event.time_ns = time_ns;
   fixed.on_cpu_period_ns = periods.on_cpu;
   fixed.off_cpu_period_ns = periods.off_cpu;
-  fixed.standing_on_cpu_period_ns = periods.standing_on_cpu;
-  fixed.standing_off_cpu_period_ns = periods.standing_off_cpu;
+  fixed.background_on_cpu_period_ns = periods.background_on_cpu;
+  fixed.background_off_cpu_period_ns = periods.background_off_cpu;
   return LayOut(PROFD_EVENT_PERIODS, fixed);
 }
 

@@ -32,8 +32,8 @@ template <typename Fixed>
 struct PeriodsNs {
   std::uint64_t on_cpu = 0;
   std::uint64_t off_cpu = 0;
-  std::uint64_t standing_on_cpu = 0;
-  std::uint64_t standing_off_cpu = 0;
+  std::uint64_t background_on_cpu = 0;
+  std::uint64_t background_off_cpu = 0;
 
   friend bool operator==(const PeriodsNs&, const PeriodsNs&) = default;
 };

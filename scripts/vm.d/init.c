@@ -1,8 +1,9 @@
 /*
- * First process of the guest: makes the host's root its own, read-only, with fresh /tmp, /run, /dev, /proc
- * and /sys, runs one command there and powers off. What to run and where its output goes lies in a second,
- * writable 9p share: `command`, `environment` and `directory` in (zero-terminated words), `stdout`, `stderr`
- * and `status` out. With `disk=DEVICE` on the kernel's command line it hands over to the /sbin/init of that disk.
+ * First process of the guest: makes the host's root its own, read-only, with fresh /tmp, /run,
+ * /dev, /proc and /sys, runs one command there and powers off. What to run and where its output
+ * goes lies in a second, writable 9p share: `command`, `environment` and `directory` in
+ * (zero-terminated words), `stdout`, `stderr` and `status` out. With `disk=DEVICE` on the kernel's
+ * command line it hands over to the /sbin/init of that disk.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,22 +26,22 @@
 #define ROOT "/newroot"
 #define P9 "trans=virtio,version=9p2000.L,msize=262144,"
 
-static void end(const char *what) {
+static void end(const char* what) {
   if (what) printf("guest: %s: %s\n", what, strerror(errno));
   sync();
   reboot(RB_POWER_OFF);
 }
 
-static void must_mount(const char *source, const char *target, const char *type, unsigned long flags,
-                       const char *data) {
+static void must_mount(const char* source, const char* target, const char* type,
+                       unsigned long flags, const char* data) {
   mkdir(target, 0755);
   if (mount(source, target, type, flags, data)) end(target);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) { return alphasort(a, b); }
+static int by_name(const struct dirent** a, const struct dirent** b) { return alphasort(a, b); }
 
 static void load_modules(void) {
-  struct dirent **names;
+  struct dirent** names;
   int count = scandir("/modules", &names, NULL, by_name);
   for (int i = 0; i < count; i++) {
     char path[512];
@@ -53,29 +54,32 @@ static void load_modules(void) {
 }
 
 /* Zero-terminated words of a file; the array ends with NULL. */
-static char **read_words(const char *path) {
+static char** read_words(const char* path) {
   static char text[3][1 << 17];
-  static char *words[3][MAX_WORDS + 1];
+  static char* words[3][MAX_WORDS + 1];
   static int used;
   int fd = open(path, O_RDONLY);
   ssize_t bytes = fd < 0 ? -1 : read(fd, text[used], sizeof(text[used]) - 1);
   int count = 0;
   if (bytes < 0) end(path);
   close(fd);
-  for (char *word = text[used]; word < text[used] + bytes && count < MAX_WORDS; word += strlen(word) + 1)
+  for (char* word = text[used]; word < text[used] + bytes && count < MAX_WORDS;
+       word += strlen(word) + 1)
     words[used][count++] = word;
   return words[used++];
 }
 
-/* The folders of the host that lie under a fresh file system, and are wanted: the first is where to run. */
-static void bring_back(char **folders) {
+/* The folders of the host that lie under a fresh file system, and are wanted: the first is where to
+ * run. */
+static void bring_back(char** folders) {
   for (; *folders; folders++) {
     char from[4096], to[4096];
-    if (strncmp(*folders, "/tmp/", 5) && strncmp(*folders, "/var/tmp/", 9) && strncmp(*folders, "/run/", 5))
+    if (strncmp(*folders, "/tmp/", 5) && strncmp(*folders, "/var/tmp/", 9) &&
+        strncmp(*folders, "/run/", 5))
       continue;
     snprintf(from, sizeof(from), "/host%s", *folders);
     snprintf(to, sizeof(to), ROOT "%s", *folders);
-    for (char *slash = strchr(to + sizeof(ROOT), '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char* slash = strchr(to + sizeof(ROOT), '/'); slash; slash = strchr(slash + 1, '/')) {
       *slash = 0;
       mkdir(to, 0755);
       *slash = '/';
@@ -85,7 +89,7 @@ static void bring_back(char **folders) {
   }
 }
 
-static void make_root(char **folders) {
+static void make_root(char** folders) {
   must_mount("root", "/host", "9p", MS_RDONLY, P9 "cache=loose");
   must_mount("/host", ROOT, NULL, MS_BIND, NULL);
   must_mount("tmp", ROOT "/tmp", "tmpfs", 0, "mode=1777");
@@ -116,7 +120,7 @@ static void loopback_up(void) {
   close(fd);
 }
 
-static void run_command(char **command, char **environment, const char *directory) {
+static void run_command(char** command, char** environment, const char* directory) {
   setsid();
   dup2(open("/dev/null", O_RDONLY), 0);
   dup2(open(SHARE "/stdout", O_WRONLY | O_APPEND), 1);
@@ -130,9 +134,9 @@ static void run_command(char **command, char **environment, const char *director
   _exit(127);
 }
 
-static void boot_disk(const char *device) {
-  char *const words[] = {"init", NULL};
-  char *const environment[] = {NULL}; /* systemd would pass ours on */
+static void boot_disk(const char* device) {
+  char* const words[] = {"init", NULL};
+  char* const environment[] = {NULL}; /* systemd would pass ours on */
   must_mount(device, ROOT, "ext4", 0, NULL);
   must_mount("/dev", ROOT "/dev", NULL, MS_MOVE, NULL);
   if (chdir(ROOT) || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".")) end(device);
@@ -145,18 +149,18 @@ int main(void) {
   load_modules();
   if (getenv("disk")) boot_disk(getenv("disk"));
   must_mount("share", SHARE, "9p", 0, P9 "cache=none");
-  char **command = read_words(SHARE "/command");
-  char **environment = read_words(SHARE "/environment");
-  char **folders = read_words(SHARE "/folders");
+  char** command = read_words(SHARE "/command");
+  char** environment = read_words(SHARE "/environment");
+  char** folders = read_words(SHARE "/folders");
   make_root(folders);
   loopback_up();
-  for (char **word = environment; *word; word++) putenv(*word);
+  for (char** word = environment; *word; word++) putenv(*word);
 
   pid_t child = fork();
   if (child == 0) run_command(command, environment, folders[0]);
   int status = 0;
   for (pid_t gone = 0; gone != child;) gone = wait(&status); /* orphans come to process 1 */
-  FILE *file = fopen(SHARE "/status", "w");
+  FILE* file = fopen(SHARE "/status", "w");
   if (!file) end("status");
   fprintf(file, "%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   fclose(file);

@@ -42,9 +42,9 @@ TEST_P(PipeAccuracy, PipePingPong) {
     // Never less than when the thread read the books. Until its end it gives its memory back and
     // wakes who joins it: three locks of the kernel and libc at most, each of which it may wait
     // for, or be preempted at.
-    const auto near = [&name](std::uint64_t counted, const nlohmann::json& books) {
-      EXPECT_GE(counted, books.get<std::uint64_t>()) << name;
-      EXPECT_LE(counted, books.get<std::uint64_t>() + 3) << name;
+    const auto near = [&name](std::uint64_t counted, const nlohmann::json& accounting) {
+      EXPECT_GE(counted, accounting.get<std::uint64_t>()) << name;
+      EXPECT_LE(counted, accounting.get<std::uint64_t>() + 3) << name;
     };
     near(clock.on_cpu_count(), truth.at("schedstat").at("stretches"));
     near(blocked, truth.at("voluntary_switches"));

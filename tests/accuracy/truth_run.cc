@@ -251,12 +251,12 @@ double TruthRun::NotReadyShare() const {
   return not_ready / std::max(1, samples.stack_flags_size());
 }
 
-KernelBooks BooksOf(const nlohmann::json& thread) {
-  const auto& books = thread.at("schedstat");
-  return {.read_ns = books.at("read_ns"),
-          .cpu_when_read_ns = books.at("cpu_when_read_ns"),
-          .run_ns = books.at("run_ns"),
-          .run_delay_ns = books.at("run_delay_ns")};
+KernelAccounting AccountingOf(const nlohmann::json& thread) {
+  const auto& accounting = thread.at("schedstat");
+  return {.read_ns = accounting.at("read_ns"),
+          .cpu_when_read_ns = accounting.at("cpu_when_read_ns"),
+          .run_ns = accounting.at("run_ns"),
+          .run_delay_ns = accounting.at("run_delay_ns")};
 }
 
 TrueTime TrueTimeIn(const nlohmann::json& thread, const std::string& function) {

@@ -9,7 +9,7 @@
 
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
-#include "tests/accuracy/books.h"
+#include "tests/accuracy/kernel_accounting.h"
 #include "tests/accuracy/statistics.h"
 
 namespace profd::accuracy {
@@ -92,7 +92,7 @@ class TruthRun {
 };
 
 // What the thread itself read of the kernel's books.
-[[nodiscard]] KernelBooks BooksOf(const nlohmann::json& thread);
+[[nodiscard]] KernelAccounting AccountingOf(const nlohmann::json& thread);
 
 // Wall and CPU time the program measured in a function, summed over its thread's phases.
 struct TrueTime {

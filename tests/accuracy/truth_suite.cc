@@ -50,12 +50,12 @@ double LifeNs(const v1::Thread& thread) {
 }
 
 // Of all threads that the program reported.
-Result<BooksJudgement> JudgeBooks(const TruthRun& run) {
-  BooksJudgement judgement(TickNs());
+Result<AccountingJudgement> JudgeAccounting(const TruthRun& run) {
+  AccountingJudgement judgement(TickNs());
   for (const auto& truth : run.truth().at("threads")) {
     const auto view = run.Thread(truth.at("tid").get<std::uint32_t>());
     if (!view) return view.error();
-    judgement.Add(view->thread(), BooksOf(truth));
+    judgement.Add(view->thread(), AccountingOf(truth));
   }
   return judgement;
 }
@@ -108,13 +108,14 @@ void TruthTest::Collect(const std::vector<std::string>& arguments, int frequency
     auto run = TruthRun::Collect(program, arguments, frequency_hz);
     ASSERT_TRUE(run.ok()) << run.error().message;
     run_ = std::move(*run);
-    const auto books = JudgeBooks(*run_);
-    ASSERT_TRUE(books.ok()) << books.error().message;
-    const bool agrees = books->Holds(run_->most_stolen_ns());
+    const auto accounting = JudgeAccounting(*run_);
+    ASSERT_TRUE(accounting.ok()) << accounting.error().message;
+    const bool agrees = accounting->Holds(run_->most_stolen_ns());
     if (agrees && (runs >= kRunsForTables || run_->NotReadyShare() <= kMostNotReady)) break;
-    std::cout << "run " << runs << ": " << books->Text() << "; stolen " << run_->most_stolen_ns()
-              << " ns at most; " << run_->NotReadyShare() << " of the stacks before their tables\n";
-    ASSERT_LT(runs, kRuns) << books->Text();
+    std::cout << "run " << runs << ": " << accounting->Text() << "; stolen "
+              << run_->most_stolen_ns() << " ns at most; " << run_->NotReadyShare()
+              << " of the stacks before their tables\n";
+    ASSERT_LT(runs, kRuns) << accounting->Text();
   }
   ExpectSums(*run_);
   ExpectLives(*run_);
@@ -160,7 +161,7 @@ void ExpectLives(const TruthRun& run) {
     const nlohmann::json& truth = *found->second;
     // Who joins it is woken before it has left its CPU for good: it goes on running, or waits for
     // the CPU, and both are in its clock; but where a wait is apart from the books, see there.
-    const double after_ns = AfterTheBooksNs(thread, BooksOf(truth));
+    const double after_ns = AfterAccountingNs(thread, AccountingOf(truth));
     const bool late =
         static_cast<double>(thread.end_ns()) > truth.at("joined_ns").get<double>() + after_ns;
     if (late) ++late_ones;

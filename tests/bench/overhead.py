@@ -21,7 +21,7 @@ SCALE = 10         # of pgbench's tables, which then fit into its buffers
 CLIENTS = 32       # of pgbench; with few of them it is at one of two speeds, by where its threads happen to be
 
 
-class StandingAgent(Agent):
+class BackgroundAgent(Agent):
     """The agent once its tables and names are made."""
 
     def __enter__(self):
@@ -57,7 +57,7 @@ def cpu_ns(pid):
     return total
 
 
-class AskedRedis(PacedRedis):
+class PacedRedis(PacedRedis):
     """redis-server without clients, but where it is measured."""
 
     def __init__(self):
@@ -94,10 +94,10 @@ MEASURED = {
 
 def measure(profd, rounds, operations):
     """({what: {arm: one value a round}}, BPF ns a switch, one a round); the order turns with the rounds."""
-    arms = [Nothing(), StandingAgent(profd)]
+    arms = [Nothing(), BackgroundAgent(profd)]
     values = {what: {arm.name: [] for arm in arms} for what in MEASURED}
     bpf_ns = []
-    with SelectOnly() as postgres, AskedRedis() as redis:
+    with SelectOnly() as postgres, PacedRedis() as redis:
         for number in range(rounds):
             for arm in arms if number % 2 == 0 else arms[::-1]:
                 with arm:

@@ -1,6 +1,6 @@
 """Requests at a fixed rate, one at a time: paced.py redis|http PORT RATE
 
-So a server that gets slower is not asked for several things at once, which would make each of them cheaper. Ends with
+So a server that gets slower is not requested for several things at once, which would make each of them cheaper. Ends with
 SIGTERM and then says how many requests there were, and how far behind the rate it ever was.
 """
 

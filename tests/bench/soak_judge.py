@@ -123,7 +123,7 @@ def judge_samples(looks, windows, account):
              f"session, {account.dropped:,} dropped, {account.unaccounted:,} unaccounted; lost or dropped: {named}")
     good = account.unaccounted == 0
     if account.dropped == 0:
-        made, marks = (sum(getattr(window, name) for window in windows) for name in ("made_on_cpu", "on_cpu_marks"))
+        made, marks = (sum(getattr(window, name) for window in windows) for name in ("made_on_cpu", "on_cpu_points"))
         words += f"; on the CPU {made:,} made in the windows, {marks:,} in them"
         stretches = 1 + sum(after.begin_ns != before.end_ns for before, after in zip(windows, windows[1:]))
         good = good and abs(marks - made) <= EDGE_SAMPLES * stretches

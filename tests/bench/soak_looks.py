@@ -25,7 +25,7 @@ class Window(NamedTuple):
     closure: float  # of the worst thread, from its own states
     threads: int
     without_clock: list  # threads, in words
-    on_cpu_marks: int
+    on_cpu_points: int
     made_on_cpu: int  # as the kernel side counts them
     lost: dict
     dropped: dict
@@ -57,7 +57,7 @@ def window_of(profile, seconds):
     return Window(seconds, int(profile["start_ns"]), int(profile["end_ns"]),
                   max((closure_error(thread) for thread in threads if not thread.get("clock_missing")), default=0.0),
                   len(threads), [words_of(thread, profile) for thread in threads if thread.get("clock_missing")], marks,
-                  counts(profile.get("notes", [])).get("on_cpu_samples", 0),
+                  counts(profile.get("counters", [])).get("on_cpu_samples", 0),
                   counts(profile.get("lost", [])), counts(profile.get("dropped", [])))
 
 

@@ -11,13 +11,13 @@ ENTRIES = 200
 
 class Handler(http.server.BaseHTTPRequestHandler):
     lock = threading.Lock()
-    asked = {}
+    requested = {}
 
     def do_GET(self):
         entries = [{"number": i * 7919 % ENTRIES, "words": [str(i)] * 3} for i in range(ENTRIES)]
         text = json.dumps(sorted(entries, key=lambda entry: entry["number"])).encode()
         with self.lock:
-            self.asked[self.path] = self.asked.get(self.path, 0) + 1
+            self.requested[self.path] = self.requested.get(self.path, 0) + 1
         time.sleep(0.002)  # as if it asked another service
         body = zlib.compress(text, 1)
         self.send_response(200)

@@ -34,7 +34,7 @@ EventBytes MakeSample(std::uint64_t time_ns, std::mt19937_64& random) {
   fixed.event.process_start_ns = pid + 1'000;
   fixed.begin_ns = time_ns - 1'000'000;
   fixed.period_ns = 1'000'000;
-  fixed.blocked_marks = 1;
+  fixed.blocked_points = 1;
   fixed.syscall = 202;
   fixed.task_state = 1;
   fixed.kernel_frames = 10;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kHour = 3'600 * kSecond;
 constexpr std::uint64_t kFirstUnixNs = 1'700'000'000 * kSecond;
-constexpr int kAsked = 5;
+constexpr int kRequested = 5;
 
 [[noreturn]] void Fail(const Error& error) {
   std::fprintf(stderr, "bench_store: %s\n", error.message.c_str());
@@ -109,24 +109,24 @@ class Repeater {
   std::uint64_t now_ns_ = kHour;
 };
 
-struct Asked {
+struct Requested {
   double median_ms = 0;
   std::size_t samples = 0;
 };
 
-Asked Ask(const SqliteStore& store, const TimeRange& range, const Filter& filter) {
+Requested Ask(const SqliteStore& store, const TimeRange& range, const Filter& filter) {
   std::vector<double> took;
-  Asked asked;
-  for (int i = 0; i < kAsked; ++i) {
+  Requested requested;
+  for (int i = 0; i < kRequested; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    asked.samples = Must(store.Query(range, filter)).samples.size();
+    requested.samples = Must(store.Query(range, filter)).samples.size();
     took.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
             .count());
   }
-  std::ranges::nth_element(took, took.begin() + kAsked / 2);
-  asked.median_ms = took[kAsked / 2];
-  return asked;
+  std::ranges::nth_element(took, took.begin() + kRequested / 2);
+  requested.median_ms = took[kRequested / 2];
+  return requested;
 }
 
 std::uint32_t Busiest(const std::vector<aggregate::Profile>& windows) {
@@ -140,7 +140,7 @@ std::uint32_t Busiest(const std::vector<aggregate::Profile>& windows) {
 int Main(const std::string& source, const std::string& path, std::uint64_t hours) {
   SqliteOptions from;
   from.path = source;
-  from.fold_ns = 0;
+  from.compact_ns = 0;
   auto windows = WindowsOf(from);
   if (windows.empty()) Fail(Error{ErrorCode::kNotFound, "no windows in " + source, ""});
   Filter busiest;

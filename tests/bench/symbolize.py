@@ -17,8 +17,8 @@ def debug_file(path):
     sections = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True).stdout
     if ".debug_info" in sections:
         return path
-    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
-    for line in notes.splitlines():
+    counters = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+    for line in counters.splitlines():
         if "Build ID:" in line:
             build_id = line.split()[-1]
             found = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"

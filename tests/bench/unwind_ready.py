@@ -20,8 +20,8 @@ def copy_with_other_build_id(source, target):
     """The same program, but none that anybody has seen."""
     shutil.copyfile(source, target)
     os.chmod(target, 0o755)
-    notes = subprocess.run(["readelf", "-n", source], capture_output=True, text=True).stdout
-    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)
+    counters = subprocess.run(["readelf", "-n", source], capture_output=True, text=True).stdout
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", counters)
     if not build_id:
         return
     with open(target, "r+b") as file:

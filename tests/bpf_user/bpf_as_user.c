@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/sample/marks.bpf.h"
 #include "bpf/sample/pack.bpf.h"
+#include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
 #include "bpf/stack/unwind.bpf.h"
-#include "bpf/thread/books.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/clock_reading.bpf.h"
+#include "bpf/thread/kernel_accounting.bpf.h"
 #include "tests/bpf_user/user_maps.h"
 
 static __u32 (*random_source)(void* context);
@@ -91,8 +91,8 @@ void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 fr
   memory_context = context;
 }
 
-static struct kernel_books books_of(const struct user_books* books) {
-  struct kernel_books out = {books->run_delay, books->sum_exec};
+static struct kernel_accounting accounting_of(const struct user_accounting* accounting) {
+  struct kernel_accounting out = {accounting->run_delay, accounting->sum_exec};
   return out;
 }
 
@@ -103,36 +103,36 @@ static struct thread* new_thread(void) {
 }
 
 struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
-                                      const struct user_books* books) {
+                                      const struct user_accounting* accounting) {
   struct thread* thread = new_thread();
-  struct kernel_books kernel = books_of(books);
+  struct kernel_accounting kernel = accounting_of(accounting);
   clock_begin(thread, now, state, kind, &kernel, 0);
   return (struct user_thread*)thread;
 }
 
-struct user_thread* user_thread_begin_unborn(__u64 now, const struct user_books* books) {
+struct user_thread* user_thread_begin_created(__u64 now, const struct user_accounting* accounting) {
   struct thread* thread = new_thread();
-  struct kernel_books kernel = books_of(books);
-  clock_begin_unborn(thread, now, &kernel, 0);
+  struct kernel_accounting kernel = accounting_of(accounting);
+  clock_begin_created(thread, now, &kernel, 0);
   return (struct user_thread*)thread;
 }
 
 void user_thread_free(struct user_thread* thread) { free(thread); }
 
 void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 kind, __u32 cpu,
-                     const struct user_books* books) {
-  struct kernel_books kernel = books_of(books);
+                     const struct user_accounting* accounting) {
+  struct kernel_accounting kernel = accounting_of(accounting);
   struct leaving leaving = {.state = state, .kind = kind, .cpu = cpu};
-  settle_copy((struct thread*)thread, now, &kernel, 1);
+  reconcile_copy((struct thread*)thread, now, &kernel, 1);
   clock_switch_out((struct thread*)thread, now, &kernel, &leaving);
 }
 
 struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
-                                    const struct user_books* books) {
-  struct kernel_books kernel = books_of(books);
+                                    const struct user_accounting* accounting) {
+  struct kernel_accounting kernel = accounting_of(accounting);
   struct user_interval out;
   struct interval interval;
-  settle_copy((struct thread*)thread, now, &kernel, 0);
+  reconcile_copy((struct thread*)thread, now, &kernel, 0);
   clock_switch_in((struct thread*)thread, now, &kernel, cpu, &interval);
   out.begin_ns = interval.begin_ns;
   out.end_ns = interval.end_ns;
@@ -141,8 +141,8 @@ struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32
 }
 
 void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
-                       const struct user_books* books) {
-  note_leaving((struct thread*)thread, now, books->run_delay, state);
+                       const struct user_accounting* accounting) {
+  note_leaving((struct thread*)thread, now, accounting->run_delay, state);
 }
 
 void user_note_switch_in(struct user_thread* thread, __u64 now) {
@@ -151,17 +151,18 @@ void user_note_switch_in(struct user_thread* thread, __u64 now) {
 
 void user_wake(struct user_thread* thread, __u64 now) { clock_wake((struct thread*)thread, now); }
 
-struct user_reading user_read(struct user_thread* user, __u64 now, const struct user_books* books,
-                              const struct user_standing* standing) {
+struct user_reading user_read(struct user_thread* user, __u64 now,
+                              const struct user_accounting* accounting,
+                              const struct user_present_state* present) {
   struct thread* thread = (struct thread*)user;
   struct thread copy = *thread;
-  struct kernel_books kernel = books_of(books);
-  struct standing kernel_standing = {.queued_ns = standing->queued_ns,
-                                     .running = standing->running};
+  struct kernel_accounting kernel = accounting_of(accounting);
+  struct present_state kernel_state = {.queued_ns = present->queued_ns,
+                                       .running = present->running};
   struct user_reading reading;
-  settle_copy(&copy, now, &kernel, standing->running);
-  clock_advance(&copy, now, &kernel, &kernel_standing);
-  if (copy.kept.number == control.epoch) keep_told(thread, &copy);
+  reconcile_copy(&copy, now, &kernel, present->running);
+  clock_advance(&copy, now, &kernel, &kernel_state);
+  if (copy.kept.number == control.epoch) keep_reported(thread, &copy);
   reading.epoch = copy.kept.number;
   reading.epoch_ns = copy.kept.time_ns;
   reading.since_ns = copy.kept.since_ns;
@@ -191,16 +192,16 @@ __u64 user_sequence(const struct user_thread* thread) {
   return ((const struct thread*)thread)->sequence;
 }
 
-__u32 user_marks(struct user_thread* thread, __u64 period, __u64 length) {
+__u32 user_points(struct user_thread* thread, __u64 period, __u64 length) {
   follow_period((struct thread*)thread, period);
-  if (skip_marks((struct thread*)thread, length)) return 0;
-  return pass_marks((struct thread*)thread, length);
+  if (skip_points((struct thread*)thread, length)) return 0;
+  return pass_points((struct thread*)thread, length);
 }
 
-__u64 user_on_cpu_weight(__u64 asked_sessions, __u64 standing_period, __u64 sessions,
+__u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u64 sessions,
                          __u64 ticked) {
-  control.asked_sessions = asked_sessions;
-  control.standing_on_cpu_period = standing_period;
+  control.requested_sessions = requested_sessions;
+  control.background_on_cpu_period = background_period;
   return on_cpu_weight(sessions, ticked);
 }
 

@@ -13,7 +13,7 @@ extern "C" {
 
 struct user_thread; /* struct thread of bpf/maps.bpf.h */
 
-struct user_books {
+struct user_accounting {
   __u64 run_delay;
   __u64 sum_exec;
 };
@@ -24,7 +24,7 @@ struct user_interval {
   __u64 runnable_ns;
 };
 
-struct user_standing {
+struct user_present_state {
   __u64 queued_ns;
   int running;
 };
@@ -50,20 +50,21 @@ void user_set_random(__u32 (*random)(void* context), void* context);
 void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 from), void* context);
 
 struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
-                                      const struct user_books* books);
-struct user_thread* user_thread_begin_unborn(__u64 now, const struct user_books* books);
+                                      const struct user_accounting* accounting);
+struct user_thread* user_thread_begin_created(__u64 now, const struct user_accounting* accounting);
 void user_thread_free(struct user_thread* thread);
 void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 kind, __u32 cpu,
-                     const struct user_books* books);
+                     const struct user_accounting* accounting);
 struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
-                                    const struct user_books* books);
-/* A switch-out that is left to the kernel's books. */
+                                    const struct user_accounting* accounting);
+/* A switch-out that is left to the kernel's accounting. */
 void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
-                       const struct user_books* books);
-void user_note_switch_in(struct user_thread* thread, __u64 now); /* switch-out rung */
+                       const struct user_accounting* accounting);
+void user_note_switch_in(struct user_thread* thread, __u64 now); /* switch-out level */
 void user_wake(struct user_thread* thread, __u64 now);
-struct user_reading user_read(struct user_thread* thread, __u64 now, const struct user_books* books,
-                              const struct user_standing* standing);
+struct user_reading user_read(struct user_thread* thread, __u64 now,
+                              const struct user_accounting* accounting,
+                              const struct user_present_state* present);
 /* The run-queue clock, seen from CLOCK_MONOTONIC. */
 struct user_offset {
   __u64 ns;
@@ -76,11 +77,12 @@ const struct profd_clock* user_clock(const struct user_thread* thread);
 __u64 user_since(const struct user_thread* thread);
 __u64 user_sequence(const struct user_thread* thread);
 
-/* Marks passed by `length` of off-CPU time at `period`. */
-__u32 user_marks(struct user_thread* thread, __u64 period, __u64 length);
+/* Points passed by `length` of off-CPU time at `period`. */
+__u32 user_points(struct user_thread* thread, __u64 period, __u64 length);
 
 /* What an interrupt after `ticked` ns stands for, by the words of control; 0: it is no sample. */
-__u64 user_on_cpu_weight(__u64 asked_sessions, __u64 standing_period, __u64 sessions, __u64 ticked);
+__u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u64 sessions,
+                         __u64 ticked);
 
 /* By DWARF number. */
 struct user_registers {
@@ -118,7 +120,7 @@ struct user_mapping {
 /* In order of address; they are copied into a tree as the kernel has it. */
 void user_set_mappings(const struct user_mapping* mappings, __u32 count, __u64 start_stack);
 
-/* Unwind tables. A page of the pool is made when it is first asked for. */
+/* Unwind tables. A page of the pool is made when it is first requested for. */
 void* user_pool_page(__u32 page);
 struct profd_unwind_file* user_unwind_file(__u32 index);
 void user_set_file(const struct profd_file_key* key, __u32 index);

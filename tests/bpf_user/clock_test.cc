@@ -65,7 +65,7 @@ TEST_F(ClockTest, CountsMigrations) {
 
 TEST_F(ClockTest, WakeUpHooksSplitWhereTheKernelKeepsNoBooks) {
   user_constants()->split = PROFD_SPLIT_WAKEUP;
-  const user_books none{};
+  const user_accounting none{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
   user_wake(thread, 40);  // awake already
   user_switch_out(thread, 50, PROFD_STATE_BLOCKED, PROFD_IOWAIT, 0, &none);
@@ -80,7 +80,7 @@ TEST_F(ClockTest, WakeUpHooksSplitWhereTheKernelKeepsNoBooks) {
 
 TEST_F(ClockTest, AWakeUpThatWasNotSeenLeavesAllOfItBlocked) {
   user_constants()->split = PROFD_SPLIT_WAKEUP;
-  const user_books none{};
+  const user_accounting none{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
   user_switch_out(thread, 50, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &none);
   EXPECT_EQ(user_switch_in(thread, 170, 0, &none).runnable_ns, 0);
@@ -89,9 +89,9 @@ TEST_F(ClockTest, AWakeUpThatWasNotSeenLeavesAllOfItBlocked) {
 }
 
 TEST_F(ClockTest, NewThreadWaitsForACpuFromWhenItIsQueued) {
-  const user_books none{};
-  user_thread* thread = user_thread_begin_unborn(100, &none);
-  const user_books arrived{30, 0};
+  const user_accounting none{};
+  user_thread* thread = user_thread_begin_created(100, &none);
+  const user_accounting arrived{30, 0};
   const user_interval wait = user_switch_in(thread, 150, 0, &arrived);
   EXPECT_EQ(wait.runnable_ns, 30);
   EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 30);
@@ -174,11 +174,11 @@ TEST_F(ClockTest, WaitOfThePreemptedFollowsTheKernelToo) {
 
 // A hypervisor took the CPU away: the kernel books less than the hooks saw. It stays on_cpu.
 TEST_F(ClockTest, StolenTimeIsOnCpu) {
-  const user_books start{};
+  const user_accounting start{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
-  const user_books came{0, 0};
+  const user_accounting came{0, 0};
   user_switch_in(thread, 1'000, 0, &came);
-  const user_books stolen{0, 40'000};
+  const user_accounting stolen{0, 40'000};
   user_switch_out(thread, 101'000, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &stolen);
   EXPECT_EQ(user_clock(thread)->on_cpu_ns, 100'000);
   user_thread_free(thread);
@@ -188,10 +188,10 @@ TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
   KernelModel thread(0);
   thread.Preempt(1'000);
   thread.Come(2'000);
-  const user_books second{1'000, 1'000'000'000};
+  const user_accounting second{1'000, 1'000'000'000};
   user_switch_out(thread.thread(), 3'000, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &second);
   EXPECT_EQ(thread.clock().on_cpu_ns, 2'000);
-  const user_books minute{60'000'000'000, 1'000'000'000};
+  const user_accounting minute{60'000'000'000, 1'000'000'000};
   const user_interval wait = user_switch_in(thread.thread(), 4'000, 0, &minute);
   EXPECT_EQ(wait.end_ns, 4'000);
   EXPECT_EQ(wait.runnable_ns, 1'000);
@@ -199,7 +199,7 @@ TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
 
 // Preempted with a state already set, a thread is not queued: the kernel books no wait.
 TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
-  const user_books none{};
+  const user_accounting none{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
   user_switch_out(thread, 100, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &none);
   EXPECT_EQ(user_switch_in(thread, 300, 0, &none).runnable_ns, 200);
@@ -209,7 +209,7 @@ TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
 TEST_F(ClockTest, ASleepThatTheHookSawTooLateWaitsAsLongAsTheKernelSays) {
   KernelModel thread(0);
   thread.Block(1'000);
-  const user_books second{800, 1'000};
+  const user_accounting second{800, 1'000};
   const user_interval wait = user_switch_in(thread.thread(), 1'500, 0, &second);
   EXPECT_EQ(wait.runnable_ns, 800);
   EXPECT_EQ(wait.end_ns, 1'800);
@@ -218,11 +218,11 @@ TEST_F(ClockTest, ASleepThatTheHookSawTooLateWaitsAsLongAsTheKernelSays) {
 TEST_F(ClockTest, AHookThatLagsBehindTheSwitchInDoesNotMakeTheWaitLonger) {
   KernelModel thread(0);
   thread.Preempt(1'000);
-  const user_books second{1'000, 1'000};
+  const user_accounting second{1'000, 1'000};
   const user_interval wait = user_switch_in(thread.thread(), 9'000, 0, &second);
   EXPECT_EQ(wait.runnable_ns, 1'000);
   EXPECT_EQ(wait.end_ns, 2'000);
-  const user_books third{1'000, 1'000 + 7'500};
+  const user_accounting third{1'000, 1'000 + 7'500};
   user_switch_out(thread.thread(), 9'500, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &third);
   EXPECT_EQ(thread.clock().on_cpu_ns, 1'000 + 7'500);
 }
@@ -270,7 +270,7 @@ TEST(QueueOffsetTest, ReadingLeavesRoomForErrors) {
 TEST_F(ClockTest, ATimeBeforeTheLastOneIsCountedAndChangesNothing) {
   KernelModel thread(5'000'000);
   thread.Block(6'000'000);
-  const user_books none{};
+  const user_accounting none{};
   user_switch_in(thread.thread(), 1'000'000, 0, &none);
   EXPECT_EQ(Sum(thread.clock()), 1'000'000);
   EXPECT_EQ(user_counter(PROFD_COUNTER_CLOCK_WENT_BACK), 1);

@@ -76,7 +76,7 @@ TEST_F(EpochTest, PreemptedThread) {
   EXPECT_EQ(reading.at_epoch.runnable_count[PROFD_AFTER_PREEMPTION], 1);
 }
 
-TEST_F(EpochTest, ThreadOnTheSwitchOutRung) {
+TEST_F(EpochTest, ThreadInSwitchOutMode) {
   KernelModel thread(1'000);
   thread.Block(3'000);
   thread.Wake(5'000);

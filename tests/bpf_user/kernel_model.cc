@@ -29,20 +29,20 @@ bool NeverLess(const profd_clock& earlier, const profd_clock& later) {
 }
 
 KernelModel::KernelModel(std::uint64_t now) : arrived_ns_(now) {
-  thread_ = user_thread_begin(now, PROFD_STATE_ON_CPU, 0, &books_);
+  thread_ = user_thread_begin(now, PROFD_STATE_ON_CPU, 0, &accounting_);
 }
 
 KernelModel::~KernelModel() { user_thread_free(thread_); }
 
 void KernelModel::Depart(std::uint64_t now) {
-  books_.sum_exec += now - arrived_ns_;
+  accounting_.sum_exec += now - arrived_ns_;
   running_ = false;
 }
 
 void KernelModel::Queue(std::uint64_t now) { queued_ns_ = now; }
 
 void KernelModel::Arrive(std::uint64_t now) {
-  books_.run_delay += now - queued_ns_;
+  accounting_.run_delay += now - queued_ns_;
   queued_ns_ = 0;
   arrived_ns_ = now;
   running_ = true;
@@ -50,18 +50,18 @@ void KernelModel::Arrive(std::uint64_t now) {
 
 void KernelModel::Block(std::uint64_t now, profd_blocked kind) {
   Depart(now);
-  user_switch_out(thread_, now, PROFD_STATE_BLOCKED, kind, cpu_, &books_);
+  user_switch_out(thread_, now, PROFD_STATE_BLOCKED, kind, cpu_, &accounting_);
 }
 
 void KernelModel::Preempt(std::uint64_t now, profd_runnable kind, std::uint64_t lag) {
   Depart(now - lag);
-  user_switch_out(thread_, now, PROFD_STATE_RUNNABLE, kind, cpu_, &books_);
+  user_switch_out(thread_, now, PROFD_STATE_RUNNABLE, kind, cpu_, &accounting_);
   Queue(now - lag);
 }
 
 void KernelModel::End(std::uint64_t now) {
   Depart(now);
-  user_switch_out(thread_, now, PROFD_STATE_DEAD, 0, cpu_, &books_);
+  user_switch_out(thread_, now, PROFD_STATE_DEAD, 0, cpu_, &accounting_);
 }
 
 void KernelModel::Wake(std::uint64_t now) {
@@ -71,15 +71,15 @@ void KernelModel::Wake(std::uint64_t now) {
 
 user_interval KernelModel::Come(std::uint64_t now, std::uint64_t lag) {
   Arrive(now - lag);
-  return user_switch_in(thread_, now, cpu_, &books_);
+  return user_switch_in(thread_, now, cpu_, &accounting_);
 }
 
 void KernelModel::BlockUnseen(std::uint64_t now) { Depart(now); }
 void KernelModel::ComeUnseen(std::uint64_t now) { Arrive(now); }
 
-void KernelModel::LeaveByBooks(std::uint64_t now, profd_thread_state state) {
+void KernelModel::SwitchOutByKernelAccounting(std::uint64_t now, profd_thread_state state) {
   Depart(now);
-  user_note_leaving(thread_, now, state, &books_);
+  user_note_leaving(thread_, now, state, &accounting_);
   if (state == PROFD_STATE_RUNNABLE) Queue(now);
 }
 
@@ -89,10 +89,10 @@ void KernelModel::ComeNoted(std::uint64_t now) {
 }
 
 user_reading KernelModel::Read(std::uint64_t now) const {
-  const user_standing standing{queued_ns_, running_ ? 1 : 0};
-  user_books books = books_;
-  if (running_) books.sum_exec += now - arrived_ns_;
-  return user_read(thread_, now, &books, &standing);
+  const user_present_state present{queued_ns_, running_ ? 1 : 0};
+  user_accounting accounting = accounting_;
+  if (running_) accounting.sum_exec += now - arrived_ns_;
+  return user_read(thread_, now, &accounting, &present);
 }
 
 }  // namespace profd

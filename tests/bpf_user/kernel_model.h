@@ -35,8 +35,8 @@ class KernelModel {
   void BlockUnseen(std::uint64_t now);
   void ComeUnseen(std::uint64_t now);
   // The thread goes by the kernel's books; its switch-ins are not seen.
-  void LeaveByBooks(std::uint64_t now, profd_thread_state state);
-  // Switch-out rung: the switch-in is only noted.
+  void SwitchOutByKernelAccounting(std::uint64_t now, profd_thread_state state);
+  // Switch-out level: the switch-in is only noted.
   void ComeNoted(std::uint64_t now);
 
   void OnCpu(std::uint32_t cpu) { cpu_ = cpu; }
@@ -47,15 +47,15 @@ class KernelModel {
   [[nodiscard]] std::uint64_t sequence() const { return user_sequence(thread_); }
   [[nodiscard]] user_thread* thread() const { return thread_; }
   // The kernel's own numbers since the beginning.
-  [[nodiscard]] std::uint64_t run_time() const { return books_.sum_exec; }
-  [[nodiscard]] std::uint64_t run_delay() const { return books_.run_delay; }
+  [[nodiscard]] std::uint64_t run_time() const { return accounting_.sum_exec; }
+  [[nodiscard]] std::uint64_t run_delay() const { return accounting_.run_delay; }
 
  private:
   void Depart(std::uint64_t now);
   void Queue(std::uint64_t now);
   void Arrive(std::uint64_t now);
 
-  user_books books_{};
+  user_accounting accounting_{};
   user_thread* thread_;
   std::uint64_t arrived_ns_;     // as the kernel dates it
   std::uint64_t queued_ns_ = 0;  // 0: does not wait for a CPU

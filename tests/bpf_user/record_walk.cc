@@ -19,7 +19,7 @@
 #include "daemon/process/maps_parser.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/cfi/frame_rule.h"
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "tests/bpf_user/recorded_walk.h"
 
 namespace profd {
@@ -109,7 +109,7 @@ class Recorder {
     if (line == nullptr || line->inode == 0) return std::nullopt;
     auto& rows = rows_[line->path];
     const std::uint64_t offset = address - line->start + line->file_offset;
-    const std::uint64_t begin = offset / unwind::kStretchBytes * unwind::kStretchBytes;
+    const std::uint64_t begin = offset / unwind::kChunkBytes * unwind::kChunkBytes;
     if (!rows.contains(begin)) {
       const std::string path = "/proc/" + std::to_string(tid_) + "/root" + line->path;
       UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -118,12 +118,12 @@ class Recorder {
       auto reader =
           unwind::CfiReader::Open(std::move(fd), static_cast<std::uint64_t>(status.st_size));
       if (!reader) return std::nullopt;
-      rows[begin] = reader->ReadRows(begin, begin + unwind::kStretchBytes);
+      rows[begin] = reader->ReadRows(begin, begin + unwind::kChunkBytes);
     }
     const auto& all = rows[begin];
     const auto next = std::ranges::upper_bound(all, offset, {}, &unwind::Row::offset);
     return RecordedWalk::Row{0, std::prev(next)->offset,
-                             next == all.end() ? begin + unwind::kStretchBytes : next->offset,
+                             next == all.end() ? begin + unwind::kChunkBytes : next->offset,
                              std::prev(next)->rule};
   }
 

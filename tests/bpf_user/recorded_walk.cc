@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "daemon/unwind/cfi/frame_rule.h"
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd {
 namespace {
@@ -70,15 +70,15 @@ bool ReadRow(std::istringstream& in, RecordedWalk::Row& row) {
 
 // The rows of one mapping's file, each mapping as a file of its own; from `page` of the pool on.
 void Publish(const RecordedWalk& walk, std::size_t mapping, std::uint32_t& page) {
-  std::map<std::uint64_t, std::vector<unwind::Row>> stretches;
+  std::map<std::uint64_t, std::vector<unwind::Row>> chunks;
   for (const RecordedWalk::Row& row : walk.rows) {
     if (row.mapping != mapping) continue;
-    const std::uint64_t begin = row.begin / unwind::kStretchBytes * unwind::kStretchBytes;
-    auto& rows = stretches[begin];
+    const std::uint64_t begin = row.begin / unwind::kChunkBytes * unwind::kChunkBytes;
+    auto& rows = chunks[begin];
     if (rows.empty()) rows.push_back({begin, unwind::kNoRule});
     if (rows.back().offset == row.begin) rows.pop_back();
     rows.push_back({row.begin, row.rule});
-    if (row.end < begin + unwind::kStretchBytes) rows.push_back({row.end, unwind::kNoRule});
+    if (row.end < begin + unwind::kChunkBytes) rows.push_back({row.end, unwind::kNoRule});
   }
   const auto index = static_cast<__u32>(mapping);
   profd_unwind_file& file = *user_unwind_file(index);
@@ -86,23 +86,22 @@ void Publish(const RecordedWalk& walk, std::size_t mapping, std::uint32_t& page)
       .inode = mapping + 10, .size = 1, .mtime_ns = 2, .device = 3, .generation = 4};
   user_set_file(&key, index);
   file = {};
-  file.flags = PROFD_FILE_PRESENT | (stretches.empty() ? PROFD_FILE_NO_TABLES : 0);
-  if (stretches.empty()) return;
-  file.first_stretch = static_cast<__u32>(stretches.begin()->first >> PROFD_STRETCH_SHIFT);
-  file.stretches =
-      static_cast<__u32>(stretches.rbegin()->first >> PROFD_STRETCH_SHIFT) - file.first_stretch + 1;
+  file.flags = PROFD_FILE_PRESENT | (chunks.empty() ? PROFD_FILE_NO_TABLES : 0);
+  if (chunks.empty()) return;
+  file.first_chunk = static_cast<__u32>(chunks.begin()->first >> PROFD_CHUNK_SHIFT);
+  file.chunks =
+      static_cast<__u32>(chunks.rbegin()->first >> PROFD_CHUNK_SHIFT) - file.first_chunk + 1;
   const std::uint32_t index_page = page;
   file.index = index_page * kPageUnits;
   constexpr auto kRefs =
-      static_cast<std::uint32_t>(PROFD_POOL_PAGE_BYTES / sizeof(profd_stretch_ref));
-  page += file.stretches / kRefs + 1;
+      static_cast<std::uint32_t>(PROFD_POOL_PAGE_BYTES / sizeof(profd_chunk_ref));
+  page += file.chunks / kRefs + 1;
   unwind::RuleTable rules({});
-  for (const auto& [begin, rows] : stretches) {
-    const auto packed = unwind::PackStretch(rows, begin, rules);
-    const auto number =
-        static_cast<std::uint32_t>(begin >> PROFD_STRETCH_SHIFT) - file.first_stretch;
-    auto* refs = static_cast<profd_stretch_ref*>(user_pool_page(index_page + number / kRefs));
-    refs[number % kRefs].place = packed.bytes.empty() ? PROFD_STRETCH_EMPTY : page * kPageUnits;
+  for (const auto& [begin, rows] : chunks) {
+    const auto packed = unwind::PackChunk(rows, begin, rules);
+    const auto number = static_cast<std::uint32_t>(begin >> PROFD_CHUNK_SHIFT) - file.first_chunk;
+    auto* refs = static_cast<profd_chunk_ref*>(user_pool_page(index_page + number / kRefs));
+    refs[number % kRefs].place = packed.bytes.empty() ? PROFD_CHUNK_EMPTY : page * kPageUnits;
     if (packed.bytes.empty()) continue;
     std::memcpy(user_pool_page(page++), packed.bytes.data(), packed.bytes.size());
   }

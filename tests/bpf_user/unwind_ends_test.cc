@@ -74,7 +74,7 @@ TEST(UnwindEndsTest, UseIsNoted) {
   user_control()->tick = 99;
   EXPECT_EQ(world.Walk(0x400100), "400100 | complete");
   EXPECT_EQ(user_unwind_file(2)->last_used, 99u);
-  EXPECT_EQ(static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage))->last_used, 99u);
+  EXPECT_EQ(static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage))->last_used, 99u);
 }
 
 TEST(UnwindEndsTest, FaultInTheMiddle) {

@@ -38,9 +38,9 @@ TEST(UnwindFramePointerTest, FileWithoutTablesStretchWithoutRulesRowWithoutRule)
     UnwindWorld world;
     world.Publish({{0x400100, profd_unwind_rule{}}, {0x400200, OfKind(PROFD_CFA_END)}});
     if (which == 1) user_unwind_file(2)->flags |= PROFD_FILE_NO_TABLES;
-    auto* index = static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage));
-    if (which == 2) index[0].place = PROFD_STRETCH_EMPTY;
-    if (which == 3) user_unwind_file(2)->stretches = 0;
+    auto* index = static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage));
+    if (which == 2) index[0].place = PROFD_CHUNK_EMPTY;
+    if (which == 3) user_unwind_file(2)->chunks = 0;
     world.Set(kRbp, kStack);
     world.Stack(kStack, {0, 0});
     EXPECT_EQ(world.Walk(0x400100), "400100 | complete uncertain") << which;

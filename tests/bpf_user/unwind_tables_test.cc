@@ -45,14 +45,14 @@ TEST(UnwindTablesTest, BlockThatLiesInTwoPages) {
   for (const std::uint32_t unit : {490u, 497u, 500u, 506u, 507u}) {
     UnwindWorld world;
     world.Publish(Rows(0x401000, 60, 4));
-    const auto* from = static_cast<const std::uint8_t*>(user_pool_page(kStretchPage));
+    const auto* from = static_cast<const std::uint8_t*>(user_pool_page(kChunkPage));
     std::vector<std::uint8_t> copy(from, from + 1'000);
     for (std::size_t i = 0; i < copy.size(); ++i) {
       const std::size_t at = unit * 8 + i;
       static_cast<std::uint8_t*>(user_pool_page(10 + static_cast<__u32>(at / 4096)))[at % 4096] =
           copy[i];
     }
-    static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage))->place = 10 * kPageUnits + unit;
+    static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage))->place = 10 * kPageUnits + unit;
     for (int i = 1; i <= 60; ++i)
       world.Stack(kStack + 8 * static_cast<std::uint64_t>(i - 1),
                   {UnwindWorld::kJit + static_cast<std::uint64_t>(i)});
@@ -67,7 +67,7 @@ TEST(UnwindTablesTest, BlockThatLiesInTwoPages) {
 TEST(UnwindTablesTest, HeaderAcrossPagesIsNone) {
   UnwindWorld world;
   world.Publish({{0x400100, CfaAt(kRsp, 8)}});
-  static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage))->place = 10 * kPageUnits + 508;
+  static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage))->place = 10 * kPageUnits + 508;
   user_pool_page(10);
   EXPECT_EQ(world.Walk(0x400100), "400100 | no-frame-pointer");
 }
@@ -90,7 +90,7 @@ TEST(UnwindTablesTest, PlacesOutOfRangeEndTheWalk) {
     user_unwind_file(2)->rules = place;
     EXPECT_EQ(world.Walk(0x400100), "400100 | not-ready");
     *user_unwind_file(2) = sound;
-    static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage))->place = place;
+    static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage))->place = place;
     EXPECT_EQ(world.Walk(0x400100), "400100 | no-frame-pointer");
   }
 }
@@ -100,15 +100,14 @@ TEST(UnwindTablesTest, AnyContentIsBounded) {
   for (int round = 0; round < 2'000; ++round) {
     UnwindWorld world;
     world.Publish(Rows(0x400000, 100, 64));
-    for (const std::uint32_t page : {kIndexPage, kRulesPage, kStretchPage, kStretchPage + 1}) {
+    for (const std::uint32_t page : {kIndexPage, kRulesPage, kChunkPage, kChunkPage + 1}) {
       auto* words = static_cast<std::uint64_t*>(user_pool_page(page));
       if (random() % 2 == 0) continue;
       for (std::uint32_t i = 0; i < kPageUnits; ++i)
         words[i] = page == kRulesPage ? random() & 0xffffffffff0f0703 : random();
     }
     if (round % 4 != 0)
-      static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage))->place =
-          kStretchPage * kPageUnits;
+      static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage))->place = kChunkPage * kPageUnits;
     for (std::uint64_t i = 0; i < 100; ++i)
       world.Stack(kStack + 8 * i, {random() % 3 == 0 ? random() : 0x400000 + random() % 0x10000});
     for (std::uint8_t i = 0; i < 16; ++i)

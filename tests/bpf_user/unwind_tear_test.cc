@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/unwind/tables/table_store.h"
 #include "tests/bpf_user/unwind_world.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -23,10 +23,10 @@ using unwind::TableStore;
 
 constexpr std::uint64_t kOffset = 0x3000;  // in the file, of UnwindWorld::kText
 constexpr std::uint64_t kRowBytes = 16;
-constexpr std::uint64_t kStretchBytes = std::uint64_t{1} << PROFD_STRETCH_SHIFT;
-constexpr std::uint64_t kMapped = 3;      // stretches of the file that is mapped ...
-constexpr std::uint64_t kStretches = 40;  // ... and of each of the others
-constexpr std::uint64_t kRules = 500;     // of a file
+constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << PROFD_CHUNK_SHIFT;
+constexpr std::uint64_t kMapped = 3;   // stretches of the file that is mapped ...
+constexpr std::uint64_t kChunks = 40;  // ... and of each of the others
+constexpr std::uint64_t kRules = 500;  // of a file
 constexpr std::uint64_t kWalksPerLoad = 10;
 constexpr std::uint64_t kFiles = 12;  // the first is mapped
 
@@ -37,7 +37,7 @@ std::uint64_t FrameBytes(std::uint64_t file, std::uint64_t offset) {
 
 std::vector<Row> RowsOf(std::uint64_t file, std::uint64_t begin) {
   std::vector<Row> rows;
-  for (std::uint64_t at = begin; at < begin + kStretchBytes; at += kRowBytes)
+  for (std::uint64_t at = begin; at < begin + kChunkBytes; at += kRowBytes)
     rows.push_back({at, CfaAt(kRsp, static_cast<std::int32_t>(FrameBytes(file, at)))});
   return rows;
 }
@@ -86,14 +86,14 @@ class UnwindTearTest : public testing::Test {
   void Load(std::uint64_t file, std::uint64_t begin) {
     auto index = store_.Find(Key(file));
     if (!index) {
-      auto added = store_.AddFile(Key(file), {{0, kStretches * kStretchBytes, 0}},
-                                  PROFD_FILE_KEEP_CFA, TableStore::Room::kMake);
+      auto added = store_.AddFile(Key(file), {{0, kChunks * kChunkBytes, 0}}, PROFD_FILE_KEEP_CFA,
+                                  TableStore::Room::kMake);
       ASSERT_TRUE(added) << added.error().message;
       index = *added;
     }
     if (!store_.Lacks(*index, begin)) return;
     const auto loaded =
-        store_.LoadStretch(*index, begin, RowsOf(file, begin), TableStore::Room::kMake);
+        store_.LoadChunk(*index, begin, RowsOf(file, begin), TableStore::Room::kMake);
     ASSERT_TRUE(loaded) << loaded.error().message;
   }
 
@@ -135,9 +135,9 @@ TEST_F(UnwindTearTest, AFrameIsOfItsOwnRuleOrHasNone) {
   while (found < 20'000 || missed < 1'000 || store_.counters().evictions.value() < 1'000) {
     store_.SetTick(++tick);
     if (random() % 2 == 0)
-      Load(0, random() % kMapped * kStretchBytes);
+      Load(0, random() % kMapped * kChunkBytes);
     else
-      Load(1 + random() % (kFiles - 1), random() % kStretches * kStretchBytes);
+      Load(1 + random() % (kFiles - 1), random() % kChunks * kChunkBytes);
     if (HasFatalFailure()) break;
     // So many walks a load, however the two threads are scheduled.
     for (const std::uint64_t until = walks + kWalksPerLoad; walks < until && !lingers_;)

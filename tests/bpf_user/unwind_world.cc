@@ -84,14 +84,14 @@ UnwindWorld::UnwindWorld() : bytes_(kMaxWords + kGuard / 8) {
 void UnwindWorld::Publish(const std::map<std::uint64_t, profd_unwind_rule>& rows,
                           std::uint32_t flags) {
   auto* rules = static_cast<profd_unwind_rule*>(user_pool_page(kRulesPage));
-  auto* stretch = static_cast<profd_stretch*>(user_pool_page(kStretchPage));
-  auto* row = reinterpret_cast<profd_unwind_row*>(stretch + 1);
+  auto* chunk = static_cast<profd_chunk*>(user_pool_page(kChunkPage));
+  auto* row = reinterpret_cast<profd_unwind_row*>(chunk + 1);
   std::uint16_t count = 0;
   std::uint16_t rule = 0;
   auto next = rows.begin();
   std::uint16_t in_force = 0;
-  for (std::uint32_t block = 0; block < PROFD_STRETCH_BLOCKS; ++block) {
-    stretch->first_row[block] = count;
+  for (std::uint32_t block = 0; block < PROFD_CHUNK_BLOCKS; ++block) {
+    chunk->first_row[block] = count;
     const std::uint32_t begin = block << PROFD_BLOCK_SHIFT;
     row[count++] = {static_cast<std::uint16_t>(begin), in_force};
     for (; next != rows.end(); ++next) {
@@ -103,13 +103,13 @@ void UnwindWorld::Publish(const std::map<std::uint64_t, profd_unwind_rule>& rows
       row[count++] = {static_cast<std::uint16_t>(offset), rule};
     }
   }
-  stretch->first_row[PROFD_STRETCH_BLOCKS] = count;
-  auto* index = static_cast<profd_stretch_ref*>(user_pool_page(kIndexPage));
-  index[0].place = kStretchPage * kPageUnits;
+  chunk->first_row[PROFD_CHUNK_BLOCKS] = count;
+  auto* index = static_cast<profd_chunk_ref*>(user_pool_page(kIndexPage));
+  index[0].place = kChunkPage * kPageUnits;
   *user_unwind_file(2) = {.flags = PROFD_FILE_PRESENT | flags,
                           .index = kIndexPage * kPageUnits,
-                          .first_stretch = 0,
-                          .stretches = 3,
+                          .first_chunk = 0,
+                          .chunks = 3,
                           .rules = kRulesPage * kPageUnits,
                           .rule_count = rule + 1u,
                           .last_used = 0,

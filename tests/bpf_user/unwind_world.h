@@ -63,6 +63,6 @@ class UnwindWorld {
 };
 
 // Pages of the pool that Publish uses.
-inline constexpr std::uint32_t kIndexPage = 1, kRulesPage = 2, kStretchPage = 4;
+inline constexpr std::uint32_t kIndexPage = 1, kRulesPage = 2, kChunkPage = 4;
 
 }  // namespace profd

@@ -23,7 +23,7 @@ EventBytes OffCpu(profd_event_kind kind) {
   fixed.begin_ns = 1'000'000;
   fixed.runnable_ns = 1'000;
   fixed.period_ns = 1'000'000;
-  fixed.blocked_marks = 7;
+  fixed.blocked_points = 7;
   fixed.task_state = 1;
   fixed.syscall = 202;
   fixed.kernel_frames = 2;

@@ -126,9 +126,9 @@ class RpcFixture : public testing::Test {
                                     [] {},
                                     [] {},
                                     [] { return Diagnostics(); },
-                                    [] { return python::PythonStanding(); },
-                                    [] { return budget::BudgetStanding(); },
-                                    [] { return budget::MemoryStanding(); },
+                                    [] { return python::PythonStatus(); },
+                                    [] { return budget::BudgetStatus(); },
+                                    [] { return budget::MemoryStatus(); },
                                     [] {},
                                     memory_,
                                     plan_.pipeline}};

@@ -81,7 +81,7 @@ void SyntheticKernel::PutSamples(Session& session, std::uint32_t slot, std::uint
         ended == ended_.end() ? until_ns : std::min(until_ns, ended->second);
     // A cycle begins where (time + shift) is a multiple of its length.
     const std::uint64_t shift = Shift(thread);
-    for (std::uint64_t cycle = (session.told_ns + shift) / kCycleNs;
+    for (std::uint64_t cycle = (session.reported_until_ns + shift) / kCycleNs;
          (cycle + 1) * kCycleNs - shift <= until; ++cycle) {
       const std::uint64_t begin_ns = cycle * kCycleNs - shift;
       profd_sample_event sample{};
@@ -95,13 +95,13 @@ void SyntheticKernel::PutSamples(Session& session, std::uint32_t slot, std::uint
       sample.event.time_ns = begin_ns + kCycleNs;
       sample.begin_ns = begin_ns + kOnCpuNs;
       sample.period_ns = kBlockedNs;
-      sample.blocked_marks = 1;
+      sample.blocked_points = 1;
       if (session.spec.off_cpu)
         ready_.push_back(
             RawEventBytes(PROFD_EVENT_OFF_CPU, sample, RawNumbers({kUserBase + 2, kUserBase})));
     }
   }
-  session.told_ns = std::max(session.told_ns, until_ns);
+  session.reported_until_ns = std::max(session.reported_until_ns, until_ns);
 }
 
 Result<wire::PollStatus> SyntheticKernel::Poll(std::chrono::milliseconds timeout,
@@ -128,12 +128,12 @@ Result<session::StartedSession> SyntheticKernel::StartSession(const session::Ses
     return Error{ErrorCode::kNotFound, "no such process", "see `ps`"};
   const std::uint32_t slot = next_slot_++ % PROFD_MAX_SESSIONS;
   ++epoch_;
-  epoch_ns_ = session.told_ns = clock_.MonotonicNs();
+  epoch_ns_ = session.reported_until_ns = clock_.MonotonicNs();
   PutSession(PROFD_EVENT_SESSION_START, session, slot);
   for (const auto& thread : threads_)
     if (alive(thread)) PutClock(thread, std::uint64_t{1} << slot, false, epoch_ns_ + 1);
   sessions_.emplace(slot, session);
-  return session::StartedSession{slot, session.told_ns};
+  return session::StartedSession{slot, session.reported_until_ns};
 }
 
 Result<void> SyntheticKernel::StopSession(std::uint32_t slot) {

@@ -43,7 +43,7 @@ class SyntheticKernel : public wire::EventSource, public session::SessionControl
   Result<session::StartedSession> RollSession(std::uint32_t session) override;
   session::BudgetReading Budget() override { return {}; }
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& /*factors*/) override {}
-  bool UseKernelBooks(bool /*use*/) override { return false; }
+  bool UseKernelAccounting(bool /*use*/) override { return false; }
   session::SourceStatus Status() const override;
 
   // --- the test
@@ -56,7 +56,7 @@ class SyntheticKernel : public wire::EventSource, public session::SessionControl
  private:
   struct Session {
     session::SessionSpec spec;
-    std::uint64_t told_ns = 0;  // up to here its samples have been written
+    std::uint64_t reported_until_ns = 0;  // up to here its samples have been written
   };
 
   [[nodiscard]] bool Matches(const Session& session, const Thread& thread) const;

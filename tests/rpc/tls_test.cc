@@ -172,8 +172,8 @@ TEST_F(TlsTest, AClientTellsAnotherServerFromOurs) {
 TEST_F(TlsTest, NewFilesHoldForNewConnections) {
   const auto before = Taken(certificates_.Issue(ca_, "before", "/CN=before"));
   const auto after = Taken(certificates_.Issue(other_ca_, "after", "/CN=after"));
-  const auto standing = As(&before, ca_);
-  EXPECT_TRUE(StatusOf(*standing).ok());
+  const auto background = As(&before, ca_);
+  EXPECT_TRUE(StatusOf(*background).ok());
   const auto old_ca = Taken(certificates_.MakeAuthority("old-ca"));
   std::filesystem::copy_file(ca_.certificate, old_ca.certificate,
                              std::filesystem::copy_options::overwrite_existing);
@@ -188,7 +188,7 @@ TEST_F(TlsTest, NewFilesHoldForNewConnections) {
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_TRUE(StatusOf(*As(&after, other_ca_)).ok());
   EXPECT_THAT(log_.Text(), HasSubstr("TLS: new certificate "));
-  EXPECT_TRUE(StatusOf(*standing).ok());
+  EXPECT_TRUE(StatusOf(*background).ok());
   ExpectKeptOut(As(&before, other_ca_));
 }
 

@@ -92,9 +92,9 @@ class WatchdogFeedTest : public ::testing::Test {
                                     .detach = [] {},
                                     .flush_environment = [] {},
                                     .describe_tables = [] { return Diagnostics(); },
-                                    .python_standing = [] { return python::PythonStanding(); },
-                                    .budget_standing = [] { return budget::BudgetStanding(); },
-                                    .memory_standing = [] { return budget::MemoryStanding(); },
+                                    .python_status = [] { return python::PythonStatus(); },
+                                    .budget_status = [] { return budget::BudgetStatus(); },
+                                    .memory_status = [] { return budget::MemoryStatus(); },
                                     .give_up_memory = [] {},
                                     .memory = memory_,
                                     .limits = plan_.pipeline}};
@@ -191,9 +191,9 @@ std::uint64_t CountOf(const std::vector<NamedCount>& counts, const std::string& 
 TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
   const auto session = StartStuck();
   ASSERT_TRUE(session);
-  while (pipeline_.samples().asked.off_cpu + pipeline_.samples().standing.off_cpu < 100)
+  while (pipeline_.samples().requested.off_cpu + pipeline_.samples().background.off_cpu < 100)
     std::this_thread::yield();
-  pipeline_.HurryIn(std::chrono::nanoseconds(0));
+  pipeline_.FinishWithin(std::chrono::nanoseconds(0));
   ASSERT_TRUE(session->BeginEnd());
   pipeline_.End(session);
   symbolizer_.LetGo();
@@ -210,13 +210,14 @@ TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
   for (const auto& sample : (*profile)->samples) weight_ns += sample.weight_ns;
   EXPECT_EQ(weight_ns, 2 * ((*profile)->end_ns - (*profile)->start_ns));
 
-  const auto counters = pipeline_.Status().counters;
-  const auto note = [&](const char* name) { return CountOf(counters.notes, name); };
-  EXPECT_EQ(note("samples_delivered"), 1u);  // the one that was stuck
+  const auto by_kind = pipeline_.Status().by_kind;
+  const auto counter = [&](const char* name) { return CountOf(by_kind.counters, name); };
+  EXPECT_EQ(counter("samples_delivered"), 1u);  // the one that was stuck
   std::uint64_t dropped = 0;
-  for (const auto& count : counters.dropped) dropped += count.count;
-  EXPECT_EQ(note("on_cpu_samples_read") + note("off_cpu_samples_read") + note("snapshots_read"),
-            note("samples_delivered") + note("samples_unwanted") + dropped);
+  for (const auto& count : by_kind.dropped) dropped += count.count;
+  EXPECT_EQ(
+      counter("on_cpu_samples_read") + counter("off_cpu_samples_read") + counter("snapshots_read"),
+      counter("samples_delivered") + counter("samples_unwanted") + dropped);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace profd::test {
 std::vector<int> WantedMinors() { return {7, 8, 9, 10, 11, 12, 13, 14, 15}; }
 
 std::vector<std::string> FindInterpreters(int minor) {
-  static const std::string all =
-      testing::Run({test::SourceDirectory() + "/scripts/pythons"}).out;
+  static const std::string all = testing::Run({test::SourceDirectory() + "/scripts/pythons"}).out;
   const std::string wanted = "3." + std::to_string(minor);
   std::vector<std::string> found;
   std::istringstream lines(all);

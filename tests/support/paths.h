@@ -1,5 +1,5 @@
-// Where the tree and the build folder of this test lie. Only paths.cc knows them when it is compiled, so that
-// a compiler cache serves all clones.
+// Where the tree and the build folder of this test lie. Only paths.cc knows them when it is
+// compiled, so that a compiler cache serves all clones.
 #pragma once
 
 #include <string>

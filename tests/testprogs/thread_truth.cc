@@ -41,7 +41,7 @@ ThreadTruth::ThreadTruth(std::string name) : name_(std::move(name)), begin_ns_(M
   prctl(PR_SET_NAME, name_.c_str());
 }
 
-void ThreadTruth::Book(const char* function, std::int64_t wall_ns, std::int64_t cpu_ns) {
+void ThreadTruth::Record(const char* function, std::int64_t wall_ns, std::int64_t cpu_ns) {
   PhaseSum& phase = phases_[function];
   phase.wall_ns += wall_ns;
   phase.cpu_ns += cpu_ns;

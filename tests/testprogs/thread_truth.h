@@ -34,7 +34,7 @@ class ThreadTruth {
     const std::int64_t cpu = ThreadCpuNs();
     const std::int64_t wall = MonotonicNs();
     call();
-    Book(function, MonotonicNs() - wall, ThreadCpuNs() - cpu);
+    Record(function, MonotonicNs() - wall, ThreadCpuNs() - cpu);
   }
 
   // Reads the clocks, and the kernel's own books from /proc/thread-self/schedstat, a last time.
@@ -46,7 +46,7 @@ class ThreadTruth {
     std::int64_t cpu_ns = 0;
     std::int64_t count = 0;
   };
-  void Book(const char* function, std::int64_t wall_ns, std::int64_t cpu_ns);
+  void Record(const char* function, std::int64_t wall_ns, std::int64_t cpu_ns);
 
   std::string name_;
   std::int64_t begin_ns_;

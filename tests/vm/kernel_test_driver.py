@@ -33,9 +33,9 @@ def add_case(suite, kernel, name, tag=None, message=""):
         ElementTree.SubElement(case, tag, message=message)
 
 
-def collect(out, kernel, asked, suite):
+def collect(out, kernel, requested, suite):
     """Every case the guest has written; a part without results has failed."""
-    for name in asked:
+    for name in requested:
         path = os.path.join(out, f"{name}.xml")
         try:
             cases = list(ElementTree.parse(path).getroot().iter("testcase"))

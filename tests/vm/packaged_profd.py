@@ -71,7 +71,7 @@ class PackagedProfd(unittest.TestCase):
         """Output of what must succeed."""
         answer = self.guest.run(script)
         if answer.status != 0:
-            told = self.guest.run("systemctl --no-pager status 'profd.*'; journalctl -n 40 -o short-monotonic")
+            reported = self.guest.run("systemctl --no-pager status 'profd.*'; journalctl -n 40 -o short-monotonic")
             self.fail(f"{script}: exit status {answer.status}\n{answer.output}\n{told.output}")
         return answer.output.strip()
 

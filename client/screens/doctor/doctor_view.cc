@@ -85,7 +85,7 @@ std::string RenderFindings(const std::vector<Finding>& findings, std::size_t wid
       }
     };
     add(Wrapped(SafeText(finding.found), room), Tone::kPlain);
-    if (!finding.mend.empty()) add(Wrapped("-> " + SafeText(finding.mend), room), Tone::kStrong);
+    if (!finding.fix.empty()) add(Wrapped("-> " + SafeText(finding.fix), room), Tone::kStrong);
   }
   return out;
 }
@@ -96,7 +96,7 @@ std::string FindingsJson(const std::vector<Finding>& findings) {
     checks.push_back({{"check", finding.check},
                       {"verdict", NameOf(finding.verdict)},
                       {"found", finding.found},
-                      {"mend", finding.mend}});
+                      {"fix", finding.fix}});
   const nlohmann::json object{{"ok", !AnyFailed(findings)}, {"checks", checks}};
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -16,7 +16,7 @@ struct Finding {
   std::string check;
   Verdict verdict = Verdict::kOk;
   std::string found;  // made safe when it is shown, as the next one
-  std::string mend;   // a command or a setting; empty where all is well or nothing helps
+  std::string fix;    // a command or a setting; empty where all is well or nothing helps
 };
 
 // "ok", "warn", "fail", "unknown".
@@ -26,7 +26,7 @@ struct Finding {
 // A line a finding, wrapped at `width`, and one below it with what mends it.
 [[nodiscard]] std::string RenderFindings(const std::vector<Finding>& findings, std::size_t width,
                                          const Palette& palette);
-// {"ok": false, "checks": [{"check", "verdict", "found", "mend"}]}, ended by a newline.
+// {"ok": false, "checks": [{"check", "verdict", "found", "fix"}]}, ended by a newline.
 [[nodiscard]] std::string FindingsJson(const std::vector<Finding>& findings);
 
 }  // namespace profd::client

@@ -29,7 +29,7 @@ std::string_view KindName(v1::FrameKind kind) {
 
 json FrameOf(const v1::Frame& frame, FrameStyle style) {
   style.place = false;
-  style.marks = false;
+  style.suffixes = false;
   json object{{"name", FrameName(frame, style)}, {"kind", KindName(frame.kind())}};
   if (!frame.file().empty()) object["file"] = frame.file();
   if (frame.line() != 0) object["line"] = frame.line();

@@ -34,7 +34,7 @@ std::string Reasons(const google::protobuf::RepeatedPtrField<v1::NamedCount>& co
 }
 
 std::uint64_t Note(const v1::StatusResponse& status, std::string_view name) {
-  for (const v1::NamedCount& count : status.notes())
+  for (const v1::NamedCount& count : status.counters())
     if (count.name() == name) return count.count();
   return 0;
 }
@@ -134,8 +134,8 @@ std::string Sampling(const v1::SamplingStatus& budget, const std::string& of) {
 }
 
 // "" while clocks cost less than they may.
-std::string KernelBooks(const v1::BudgetStatus& budget) {
-  if (!budget.kernel_books()) return "";
+std::string KernelAccounting(const v1::BudgetStatus& budget) {
+  if (!budget.kernel_accounting()) return "";
   return "over " + FormatShare(budget.clock_limit_cpus()) +
          " of one CPU: the kernel's books, for threads that only the history looks at";
 }
@@ -153,13 +153,13 @@ std::string Memory(const v1::StatusResponse& status) {
 
 // What holds most of it; "" unless some of it had to be given up.
 std::string Holders(const v1::MemoryStatus& memory) {
-  if (memory.asked_bytes() == 0) return "";
+  if (memory.reclaim_requested_bytes() == 0) return "";
   std::vector<const v1::MemoryStatus::Holder*> holders;
   for (const auto& holder : memory.holders()) holders.push_back(&holder);
   std::ranges::stable_sort(holders, std::greater<>(),
                            [](const auto* holder) { return holder->bytes(); });
   constexpr std::size_t kShown = 4;
-  std::string text = "asked back: " + FormatBytes(memory.asked_bytes());
+  std::string text = "asked back: " + FormatBytes(memory.reclaim_requested_bytes());
   for (std::size_t i = 0; i < std::min(kShown, holders.size()); ++i)
     text += (i == 0 ? "; now " : ", ") + SafeText(holders[i]->name()) + " " +
             FormatBytes(holders[i]->bytes());
@@ -169,9 +169,12 @@ std::string Holders(const v1::MemoryStatus& memory) {
 nlohmann::json MemoryJson(const v1::MemoryStatus& memory) {
   nlohmann::json holders = nlohmann::json::object();
   for (const auto& holder : memory.holders()) holders[holder.name()] = holder.bytes();
-  return {{"cap_bytes", memory.cap_bytes()},   {"used_bytes", memory.used_bytes()},
-          {"peak_bytes", memory.peak_bytes()}, {"asked_bytes", memory.asked_bytes()},
-          {"dropping", memory.dropping()},     {"holders", holders}};
+  return {{"cap_bytes", memory.cap_bytes()},
+          {"used_bytes", memory.used_bytes()},
+          {"peak_bytes", memory.peak_bytes()},
+          {"reclaim_requested_bytes", memory.reclaim_requested_bytes()},
+          {"dropping", memory.dropping()},
+          {"holders", holders}};
 }
 
 nlohmann::json SamplingJson(const v1::SamplingStatus& budget) {
@@ -187,7 +190,7 @@ nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
           {"history", SamplingJson(budget.history())},
           {"clock_limit_cpus", budget.clock_limit_cpus()},
           {"clock_cpus", budget.clock_cpus()},
-          {"kernel_books", budget.kernel_books()}};
+          {"kernel_accounting", budget.kernel_accounting()}};
 }
 
 // "412 MiB of 1 GiB, 6 d 2 h of 7 d 0 h, 19 Hz in windows of 10.0 s".
@@ -238,7 +241,7 @@ std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
                {"what it counts", Align::kLeft, Shrink::kMiddle, Tone::kFaint}});
-  for (const auto& counts : {status.lost(), status.notes()})
+  for (const auto& counts : {status.lost(), status.counters()})
     for (const v1::NamedCount& count : counts)
       table.AddRow({FormatCount(count.count()), SafeText(count.name()), SafeText(count.text())});
   return table.Render(width, Palette());
@@ -278,7 +281,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
     lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
-  lines.emplace_back("", KernelBooks(status.budget()));
+  lines.emplace_back("", KernelAccounting(status.budget()));
   for (int i = 0; i < status.missing_capabilities_size(); ++i) {
     const auto& missing = status.missing_capabilities(i);
     lines.emplace_back(i == 0 ? "missing" : "",
@@ -329,7 +332,8 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     out += palette.Paint(Tone::kFaint, topic) + std::string(kTopicWidth - topic.size(), ' ') +
            CutMiddle(text, room) + "\n";
   }
-  if (complete && status.lost_size() + status.notes_size() > 0) out += "\n" + Notes(status, width);
+  if (complete && status.lost_size() + status.counters_size() > 0)
+    out += "\n" + Notes(status, width);
   return out;
 }
 
@@ -364,7 +368,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
                         {"python", PythonJson(status.python())},
                         {"budget", BudgetJson(status.budget())},
                         {"lost", Counts(status.lost())},
-                        {"notes", Counts(status.notes())},
+                        {"counters", Counts(status.counters())},
                         {"replay_file", status.replay_file()},
                         {"recording_file", status.recording_file()}};
   if (status.has_memory()) object["memory"] = MemoryJson(status.memory());

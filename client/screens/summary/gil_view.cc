@@ -25,12 +25,12 @@ constexpr double kShownShare = 0.0005;  // what FormatShare does not round to no
 
 struct Amount {
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;
+  std::uint64_t points = 0;
   std::uint64_t exact_ns = 0;
 
   Amount& operator+=(const Amount& other) {
     ns += other.ns;
-    marks += other.marks;
+    points += other.points;
     exact_ns += other.exact_ns;
     return *this;
   }
@@ -86,7 +86,7 @@ std::string Share(const Amount& amount, std::uint64_t elapsed_ns) {
   const double share =
       elapsed_ns == 0 ? 0 : static_cast<double>(amount.ns) / static_cast<double>(elapsed_ns);
   if (share < kShownShare) return "";
-  return FormatSampledShare(share, IsRough(amount.ns, amount.marks, amount.exact_ns));
+  return FormatSampledShare(share, IsRough(amount.ns, amount.points, amount.exact_ns));
 }
 
 std::string ShareOrZero(const Amount& amount, std::uint64_t elapsed_ns) {

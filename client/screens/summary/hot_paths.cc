@@ -89,7 +89,7 @@ HotPath ToHotPath(const PathTree& tree, const Part& part) {
   HotPath path;
   std::tie(path.state, path.wait) = tree.StateOf(part.node);
   path.ns = part.weight.ns;
-  path.marks = part.weight.marks;
+  path.points = part.weight.points;
   path.exact_ns = part.weight.exact_ns;
   std::uint64_t own_ns = tree.node(part.node).weight.ns;
   for (const std::uint32_t child : tree.node(part.node).children)

@@ -20,7 +20,7 @@ struct HotPath {
   std::size_t fork = 0;  // index of the last frame that all paths of the thread go through
   bool goes_on = false;  // most of this time is in frames further down
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;     // samples that it rests on
+  std::uint64_t points = 0;    // samples that it rests on
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
 };
 

@@ -39,21 +39,21 @@ std::string SummaryName(const v1::Frame& frame) {
     // Places without a name in one module are one place here: an offset means nothing to a reader.
     return "[unknown " + SafeName(ModuleName(frame)) + "]";
   }
-  return FrameName(frame, {.signature = false, .place = true, .marks = false});
+  return FrameName(frame, {.signature = false, .place = true, .suffixes = false});
 }
 
 }  // namespace
 
 PathWeight& PathWeight::operator+=(const PathWeight& other) {
   ns += other.ns;
-  marks += other.marks;
+  points += other.points;
   exact_ns += other.exact_ns;
   return *this;
 }
 
 PathWeight& PathWeight::operator-=(const PathWeight& other) {
   ns -= other.ns;
-  marks -= other.marks;
+  points -= other.points;
   exact_ns -= other.exact_ns;
   return *this;
 }

@@ -15,7 +15,7 @@ namespace profd::client {
 // Time in the stacks that go through a place in the tree.
 struct PathWeight {
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;
+  std::uint64_t points = 0;
   std::uint64_t exact_ns = 0;
 
   PathWeight& operator+=(const PathWeight& other);

@@ -157,7 +157,7 @@ std::string WaitList(const ThreadRow& row) {
     const std::string_view name =
         wait.reason == v1::WAIT_NONE ? "not sampled" : WaitName(wait.reason);
     list += (list.empty() ? "" : ", ") + std::string(name) + " " +
-            FormatSampledShare(share, IsRough(wait.ns, wait.marks, wait.exact_ns));
+            FormatSampledShare(share, IsRough(wait.ns, wait.points, wait.exact_ns));
   }
   return list;
 }
@@ -287,7 +287,7 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const HotPath& path = paths[i];
     shown_ns += path.ns;
-    const bool rough = IsRough(path.ns, path.marks, path.exact_ns);
+    const bool rough = IsRough(path.ns, path.points, path.exact_ns);
     out += PadLeft(FormatSampledShare(Share(path.ns, row.elapsed_ns), rough), kShareWidth) + "  " +
            PadRight(texts[i], text_width) + "   " +
            options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
@@ -327,7 +327,7 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   std::string out = Header(profile, options);
   out += CountLines("lost", profile.lost(), options);
   out += CountLines("dropped", profile.dropped(), options);
-  if (options.complete) out += CountLines("note", profile.notes(), options);
+  if (options.complete) out += CountLines("note", profile.counters(), options);
   out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;

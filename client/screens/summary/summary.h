@@ -12,7 +12,7 @@ namespace profd::client {
 struct SummaryOptions {
   std::size_t width = 80;  // columns
   Palette palette;
-  bool complete = false;  // all threads and more paths, and the notes
+  bool complete = false;  // all threads and more paths, and the counters
   std::string footer;     // a line on what to do next; may be empty
 };
 

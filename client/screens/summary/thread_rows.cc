@@ -74,7 +74,7 @@ void Add(ThreadRow& sum, const ThreadRow& row) {
       WaitTime& into = times[static_cast<std::size_t>(wait.reason)];
       into.reason = wait.reason;
       into.ns += wait.ns;
-      into.marks += wait.marks;
+      into.points += wait.points;
       into.exact_ns += wait.exact_ns;
     }
   };
@@ -119,8 +119,8 @@ constexpr auto kAnyFits = [](const ThreadRow&, const ThreadRow&) { return true; 
 
 }  // namespace
 
-bool IsRough(std::uint64_t ns, std::uint64_t marks, std::uint64_t exact_ns) {
-  return marks < kFewSamples && exact_ns < ns - ns / 10;
+bool IsRough(std::uint64_t ns, std::uint64_t points, std::uint64_t exact_ns) {
+  return points < kFewSamples && exact_ns < ns - ns / 10;
 }
 
 std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
@@ -139,7 +139,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
     wait.reason = reason;
     wait.ns += samples.weight_ns(i);
     if (samples.exact(i)) wait.exact_ns += samples.weight_ns(i);
-    wait.marks += samples.count(i);
+    wait.points += samples.count(i);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const v1::Thread& thread = profile.threads(static_cast<int>(i));

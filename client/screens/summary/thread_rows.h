@@ -14,7 +14,7 @@ namespace profd::client {
 struct WaitTime {
   v1::WaitReason reason = v1::WAIT_NONE;
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;     // samples that it rests on
+  std::uint64_t points = 0;    // samples that it rests on
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
 };
 
@@ -34,7 +34,7 @@ struct ThreadRow {
 };
 
 // A sampled amount is rough: few marks, and not measured in the main.
-[[nodiscard]] bool IsRough(std::uint64_t ns, std::uint64_t marks, std::uint64_t exact_ns);
+[[nodiscard]] bool IsRough(std::uint64_t ns, std::uint64_t points, std::uint64_t exact_ns);
 
 // A row a thread, in the order of the profile.
 [[nodiscard]] std::vector<ThreadRow> EachThread(const v1::Profile& profile);

@@ -152,7 +152,7 @@ std::uint64_t SortValue(const TopRow& row, const TopState& state) {
 
 void StateTime::operator+=(const StateTime& other) {
   ns += other.ns;
-  marks += other.marks;
+  points += other.points;
   exact_ns += other.exact_ns;
 }
 

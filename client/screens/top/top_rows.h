@@ -15,7 +15,7 @@ namespace profd::client {
 // Time of one state.
 struct StateTime {
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;     // samples that it rests on
+  std::uint64_t points = 0;    // samples that it rests on
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
 
   void operator+=(const StateTime& other);

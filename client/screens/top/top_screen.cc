@@ -70,7 +70,7 @@ std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
 
 std::string SampledPercent(const StateTime& time, std::uint64_t of_ns) {
   if (time.ns == 0) return "";
-  return (IsRough(time.ns, time.marks, time.exact_ns) ? "~" : "") + Percent(time.ns, of_ns);
+  return (IsRough(time.ns, time.points, time.exact_ns) ? "~" : "") + Percent(time.ns, of_ns);
 }
 
 StateTime Sum(const StateTimes& times) {

@@ -27,12 +27,12 @@ DebugDownload::~DebugDownload() {
 DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
   const std::scoped_lock lock(mutex_);
   if (const auto known = answers_.find(build_id); known != answers_.end()) return known->second;
-  if (answers_.size() >= kMaxAsked) return {"", "debuginfod was asked too often"};
-  Answer asked{"", "debuginfod is being asked"};
-  answers_.emplace(build_id, asked);
+  if (answers_.size() >= kMaxRequested) return {"", "debuginfod was asked too often"};
+  Answer requested{"", "debuginfod is being asked"};
+  answers_.emplace(build_id, requested);
   queue_.push_back(build_id);
   wake_.notify_one();
-  return asked;
+  return requested;
 }
 
 void DebugDownload::Serve(const std::stop_token& stop) {

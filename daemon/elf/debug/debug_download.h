@@ -17,7 +17,7 @@ namespace profd::elf {
 // gets what is there, and improvements() counts up when there is more. Any thread.
 class DebugDownload {
  public:
-  static constexpr std::size_t kMaxAsked = 65'536;
+  static constexpr std::size_t kMaxRequested = 65'536;
 
   // DEBUGINFOD_URLS names one; set to nothing, it does not.
   [[nodiscard]] static bool HasServers();

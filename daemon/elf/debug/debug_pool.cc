@@ -128,9 +128,9 @@ void DebugPool::Shrink(Entry& entry) {
 }
 
 void DebugPool::GiveUp() {
-  const std::uint64_t asked = memory_.TakeAsked();
-  if (asked == 0) return;
-  const std::size_t keep = bytes_.value() - std::min<std::size_t>(asked, bytes_.value());
+  const std::uint64_t requested = memory_.TakeReclaimRequest();
+  if (requested == 0) return;
+  const std::size_t keep = bytes_.value() - std::min<std::size_t>(requested, bytes_.value());
   while (!used_.empty() && bytes_.value() > keep) CloseOldest();
   memory_.Set(bytes_.value());
 }

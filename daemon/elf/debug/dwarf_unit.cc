@@ -174,8 +174,8 @@ UnitIndex UnitIndex::Build(Dwarf_Die unit) {
 }
 
 std::uint32_t UnitIndex::ScopeAt(std::uint64_t vaddr) const {
-  const auto after = std::ranges::upper_bound(stretches_, vaddr, {}, &Stretch::begin);
-  return after == stretches_.begin() ? CodeScope::kNone : std::prev(after)->scope;
+  const auto after = std::ranges::upper_bound(ranges_, vaddr, {}, &Range::begin);
+  return after == ranges_.begin() ? CodeScope::kNone : std::prev(after)->scope;
 }
 
 const LineRow* UnitIndex::LineAt(std::uint64_t vaddr) const {
@@ -192,28 +192,28 @@ void UnitIndex::Flatten(std::vector<Extent> extents) {
   std::ranges::sort(extents, {}, &Extent::begin);
   const auto below = [](const Extent& a, const Extent& b) { return a.left > b.left; };
   std::priority_queue<Extent, std::vector<Extent>, decltype(below)> open(below);
-  const auto stretch = [&](std::uint64_t begin) {
+  const auto range = [&](std::uint64_t begin) {
     const std::uint32_t scope = open.empty() ? CodeScope::kNone : open.top().scope;
-    if (!stretches_.empty() && stretches_.back().begin == begin) {
-      stretches_.back().scope = scope;
-    } else if (stretches_.empty() || stretches_.back().scope != scope) {
-      stretches_.push_back({begin, scope});
+    if (!ranges_.empty() && ranges_.back().begin == begin) {
+      ranges_.back().scope = scope;
+    } else if (ranges_.empty() || ranges_.back().scope != scope) {
+      ranges_.push_back({begin, scope});
     }
   };
   const auto close_until = [&](std::uint64_t limit) {
     while (!open.empty() && open.top().end <= limit) {
       const std::uint64_t end = open.top().end;
       while (!open.empty() && open.top().end <= end) open.pop();
-      stretch(end);
+      range(end);
     }
   };
   for (const Extent& extent : extents) {
     close_until(extent.begin);
     open.push(extent);
-    stretch(extent.begin);
+    range(extent.begin);
   }
   close_until(~std::uint64_t{0});
-  stretches_.shrink_to_fit();
+  ranges_.shrink_to_fit();
 }
 
 void UnitIndex::ReadLines(Dwarf_Die& unit) {

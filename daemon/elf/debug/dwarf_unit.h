@@ -45,13 +45,13 @@ class UnitIndex {
   [[nodiscard]] bool damaged() const { return damaged_; }
   [[nodiscard]] std::size_t bytes() const {
     return sizeof(*this) + scopes_.capacity() * sizeof(CodeScope) +
-           stretches_.capacity() * sizeof(Stretch) + lines_.capacity() * sizeof(LineRow);
+           ranges_.capacity() * sizeof(Range) + lines_.capacity() * sizeof(LineRow);
   }
 
  private:
   class Walk;
   // From `begin` to the next one.
-  struct Stretch {
+  struct Range {
     std::uint64_t begin = 0;
     std::uint32_t scope = CodeScope::kNone;
   };
@@ -65,9 +65,9 @@ class UnitIndex {
   void Flatten(std::vector<Extent> extents);
   void ReadLines(Dwarf_Die& unit);
 
-  std::vector<CodeScope> scopes_;   // parents before children
-  std::vector<Stretch> stretches_;  // ascending
-  std::vector<LineRow> lines_;      // ascending
+  std::vector<CodeScope> scopes_;  // parents before children
+  std::vector<Range> ranges_;      // ascending
+  std::vector<LineRow> lines_;     // ascending
   bool damaged_ = false;
 };
 

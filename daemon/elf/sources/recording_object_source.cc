@@ -42,7 +42,7 @@ void RecordingObjectSource::Learnt::Add(const SymbolRange& symbol) {
 
 void RecordingObjectSource::Learnt::Add(std::uint64_t vaddr,
                                         const std::vector<SourceFrame>& frames) {
-  if (!asked.insert(vaddr).second) return;
+  if (!requested.insert(vaddr).second) return;
   unsent.sources.push_back({vaddr, frames});
   changed = true;
 }

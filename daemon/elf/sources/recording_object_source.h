@@ -35,7 +35,7 @@ class RecordingObjectSource : public ObjectSource {
     ObjectBlob unsent;
     bool changed = true;
     std::map<std::uint64_t, std::uint64_t> seen;  // begin -> end of all symbols found so far
-    std::set<std::uint64_t> asked;                // addresses whose source was found
+    std::set<std::uint64_t> requested;            // addresses whose source was found
     void Add(const SymbolRange& symbol);
     void Add(std::uint64_t vaddr, const std::vector<SourceFrame>& frames);
   };

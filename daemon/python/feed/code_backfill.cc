@@ -23,15 +23,15 @@ constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
 
 // Of a session's start or end.
-bool IsAskedFor(const wire::RawEvent& event) {
+bool IsRequested(const wire::RawEvent& event) {
   profd_session_event session{};
-  return wire::ReadFixed(event.bytes, &session) && (session.mode & PROFD_SESSION_STANDING) == 0;
+  return wire::ReadFixed(event.bytes, &session) && (session.mode & PROFD_SESSION_BACKGROUND) == 0;
 }
 
 }  // namespace
 
 CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
-    : facts_(facts), clock_(clock), told_(kMaxTold / 2), ration_ns_(kMaxRationNs) {}
+    : facts_(facts), clock_(clock), reported_(kMaxReported / 2), ration_ns_(kMaxRationNs) {}
 
 void CodeBackfill::BeginRound() {
   const std::uint64_t now_ns = clock_.MonotonicNs();
@@ -78,10 +78,10 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
       break;
     case PROFD_EVENT_SESSION_START:
       ++sessions_;
-      if (IsAskedFor(event)) ++asked_sessions_;
+      if (IsRequested(event)) ++requested_sessions_;
       break;
     case PROFD_EVENT_SESSION_END:
-      if (IsAskedFor(event) && asked_sessions_ > 0) --asked_sessions_;
+      if (IsRequested(event) && requested_sessions_ > 0) --requested_sessions_;
       EndSession();
       break;
     default:
@@ -93,8 +93,8 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
 void CodeBackfill::EndSession() {
   if (sessions_ == 0 || --sessions_ > 0) return;
   // Whoever hears the next session has heard nothing.
-  told_.Clear();
-  for (auto& [pid, known] : known_) known.told = false;
+  reported_.Clear();
+  for (auto& [pid, known] : known_) known.reported = false;
 }
 
 void CodeBackfill::TakeFacts() {
@@ -158,7 +158,7 @@ void CodeBackfill::PassSample(const wire::RawEvent& event, const profd_event& he
     return;
   Known& known = found->second;
   known.used_ns = round_ns_;
-  if (!known.told) TellProcess(known, header, sink);
+  if (!known.reported) ReportProcess(known, header, sink);
   profd_sample_event fixed{};
   std::span<const std::byte> tail;
   if (!wire::ReadSample(event.bytes, &fixed, &tail) || fixed.python_words == 0) return;
@@ -169,20 +169,20 @@ void CodeBackfill::PassSample(const wire::RawEvent& event, const profd_event& he
   frames_.clear();
   if (!wire::ReadPythonFrames(std::span(words_).subspan(before), frames_)) return;  // that, too
   for (const wire::PythonFrame& frame : frames_)
-    if (!frame.anchor) TellCode(known, header, frame, sink);
+    if (!frame.anchor) ReportCode(known, header, frame, sink);
 }
 
-std::uint64_t CodeBackfill::TimeToTell(const Known& known, const profd_event& header) const {
+std::uint64_t CodeBackfill::IsReportDue(const Known& known, const profd_event& header) const {
   return std::max(known.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_));
 }
 
-void CodeBackfill::TellProcess(Known& known, const profd_event& header, const Sink& sink) {
-  known.told = true;
+void CodeBackfill::ReportProcess(Known& known, const profd_event& header, const Sink& sink) {
+  known.reported = true;
   for (const RuntimeFacts& runtime : known.facts.runtimes) {
     profd_python_process_event fixed{};
     fixed.event = header;
     fixed.event.flags = 0;
-    fixed.event.time_ns = TimeToTell(known, header);
+    fixed.event.time_ns = IsReportDue(known, header);
     fixed.runtime = static_cast<__u32>(&runtime - known.facts.runtimes.data());
     fixed.version = runtime.version;
     fixed.module_begin = runtime.module.begin;
@@ -209,7 +209,7 @@ Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_e
   const auto validator = reader.Validate(frame.address);
   if (!validator) return unproven;
   const auto was_by = [&](std::uint32_t number, std::uint64_t time_ns) {
-    const auto* since_ns = told_.Find({number, frame.runtime, *validator, frame.address});
+    const auto* since_ns = reported_.Find({number, frame.runtime, *validator, frame.address});
     return since_ns != nullptr && *since_ns <= time_ns;
   };
   if (!was_by(known.number, header.time_ns) && !was_by(known.parent, known.since_ns))
@@ -217,8 +217,8 @@ Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_e
   return reader.Read(frame.address, *validator);
 }
 
-void CodeBackfill::TellCode(Known& known, const profd_event& header, const wire::PythonFrame& frame,
-                            const Sink& sink) {
+void CodeBackfill::ReportCode(Known& known, const profd_event& header,
+                              const wire::PythonFrame& frame, const Sink& sink) {
   if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
   const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
   if (!runtime.attachment) return;
@@ -226,8 +226,8 @@ void CodeBackfill::TellCode(Known& known, const profd_event& header, const wire:
   // Of what has none each sample is another question.
   const bool validated = frame.validator != 0;
   if (validated) {
-    if (told_.Find(key) != nullptr || !TakeRation()) return;
-    told_.Put(key, header.time_ns);
+    if (reported_.Find(key) != nullptr || !TakeRation()) return;
+    reported_.Put(key, header.time_ns);
   }
   auto& reader = known.readers.at(frame.runtime);
   if (!reader)
@@ -237,7 +237,7 @@ void CodeBackfill::TellCode(Known& known, const profd_event& header, const wire:
   profd_python_code_event fixed{};
   fixed.event = header;
   fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;
-  fixed.event.time_ns = TimeToTell(known, header);
+  fixed.event.time_ns = IsReportDue(known, header);
   fixed.code = frame.address;
   fixed.validator = frame.validator;
   fixed.version = runtime.version;
@@ -252,7 +252,7 @@ void CodeBackfill::TellCode(Known& known, const profd_event& header, const wire:
       tail += *texts.at(i);
     }
   }
-  counters_.told.Add();
+  counters_.reported.Add();
   if (!text) counters_.stale.Add();
   const auto bytes = wire::LayOut(PROFD_EVENT_PYTHON_CODE, fixed, tail);
   sink(wire::RawEvent{bytes});

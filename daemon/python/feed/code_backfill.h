@@ -21,7 +21,7 @@ namespace profd::python {
 
 // Any thread may read them.
 struct CodeCounters {
-  Counter told;      // code objects
+  Counter reported;  // code objects
   Counter stale;     // of those, others were there by then, or may have been, or it was gone
   Counter rationed;  // frames whose code was not read: too many at a time
 };
@@ -39,7 +39,7 @@ class CodeBackfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 20'000;  // of some 20 us
   static constexpr std::uint64_t kReadBurst = 20'000;
-  static constexpr std::size_t kMaxTold = 262'144;
+  static constexpr std::size_t kMaxReported = 262'144;
 
   // Both must outlive this.
   CodeBackfill(FactQueue& facts, const Clock& clock);
@@ -50,7 +50,7 @@ class CodeBackfill {
   // Whether samples of Python may come for somebody who has asked for them: all of their code
   // objects should be read soon. For others it does that the kernel side wakes for those it has not
   // seen lately.
-  [[nodiscard]] bool IsWatching() const { return asked_sessions_ > 0 && !known_.empty(); }
+  [[nodiscard]] bool IsWatching() const { return requested_sessions_ > 0 && !known_.empty(); }
   [[nodiscard]] const CodeCounters& counters() const { return counters_; }
 
  private:
@@ -60,7 +60,7 @@ class CodeBackfill {
     std::uint64_t used_ns = 0;   // its last sample, or when it became known
     std::uint32_t number = 0;    // no other process or program had it
     std::uint32_t parent = 0;    // number of who forked it; 0: not known
-    bool told = false;
+    bool reported = false;
     // By runtime; each is made when it is needed.
     std::array<std::unique_ptr<CodeReader>, PROFD_MAX_PYTHON_RUNTIMES> readers;
   };
@@ -85,10 +85,10 @@ class CodeBackfill {
                   const wire::EventSource::Sink& sink);
   void Fork(const wire::RawEvent& event, const profd_event& header);
   void EndSession();
-  void TellProcess(Known& known, const profd_event& header, const wire::EventSource::Sink& sink);
-  [[nodiscard]] std::uint64_t TimeToTell(const Known& known, const profd_event& header) const;
-  void TellCode(Known& known, const profd_event& header, const wire::PythonFrame& frame,
-                const wire::EventSource::Sink& sink);
+  void ReportProcess(Known& known, const profd_event& header, const wire::EventSource::Sink& sink);
+  [[nodiscard]] std::uint64_t IsReportDue(const Known& known, const profd_event& header) const;
+  void ReportCode(Known& known, const profd_event& header, const wire::PythonFrame& frame,
+                  const wire::EventSource::Sink& sink);
   [[nodiscard]] Result<CodeText> ReadUnvalidated(const Known& known, const profd_event& header,
                                                  const wire::PythonFrame& frame,
                                                  CodeReader& reader);
@@ -101,15 +101,16 @@ class CodeBackfill {
   std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
   std::vector<ProcessKey> ended_;                           // in this round ...
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
-  TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash> told_;  // time of the first sample with it
-  std::vector<std::uint64_t> words_;                          // of the sample at hand
-  std::vector<wire::PythonFrame> frames_;                     // ... and the Python frames in them
+  TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash>
+      reported_;                           // time of the first sample with it
+  std::vector<std::uint64_t> words_;       // of the sample at hand
+  std::vector<wire::PythonFrame> frames_;  // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
-  std::uint32_t sessions_ = 0;        // running, as the stream has it
-  std::uint32_t asked_sessions_ = 0;  // of those, not standing
-  std::uint64_t round_ns_ = 0;        // begin of this round
-  std::uint64_t settled_ns_ = 0;      // begin of the one before: older events have been handed over
-  std::uint64_t ration_ns_ = 0;       // accrued time; a read costs 1 s / kReadsPerSecond
+  std::uint32_t sessions_ = 0;            // running, as the stream has it
+  std::uint32_t requested_sessions_ = 0;  // of those, not standing
+  std::uint64_t round_ns_ = 0;            // begin of this round
+  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
+  std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
 };
 
 }  // namespace profd::python

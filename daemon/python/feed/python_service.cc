@@ -125,22 +125,22 @@ void PythonService::Rest() {
 void PythonService::TakeStock() {
   const std::scoped_lock lock(mutex_);
   if (!tasks_.empty()) return;
-  standing_ = {};
+  status_ = {};
   for (const auto& [pid, process] : processes_) {
-    if (!process.another.empty()) ++standing_.refused[process.another];
+    if (!process.another.empty()) ++status_.refused[process.another];
     if (!process.attached.empty()) {
-      ++standing_.attached;
+      ++status_.attached;
     } else if (process.refused) {
-      ++standing_.refused[process.reason];
+      ++status_.refused[process.reason];
     } else if (process.waits) {
-      ++standing_.waiting[process.reason];
+      ++status_.waiting[process.reason];
     }
   }
 }
 
-PythonStanding PythonService::standing() const {
+PythonStatus PythonService::status() const {
   const std::scoped_lock lock(mutex_);
-  return standing_;
+  return status_;
 }
 
 void PythonService::Handle(const Task& task) {
@@ -317,20 +317,20 @@ void PythonService::TryAttach(Process& process) {
   process.reason = process.waits ? waits_for : reason;
   if (process.waits) {
     WaitFor(process);
-    TellWhyItWaits(process);
+    ReportWhyItWaits(process);
   } else if (refused != nullptr) {
     Refuse(process, *refused);
   }
 }
 
 // Its samples have no Python frames, perhaps for ever.
-void PythonService::TellWhyItWaits(Process& process) {
+void PythonService::ReportWhyItWaits(Process& process) {
   if (!process.attached.empty() || process.tries <= kQuickTries ||
-      process.reason == kNotInitialised || process.reason == process.told)
+      process.reason == kNotInitialised || process.reason == process.reported)
     return;
   const Candidate& candidate = process.candidates.front();
   const ModuleMapping& mapping = candidate.mapping;
-  process.told = process.reason;
+  process.reported = process.reason;
   if (!facts_.Push({process.key,
                     {{candidate.file->version,
                       nullptr,

@@ -26,7 +26,7 @@
 namespace profd::python {
 
 // Processes with an interpreter, now. Reasons say why.
-struct PythonStanding {
+struct PythonStatus {
   std::uint64_t attached = 0;                    // understood
   std::map<std::string, std::uint64_t> waiting;  // not yet
   std::map<std::string, std::uint64_t> refused;  // never
@@ -68,7 +68,7 @@ class PythonService {
 
   [[nodiscard]] const PythonCounters& counters() const { return counters_; }
   // As of the last time that there was nothing to do; any thread.
-  [[nodiscard]] PythonStanding standing() const;
+  [[nodiscard]] PythonStatus status() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -89,10 +89,10 @@ class PythonService {
     std::vector<Candidate> candidates;
     Attachments attached;  // by runtime
     bool refused = false;
-    bool waits = false;   // to be attached, or for certainty
-    std::string reason;   // why it is refused, or not attached yet
-    std::string told;     // of the reasons for waiting: the last one that the stream heard
-    std::string another;  // not empty: it has one more interpreter, which is not walked, and why
+    bool waits = false;    // to be attached, or for certainty
+    std::string reason;    // why it is refused, or not attached yet
+    std::string reported;  // of the reasons for waiting: the last one that the stream heard
+    std::string another;   // not empty: it has one more interpreter, which is not walked, and why
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
@@ -119,7 +119,7 @@ class PythonService {
   void Rest();
   void Refuse(Process& process, const Candidate& candidate);
   void WaitFor(Process& process);
-  void TellWhyItWaits(Process& process);
+  void ReportWhyItWaits(Process& process);
   void TakeStock();
   [[nodiscard]] bool IsThere(ProcessKey key) const;
 
@@ -135,7 +135,7 @@ class PythonService {
   std::condition_variable_any ready_;
   std::deque<Task> tasks_;
   bool busy_ = false;  // with what was in tasks_
-  PythonStanding standing_;
+  PythonStatus status_;
   std::jthread thread_;  // last: uses all of the above
 };
 

@@ -56,7 +56,7 @@ void Registry::ObserveProcess(const wire::PythonProcessEvent& event) {
 
 void Registry::ObserveCode(const wire::PythonCodeEvent& event) {
   auto code = std::make_shared<Code>();
-  code->told_ns = event.header.time_ns;
+  code->reported_until_ns = event.header.time_ns;
   if (!event.stale) {
     code->function = MakeFunction(event.qualname.empty() ? event.name : event.qualname, event.file);
     code->version = event.version;
@@ -121,7 +121,7 @@ Registry::Code* Registry::FindCode(ProcessKey process, const wire::PythonFrame& 
   std::uint64_t until_ns = UINT64_MAX;
   for (int i = 0; i < kMaxAncestors; ++i) {
     const CodeRef* found = codes_.Find({process, frame.address, frame.validator, frame.runtime});
-    if (found != nullptr && (*found)->told_ns <= until_ns) {
+    if (found != nullptr && (*found)->reported_until_ns <= until_ns) {
       best = found->get();
       if (best->function != nullptr) return best;
     }

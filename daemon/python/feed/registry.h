@@ -71,7 +71,7 @@ class Registry {
   struct Code {
     process::PythonFunctionRef function;  // null: stale
     bool internal = false;
-    std::uint64_t told_ns = 0;
+    std::uint64_t reported_until_ns = 0;
     std::uint32_t version = 0;
     std::int32_t first_line = 0;
     std::string table;

@@ -2,13 +2,12 @@
 
 namespace profd::python {
 
-PythonReport Describe(const python::PythonStanding& standing,
-                      const python::MergeCounters& counters) {
+PythonReport Describe(const python::PythonStatus& status, const python::MergeCounters& counters) {
   PythonReport report;
-  report.attached = standing.attached;
-  for (const auto& [reason, count] : standing.waiting)
+  report.attached = status.attached;
+  for (const auto& [reason, count] : status.waiting)
     report.waiting.push_back({"python_waiting", reason, count});
-  for (const auto& [reason, count] : standing.refused)
+  for (const auto& [reason, count] : status.refused)
     report.refused.push_back({"python_refused", reason, count});
   report.stacks = counters.stacks.value();
   report.not_merged = counters.failed.value();

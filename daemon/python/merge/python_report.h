@@ -22,7 +22,7 @@ struct PythonReport {
   std::uint64_t names_unknown = 0;
 };
 
-[[nodiscard]] PythonReport Describe(const python::PythonStanding& standing,
+[[nodiscard]] PythonReport Describe(const python::PythonStatus& status,
                                     const python::MergeCounters& counters);
 
 }  // namespace profd::python

@@ -102,8 +102,8 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
     if (count.name == "stacks_ns")
       to.Counter("profd_bpf_stacks_seconds_total",
                  "of the time in profd's BPF programs, that for samples", Seconds(count.count));
-    else if (count.name == "standing_stacks_ns")
-      to.Counter("profd_bpf_standing_stacks_seconds_total",
+    else if (count.name == "background_stacks_ns")
+      to.Counter("profd_bpf_background_stacks_seconds_total",
                  "of that, for threads that nobody has asked for", Seconds(count.count));
     else if (count.name == "names_ns")
       to.Counter("profd_names_seconds_total", "CPU time spent on finding names",
@@ -114,14 +114,14 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
 }
 
 void AddStages(const pipeline::BackendStatus& backend, Families& to) {
-  for (const auto& count : backend.counters.lost)
+  for (const auto& count : backend.by_kind.lost)
     to.Counter("profd_lost_total", "what the kernel could not hand over, by reason", count.count,
                {{"reason", count.name}});
-  for (const auto& count : backend.counters.dropped)
+  for (const auto& count : backend.by_kind.dropped)
     to.Counter("profd_dropped_total", "what profd gave up, by reason", count.count,
                {{"reason", count.name}});
-  AddCounters(backend.counters.notes, to);
-  for (const auto& level : backend.levels) {
+  AddCounters(backend.by_kind.counters, to);
+  for (const auto& level : backend.gauges) {
     const bool bytes = level.name == "unwind_memory" || level.name == "unwind_cap" ||
                        level.name.starts_with("heap_");
     to.Gauge("profd_" + level.name + (bytes ? "_bytes" : ""), level.text, level.count);
@@ -153,22 +153,22 @@ void AddPython(const python::PythonReport& python, Families& to) {
 }
 
 // `of`: threads that clients' sessions look at, or those that only the history does.
-void AddSampling(const budget::SamplingStanding& standing, const char* of, Families& to) {
+void AddSampling(const budget::SamplingStatus& status, const char* of, Families& to) {
   to.Gauge("profd_budget_limited", "1 while a budget holds for sampling",
-           standing.budget.limited ? 1.0 : 0.0, {{"of", of}});
-  to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", standing.budget.cpus,
+           status.budget.limited ? 1.0 : 0.0, {{"of", of}});
+  to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", status.budget.cpus,
            {{"of", of}});
-  to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs",
-           standing.spent_cpus, {{"of", of}});
+  to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs", status.spent_cpus,
+           {{"of", of}});
   constexpr const char* kFactor =
       "by how much the governor makes periods longer than was asked for; 1: not at all";
   constexpr const char* kFactors = "profd_budget_period_factor";
-  to.Gauge(kFactors, kFactor, standing.factors.on_cpu, {{"of", of}, {"period", "on_cpu"}});
-  to.Gauge(kFactors, kFactor, standing.factors.off_cpu, {{"of", of}, {"period", "off_cpu"}});
+  to.Gauge(kFactors, kFactor, status.factors.on_cpu, {{"of", of}, {"period", "on_cpu"}});
+  to.Gauge(kFactors, kFactor, status.factors.off_cpu, {{"of", of}, {"period", "off_cpu"}});
   constexpr const char* kChange = "how often the governor has changed that";
   constexpr const char* kChanges = "profd_budget_period_changes_total";
-  to.Counter(kChanges, kChange, standing.on_cpu_changes, {{"of", of}, {"period", "on_cpu"}});
-  to.Counter(kChanges, kChange, standing.off_cpu_changes, {{"of", of}, {"period", "off_cpu"}});
+  to.Counter(kChanges, kChange, status.on_cpu_changes, {{"of", of}, {"period", "on_cpu"}});
+  to.Counter(kChanges, kChange, status.off_cpu_changes, {{"of", of}, {"period", "off_cpu"}});
 }
 
 void AddBudget(const Readings& readings, Families& to) {
@@ -176,23 +176,23 @@ void AddBudget(const Readings& readings, Families& to) {
   to.Gauge("profd_sessions", "collections that run for clients",
            static_cast<std::uint64_t>(readings.sessions));
   to.Counter("profd_refusals_total", "calls and connections refused", readings.refusals);
-  AddSampling(budget.sampling.standing, "history", to);
-  AddSampling(budget.sampling.asked, "sessions", to);
+  AddSampling(budget.sampling.background, "history", to);
+  AddSampling(budget.sampling.requested, "sessions", to);
   to.Gauge("profd_clock_limit_cpus", "what exact thread clocks may cost, in CPUs; 0: no limit",
            budget.clock.limit_cpus);
   to.Gauge("profd_clock_spent_cpus", "what they have cost of late, in CPUs",
            budget.clock.spent_cpus);
-  to.Gauge("profd_clock_kernel_books", "1 while the kernel's own books are used instead",
-           budget.clock.kernel_books ? 1.0 : 0.0);
+  to.Gauge("profd_clock_kernel_accounting", "1 while the kernel's own books are used instead",
+           budget.clock.kernel_accounting ? 1.0 : 0.0);
 }
 
-void AddMemory(const budget::MemoryStanding& memory, Families& to) {
+void AddMemory(const budget::MemoryStatus& memory, Families& to) {
   to.Gauge("profd_memory_cap_bytes", "what profd may have in memory, with its maps",
            memory.cap_bytes);
   to.Gauge("profd_memory_used_bytes", "what it has", memory.used_bytes);
   to.Gauge("profd_memory_peak_bytes", "the most that it has had", memory.peak_bytes);
-  to.Counter("profd_memory_asked_bytes_total", "what its parts were asked to give up",
-             memory.asked_bytes);
+  to.Counter("profd_memory_reclaim_requested_bytes_total", "what its parts were asked to give up",
+             memory.reclaim_requested_bytes);
   to.Gauge("profd_memory_dropping", "1 while samples are dropped to stay below the cap",
            memory.dropping ? 1.0 : 0.0);
   for (const auto& holder : memory.holders)

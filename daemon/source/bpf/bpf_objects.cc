@@ -21,8 +21,8 @@
 namespace profd::source {
 namespace {
 
-// Switch-outs shorter than this are not seen by the third rung: the stack has to be taken before it
-// is known how long the thread will be away.
+// Switch-outs shorter than this are not seen by the third level: the stack has to be taken before
+// it is known how long the thread will be away.
 constexpr std::uint64_t kMinSwitchOutNs = 1'000'000;
 
 // The line in which the verifier says what it did not like: the last one before its statistics.
@@ -90,36 +90,37 @@ void BpfObjects::DestroyLink::operator()(bpf_link* link) const { ::bpf_link__des
 
 BpfObjects::~BpfObjects() = default;
 
-Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const Rung& rung, const Features& features) {
+Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
+                                                     const Features& features) {
   const LibbpfLog log;
   std::unique_ptr<BpfObjects> objects(new BpfObjects);
   objects->skeleton_.reset(profd_bpf__open());
   if (!objects->skeleton_) return LoadError(errno, log);
-  objects->Configure(rung, features);
+  objects->Configure(level, features);
   if (const int error = profd_bpf__load(objects->skeleton_.get()); error != 0)
     return LoadError(-error, log);
   PROFD_TRY(objects->AttachIterators());
-  PROFD_TRY(objects->AttachHooks(rung, features));
+  PROFD_TRY(objects->AttachHooks(level, features));
   return objects;
 }
 
-void BpfObjects::Configure(const Rung& rung, const Features& features) {
+void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   split_ = features.run_delay ? PROFD_SPLIT_RUN_DELAY : PROFD_SPLIT_WAKEUP;
   profd_constants& constants = skeleton_->rodata->constants;
-  constants.hook = rung.hook;
+  constants.hook = level.hook;
   constants.split = split_;
   constants.own_pid = static_cast<__u32>(::getpid());
   const PidNamespace pid_namespace = OwnPidNamespace();
   constants.pidns_level = pid_namespace.level;
   constants.pidns_inum = pid_namespace.inode;
-  constants.min_switch_out_ns = rung.hook == PROFD_HOOK_SWITCH_OUT ? kMinSwitchOutNs : 0;
+  constants.min_switch_out_ns = level.hook == PROFD_HOOK_SWITCH_OUT ? kMinSwitchOutNs : 0;
 
   const auto& programs = skeleton_->progs;
   const auto use = [](bpf_program* program, bool wanted) {
     ::bpf_program__set_autoload(program, wanted);
   };
-  use(programs.on_switch_in_exit_tp, rung.hook == PROFD_HOOK_SCHED_EXIT);
-  use(programs.on_switch_in_kprobe, rung.hook == PROFD_HOOK_FINISH_TASK);
+  use(programs.on_switch_in_exit_tp, level.hook == PROFD_HOOK_SCHED_EXIT);
+  use(programs.on_switch_in_kprobe, level.hook == PROFD_HOOK_FINISH_TASK);
   use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_cgroup_attach, features.cgroup_attach);
@@ -139,14 +140,14 @@ Result<void> BpfObjects::AttachIterators() {
     return {};
   };
   PROFD_TRY(attach(skeleton_->progs.assign_threads, &assign_));
-  PROFD_TRY(attach(skeleton_->progs.revise_threads, &revise_));
+  PROFD_TRY(attach(skeleton_->progs.reevaluate_threads, &reevaluate_));
   PROFD_TRY(attach(skeleton_->progs.read_clocks, &clocks_));
   if (const auto attached = attach(skeleton_->progs.snapshot_stacks, &snapshot_); !attached)
     snapshot_missing_ = attached.error().message;
   return {};
 }
 
-Result<void> BpfObjects::AttachHooks(const Rung& rung, const Features& features) {
+Result<void> BpfObjects::AttachHooks(const HookLevel& level, const Features& features) {
   const auto& programs = skeleton_->progs;
   std::vector<bpf_program*> wanted{programs.on_fork, programs.on_exec, programs.on_exit,
                                    programs.on_rename};
@@ -155,15 +156,15 @@ Result<void> BpfObjects::AttachHooks(const Rung& rung, const Features& features)
     wanted.push_back(programs.on_wakeup);
     wanted.push_back(programs.on_wakeup_new);
   }
-  if (rung.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
+  if (level.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
   wanted.push_back(programs.on_switch);
   for (bpf_program* program : wanted) {
     auto link = Attach(program);
     if (!link) return link.error();
     hooks_.push_back(*std::move(link));
   }
-  if (rung.hook != PROFD_HOOK_FINISH_TASK) return {};
-  for (const std::string& symbol : rung.symbols) {
+  if (level.hook != PROFD_HOOK_FINISH_TASK) return {};
+  for (const std::string& symbol : level.symbols) {
     LinkPtr link(::bpf_program__attach_kprobe(programs.on_switch_in_kprobe, false, symbol.c_str()));
     if (!link) return AttachError(errno, "a kprobe to " + symbol);
     hooks_.push_back(std::move(link));
@@ -181,7 +182,7 @@ int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
 int BpfObjects::assign_link_fd() const { return ::bpf_link__fd(assign_.get()); }
-int BpfObjects::revise_link_fd() const { return ::bpf_link__fd(revise_.get()); }
+int BpfObjects::reevaluate_link_fd() const { return ::bpf_link__fd(reevaluate_.get()); }
 int BpfObjects::clocks_link_fd() const { return ::bpf_link__fd(clocks_.get()); }
 int BpfObjects::snapshot_link_fd() const {
   return snapshot_ ? ::bpf_link__fd(snapshot_.get()) : -1;

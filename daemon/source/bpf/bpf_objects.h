@@ -13,7 +13,7 @@
 #include "daemon/source/bpf/live_unwind_maps.h"
 #include "daemon/source/bpf/ring_reader.h"
 #include "daemon/source/probe/features.h"
-#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/probe/hook_levels.h"
 
 struct profd_bpf;  // the skeleton, profd_bpf.skel.h
 struct bpf_link;
@@ -25,9 +25,9 @@ namespace profd::source {
 // words may be written by one thread at a time; everything else is safe from any thread.
 class BpfObjects {
  public:
-  // Loads for one rung of the hook ladder and attaches. kPermissionDenied: names what is missing.
-  // kUnsupported: the kernel's verifier refused a program, or the rung cannot be attached here.
-  [[nodiscard]] static Result<std::unique_ptr<BpfObjects>> Load(const Rung& rung,
+  // Loads for one level of the hook ladder and attaches. kPermissionDenied: names what is missing.
+  // kUnsupported: the kernel's verifier refused a program, or the level cannot be attached here.
+  [[nodiscard]] static Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level,
                                                                 const Features& features);
   ~BpfObjects();
   BpfObjects(const BpfObjects&) = delete;
@@ -43,7 +43,7 @@ class BpfObjects {
   // Task iterators (bpf_link file descriptors). `snapshot` is -1 where the kernel has no sleepable
   // iterator; `snapshot_missing` says why.
   [[nodiscard]] int assign_link_fd() const;
-  [[nodiscard]] int revise_link_fd() const;
+  [[nodiscard]] int reevaluate_link_fd() const;
   [[nodiscard]] int clocks_link_fd() const;
   [[nodiscard]] int snapshot_link_fd() const;
   [[nodiscard]] const std::string& snapshot_missing() const { return snapshot_missing_; }
@@ -74,15 +74,15 @@ class BpfObjects {
   using LinkPtr = std::unique_ptr<bpf_link, DestroyLink>;
 
   BpfObjects() = default;
-  void Configure(const Rung& rung, const Features& features);
-  [[nodiscard]] Result<void> AttachHooks(const Rung& rung, const Features& features);
+  void Configure(const HookLevel& level, const Features& features);
+  [[nodiscard]] Result<void> AttachHooks(const HookLevel& level, const Features& features);
   [[nodiscard]] Result<void> AttachIterators();
   [[nodiscard]] Result<LinkPtr> Attach(bpf_program* program) const;
 
   std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
   std::vector<LinkPtr> hooks_;
   LinkPtr assign_;
-  LinkPtr revise_;
+  LinkPtr reevaluate_;
   LinkPtr clocks_;
   LinkPtr snapshot_;
   std::string snapshot_missing_;

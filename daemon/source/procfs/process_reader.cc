@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "daemon/base/proc_stat.h"
-#include "daemon/source/procfs/sole_owner.h"
+#include "daemon/source/procfs/exclusive_owner.h"
 
 namespace profd::source {
 namespace {

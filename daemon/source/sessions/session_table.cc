@@ -15,13 +15,13 @@ std::uint64_t Mask(const Slots& slots, Predicate wanted) {
   return mask;
 }
 
-void TakeFiner(std::uint64_t asked_ns, std::uint64_t& period_ns) {
-  if (period_ns == 0 || asked_ns < period_ns) period_ns = asked_ns;
+void TakeFiner(std::uint64_t requested_ns, std::uint64_t& period_ns) {
+  if (period_ns == 0 || requested_ns < period_ns) period_ns = requested_ns;
 }
 
 template <typename T>
 T& OfKind(session::PerKind<T>& both, const session::SessionSpec& spec) {
-  return spec.standing ? both.standing : both.asked;
+  return spec.background ? both.background : both.requested;
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ std::uint64_t SessionTable::confined() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.target.uid.has_value(); });
 }
 
-std::uint64_t SessionTable::standing() const {
-  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.standing; });
+std::uint64_t SessionTable::background() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.background; });
 }
 
 bool SessionTable::AnyOf(session::TargetKind kind) const {
@@ -86,14 +86,14 @@ session::PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
 
 session::PerKind<session::SamplingBudget> SessionTable::budgets() const {
   session::PerKind<session::SamplingBudget> sums;
-  sums.asked = {.limited = asked() != 0, .on_cpu_adjusts = true};
-  sums.standing = {.limited = standing() != 0, .on_cpu_adjusts = true};
+  sums.requested = {.limited = requested() != 0, .on_cpu_adjusts = true};
+  sums.background = {.limited = background() != 0, .on_cpu_adjusts = true};
   for (const auto& slot : slots_) {
     if (!slot) continue;
     session::SamplingBudget& sum = OfKind(sums, *slot);
     sum.cpus += slot->budget_cpus;
     if (slot->budget_cpus <= 0) sum.limited = false;
-    if (slot->on_cpu && !slot->standing) sum.on_cpu_adjusts = false;
+    if (slot->on_cpu && !slot->background) sum.on_cpu_adjusts = false;
   }
   return sums;
 }

@@ -11,7 +11,7 @@
 namespace profd::source {
 
 // Pure bookkeeping. A slot that was freed is used again as late as possible, so that events under
-// way when a session ends do not meet its successor. Not thread-safe.
+// way when a session ends do not meet its next_session. Not thread-safe.
 class SessionTable {
  public:
   // The slot that Add would take. Nothing when all are in use.
@@ -30,9 +30,9 @@ class SessionTable {
   [[nodiscard]] std::uint64_t confined() const;
 
   // Bit i: session i runs and nobody has asked for it.
-  [[nodiscard]] std::uint64_t standing() const;
+  [[nodiscard]] std::uint64_t background() const;
   // ... and somebody has.
-  [[nodiscard]] std::uint64_t asked() const { return running() & ~standing(); }
+  [[nodiscard]] std::uint64_t requested() const { return running() & ~background(); }
 
   [[nodiscard]] bool AnyOf(session::TargetKind kind) const;
 

@@ -66,19 +66,19 @@ Sessions::Sessions(const Parts& parts)
       reader_(parts.proc),
       epochs_(parts.objects.control(), parts.clock),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
-      standing_(parts.objects, parts.counters) {}
+      background_(parts.objects, parts.counters) {}
 
-Result<session::StartedSession> Sessions::Start(const session::SessionSpec& asked) {
+Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requested) {
   const std::scoped_lock lock(mutex_);
-  session::SessionSpec spec = asked;
+  session::SessionSpec spec = requested;
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
   PROFD_TRY(CheckSpec(spec));
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
-  ++(spec.standing ? starts_.standing : starts_.asked);
-  periods_.Reset(spec.standing);
+  ++(spec.background ? starts_.background : starts_.requested);
+  periods_.Reset(spec.background);
   const auto enlisted = Enlist(*slot, spec);
   const auto start = enlisted ? Begin(*slot, spec) : enlisted.error();
   if (!start) {
@@ -149,9 +149,8 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
   if (members->empty() && by_id) return NotFound(spec.target);
   auto processes = ReadProcesses(*members);
   // A session that goes on has the time to make them as stacks need them.
-  if (!spec.standing)
-    PrepareTables(spec.dump ? StandingStacks::For::kDump : StandingStacks::For::kSession,
-                  processes);
+  if (!spec.background)
+    PrepareTables(spec.dump ? BlockedStacks::For::kDump : BlockedStacks::For::kSession, processes);
   parts_.pending.PutBefore(std::move(processes));
 
   const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
@@ -210,10 +209,10 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   }
   parts_.pending.PutAfter(*std::move(clocks));
 
-  StandingStacks::Rolled rolled = rolled_[session];
+  BlockedStacks::Rolled rolled = rolled_[session];
   std::vector<wire::EventBytes> end;
   if (spec.off_cpu) {
-    end = standing_.ReadWindow(session, epoch, rolled);
+    end = background_.ReadWindow(session, epoch, rolled);
   }
   Withdraw(session);
   rolled_[*slot] = rolled;
@@ -228,18 +227,19 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   const std::scoped_lock lock(mutex_);
   if (table_.Find(session) == nullptr) return NoSession(session);
   const session::SessionSpec spec = *table_.Find(session);
-  ReviseMembers();
+  ReevaluateMembers();
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
   const auto clocks = ReadClocks(BitOf(session));
   std::vector<wire::EventBytes> events;
   if (clocks) events = *clocks;
   if (spec.dump) {
-    std::ranges::move(standing_.ReadDump(session, events.size()), std::back_inserter(events));
+    std::ranges::move(background_.ReadDump(session, events.size()), std::back_inserter(events));
   } else if (spec.off_cpu) {
     const auto rolled = rolled_.find(session);
-    const std::uint64_t since_ns = rolled == rolled_.end() ? 0 : rolled->second.told_ns;
-    std::ranges::move(standing_.ReadBlocked(session, epoch, since_ns), std::back_inserter(events));
+    const std::uint64_t since_ns = rolled == rolled_.end() ? 0 : rolled->second.reported_until_ns;
+    std::ranges::move(background_.ReadBlocked(session, epoch, since_ns),
+                      std::back_inserter(events));
   }
   Withdraw(session);
 
@@ -270,12 +270,12 @@ void Sessions::Withdraw(std::uint32_t slot) {
 
 void Sessions::NoteRunning() {
   running_ = table_.running();
-  asked_ = table_.asked();
+  requested_ = table_.requested();
 }
 
 void Sessions::StoreSessions() {
   profd_control& control = parts_.objects.control();
-  StoreControl(control.booked_sessions, kernel_books_ ? table_.standing() : 0);
+  StoreControl(control.kernel_accounted_sessions, kernel_accounting_ ? table_.background() : 0);
   // Who may see one user's threads only is confined before it runs, and for as long as it does.
   StoreControl(control.confined_sessions, control.confined_sessions | table_.confined());
   StoreControl(control.sessions, table_.running());
@@ -286,37 +286,37 @@ void Sessions::FollowMoves() {
   if (moves_followed_ == parts_.objects.process_moves()) return;
   // A session that starts or ends meanwhile takes a while, and the caller has rings to read.
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) ReviseMembers();
+  if (lock) ReevaluateMembers();
 }
 
-void Sessions::ReviseMembers() {
+void Sessions::ReevaluateMembers() {
   const std::uint64_t moves = parts_.objects.process_moves();
   if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(session::TargetKind::kCgroup))
     return;
   // In error nothing is lost but what the threads beside the first did in the cgroup.
-  (void)ReadIterator(parts_.objects.revise_link_fd());
+  (void)ReadIterator(parts_.objects.reevaluate_link_fd());
 }
 
 session::BudgetReading Sessions::Budget() {
   const std::scoped_lock lock(mutex_);
   const auto read = [this](profd_counter counter) { return parts_.objects.ReadCounter(counter); };
   // Not read at one instant: a part may be more than the whole.
-  const std::uint64_t standing_ns = read(PROFD_COUNTER_STANDING_STACKS_NS);
-  const std::uint64_t stacks_ns = std::max(standing_ns, read(PROFD_COUNTER_STACKS_NS));
+  const std::uint64_t background_ns = read(PROFD_COUNTER_BACKGROUND_STACKS_NS);
+  const std::uint64_t stacks_ns = std::max(background_ns, read(PROFD_COUNTER_STACKS_NS));
   session::BudgetReading reading{.sampling = table_.budgets()};
-  reading.sampling.asked.spent_ns = stacks_ns - standing_ns;
-  reading.sampling.asked.starts = starts_.asked;
-  reading.sampling.standing.spent_ns = standing_ns;
-  reading.sampling.standing.starts = starts_.standing;
+  reading.sampling.requested.spent_ns = stacks_ns - background_ns;
+  reading.sampling.requested.starts = starts_.requested;
+  reading.sampling.background.spent_ns = background_ns;
+  reading.sampling.background.starts = starts_.background;
   reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
   reading.switches = read(PROFD_COUNTER_SWITCHES);
   return reading;
 }
 
-bool Sessions::UseKernelBooks(bool use) {
+bool Sessions::UseKernelAccounting(bool use) {
   const std::scoped_lock lock(mutex_);
   if (use && !parts_.has_run_delay) return false;
-  kernel_books_ = use;
+  kernel_accounting_ = use;
   StoreSessions();
   return true;
 }
@@ -370,8 +370,7 @@ std::vector<wire::EventBytes> Sessions::ReadProcesses(
   return events;
 }
 
-void Sessions::PrepareTables(StandingStacks::For whom,
-                             std::span<const wire::EventBytes> processes) {
+void Sessions::PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes) {
   if (!tables_.prefetch || !tables_.await) return;
   for (const wire::EventBytes& process : processes) {
     profd_event header{};
@@ -393,7 +392,7 @@ wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slo
   event.session = slot;
   event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
-               (spec.standing ? PROFD_SESSION_STANDING : 0u);
+               (spec.background ? PROFD_SESSION_BACKGROUND : 0u);
   event.epoch = epoch.number;
   event.epoch_ns = epoch.time_ns;
   event.on_cpu_period_ns = spec.on_cpu_period_ns;

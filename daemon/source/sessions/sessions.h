@@ -21,11 +21,11 @@
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/procfs/process_reader.h"
+#include "daemon/source/sessions/blocked_stacks.h"
+#include "daemon/source/sessions/effective_periods.h"
 #include "daemon/source/sessions/epochs.h"
 #include "daemon/source/sessions/pending_events.h"
-#include "daemon/source/sessions/periods_in_force.h"
 #include "daemon/source/sessions/session_table.h"
-#include "daemon/source/sessions/standing_stacks.h"
 
 namespace profd::source {
 
@@ -42,7 +42,7 @@ namespace profd::source {
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may
-// (StandingStacks::kTimeout).
+// (BlockedStacks::kTimeout).
 class Sessions {
  public:
   // A start waits this long for the unwind tables of its members.
@@ -53,7 +53,7 @@ class Sessions {
     std::function<void(const ProcessKey& process)> prefetch;
     // Until so many requests of the programs, since they were loaded, are done; for a session also
     // what is fetched ahead.
-    StandingStacks::Await await;
+    BlockedStacks::Await await;
   };
 
   // What it works with; all of it outlives this.
@@ -73,11 +73,11 @@ class Sessions {
   explicit Sessions(const Parts& parts);
   // Before the first session.
   void UseTables(Tables tables) {
-    standing_.UseTables(tables.await);
+    background_.UseTables(tables.await);
     tables_ = std::move(tables);
   }
 
-  [[nodiscard]] Result<session::StartedSession> Start(const session::SessionSpec& asked);
+  [[nodiscard]] Result<session::StartedSession> Start(const session::SessionSpec& requested);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
   // See SessionControl::RollSession.
   [[nodiscard]] Result<session::StartedSession> Roll(std::uint32_t session);
@@ -85,7 +85,7 @@ class Sessions {
   // As in SessionControl; both wait for a session's start or end.
   [[nodiscard]] session::BudgetReading Budget();
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors);
-  [[nodiscard]] bool UseKernelBooks(bool use);
+  [[nodiscard]] bool UseKernelAccounting(bool use);
 
   // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
   // finds that some have: call it often. Any thread; does not wait for a session's start or end.
@@ -93,9 +93,11 @@ class Sessions {
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
   // Of these, one that is not standing.
-  [[nodiscard]] bool any_asked() const { return asked_.load(std::memory_order_relaxed) != 0; }
-  [[nodiscard]] std::uint64_t snapshot_timeouts() const { return standing_.timeouts(); }
-  [[nodiscard]] std::uint64_t malformed() const { return malformed_ + standing_.malformed(); }
+  [[nodiscard]] bool any_requested() const {
+    return requested_.load(std::memory_order_relaxed) != 0;
+  }
+  [[nodiscard]] std::uint64_t snapshot_timeouts() const { return background_.timeouts(); }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_ + background_.malformed(); }
   [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
 
  private:
@@ -104,7 +106,7 @@ class Sessions {
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const session::SessionSpec& spec);
   [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const session::SessionSpec& spec,
                                          const profd_filter& filter);
-  void ReviseMembers();
+  void ReevaluateMembers();
   void NoteRunning();
   // Tells the kernel side which sessions run.
   void StoreSessions();
@@ -115,7 +117,7 @@ class Sessions {
   [[nodiscard]] Result<std::vector<wire::EventBytes>> ReadClocks(std::uint64_t sessions);
   [[nodiscard]] std::vector<wire::EventBytes> ReadProcesses(
       std::span<const wire::EventBytes> clocks) const;
-  void PrepareTables(StandingStacks::For whom, std::span<const wire::EventBytes> processes);
+  void PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes);
   [[nodiscard]] std::vector<wire::EventBytes> Cut(std::span<const std::byte> bytes);
   // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
   // ends there, if one does.
@@ -132,15 +134,15 @@ class Sessions {
   std::mutex mutex_;
   Epochs epochs_;
   SessionTable table_;
-  std::map<std::uint32_t, StandingStacks::Rolled> rolled_;  // by slot
-  PeriodsInForce periods_;
-  bool kernel_books_ = false;  // in use
+  std::map<std::uint32_t, BlockedStacks::Rolled> rolled_;  // by slot
+  EffectivePeriods periods_;
+  bool kernel_accounting_ = false;  // in use
   session::PerKind<std::uint64_t> starts_;
   Tables tables_;
-  StandingStacks standing_;
+  BlockedStacks background_;
   std::atomic<std::uint64_t> moves_followed_ = 0;
   std::atomic<std::uint64_t> running_ = 0;
-  std::atomic<std::uint64_t> asked_ = 0;
+  std::atomic<std::uint64_t> requested_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
   std::atomic<std::uint64_t> clocks_unread_ = 0;
 };

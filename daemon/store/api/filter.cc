@@ -33,7 +33,7 @@ bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process)
 
 bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
   const auto& owner = process.owner;
-  if (filter.sole_owner && !(owner.sole && owner.uid == filter.sole_owner)) return false;
+  if (filter.exclusive_owner && !(owner.sole && owner.uid == filter.exclusive_owner)) return false;
   if (filter.users.empty()) return true;
   if (!owner.uid) return false;  // nobody knows whose it is
   return AnyMatches(filter.users, std::to_string(*owner.uid)) ||
@@ -104,7 +104,7 @@ aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filte
   selected.profd_version = profile.profd_version;
   selected.lost = profile.lost;
   selected.dropped = profile.dropped;
-  selected.notes = profile.notes;
+  selected.counters = profile.counters;
   selected.cost = profile.cost;
 
   std::vector<std::uint32_t> process_of(profile.processes.size(), kNone);

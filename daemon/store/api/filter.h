@@ -24,7 +24,7 @@ struct Filter {
   std::vector<std::string> users;       // name or uid
   std::vector<std::string> threads;     // comm, or tid
   // Only processes that are wholly this user's: what somebody may see who does not see all.
-  std::optional<std::uint32_t> sole_owner;
+  std::optional<std::uint32_t> exclusive_owner;
   std::optional<process::State> state;
   std::optional<process::WaitReason> wait;
 };

@@ -60,7 +60,7 @@ inline constexpr char kAddThreadTime[] =
     "blocked_uninterruptible_ns + excluded.blocked_uninterruptible_ns, "
     "blocked_iowait_ns = blocked_iowait_ns + excluded.blocked_iowait_ns, "
     "on_cpu_count = on_cpu_count + excluded.on_cpu_count";
-inline constexpr char kMarkFolded[] = "UPDATE window SET folded = 1 WHERE id = ?";
+inline constexpr char kTouchCompacted[] = "UPDATE window SET folded = 1 WHERE id = ?";
 
 #define PROFD_STORE_WINDOW                                                                    \
   "SELECT w.id, w.generation, w.start_unix_ns, w.end_unix_ns, w.put_unix_ns, w.start_ns, "    \
@@ -69,7 +69,7 @@ inline constexpr char kMarkFolded[] = "UPDATE window SET folded = 1 WHERE id = ?
   "FROM window AS w LEFT JOIN host AS h ON h.id = w.host "
 inline constexpr char kWindowsInRange[] =
     PROFD_STORE_WINDOW "WHERE w.start_unix_ns < ? AND w.end_unix_ns > ? ORDER BY w.id";
-inline constexpr char kWindowsToFold[] = PROFD_STORE_WINDOW "WHERE w.folded = 0 ORDER BY w.id";
+inline constexpr char kWindowsToCompact[] = PROFD_STORE_WINDOW "WHERE w.folded = 0 ORDER BY w.id";
 inline constexpr char kWindowById[] = PROFD_STORE_WINDOW "WHERE w.id = ?";
 #undef PROFD_STORE_WINDOW
 inline constexpr char kPayload[] = "SELECT data FROM payload WHERE window = ?";

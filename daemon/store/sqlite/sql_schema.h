@@ -17,7 +17,7 @@ CREATE TABLE window(
   daemon_cpu_ns INTEGER NOT NULL, bpf_ns INTEGER NOT NULL);
 CREATE INDEX window_by_time ON window(start_unix_ns);
 CREATE INDEX window_by_generation ON window(generation);
-CREATE INDEX window_to_fold ON window(id) WHERE folded = 0;
+CREATE INDEX window_to_compact ON window(id) WHERE folded = 0;
 CREATE TABLE payload(window INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE counter(
   window INTEGER NOT NULL, list TEXT NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL,

@@ -108,7 +108,7 @@ Result<void> SqliteStore::OpenSound() {
   if (!database) return database.error();
   database_ = std::make_unique<Database>(std::move(*database));
   PROFD_TRY(PrepareForWriting(*database_));
-  writer_ = std::make_unique<WindowWriter>(*database_, options_.fold_ns);
+  writer_ = std::make_unique<WindowWriter>(*database_, options_.compact_ns);
   auto result = [&]() -> Result<void> {
     auto transaction = Transaction::Begin(*database_, true);
     if (!transaction) return transaction.error();

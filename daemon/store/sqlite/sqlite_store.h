@@ -22,7 +22,7 @@ struct SqliteOptions {
   std::string path;                        // its folder exists; "-wal" and "-shm" stand beside it
   std::uint64_t limit_bytes = 1ull << 30;  // at least 1 MiB
   std::uint64_t limit_ns = 7ull * 24 * 3600 * 1'000'000'000;
-  std::uint64_t fold_ns = 60'000'000'000;
+  std::uint64_t compact_ns = 60'000'000'000;
   aggregate::MergeLimits query_limits{.processes = 50'000,
                                       .threads = 100'000,
                                       .frames = 200'000,

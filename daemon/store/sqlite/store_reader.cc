@@ -65,8 +65,8 @@ Result<std::vector<WindowRow>> StoreReader::Windows(const TimeRange& range) {
   return ReadRows((*statement)->With(Clamp(range.to_unix_ns), Clamp(range.from_unix_ns)));
 }
 
-Result<std::vector<WindowRow>> StoreReader::WindowsToFold() {
-  const auto statement = database_.Get(sql::kWindowsToFold);
+Result<std::vector<WindowRow>> StoreReader::WindowsToCompact() {
+  const auto statement = database_.Get(sql::kWindowsToCompact);
   if (!statement) return statement.error();
   return ReadRows((*statement)->With());
 }
@@ -91,7 +91,7 @@ Result<void> StoreReader::ReadCounters(WindowRow& row) {
     const std::string list = counters.Text(0);
     auto& to = list == "lost"      ? row.head.lost
                : list == "dropped" ? row.head.dropped
-                                   : row.head.notes;
+                                   : row.head.counters;
     to.push_back({counters.Text(1), counters.Text(2), counters.Uint(3)});
   }
 }

@@ -35,7 +35,7 @@ class StoreReader {
   StoreReader(Database& database, const Filter& filter) : database_(database), filter_(filter) {}
 
   [[nodiscard]] Result<std::vector<WindowRow>> Windows(const TimeRange& range);
-  [[nodiscard]] Result<std::vector<WindowRow>> WindowsToFold();
+  [[nodiscard]] Result<std::vector<WindowRow>> WindowsToCompact();
   // kNotFound when there is none of this number.
   [[nodiscard]] Result<WindowRow> Window(std::int64_t id);
 

@@ -16,11 +16,11 @@ namespace {
 using aggregate::Profile;
 
 constexpr int kPutLevel = 3;  // of zstd; those of a minute are kept long
-constexpr int kFoldLevel = 9;
+constexpr int kCompactedLevel = 9;
 constexpr std::int64_t kCollectStep = 2'000;  // ids of each table at a put
 constexpr std::int64_t kPressedStep = 50'000;
 // Windows follow each other that are not further apart.
-constexpr std::uint64_t kFoldGapNs = 1'000'000'000;
+constexpr std::uint64_t kCompactGapNs = 1'000'000'000;
 
 // Nothing of one window is left out: it is bounded already.
 aggregate::MergeLimits Unlimited() {
@@ -43,8 +43,8 @@ bool IsIdle(const profd_clock& clock) {
 
 }  // namespace
 
-WindowWriter::WindowWriter(Database& database, std::uint64_t fold_ns)
-    : database_(database), fold_ns_(fold_ns), interner_(database) {}
+WindowWriter::WindowWriter(Database& database, std::uint64_t compact_ns)
+    : database_(database), compact_ns_(compact_ns), interner_(database) {}
 
 template <typename... Values>
 Result<void> WindowWriter::Run(const char* sql, const Values&... values) {
@@ -139,7 +139,7 @@ Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool
     if (!number) return number.error();
     numbers.thread_of.push_back(*number);
   }
-  const auto data = EncodeWindow(unplaced, numbers, folded ? kFoldLevel : kPutLevel);
+  const auto data = EncodeWindow(unplaced, numbers, folded ? kCompactedLevel : kPutLevel);
   if (!data) return data.error();
   const auto add = database_.Get(sql::kAddWindow);
   if (!add) return add.error();
@@ -162,7 +162,7 @@ Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool
 
 Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profile) {
   const std::pair<std::string_view, const std::vector<NamedCount>*> lists[] = {
-      {"lost", &profile.lost}, {"dropped", &profile.dropped}, {"note", &profile.notes}};
+      {"lost", &profile.lost}, {"dropped", &profile.dropped}, {"note", &profile.counters}};
   for (const auto& [list, counts] : lists)
     for (const auto& count : *counts)
       PROFD_TRY(Run(sql::kAddCounter, id, list, count.name, count.text, count.count));
@@ -213,7 +213,7 @@ Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile
 Result<void> WindowWriter::Fold() {
   const Filter all;
   StoreReader reader(database_, all);
-  const auto rows = reader.WindowsToFold();
+  const auto rows = reader.WindowsToCompact();
   if (!rows) return rows.error();
   // A group ends where the minute or a stretch without gaps does; the last may still grow.
   std::size_t first = 0;
@@ -222,12 +222,12 @@ Result<void> WindowWriter::Fold() {
     const Profile& window = (*rows)[i].head;
     if (i > first) {
       const Profile& before = (*rows)[i - 1].head;
-      const bool same_minute = window.start_unix_ns / std::max<std::uint64_t>(fold_ns_, 1) ==
-                               before.start_unix_ns / std::max<std::uint64_t>(fold_ns_, 1);
+      const bool same_minute = window.start_unix_ns / std::max<std::uint64_t>(compact_ns_, 1) ==
+                               before.start_unix_ns / std::max<std::uint64_t>(compact_ns_, 1);
       const bool follows =
-          window.start_ns >= before.end_ns && window.start_ns - before.end_ns <= kFoldGapNs;
-      if (!same_minute || !follows || length_ns >= fold_ns_) {
-        PROFD_TRY(FoldGroup(std::span(*rows).subspan(first, i - first)));
+          window.start_ns >= before.end_ns && window.start_ns - before.end_ns <= kCompactGapNs;
+      if (!same_minute || !follows || length_ns >= compact_ns_) {
+        PROFD_TRY(CompactGroup(std::span(*rows).subspan(first, i - first)));
         first = i;
         length_ns = 0;
       }
@@ -237,7 +237,7 @@ Result<void> WindowWriter::Fold() {
   return {};
 }
 
-Result<void> WindowWriter::FoldGroup(std::span<const WindowRow> group) {
+Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group) {
   const Filter all;
   StoreReader reader(database_, all);
   aggregate::ProfileMerge merge(Unlimited());

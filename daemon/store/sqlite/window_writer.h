@@ -23,14 +23,15 @@ class WindowWriter {
  public:
   static constexpr std::int64_t kWindowsPerGeneration = 360;
 
-  WindowWriter(Database& database, std::uint64_t fold_ns);
+  WindowWriter(Database& database, std::uint64_t compact_ns);
 
   // Forgets what it knows, and reads what it must.
   [[nodiscard]] Result<void> Load();
   [[nodiscard]] Result<void> Put(const aggregate::Profile& window, std::uint64_t now_unix_ns);
   // One that was read from another file, as it was there.
   [[nodiscard]] Result<void> PutAgain(const aggregate::Profile& window, const WindowRow& row);
-  // Windows of one minute (fold_ns) that follow each other become one, once a later one is there.
+  // Windows of one minute (compact_ns) that follow each other become one, once a later one is
+  // there.
   [[nodiscard]] Result<void> Fold();
   // At most 64, of which both the end and the put are before `unix_ns`.
   [[nodiscard]] Result<void> DropExpired(std::uint64_t unix_ns);
@@ -50,7 +51,7 @@ class WindowWriter {
   Result<void> InsertProcessTimes(std::int64_t id, const aggregate::Profile& profile,
                                   std::span<const std::uint32_t> process_of);
   Result<void> AddThreadTimes(std::int64_t generation, const aggregate::Profile& profile);
-  Result<void> FoldGroup(std::span<const WindowRow> group);
+  Result<void> CompactGroup(std::span<const WindowRow> group);
   Result<void> Drop(std::int64_t id);
   Result<void> DropEmptyGenerations();
   Result<void> NextGeneration();
@@ -60,7 +61,7 @@ class WindowWriter {
   Result<void> Run(const char* sql, const Values&... values);
 
   Database& database_;
-  const std::uint64_t fold_ns_;
+  const std::uint64_t compact_ns_;
   Interner interner_;
   std::int64_t generation_ = 0;
   std::int64_t oldest_generation_ = 0;

@@ -69,9 +69,9 @@ void CachingSymbolizer::KeepTo(std::size_t max_bytes) {
 }
 
 void CachingSymbolizer::GiveUp() {
-  const std::uint64_t asked = memory_.TakeAsked();
+  const std::uint64_t requested = memory_.TakeReclaimRequest();
   const std::size_t bytes = counters_.bytes.value();
-  if (asked != 0) KeepTo(bytes - std::min<std::size_t>(asked, bytes));
+  if (requested != 0) KeepTo(bytes - std::min<std::size_t>(requested, bytes));
 }
 
 std::size_t CachingSymbolizer::Hash::operator()(const Key& key) const {

@@ -6,15 +6,15 @@ Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
                      const symbolize::TimedSymbolizer& behind_it,
                      const elf::FileObjectSource& files) {
   Diagnostics report;
-  const auto& asked = cache.counters();
+  const auto& requested = cache.counters();
   report.gauges = {
-      {"names_cache_bytes", "bytes of names that are remembered", asked.bytes.value()},
+      {"names_cache_bytes", "bytes of names that are remembered", requested.bytes.value()},
       {"debug_info_bytes", "bytes of debug information in use", files.debug_bytes()},
   };
   const auto& read = files.counters();
   report.counters = {
-      {"names_cache_hits", "addresses whose names were remembered", asked.hits.value()},
-      {"names_cache_misses", "addresses whose names had to be found", asked.misses.value()},
+      {"names_cache_hits", "addresses whose names were remembered", requested.hits.value()},
+      {"names_cache_misses", "addresses whose names had to be found", requested.misses.value()},
       {"names_ns", "ns of CPU time spent on finding names", behind_it.spent_ns()},
       {"object_loads", "files that were asked for names", read.loads.value()},
       {"object_files_read", "of those, read from the disk", read.files_read.value()},

@@ -151,9 +151,9 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
 }
 
 void ElfSymbolizer::GiveUp() {
-  const std::uint64_t asked = memory_.TakeAsked();
-  if (asked == 0) return;
-  const std::size_t keep = HeldBytes() - std::min<std::size_t>(asked, HeldBytes());
+  const std::uint64_t requested = memory_.TakeReclaimRequest();
+  if (requested == 0) return;
+  const std::size_t keep = HeldBytes() - std::min<std::size_t>(requested, HeldBytes());
   while (!held_.empty() && HeldBytes() > keep) DropOldest();
   memory_.Set(HeldBytes());
 }

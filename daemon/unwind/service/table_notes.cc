@@ -13,7 +13,7 @@ Diagnostics Describe(const unwind::TableService& tables) {
   const unwind::StoreCounters& store = tables.store_counters();
   level(store.files, "unwind_files", "files known to the unwinder");
   level(store.rows, "unwind_rows", "rows of unwind tables loaded");
-  level(store.stretches, "unwind_stretches", "stretches of 64 KiB of code with unwind tables");
+  level(store.chunks, "unwind_chunks", "stretches of 64 KiB of code with unwind tables");
   level(store.bytes, "unwind_bytes", "bytes of unwind tables in use");
   level(store.memory, "unwind_memory", "bytes of kernel memory for unwind tables");
   report.gauges.push_back(

@@ -12,7 +12,7 @@
 #include "daemon/elf/sources/vdso.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/unwind/cfi/entry_rows.h"
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd::unwind {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
 constexpr std::chrono::seconds kTick{1};
 
 std::uint64_t HashOf(const profd_wanted& wanted) {
-  return MixBits(FileKeyHash()(wanted.key) + (wanted.file_offset >> PROFD_STRETCH_SHIFT));
+  return MixBits(FileKeyHash()(wanted.key) + (wanted.file_offset >> PROFD_CHUNK_SHIFT));
 }
 
 profd_file_key VdsoKey() {
@@ -153,7 +153,7 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
 
 void TableService::AccountForMemory() {
   // In the order in which they go: the first in either list is the one at work.
-  if (readers_memory_.TakeAsked() != 0) {
+  if (readers_memory_.TakeReclaimRequest() != 0) {
     if (readers_.size() > 1) readers_.erase(std::next(readers_.begin()), readers_.end());
     if (unfinished_.size() > 1)
       unfinished_.erase(std::next(unfinished_.begin()), unfinished_.end());
@@ -184,7 +184,7 @@ void TableService::HandleWanted(const profd_wanted& wanted) {
     file = *added;
     counters_.files_read.Add();
   }
-  const std::uint64_t begin = wanted.file_offset / kStretchBytes * kStretchBytes;
+  const std::uint64_t begin = wanted.file_offset / kChunkBytes * kChunkBytes;
   if (store_.Lacks(*file, begin)) Load(*file, *reader, begin, TableStore::Room::kMake);
   if (reader->small() || store_.loaded(*file) >= kOftenWanted) Finish(wanted.key, reader, true);
 }
@@ -208,7 +208,7 @@ void TableService::LoadUnfinished() {
   const Unfinished& next = unfinished_.front();
   const auto file = store_.Find(next.key);
   const auto lacked =
-      file && store_.roomy() ? store_.LackedStretches(*file) : std::vector<std::uint64_t>();
+      file && store_.roomy() ? store_.MissingChunks(*file) : std::vector<std::uint64_t>();
   if (!lacked.empty()) Load(*file, *next.reader, lacked.front(), TableStore::Room::kFree);
   if (lacked.size() <= 1 || store_.Lacks(*file, lacked.front())) unfinished_.pop_front();
 }
@@ -255,10 +255,10 @@ TableService::Reader TableService::Keep(const profd_file_key& key, Result<CfiRea
 void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
                         TableStore::Room room) {
   const std::uint64_t damaged = reader.damaged();
-  auto rows = reader.ReadRows(begin, begin + kStretchBytes);
-  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kStretchBytes, rows);
+  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
+  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
   counters_.damaged.Add(reader.damaged() - damaged);
-  (void)store_.LoadStretch(file, begin, rows, room);  // the store counts what finds no room
+  (void)store_.LoadChunk(file, begin, rows, room);  // the store counts what finds no room
 }
 
 void TableService::HandleProcess(std::uint32_t pid) {

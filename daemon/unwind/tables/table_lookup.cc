@@ -18,12 +18,12 @@ void NoteUse(__u32& last_used, std::uint32_t tick) {
   std::atomic_ref(last_used).store(tick, std::memory_order_relaxed);
 }
 
-std::uint16_t RuleInStretch(const std::byte* pool, std::uint32_t place, std::uint32_t offset) {
-  const auto* stretch = AtPlace<const profd_stretch>(pool, place);
-  const auto* rows = reinterpret_cast<const profd_unwind_row*>(stretch + 1);
+std::uint16_t RuleInChunk(const std::byte* pool, std::uint32_t place, std::uint32_t offset) {
+  const auto* chunk = AtPlace<const profd_chunk>(pool, place);
+  const auto* rows = reinterpret_cast<const profd_unwind_row*>(chunk + 1);
   const std::uint32_t block = offset >> PROFD_BLOCK_SHIFT;
-  const auto* begin = rows + stretch->first_row[block];
-  const auto* end = rows + stretch->first_row[block + 1];
+  const auto* begin = rows + chunk->first_row[block];
+  const auto* end = rows + chunk->first_row[block + 1];
   const auto* past = std::upper_bound(
       begin, end, offset,
       [](std::uint32_t value, const profd_unwind_row& row) { return value < row.offset; });
@@ -55,15 +55,15 @@ LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file, std::uint64_
   if ((flags & PROFD_FILE_PRESENT) == 0) return {};
   NoteUse(file.last_used, tick);
   if ((flags & PROFD_FILE_NO_TABLES) != 0) return {LookupStatus::kNoTables, {}};
-  const std::uint64_t stretch = (file_offset >> PROFD_STRETCH_SHIFT) - file.first_stretch;
-  if (stretch >= file.stretches) return {LookupStatus::kNoRule, {}};
-  auto& ref = *AtPlace<profd_stretch_ref>(pool, file.index + stretch);
+  const std::uint64_t chunk = (file_offset >> PROFD_CHUNK_SHIFT) - file.first_chunk;
+  if (chunk >= file.chunks) return {LookupStatus::kNoRule, {}};
+  auto& ref = *AtPlace<profd_chunk_ref>(pool, file.index + chunk);
   const std::uint32_t place = std::atomic_ref(ref.place).load(std::memory_order_acquire);
   if (place == 0) return {};
   NoteUse(ref.last_used, tick);
-  if (place == PROFD_STRETCH_EMPTY) return {LookupStatus::kNoRule, {}};
+  if (place == PROFD_CHUNK_EMPTY) return {LookupStatus::kNoRule, {}};
   const std::uint16_t rule =
-      RuleInStretch(pool, place, file_offset & ((1u << PROFD_STRETCH_SHIFT) - 1));
+      RuleInChunk(pool, place, file_offset & ((1u << PROFD_CHUNK_SHIFT) - 1));
   if (rule == 0) return {LookupStatus::kNoRule, {}};
   const std::uint64_t rules = LoadRules(file);
   if (rule >= rules >> 32) return {};

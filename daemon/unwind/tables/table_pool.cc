@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kUnitsPerSlab = source::PoolMemory::kSlabBytes / PROFD_PLACE_UNIT;
 constexpr std::uint64_t kUnitsPerPage = PROFD_POOL_PAGE_BYTES / PROFD_PLACE_UNIT;
-// Places below mean something else: 0 is nowhere, 1 is PROFD_STRETCH_EMPTY.
+// Places below mean something else: 0 is nowhere, 1 is PROFD_CHUNK_EMPTY.
 constexpr std::uint64_t kReservedUnits = 64;
 // With so much waiting it is worth a wait, rather than a new slab.
 constexpr std::uint64_t kWorthAWait = kUnitsPerSlab;

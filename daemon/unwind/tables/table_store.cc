@@ -6,8 +6,8 @@
 #include <limits>
 #include <tuple>
 
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/unwind/tables/rule_table.h"
-#include "daemon/unwind/tables/stretch_builder.h"
 #include "daemon/unwind/tables/table_lookup.h"
 
 namespace profd::unwind {
@@ -28,8 +28,8 @@ void StorePlace(__u32& where, std::uint32_t place) {
   std::atomic_ref(where).store(place, std::memory_order_release);
 }
 
-std::uint64_t StretchBytes(std::uint64_t rows) {
-  return sizeof(profd_stretch) + rows * sizeof(profd_unwind_row);
+std::uint64_t ChunkBytes(std::uint64_t rows) {
+  return sizeof(profd_chunk) + rows * sizeof(profd_unwind_row);
 }
 
 }  // namespace
@@ -90,11 +90,11 @@ Result<TableStore::FileIndex> TableStore::AddFile(const profd_file_key& key,
                                                   std::uint32_t flags, Room room) {
   profd_unwind_file entry{};
   entry.flags = flags;
-  entry.first_stretch = static_cast<__u32>(text.front().begin >> PROFD_STRETCH_SHIFT);
-  entry.stretches =
-      static_cast<__u32>(((text.back().end - 1) >> PROFD_STRETCH_SHIFT) + 1) - entry.first_stretch;
-  const std::uint64_t bytes = std::uint64_t{entry.stretches} * sizeof(profd_stretch_ref);
-  const auto index = Allocate(bytes, 1, sizeof(profd_stretch_ref), room);
+  entry.first_chunk = static_cast<__u32>(text.front().begin >> PROFD_CHUNK_SHIFT);
+  entry.chunks =
+      static_cast<__u32>(((text.back().end - 1) >> PROFD_CHUNK_SHIFT) + 1) - entry.first_chunk;
+  const std::uint64_t bytes = std::uint64_t{entry.chunks} * sizeof(profd_chunk_ref);
+  const auto index = Allocate(bytes, 1, sizeof(profd_chunk_ref), room);
   if (!index) return Crowded("no room for the file's index");
   std::memset(pool_.At<std::byte>(*index), 0, bytes);
   entry.index = *index;
@@ -118,8 +118,8 @@ Result<void> TableStore::AddKey(FileIndex file, const profd_file_key& key) {
   return {};
 }
 
-profd_stretch_ref& TableStore::RefOf(FileIndex file, std::uint32_t stretch) const {
-  return pool_.At<profd_stretch_ref>(maps_.files()[file].index)[stretch];
+profd_chunk_ref& TableStore::RefOf(FileIndex file, std::uint32_t chunk) const {
+  return pool_.At<profd_chunk_ref>(maps_.files()[file].index)[chunk];
 }
 
 bool TableStore::has_tables(FileIndex file) const {
@@ -128,16 +128,16 @@ bool TableStore::has_tables(FileIndex file) const {
 
 bool TableStore::Lacks(FileIndex file, std::uint64_t file_offset) const {
   const profd_unwind_file& entry = maps_.files()[file];
-  const std::uint64_t stretch = (file_offset >> PROFD_STRETCH_SHIFT) - entry.first_stretch;
-  return has_tables(file) && stretch < entry.stretches &&
-         RefOf(file, static_cast<std::uint32_t>(stretch)).place == 0;
+  const std::uint64_t chunk = (file_offset >> PROFD_CHUNK_SHIFT) - entry.first_chunk;
+  return has_tables(file) && chunk < entry.chunks &&
+         RefOf(file, static_cast<std::uint32_t>(chunk)).place == 0;
 }
 
-std::vector<std::uint64_t> TableStore::LackedStretches(FileIndex file) const {
+std::vector<std::uint64_t> TableStore::MissingChunks(FileIndex file) const {
   std::vector<std::uint64_t> begins;
   const profd_unwind_file& entry = maps_.files()[file];
-  for (std::uint64_t i = 0; i < entry.stretches; ++i) {
-    const std::uint64_t begin = (entry.first_stretch + i) << PROFD_STRETCH_SHIFT;
+  for (std::uint64_t i = 0; i < entry.chunks; ++i) {
+    const std::uint64_t begin = (entry.first_chunk + i) << PROFD_CHUNK_SHIFT;
     if (Lacks(file, begin)) begins.push_back(begin);
   }
   return begins;
@@ -168,25 +168,25 @@ bool TableStore::GrowRules(FileIndex file, std::span<const profd_unwind_rule> ru
   return true;
 }
 
-Result<void> TableStore::LoadStretch(FileIndex file, std::uint64_t begin, std::span<const Row> rows,
-                                     Room room) {
+Result<void> TableStore::LoadChunk(FileIndex file, std::uint64_t begin, std::span<const Row> rows,
+                                   Room room) {
   if (!Lacks(file, begin)) return {};
   const profd_unwind_file& entry = maps_.files()[file];
   RuleTable rules(entry.rule_count == 0
                       ? std::span<const profd_unwind_rule>()
                       : std::span<const profd_unwind_rule>(pool_.At<profd_unwind_rule>(entry.rules),
                                                            entry.rule_count));
-  const PackedStretch packed = PackStretch(rows, begin, rules);
+  const PackedChunk packed = PackChunk(rows, begin, rules);
   counters_.cut.Add(packed.cut_blocks + (rules.refused() != 0 ? 1 : 0));
   auto& ref =
-      RefOf(file, static_cast<std::uint32_t>((begin >> PROFD_STRETCH_SHIFT) - entry.first_stretch));
+      RefOf(file, static_cast<std::uint32_t>((begin >> PROFD_CHUNK_SHIFT) - entry.first_chunk));
   std::atomic_ref(ref.last_used).store(tick_, std::memory_order_relaxed);
   if (packed.bytes.empty()) {
-    StorePlace(ref.place, PROFD_STRETCH_EMPTY);
+    StorePlace(ref.place, PROFD_CHUNK_EMPTY);
     return {};
   }
   busy_ = file;
-  const auto place = Allocate(packed.bytes.size(), 1, sizeof(profd_stretch), room);
+  const auto place = Allocate(packed.bytes.size(), 1, sizeof(profd_chunk), room);
   const bool grown = place && GrowRules(file, rules.rules(), room);
   busy_.reset();
   if (place && !grown) pool_.Free(*place, packed.bytes.size());
@@ -197,7 +197,7 @@ Result<void> TableStore::LoadStretch(FileIndex file, std::uint64_t begin, std::s
   std::memcpy(pool_.At<std::byte>(*place), packed.bytes.data(), packed.bytes.size());
   StorePlace(ref.place, *place);
   ++files_.at(file).loaded;
-  counters_.stretches.Add();
+  counters_.chunks.Add();
   counters_.rows.Add(packed.rows);
   Count();
   return {};
@@ -217,7 +217,7 @@ bool TableStore::Evict(std::uint64_t bytes) {
   struct Candidate {
     std::uint32_t last_used;
     FileIndex file;
-    std::uint32_t stretch;
+    std::uint32_t chunk;
   };
   std::vector<Candidate> candidates;
   std::vector<FileIndex> bare;  // files that hold nothing but their index and rules
@@ -225,20 +225,19 @@ bool TableStore::Evict(std::uint64_t bytes) {
     if (busy_ == index) continue;
     const profd_unwind_file& entry = maps_.files()[index];
     if (known.loaded == 0 && entry.index != 0) bare.push_back(index);
-    for (std::uint32_t i = 0; known.loaded > 0 && i < entry.stretches; ++i) {
+    for (std::uint32_t i = 0; known.loaded > 0 && i < entry.chunks; ++i) {
       auto& ref = RefOf(index, i);
-      if (ref.place > PROFD_STRETCH_EMPTY)
-        candidates.push_back({LastUsed(ref.last_used), index, i});
+      if (ref.place > PROFD_CHUNK_EMPTY) candidates.push_back({LastUsed(ref.last_used), index, i});
     }
   }
   std::uint64_t freed = 0;
   for (const FileIndex file : bare) freed += RemoveFile(file);
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.last_used, a.file, a.stretch) < std::tie(b.last_used, b.file, b.stretch);
+    return std::tie(a.last_used, a.file, a.chunk) < std::tie(b.last_used, b.file, b.chunk);
   });
   for (const Candidate& candidate : candidates) {
     if (freed >= bytes) break;
-    freed += DropStretch(candidate.file, candidate.stretch);
+    freed += DropChunk(candidate.file, candidate.chunk);
     counters_.evictions.Add();
     if (files_.at(candidate.file).loaded == 0) freed += RemoveFile(candidate.file);
   }
@@ -259,16 +258,16 @@ bool TableStore::EvictFile() {
   return oldest.has_value();
 }
 
-std::uint64_t TableStore::DropStretch(FileIndex file, std::uint32_t stretch) {
-  auto& ref = RefOf(file, stretch);
+std::uint64_t TableStore::DropChunk(FileIndex file, std::uint32_t chunk) {
+  auto& ref = RefOf(file, chunk);
   const Place place = ref.place;
-  const std::uint32_t rows = pool_.At<profd_stretch>(place)->first_row[PROFD_STRETCH_BLOCKS];
+  const std::uint32_t rows = pool_.At<profd_chunk>(place)->first_row[PROFD_CHUNK_BLOCKS];
   StorePlace(ref.place, 0);
-  pool_.Free(place, StretchBytes(rows));
+  pool_.Free(place, ChunkBytes(rows));
   --files_.at(file).loaded;
-  counters_.stretches.Set(counters_.stretches.value() - 1);
+  counters_.chunks.Set(counters_.chunks.value() - 1);
   counters_.rows.Set(counters_.rows.value() - rows);
-  return StretchBytes(rows);
+  return ChunkBytes(rows);
 }
 
 std::uint64_t TableStore::RemoveFile(FileIndex file) {
@@ -280,15 +279,15 @@ std::uint64_t TableStore::RemoveFile(FileIndex file) {
   }
   StorePlace(entry.flags, 0);
   std::uint64_t freed = 0;
-  for (std::uint32_t i = 0; known.loaded > 0 && i < entry.stretches; ++i) {
-    if (RefOf(file, i).place > PROFD_STRETCH_EMPTY) freed += DropStretch(file, i);
+  for (std::uint32_t i = 0; known.loaded > 0 && i < entry.chunks; ++i) {
+    if (RefOf(file, i).place > PROFD_CHUNK_EMPTY) freed += DropChunk(file, i);
   }
   const auto free = [&](Place place, std::uint64_t bytes) {
     if (place == 0) return;
     pool_.Free(place, bytes);
     freed += bytes;
   };
-  free(entry.index, std::uint64_t{entry.stretches} * sizeof(profd_stretch_ref));
+  free(entry.index, std::uint64_t{entry.chunks} * sizeof(profd_chunk_ref));
   free(entry.rules, std::uint64_t{known.rule_capacity} * sizeof(profd_unwind_rule));
   files_.erase(file);
   retired_.push_back(file);

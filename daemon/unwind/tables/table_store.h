@@ -32,7 +32,7 @@ struct FileKeyEqual {
 // Written by the store's thread; any thread may read.
 struct StoreCounters {
   Counter files;      // known at present, those without tables included
-  Counter stretches;  // loaded at present
+  Counter chunks;     // loaded at present
   Counter rows;       // in them
   Counter bytes;      // of the pool in use
   Counter memory;     // kernel memory of slabs and lists
@@ -71,10 +71,10 @@ class TableStore {
   // Stretches with rules that are loaded.
   [[nodiscard]] std::uint32_t loaded(FileIndex file) const { return files_.at(file).loaded; }
   // First file offset of each stretch that is not loaded.
-  [[nodiscard]] std::vector<std::uint64_t> LackedStretches(FileIndex file) const;
+  [[nodiscard]] std::vector<std::uint64_t> MissingChunks(FileIndex file) const;
   // `rows` of the stretch that begins at `begin`. kExhausted: no room.
-  [[nodiscard]] Result<void> LoadStretch(FileIndex file, std::uint64_t begin,
-                                         std::span<const Row> rows, Room room);
+  [[nodiscard]] Result<void> LoadChunk(FileIndex file, std::uint64_t begin,
+                                       std::span<const Row> rows, Room room);
 
   // Time for last_used; call about once a second.
   void SetTick(std::uint32_t tick);
@@ -97,9 +97,9 @@ class TableStore {
   // Gives up stretches used longest ago, `bytes` at least, but none of `busy_`.
   [[nodiscard]] bool Evict(std::uint64_t bytes);
   [[nodiscard]] bool EvictFile();
-  std::uint64_t DropStretch(FileIndex file, std::uint32_t stretch);
+  std::uint64_t DropChunk(FileIndex file, std::uint32_t chunk);
   std::uint64_t RemoveFile(FileIndex file);
-  [[nodiscard]] profd_stretch_ref& RefOf(FileIndex file, std::uint32_t stretch) const;
+  [[nodiscard]] profd_chunk_ref& RefOf(FileIndex file, std::uint32_t chunk) const;
   void Count();
 
   source::FileMaps& maps_;

@@ -2,12 +2,12 @@
 #include <signal.h>
 
 #include "tests/e2e/collect/beside_phases.h"
-#include "tests/e2e/standing_daemon.h"
+#include "tests/e2e/running_daemon.h"
 
 namespace profd::e2e {
 namespace {
 
-class DaemonTest : public BesidePhases<StandingDaemonTest> {};
+class DaemonTest : public BesidePhases<RunningDaemonTest> {};
 
 TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {
   auto daemon = StartDaemon();

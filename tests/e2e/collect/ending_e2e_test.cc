@@ -114,8 +114,8 @@ TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   while (!IsStopped(pid)) {
   }
   profctl->Signal(SIGINT);
-  const auto asked = profctl->WaitForStderr("ending the collection");
-  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  const auto requested = profctl->WaitForStderr("ending the collection");
+  ASSERT_TRUE(requested.ok()) << requested.error().message;
   profctl->Signal(SIGINT);
   const auto outcome = profctl->Wait();
   EXPECT_EQ(outcome.exit_code, 128 + SIGINT) << outcome.err;

@@ -9,7 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "tests/accuracy/statistics.h"
-#include "tests/e2e/standing_daemon.h"
+#include "tests/e2e/running_daemon.h"
 #include "tests/support/steal_time.h"
 
 namespace profd::e2e {
@@ -18,7 +18,7 @@ namespace {
 constexpr double kMaxClosure = 0.001;
 constexpr std::uint64_t kTick = 10'000'000;  // of the slowest kernel
 
-class HistoryTest : public StandingDaemonTest {
+class HistoryTest : public RunningDaemonTest {
  protected:
   // `fold`: of --history-fold.
   [[nodiscard]] std::optional<testing::Subprocess> StartKeeping(
@@ -99,8 +99,8 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
 
   auto again = StartKeeping();
   ASSERT_TRUE(again.has_value());
-  const auto asked = Ask({"query", "--since", "1h", "-p", pid, "-o", File("past.json")});
-  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  const auto requested = Ask({"query", "--since", "1h", "-p", pid, "-o", File("past.json")});
+  ASSERT_EQ(requested.exit_code, 0) << requested.err;
   const auto profile = ReadProfile(File("past.json"));
   ASSERT_EQ(profile.processes_size(), 1);
   EXPECT_EQ(profile.processes(0).comm(), "phases");
@@ -197,9 +197,9 @@ TEST_F(HistoryTest, TellsWhatChangedFromOneStretchToAnother) {
   EXPECT_LT(2 * ns("phases::Sleep", "a_ns"), ns("phases::Sleep", "b_ns"));
 
   // It is what query has of that time; and a file of it is the same side.
-  const auto asked =
+  const auto requested =
       Ask({"query", "--to", Rfc3339(middle_unix_ns), "--comm", "phases", "-o", File("a.json")});
-  ASSERT_EQ(asked.exit_code, 0) << asked.err;
+  ASSERT_EQ(requested.exit_code, 0) << requested.err;
   const v1::Profile a = ReadProfile(File("a.json"));
   std::uint64_t a_ns = 0;
   for (const std::uint64_t weight : a.samples().weight_ns()) a_ns += weight;
@@ -235,10 +235,10 @@ TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
 TEST_F(HistoryTest, ADaemonThatKeepsNoneSaysHow) {
   auto daemon = StartDaemon();
   ASSERT_TRUE(daemon.has_value());
-  const auto asked = Ask({"query"});
-  EXPECT_EQ(asked.exit_code, 1) << asked.err;
-  EXPECT_NE(asked.err.find("keeps no history"), std::string::npos) << asked.err;
-  EXPECT_NE(asked.err.find("--history-directory"), std::string::npos) << asked.err;
+  const auto requested = Ask({"query"});
+  EXPECT_EQ(requested.exit_code, 1) << requested.err;
+  EXPECT_NE(requested.err.find("keeps no history"), std::string::npos) << requested.err;
+  EXPECT_NE(requested.err.find("--history-directory"), std::string::npos) << requested.err;
   const auto compared = Ask({"diff", "2h..1h", "1h.."});
   EXPECT_EQ(compared.exit_code, 1) << compared.err;
   EXPECT_NE(compared.err.find("keeps no history"), std::string::npos) << compared.err;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "bpf/shared/events.h"
-#include "tests/e2e/standing_daemon.h"
+#include "tests/e2e/running_daemon.h"
 
 namespace profd::e2e {
 namespace {
@@ -20,7 +20,7 @@ constexpr const char* kMarkInDump =
     "wrong "
     "or missing]\n    middle_without_rules";
 
-class NoRulesTest : public StandingDaemonTest {
+class NoRulesTest : public RunningDaemonTest {
  protected:
   void Start(const std::vector<std::string>& command) {
     auto program = testing::Subprocess::Start(command);

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/standing_daemon.h"
+#include "tests/e2e/running_daemon.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"
 
@@ -52,7 +52,7 @@ std::string SyscallOf(int pid, const json& tid) {
   return word;
 }
 
-class DumpTest : public StandingDaemonTest {
+class DumpTest : public RunningDaemonTest {
  protected:
   void BeginWithDaemon() {
     auto daemon = StartDaemon();
@@ -105,7 +105,7 @@ class DumpTest : public StandingDaemonTest {
 
 TEST_F(DumpTest, TellsOfEveryThreadWhereItStandsAndWhy) {
   BeginWithDaemon();
-  StartProgram({TestProgram("standing")});
+  StartProgram({TestProgram("parked")});
   const json* computing = &truth_.back();
   ASSERT_EQ((*computing)["wait"], "");
   const json process = DumpWithStackOf((*computing)["tid"]);
@@ -127,13 +127,13 @@ TEST_F(DumpTest, TellsOfEveryThreadWhereItStandsAndWhy) {
     const std::string function = place["function"];
     if (function.empty()) continue;
     EXPECT_TRUE(Has(*thread, function, "native"));
-    EXPECT_EQ(Place(*thread, "standing::Enters", "native"), Place(*thread, function, "native") + 1);
+    EXPECT_EQ(Place(*thread, "parked::Enters", "native"), Place(*thread, function, "native") + 1);
   }
 }
 
 TEST_F(DumpTest, TextAndJsonAgree) {
   BeginWithDaemon();
-  StartProgram({TestProgram("standing")});
+  StartProgram({TestProgram("parked")});
   const auto text = Profctl({"dump", "-p", std::to_string(program_->pid())});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_EQ(text.err, "");
@@ -154,7 +154,7 @@ TEST_F(DumpTest, TextAndJsonAgree) {
 
 TEST_F(DumpTest, OneThreadOfMany) {
   BeginWithDaemon();
-  StartProgram({TestProgram("standing")});
+  StartProgram({TestProgram("parked")});
   const json& place = truth_[1];
   const auto outcome = Profctl({"dump", "--json", "-t", std::to_string(place["tid"].get<int>())});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -165,7 +165,7 @@ TEST_F(DumpTest, OneThreadOfMany) {
 }
 
 TEST_F(DumpTest, StartsAPrivateDaemonWhereNoneRuns) {
-  StartProgram({TestProgram("standing")});
+  StartProgram({TestProgram("parked")});
   const json process = Dump();
   EXPECT_EQ(process["threads"].size(), truth_.size());
 }

@@ -51,7 +51,7 @@ class Memory(OverloadTest):
         self.assertLessEqual(peak_resident(daemon.pid), CAP + RINGS + BETWEEN_LOOKS, memory)
         self.assertLessEqual(memory["peak_bytes"], CAP + BETWEEN_LOOKS, memory)
         # The load was enough for something to be given up.
-        self.assertGreater(memory["asked_bytes"], 0, memory)
+        self.assertGreater(memory["reclaim_requested_bytes"], 0, memory)
         self.expect_alive(daemon)
         # Of the windows, too, exact clocks close, and say what was dropped.
         out = self.path("past.json")

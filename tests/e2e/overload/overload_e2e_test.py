@@ -48,7 +48,7 @@ class Overload(OverloadTest):
         # Of all CPUs: two switches in a millisecond are more than that.
         daemon = self.start_daemon("--clock-limit", "0.01")
         load = self.start_load("switches")
-        while not self.status()["budget"]["kernel_books"]:
+        while not self.status()["budget"]["kernel_accounting"]:
             pass
         windows = self.status()["history"]["windows"]
         self.await_history(lambda history: history["windows"] > windows + 1)
@@ -56,12 +56,12 @@ class Overload(OverloadTest):
         done = subprocess.run(self.profctl("query", "-q", "--since", "1h", "--pid", str(load.pid), "-o", out),
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        booked = self.read(out)
-        self.expect_whole(booked)
-        self.assertIn("clocks_by_books", [note["name"] for note in booked["notes"]])
+        accounted = self.read(out)
+        self.expect_whole(accounted)
+        self.assertIn("clocks_by_kernel_accounting", [note["name"] for note in accounted["counters"]])
         # Whoever asks for it has its clock, with every switch.
-        asked = self.expect_whole(self.collect("-p", str(load.pid), "-d", "1s"))
-        counted = sum(int(thread["clock"].get("blocked_interruptible_count", 0)) for thread in asked)
+        requested = self.expect_whole(self.collect("-p", str(load.pid), "-d", "1s"))
+        counted = sum(int(thread["clock"].get("blocked_interruptible_count", 0)) for thread in requested)
         self.assertGreater(counted, 0)
         load.stdin.close()
         self.assertGreater(int(load.stdout.read()), 0)

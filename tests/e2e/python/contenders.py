@@ -1,5 +1,5 @@
 """Threads that compute in Python and nothing else: all but one wait for the GIL at any moment. Says "ready", ends when
-told to."""
+reported to."""
 import sys
 import threading
 

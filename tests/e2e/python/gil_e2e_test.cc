@@ -243,7 +243,7 @@ TEST_F(GilTest, WhatIsNotUnderstoodIsSaidAndNotGuessed) {
                              profile_.processes(0).comm() + "): " + reason;
     EXPECT_EQ(profile_.processes(0).python_refused(), reason);
     EXPECT_THAT(summary_, HasSubstr(said));
-    EXPECT_TRUE(std::ranges::any_of(profile_.notes(),
+    EXPECT_TRUE(std::ranges::any_of(profile_.counters(),
                                     [&](const auto& note) { return note.text() == said; }));
     const auto& samples = profile_.samples();
     ASSERT_GT(samples.gil_size(), 0);

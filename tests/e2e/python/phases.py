@@ -1,4 +1,4 @@
-"""A program that knows where its time goes: phases, each in its own function, until it is told to end.
+"""A program that knows where its time goes: phases, each in its own function, until it is reported to end.
 
 Writes "ready" when all its threads are there, and at the end one line of JSON: a list of [phase, begin, end] for each
 time that it was in one, in ns of CLOCK_MONOTONIC.

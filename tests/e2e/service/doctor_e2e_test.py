@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import OTHER, PROFCTL, PROFD, StandingProfd, as_user  # noqa: E402
+from running_profd import OTHER, PROFCTL, PROFD, RunningProfd, as_user  # noqa: E402
 
 HOST = ["kernel", "BTF", "lockdown", "BPF JIT", "sample rate", "perf events", "kernel names", "debug info"]
 DAEMON = ["profd", "hook", "clocks", "rights", "losses", "Python", "history"]
@@ -21,12 +21,12 @@ while True: time.sleep(0.005)
 """
 
 
-class Doctor(StandingProfd):
+class Doctor(RunningProfd):
     def checks(self, said):
         """Name to the first finding of it; every one has a verdict and something that was found."""
         checks = json.loads(said.stdout)["checks"]
         for check in checks:
-            self.assertEqual(set(check), {"check", "verdict", "found", "mend"})
+            self.assertEqual(set(check), {"check", "verdict", "found", "fix"})
             self.assertIn(check["verdict"], ("ok", "warn", "fail", "unknown"))
             self.assertTrue(check["check"] and check["found"], check)
         return {check["check"]: check for check in reversed(checks)}, [check["check"] for check in checks]
@@ -42,7 +42,7 @@ class Doctor(StandingProfd):
         self.assertEqual(said.returncode, 0, said.stdout)
         self.assertEqual([name for index, name in enumerate(names) if name not in names[:index]], HOST + DAEMON)
         self.assertEqual(checks["kernel"]["found"], os.uname().release)
-        self.assertEqual(checks["rights"], {"check": "rights", "verdict": "ok", "found": "none is missing", "mend": ""})
+        self.assertEqual(checks["rights"], {"check": "rights", "verdict": "ok", "found": "none is missing", "fix": ""})
         # Threads that are older than profd have no clock before it makes one; nobody has lost by that.
         self.assertNotIn("no clock", checks["losses"]["found"])
         plain = self.profctl("doctor")
@@ -85,7 +85,7 @@ class Doctor(StandingProfd):
         self.assertEqual(names, [*HOST, "profd", "the rest"])
         self.assertEqual((checks["profd"]["verdict"], checks["the rest"]["verdict"]), ("fail", "unknown"))
         self.assertIn("CAP_BPF, CAP_PERFMON", checks["profd"]["found"])
-        self.assertIn("sudo", checks["profd"]["mend"])
+        self.assertIn("sudo", checks["profd"]["fix"])
 
         # And by a profd that lets in root alone.
         self.start()

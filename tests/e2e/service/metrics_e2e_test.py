@@ -11,7 +11,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import PROFD, StandingProfd  # noqa: E402
+from running_profd import PROFD, RunningProfd  # noqa: E402
 
 
 def get(url):
@@ -28,7 +28,7 @@ def values(text):
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-class Metrics(StandingProfd):
+class Metrics(RunningProfd):
     def serve(self):
         self.configure('[metrics]\nlisten = "127.0.0.1:0"\n[history]\nwindow = "1s"\n'
                        f'directory = "{self.path("history")}"\n')

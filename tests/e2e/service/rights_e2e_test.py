@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import OTHER, PROFD, StandingProfd, as_user  # noqa: E402
+from running_profd import OTHER, PROFD, RunningProfd, as_user  # noqa: E402
 
 RIGHTS = ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_SYSLOG", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE")
 AGENT = 4_200_400  # nobody's, as OTHER is
@@ -35,7 +35,7 @@ while True: snake_that_waits()
 
 @unittest.skipIf(shutil.which("setpriv") is None, "setpriv is not installed")
 @unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
-class Rights(StandingProfd):
+class Rights(RunningProfd):
     @classmethod
     def setUpClass(cls):
         # Where every user may go.

@@ -8,12 +8,12 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import BINARIES, StandingProfd  # noqa: E402
+from running_profd import BINARIES, RunningProfd  # noqa: E402
 
 DRAIN_SECONDS = 5
 
 
-class Service(StandingProfd):
+class Service(RunningProfd):
     def test_tells_its_manager_what_it_does(self):
         self.configure("")
         daemon = self.start(watchdog_us=200_000)

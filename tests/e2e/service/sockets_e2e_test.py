@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import PROFD, StandingProfd  # noqa: E402
+from running_profd import PROFD, RunningProfd  # noqa: E402
 
 # How an HTTP/2 connection begins, from either side: with a frame of this type.
 SETTINGS = 4
@@ -28,7 +28,7 @@ os.execv(sys.argv[2 + count], sys.argv[2 + count:])
 """.format(first=FIRST)
 
 
-class Sockets(StandingProfd):
+class Sockets(RunningProfd):
     def make(self, name="profd.sock", kind=socket.SOCK_STREAM):
         made = socket.socket(socket.AF_UNIX, kind)
         self.addCleanup(made.close)

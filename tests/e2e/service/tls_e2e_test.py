@@ -9,13 +9,13 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from standing_profd import PROFCTL, PROFD, StandingProfd  # noqa: E402
+from running_profd import PROFCTL, PROFD, RunningProfd  # noqa: E402
 
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 @unittest.skipIf(shutil.which("openssl") is None, "openssl is not installed")
-class Tls(StandingProfd):
+class Tls(RunningProfd):
     def setUp(self):
         super().setUp()
         self.authority("ca")

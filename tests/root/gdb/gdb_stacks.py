@@ -1,4 +1,4 @@
-"""Run by gdb: attaches to the process $profd_pid when told to on stdin, and prints the stacks of its threads.
+"""Run by gdb: attaches to the process $profd_pid when reported to on stdin, and prints the stacks of its threads.
 
 One line an item: `switches before|after TID VOLUNTARY INVOLUNTARY` around the attaching, and
 `stack TID REASON PC...`: physical frames leaf first, and why gdb went no further.

@@ -135,10 +135,10 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
 }
 
 // What the kernel tells of the mappings that are there by now, when they have changed.
-void TellMappings(PythonService& service, const profd_event& header, std::string& told) {
+void TellMappings(PythonService& service, const profd_event& header, std::string& reported) {
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
-  if (!maps || *maps == told) return;
-  told = *maps;
+  if (!maps || *maps == reported) return;
+  reported = *maps;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
     profd_mmap_event fixed{};
     fixed.event = header;
@@ -160,9 +160,9 @@ TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
   ASSERT_TRUE(program);
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
-  std::string told;
+  std::string reported;
   EXPECT_TRUE(Eventually([&] {
-    TellMappings(service, header, told);
+    TellMappings(service, header, reported);
     return map_.Has(header.pid);
   }));
 }
@@ -179,7 +179,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   service.See({ProcessEvent(header)});
   EXPECT_TRUE(Eventually([&] {
     return map_.CountOf(header.pid) == PROFD_MAX_PYTHON_RUNTIMES &&
-           !service.standing().refused.empty();
+           !service.status().refused.empty();
   }));
   EXPECT_EQ(service.counters().attached.value(), 1u);
   std::set<std::int64_t> slots;

@@ -12,7 +12,7 @@ using wire::SampleOrigin;
 
 class HookTest : public testing::TestWithParam<profd_hook> {};
 
-// Every rung that this kernel has must tell the same truth.
+// Every level that this kernel has must tell the same truth.
 // Switch-ins that the hook was not called for.
 std::uint64_t Missed(const Heard& heard) {
   std::vector<std::uint64_t> values;
@@ -59,20 +59,20 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kOffCpu);
   EXPECT_GT(seen, 0u);
   EXPECT_GE(stacks.size(), seen);
-  std::uint64_t marks = 0;
+  std::uint64_t points = 0;
   std::uint64_t blocked_ns = 0;
   std::uint64_t marked_ns = 0;
   std::uint64_t apart_ns = end->epoch_ns - end->since_ns;  // the wait at the end
   for (const auto& stack : stacks) {
     // The wait from before the session has marks from before it, too.
     if (stack.begin_ns >= heard.start.epoch_ns) {
-      marks += stack.blocked_marks + stack.runnable_marks;
+      points += stack.blocked_points + stack.runnable_points;
       blocked_ns += stack.header.time_ns - stack.begin_ns - stack.runnable_ns;
       marked_ns += stack.header.time_ns - stack.begin_ns;
     } else {
       apart_ns += stack.header.time_ns - heard.start.epoch_ns;
     }
-    // On the switch-out rung, who left before the session began returns without a stack.
+    // On the switch-out level, who left before the session began returns without a stack.
     EXPECT_EQ(stack.kernel_frames.empty(),
               GetParam() == PROFD_HOOK_SWITCH_OUT && stack.begin_ns < heard.start.epoch_ns);
     EXPECT_EQ((stack.flags & PROFD_SAMPLE_SWITCH_OUT) != 0, GetParam() == PROFD_HOOK_SWITCH_OUT);
@@ -82,11 +82,11 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   EXPECT_GE(blocked_ns, seen * 5'000'000u);
   const double off_cpu_ns = static_cast<double>(SumOf(clock) - clock.on_cpu_ns);
   const double unmarked_ns = std::max(0.0, off_cpu_ns - static_cast<double>(marked_ns + apart_ns));
-  EXPECT_NEAR(static_cast<double>(marks), static_cast<double>(marked_ns) / 1e6,
+  EXPECT_NEAR(static_cast<double>(points), static_cast<double>(marked_ns) / 1e6,
               2.0 + unmarked_ns / 1e6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rungs, HookTest,
+INSTANTIATE_TEST_SUITE_P(HookLevels, HookTest,
                          testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
                                          PROFD_HOOK_SWITCH_OUT));
 

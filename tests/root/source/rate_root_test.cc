@@ -70,16 +70,16 @@ TEST_F(RateTest, WhoeverNobodyHasAskedForIsNotSampledMoreOften) {
   const auto spinner = [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
   const Puppet asked_for(spinner);
   const Puppet other(spinner);
-  session::SessionSpec standing = SpecOf(other);
-  standing.standing = true;
-  standing.on_cpu_period_ns = standing.off_cpu_period_ns = 20 * kMs;
-  session::SessionSpec asked = SpecOf(asked_for);
-  asked.on_cpu_period_ns = asked.off_cpu_period_ns = kMs;
-  const auto first = live_->Begin(asked);
-  const auto second = live_->Begin(standing);
+  session::SessionSpec background = SpecOf(other);
+  background.background = true;
+  background.on_cpu_period_ns = background.off_cpu_period_ns = 20 * kMs;
+  session::SessionSpec requested = SpecOf(asked_for);
+  requested.on_cpu_period_ns = requested.off_cpu_period_ns = kMs;
+  const auto first = live_->Begin(requested);
+  const auto second = live_->Begin(background);
   std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
   const Heard heard = live_->End(second);
-  const Heard heard_of_asked = live_->End(first);
+  const Heard heard_of_requested = live_->End(first);
   const auto on_cpu = static_cast<double>(OnCpuNs(heard, other));
   ASSERT_GT(on_cpu, 0);
   const auto stacks = heard.Stacks(other.pid(), SampleOrigin::kOnCpu);
@@ -89,15 +89,15 @@ TEST_F(RateTest, WhoeverNobodyHasAskedForIsNotSampledMoreOften) {
               5 * std::sqrt(expected) + 0.05 * expected);
   for (const auto& stack : stacks) {
     EXPECT_EQ(stack.period_ns, 20 * kMs);
-    EXPECT_NE(stack.flags & PROFD_SAMPLE_STANDING, 0);
+    EXPECT_NE(stack.flags & PROFD_SAMPLE_BACKGROUND, 0);
   }
   for (const auto& stack : heard.Stacks(other.pid(), SampleOrigin::kOffCpu))
     EXPECT_EQ(stack.period_ns, 20 * kMs);
-  const auto fine = heard_of_asked.Stacks(asked_for.pid(), SampleOrigin::kOnCpu);
+  const auto fine = heard_of_requested.Stacks(asked_for.pid(), SampleOrigin::kOnCpu);
   EXPECT_FALSE(fine.empty());
   for (const auto& stack : fine) {
     EXPECT_LE(stack.period_ns, kMs * 165 / 100);
-    EXPECT_EQ(stack.flags & PROFD_SAMPLE_STANDING, 0);
+    EXPECT_EQ(stack.flags & PROFD_SAMPLE_BACKGROUND, 0);
   }
 }
 

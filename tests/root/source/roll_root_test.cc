@@ -145,10 +145,10 @@ TEST_F(RolledWindows, WhoIsBlockedAllThroughIsToldOfOnce) {
                  (stack.header.sessions >> heard.end.session & 1) != 0;
         }));
     const auto processes = heard.All<wire::ProcessEvent>();
-    const bool asked = std::ranges::any_of(processes, [&](const wire::ProcessEvent& process) {
+    const bool requested = std::ranges::any_of(processes, [&](const wire::ProcessEvent& process) {
       return process.header.process.pid == sleeper.pid();
     });
-    EXPECT_EQ(asked, &heard == &heard_.front()) << "/proc is read at the first start only";
+    EXPECT_EQ(requested, &heard == &heard_.front()) << "/proc is read at the first start only";
     // The puppet has run in each window, and is blocked anew at the end of each.
     EXPECT_EQ(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).size(), 1u);
   }

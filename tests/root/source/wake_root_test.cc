@@ -13,7 +13,7 @@
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/bpf/ring_reader.h"
 #include "daemon/source/probe/features.h"
-#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/probe/hook_levels.h"
 #include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
@@ -44,8 +44,8 @@ class WakeTest : public testing::Test {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
     const auto features = ProbeFeatures();
     ASSERT_TRUE(features);
-    const Ladder ladder = MakeLadder(features->sched_exit_tp, {}, {});
-    auto objects = BpfObjects::Load(ladder.rungs.front(), *features);
+    const HookLevels ladder = MakeHookLevels(features->sched_exit_tp, {}, {});
+    auto objects = BpfObjects::Load(ladder.levels.front(), *features);
     ASSERT_TRUE(objects) << objects.error().message;
     objects_ = *std::move(objects);
     const profd_filter filter{.kind = PROFD_TARGET_PID,

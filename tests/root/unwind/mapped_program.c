@@ -9,7 +9,7 @@
 //   mapped_program exec PROGRAM ...  loaded by exec, of a thread that has blocked before
 //
 // When it blocks it says its pid, and where each of its functions on the stack returns to, leaf
-// first; it goes on when it is told a line, and ends with its input.
+// first; it goes on when it is reported a line, and ends with its input.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -27,15 +27,15 @@
 
 #define KEPT __attribute__((noinline))
 
-static void* told[8];
-static int told_count;
+static void* reported[8];
+static int reported_count;
 
-static void Tell(void* return_address) { told[told_count++] = return_address; }
+static void Tell(void* return_address) { reported[reported_count++] = return_address; }
 
 static KEPT void Block(void) {
   Tell(__builtin_return_address(0));
   printf("%d", (int)getpid());
-  while (told_count > 0) printf(" %lx", (unsigned long)told[--told_count]);
+  while (reported_count > 0) printf(" %lx", (unsigned long)reported[--reported_count]);
   printf("\n");
   fflush(stdout);
   char byte = 0;

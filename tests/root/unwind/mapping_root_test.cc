@@ -24,7 +24,7 @@ using gdb::Program;
 
 constexpr int kRoundsUntilTablesAreReady = 100;
 // Block, and the three functions of the library.
-constexpr std::size_t kToldFrames = 4;
+constexpr std::size_t kReportedFrames = 4;
 
 const std::string kFolder = test::BinaryDirectory() + "/testprogs/mapped/";
 const std::string kProgram = kFolder + "mapped_program";
@@ -33,7 +33,7 @@ const std::string kOne = kFolder + "one.so";
 const std::string kTwo = kFolder + "two.so";
 
 // What a program says when it blocks.
-struct Told {
+struct Reported {
   std::uint32_t pid = 0;
   std::vector<std::uint64_t> returns_to;  // leaf first
 };
@@ -69,15 +69,15 @@ class MappingRootTest : public ::testing::Test {
   }
   static void GoOn(Program& program) { program.subprocess().WriteInput("\n"); }
 
-  [[nodiscard]] static Told Hear(Program& program) {
+  [[nodiscard]] static Reported Hear(Program& program) {
     const auto line = program.subprocess().ReadLine();
-    Told told;
+    Reported reported;
     std::istringstream words(line ? *line : "");
-    words >> told.pid >> std::hex;
-    for (std::uint64_t address = 0; words >> address;) told.returns_to.push_back(address);
-    EXPECT_EQ(told.returns_to.size(), kToldFrames)
+    words >> reported.pid >> std::hex;
+    for (std::uint64_t address = 0; words >> address;) reported.returns_to.push_back(address);
+    EXPECT_EQ(reported.returns_to.size(), kReportedFrames)
         << (line ? *line : line.error().message) << program.subprocess().Wait().err;
-    return told;
+    return reported;
   }
 
   // The stack of its one thread, when no table is missing any more.
@@ -94,14 +94,14 @@ class MappingRootTest : public ::testing::Test {
   }
 
   // A whole stack, of what it said.
-  static void ExpectStack(const Told& told) {
-    if (told.returns_to.size() != kToldFrames) return;
-    gdb::AwaitAsleep(told.pid, 1);
-    const wire::StackEvent stack = StackOf(told.pid);
+  static void ExpectStack(const Reported& reported) {
+    if (reported.returns_to.size() != kReportedFrames) return;
+    gdb::AwaitAsleep(reported.pid, 1);
+    const wire::StackEvent stack = StackOf(reported.pid);
     EXPECT_EQ(stack.stack_flags, PROFD_STACK_COMPLETE);
     EXPECT_EQ(stack.uncertain_from, PROFD_ALL_CERTAIN);
     const auto& frames = stack.user_frames;
-    const auto at = std::ranges::search(frames, told.returns_to);
+    const auto at = std::ranges::search(frames, reported.returns_to);
     std::ostringstream text;
     for (const std::uint64_t frame : frames) text << ' ' << std::hex << frame;
     EXPECT_FALSE(at.empty()) << "stack:" << text.str();
@@ -140,20 +140,20 @@ TEST_F(MappingRootTest, FilesThatAreDeletedBeforeTheyAreLookedAt) {
   const std::string program_file = Copy(kProgram, "program");
   const std::string library = Copy(kOne, "library.so");
   auto program = Start({program_file, "load", library});
-  const Told told = Hear(program);
+  const Reported reported = Hear(program);
   std::filesystem::remove(program_file);
   std::filesystem::remove(library);
-  ExpectStack(told);
+  ExpectStack(reported);
 }
 
 TEST_F(MappingRootTest, FilesThatAreReplacedBeforeTheyAreLookedAt) {
   const std::string program_file = Copy(kProgram, "program");
   const std::string library = Copy(kOne, "library.so");
   auto program = Start({program_file, "load", library});
-  const Told told = Hear(program);
+  const Reported reported = Hear(program);
   std::filesystem::rename(Copy(kOther, "program.new"), program_file);
   std::filesystem::rename(Copy(kTwo, "library.new"), library);
-  ExpectStack(told);
+  ExpectStack(reported);
   auto after = Start({program_file, "load", library});
   ExpectStack(Hear(after));
 }

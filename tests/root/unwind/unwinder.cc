@@ -19,7 +19,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/unwind_table.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/wire/decoder.h"
 #include "profd_bpf.skel.h"
 
@@ -279,18 +279,18 @@ void Unwinder::Publish(const profd_wanted& wanted) {
   if (reader) {
     RuleTable rules({});
     const std::uint64_t end = reader->text().back().end;
-    file.stretches = static_cast<__u32>((end + kStretchBytes - 1) / kStretchBytes);
-    file.index = maps.Allocate(file.stretches * sizeof(profd_stretch_ref), 8, 0);
-    for (std::uint32_t i = 0; i < file.stretches; ++i) {
-      const std::uint64_t begin = i * kStretchBytes;
-      const PackedStretch packed =
-          PackStretch(reader->ReadRows(begin, begin + kStretchBytes), begin, rules);
-      __u32 place = PROFD_STRETCH_EMPTY;
+    file.chunks = static_cast<__u32>((end + kChunkBytes - 1) / kChunkBytes);
+    file.index = maps.Allocate(file.chunks * sizeof(profd_chunk_ref), 8, 0);
+    for (std::uint32_t i = 0; i < file.chunks; ++i) {
+      const std::uint64_t begin = i * kChunkBytes;
+      const PackedChunk packed =
+          PackChunk(reader->ReadRows(begin, begin + kChunkBytes), begin, rules);
+      __u32 place = PROFD_CHUNK_EMPTY;
       if (!packed.bytes.empty()) {
-        place = maps.Allocate(packed.bytes.size(), 8, sizeof(profd_stretch));
+        place = maps.Allocate(packed.bytes.size(), 8, sizeof(profd_chunk));
         std::memcpy(maps.At<std::byte>(place), packed.bytes.data(), packed.bytes.size());
       }
-      maps.At<profd_stretch_ref>(file.index)[i].place = place;
+      maps.At<profd_chunk_ref>(file.index)[i].place = place;
     }
     file.rule_count = static_cast<__u32>(rules.rules().size());
     file.rules = maps.Allocate(file.rule_count * sizeof(profd_unwind_rule), 32, 0);

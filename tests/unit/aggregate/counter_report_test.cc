@@ -20,13 +20,14 @@ TEST(DescribeCounters, GivesTheGrowthByKind) {
   const auto report = DescribeCounters(before, after);
   EXPECT_THAT(report.lost, ElementsAre(testing::AllOf(Field(&NamedCount::name, "off_cpu_ring_full"),
                                                       Field(&NamedCount::count, 7u))));
-  EXPECT_THAT(report.notes, ElementsAre(Field(&NamedCount::name, "switches")));
+  EXPECT_THAT(report.counters, ElementsAre(Field(&NamedCount::name, "switches")));
   EXPECT_EQ(LostBetween(before, after), 7u);
 }
 
 TEST(DescribeCounters, TakesListsOfOtherLengths) {
   const std::vector<std::uint64_t> longer(PROFD_COUNTER_MAX + 3, 1);
-  EXPECT_EQ(DescribeCounters({}, longer).lost.size() + DescribeCounters({}, longer).notes.size() +
+  EXPECT_EQ(DescribeCounters({}, longer).lost.size() +
+                DescribeCounters({}, longer).counters.size() +
                 DescribeCounters({}, longer).dropped.size(),
             static_cast<std::size_t>(PROFD_COUNTER_MAX));
   EXPECT_THAT(DescribeCounters(longer, longer).lost, IsEmpty());

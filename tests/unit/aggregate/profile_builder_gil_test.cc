@@ -90,9 +90,9 @@ TEST_F(ProfileBuilderGilTest, ARefusedInterpreterIsNotedWithItsReason) {
   Add(Thread(kMain), Gil::kUnknown, Gil::kUnknown, 0, interpreter);
   const Profile profile = Build();
   EXPECT_EQ(profile.processes[0].interpreter, interpreter);
-  const auto note = std::find_if(profile.notes.begin(), profile.notes.end(),
+  const auto note = std::find_if(profile.counters.begin(), profile.counters.end(),
                                  [](const auto& one) { return one.name == "python_refused"; });
-  ASSERT_NE(note, profile.notes.end());
+  ASSERT_NE(note, profile.counters.end());
   EXPECT_EQ(note->text, "python: PID 100 (" + profile.processes[0].comm +
                             "): free-threaded builds are not supported");
   EXPECT_GT(note->count, 100u);

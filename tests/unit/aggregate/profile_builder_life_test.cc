@@ -16,12 +16,12 @@ TEST(ProfileBuilder, IsBoundedAndStaysExact) {
   builder.AddClock(thread.ClockAt(2, kEndNs));
   const auto samples = thread.Samples(kPeriodNs, random);
   for (const auto& sample : samples) builder.AddSample(sample);
-  const auto marks = builder.samples();
-  EXPECT_GE(marks, 50u);
+  const auto points = builder.samples();
+  EXPECT_GE(points, 50u);
   const auto profile = builder.Build(EndEvent(), FrameOf);
   std::uint64_t counted = 0;
   for (const auto& sample : profile.samples) counted += sample.count;
-  EXPECT_EQ(counted, marks);
+  EXPECT_EQ(counted, points);
   ExpectSumsEqualClocks(profile);
   EXPECT_THAT(profile.dropped,
               testing::ElementsAre(testing::Field(&NamedCount::name, "session_full")));
@@ -183,7 +183,7 @@ TEST_F(ProfileBuilderTest, SurvivesAbsurdEvents) {
   absurd.sample.begin_ns = 1;
   absurd.sample.runnable_ns = kMax;
   absurd.sample.period_ns = kMax;
-  absurd.sample.blocked_marks = absurd.sample.runnable_marks = ~0u;
+  absurd.sample.blocked_points = absurd.sample.runnable_points = ~0u;
   absurd.sample.state = State::kBlocked;
   builder_.AddSample(absurd);
   absurd.sample.begin_ns = kMax;
@@ -229,7 +229,7 @@ class NextWindow : public ProfileBuilderTest {
     builder_.AddClock(thread.ClockAt(1, kStartNs));
     for (auto* builder : {&builder_, &next_}) builder->AddClock(thread.ClockAt(2, kEndNs));
     builder_.AddSample(SnapshotOf(6'000 * kMs, kEndNs + 3 * kMs));
-    next_.GoOnFrom(builder_, EndEvent());
+    next_.ContinueFrom(builder_, EndEvent());
     next_.AddClock(thread.ClockAt(3, kNextEndNs));
     auto end = EndEvent();
     end.epoch = 3;
@@ -286,7 +286,7 @@ TEST_F(NextWindow, TheStackGoesOnThroughManyWindows) {
   auto end = EndEvent();
   end.epoch = 3;
   end.epoch_ns = kNextEndNs;
-  third.GoOnFrom(next_, end);
+  third.ContinueFrom(next_, end);
   // Frames may get other numbers on the way.
   third.RenumberFrames([](symbolize::FrameId id) { return id + 1; });
   end.epoch = 4;

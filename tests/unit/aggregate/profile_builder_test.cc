@@ -208,8 +208,8 @@ TEST(ProfileBuilder, ACoarserSessionKeepsTheShareThatItsPeriodAsksFor) {
   std::mt19937_64 random(5);
   ProfileBuilder fine(StartEvent(), {});
   ProfileBuilder coarse(StartEvent(3, 5 * kPeriodNs), {});
-  coarse.SetOnCpuPeriodInForce(kPeriodNs);
-  fine.SetOnCpuPeriodInForce(kPeriodNs);
+  coarse.SetEffectiveOnCpuPeriod(kPeriodNs);
+  fine.SetEffectiveOnCpuPeriod(kPeriodNs);
   const auto thread = BusyThread(random);
   for (const auto& sample : thread.Samples(kPeriodNs, random)) {
     fine.AddSample(sample);
@@ -233,11 +233,11 @@ Profile Empty(const ProfileBuilder& builder) { return builder.Build(EndEvent(), 
 
 TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
   ProfileBuilder builder(StartEvent(), {});
-  builder.SetPeriodsInForce(Periods(kStartNs - 5, kPeriodNs, kPeriodNs));
-  builder.SetPeriodsInForce(Periods(kStartNs + 10, kPeriodNs, 4 * kPeriodNs));
-  builder.SetPeriodsInForce(Periods(kStartNs + 15, kPeriodNs, 4 * kPeriodNs));
-  builder.SetPeriodsInForce(Periods(kStartNs + 20, 2 * kPeriodNs, kPeriodNs / 2));
-  builder.SetPeriodsInForce(Periods(kEndNs, 0, 0));  // the session has ended
+  builder.SetEffectivePeriods(Periods(kStartNs - 5, kPeriodNs, kPeriodNs));
+  builder.SetEffectivePeriods(Periods(kStartNs + 10, kPeriodNs, 4 * kPeriodNs));
+  builder.SetEffectivePeriods(Periods(kStartNs + 15, kPeriodNs, 4 * kPeriodNs));
+  builder.SetEffectivePeriods(Periods(kStartNs + 20, 2 * kPeriodNs, kPeriodNs / 2));
+  builder.SetEffectivePeriods(Periods(kEndNs, 0, 0));  // the session has ended
   const auto periods = Empty(builder).periods;
   ASSERT_EQ(periods.size(), 3u);
   EXPECT_EQ(periods[0].time_ns, kStartNs);
@@ -252,33 +252,33 @@ TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
 // What a standing session hears while another one has everything sampled more finely.
 TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
   wire::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
-  start.mode |= PROFD_SESSION_STANDING;
+  start.mode |= PROFD_SESSION_BACKGROUND;
   ProfileBuilder builder(start, {});
   wire::PeriodsEvent periods = Periods(kStartNs - 5, kPeriodNs, kPeriodNs);
-  periods.standing_on_cpu_period_ns = 10 * kPeriodNs;
-  periods.standing_off_cpu_period_ns = 20 * kPeriodNs;
-  builder.SetPeriodsInForce(periods);
+  periods.background_on_cpu_period_ns = 10 * kPeriodNs;
+  periods.background_off_cpu_period_ns = 20 * kPeriodNs;
+  builder.SetEffectivePeriods(periods);
   constexpr int kSamples = 10'000;
   std::uint64_t kept = 0;
-  for (const bool standing : {true, false}) {
+  for (const bool background : {true, false}) {
     const std::uint64_t before = builder.samples();
     symbolize::SymbolizedSample sample;
-    sample.sample.standing = standing;
+    sample.sample.background = background;
     sample.sample.thread = kMain;
     sample.sample.process = kProcess;
-    sample.sample.period_ns = standing ? 10 * kPeriodNs : kPeriodNs;
+    sample.sample.period_ns = background ? 10 * kPeriodNs : kPeriodNs;
     for (int i = 0; i < kSamples; ++i) {
       sample.sample.time_ns = kStartNs + static_cast<std::uint64_t>(i);
       builder.AddSample(sample);
     }
     kept = builder.samples() - before;
-    if (standing) {
+    if (background) {
       EXPECT_EQ(kept, std::uint64_t{kSamples});
     }
   }
   // Of the others one in five: as good as drawn, so within five standard deviations.
   EXPECT_NEAR(static_cast<double>(kept), kSamples / 5.0, 5 * std::sqrt(kSamples * 0.2 * 0.8));
-  builder.SetPeriodsInForce(Periods(kStartNs + 20, kPeriodNs, kPeriodNs));
+  builder.SetEffectivePeriods(Periods(kStartNs + 20, kPeriodNs, kPeriodNs));
   const auto held = Empty(builder).periods;
   ASSERT_EQ(held.size(), 2u);
   EXPECT_EQ(held[0].on_cpu_period_ns, 10 * kPeriodNs);
@@ -288,7 +288,7 @@ TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
 
 TEST(ProfileBuilder, PeriodsThatHeldAllTheTimeAreNotRepeated) {
   ProfileBuilder builder(StartEvent(), {});
-  builder.SetPeriodsInForce(Periods(kStartNs, kPeriodNs, kPeriodNs));
+  builder.SetEffectivePeriods(Periods(kStartNs, kPeriodNs, kPeriodNs));
   EXPECT_TRUE(Empty(builder).periods.empty());
 }
 

@@ -136,9 +136,9 @@ TEST(ProfileMerge, KeepsTheClosureErrorAcrossGapsAndClocksThatJump) {
   EXPECT_EQ(merged.end_ns - merged.start_ns, 30 * kSecond);
   EXPECT_EQ(merged.start_unix_ns, 1'000'100 * kSecond);
   EXPECT_EQ(ClosureError(merged.threads[0]), 0.0);
-  ASSERT_EQ(merged.notes.size(), 1u);
-  EXPECT_EQ(merged.notes[0].name, "window_gaps_ms");
-  EXPECT_EQ(merged.notes[0].count, 290'000u);
+  ASSERT_EQ(merged.counters.size(), 1u);
+  EXPECT_EQ(merged.counters[0].name, "window_gaps_ms");
+  EXPECT_EQ(merged.counters[0].count, 290'000u);
 }
 
 TEST(ProfileMerge, AThreadThatBeganAndEndedInsideKeepsItsOwnLength) {
@@ -220,8 +220,8 @@ TEST(ProfileMerge, CountersAndCostsAddUpAndTheLastDescriptionStands) {
   EXPECT_EQ(merged.cost.daemon_cpu_ns, 11u);
   EXPECT_EQ(merged.processes[0].comm, "renamed");
   EXPECT_EQ(merged.on_cpu_period_ns, 20'000'000u);
-  ASSERT_EQ(merged.notes.size(), 1u);
-  EXPECT_EQ(merged.notes[0].name, "period_changes");
+  ASSERT_EQ(merged.counters.size(), 1u);
+  EXPECT_EQ(merged.counters[0].name, "period_changes");
 }
 
 std::vector<ProfileRef> ManyWindows(std::uint32_t windows, int stacks) {
@@ -245,9 +245,9 @@ TEST(ProfileMerge, AtItsLimitGivesUpTimesAndNoWeight) {
   EXPECT_LE(merged.samples.size(), 100u);
   EXPECT_EQ(WeightsOf(merged), WeightsOf(whole));
   EXPECT_TRUE(merged.dropped.empty());
-  ASSERT_EQ(merged.notes.size(), 1u);
-  EXPECT_EQ(merged.notes[0].name, "windows_summed");
-  EXPECT_EQ(merged.notes[0].count, 16u);
+  ASSERT_EQ(merged.counters.size(), 1u);
+  EXPECT_EQ(merged.counters[0].name, "windows_summed");
+  EXPECT_EQ(merged.counters[0].count, 16u);
 }
 
 TEST(ProfileMerge, WhereOneForAllTimeIsTooManyTheHeavyStacksStay) {

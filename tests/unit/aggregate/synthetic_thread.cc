@@ -8,15 +8,15 @@ std::vector<symbolize::SymbolizedSample> SyntheticThread::Samples(std::uint64_t 
   std::vector<symbolize::SymbolizedSample> samples;
   std::uint64_t off_elapsed = 0;
   std::uint64_t off_period = 0;  // number of the period `mark` lies in
-  std::uint64_t mark = random() % period_ns;
-  const auto marks_within = [&](std::uint64_t ns) {
-    std::uint32_t marks = 0;
+  std::uint64_t point = random() % period_ns;
+  const auto points_within = [&](std::uint64_t ns) {
+    std::uint32_t points = 0;
     off_elapsed += ns;
-    while (mark < off_elapsed) {
-      ++marks;
-      mark = ++off_period * period_ns + random() % period_ns;
+    while (point < off_elapsed) {
+      ++points;
+      point = ++off_period * period_ns + random() % period_ns;
     }
-    return marks;
+    return points;
   };
   std::uint64_t next_on = begin_ns_ + random() % period_ns;
   std::uint64_t begin = begin_ns_;
@@ -42,19 +42,19 @@ std::vector<symbolize::SymbolizedSample> SyntheticThread::Samples(std::uint64_t 
     if (segment.state == State::kBlocked) {
       sample.state = State::kBlocked;
       sample.wait = process::WaitReason::kLock;
-      sample.blocked_marks = marks_within(segment.ns);
+      sample.blocked_points = points_within(segment.ns);
       begin += segment.ns;
     }
     const bool runnable = segment.state == State::kRunnable;
     if (!runnable && i + 1 < segments_.size() && segments_[i + 1].state == State::kRunnable) ++i;
     if (runnable || segments_[i].state == State::kRunnable) {
       sample.runnable_ns = segments_[i].ns;
-      sample.runnable_marks = marks_within(sample.runnable_ns);
+      sample.runnable_points = points_within(sample.runnable_ns);
       if (runnable) sample.state = State::kRunnable;
       begin += segments_[i].ns;
     }
     sample.time_ns = begin;
-    if (sample.blocked_marks + sample.runnable_marks != 0) samples.push_back(made);
+    if (sample.blocked_points + sample.runnable_points != 0) samples.push_back(made);
   }
   return samples;
 }

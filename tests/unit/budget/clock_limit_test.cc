@@ -15,17 +15,17 @@ class ClockLimitTest : public testing::Test {
   // While the kernel's books are in use the hooks take a quarter of what clocks take.
   bool Look(double of_limit) {
     const auto would_be = static_cast<std::uint64_t>(of_limit * kLookAtLimit);
-    books_ = limit_.Look(books_ ? would_be / 4 : would_be, would_be / kSwitchNs, kLookNs);
-    return books_;
+    accounting_ = limit_.Look(accounting_ ? would_be / 4 : would_be, would_be / kSwitchNs, kLookNs);
+    return accounting_;
   }
 
   budget::ClockLimit limit_{kLimit};
-  bool books_ = false;
+  bool accounting_ = false;
 };
 
 TEST_F(ClockLimitTest, ClocksStayBelowIt) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Look(0.99));
-  EXPECT_NEAR(limit_.standing().spent_cpus, 0.099, 0.001);
+  EXPECT_NEAR(limit_.status().spent_cpus, 0.099, 0.001);
 }
 
 TEST_F(ClockLimitTest, OneBurstIsNotEnough) {
@@ -37,7 +37,7 @@ TEST_F(ClockLimitTest, OneBurstIsNotEnough) {
 TEST_F(ClockLimitTest, DoesNotSwingWhileTheLoadStays) {
   EXPECT_TRUE(Look(4));
   for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(Look(1.01)) << i;
-  EXPECT_TRUE(limit_.standing().kernel_books);
+  EXPECT_TRUE(limit_.status().kernel_accounting);
 }
 
 TEST_F(ClockLimitTest, ClocksComeBackAfterACalm) {

@@ -18,7 +18,7 @@ class MemoryGuardTest : public ::testing::Test {
 TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {
   first_.Set(500);
   guard_.Look(650);
-  EXPECT_EQ(first_.asked(), 0u);
+  EXPECT_EQ(first_.requested(), 0u);
   EXPECT_FALSE(guard_.dropping());
 }
 
@@ -38,30 +38,30 @@ TEST_F(MemoryGuardTest, TheFirstIsAskedForAsMuchAsIsNeededAndTheNextForTheRest) 
   second_.Set(500);
   telling_.Set(500);
   guard_.Look(700);
-  EXPECT_EQ(first_.asked(), 60u);
-  EXPECT_EQ(second_.asked(), 40u) << "to come down to 600";
-  EXPECT_EQ(telling_.asked(), 0u);
-  EXPECT_EQ(guard_.standing().asked_bytes, 100u);
+  EXPECT_EQ(first_.requested(), 60u);
+  EXPECT_EQ(second_.requested(), 40u) << "to come down to 600";
+  EXPECT_EQ(telling_.requested(), 0u);
+  EXPECT_EQ(guard_.status().reclaim_requested_bytes, 100u);
 }
 
 TEST_F(MemoryGuardTest, WhoHasAnsweredIsAskedAgainAfterSomePatience) {
   first_.Set(500);
   guard_.Look(700);
-  EXPECT_EQ(first_.TakeAsked(), 100u);
-  EXPECT_EQ(first_.TakeAsked(), 0u);
+  EXPECT_EQ(first_.TakeReclaimRequest(), 100u);
+  EXPECT_EQ(first_.TakeReclaimRequest(), 0u);
   for (int i = 1; i < budget::MemoryGuard::kPatience; ++i) guard_.Look(700);
-  EXPECT_EQ(first_.asked(), 0u);
+  EXPECT_EQ(first_.requested(), 0u);
   guard_.Look(700);
-  EXPECT_EQ(first_.asked(), 100u);
+  EXPECT_EQ(first_.requested(), 100u);
 }
 
 TEST_F(MemoryGuardTest, NearTheCapThereIsNoPatienceAndWorkIsDropped) {
   first_.Set(500);
   guard_.Look(751);
   EXPECT_TRUE(guard_.dropping());
-  EXPECT_EQ(first_.TakeAsked(), 151u);
+  EXPECT_EQ(first_.TakeReclaimRequest(), 151u);
   guard_.Look(751);
-  EXPECT_EQ(first_.asked(), 151u);
+  EXPECT_EQ(first_.requested(), 151u);
 }
 
 TEST_F(MemoryGuardTest, WorkIsTakenOnAgainOnlyWellBelow) {
@@ -72,15 +72,15 @@ TEST_F(MemoryGuardTest, WorkIsTakenOnAgainOnlyWellBelow) {
   EXPECT_FALSE(guard_.dropping());
   guard_.Look(750);
   EXPECT_FALSE(guard_.dropping());
-  EXPECT_EQ(guard_.standing().peak_bytes, 751u);
+  EXPECT_EQ(guard_.status().peak_bytes, 751u);
 }
 
 TEST_F(MemoryGuardTest, WhoHasNotAnsweredIsNotAskedForMore) {
   first_.Set(500);
   guard_.Look(760);
   guard_.Look(990);
-  EXPECT_EQ(first_.asked(), 160u);
-  EXPECT_EQ(guard_.standing().asked_bytes, 160u);
+  EXPECT_EQ(first_.requested(), 160u);
+  EXPECT_EQ(guard_.status().reclaim_requested_bytes, 160u);
 }
 
 TEST_F(MemoryGuardTest, SaysOnceThatHoldersHaveShrunk) {
@@ -115,11 +115,11 @@ TEST(MemoryGateTest, RoomThatWasTakenIsGoneUntilTheNextLook) {
 
 TEST_F(MemoryGuardTest, TellsWhatEveryHolderHas) {
   second_.Set(7);
-  const budget::MemoryStanding standing = guard_.standing();
-  EXPECT_EQ(standing.cap_bytes, kCap);
-  ASSERT_EQ(standing.holders.size(), 3u);
-  EXPECT_EQ(standing.holders[1].name, "second");
-  EXPECT_EQ(standing.holders[1].bytes, 7u);
+  const budget::MemoryStatus status = guard_.status();
+  EXPECT_EQ(status.cap_bytes, kCap);
+  ASSERT_EQ(status.holders.size(), 3u);
+  EXPECT_EQ(status.holders[1].name, "second");
+  EXPECT_EQ(status.holders[1].bytes, 7u);
 }
 
 }  // namespace

@@ -30,14 +30,14 @@ class DaemonCommandLineTest : public testing::Test {
   }
   Result<config::CommandLine> Parse(std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "profd");
-    const config::Surroundings surroundings = {
+    const config::Environment environment = {
         [this](const char* name) -> const char* {
           const auto found = environment_.find(name);
           return found == environment_.end() ? nullptr : found->second.c_str();
         },
         (folder_ / "profd.toml").string()};
     return config::ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
-                                    surroundings);
+                                    environment);
   }
   std::string Problem(const std::vector<const char*>& arguments) {
     const auto line = Parse(arguments);

@@ -80,14 +80,14 @@ class ObjectRecordingTest : public ::testing::Test {
 TEST_F(ObjectRecordingTest, AnswersAlikeForAllThatWasAsked) {
   files_.objects["/lib"] = MakeObject("aa", {{"f", 0x1000}, {"g", 0x1010}, {"h", 0x1040}});
   const Result<ObjectRef> live = recording_.Load(IdOf("/lib"));
-  std::map<std::uint64_t, std::string> asked;
+  std::map<std::uint64_t, std::string> requested;
   for (const std::uint64_t vaddr : {0x1000, 0x100f, 0x1010, 0x1025, 0x2000})
-    asked[vaddr] = NameAt(live, vaddr);
+    requested[vaddr] = NameAt(live, vaddr);
   Replay();
   const Result<ObjectRef> replayed = replay_.Load(IdOf("/lib"));
   ASSERT_TRUE(replayed);
   EXPECT_EQ((*replayed)->info(), (*live)->info());
-  for (const auto& [vaddr, name] : asked) EXPECT_EQ(NameAt(replayed, vaddr), name);
+  for (const auto& [vaddr, name] : requested) EXPECT_EQ(NameAt(replayed, vaddr), name);
   EXPECT_EQ((*replayed)->FindSymbol(0x1004), (*live)->FindSymbol(0x1004));
   EXPECT_EQ(NameAt(replayed, 0x1040), "-") << "nobody asked, so it is not in the recording";
 }

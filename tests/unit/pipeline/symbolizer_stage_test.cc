@@ -19,7 +19,7 @@ constexpr ThreadKey kThread{100, 7};
 constexpr std::size_t kIdleFrames = 100;
 constexpr std::uint64_t kSamples = 60;  // of a window, each with an address of its own
 
-class StandingSession : public testing::Test {
+class BackgroundSession : public testing::Test {
  protected:
   static std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
   static std::uint64_t EpochNs(std::uint64_t window) { return (window + 1) * kSecond; }
@@ -86,7 +86,7 @@ class StandingSession : public testing::Test {
       {.session = {}, .idle_frames = kIdleFrames}};
 };
 
-TEST_F(StandingSession, KeepsNoMoreFramesThanItsWindowsHave) {
+TEST_F(BackgroundSession, KeepsNoMoreFramesThanItsWindowsHave) {
   constexpr std::uint32_t kWindows = 40;
   Start(0, 0, 0);
   for (std::uint32_t window = 0; window < kWindows; ++window) {
@@ -106,7 +106,7 @@ TEST_F(StandingSession, KeepsNoMoreFramesThanItsWindowsHave) {
   }
 }
 
-TEST_F(StandingSession, EachSampleIsDeliveredOnceOrWantedByNobody) {
+TEST_F(BackgroundSession, EachSampleIsDeliveredOnceOrWantedByNobody) {
   constexpr std::uint32_t kOther = 5;
   Samples(BitOf(0), 0);
   EXPECT_EQ(counters_.samples_delivered.value(), 0u);
@@ -122,7 +122,7 @@ TEST_F(StandingSession, EachSampleIsDeliveredOnceOrWantedByNobody) {
   EXPECT_EQ(counters_.unwanted_items.value(), 2 * kSamples);
 }
 
-TEST_F(StandingSession, OthersKeepTheirNamesWhenFramesAreForgotten) {
+TEST_F(BackgroundSession, OthersKeepTheirNamesWhenFramesAreForgotten) {
   constexpr std::uint32_t kOther = 5;
   constexpr std::uint32_t kWindows = 6;
   Start(kOther, 0, 0);

@@ -45,8 +45,8 @@ class SamplerTest : public ::testing::Test {
     event.flags = 0;
     event.begin_ns = 40;
     event.runnable_ns = 20;
-    event.blocked_marks = 2;
-    event.runnable_marks = 1;
+    event.blocked_points = 2;
+    event.runnable_points = 1;
     event.syscall = syscall;
     event.task_state = task_state;
     return event;
@@ -68,8 +68,8 @@ TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
   EXPECT_EQ(sample.begin_ns, 40u);
   EXPECT_EQ(sample.runnable_ns, 20u);
   EXPECT_EQ(sample.period_ns, 1'000u);
-  EXPECT_EQ(sample.blocked_marks, 2u);
-  EXPECT_EQ(sample.runnable_marks, 1u);
+  EXPECT_EQ(sample.blocked_points, 2u);
+  EXPECT_EQ(sample.runnable_points, 1u);
   EXPECT_EQ(sample.stack_flags, PROFD_STACK_USER_TRUNCATED);
   EXPECT_EQ(sample.state, State::kBlocked);
   EXPECT_EQ(sample.wait, WaitReason::kLock);
@@ -126,9 +126,9 @@ TEST_F(SamplerTest, KernelFramesStandInTheKernel) {
 }
 
 std::string ReturnAddresses(const Sample& sample) {
-  std::string marks;
-  for (const AddressFrame& frame : sample.frames) marks += frame.return_address ? 'r' : 'x';
-  return marks;
+  std::string points;
+  for (const AddressFrame& frame : sample.frames) points += frame.return_address ? 'r' : 'x';
+  return points;
 }
 
 TEST_F(SamplerTest, OnlyWhatWasInterruptedIsExact) {

@@ -39,7 +39,7 @@ class CodeBackfillTest : public ::testing::Test {
     backfill_.Pass({bytes}, [this](const wire::RawEvent& event) {
       profd_event header{};
       std::memcpy(&header, event.bytes.data(), sizeof header);
-      if (header.kind == PROFD_EVENT_PYTHON_PROCESS) told_.push_back(header.pid);
+      if (header.kind == PROFD_EVENT_PYTHON_PROCESS) reported_.push_back(header.pid);
     });
   }
   void Pass(profd_event_kind kind, std::uint32_t pid, std::uint32_t mode = 0) {
@@ -60,15 +60,15 @@ class CodeBackfillTest : public ::testing::Test {
   [[nodiscard]] bool IsKnown(std::uint32_t pid) {
     Pass(PROFD_EVENT_SESSION_END, kLong);
     Pass(PROFD_EVENT_SESSION_START, kLong);
-    told_.clear();
+    reported_.clear();
     Sample(pid);
-    return told_ == std::vector{pid};
+    return reported_ == std::vector{pid};
   }
 
   ManualClock clock_;
   FactQueue facts_;
   CodeBackfill backfill_{facts_, clock_};
-  std::vector<std::uint32_t> told_;
+  std::vector<std::uint32_t> reported_;
 };
 
 TEST_F(CodeBackfillTest, AProcessIsForgottenARoundAfterItsEnd) {
@@ -84,11 +84,11 @@ TEST_F(CodeBackfillTest, AProcessIsForgottenARoundAfterItsEnd) {
 TEST_F(CodeBackfillTest, WatchesForWhoeverAsks) {
   Sample(kLong);
   EXPECT_TRUE(backfill_.IsWatching());
-  Pass(PROFD_EVENT_SESSION_START, kLong, PROFD_SESSION_STANDING);
+  Pass(PROFD_EVENT_SESSION_START, kLong, PROFD_SESSION_BACKGROUND);
   Pass(PROFD_EVENT_SESSION_END, kLong);
   EXPECT_FALSE(backfill_.IsWatching());
   Pass(PROFD_EVENT_SESSION_START, kLong);
-  Pass(PROFD_EVENT_SESSION_END, kLong, PROFD_SESSION_STANDING);
+  Pass(PROFD_EVENT_SESSION_END, kLong, PROFD_SESSION_BACKGROUND);
   EXPECT_TRUE(backfill_.IsWatching());
 }
 

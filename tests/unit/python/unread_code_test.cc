@@ -90,15 +90,15 @@ class UnreadCodeTest : public testing::Test {
     Pass(test::RawEventBytes(PROFD_EVENT_FORK, task));
   }
   // What is told of the code before a sample of the process; "-": nothing.
-  std::string Told(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
+  std::string Reported(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
     profd_sample_event fixed{};
     fixed.event = test::RawHeader(time_ns, pid);
     fixed.python_words = 2;
-    told_ = "-";
+    reported_ = "-";
     Pass(test::RawEventBytes(
         PROFD_EVENT_ON_CPU, fixed,
         test::RawNumbers({AddressOf(&code_), std::uint64_t{validator} << 32 | 4})));
-    return std::exchange(told_, "");
+    return std::exchange(reported_, "");
   }
   void Pass(const test::EventBytes& bytes) {
     backfill_.Pass({bytes}, [this](const wire::RawEvent& event) {
@@ -108,7 +108,7 @@ class UnreadCodeTest : public testing::Test {
       if (code.event.kind != PROFD_EVENT_PYTHON_CODE) return;
       EXPECT_EQ(code.code, AddressOf(&code_));
       const auto* text = reinterpret_cast<const char*>(event.bytes.data() + sizeof code);
-      told_ = std::to_string(code.validator) + " " + std::string(text, code.text_bytes[0]);
+      reported_ = std::to_string(code.validator) + " " + std::string(text, code.text_bytes[0]);
     });
   }
 
@@ -124,47 +124,47 @@ class UnreadCodeTest : public testing::Test {
   ManualClock clock_;
   FactQueue facts_;
   CodeBackfill backfill_{facts_, clock_};
-  std::string told_;
+  std::string reported_;
 };
 
 TEST_F(UnreadCodeTest, WhatItWasAndIsItWasInBetween) {
   Find(self_);
-  EXPECT_EQ(Told(self_, 10, 7), "7 work");
-  EXPECT_EQ(Told(self_, 11, 7), "-") << "once";
-  EXPECT_EQ(Told(self_, 12, 0), "0 work");
-  EXPECT_EQ(Told(self_, 13, 0), "0 work") << "each time";
+  EXPECT_EQ(Reported(self_, 10, 7), "7 work");
+  EXPECT_EQ(Reported(self_, 11, 7), "-") << "once";
+  EXPECT_EQ(Reported(self_, 12, 0), "0 work");
+  EXPECT_EQ(Reported(self_, 13, 0), "0 work") << "each time";
 }
 
 TEST_F(UnreadCodeTest, WhatNobodyHasSeenBeforeIsNotNamed) {
   Find(self_);
-  EXPECT_EQ(Told(self_, 10, 0), "0 ");
-  EXPECT_EQ(Told(self_, 20, 7), "7 work");
-  EXPECT_EQ(Told(self_, 19, 0), "0 ") << "seen later";
-  EXPECT_EQ(Told(self_, 21, 0), "0 work");
+  EXPECT_EQ(Reported(self_, 10, 0), "0 ");
+  EXPECT_EQ(Reported(self_, 20, 7), "7 work");
+  EXPECT_EQ(Reported(self_, 19, 0), "0 ") << "seen later";
+  EXPECT_EQ(Reported(self_, 21, 0), "0 work");
 }
 
 TEST_F(UnreadCodeTest, WhatHasBecomeAnotherIsNotNamed) {
   Find(self_);
-  EXPECT_EQ(Told(self_, 10, 7), "7 work");
+  EXPECT_EQ(Reported(self_, 10, 7), "7 work");
   SetVersion(8);
-  EXPECT_EQ(Told(self_, 11, 0), "0 ");
+  EXPECT_EQ(Reported(self_, 11, 0), "0 ");
 }
 
 TEST_F(UnreadCodeTest, AForkedChildHasWhatItsParentHadBefore) {
   // The validator in the parent's sample tells, even where its memory could not be read.
   const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
   Find(parent);
-  EXPECT_EQ(Told(parent, 10, 7), "7 ") << "not its memory";
+  EXPECT_EQ(Reported(parent, 10, 7), "7 ") << "not its memory";
   Fork(parent, self_, 20);
-  EXPECT_EQ(Told(self_, 21, 0), "0 work");
+  EXPECT_EQ(Reported(self_, 21, 0), "0 work");
 }
 
 TEST_F(UnreadCodeTest, AForkedChildHasNotWhatItsParentHasSince) {
   const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
   Find(parent);
   Fork(parent, self_, 20);
-  EXPECT_EQ(Told(parent, 30, 7), "7 ");
-  EXPECT_EQ(Told(self_, 31, 0), "0 ");
+  EXPECT_EQ(Reported(parent, 30, 7), "7 ");
+  EXPECT_EQ(Reported(self_, 31, 0), "0 ");
 }
 
 }  // namespace

@@ -90,8 +90,8 @@ class Judge(unittest.TestCase):
 
     def test_threads_without_a_clock_have_a_reason(self):
         self.assertEqual(self.bad(looks(), [*WINDOWS, window(without_clock=["sh"])], ACCOUNT, []), ["closure"])
-        told = window(without_clock=["sh"], lost={"event_ring_full": 1})
-        self.assertEqual(self.bad(looks(), [*WINDOWS, told], ACCOUNT, []), [])
+        reported = window(without_clock=["sh"], lost={"event_ring_full": 1})
+        self.assertEqual(self.bad(looks(), [*WINDOWS, reported], ACCOUNT, []), [])
 
     def test_samples(self):
         for wrong in (None, ACCOUNT._replace(made=180_001), ACCOUNT._replace(delivered=180_399), ACCOUNT._replace(unwanted=101)):
@@ -119,10 +119,10 @@ class Readings(unittest.TestCase):
         thread = {"tid": 7, "begin_ns": "1000", "end_ns": "2000", "clock": {"on_cpu_ns": "600", "blocked_iowait_ns": "399"}}
         profile = {"start_ns": "1000", "end_ns": "2000", "threads": [thread, {**thread, "clock_missing": True, "clock": {}}],
                    "samples": {"state": ["STATE_ON_CPU", "STATE_BLOCKED", "STATE_ON_CPU"], "count": [2, 5, 1]},
-                   "notes": [{"name": "on_cpu_samples", "count": "4"}], "lost": [{"name": "clocks_unread", "count": "1"}]}
+                   "counters": [{"name": "on_cpu_samples", "count": "4"}], "lost": [{"name": "clocks_unread", "count": "1"}]}
         found = window_of(profile, 3.0)
         self.assertAlmostEqual(found.closure, 0.001)
-        self.assertEqual((found.threads, len(found.without_clock), found.on_cpu_marks, found.made_on_cpu, found.lost, found.dropped),
+        self.assertEqual((found.threads, len(found.without_clock), found.on_cpu_points, found.made_on_cpu, found.lost, found.dropped),
                          (2, 1, 3, 4, {"clocks_unread": 1}, {}))
 
     def test_table_and_picture(self):

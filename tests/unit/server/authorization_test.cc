@@ -43,14 +43,14 @@ class AuthorizationTest : public testing::Test {
 };
 
 TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
-  EXPECT_TRUE(server::MaySee(root_, SoleOwner()));
-  EXPECT_TRUE(server::MaySee(remote_, SoleOwner(5)));
-  EXPECT_TRUE(server::MaySee(User(5), SoleOwner(5)));
-  EXPECT_FALSE(server::MaySee(User(5), SoleOwner(6)));
-  EXPECT_FALSE(server::MaySee(User(5), SoleOwner()));
+  EXPECT_TRUE(server::MaySee(root_, ExclusiveOwner()));
+  EXPECT_TRUE(server::MaySee(remote_, ExclusiveOwner(5)));
+  EXPECT_TRUE(server::MaySee(User(5), ExclusiveOwner(5)));
+  EXPECT_FALSE(server::MaySee(User(5), ExclusiveOwner(6)));
+  EXPECT_FALSE(server::MaySee(User(5), ExclusiveOwner()));
   // A certificate has no uid that could be taken for one.
   EXPECT_FALSE(server::MaySee({.kind = server::Caller::Kind::kCertificate, .uid = 5, .name = ""},
-                              SoleOwner(5)));
+                              ExclusiveOwner(5)));
   EXPECT_TRUE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = true, .user = ""}));
   EXPECT_FALSE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = false, .user = ""}));
   EXPECT_TRUE(server::MaySee(User(5), server::ClientOf(User(5))));
@@ -58,14 +58,14 @@ TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
 }
 
 TEST_F(AuthorizationTest, AProcessIsOfOneUserOnlyIfAllItsIdsAre) {
-  EXPECT_EQ(*server::OwnerOf(12, fake_.proc()), SoleOwner(kMe));
-  EXPECT_EQ(*server::OwnerOf(13, fake_.proc()), SoleOwner());
+  EXPECT_EQ(*server::OwnerOf(12, fake_.proc()), ExclusiveOwner(kMe));
+  EXPECT_EQ(*server::OwnerOf(13, fake_.proc()), ExclusiveOwner());
   Add(14, Uids(kMe + 1, kMe + 1, kMe + 1, kMe + 1), 0);  // not dumpable: its files are another's
-  EXPECT_EQ(*server::OwnerOf(14, fake_.proc()), SoleOwner());
+  EXPECT_EQ(*server::OwnerOf(14, fake_.proc()), ExclusiveOwner());
   Add(15, Uids(kMe, kMe, kMe, kMe), 8);  // it has rights, and no user namespace of its own
-  EXPECT_EQ(*server::OwnerOf(15, fake_.proc()), SoleOwner());
+  EXPECT_EQ(*server::OwnerOf(15, fake_.proc()), ExclusiveOwner());
   fake_.Write("16/status", "Uid:\tnonsense\n");
-  EXPECT_EQ(*server::OwnerOf(16, fake_.proc()), SoleOwner());
+  EXPECT_EQ(*server::OwnerOf(16, fake_.proc()), ExclusiveOwner());
   EXPECT_EQ(server::OwnerOf(99, fake_.proc()).error().code, ErrorCode::kNotFound);
 }
 

@@ -70,7 +70,7 @@ aggregate::Profile MakeProfile() {
   profile.samples.push_back(sample);
   profile.lost = {{"l", "lost", 50}};
   profile.dropped = {{"d", "dropped", 51}};
-  profile.notes = {{"n", "note", 52}};
+  profile.counters = {{"n", "note", 52}};
   profile.cost = {60, 61};
   return profile;
 }
@@ -121,7 +121,7 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.nodes(1).parent(), 1u);
   EXPECT_EQ(proto.lost(0).count(), 50u);
   EXPECT_EQ(proto.dropped(0).text(), "dropped");
-  EXPECT_EQ(proto.notes(0).name(), "n");
+  EXPECT_EQ(proto.counters(0).name(), "n");
   EXPECT_EQ(proto.daemon_cpu_ns(), 60u);
   EXPECT_EQ(proto.bpf_ns(), 61u);
 }

@@ -31,20 +31,20 @@ server::Readings Example() {
   backend.source.counters.assign(PROFD_COUNTER_MAX, 0);
   backend.source.counters[PROFD_COUNTER_ON_CPU_RING_FULL] = 7;
   backend.source.counters[PROFD_COUNTER_STACKS_NS] = 3'000'000'000;
-  backend.counters = aggregate::DescribeAllCounters(backend.source.counters);
-  backend.counters.dropped.push_back({"queue_full", "samples dropped", 5});
-  backend.levels = {{"unwind_memory", "bytes of kernel memory for unwind tables", 65536},
+  backend.by_kind = aggregate::DescribeAllCounters(backend.source.counters);
+  backend.by_kind.dropped.push_back({"queue_full", "samples dropped", 5});
+  backend.gauges = {{"unwind_memory", "bytes of kernel memory for unwind tables", 65536},
                     {"heap_free", "bytes of the heap that are free", 512}};
-  backend.memory = budget::MemoryStanding{.cap_bytes = 1000,
-                                          .used_bytes = 700,
-                                          .peak_bytes = 800,
-                                          .asked_bytes = 50,
-                                          .dropping = true,
-                                          .holders = {{"names", 300}, {"symbol tables", 200}}};
+  backend.memory = budget::MemoryStatus{.cap_bytes = 1000,
+                                        .used_bytes = 700,
+                                        .peak_bytes = 800,
+                                        .reclaim_requested_bytes = 50,
+                                        .dropping = true,
+                                        .holders = {{"names", 300}, {"symbol tables", 200}}};
   backend.python.attached = 2;
   backend.python.refused = {{"python_refused", "of alice's secret program", 3}};
-  backend.budget.sampling.standing.factors.off_cpu = 63.5;
-  backend.budget.sampling.standing.off_cpu_changes = 4;
+  backend.budget.sampling.background.factors.off_cpu = 63.5;
+  backend.budget.sampling.background.off_cpu_changes = 4;
   history::HistoryStatus history;
   history.store.path = "/var/lib/profd/history.db";
   history.store.puts = 12;
@@ -98,7 +98,7 @@ TEST(MetricsText, MemoryAndItsHolders) {
   const auto text = server::MetricsText(Example());
   for (const auto* line :
        {"profd_memory_cap_bytes 1000", "profd_memory_used_bytes 700", "profd_memory_peak_bytes 800",
-        "profd_memory_asked_bytes_total 50", "profd_memory_dropping 1",
+        "profd_memory_reclaim_requested_bytes_total 50", "profd_memory_dropping 1",
         "profd_memory_held_bytes{holder=\"names\"} 300",
         "profd_memory_held_bytes{holder=\"symbol tables\"} 200", "profd_heap_free_bytes 512"})
     EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
@@ -129,7 +129,7 @@ TEST(MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
     if (kind == "SKIPPED") line = "\nprofd_dropped_total{reason=\"" + name + "\"} ";
     if (name == "cost_ns") line = "\nprofd_bpf_seconds_total ";
     if (name == "stacks_ns") line = "\nprofd_bpf_stacks_seconds_total ";
-    if (name == "standing_stacks_ns") line = "\nprofd_bpf_standing_stacks_seconds_total ";
+    if (name == "background_stacks_ns") line = "\nprofd_bpf_background_stacks_seconds_total ";
     const auto at = text.find(line);
     EXPECT_NE(at, std::string::npos) << line;
     EXPECT_EQ(text.find(line, at + 1), std::string::npos) << line;

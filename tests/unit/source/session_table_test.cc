@@ -17,8 +17,8 @@ session::SessionSpec Spec(bool on_cpu, bool off_cpu, std::uint64_t period_ns) {
 TEST(SessionTable, IsEmptyAtFirst) {
   const SessionTable table;
   EXPECT_EQ(table.running(), 0u);
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
-  EXPECT_EQ(table.off_cpu_periods_ns().asked, 0u);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().requested, 0u);
   EXPECT_FALSE(table.clock());
   EXPECT_EQ(table.NextSlot(), 0u);
   EXPECT_EQ(table.Find(0), nullptr);
@@ -33,57 +33,57 @@ TEST(SessionTable, TheFinestPeriodIsInForce) {
   EXPECT_EQ(table.running(), 0b111u);
   EXPECT_EQ(table.on_cpu(), 0b011u);
   EXPECT_EQ(table.off_cpu(), 0b101u);
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 10u);
-  EXPECT_EQ(table.off_cpu_periods_ns().asked, 60u);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 10u);
+  EXPECT_EQ(table.off_cpu_periods_ns().requested, 60u);
   table.Remove(1);
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 100u);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 100u);
   table.Remove(0);
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
-  EXPECT_EQ(table.off_cpu_periods_ns().asked, 60u);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().requested, 60u);
   table.Remove(2);
-  EXPECT_EQ(table.off_cpu_periods_ns().asked, 0u);
+  EXPECT_EQ(table.off_cpu_periods_ns().requested, 0u);
 }
 
 TEST(SessionTable, StandingSessionsHavePeriodsOfTheirOwn) {
   SessionTable table;
-  auto standing = Spec(true, true, 50);
-  standing.standing = true;
-  table.Add(0, standing);
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 0u);
-  EXPECT_EQ(table.on_cpu_periods_ns().standing, 50u);
+  auto background = Spec(true, true, 50);
+  background.background = true;
+  table.Add(0, background);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 0u);
+  EXPECT_EQ(table.on_cpu_periods_ns().background, 50u);
   table.Add(1, Spec(true, true, 10));
-  EXPECT_EQ(table.on_cpu_periods_ns().asked, 10u);
-  EXPECT_EQ(table.on_cpu_periods_ns().standing, 50u);
-  EXPECT_EQ(table.off_cpu_periods_ns().asked, 20u);
-  EXPECT_EQ(table.off_cpu_periods_ns().standing, 100u);
+  EXPECT_EQ(table.on_cpu_periods_ns().requested, 10u);
+  EXPECT_EQ(table.on_cpu_periods_ns().background, 50u);
+  EXPECT_EQ(table.off_cpu_periods_ns().requested, 20u);
+  EXPECT_EQ(table.off_cpu_periods_ns().background, 100u);
 }
 
 TEST(SessionTable, BudgetsOfAKindAddUpAndOneWithoutALimitLiftsAll) {
   SessionTable table;
-  EXPECT_FALSE(table.budgets().asked.limited);
-  EXPECT_FALSE(table.budgets().standing.limited);
+  EXPECT_FALSE(table.budgets().requested.limited);
+  EXPECT_FALSE(table.budgets().background.limited);
   auto spec = Spec(true, true, 100);
   spec.budget_cpus = 0.01;
-  spec.standing = true;
+  spec.background = true;
   table.Add(0, spec);
-  EXPECT_TRUE(table.budgets().standing.limited);
-  EXPECT_TRUE(table.budgets().standing.on_cpu_adjusts);
-  EXPECT_DOUBLE_EQ(table.budgets().standing.cpus, 0.01);
-  EXPECT_FALSE(table.budgets().asked.limited);
+  EXPECT_TRUE(table.budgets().background.limited);
+  EXPECT_TRUE(table.budgets().background.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets().background.cpus, 0.01);
+  EXPECT_FALSE(table.budgets().requested.limited);
   spec.budget_cpus = 0.02;
-  spec.standing = false;
+  spec.background = false;
   table.Add(1, spec);
   table.Add(2, spec);
-  EXPECT_TRUE(table.budgets().asked.limited);
-  EXPECT_DOUBLE_EQ(table.budgets().asked.cpus, 0.04);
-  EXPECT_FALSE(table.budgets().asked.on_cpu_adjusts);
-  EXPECT_DOUBLE_EQ(table.budgets().standing.cpus, 0.01);
-  EXPECT_TRUE(table.budgets().standing.on_cpu_adjusts);
+  EXPECT_TRUE(table.budgets().requested.limited);
+  EXPECT_DOUBLE_EQ(table.budgets().requested.cpus, 0.04);
+  EXPECT_FALSE(table.budgets().requested.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets().background.cpus, 0.01);
+  EXPECT_TRUE(table.budgets().background.on_cpu_adjusts);
   table.Add(3, Spec(true, true, 100));
-  EXPECT_FALSE(table.budgets().asked.limited);
-  EXPECT_TRUE(table.budgets().standing.limited) << "what others ask for lifts nothing of it";
+  EXPECT_FALSE(table.budgets().requested.limited);
+  EXPECT_TRUE(table.budgets().background.limited) << "what others ask for lifts nothing of it";
   table.Remove(3);
-  EXPECT_TRUE(table.budgets().asked.limited);
+  EXPECT_TRUE(table.budgets().requested.limited);
 }
 
 TEST(SessionTable, SlotsAreReusedAsLateAsPossible) {

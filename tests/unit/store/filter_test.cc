@@ -79,7 +79,7 @@ TEST_F(FilterTest, ExecutablesByPathOrName) {
 
 TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
   Filter filter;
-  filter.sole_owner = 114;
+  filter.exclusive_owner = 114;
   EXPECT_FALSE(Matches(filter, process_));  // nobody knows whose it is
   process_.owner.uid = 114;
   EXPECT_FALSE(Matches(filter, process_));  // it has had other rights
@@ -88,7 +88,7 @@ TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
   filter.users = {"0"};
   EXPECT_FALSE(Matches(filter, process_));
   filter.users.clear();
-  filter.sole_owner = 0;
+  filter.exclusive_owner = 0;
   EXPECT_FALSE(Matches(filter, process_));
 }
 

@@ -257,9 +257,9 @@ TEST_F(SqliteStoreTest, AtTheEndOfProfdQueriesAreGivenUpAndWindowsAreKept) {
   const auto store = Open();
   ASSERT_TRUE(store->Put(MakeWindow(0)).ok());
   store->Hurry();
-  const auto asked = store->Query({}, {});
-  ASSERT_FALSE(asked.ok());
-  EXPECT_EQ(asked.error().code, ErrorCode::kUnavailable);
+  const auto requested = store->Query({}, {});
+  ASSERT_FALSE(requested.ok());
+  EXPECT_EQ(requested.error().code, ErrorCode::kUnavailable);
   // And not folded: two minutes of them stay what they were.
   for (std::uint64_t i = 1; i < 13; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
   EXPECT_EQ(store->Status().windows, 13u);

@@ -121,28 +121,28 @@ TEST_F(StoreCrashTest, PowerCutsWhileOldWindowsGoLeaveTheNewOnes) {
 }
 
 TEST_F(StoreCrashTest, AKilledWriterLosesNoCommittedWindow) {
-  int told[2];
-  ASSERT_EQ(::pipe(told), 0);
+  int reported[2];
+  ASSERT_EQ(::pipe(reported), 0);
   const pid_t child = ::fork();
   if (child == 0) {
     auto store = SqliteStore::Open(options_, clock_);
     for (std::uint64_t i = 0; store.ok(); ++i) {
       if (!(*store)->Put(MakeWindow(i, shape_))) break;
-      if (::write(told[1], "x", 1) != 1) break;
+      if (::write(reported[1], "x", 1) != 1) break;
     }
     ::_exit(1);
   }
-  ::close(told[1]);
+  ::close(reported[1]);
   std::uint64_t puts = 0;
   char byte = 0;
-  while (puts < 15 && ::read(told[0], &byte, 1) == 1) ++puts;
+  while (puts < 15 && ::read(reported[0], &byte, 1) == 1) ++puts;
   ASSERT_EQ(puts, 15u);
   ::kill(child, SIGKILL);  // in the middle of whatever it does
   int status = 0;
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
-  while (::read(told[0], &byte, 1) == 1) ++puts;
-  ::close(told[0]);
+  while (::read(reported[0], &byte, 1) == 1) ++puts;
+  ::close(reported[0]);
   const auto store = Open();
   EXPECT_GE(SecondsIn(*store), puts * 10);
   EXPECT_LE(SecondsIn(*store), puts * 10 + 10);

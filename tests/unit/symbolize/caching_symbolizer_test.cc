@@ -19,7 +19,7 @@ class NamingSymbolizer : public Symbolizer {
  public:
   void Resolve(const process::AddressFrame& address, Detail /*detail*/,
                std::vector<Frame>& frames) override {
-    ++asked;
+    ++requested;
     for (const char* prefix : {"inlined_", "outer_"}) {
       Frame& frame = frames.emplace_back();
       frame.kind = address.kernel ? FrameKind::kKernel : user_kind;
@@ -32,7 +32,7 @@ class NamingSymbolizer : public Symbolizer {
                    (address.module ? address.module->path : "");
     }
   }
-  int asked = 0;
+  int requested = 0;
   bool unresolved = false;
   FrameKind user_kind = FrameKind::kNative;
 };
@@ -58,7 +58,7 @@ class CachingSymbolizerTest : public ::testing::Test {
 
 TEST_F(CachingSymbolizerTest, AsksOnce) {
   for (int i = 0; i < 3; ++i) ExpectRight(UserAddress(a_, 0x10));
-  EXPECT_EQ(inner_.asked, 1);
+  EXPECT_EQ(inner_.requested, 1);
   EXPECT_EQ(cache_.counters().misses.value(), 1u);
   EXPECT_EQ(cache_.counters().hits.value(), 2u);
 }
@@ -73,7 +73,7 @@ TEST_F(CachingSymbolizerTest, DifferentPlacesAreDifferent) {
     ExpectRight(KernelAddress(0x10));
     ExpectRight(KernelAddress(0x10, false));
   }
-  EXPECT_EQ(inner_.asked, 7);
+  EXPECT_EQ(inner_.requested, 7);
 }
 
 TEST_F(CachingSymbolizerTest, OneAddressOfTwoProcessesIsOnePlace) {
@@ -82,7 +82,7 @@ TEST_F(CachingSymbolizerTest, OneAddressOfTwoProcessesIsOnePlace) {
   second.address += 0x1000;
   ExpectRight(first);
   ExpectRight(second);
-  EXPECT_EQ(inner_.asked, 1);
+  EXPECT_EQ(inner_.requested, 1);
 }
 
 TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreAskedAgain) {
@@ -100,9 +100,9 @@ TEST_F(CachingSymbolizerTest, OfCodeInMemoryOnlyAProgramsOwnNamesAreKept) {
   const auto in_memory = UserAddress(MakeModule("/memfd:program"), 0x10);
   std::vector<Frame> frames;
   const auto ask_twice = [&] {
-    const int before = inner_.asked;
+    const int before = inner_.requested;
     for (int i = 0; i < 2; ++i) cache_.Resolve(in_memory, Detail::kSource, frames);
-    return inner_.asked - before;
+    return inner_.requested - before;
   };
   inner_.unresolved = true;
   EXPECT_EQ(ask_twice(), 2);
@@ -119,7 +119,7 @@ TEST_F(CachingSymbolizerTest, ADetailThatWasNotAskedForIsNoAnswerToTheOther) {
     cache_.Resolve(UserAddress(a_, 0x10), Detail::kSymbols, frames);
     cache_.Resolve(UserAddress(a_, 0x10), Detail::kSource, frames);
   }
-  EXPECT_EQ(inner_.asked, 2);
+  EXPECT_EQ(inner_.requested, 2);
 }
 
 TEST_F(CachingSymbolizerTest, HoldsModulesSoThatNoneIsMistakenForAnother) {
@@ -139,28 +139,28 @@ TEST_F(CachingSymbolizerTest, GivesUpTheLeastRecentlyUsedWhenAsked) {
   cache_.memory().Ask(all / 2);
   cache_.GiveUp();
   EXPECT_LE(cache_.memory().bytes(), all - all / 2);
-  EXPECT_EQ(cache_.memory().asked(), 0u);
+  EXPECT_EQ(cache_.memory().requested(), 0u);
   ExpectRight(UserAddress(a_, 9));
-  EXPECT_EQ(inner_.asked, 10);
+  EXPECT_EQ(inner_.requested, 10);
   ExpectRight(UserAddress(a_, 0));
-  EXPECT_EQ(inner_.asked, 11);
+  EXPECT_EQ(inner_.requested, 11);
 }
 
 TEST_F(CachingSymbolizerTest, DropsTheLeastRecentlyUsedBeyondItsBound) {
   ExpectRight(UserAddress(a_, 0));
   const std::size_t one = cache_.counters().bytes.value();
   CachingSymbolizer small(inner_, 10 * one + one / 2);
-  inner_.asked = 0;
+  inner_.requested = 0;
   std::vector<Frame> frames;
   for (std::uint64_t i = 0; i < 10; ++i) small.Resolve(UserAddress(a_, i), Detail::kSource, frames);
   small.Resolve(UserAddress(a_, 0), Detail::kSource, frames);
-  EXPECT_EQ(inner_.asked, 10);
+  EXPECT_EQ(inner_.requested, 10);
   small.Resolve(UserAddress(a_, 10), Detail::kSource, frames);  // the eleventh takes the place of 1
   EXPECT_LE(small.counters().bytes.value(), 10 * one + one / 2);
   small.Resolve(UserAddress(a_, 0), Detail::kSource, frames);
-  EXPECT_EQ(inner_.asked, 11);
+  EXPECT_EQ(inner_.requested, 11);
   small.Resolve(UserAddress(a_, 1), Detail::kSource, frames);
-  EXPECT_EQ(inner_.asked, 12);
+  EXPECT_EQ(inner_.requested, 12);
 }
 
 }  // namespace

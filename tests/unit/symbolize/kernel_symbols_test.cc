@@ -113,21 +113,21 @@ TEST_F(KernelSymbolsTest, AReplayAnswersAlike) {
         EXPECT_EQ(key, "");
         blobs.emplace_back(bytes);
       });
-  std::map<std::uint64_t, std::string> asked;
+  std::map<std::uint64_t, std::string> requested;
   for (const std::uint64_t address : {0xffffffff81000004, 0xffffffff81000ff0, 0xffffffffc0000010,
                                       0xffffffffe0000000, 0xffffffffe0000001}) {
-    asked[address] = Describe(recording.Find(address));
+    requested[address] = Describe(recording.Find(address));
   }
   recording.Flush();
   recording.Flush();
   ASSERT_EQ(blobs.size(), 1u) << "nothing new the second time";
-  asked[0xffffffff81001000] = Describe(recording.Find(0xffffffff81001000));
+  requested[0xffffffff81001000] = Describe(recording.Find(0xffffffff81001000));
   recording.Flush();
   ASSERT_EQ(blobs.size(), 2u);
 
   ReplayKernelSymbols replay;
   for (const std::string& blob : blobs) ASSERT_TRUE(replay.AddBlob(blob));
-  for (const auto& [address, answer] : asked) EXPECT_EQ(Describe(replay.Find(address)), answer);
+  for (const auto& [address, answer] : requested) EXPECT_EQ(Describe(replay.Find(address)), answer);
 }
 
 TEST_F(KernelSymbolsTest, AReplayGivesTheReasonToo) {

@@ -24,7 +24,7 @@ class TableSymbolizer : public Symbolizer {
  public:
   void Resolve(const process::AddressFrame& address, Detail wanted,
                std::vector<Frame>& frames) override {
-    ++asked;
+    ++requested;
     detail = wanted;
     std::string name = names[address.file_offset];
     if (const auto inlined = name.find('>'); inlined != std::string::npos) {
@@ -39,7 +39,7 @@ class TableSymbolizer : public Symbolizer {
     if (name.empty()) frame.reason = "unknown";
   }
   std::map<std::uint64_t, std::string> names;
-  int asked = 0;
+  int requested = 0;
   Detail detail = Detail::kSymbols;
 };
 
@@ -160,7 +160,7 @@ TEST_F(SampleSymbolizerTest, PythonFramesWithoutAPlaceStandAboveAMark) {
 TEST_F(SampleSymbolizerTest, AsksOnceForAnAddress) {
   for (int i = 0; i < 5; ++i)
     (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "caller", "leaf"}));
-  EXPECT_EQ(symbols_.asked, 2);
+  EXPECT_EQ(symbols_.requested, 2);
   EXPECT_EQ(symbolizer_.counters().samples.value(), 5u);
   EXPECT_EQ(symbolizer_.counters().frames.value(), 15u);
   EXPECT_EQ(symbolizer_.counters().looked_up.value(), 2u);
@@ -170,11 +170,11 @@ TEST_F(SampleSymbolizerTest, AsksAgainForCodeInMemoryUntilItHasANameOfItsProgram
   process::Sample sample;
   sample.frames.push_back(UserAddress(MakeModule("/memfd:program"), 0x10));
   for (int i = 0; i < 2; ++i) (void)symbolizer_.Symbolize(sample);
-  EXPECT_EQ(symbols_.asked, 2);
+  EXPECT_EQ(symbols_.requested, 2);
   symbols_.names[0x10] = "main";
   for (int i = 0; i < 3; ++i)
     EXPECT_THAT(NamesOf(symbolizer_.Symbolize(sample)), ElementsAre("main"));
-  EXPECT_EQ(symbols_.asked, 3);
+  EXPECT_EQ(symbols_.requested, 3);
 }
 
 TEST_F(SampleSymbolizerTest, AsksAgainForMoreDetail) {
@@ -182,7 +182,7 @@ TEST_F(SampleSymbolizerTest, AsksAgainForMoreDetail) {
     for (int i = 0; i < 2; ++i) (void)symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf"}), detail);
     EXPECT_EQ(symbols_.detail, detail);
   }
-  EXPECT_EQ(symbols_.asked, 2);
+  EXPECT_EQ(symbols_.requested, 2);
 }
 
 TEST_F(SampleSymbolizerTest, InlinedFramesStandInside) {
@@ -240,9 +240,9 @@ TEST_F(SampleSymbolizerTest, FrameIdsOutliveForgottenAddresses) {
     sample.frames = {UserAddress(module_, 0x100000 + i)};
     (void)symbolizer_.Symbolize(std::move(sample));
   }
-  const int asked = symbols_.asked;
+  const int requested = symbols_.requested;
   const SymbolizedSample second = symbolizer_.Symbolize(Stack(State::kOnCpu, {"leaf", "main"}));
-  EXPECT_EQ(symbols_.asked, asked + 2) << "they were forgotten";
+  EXPECT_EQ(symbols_.requested, requested + 2) << "they were forgotten";
   EXPECT_EQ(first.frames, second.frames);
 }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/unwind/tables/rule_table.h"
-#include "daemon/unwind/tables/stretch_builder.h"
 #include "tests/unit/unwind/libdw_oracle.h"
 #include "tests/unit/unwind/system_files.h"
 
@@ -41,11 +41,11 @@ TEST_P(SystemFile, RowsSayWhatLibdwSays) {
   for (const TextRange& range : reader->text()) {
     for (int i = 0; i < 12; ++i) {
       const std::uint64_t any = range.begin + random() % (range.end - range.begin);
-      const std::uint64_t begin = any / kStretchBytes * kStretchBytes;
-      const auto rows = reader->ReadRows(begin, begin + kStretchBytes);
+      const std::uint64_t begin = any / kChunkBytes * kChunkBytes;
+      const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
       ASSERT_EQ(rows.front().offset, begin);
       const std::uint64_t from = std::max(begin, range.begin);
-      const std::uint64_t to = std::min(begin + kStretchBytes, range.end);
+      const std::uint64_t to = std::min(begin + kChunkBytes, range.end);
       const auto compare = [&](std::uint64_t offset) {
         if (offset < from || offset >= to) return;
         Compare(oracle.cfi(), offset - range.begin + range.vaddr, RuleAt(rows, offset), tally);
@@ -63,10 +63,10 @@ TEST_P(SystemFile, RowsSayWhatLibdwSays) {
   }
   EXPECT_EQ(reader->damaged(), 0u);
   EXPECT_GT(tally.known, 0u);
-  EXPECT_LE(tally.inexpressible * 1000, tally.asked);
-  EXPECT_LE(tally.lost * 1000, tally.asked);
-  std::printf("%zu asked, %zu with a rule, %zu inexpressible, %zu registers lost\n", tally.asked,
-              tally.known, tally.inexpressible, tally.lost);
+  EXPECT_LE(tally.inexpressible * 1000, tally.requested);
+  EXPECT_LE(tally.lost * 1000, tally.requested);
+  std::printf("%zu asked, %zu with a rule, %zu inexpressible, %zu registers lost\n",
+              tally.requested, tally.known, tally.inexpressible, tally.lost);
 }
 
 // Not a limit: for the record.
@@ -79,19 +79,19 @@ TEST_P(SystemFile, PrintsSizes) {
   RuleTable rules({});
   std::size_t rows = 0;
   std::size_t packed_bytes = 0;
-  std::size_t stretches = 0;
+  std::size_t chunks = 0;
   std::chrono::nanoseconds longest{0};
-  const std::uint64_t first = reader->text().front().begin / kStretchBytes;
-  const std::uint64_t last = (reader->text().back().end - 1) / kStretchBytes;
+  const std::uint64_t first = reader->text().front().begin / kChunkBytes;
+  const std::uint64_t last = (reader->text().back().end - 1) / kChunkBytes;
   for (std::uint64_t i = first; i <= last; ++i) {
     const auto before = std::chrono::steady_clock::now();
-    const auto packed = PackStretch(reader->ReadRows(i * kStretchBytes, (i + 1) * kStretchBytes),
-                                    i * kStretchBytes, rules);
+    const auto packed =
+        PackChunk(reader->ReadRows(i * kChunkBytes, (i + 1) * kChunkBytes), i * kChunkBytes, rules);
     longest =
         std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - before);
     rows += packed.rows;
     packed_bytes += packed.bytes.size();
-    stretches += packed.bytes.empty() ? 0 : 1;
+    chunks += packed.bytes.empty() ? 0 : 1;
     EXPECT_EQ(packed.cut_blocks, 0u);
   }
   EXPECT_EQ(rules.refused(), 0u);
@@ -103,7 +103,7 @@ TEST_P(SystemFile, PrintsSizes) {
       "%s: open %.1f ms, all %.1f ms, longest stretch %.1f ms, %zu rows, %zu rules, %zu "
       "stretches, %zu bytes, whole %d, cpython %d\n",
       GetParam().c_str(), ms(opened - begin), ms(std::chrono::steady_clock::now() - begin),
-      ms(longest), rows, rules.rules().size(), stretches, packed_bytes, reader->small(),
+      ms(longest), rows, rules.rules().size(), chunks, packed_bytes, reader->small(),
       reader->cpython());
 }
 

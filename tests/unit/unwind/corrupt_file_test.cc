@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/unwind/cfi/cfi_reader.h"
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "tests/unit/unwind/system_files.h"
 
 namespace profd::unwind {
@@ -17,12 +17,12 @@ void ReadAll(const std::vector<std::byte>& bytes) {
   auto reader = CfiReader::FromMemory(bytes);
   if (!reader) return;
   for (const TextRange& range : reader->text()) {
-    const std::uint64_t first = range.begin / kStretchBytes * kStretchBytes;
-    for (std::uint64_t begin = first; begin < range.end; begin += kStretchBytes) {
-      const auto rows = reader->ReadRows(begin, begin + kStretchBytes);
+    const std::uint64_t first = range.begin / kChunkBytes * kChunkBytes;
+    for (std::uint64_t begin = first; begin < range.end; begin += kChunkBytes) {
+      const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
       ASSERT_EQ(rows.front().offset, begin);
       for (std::size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].offset, rows[i].offset);
-      ASSERT_LT(rows.back().offset, begin + kStretchBytes);
+      ASSERT_LT(rows.back().offset, begin + kChunkBytes);
     }
   }
 }

@@ -104,7 +104,7 @@ LibdwOracle::~LibdwOracle() {
 }
 
 void Compare(Dwarf_CFI* cfi, std::uint64_t vaddr, const profd_unwind_rule& rule, Tally& tally) {
-  ++tally.asked;
+  ++tally.requested;
   Dwarf_Frame* raw = nullptr;
   if (dwarf_cfi_addrframe(cfi, vaddr, &raw) != 0) {
     if (rule.cfa != PROFD_CFA_NONE) tally.beyond.push_back(vaddr);

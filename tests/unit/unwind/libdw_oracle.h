@@ -30,7 +30,7 @@ class LibdwOracle {
 };
 
 struct Tally {
-  std::size_t asked = 0;
+  std::size_t requested = 0;
   std::size_t known = 0;
   std::size_t inexpressible = 0;      // libdw knows a rule, ours is none
   std::size_t lost = 0;               // registers that libdw knows and the rule does not

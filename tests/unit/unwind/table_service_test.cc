@@ -112,8 +112,8 @@ TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
   ASSERT_TRUE(service.Await(1, kLongest));
   profd_unwind_file* file = maps_.Find(wanted_.key);
   ASSERT_NE(file, nullptr);
-  for (std::uint32_t i = 0; i < file->stretches; ++i) {
-    const std::uint64_t begin = (std::uint64_t{file->first_stretch} + i) << PROFD_STRETCH_SHIFT;
+  for (std::uint32_t i = 0; i < file->chunks; ++i) {
+    const std::uint64_t begin = (std::uint64_t{file->first_chunk} + i) << PROFD_CHUNK_SHIFT;
     EXPECT_NE(Lookup(memory_.base(), *file, begin, 1).status, LookupStatus::kNotLoaded) << i;
   }
 }

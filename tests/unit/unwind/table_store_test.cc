@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/unwind/tables/stretch_builder.h"
+#include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/unwind/tables/table_lookup.h"
 #include "tests/unit/unwind/system_files.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -40,7 +40,7 @@ constexpr std::uint64_t kRowBytes = 16;
 
 std::vector<Row> RowsOf(std::uint64_t inode, std::uint64_t begin) {
   std::vector<Row> rows;
-  for (std::uint64_t at = begin; at < begin + kStretchBytes; at += kRowBytes)
+  for (std::uint64_t at = begin; at < begin + kChunkBytes; at += kRowBytes)
     rows.push_back({at, RuleFor(inode, at / kRowBytes)});
   return rows;
 }
@@ -54,14 +54,14 @@ class Store : public testing::Test {
     auto file = store_.Find(Key(inode));
     if (!file) {
       auto added =
-          store_.AddFile(Key(inode), {{0, 64 * kStretchBytes, 0}}, 0, TableStore::Room::kMake);
+          store_.AddFile(Key(inode), {{0, 64 * kChunkBytes, 0}}, 0, TableStore::Room::kMake);
       ASSERT_TRUE(added) << added.error().message;
       file = *added;
     }
     if (!store_.Lacks(*file, offset)) return;
-    const std::uint64_t begin = offset / kStretchBytes * kStretchBytes;
+    const std::uint64_t begin = offset / kChunkBytes * kChunkBytes;
     const auto loaded =
-        store_.LoadStretch(*file, begin, RowsOf(inode, begin), TableStore::Room::kMake);
+        store_.LoadChunk(*file, begin, RowsOf(inode, begin), TableStore::Room::kMake);
     ASSERT_TRUE(loaded) << loaded.error().message;
   }
   LookupAnswer Ask(std::uint64_t inode, std::uint64_t offset, std::uint32_t tick = 1) {
@@ -77,17 +77,16 @@ class Store : public testing::Test {
 TEST_F(Store, WhatIsLoadedIsFound) {
   EXPECT_EQ(Ask(1, 100).status, LookupStatus::kNotLoaded);
   Load(1, 100);
-  Load(1, 5 * kStretchBytes);
-  for (std::uint64_t at = 0; at < kStretchBytes; ++at) {
+  Load(1, 5 * kChunkBytes);
+  for (std::uint64_t at = 0; at < kChunkBytes; ++at) {
     const LookupAnswer answer = Ask(1, at);
     ASSERT_EQ(answer.status, LookupStatus::kFound);
     const auto expected = RuleFor(1, at / kRowBytes);
     ASSERT_EQ(std::memcmp(&answer.rule, &expected, sizeof expected), 0);
   }
-  EXPECT_EQ(Ask(1, 5 * kStretchBytes + 17).rule.add,
-            RuleFor(1, 5 * kStretchBytes / kRowBytes + 1).add);
-  EXPECT_EQ(Ask(1, kStretchBytes).status, LookupStatus::kNotLoaded);
-  EXPECT_EQ(Ask(1, 64 * kStretchBytes).status, LookupStatus::kNoRule);
+  EXPECT_EQ(Ask(1, 5 * kChunkBytes + 17).rule.add, RuleFor(1, 5 * kChunkBytes / kRowBytes + 1).add);
+  EXPECT_EQ(Ask(1, kChunkBytes).status, LookupStatus::kNotLoaded);
+  EXPECT_EQ(Ask(1, 64 * kChunkBytes).status, LookupStatus::kNoRule);
   EXPECT_EQ(Ask(2, 100).status, LookupStatus::kNotLoaded);
 }
 
@@ -107,10 +106,10 @@ TEST_F(Store, OneFileMayHaveSeveralKeys) {
 TEST_F(Store, EmptyStretchesTakeNoRoom) {
   Load(1, 0);
   const auto bytes = store_.counters().bytes.value();
-  const std::vector<Row> nothing{{kStretchBytes, profd_unwind_rule{}}};
+  const std::vector<Row> nothing{{kChunkBytes, profd_unwind_rule{}}};
   ASSERT_TRUE(
-      store_.LoadStretch(*store_.Find(Key(1)), kStretchBytes, nothing, TableStore::Room::kMake));
-  EXPECT_EQ(Ask(1, kStretchBytes).status, LookupStatus::kNoRule);
+      store_.LoadChunk(*store_.Find(Key(1)), kChunkBytes, nothing, TableStore::Room::kMake));
+  EXPECT_EQ(Ask(1, kChunkBytes).status, LookupStatus::kNoRule);
   EXPECT_EQ(store_.counters().bytes.value(), bytes);
 }
 
@@ -119,7 +118,7 @@ TEST_F(Store, WhatIsUsedStaysAndWhatIsNotGoes) {
   for (std::uint64_t inode = 2; inode < 40; ++inode) {
     store_.SetTick(static_cast<std::uint32_t>(inode));
     ASSERT_EQ(Ask(1, 0, static_cast<std::uint32_t>(inode)).status, LookupStatus::kFound) << inode;
-    for (std::uint64_t i = 0; i < 10; ++i) Load(inode, i * kStretchBytes);
+    for (std::uint64_t i = 0; i < 10; ++i) Load(inode, i * kChunkBytes);
     ASSERT_EQ(Ask(1, 0, static_cast<std::uint32_t>(inode)).status, LookupStatus::kFound) << inode;
   }
   EXPECT_GT(store_.counters().evictions.value(), 0u);
@@ -132,15 +131,14 @@ TEST_F(Store, WhatIsUsedStaysAndWhatIsNotGoes) {
 TEST_F(Store, PrefetchTakesNothingFromOthers) {
   std::uint64_t refused = 0;
   for (std::uint64_t inode = 1; inode < 8; ++inode) {
-    auto file =
-        store_.AddFile(Key(inode), {{0, 64 * kStretchBytes, 0}}, 0, TableStore::Room::kFree);
+    auto file = store_.AddFile(Key(inode), {{0, 64 * kChunkBytes, 0}}, 0, TableStore::Room::kFree);
     if (!file) {
       ++refused;
       continue;
     }
     for (std::uint64_t i = 0; i < 64; ++i) {
-      if (!store_.LoadStretch(*file, i * kStretchBytes, RowsOf(inode, i * kStretchBytes),
-                              TableStore::Room::kFree))
+      if (!store_.LoadChunk(*file, i * kChunkBytes, RowsOf(inode, i * kChunkBytes),
+                            TableStore::Room::kFree))
         ++refused;
     }
   }
@@ -152,16 +150,16 @@ TEST_F(Store, PrefetchTakesNothingFromOthers) {
 TEST_F(Store, NothingMoreIsGivenUpWhileNoWaitSucceeds) {
   std::uint64_t inode = 1;
   const auto fill = [&](TableStore::Room room) {
-    const auto file = store_.AddFile(Key(inode++), {{0, kStretchBytes, 0}}, 0, room);
-    return file && store_.LoadStretch(*file, 0, RowsOf(inode, 0), room);
+    const auto file = store_.AddFile(Key(inode++), {{0, kChunkBytes, 0}}, 0, room);
+    return file && store_.LoadChunk(*file, 0, RowsOf(inode, 0), room);
   };
   while (fill(TableStore::Room::kFree)) continue;
   memory_.broken = true;
   EXPECT_FALSE(fill(TableStore::Room::kMake));
-  const auto left = store_.counters().stretches.value();
+  const auto left = store_.counters().chunks.value();
   EXPECT_GT(left, 0u);
   EXPECT_FALSE(fill(TableStore::Room::kMake));
-  EXPECT_EQ(store_.counters().stretches.value(), left);
+  EXPECT_EQ(store_.counters().chunks.value(), left);
   memory_.broken = false;
   EXPECT_TRUE(fill(TableStore::Room::kMake));
 }
@@ -197,7 +195,7 @@ TEST_F(Store, ReadersSeeWholeStretchesOnly) {
     std::mt19937_64 random(3);
     while (!stop) {
       const std::uint64_t inode = 1 + random() % kFiles;
-      const std::uint64_t offset = random() % (40 * kStretchBytes);
+      const std::uint64_t offset = random() % (40 * kChunkBytes);
       const std::shared_lock running(memory_.readers);
       profd_unwind_file* file = maps_.Find(Key(inode));
       if (file == nullptr) continue;
@@ -212,7 +210,7 @@ TEST_F(Store, ReadersSeeWholeStretchesOnly) {
   std::uint32_t tick = 1;
   while (found < 100'000 || store_.counters().evictions.value() < 1'000) {
     store_.SetTick(++tick);
-    Load(1 + random() % kFiles, random() % (40 * kStretchBytes));
+    Load(1 + random() % kFiles, random() % (40 * kChunkBytes));
     if (HasFatalFailure()) break;
   }
   stop = true;
@@ -234,11 +232,11 @@ TEST(StoreOfRealFile, PackedTablesAnswerLikeTheRows) {
       store.AddFile(Key(1), reader->text(), PROFD_FILE_KEEP_CFA, TableStore::Room::kMake);
   ASSERT_TRUE(file);
   std::size_t checked = 0;
-  for (const std::uint64_t begin : store.LackedStretches(*file)) {
-    const auto rows = reader->ReadRows(begin, begin + kStretchBytes);
-    ASSERT_TRUE(store.LoadStretch(*file, begin, rows, TableStore::Room::kMake));
+  for (const std::uint64_t begin : store.MissingChunks(*file)) {
+    const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
+    ASSERT_TRUE(store.LoadChunk(*file, begin, rows, TableStore::Room::kMake));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::uint64_t end = i + 1 < rows.size() ? rows[i + 1].offset : begin + kStretchBytes;
+      const std::uint64_t end = i + 1 < rows.size() ? rows[i + 1].offset : begin + kChunkBytes;
       for (const std::uint64_t offset : {rows[i].offset, end - 1}) {
         const auto answer = Lookup(memory.base(), *maps.Find(Key(1)), offset, 1);
         ASSERT_EQ(std::memcmp(&answer.rule, &rows[i].rule, sizeof answer.rule), 0) << offset;
@@ -247,14 +245,14 @@ TEST(StoreOfRealFile, PackedTablesAnswerLikeTheRows) {
     }
   }
   EXPECT_GT(checked, 10'000u);
-  EXPECT_TRUE(store.LackedStretches(*file).empty());
+  EXPECT_TRUE(store.MissingChunks(*file).empty());
 }
 
-TEST(PackStretch, BlocksWithTooManyRowsForgetTheirLast) {
+TEST(PackChunk, BlocksWithTooManyRowsForgetTheirLast) {
   std::vector<Row> rows;
   for (std::uint64_t at = 0; at < 4096; ++at) rows.push_back({at, RuleFor(1, at % 2 + 1)});
   RuleTable rules({});
-  const PackedStretch packed = PackStretch(rows, 0, rules);
+  const PackedChunk packed = PackChunk(rows, 0, rules);
   EXPECT_EQ(packed.cut_blocks, 1u);
   EXPECT_EQ(packed.rows, PROFD_BLOCK_MAX_ROWS + 15u);
 }

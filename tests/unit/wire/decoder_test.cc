@@ -53,8 +53,8 @@ profd_sample_event OffCpuFixed() {
   fixed.begin_ns = 1'000;
   fixed.runnable_ns = 500;
   fixed.period_ns = 100;
-  fixed.blocked_marks = 35;
-  fixed.runnable_marks = 5;
+  fixed.blocked_points = 35;
+  fixed.runnable_points = 5;
   fixed.syscall = 0;
   fixed.task_state = 2;
   fixed.syscall_args[0] = 3;
@@ -170,7 +170,7 @@ void SetSize(EventBytes& bytes, std::uint32_t size) {
 // PERIODS had another length once.
 bool IsWholeOlderEvent(const EventBytes& whole, std::size_t length) {
   return KindOf(whole) == PROFD_EVENT_PERIODS &&
-         length == offsetof(profd_periods_event, standing_on_cpu_period_ns);
+         length == offsetof(profd_periods_event, background_on_cpu_period_ns);
 }
 
 TEST(DecoderTest, HeaderIsTakenOverForEveryKind) {
@@ -225,8 +225,8 @@ TEST(DecoderTest, OffCpuSample) {
   EXPECT_EQ(event.begin_ns, 1'000u);
   EXPECT_EQ(event.runnable_ns, 500u);
   EXPECT_EQ(event.period_ns, 100u);
-  EXPECT_EQ(event.blocked_marks, 35u);
-  EXPECT_EQ(event.runnable_marks, 5u);
+  EXPECT_EQ(event.blocked_points, 35u);
+  EXPECT_EQ(event.runnable_points, 5u);
   EXPECT_EQ(event.syscall, 0);
   EXPECT_EQ(event.task_state, 2u);
   EXPECT_THAT(event.syscall_args, ElementsAre(3, 4, 5));

@@ -12,7 +12,7 @@
 namespace profd::wire {
 namespace {
 
-constexpr std::size_t kOlderBytes = offsetof(profd_periods_event, standing_on_cpu_period_ns);
+constexpr std::size_t kOlderBytes = offsetof(profd_periods_event, background_on_cpu_period_ns);
 
 // As long as that, and with that in its header.
 test::EventBytes Periods(std::size_t bytes) {
@@ -20,8 +20,8 @@ test::EventBytes Periods(std::size_t bytes) {
   fixed.event = test::RawHeader(77);
   fixed.on_cpu_period_ns = 10;
   fixed.off_cpu_period_ns = 20;
-  fixed.standing_on_cpu_period_ns = 30;
-  fixed.standing_off_cpu_period_ns = 40;
+  fixed.background_on_cpu_period_ns = 30;
+  fixed.background_off_cpu_period_ns = 40;
   test::EventBytes raw = test::RawEventBytes(PROFD_EVENT_PERIODS, fixed);
   raw.resize(bytes);
   const auto size = static_cast<std::uint32_t>(bytes);
@@ -40,22 +40,22 @@ TEST(PeriodsDecoder, ReadsThoseOfBothKinds) {
   EXPECT_EQ(periods.header.time_ns, 77u);
   EXPECT_EQ(periods.on_cpu_period_ns, 10u);
   EXPECT_EQ(periods.off_cpu_period_ns, 20u);
-  EXPECT_EQ(periods.standing_on_cpu_period_ns, 30u);
-  EXPECT_EQ(periods.standing_off_cpu_period_ns, 40u);
+  EXPECT_EQ(periods.background_on_cpu_period_ns, 30u);
+  EXPECT_EQ(periods.background_off_cpu_period_ns, 40u);
 }
 
 TEST(PeriodsDecoder, ReadsThoseOfOlderRecordings) {
   const wire::PeriodsEvent periods = Decoded(Periods(kOlderBytes));
   EXPECT_EQ(periods.off_cpu_period_ns, 20u);
-  EXPECT_EQ(periods.standing_on_cpu_period_ns, 0u);
-  EXPECT_EQ(periods.standing_off_cpu_period_ns, 0u);
+  EXPECT_EQ(periods.background_on_cpu_period_ns, 0u);
+  EXPECT_EQ(periods.background_off_cpu_period_ns, 0u);
 }
 
 TEST(PeriodsDecoder, OtherLengthsAreRejectedOrIgnored) {
   for (std::size_t bytes = sizeof(profd_event); bytes < sizeof(profd_periods_event); ++bytes)
     EXPECT_EQ(wire::DecodeEvent({Periods(bytes)}).ok(), bytes == kOlderBytes) << bytes;
   const wire::PeriodsEvent longer = Decoded(Periods(sizeof(profd_periods_event) + 13));
-  EXPECT_EQ(longer.standing_off_cpu_period_ns, 40u);
+  EXPECT_EQ(longer.background_off_cpu_period_ns, 40u);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void HideAddresses(Message& message) {
 
 }  // namespace
 
-bool MaySee(const Caller& caller, SoleOwner owner) {
+bool MaySee(const Caller& caller, ExclusiveOwner owner) {
   return caller.sees_all || (caller.kind == Caller::Kind::kUser && owner == caller.uid);
 }
 
@@ -36,7 +36,7 @@ bool MaySee(const Caller& caller, const std::string& client) {
   return caller.sees_all || client == ClientOf(caller);
 }
 
-Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
+Result<ExclusiveOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
   const std::string directory = std::to_string(id);
   const auto status = proc.Read(directory + "/status", kMaxStatus);
   if (!status)

@@ -9,17 +9,17 @@
 #include "daemon/process/process_info.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/session/session_control.h"
-#include "daemon/source/procfs/sole_owner.h"
+#include "daemon/source/procfs/exclusive_owner.h"
 #include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/status.pb.h"
 
 namespace profd::server {
 
-using source::SoleOwner;
+using source::ExclusiveOwner;
 
 // The rule that everything below follows. Without an owner only those see it who see all.
-[[nodiscard]] bool MaySee(const Caller& caller, SoleOwner owner);
+[[nodiscard]] bool MaySee(const Caller& caller, ExclusiveOwner owner);
 
 // A process of the past, as it was when /proc was last asked.
 [[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
@@ -28,7 +28,7 @@ using source::SoleOwner;
 [[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);
 
 // From /proc/ID of a process or thread. kNotFound: there is none.
-[[nodiscard]] Result<SoleOwner> OwnerOf(std::uint32_t id, const ProcFs& proc);
+[[nodiscard]] Result<ExclusiveOwner> OwnerOf(std::uint32_t id, const ProcFs& proc);
 
 // Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
 // it names somebody else's processes. Ids of another pid namespace are left to the kernel side.

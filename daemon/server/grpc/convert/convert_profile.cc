@@ -73,12 +73,12 @@ class Modules {
   std::map<std::pair<std::string, std::string>, int> files_;  // path and build id -> index
 };
 
-void Fill(const budget::SamplingStanding& standing, v1::SamplingStatus& proto) {
-  proto.set_limited(standing.budget.limited);
-  proto.set_budget_cpus(standing.budget.cpus);
-  proto.set_spent_cpus(standing.spent_cpus);
-  proto.set_on_cpu_factor(standing.factors.on_cpu);
-  proto.set_off_cpu_factor(standing.factors.off_cpu);
+void Fill(const budget::SamplingStatus& status, v1::SamplingStatus& proto) {
+  proto.set_limited(status.budget.limited);
+  proto.set_budget_cpus(status.budget.cpus);
+  proto.set_spent_cpus(status.spent_cpus);
+  proto.set_on_cpu_factor(status.factors.on_cpu);
+  proto.set_off_cpu_factor(status.factors.off_cpu);
 }
 
 void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
@@ -154,7 +154,7 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   FillGil(profile.samples, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
-  Fill(profile.notes, *proto.mutable_notes());
+  Fill(profile.counters, *proto.mutable_counters());
   proto.set_daemon_cpu_ns(profile.cost.daemon_cpu_ns);
   proto.set_bpf_ns(profile.cost.bpf_ns);
   return proto;
@@ -213,7 +213,7 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
     added.set_cost(source::CostOf(name));
   }
   Fill(backend.lost, *proto.mutable_lost());
-  Fill(backend.notes, *proto.mutable_notes());
+  Fill(backend.counters, *proto.mutable_counters());
   const auto& python = backend.python;
   auto& added_python = *proto.mutable_python();
   added_python.set_attached(python.attached);
@@ -225,17 +225,17 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   added_python.set_names_stale(python.names_stale);
   added_python.set_names_unknown(python.names_unknown);
   auto& budget = *proto.mutable_budget();
-  Fill(backend.budget.sampling.asked, *budget.mutable_sessions());
-  Fill(backend.budget.sampling.standing, *budget.mutable_history());
+  Fill(backend.budget.sampling.requested, *budget.mutable_sessions());
+  Fill(backend.budget.sampling.background, *budget.mutable_history());
   budget.set_clock_limit_cpus(backend.budget.clock.limit_cpus);
   budget.set_clock_cpus(backend.budget.clock.spent_cpus);
-  budget.set_kernel_books(backend.budget.clock.kernel_books);
+  budget.set_kernel_accounting(backend.budget.clock.kernel_accounting);
   if (backend.memory) {
     auto& memory = *proto.mutable_memory();
     memory.set_cap_bytes(backend.memory->cap_bytes);
     memory.set_used_bytes(backend.memory->used_bytes);
     memory.set_peak_bytes(backend.memory->peak_bytes);
-    memory.set_asked_bytes(backend.memory->asked_bytes);
+    memory.set_reclaim_requested_bytes(backend.memory->reclaim_requested_bytes);
     memory.set_dropping(backend.memory->dropping);
     for (const auto& holder : backend.memory->holders) {
       auto& added = *memory.add_holders();

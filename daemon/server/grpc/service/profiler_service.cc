@@ -165,7 +165,7 @@ Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
                  "the one that does is started with --history-directory DIR"};
   auto plan = ToPlan(request, clock_.RealtimeNs());
   if (!plan) return plan.error();
-  if (!caller.sees_all) plan->filter.sole_owner = caller.uid;
+  if (!caller.sees_all) plan->filter.exclusive_owner = caller.uid;
   if (!query_slots_.try_acquire_for(kQueryPatience))
     return Error{ErrorCode::kExhausted, "others are asking for the history, too", "try again"};
   auto profile = history_->store().Query(plan->range, plan->filter);

@@ -48,7 +48,7 @@ class DoctorChecksTest : public ::testing::Test {
 TEST_F(DoctorChecksTest, AHostThatHasAllIsWell) {
   for (const Finding& finding : CheckHost(Host())) {
     EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check << ": " << finding.found;
-    EXPECT_EQ(finding.mend, "") << finding.check;
+    EXPECT_EQ(finding.fix, "") << finding.check;
   }
 }
 
@@ -66,7 +66,7 @@ TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
   const auto expect = [&](const char* check, Verdict verdict) {
     const Finding finding = Of(findings, check);
     EXPECT_EQ(finding.verdict, verdict) << check;
-    EXPECT_NE(finding.mend, "") << check;
+    EXPECT_NE(finding.fix, "") << check;
   };
   expect("kernel", Verdict::kFail);
   expect("BTF", Verdict::kFail);

@@ -45,8 +45,8 @@ TEST(Gil, OnlyTimeWithItIsKept) {
   EXPECT_EQ(Folded(*held),
             "demo (4242);main;f 1000\n"
             "demo (4242);main;f;[runnable:gil-holder] 2000\n");
-  ASSERT_EQ(held->notes_size(), 1);
-  EXPECT_EQ(held->notes(0).count(), 3u) << "nobody knows of these";
+  ASSERT_EQ(held->counters_size(), 1);
+  EXPECT_EQ(held->counters(0).count(), 3u) << "nobody knows of these";
   EXPECT_EQ(held->threads(0).clock().on_cpu_ns(), profile.threads(0).clock().on_cpu_ns());
   const auto again = OnlyGil(*held);
   ASSERT_TRUE(again);

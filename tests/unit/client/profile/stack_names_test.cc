@@ -36,7 +36,7 @@ TEST(StackNames, SignaturesAreShownOnlyWhenAskedFor) {
   frame.set_full_name("f(int, char)");
   EXPECT_EQ(FrameName(frame, {}), "f_[i]");
   EXPECT_EQ(FrameName(frame, {.signature = true}), "f(int, char)_[i]");
-  EXPECT_EQ(FrameName(frame, {.signature = true, .marks = false}), "f(int, char)");
+  EXPECT_EQ(FrameName(frame, {.signature = true, .suffixes = false}), "f(int, char)");
   EXPECT_EQ(FrameName(frame, {.inlined = false}), "f");
   EXPECT_EQ(FrameName(FrameFromText("g_[k]"), {.inlined = false}), "g_[k]");
 }

@@ -35,7 +35,7 @@ TEST(DoctorViewTest, JsonHasAll) {
   EXPECT_EQ(json["checks"][0]["check"], "kernel");
   EXPECT_EQ(json["checks"][0]["verdict"], "fail");
   EXPECT_EQ(json["checks"][0]["found"], "5.10 is too old");
-  EXPECT_EQ(json["checks"][0]["mend"], "a newer one");
+  EXPECT_EQ(json["checks"][0]["fix"], "a newer one");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ v1::StatusResponse Sample() {
   lost->set_text("samples lost: ring full");
   lost->set_count(12);
   const auto note = [&](const char* name, const char* text, std::uint64_t count) {
-    v1::NamedCount* added = status.add_notes();
+    v1::NamedCount* added = status.add_counters();
     added->set_name(name);
     added->set_text(text);
     added->set_count(count);
@@ -100,7 +100,7 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
   EXPECT_NE(RenderStatus(status, 80, Palette()).find("CPU, periods x 4.25 off-, x 1.56 on-CPU\n"),
             std::string::npos);
   budget.set_clock_limit_cpus(0.4);
-  budget.set_kernel_books(true);
+  budget.set_kernel_accounting(true);
   EXPECT_NE(
       RenderStatus(status, 100, Palette())
           .find("\n           over 40.0 % of one CPU: the kernel's books, for threads that only "
@@ -161,7 +161,7 @@ TEST(StatusViewTest, MemoryBelowItsCapAndWhatWasGivenUpForIt) {
   EXPECT_NE(text().find("memory     118 MiB of 256 MiB (maps 44.0 MiB), at most 120 MiB\n"),
             std::string::npos)
       << text();
-  memory.set_asked_bytes(3u << 20);
+  memory.set_reclaim_requested_bytes(3u << 20);
   memory.set_dropping(true);
   for (const auto& [name, mib] : {std::pair("names", 1u), {"sessions", 9u}}) {
     auto& holder = *memory.add_holders();

@@ -60,7 +60,7 @@ v1::Profile ServerProfile() {
   dropped.set_name("names");
   dropped.set_text("no room for more names");
   dropped.set_count(1'234);
-  v1::NamedCount& note = *profile.add_notes();
+  v1::NamedCount& note = *profile.add_counters();
   note.set_name("stack_cut");
   note.set_text("stacks with more frames than are kept");
   note.set_count(17);

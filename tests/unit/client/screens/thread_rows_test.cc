@@ -50,7 +50,7 @@ TEST(ThreadRowsTest, IdleThreadsOfAPoolAreOneRow) {
   EXPECT_FALSE(rows[1].tid.has_value());
   EXPECT_EQ(rows[1].elapsed_ns, 4'000'000'000u);
   ASSERT_EQ(rows[1].waits.size(), 1u);
-  EXPECT_EQ(rows[1].waits[0].marks, 400u);
+  EXPECT_EQ(rows[1].waits[0].points, 400u);
   EXPECT_EQ(rows[2].name, "io-*");
 }
 

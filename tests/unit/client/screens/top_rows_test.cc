@@ -52,7 +52,7 @@ TEST(TopRowsTest, FunctionsHaveSelfAndTotal) {
   const auto rows = TopFunctions(testing::SmallProfile(), true);
   const TopRow& compute = Row(rows, "compute");
   EXPECT_EQ(Ns(compute.self, v1::STATE_ON_CPU), 1'680 * kMs);
-  EXPECT_EQ(compute.self.states[v1::STATE_ON_CPU].marks, 168u);
+  EXPECT_EQ(compute.self.states[v1::STATE_ON_CPU].points, 168u);
   EXPECT_EQ(compute.self.ns(), compute.total.ns());
   const TopRow& main = Row(rows, "main");
   EXPECT_EQ(main.self.ns(), 0u);

@@ -20,45 +20,46 @@ constexpr std::uint64_t kPeriodNs = 10'000'000;
 // Below it a true result fails in fewer than one of a million runs of a test.
 constexpr double kSigmas = 5.0;
 
-class MarksTest : public testing::Test {
+class SamplingPointsTest : public testing::Test {
  protected:
-  MarksTest() {
+  SamplingPointsTest() {
     user_reset();
-    user_set_random([](void* self) { return static_cast<MarksTest*>(self)->Draw(); }, this);
+    user_set_random([](void* self) { return static_cast<SamplingPointsTest*>(self)->Draw(); },
+                    this);
     NewThread();
   }
-  ~MarksTest() override { user_thread_free(thread_); }
+  ~SamplingPointsTest() override { user_thread_free(thread_); }
 
   std::uint32_t Draw() { return static_cast<std::uint32_t>(random_()); }
   std::uint64_t Below(std::uint64_t range) { return random_() % range; }
 
   void NewThread() {
     if (thread_ != nullptr) user_thread_free(thread_);
-    const user_books none{};
+    const user_accounting none{};
     thread_ = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
   }
-  std::uint32_t Pass(std::uint64_t length) { return user_marks(thread_, kPeriodNs, length); }
+  std::uint32_t Pass(std::uint64_t length) { return user_points(thread_, kPeriodNs, length); }
 
   std::mt19937_64 random_{20251121};
   user_thread* thread_ = nullptr;
 };
 
-TEST_F(MarksTest, OnePerPeriodHoweverTheTimeIsCut) {
+TEST_F(SamplingPointsTest, OnePerPeriodHoweverTheTimeIsCut) {
   for (int round = 0; round < 200; ++round) {
     NewThread();
     std::uint64_t total = 0;
-    std::uint64_t marks = 0;
+    std::uint64_t points = 0;
     while (total < 100 * kPeriodNs) {
       const std::uint64_t length = Below(round % 2 == 0 ? 100'000 : 5 * kPeriodNs);
-      marks += Pass(length);
+      points += Pass(length);
       total += length;
       const double expected = static_cast<double>(total) / kPeriodNs;
-      ASSERT_LE(std::abs(static_cast<double>(marks) - expected), 2.0);
+      ASSERT_LE(std::abs(static_cast<double>(points) - expected), 2.0);
     }
   }
 }
 
-TEST_F(MarksTest, LongWaitContainsAllItsMarks) {
+TEST_F(SamplingPointsTest, LongWaitContainsAllItsMarks) {
   for (int round = 0; round < 1'000; ++round) {
     NewThread();
     const std::uint64_t length = 1'000 * kPeriodNs + Below(kPeriodNs);
@@ -67,21 +68,21 @@ TEST_F(MarksTest, LongWaitContainsAllItsMarks) {
   }
 }
 
-TEST_F(MarksTest, FirstIntervalOfAThreadIsNotPreferred) {
+TEST_F(SamplingPointsTest, FirstIntervalOfAThreadIsNotPreferred) {
   constexpr int kThreads = 200'000;
   constexpr std::uint64_t kLength = kPeriodNs / 4;
-  std::uint64_t marks = 0;
+  std::uint64_t points = 0;
   for (int i = 0; i < kThreads; ++i) {
     NewThread();
-    marks += Pass(kLength);
+    points += Pass(kLength);
   }
   // Two draws per thread at most, 0 to 2 marks with mean 1/4: variance at most 1/4 + 1/16.
   const double bound = kSigmas * std::sqrt(kThreads * (0.25 + 0.0625));
-  EXPECT_NEAR(static_cast<double>(marks), kThreads * 0.25, bound);
+  EXPECT_NEAR(static_cast<double>(points), kThreads * 0.25, bound);
 }
 
 // Waits of 3 ms and 7 ms in turn: the rhythm of a period. True share of the first: 0.3.
-TEST_F(MarksTest, RhythmOfThePeriodDoesNotMatter) {
+TEST_F(SamplingPointsTest, RhythmOfThePeriodDoesNotMatter) {
   for (int run = 0; run < 20; ++run) {
     NewThread();
     constexpr int kTurns = 10'000;
@@ -97,7 +98,7 @@ TEST_F(MarksTest, RhythmOfThePeriodDoesNotMatter) {
   }
 }
 
-TEST_F(MarksTest, ShortAndLongWaitsAreEquallyTrue) {
+TEST_F(SamplingPointsTest, ShortAndLongWaitsAreEquallyTrue) {
   constexpr int kTurns = 20'000;
   std::uint64_t short_marks = 0;
   std::uint64_t long_marks = 0;
@@ -119,30 +120,31 @@ TEST_F(MarksTest, ShortAndLongWaitsAreEquallyTrue) {
   EXPECT_NEAR(static_cast<double>(long_marks), static_cast<double>(long_ns) / kPeriodNs, bound);
 }
 
-TEST_F(MarksTest, AnotherPeriodBeginsAnew) {
+TEST_F(SamplingPointsTest, AnotherPeriodBeginsAnew) {
   constexpr int kTurns = 100'000;
   std::uint64_t fine = 0;
   std::uint64_t coarse = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
-    coarse += user_marks(thread_, 10'000'000, 1'000'000);
-    fine += user_marks(thread_, 4'000'000, 1'000'000);
+    coarse += user_points(thread_, 10'000'000, 1'000'000);
+    fine += user_points(thread_, 4'000'000, 1'000'000);
   }
   EXPECT_NEAR(static_cast<double>(coarse), kTurns * 0.10, kSigmas * std::sqrt(kTurns * 0.11));
   EXPECT_NEAR(static_cast<double>(fine), kTurns * 0.25, kSigmas * std::sqrt(kTurns * 0.32));
 }
 
 // Ticks of 1 ms, as a session needs them that somebody has asked for, and periods of 10 ms.
-TEST_F(MarksTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
-  constexpr std::uint64_t kAsked = 1;
-  constexpr std::uint64_t kStanding = 2;
+TEST_F(SamplingPointsTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
+  constexpr std::uint64_t kRequested = 1;
+  constexpr std::uint64_t kBackground = 2;
   constexpr int kTicks = 100'000;
   std::uint64_t sum = 0;
   std::uint64_t ticked_ns = 0;
   for (int i = 0; i < kTicks; ++i) {
     const std::uint64_t ticked = 500'000 + Below(1'000'000);
-    EXPECT_EQ(user_on_cpu_weight(kAsked, kPeriodNs, kAsked | kStanding, ticked), ticked);
-    EXPECT_EQ(user_on_cpu_weight(kAsked, 0, kStanding, ticked), ticked) << "no finer than needed";
-    const std::uint64_t weight = user_on_cpu_weight(kAsked, kPeriodNs, kStanding, ticked);
+    EXPECT_EQ(user_on_cpu_weight(kRequested, kPeriodNs, kRequested | kBackground, ticked), ticked);
+    EXPECT_EQ(user_on_cpu_weight(kRequested, 0, kBackground, ticked), ticked)
+        << "no finer than needed";
+    const std::uint64_t weight = user_on_cpu_weight(kRequested, kPeriodNs, kBackground, ticked);
     ASSERT_TRUE(weight == 0 || weight == kPeriodNs);
     sum += weight;
     ticked_ns += ticked;
@@ -152,13 +154,13 @@ TEST_F(MarksTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
               kSigmas * std::sqrt(kTicks * 0.13));
 }
 
-TEST_F(MarksTest, PeriodsBeyondFourSecondsAreDrawnInFull) {
+TEST_F(SamplingPointsTest, PeriodsBeyondFourSecondsAreDrawnInFull) {
   constexpr std::uint64_t kMinute = 60'000'000'000;
   std::uint64_t early = 0;
   std::uint64_t late = 0;
   for (int turn = 0; turn < 10'000; ++turn) {
-    early += user_marks(thread_, kMinute, kMinute / 2);
-    late += user_marks(thread_, kMinute, kMinute / 2);
+    early += user_points(thread_, kMinute, kMinute / 2);
+    late += user_points(thread_, kMinute, kMinute / 2);
   }
   EXPECT_NEAR(static_cast<double>(early + late), 10'000, 2.0);
   EXPECT_NEAR(static_cast<double>(early), 5'000, kSigmas * 50 + 2);

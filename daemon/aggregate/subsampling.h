@@ -6,7 +6,7 @@
 namespace profd::aggregate {
 
 // What decides, and decides the same in every replay: a sample and the session that looks at it.
-struct ThinningKey {
+struct SubsampleKey {
   std::uint64_t time_ns = 0;
   std::uint32_t tid = 0;
   std::uint32_t session = 0;
@@ -14,7 +14,7 @@ struct ThinningKey {
 };
 
 // Marks and what each stands for.
-struct Marks {
+struct Points {
   std::uint32_t count = 0;
   std::uint64_t period_ns = 0;
 };
@@ -22,13 +22,14 @@ struct Marks {
 // Marks of `taken`, thinned to `session_period_ns`: count * taken.period / session_period, the
 // whole part kept, one more with the probability of the fraction. A session whose period is not
 // coarser keeps all. The expected weight is unchanged.
-[[nodiscard]] Marks ThinMarks(const Marks& taken, std::uint64_t session_period_ns,
-                              const ThinningKey& key);
+[[nodiscard]] Points SubsamplePoints(const Points& taken, std::uint64_t session_period_ns,
+                                     const SubsampleKey& key);
 
 // Weight of an on-CPU sample that stands for `weight_ns` (its own, jittered period), taken while
-// `taken_period_ns` was the nominal period, for a session whose nominal period is
+// `sampled_period_ns` was the nominal period, for a session whose nominal period is
 // `session_period_ns`; 0: not kept. The expected weight is unchanged.
-[[nodiscard]] std::uint64_t ThinOnCpu(std::uint64_t weight_ns, std::uint64_t taken_period_ns,
-                                      std::uint64_t session_period_ns, const ThinningKey& key);
+[[nodiscard]] std::uint64_t SubsampleOnCpu(std::uint64_t weight_ns, std::uint64_t sampled_period_ns,
+                                           std::uint64_t session_period_ns,
+                                           const SubsampleKey& key);
 
 }  // namespace profd::aggregate

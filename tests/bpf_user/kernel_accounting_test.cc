@@ -23,17 +23,17 @@ class KnownThread : public KernelModel {
   }
 };
 
-class BooksTest : public testing::Test {
+class KernelAccountingTest : public testing::Test {
  protected:
   void SetUp() override { user_reset(); }
 };
 
-TEST_F(BooksTest, AThreadThatSleepsIsToldExactly) {
+TEST_F(KernelAccountingTest, AThreadThatSleepsIsToldExactly) {
   KernelModel thread(1'000);
   thread.Block(3'000);
   thread.Wake(4'000);
   thread.ComeUnseen(4'500);
-  thread.LeaveByBooks(7'000, PROFD_STATE_BLOCKED);
+  thread.SwitchOutByKernelAccounting(7'000, PROFD_STATE_BLOCKED);
   Announce(1, 10'000);
   const user_reading reading = thread.Read(12'000);
   EXPECT_EQ(reading.epoch, 1);
@@ -44,9 +44,9 @@ TEST_F(BooksTest, AThreadThatSleepsIsToldExactly) {
   EXPECT_EQ(Blocked(reading.at_epoch), 1'000 + 3'000);
 }
 
-TEST_F(BooksTest, AThreadThatRunsHasRunUntilTheEpoch) {
+TEST_F(KernelAccountingTest, AThreadThatRunsHasRunUntilTheEpoch) {
   KnownThread thread(1'000);
-  thread.LeaveByBooks(3'000, PROFD_STATE_BLOCKED);
+  thread.SwitchOutByKernelAccounting(3'000, PROFD_STATE_BLOCKED);
   thread.Wake(5'000);
   thread.ComeUnseen(5'000);
   Announce(1, 10'000);
@@ -56,12 +56,12 @@ TEST_F(BooksTest, AThreadThatRunsHasRunUntilTheEpoch) {
   EXPECT_EQ(Sum(reading.at_epoch), 9'000);
 }
 
-TEST_F(BooksTest, HooksGoOnWhereAWaitBegan) {
+TEST_F(KernelAccountingTest, HooksGoOnWhereAWaitBegan) {
   KnownThread thread(1'000);
-  thread.LeaveByBooks(3'000, PROFD_STATE_BLOCKED);
+  thread.SwitchOutByKernelAccounting(3'000, PROFD_STATE_BLOCKED);
   thread.Wake(5'000);
   thread.ComeUnseen(5'500);
-  thread.LeaveByBooks(6'000, PROFD_STATE_BLOCKED);
+  thread.SwitchOutByKernelAccounting(6'000, PROFD_STATE_BLOCKED);
   thread.Wake(8'000);
   const user_interval interval = thread.Come(9'000);
   EXPECT_EQ(interval.begin_ns, 6'000);
@@ -74,9 +74,9 @@ TEST_F(BooksTest, HooksGoOnWhereAWaitBegan) {
   EXPECT_EQ(thread.clock().on_cpu_ns, 2'000 + 500 + 500);
 }
 
-TEST_F(BooksTest, HooksGoOnWhereItRuns) {
+TEST_F(KernelAccountingTest, HooksGoOnWhereItRuns) {
   KnownThread thread(1'000);
-  thread.LeaveByBooks(3'000, PROFD_STATE_RUNNABLE);
+  thread.SwitchOutByKernelAccounting(3'000, PROFD_STATE_RUNNABLE);
   thread.ComeUnseen(3'700);
   thread.Block(9'000);
   EXPECT_EQ(thread.clock().on_cpu_ns, 2'000 + 5'300);
@@ -87,7 +87,7 @@ TEST_F(BooksTest, HooksGoOnWhereItRuns) {
 
 // Hooks and books in turn, with epochs and readings in between: every reading adds up to the epoch,
 // none takes back what an earlier one has told, and where the thread sleeps it is the truth.
-TEST_F(BooksTest, NoReadingTakesBackAnother) {
+TEST_F(KernelAccountingTest, NoReadingTakesBackAnother) {
   std::mt19937_64 random(11);
   const auto below = [&](std::uint64_t range) { return random() % range; };
   int exact = 0;
@@ -98,7 +98,7 @@ TEST_F(BooksTest, NoReadingTakesBackAnother) {
     std::uint64_t now = begin;
     std::uint64_t epoch = 0;
     std::uint64_t epoch_ns = 0;
-    profd_clock told{};
+    profd_clock reported{};
     bool hooks = true;
     std::uint64_t left_ns = 0;
     const auto read = [&](std::uint64_t at) {
@@ -106,8 +106,8 @@ TEST_F(BooksTest, NoReadingTakesBackAnother) {
       const user_reading reading = thread.Read(at);
       ASSERT_EQ(reading.epoch, epoch);
       ASSERT_EQ(Sum(reading.at_epoch), epoch_ns - begin);
-      ASSERT_TRUE(NeverLess(told, reading.at_epoch)) << "round " << round;
-      told = reading.at_epoch;
+      ASSERT_TRUE(NeverLess(reported, reading.at_epoch)) << "round " << round;
+      reported = reading.at_epoch;
       if (left_ns != 0 && left_ns <= epoch_ns) {
         ++exact;
         ASSERT_EQ(reading.at_epoch.on_cpu_ns, thread.run_time());
@@ -124,7 +124,8 @@ TEST_F(BooksTest, NoReadingTakesBackAnother) {
         preempted ? thread.Preempt(now)
                   : thread.Block(now, below(2) == 0 ? PROFD_IOWAIT : PROFD_INTERRUPTIBLE);
       else
-        thread.LeaveByBooks(now, preempted ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
+        thread.SwitchOutByKernelAccounting(now,
+                                           preempted ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
       left_ns = now;
       if (!preempted) {
         const std::uint64_t woken = now + 10 + below(50'000);

@@ -1,4 +1,4 @@
-#include "daemon/source/sessions/periods_in_force.h"
+#include "daemon/source/sessions/effective_periods.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,39 +27,41 @@ std::uint64_t Finer(std::uint64_t one_ns, std::uint64_t other_ns) {
 
 }  // namespace
 
-PeriodsInForce::PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events,
-                               PendingEvents& pending, const Clock& clock)
+EffectivePeriods::EffectivePeriods(profd_control& control, OnCpuEvents& on_cpu_events,
+                                   PendingEvents& pending, const Clock& clock)
     : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
 
-void PeriodsInForce::SetFactors(const session::PerKind<session::PeriodFactors>& factors,
-                                const SessionTable& table) {
+void EffectivePeriods::SetFactors(const session::PerKind<session::PeriodFactors>& factors,
+                                  const SessionTable& table) {
   factors_ = factors;
   // Only periods change: what runs, goes on.
   (void)Follow(table);
 }
 
-wire::PeriodsNs PeriodsInForce::Make(const SessionTable& table) const {
+wire::PeriodsNs EffectivePeriods::Make(const SessionTable& table) const {
   const session::PerKind<std::uint64_t> on_cpu = table.on_cpu_periods_ns();
   const session::PerKind<std::uint64_t> off_cpu = table.off_cpu_periods_ns();
   wire::PeriodsNs periods;
-  periods.standing_on_cpu = Raise(on_cpu.standing, factors_.standing.on_cpu);
-  periods.standing_off_cpu = Raise(off_cpu.standing, factors_.standing.off_cpu);
-  periods.on_cpu = Finer(Raise(on_cpu.asked, factors_.asked.on_cpu), periods.standing_on_cpu);
-  if (off_cpu.asked != 0)
-    periods.off_cpu = Raise(Finer(off_cpu.asked, off_cpu.standing), factors_.asked.off_cpu);
+  periods.background_on_cpu = Raise(on_cpu.background, factors_.background.on_cpu);
+  periods.background_off_cpu = Raise(off_cpu.background, factors_.background.off_cpu);
+  periods.on_cpu =
+      Finer(Raise(on_cpu.requested, factors_.requested.on_cpu), periods.background_on_cpu);
+  if (off_cpu.requested != 0)
+    periods.off_cpu =
+        Raise(Finer(off_cpu.requested, off_cpu.background), factors_.requested.off_cpu);
   return periods;
 }
 
-Result<void> PeriodsInForce::Follow(const SessionTable& table) {
+Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   const wire::PeriodsNs periods = Make(table);
   if (std::exchange(in_force_, periods) != periods) {
     std::vector<wire::EventBytes> change;
     change.push_back(wire::LayOutPeriods(clock_.MonotonicNs(), periods));
     pending_.PutBefore(std::move(change));
   }
-  StoreControl(control_.standing_off_cpu_period_ns, periods.standing_off_cpu);
+  StoreControl(control_.background_off_cpu_period_ns, periods.background_off_cpu);
   StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
-  StoreControl(control_.asked_sessions, table.asked());
+  StoreControl(control_.requested_sessions, table.requested());
   StoreControl(control_.off_cpu_sessions, table.off_cpu());
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
   const auto clock = table.clock();
@@ -68,9 +70,9 @@ Result<void> PeriodsInForce::Follow(const SessionTable& table) {
     return {};
   }
   auto run = on_cpu_events_.Run(*clock, periods.on_cpu);
-  const bool ticks_finer = periods.on_cpu < periods.standing_on_cpu;
-  StoreControl(control_.standing_on_cpu_period,
-               ticks_finer ? on_cpu_events_.UnitsOf(periods.standing_on_cpu) : 0);
+  const bool ticks_finer = periods.on_cpu < periods.background_on_cpu;
+  StoreControl(control_.background_on_cpu_period,
+               ticks_finer ? on_cpu_events_.UnitsOf(periods.background_on_cpu) : 0);
   return run;
 }
 

@@ -1,4 +1,4 @@
-#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/probe/hook_levels.h"
 
 #include <algorithm>
 
@@ -26,9 +26,10 @@ bool IsWholeFunction(std::string_view symbol) {
 
 }  // namespace
 
-Ladder MakeLadder(bool has_sched_exit_tp, const std::vector<std::string>& finish_task_symbols,
-                  std::optional<profd_hook> forced) {
-  Ladder ladder;
+HookLevels MakeHookLevels(bool has_sched_exit_tp,
+                          const std::vector<std::string>& finish_task_symbols,
+                          std::optional<profd_hook> forced) {
+  HookLevels ladder;
   const auto pass_over = [&](std::string_view reason) {
     if (!ladder.passed_over.empty()) ladder.passed_over.append("; ");
     ladder.passed_over.append(reason);
@@ -38,18 +39,18 @@ Ladder MakeLadder(bool has_sched_exit_tp, const std::vector<std::string>& finish
   if (!wanted(PROFD_HOOK_SCHED_EXIT)) {
     pass_over("sched_exit_tp: not to be used, as configured");
   } else if (has_sched_exit_tp) {
-    ladder.rungs.push_back({PROFD_HOOK_SCHED_EXIT, {}});
+    ladder.levels.push_back({PROFD_HOOK_SCHED_EXIT, {}});
   } else {
     pass_over("sched_exit_tp: this kernel has none");
   }
   if (!wanted(PROFD_HOOK_FINISH_TASK)) {
     pass_over("kprobe: not to be used, as configured");
   } else if (!finish_task_symbols.empty()) {
-    ladder.rungs.push_back({PROFD_HOOK_FINISH_TASK, finish_task_symbols});
-  } else if (ladder.rungs.empty()) {
+    ladder.levels.push_back({PROFD_HOOK_FINISH_TASK, finish_task_symbols});
+  } else if (ladder.levels.empty()) {
     pass_over("kprobe: no function finish_task_switch");
   }
-  if (wanted(PROFD_HOOK_SWITCH_OUT)) ladder.rungs.push_back({PROFD_HOOK_SWITCH_OUT, {}});
+  if (wanted(PROFD_HOOK_SWITCH_OUT)) ladder.levels.push_back({PROFD_HOOK_SWITCH_OUT, {}});
   return ladder;
 }
 
@@ -66,13 +67,13 @@ std::string HookName(std::uint32_t hook) {
   }
 }
 
-std::string NameOf(const Rung& rung) {
-  switch (rung.hook) {
+std::string NameOf(const HookLevel& level) {
+  switch (level.hook) {
     case PROFD_HOOK_SCHED_EXIT:
       return "sched_exit_tp";
     case PROFD_HOOK_FINISH_TASK: {
       std::string name = "kprobe";
-      for (const std::string& symbol : rung.symbols) name.append(" ").append(symbol);
+      for (const std::string& symbol : level.symbols) name.append(" ").append(symbol);
       return name;
     }
     case PROFD_HOOK_SWITCH_OUT:

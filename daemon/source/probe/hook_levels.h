@@ -1,4 +1,4 @@
-// HookLadder: where the switch-in is captured, best rung first.
+// HookLadder: where the switch-in is captured, best level first.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 namespace profd::source {
 
 // One way to capture the switch-in, and what it hooks to.
-struct Rung {
+struct HookLevel {
   profd_hook hook = PROFD_HOOK_SCHED_EXIT;
   std::vector<std::string> symbols;  // FINISH_TASK: the kernel functions
 };
 
-struct Ladder {
-  std::vector<Rung> rungs;  // to be tried in this order; the last one always works
-  std::string passed_over;  // why better rungs are not among them: "no sched_exit_tp"; or empty
+struct HookLevels {
+  std::vector<HookLevel> levels;  // to be tried in this order; the last one always works
+  std::string passed_over;  // why better levels are not among them: "no sched_exit_tp"; or empty
 };
 
-// `forced` leaves only that rung (tests on kernels that have better ones).
-[[nodiscard]] Ladder MakeLadder(bool has_sched_exit_tp,
-                                const std::vector<std::string>& finish_task_symbols,
-                                std::optional<profd_hook> forced);
+// `forced` leaves only that level (tests on kernels that have better ones).
+[[nodiscard]] HookLevels MakeHookLevels(bool has_sched_exit_tp,
+                                        const std::vector<std::string>& finish_task_symbols,
+                                        std::optional<profd_hook> forced);
 
 // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out".
-[[nodiscard]] std::string NameOf(const Rung& rung);
+[[nodiscard]] std::string NameOf(const HookLevel& level);
 
 // Of an enum profd_hook, as a recording has it; "unknown" for any other number.
 [[nodiscard]] std::string HookName(std::uint32_t hook);

@@ -1,4 +1,4 @@
-// StandingStacks: the stacks of threads that stand where they are, read while they do.
+// BlockedStacks: the stacks of threads that stand where they are, read while they do.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace profd::source {
 
 // Runs the snapshot iterator. Where stacks end early for want of unwind tables, waits for these and
 // walks again. Owned by Sessions, used with its lock held; the counters may be read by any thread.
-class StandingStacks {
+class BlockedStacks {
  public:
   static constexpr std::chrono::milliseconds kTimeout{1'000};
   // It waits this long for tables that were missed.
@@ -32,13 +32,13 @@ class StandingStacks {
 
   // What windows in a row have left behind.
   struct Rolled {
-    std::uint64_t told_ns = 0;  // who is blocked since before this has been told of
-    std::uint32_t windows = 0;  // since everybody was walked
-    bool lacks_tables = false;  // a stack told of since then ends for want of tables
+    std::uint64_t reported_until_ns = 0;  // who is blocked since before this has been told of
+    std::uint32_t windows = 0;            // since everybody was walked
+    bool lacks_tables = false;            // a stack told of since then ends for want of tables
   };
 
   // Both must outlive this.
-  StandingStacks(BpfObjects& objects, std::function<std::vector<std::uint64_t>()> counters)
+  BlockedStacks(BpfObjects& objects, std::function<std::vector<std::uint64_t>()> counters)
       : objects_(objects), counters_(std::move(counters)) {}
   void UseTables(Await await) { await_ = std::move(await); }
 

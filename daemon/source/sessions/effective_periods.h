@@ -1,4 +1,4 @@
-// PeriodsInForce: how often samples are taken for all running sessions together.
+// EffectivePeriods: how often samples are taken for all running sessions together.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace profd::source {
 // kernel side: for threads that sessions look at which somebody has asked for, the finest of all;
 // for others that of standing sessions. A PERIODS event tells of each change. Owned by Sessions,
 // used with its lock held.
-class PeriodsInForce {
+class EffectivePeriods {
  public:
   // All must outlive this.
-  PeriodsInForce(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
-                 const Clock& clock);
+  EffectivePeriods(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
+                   const Clock& clock);
 
   // Factors are 1 from the next call on: a new session begins with what it asks for.
-  void Reset(bool standing) { (standing ? factors_.standing : factors_.asked) = {}; }
+  void Reset(bool background) { (background ? factors_.background : factors_.requested) = {}; }
   // A session has come or gone.
   [[nodiscard]] Result<void> Follow(const SessionTable& table);
   void SetFactors(const session::PerKind<session::PeriodFactors>& factors,

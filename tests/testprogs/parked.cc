@@ -1,5 +1,5 @@
-// standing: threads that stand in known functions and wait for known things, for as long as the
-// program runs; one computes:  standing [MORE], with so many more that sleep.
+// parked: threads that stand in known functions and wait for known things, for as long as the
+// program runs; one computes:  parked [MORE], with so many more that sleep.
 // Says who is where when all of them wait, and ends with its input.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -28,7 +28,7 @@
 #include "tests/testprogs/named_function.h"
 #include "tests/testprogs/raw_syscall.h"
 
-namespace standing {
+namespace parked {
 
 using profd::testprog::FutexGate;
 using profd::testprog::RawRead;
@@ -83,17 +83,17 @@ struct Place {
 };
 
 constexpr Place kPlaces[] = {
-    {"standing::SleepsAnHour", SleepsAnHour, "sleep"},
-    {"standing::WaitsForALock", WaitsForALock, "lock"},
-    {"standing::ReadsAPipe", ReadsAPipe, "pipe"},
-    {"standing::ReadsASocket", ReadsASocket, "net"},
-    {"standing::LocksAFile", LocksAFile, "lock"},
-    {"standing::PollsForever", PollsForever, "poll"},
-    {"standing::SelectsForever", SelectsForever, "poll"},
-    {"standing::WaitsAtAnEpoll", WaitsAtAnEpoll, "poll"},
-    {"standing::WaitsForAChild", WaitsForAChild, "child"},
-    {"standing::TouchesAPage", TouchesAPage, "fault"},
-    {"standing::Computes", Computes, ""},
+    {"parked::SleepsAnHour", SleepsAnHour, "sleep"},
+    {"parked::WaitsForALock", WaitsForALock, "lock"},
+    {"parked::ReadsAPipe", ReadsAPipe, "pipe"},
+    {"parked::ReadsASocket", ReadsASocket, "net"},
+    {"parked::LocksAFile", LocksAFile, "lock"},
+    {"parked::PollsForever", PollsForever, "poll"},
+    {"parked::SelectsForever", SelectsForever, "poll"},
+    {"parked::WaitsAtAnEpoll", WaitsAtAnEpoll, "poll"},
+    {"parked::WaitsForAChild", WaitsForAChild, "child"},
+    {"parked::TouchesAPage", TouchesAPage, "fault"},
+    {"parked::Computes", Computes, ""},
 };
 
 // A page whose faults wait for somebody who fills it; null where the kernel has none.
@@ -170,6 +170,6 @@ int Run(int more) {
   ::_exit(0);
 }
 
-}  // namespace standing
+}  // namespace parked
 
-int main(int argc, char** argv) { return standing::Run(argc > 1 ? std::atoi(argv[1]) : 0); }
+int main(int argc, char** argv) { return parked::Run(argc > 1 ? std::atoi(argv[1]) : 0); }

@@ -23,7 +23,7 @@ namespace profd::accuracy {
 [[nodiscard]] std::uint64_t ElapsedNs(const v1::ThreadClock& clock);
 
 // What a thread read of itself towards its end.
-struct KernelBooks {
+struct KernelAccounting {
   double read_ns = 0;           // when, CLOCK_MONOTONIC
   double cpu_when_read_ns = 0;  // CLOCK_THREAD_CPUTIME_ID then
   double run_ns = 0;            // sum_exec_runtime, as of the last tick
@@ -31,14 +31,15 @@ struct KernelBooks {
 };
 
 // What of a thread's life came after it had read its books: no more than the clock has beyond them.
-[[nodiscard]] double AfterTheBooksNs(const v1::Thread& thread, const KernelBooks& books);
+[[nodiscard]] double AfterAccountingNs(const v1::Thread& thread,
+                                       const KernelAccounting& accounting);
 
 // Judges all threads of one run.
-class BooksJudgement {
+class AccountingJudgement {
  public:
-  explicit BooksJudgement(double tick_ns) : tick_ns_(tick_ns) {}
+  explicit AccountingJudgement(double tick_ns) : tick_ns_(tick_ns) {}
 
-  void Add(const v1::Thread& thread, const KernelBooks& books);
+  void Add(const v1::Thread& thread, const KernelAccounting& accounting);
   // `most_stolen_ns`: steal time of the whole machine during the run, at most.
   [[nodiscard]] bool Holds(std::uint64_t most_stolen_ns) const;
   [[nodiscard]] std::string Text() const;

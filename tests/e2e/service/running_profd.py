@@ -23,7 +23,7 @@ def as_user(uid, rights=()):
 
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: real BPF programs are loaded")
-class StandingProfd(unittest.TestCase):
+class RunningProfd(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)

@@ -1,4 +1,4 @@
-#include "daemon/source/procfs/sole_owner.h"
+#include "daemon/source/procfs/exclusive_owner.h"
 
 #include <sys/stat.h>
 
@@ -35,7 +35,8 @@ bool HasRightsOverHost(const std::string& directory, std::string_view status, co
 
 }  // namespace
 
-SoleOwner SoleOwnerOf(const std::string& directory, std::string_view status, const ProcFs& proc) {
+ExclusiveOwner SoleOwnerOf(const std::string& directory, std::string_view status,
+                           const ProcFs& proc) {
   constexpr std::size_t kUids = 4;  // real, effective, saved, of the file system
   // The kernel gives the files of a process that is not dumpable to root.
   struct stat info {};
@@ -43,7 +44,7 @@ SoleOwner SoleOwnerOf(const std::string& directory, std::string_view status, con
   const auto uids = Numbers(StatusLine(status, "Uid:"), 10);
   const bool sole = uids.size() == kUids && std::ranges::count(uids, info.st_uid) == kUids &&
                     !HasRightsOverHost(directory, status, proc);
-  return sole ? SoleOwner(info.st_uid) : std::nullopt;
+  return sole ? ExclusiveOwner(info.st_uid) : std::nullopt;
 }
 
 std::string_view StatusLine(std::string_view status, std::string_view key) {

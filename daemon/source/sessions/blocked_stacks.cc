@@ -1,4 +1,4 @@
-#include "daemon/source/sessions/standing_stacks.h"
+#include "daemon/source/sessions/blocked_stacks.h"
 
 #include <algorithm>
 #include <iterator>
@@ -77,8 +77,8 @@ void TakeMissing(std::vector<wire::EventBytes> later, std::vector<wire::EventByt
 
 }  // namespace
 
-std::vector<wire::EventBytes> StandingStacks::ReadBlocked(std::uint32_t slot, const Epoch& epoch,
-                                                          std::uint64_t since_ns) {
+std::vector<wire::EventBytes> BlockedStacks::ReadBlocked(std::uint32_t slot, const Epoch& epoch,
+                                                         std::uint64_t since_ns) {
   if (objects_.snapshot_link_fd() < 0) return {};
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_before_ns, epoch.time_ns);
@@ -88,21 +88,21 @@ std::vector<wire::EventBytes> StandingStacks::ReadBlocked(std::uint32_t slot, co
   return stacks;
 }
 
-std::vector<wire::EventBytes> StandingStacks::ReadWindow(std::uint32_t slot, const Epoch& epoch,
-                                                         Rolled& rolled) {
+std::vector<wire::EventBytes> BlockedStacks::ReadWindow(std::uint32_t slot, const Epoch& epoch,
+                                                        Rolled& rolled) {
   const std::uint64_t timeouts = timeouts_;
-  std::vector<wire::EventBytes> stacks = ReadBlocked(slot, epoch, rolled.told_ns);
-  if (rolled.told_ns == 0) rolled.lacks_tables = false;
+  std::vector<wire::EventBytes> stacks = ReadBlocked(slot, epoch, rolled.reported_until_ns);
+  if (rolled.reported_until_ns == 0) rolled.lacks_tables = false;
   rolled.lacks_tables = rolled.lacks_tables || std::ranges::any_of(stacks, LacksTables);
   if (timeouts_ != timeouts) return stacks;  // who was not reached is walked the next time
-  rolled.told_ns = epoch.time_ns;
+  rolled.reported_until_ns = epoch.time_ns;
   if (++rolled.windows < kWindowsTillAll || !rolled.lacks_tables) return stacks;
-  rolled.told_ns = 0;
+  rolled.reported_until_ns = 0;
   rolled.windows = 0;
   return stacks;
 }
 
-std::vector<wire::EventBytes> StandingStacks::ReadDump(std::uint32_t slot, std::size_t members) {
+std::vector<wire::EventBytes> BlockedStacks::ReadDump(std::uint32_t slot, std::size_t members) {
   if (objects_.snapshot_link_fd() < 0) return {};
   profd_control& control = objects_.control();
   StoreControl(control.dump_sessions, BitOf(slot));
@@ -117,8 +117,8 @@ std::vector<wire::EventBytes> StandingStacks::ReadDump(std::uint32_t slot, std::
   return threads;
 }
 
-std::vector<wire::EventBytes> StandingStacks::Walk(std::uint32_t slot,
-                                                   std::chrono::milliseconds timeout) {
+std::vector<wire::EventBytes> BlockedStacks::Walk(std::uint32_t slot,
+                                                  std::chrono::milliseconds timeout) {
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(objects_.snapshot_mutex());
@@ -132,7 +132,7 @@ std::vector<wire::EventBytes> StandingStacks::Walk(std::uint32_t slot,
   return stacks;
 }
 
-void StandingStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks) {
+void BlockedStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks) {
   // Each walk asks for what it misses, and may find the next thing missing further up.
   const auto deadline = std::chrono::steady_clock::now() + kTablesAtEnd;
   std::uint64_t requests = 0;

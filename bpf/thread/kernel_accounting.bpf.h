@@ -13,14 +13,15 @@
 #include "bpf/thread/clock_reading.bpf.h"
 
 /* Whether a thread's switches are left to the kernel's books. Before its run time is known, not. */
-static __always_inline int by_books(const struct thread* thread) {
+static __always_inline int by_kernel_accounting(const struct thread* thread) {
   u64 sessions = control.sessions;
-  return control.booked_sessions && thread->sum_exec != ~0ull &&
-         !(thread->sessions & sessions & ~control.booked_sessions);
+  return control.kernel_accounted_sessions && thread->sum_exec != ~0ull &&
+         !(thread->sessions & sessions & ~control.kernel_accounted_sessions);
 }
 
-static __always_inline int all_by_books(void) {
-  return control.booked_sessions && !(control.sessions & ~control.booked_sessions);
+static __always_inline int all_by_kernel_accounting(void) {
+  return control.kernel_accounted_sessions &&
+         !(control.sessions & ~control.kernel_accounted_sessions);
 }
 
 /* A switch-out that is left to the books. */
@@ -37,9 +38,9 @@ static __always_inline int is_special(const struct thread* thread) {
                                                  : 0;
 }
 
-static __always_inline u64 told_waits(const struct thread* thread) {
-  const struct told* told = &thread->told;
-  return told->runnable_ns + (thread->state == PROFD_STATE_RUNNABLE ? told->first_ns : 0);
+static __always_inline u64 reported_waits(const struct thread* thread) {
+  const struct reported* reported = &thread->reported;
+  return reported->runnable_ns + (thread->state == PROFD_STATE_RUNNABLE ? reported->first_ns : 0);
 }
 
 /*
@@ -47,31 +48,31 @@ static __always_inline u64 told_waits(const struct thread* thread) {
  * some time after the instant that is told of, so that they may hold more than fits.
  */
 static __always_inline void tell(struct thread* thread, u64 end_ns,
-                                 const struct kernel_books* books) {
-  struct told* told = &thread->told;
+                                 const struct kernel_accounting* accounting) {
+  struct reported* reported = &thread->reported;
   u64 left, more, waited;
-  if (told->since_ns != thread->since_ns) {
-    __builtin_memset(told, 0, sizeof(*told));
-    told->since_ns = thread->since_ns;
-    told->end_ns = thread->since_ns;
+  if (reported->since_ns != thread->since_ns) {
+    __builtin_memset(reported, 0, sizeof(*reported));
+    reported->since_ns = thread->since_ns;
+    reported->end_ns = thread->since_ns;
   }
-  left = above(end_ns, told->end_ns);
-  more = smaller(left, above(above(books->sum_exec, thread->sum_exec), told->on_cpu_ns));
-  told->end_ns += left;
-  told->on_cpu_ns += more;
+  left = above(end_ns, reported->end_ns);
+  more = smaller(left, above(above(accounting->sum_exec, thread->sum_exec), reported->on_cpu_ns));
+  reported->end_ns += left;
+  reported->on_cpu_ns += more;
   left -= more;
-  waited = told_waits(thread);
-  more = smaller(left, above(above(books->run_delay, thread->run_delay), waited));
-  told->runnable_ns += more;
+  waited = reported_waits(thread);
+  more = smaller(left, above(above(accounting->run_delay, thread->run_delay), waited));
+  reported->runnable_ns += more;
 }
 
 /* `clock` is that of the thread, or a copy of it. */
-static __always_inline void add_told(const struct thread* thread, struct profd_clock* clock) {
-  const struct told* told = &thread->told;
-  u64 left = above(told->end_ns - told->since_ns, told->on_cpu_ns);
-  u64 first = smaller(left, told->first_ns);
-  u64 runnable = smaller(left - first, told->runnable_ns);
-  clock->on_cpu_ns += told->on_cpu_ns;
+static __always_inline void add_reported(const struct thread* thread, struct profd_clock* clock) {
+  const struct reported* reported = &thread->reported;
+  u64 left = above(reported->end_ns - reported->since_ns, reported->on_cpu_ns);
+  u64 first = smaller(left, reported->first_ns);
+  u64 runnable = smaller(left - first, reported->runnable_ns);
+  clock->on_cpu_ns += reported->on_cpu_ns;
   if (thread->state == PROFD_STATE_BLOCKED)
     clock->blocked_ns[thread->kind & 3] += first;
   else
@@ -81,28 +82,28 @@ static __always_inline void add_told(const struct thread* thread, struct profd_c
 }
 
 /* What a reading has told of the present epoch stands for all that follow. */
-static __always_inline void keep_told(struct thread* thread, const struct thread* copy) {
+static __always_inline void keep_reported(struct thread* thread, const struct thread* copy) {
   const struct profd_clock* shown = &copy->kept.clock;
-  struct told* told = &thread->told;
+  struct reported* reported = &thread->reported;
   u64 since_ns = thread->since_ns;
   u32 kind = thread->kind & 3;
   if (copy->kept.time_ns < since_ns) return;
-  told->end_ns = copy->kept.time_ns;
-  told->on_cpu_ns = above(shown->on_cpu_ns, thread->clock.on_cpu_ns);
-  told->runnable_ns =
+  reported->end_ns = copy->kept.time_ns;
+  reported->on_cpu_ns = above(shown->on_cpu_ns, thread->clock.on_cpu_ns);
+  reported->runnable_ns =
       above(shown->runnable_ns[PROFD_AFTER_WAKEUP], thread->clock.runnable_ns[PROFD_AFTER_WAKEUP]);
-  told->first_ns = 0;
+  reported->first_ns = 0;
   if (is_special(thread))
-    told->first_ns = thread->state == PROFD_STATE_BLOCKED
-                         ? above(shown->blocked_ns[kind], thread->clock.blocked_ns[kind])
-                         : above(shown->runnable_ns[kind], thread->clock.runnable_ns[kind]);
-  told->since_ns = since_ns;
+    reported->first_ns = thread->state == PROFD_STATE_BLOCKED
+                             ? above(shown->blocked_ns[kind], thread->clock.blocked_ns[kind])
+                             : above(shown->runnable_ns[kind], thread->clock.runnable_ns[kind]);
+  reported->since_ns = since_ns;
 }
 
 /* Ends the stretch that went by the books at `end_ns`, and keeps the epoch that lies in it. */
-static __always_inline void close_books(struct thread* thread, u64 end_ns,
-                                        const struct kernel_books* books) {
-  struct kept_epoch* kept = &thread->kept;
+static __always_inline void close_kernel_accounting(struct thread* thread, u64 end_ns,
+                                                    const struct kernel_accounting* accounting) {
+  struct epoch_totals* kept = &thread->kept;
   u64 waited;
   /* Of all that it came since, the first time counts: a reading may have told of that. */
   if (thread->state != PROFD_STATE_ON_CPU) {
@@ -111,27 +112,27 @@ static __always_inline void close_books(struct thread* thread, u64 end_ns,
     thread->clock.on_cpu_count++;
   }
   if (kept->number != control.epoch && end_ns >= control.epoch_ns) {
-    tell(thread, control.epoch_ns, books);
+    tell(thread, control.epoch_ns, accounting);
     kept->clock = thread->clock;
-    add_told(thread, &kept->clock);
+    add_reported(thread, &kept->clock);
     kept->state = PROFD_STATE_ON_CPU;
     kept->since_ns = control.epoch_ns;
     kept->time_ns = control.epoch_ns;
     kept->number = control.epoch;
   }
-  tell(thread, end_ns, books);
-  add_told(thread, &thread->clock);
-  thread->since_ns = thread->told.end_ns;
+  tell(thread, end_ns, accounting);
+  add_reported(thread, &thread->clock);
+  thread->since_ns = thread->reported.end_ns;
   /* Of a wait that goes on, a part may have been told. */
-  waited = thread->run_delay + told_waits(thread);
-  thread->run_delay = waited > books->run_delay ? waited : books->run_delay;
-  thread->sum_exec = books->sum_exec;
+  waited = thread->run_delay + reported_waits(thread);
+  thread->run_delay = waited > accounting->run_delay ? waited : accounting->run_delay;
+  thread->sum_exec = accounting->sum_exec;
 }
 
 /* The hooks keep the clock again, or it is read; the thread has run until `now`. */
-static __always_inline void settle_running(struct thread* thread, u64 now,
-                                           const struct kernel_books* books) {
-  close_books(thread, now, books);
+static __always_inline void reconcile_running(struct thread* thread, u64 now,
+                                              const struct kernel_accounting* accounting) {
+  close_kernel_accounting(thread, now, accounting);
   thread->state = PROFD_STATE_ON_CPU;
   thread->kind = 0;
   thread->switch_in_ns = thread->since_ns;
@@ -139,10 +140,11 @@ static __always_inline void settle_running(struct thread* thread, u64 now,
 }
 
 /* The same for a thread that has not run since the last switch-out that was noted. */
-static __always_inline void settle_off_cpu(struct thread* thread,
-                                           const struct kernel_books* books) {
-  struct kernel_books then = {.run_delay = thread->left_run_delay, .sum_exec = books->sum_exec};
-  close_books(thread, thread->left_ns, &then);
+static __always_inline void reconcile_off_cpu(struct thread* thread,
+                                              const struct kernel_accounting* accounting) {
+  struct kernel_accounting then = {.run_delay = thread->left_run_delay,
+                                   .sum_exec = accounting->sum_exec};
+  close_kernel_accounting(thread, thread->left_ns, &then);
   thread->state = thread->left_state;
   thread->kind =
       thread->left_state == PROFD_STATE_BLOCKED ? PROFD_INTERRUPTIBLE : PROFD_AFTER_WAKEUP;
@@ -151,11 +153,12 @@ static __always_inline void settle_off_cpu(struct thread* thread,
 }
 
 /* The copy of a thread that goes by the books, made one that the hooks could have left. */
-static __always_inline void settle_copy(struct thread* copy, u64 now,
-                                        const struct kernel_books* books, int running) {
+static __always_inline void reconcile_copy(struct thread* copy, u64 now,
+                                           const struct kernel_accounting* accounting,
+                                           int running) {
   if (!copy->left_ns) return;
   if (running)
-    settle_running(copy, now, books);
+    reconcile_running(copy, now, accounting);
   else
-    settle_off_cpu(copy, books);
+    reconcile_off_cpu(copy, accounting);
 }

@@ -4,7 +4,7 @@
 namespace profd::source {
 namespace {
 
-using BooksTest = LiveTest;
+using KernelAccountingTest = LiveTest;
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kTurns = 50;
@@ -26,38 +26,38 @@ Puppet::Body Turns() {
   };
 }
 
-std::uint64_t BookedReadings(const BpfSource& source) {
-  return source.Status().counters[PROFD_COUNTER_CLOCKS_BY_BOOKS];
+std::uint64_t AccountedReadings(const BpfSource& source) {
+  return source.Status().counters[PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING];
 }
 
-TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
-  const Puppet standing(Turns());
-  const Puppet asked(Turns());
+TEST_F(KernelAccountingTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
+  const Puppet sleeper(Turns());
+  const Puppet requested(Turns());
   session::SessionSpec all = SpecOf("all");
-  all.standing = true;
-  if (!live_->source().UseKernelBooks(true)) GTEST_SKIP() << "the kernel keeps no run_delay";
-  const std::uint64_t readings = BookedReadings(live_->source());
+  all.background = true;
+  if (!live_->source().UseKernelAccounting(true)) GTEST_SKIP() << "the kernel keeps no run_delay";
+  const std::uint64_t readings = AccountedReadings(live_->source());
 
   std::uint32_t window = live_->Begin(all);
   const std::uint32_t first = window;
-  standing.Go();
-  const std::uint64_t cpu_ns = standing.Hear(1)[0];
-  standing.AwaitState('S');
+  sleeper.Go();
+  const std::uint64_t cpu_ns = sleeper.Hear(1)[0];
+  sleeper.AwaitState('S');
   window = live_->Roll(window);
   const Heard before = live_->Await(first);
-  EXPECT_GT(BookedReadings(live_->source()), readings);
-  EXPECT_TRUE(before.Stacks(standing.pid(), wire::SampleOrigin::kOffCpu).empty());
+  EXPECT_GT(AccountedReadings(live_->source()), readings);
+  EXPECT_TRUE(before.Stacks(sleeper.pid(), wire::SampleOrigin::kOffCpu).empty());
 
-  const std::uint32_t session = live_->Begin(SpecOf(asked));
-  asked.Go();
-  const std::uint64_t asked_ns = asked.Hear(1)[0];
-  asked.AwaitState('S');
+  const std::uint32_t session = live_->Begin(SpecOf(requested));
+  requested.Go();
+  const std::uint64_t requested_ns = requested.Hear(1)[0];
+  requested.AwaitState('S');
   const Heard exact = live_->End(session);
 
-  EXPECT_TRUE(live_->source().UseKernelBooks(false));
-  standing.Go();
-  const std::uint64_t later_ns = standing.Hear(1)[0];
-  standing.AwaitState('S');
+  EXPECT_TRUE(live_->source().UseKernelAccounting(false));
+  sleeper.Go();
+  const std::uint64_t later_ns = sleeper.Hear(1)[0];
+  sleeper.AwaitState('S');
   const Heard after = live_->End(window);
 
   const auto grown = [](const Heard& heard, const Puppet& puppet) {
@@ -69,17 +69,17 @@ TEST_F(BooksTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
     EXPECT_EQ(SumOf(clock), heard.ElapsedNs());
     return clock;
   };
-  const profd_clock booked = grown(before, standing);
-  EXPECT_NEAR(static_cast<double>(booked.on_cpu_ns), static_cast<double>(cpu_ns), kTickNs);
-  EXPECT_LT(booked.on_cpu_count, kTurns) << "switches were left to the books";
-  EXPECT_GE(BlockedOf(booked), kTurns * kMs);
-  const profd_clock mixed = grown(after, standing);
+  const profd_clock accounted = grown(before, sleeper);
+  EXPECT_NEAR(static_cast<double>(accounted.on_cpu_ns), static_cast<double>(cpu_ns), kTickNs);
+  EXPECT_LT(accounted.on_cpu_count, kTurns) << "switches were left to the books";
+  EXPECT_GE(BlockedOf(accounted), kTurns * kMs);
+  const profd_clock mixed = grown(after, sleeper);
   EXPECT_NEAR(static_cast<double>(mixed.on_cpu_ns), static_cast<double>(later_ns), kTickNs);
   EXPECT_GE(mixed.on_cpu_count, kTurns) << "the hooks have it again";
-  const profd_clock own = grown(exact, asked);
-  EXPECT_NEAR(static_cast<double>(own.on_cpu_ns), static_cast<double>(asked_ns), kTickNs);
+  const profd_clock own = grown(exact, requested);
+  EXPECT_NEAR(static_cast<double>(own.on_cpu_ns), static_cast<double>(requested_ns), kTickNs);
   EXPECT_GE(own.on_cpu_count, kTurns);
-  EXPECT_FALSE(exact.Stacks(asked.pid(), wire::SampleOrigin::kOffCpu).empty());
+  EXPECT_FALSE(exact.Stacks(requested.pid(), wire::SampleOrigin::kOffCpu).empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// StandingDaemonTest: a profd that serves at a socket of the test's own.
+// RunningDaemonTest: a profd that serves at a socket of the test's own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace profd::e2e {
 
-class StandingDaemonTest : public ProfctlTest {
+class RunningDaemonTest : public ProfctlTest {
  protected:
   void SetUp() override {
     ProfctlTest::SetUp();

@@ -1,4 +1,4 @@
-#include "daemon/source/probe/hook_ladder.h"
+#include "daemon/source/probe/hook_levels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,35 +8,35 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> NamesOf(const Ladder& ladder) {
+std::vector<std::string> NamesOf(const HookLevels& ladder) {
   std::vector<std::string> names;
-  for (const Rung& rung : ladder.rungs) names.push_back(NameOf(rung));
+  for (const HookLevel& level : ladder.levels) names.push_back(NameOf(level));
   return names;
 }
 
 TEST(HookLadder, BestRungFirst) {
-  const Ladder ladder = MakeLadder(true, {"finish_task_switch.isra.0"}, {});
+  const HookLevels ladder = MakeHookLevels(true, {"finish_task_switch.isra.0"}, {});
   EXPECT_THAT(NamesOf(ladder),
               ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"));
   EXPECT_EQ(ladder.passed_over, "");
 }
 
 TEST(HookLadder, SaysWhyABetterRungIsMissing) {
-  const Ladder second = MakeLadder(false, {"finish_task_switch"}, {});
+  const HookLevels second = MakeHookLevels(false, {"finish_task_switch"}, {});
   EXPECT_THAT(NamesOf(second), ElementsAre("kprobe finish_task_switch", "switch-out"));
   EXPECT_EQ(second.passed_over, "sched_exit_tp: this kernel has none");
-  const Ladder last = MakeLadder(false, {}, {});
+  const HookLevels last = MakeHookLevels(false, {}, {});
   EXPECT_THAT(NamesOf(last), ElementsAre("switch-out"));
   EXPECT_EQ(last.passed_over,
             "sched_exit_tp: this kernel has none; kprobe: no function finish_task_switch");
 }
 
 TEST(HookLadder, ForcingLeavesOneRung) {
-  EXPECT_THAT(NamesOf(MakeLadder(true, {"finish_task_switch"}, PROFD_HOOK_FINISH_TASK)),
+  EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_FINISH_TASK)),
               ElementsAre("kprobe finish_task_switch"));
-  EXPECT_THAT(NamesOf(MakeLadder(true, {"finish_task_switch"}, PROFD_HOOK_SWITCH_OUT)),
+  EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_SWITCH_OUT)),
               ElementsAre("switch-out"));
-  EXPECT_THAT(NamesOf(MakeLadder(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
+  EXPECT_THAT(NamesOf(MakeHookLevels(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
 }
 
 TEST(HookLadder, FindsTheFunctionAndItsClonesNotItsPieces) {

@@ -1,4 +1,4 @@
-"""The lower rungs of the hook ladder: chosen where there is nothing better, and true; stacks with and without frame
+"""The lower levels of the hook ladder: chosen where there is nothing better, and true; stacks with and without frame
 pointers."""
 
 import subprocess
@@ -9,7 +9,7 @@ from live_profd import STACK_COMPLETE, STACK_TABLES_NOT_READY, Profd, functions_
 DEPTHS = [f"truth::Depth{depth}" for depth in range(1, 7)]
 
 
-class Rungs(unittest.TestCase):
+class HookLevels(unittest.TestCase):
     def setUp(self):
         self.pids = [self.start("phases", "--seconds", "300", "--file", "/tmp/synced"),
                      self.start("truth_no_fp", "depth", "--ms", "300000")]
@@ -20,18 +20,18 @@ class Rungs(unittest.TestCase):
         self.addCleanup(process.kill)
         return str(process.pid)
 
-    def check(self, rung, *options):
-        """What holds on every rung: the sums, and the stack of every wait."""
+    def check(self, level, *options):
+        """What holds on every level: the sums, and the stack of every wait."""
         with Profd(*options) as profd:
             # An emulated machine may need longer for the tables, and for samples; the programs do not end meanwhile.
             wanted = [self.check_waits, self.check_without_frame_pointers]
             while wanted:
-                profile = self.collect(profd, rung)
+                profile = self.collect(profd, level)
                 wanted = [seen for seen in wanted if not seen(profile)]
 
-    def collect(self, profd, rung):
+    def collect(self, profd, level):
         profile = profd.collect("-p", ",".join(self.pids), "-d", "4", "--budget", "off")
-        self.assertIn(rung, profile["hook"])
+        self.assertIn(level, profile["hook"])
         for thread in profile["threads"]:
             self.assertLessEqual(abs(thread.get("closure_error", 0)), 0.001, thread)
         return profile

@@ -21,44 +21,44 @@ static __always_inline u64 draw_below(u64 range) {
  * a thread needs that nobody has asked for, every ns is as likely as before to be in a sample.
  */
 static __always_inline u64 on_cpu_weight(u64 sessions, u64 ticked_ns) {
-  u64 period = is_asked_for(sessions) ? 0 : control.standing_on_cpu_period;
+  u64 period = is_requested(sessions) ? 0 : control.background_on_cpu_period;
   if (period <= ticked_ns) return ticked_ns;
   return draw_below(period) < ticked_ns ? period : 0;
 }
 
 /* Moves the off-CPU clock on by `length` if there is no mark and no end of a period in it. */
-static __always_inline int skip_marks(struct thread* thread, u64 length) {
-  u64 phase = thread->mark_phase_ns;
+static __always_inline int skip_points(struct thread* thread, u64 length) {
+  u64 phase = thread->point_phase_ns;
   u64 end = phase + length;
-  u64 next = thread->mark_ns >= phase ? thread->mark_ns : thread->mark_period_ns - 1;
+  u64 next = thread->point_ns >= phase ? thread->point_ns : thread->point_period_ns - 1;
   if (end > next) return 0;
-  thread->mark_phase_ns = end;
+  thread->point_phase_ns = end;
   return 1;
 }
 
 /* Moves the off-CPU clock on by `length`; returns the marks passed. */
-static __always_inline u32 pass_marks(struct thread* thread, u64 length) {
-  u64 period = thread->mark_period_ns;
-  u64 end = thread->mark_phase_ns + length;
-  u64 marks, periods;
+static __always_inline u32 pass_points(struct thread* thread, u64 length) {
+  u64 period = thread->point_period_ns;
+  u64 end = thread->point_phase_ns + length;
+  u64 points, periods;
   if (end < period) {
-    marks = thread->mark_ns >= thread->mark_phase_ns && thread->mark_ns < end;
-    thread->mark_phase_ns = end;
-    return marks;
+    points = thread->point_ns >= thread->point_phase_ns && thread->point_ns < end;
+    thread->point_phase_ns = end;
+    return points;
   }
   if (!period) return 0;
-  marks = thread->mark_ns >= thread->mark_phase_ns;
+  points = thread->point_ns >= thread->point_phase_ns;
   periods = end / period;
-  thread->mark_phase_ns = end - periods * period;
-  thread->mark_ns = draw_below(period);
-  marks += (periods - 1) + (thread->mark_ns < thread->mark_phase_ns);
-  return smaller(marks, 0xffffffff);
+  thread->point_phase_ns = end - periods * period;
+  thread->point_ns = draw_below(period);
+  points += (periods - 1) + (thread->point_ns < thread->point_phase_ns);
+  return smaller(points, 0xffffffff);
 }
 
 /* Begins anew when the period in force has changed. */
 static __always_inline void follow_period(struct thread* thread, u64 period) {
-  if (thread->mark_period_ns == period) return;
-  thread->mark_period_ns = period;
-  thread->mark_phase_ns = draw_below(period);
-  thread->mark_ns = draw_below(period);
+  if (thread->point_period_ns == period) return;
+  thread->point_period_ns = period;
+  thread->point_phase_ns = draw_below(period);
+  thread->point_ns = draw_below(period);
 }

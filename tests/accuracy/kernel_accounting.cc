@@ -1,4 +1,4 @@
-#include "tests/accuracy/books.h"
+#include "tests/accuracy/kernel_accounting.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +13,12 @@ double QueuedNs(const v1::ThreadClock& clock) {
 }
 
 // By how much runnable time lies outside of what the books allow.
-double BeyondNs(const v1::Thread& thread, const KernelBooks& books) {
+double BeyondNs(const v1::Thread& thread, const KernelAccounting& accounting) {
   // What the thread did after it had read the books: it ran, and at most all else was a wait.
-  const double tail_ns = static_cast<double>(thread.end_ns()) - books.read_ns -
-                         (static_cast<double>(thread.clock().on_cpu_ns()) - books.cpu_when_read_ns);
-  const double apart_ns = static_cast<double>(RunnableNs(thread.clock())) - books.run_delay_ns;
+  const double tail_ns =
+      static_cast<double>(thread.end_ns()) - accounting.read_ns -
+      (static_cast<double>(thread.clock().on_cpu_ns()) - accounting.cpu_when_read_ns);
+  const double apart_ns = static_cast<double>(RunnableNs(thread.clock())) - accounting.run_delay_ns;
   const double queued_ns = QueuedNs(thread.clock());
   return std::max({0.0, -queued_ns - apart_ns, apart_ns - queued_ns - std::max(0.0, tail_ns)});
 }
@@ -43,28 +44,29 @@ std::uint64_t ElapsedNs(const v1::ThreadClock& clock) {
   return clock.on_cpu_ns() + RunnableNs(clock) + BlockedNs(clock);
 }
 
-double AfterTheBooksNs(const v1::Thread& thread, const KernelBooks& books) {
+double AfterAccountingNs(const v1::Thread& thread, const KernelAccounting& accounting) {
   const v1::ThreadClock& clock = thread.clock();
-  const double on_cpu_ns = static_cast<double>(clock.on_cpu_ns()) - books.cpu_when_read_ns;
-  const double runnable_ns = static_cast<double>(RunnableNs(clock)) - books.run_delay_ns;
+  const double on_cpu_ns = static_cast<double>(clock.on_cpu_ns()) - accounting.cpu_when_read_ns;
+  const double runnable_ns = static_cast<double>(RunnableNs(clock)) - accounting.run_delay_ns;
   return std::max(0.0, on_cpu_ns) + std::max(0.0, runnable_ns) + QueuedNs(clock);
 }
 
-void BooksJudgement::Add(const v1::Thread& thread, const KernelBooks& books) {
+void AccountingJudgement::Add(const v1::Thread& thread, const KernelAccounting& accounting) {
   ++threads_;
-  const double on_cpu_ns = std::abs(static_cast<double>(thread.clock().on_cpu_ns()) - books.run_ns);
+  const double on_cpu_ns =
+      std::abs(static_cast<double>(thread.clock().on_cpu_ns()) - accounting.run_ns);
   worst_on_cpu_ns_ = std::max(worst_on_cpu_ns_, on_cpu_ns - tick_ns_);
-  const double beyond_ns = BeyondNs(thread, books);
+  const double beyond_ns = BeyondNs(thread, accounting);
   if (beyond_ns > 0) ++beyond_;
   beyond_ns_ += beyond_ns;
 }
 
-bool BooksJudgement::Holds(std::uint64_t most_stolen_ns) const {
+bool AccountingJudgement::Holds(std::uint64_t most_stolen_ns) const {
   const auto most_ns = static_cast<double>(most_stolen_ns);
   return worst_on_cpu_ns_ <= most_ns && beyond_ns_ <= most_ns && beyond_ * 100 <= threads_;
 }
 
-std::string BooksJudgement::Text() const {
+std::string AccountingJudgement::Text() const {
   std::ostringstream text;
   text << beyond_ << " of " << threads_ << " threads wait " << beyond_ns_
        << " ns other than the kernel books; on the CPU the worst is " << worst_on_cpu_ns_
