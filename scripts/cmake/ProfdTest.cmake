@@ -1,9 +1,13 @@
 # How tests are registered. Each CTest entry writes a GoogleTest XML file, from which scripts/test counts
-# test cases. A case that cannot run here says why with GTEST_SKIP. Labels root, e2e, accuracy and vm run
-# alone: they watch the whole machine. The target tests_LABEL builds what the entries of a label need.
+# test cases. A case that cannot run here says why with GTEST_SKIP. The target tests_LABEL builds what the
+# entries of a label need. Entries run side by side, also several daemons with BPF programs of their own; an entry
+# runs ALONE if it watches the whole host: its CPUs, all processes, or how exactly it measures.
+
+# A test's own code is compiled in half the time that -O2 -g takes.
+set(PROFD_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O1;-g1>)
 
 # What every entry has in common.
-function(profd_register_test name label timeout)
+function(profd_register_test name label timeout alone)
   set(environment "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/tests/results/${name}.xml")
   if(PROFD_SANITIZE)
     list(APPEND environment
@@ -15,9 +19,7 @@ function(profd_register_test name label timeout)
   endif()
   set_tests_properties(${name} PROPERTIES
     LABELS "${label}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
-  if(label MATCHES "root|e2e|accuracy|vm")
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-  endif()
+  set_tests_properties(${name} PROPERTIES RUN_SERIAL ${alone})
   foreach(one IN LISTS label)
     if(NOT TARGET tests_${one})
       add_custom_target(tests_${one})
@@ -26,18 +28,18 @@ function(profd_register_test name label timeout)
 endfunction()
 
 # profd_test(NAME SOURCES... LIBS... LABEL unit|bpf_user|replay|rpc|root|e2e|accuracy [TIMEOUT seconds]
-#            [DEPENDS targets...] [SMOKE] [PARTS ends...]): one GoogleTest executable. DEPENDS: programs it
+#            [DEPENDS targets...] [ALONE] [SMOKE] [PARTS ends...]): one GoogleTest executable. DEPENDS: programs it
 # starts. SMOKE: it also runs under the sanitizers, where else only unit, bpf_user, replay and rpc do.
 # PARTS: an entry for each, of the cases whose names end so.
 function(profd_test name)
-  cmake_parse_arguments(ARG "SMOKE" "LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS;PARTS" ${ARGN})
+  cmake_parse_arguments(ARG "SMOKE;ALONE" "LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS;PARTS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE profd_options ${ARG_LIBS} profd_test_paths GTest::gmock GTest::gtest_main)
-  # A test's own code is compiled in half the time that -O2 -g takes.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1;-g1>)
+  target_compile_options(${name} PRIVATE ${PROFD_TEST_OPTIONS})
+  profd_use_precompiled(${name} TEST)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -53,26 +55,26 @@ function(profd_test name)
   if(ARG_PARTS)
     foreach(part IN LISTS ARG_PARTS)
       add_test(NAME ${name}_${part} COMMAND ${name} "--gtest_filter=*${part}")
-      profd_register_test(${name}_${part} "${labels}" ${ARG_TIMEOUT})
+      profd_register_test(${name}_${part} "${labels}" ${ARG_TIMEOUT} ${ARG_ALONE})
     endforeach()
   else()
     add_test(NAME ${name} COMMAND ${name})
-    profd_register_test(${name} "${labels}" ${ARG_TIMEOUT})
+    profd_register_test(${name} "${labels}" ${ARG_TIMEOUT} ${ARG_ALONE})
   endif()
   foreach(label IN LISTS labels)
     add_dependencies(tests_${label} ${name})
   endforeach()
 endfunction()
 
-# profd_python_test(NAME SOURCE LABEL [TIMEOUT seconds]): one file of Python unittest cases.
+# profd_python_test(NAME SOURCE LABEL [TIMEOUT seconds] [ALONE]): one file of Python unittest cases.
 function(profd_python_test name)
-  cmake_parse_arguments(ARG "" "SOURCE;LABEL;TIMEOUT" "" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "SOURCE;LABEL;TIMEOUT" "" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/tests/support/run_unittest.py
            ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
-  profd_register_test(${name} "${ARG_LABEL}" ${ARG_TIMEOUT})
+  profd_register_test(${name} "${ARG_LABEL}" ${ARG_TIMEOUT} ${ARG_ALONE})
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
     "PROFD_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "PROFD_BINARY_DIR=${PROJECT_BINARY_DIR}")
 endfunction()

@@ -1,7 +1,8 @@
 # profd_options: what every target of ours is compiled with. Generated code does not link it.
 add_library(profd_options INTERFACE)
 target_include_directories(profd_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(profd_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-omit-frame-pointer)
+target_compile_options(profd_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-omit-frame-pointer
+  -pthread)  # everywhere: a precompiled header needs the same macros as its users
 target_compile_definitions(profd_options INTERFACE PROFD_VERSION="${PROJECT_VERSION}")
 if(PROFD_WERROR)
   target_compile_options(profd_options INTERFACE -Werror)
@@ -22,4 +23,5 @@ function(profd_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC profd_options ${ARG_LIBS})
+  profd_use_precompiled(${name})
 endfunction()

@@ -4,7 +4,8 @@
 FOLDER is a build folder in which `ctest --output-junit tests/results/ctest.xml` has run, and perhaps what
 failed there once more into again.xml, which counts then; a test that passed only then is named. An entry that
 writes a GoogleTest XML file (its GTEST_OUTPUT says where) counts with its cases; one that should have and
-did not, because it crashed or ran out of time, counts as one failed case. Exits 1 when anything failed.
+did not, because it crashed or ran out of time, counts as one failed case. The slowest entries are listed first,
+with their seconds. Exits 1 when anything failed.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 
 WORDS = {"skipped": "SKIPPED", "again": "PASSED ONLY AGAIN", "failed": "FAILED"}
+SLOWEST = 20  # entries that are listed
 
 
 class Case(NamedTuple):
@@ -120,6 +122,15 @@ def folder_cases(folder, build_name):
     return cases
 
 
+def slowest(folders):
+    """The entries that took longest, of all folders, as lines."""
+    times = []
+    for folder, build_name in folders:
+        junit = entries(os.path.join(folder, "tests", "results", "ctest.xml"))
+        times += [(float(entry.get("time") or 0), f"{build_name}: {name}") for name, entry in junit.items()]
+    return [f"SLOW: {name}: {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:SLOWEST] if seconds >= 1]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed-step", action="append", default=[])
@@ -127,10 +138,14 @@ def main():
     arguments = parser.parse_args()
 
     cases = [Case(step, "failed", "see above") for step in arguments.failed_step]
+    folders = []
     for folder in arguments.folders:
         path, _, name = folder.partition("=")
-        cases += folder_cases(path, name or os.path.basename(os.path.abspath(path)))
+        folders.append((path, name or os.path.basename(os.path.abspath(path))))
+        cases += folder_cases(*folders[-1])
 
+    for line in slowest(folders):
+        print(line)
     for result in WORDS:
         for case in (c for c in cases if c.result == result):
             print(f"{WORDS[result]}: {case.name}: {case.reason}")
