@@ -9,9 +9,11 @@ cmake_minimum_required(VERSION 3.25)
 project(small VERSION 1 LANGUAGES C CXX)
 list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/scripts/cmake)
 include(Warnings)
+include(Precompiled)
 include(BpfObject)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
+set(PROFD_NO_PRECOMPILED TRUE)
 profd_library(own SOURCES own.cc)
 bpf_object(kernel kernel.bpf.c)
 """
@@ -24,7 +26,7 @@ WARNED_OF = {"an unused variable": "int Answer(void);\nint Answer(void) { int un
 class Warnings(SmallTreeTest):
     def build(self, errors, source, text):
         """Exit status of the compilation of one source, and what it says."""
-        self.copy("scripts/cmake/Warnings.cmake", "scripts/cmake/BpfObject.cmake")
+        self.copy("scripts/cmake/Warnings.cmake", "scripts/cmake/Precompiled.cmake", "scripts/cmake/BpfObject.cmake")
         self.write("CMakeLists.txt", PROJECT)
         for name in OBJECTS:
             self.write(name, text if name == source else GOOD)
