@@ -7,27 +7,26 @@
 
 #include "daemon/config/config_file.h"
 #include "daemon/config/settings.h"
-#include "daemon/config/settings_text.h"
 
 namespace profd::config {
 namespace {
 
 constexpr const char* kFooter =
-    R"(Each setting is also a key of the configuration file and PROFD_NAME in the
-environment; a flag wins over the environment, that over the file.
+    R"(Each setting is also a key of the configuration file and a variable PROFD_NAME
+of the environment. A flag wins over the environment, the environment over the file.
 
 Examples:
   profd                                       serve at unix:///run/profd/profd.sock
   profd --listen unix:/tmp/p.sock             serve at another socket
-  profd --check-config                        is /etc/profd/profd.toml right?
+  profd --check-config                        check /etc/profd/profd.toml
   profd --record run.profd                    keep all events, to replay them elsewhere
-  profd --replay run.profd                    serve a recording: no kernel, no root needed
+  profd --replay run.profd                    serve a recording; needs no rights
 
 Exit codes: 0 ok, 1 failure, 2 usage, 5 permission denied.)";
 
-// What the flags say, before anything else is read.
+// The flags, parsed before the environment and the file are read.
 struct Flags {
-  Options options;  // only the fields of one run
+  Options options;  // only the fields that no setting has
   std::string config_file;
   bool check_config = false;
   bool print_config = false;
@@ -55,7 +54,7 @@ void AddSetting(CLI::App& app, const Setting& setting, Flags& flags) {
     const bool on = setting.fallback == "true";
     auto* yes = app.add_flag_callback(name, add(name, "true"), help);
     auto* not_so = app.add_flag_callback(no, add(no, "false"), "no " + help);
-    // Help names the one that changes something.
+    // Help shows only the flag that changes the default.
     (on ? yes : not_so)->group("");
     (on ? not_so : yes)->group("Settings");
     yes->excludes(not_so)->option_text(" ");
@@ -78,23 +77,23 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.set_version_flag("--version", "profd " PROFD_VERSION);
   app.add_option("--config", flags.config_file, "configuration instead of /etc/profd/profd.toml")
       ->type_name("FILE");
-  app.add_flag("--check-config", flags.check_config, "say whether all settings are right, and end");
+  app.add_flag("--check-config", flags.check_config, "check all settings, and exit");
   app.add_flag("--print-config", flags.print_config,
-               "print the settings in force and where each comes from, and end");
+               "print the effective settings and where each comes from, and exit");
   auto* record =
-      app.add_option("--record", flags.options.record_file, "write all events into a recording");
+      app.add_option("--record", flags.options.record_file, "write all events to a recording");
   record->type_name("FILE");
-  app.add_option("--replay", flags.options.replay_file, "serve a recording instead of this machine")
+  app.add_option("--replay", flags.options.replay_file, "serve a recording instead of this host")
       ->type_name("FILE")
       ->excludes(record);
   app.add_flag("--private", flags.options.private_use,
-               "end when standard input ends; print 'ready' when serving");
+               "print 'ready' when serving; exit when standard input ends");
   for (const auto& setting : Settings()) AddSetting(app, setting, flags);
 }
 
 std::vector<Assignment> FromEnvironment(const Environment& environment) {
   std::vector<Assignment> values;
-  // Only known names: others may well have variables of this prefix, such as Kubernetes for a
+  // Only known names: other programs set variables with this prefix, too. Kubernetes does for a
   // service called profd.
   for (const auto& setting : Settings()) {
     const std::string name = EnvironmentName(setting);
@@ -119,7 +118,7 @@ Result<std::vector<Assignment>> FromFile(Flags& flags, const Environment& enviro
   return std::vector<Assignment>();
 }
 
-// Later ones win. What is wrong in one that loses is an error, too.
+// Later values win. A wrong value that loses is still an error.
 Result<void> Apply(const std::vector<Assignment>& values, Options& options) {
   std::string problems;
   std::string hint = "see profd --help";
@@ -172,7 +171,7 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   PROFD_TRY(CheckTogether(line.options));
   if (flags.check_config)
     line.text = (line.config_file.empty() ? "no configuration file: all settings are defaults"
-                                          : line.config_file + " is right") +
+                                          : line.config_file + " is valid") +
                 "\n";
   if (flags.print_config) line.text = EffectiveConfig(values, line.options);
   return line;

@@ -1,4 +1,4 @@
-// CommandLine: what profd is asked to do, from its flags, the environment and its configuration.
+// CommandLine: the options of profd, from its flags, its environment and its configuration file.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,24 @@
 
 namespace profd::config {
 
-// Options, or a text to print on stdout (help, version, a configuration that is right).
+// Options, or a text to print on standard output (help, version, a valid configuration).
 struct CommandLine {
   Options options;
-  std::string config_file;  // the one that was read; "": none
+  std::string config_file;  // the file that was read; "": none
   std::optional<std::string> text;
 };
 
-// Where the rest comes from; tests have their own.
+// Where everything but the flags comes from; tests have their own.
 struct Environment {
   std::function<const char*(const char* name)> environment;
-  std::string default_config;  // read where it exists and no other is named
+  std::string default_config;  // read if it exists and no other file is named
 };
 [[nodiscard]] Environment SystemEnvironment();
 
-// A flag wins over the environment, that over the file, that over the default; what is wrong in any
-// of them is said. Called again by SIGHUP. Private use reads no file unless one is named.
-// kInvalidArgument: what is wrong, a line for each, and how to mend it.
+// A flag wins over the environment, the environment over the file, the file over the default. A
+// wrong value is an error even where another one wins. profd calls this again on SIGHUP. With
+// --private it reads no file unless one is named. kInvalidArgument: one line for each problem, and
+// how to fix it.
 [[nodiscard]] Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
                                                    const Environment& environment);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
 
-// Goes through the tree and keeps what is right and words for what is not.
+// Walks the parsed tree; keeps the valid values, and a message for each problem.
 class Reading {
  public:
   explicit Reading(std::string path) : path_(std::move(path)) {}
@@ -39,7 +40,7 @@ class Reading {
   Result<std::vector<Assignment>> Finish() && {
     if (problems_.empty()) return std::move(values_);
     std::string text;
-    for (const auto& [line, problem] : problems_)  // the tree is in order of names
+    for (const auto& [line, problem] : problems_)
       text += (text.empty() ? "" : "\n") + Place(line) + ": " + problem;
     return Error{ErrorCode::kInvalidArgument, text, "see profd.toml(5)"};
   }
@@ -97,8 +98,13 @@ class Reading {
 
   const std::string path_;
   std::vector<Assignment> values_;
-  std::multimap<toml::source_index, std::string> problems_;  // by line
+  std::multimap<toml::source_index, std::string> problems_;  // by line: the tree is sorted by name
 };
+
+std::string_view TableOf(const Setting& setting) {
+  const auto dot = setting.key.rfind('.');
+  return dot == std::string_view::npos ? "" : setting.key.substr(0, dot);
+}
 
 }  // namespace
 
@@ -131,6 +137,50 @@ Result<std::vector<Assignment>> ReadConfigFile(const std::string& path) {
       return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
                    "is it profd's configuration?"};
   }
+}
+
+std::vector<ConfigTable> ConfigTables() {
+  std::vector<ConfigTable> tables = {{}};
+  for (const auto& setting : Settings()) {
+    const auto name = TableOf(setting);
+    auto table = std::find_if(tables.begin(), tables.end(),
+                              [&](const ConfigTable& known) { return known.name == name; });
+    if (table == tables.end()) table = tables.insert(table, {name, {}});
+    table->settings.push_back(&setting);
+  }
+  return tables;
+}
+
+std::string_view KeyInTable(const Setting& setting) {
+  return setting.key.substr(setting.key.rfind('.') + 1);
+}
+
+std::string TomlValue(const Setting& setting, std::string_view text) {
+  if (std::holds_alternative<bool Options::*>(setting.field) ||
+      std::holds_alternative<std::uint64_t Options::*>(setting.field) ||
+      std::holds_alternative<double Options::*>(setting.field))
+    return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string EffectiveConfig(const std::vector<Assignment>& values, const Options& options) {
+  std::string text;
+  for (const auto& table : ConfigTables()) {
+    if (!table.name.empty()) text += "\n[" + std::string(table.name) + "]\n";
+    for (const Setting* setting : table.settings) {
+      std::string place;
+      for (const auto& value : values)
+        if (value.setting == setting) place = value.place;
+      text += std::string(KeyInTable(*setting)) + " = " +
+              TomlValue(*setting, ValueText(*setting, options)) + "  # " + place + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace profd::config

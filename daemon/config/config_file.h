@@ -1,4 +1,4 @@
-// ConfigFile: profd.toml.
+// ConfigFile: reads and writes profd.toml.
 #pragma once
 
 #include <string>
@@ -12,18 +12,35 @@ namespace profd::config {
 
 inline constexpr const char* kConfigFile = "/etc/profd/profd.toml";
 
-// A value that somebody gave to a setting.
+// A value that a flag, a variable, the file or the default gives to a setting.
 struct Assignment {
   const Setting* setting;
   std::string text;
   std::string place;  // "/etc/profd/profd.toml:7", "--log-level", "PROFD_LOG_LEVEL"
 };
 
-// Every value of the file is of the right kind and in range. kInvalidArgument: a line for each
-// thing that is wrong, with its place and what would be right.
+// Every value of the file is of the right kind and in range. kInvalidArgument: one line for each
+// problem, with its place and what is expected there.
 [[nodiscard]] Result<std::vector<Assignment>> ParseConfig(std::string_view text,
                                                           const std::string& path);
 // kNotFound: there is no such file.
 [[nodiscard]] Result<std::vector<Assignment>> ReadConfigFile(const std::string& path);
+
+// The settings of one TOML table; `name` is "" for keys outside of any table. The order is that of
+// a file: those keys come first, because TOML cannot return to them after a table.
+struct ConfigTable {
+  std::string_view name;
+  std::vector<const Setting*> settings;
+};
+[[nodiscard]] std::vector<ConfigTable> ConfigTables();
+// "history.max_age" is `max_age` in its table.
+[[nodiscard]] std::string_view KeyInTable(const Setting& setting);
+// `text` as a TOML value of the setting's kind.
+[[nodiscard]] std::string TomlValue(const Setting& setting, std::string_view text);
+
+// The effective values, as a file that would give the same ones. Each names its place: that of the
+// last assignment in `values`, which is the one that won.
+[[nodiscard]] std::string EffectiveConfig(const std::vector<Assignment>& values,
+                                          const Options& options);
 
 }  // namespace profd::config

@@ -3,7 +3,7 @@
 namespace profd::config {
 
 std::string HistoryDirectory(const Options& options, const char* state_directory) {
-  // A profd for one command keeps nothing of the others.
+  // A private profd serves one command: a history would have no reader.
   if (options.private_use || options.history_directory == "off") return "";
   if (options.history_directory != "auto") return options.history_directory;
   const std::string directories = state_directory == nullptr ? "" : state_directory;

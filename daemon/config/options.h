@@ -1,4 +1,5 @@
-// Options: what profd was asked to do. Every setting is a field here and a line in settings.cc.
+// Options: everything that determines what this profd does. Every setting is a field here and an
+// entry of the table in settings.cc.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ struct Options {
   std::string tls_client_ca;
   std::string metrics_listen;  // loopback address; "": no metrics
   std::string log_level;       // debug, info, warn, error, off
-  std::string hook;            // "auto": the best level that works
+  std::string hook;            // "auto": the best hook that works
   bool debug_info = true;
   Bytes memory_cap{256ull << 20};
   double clock_limit_percent = 5;
@@ -38,17 +39,17 @@ struct Options {
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
   std::chrono::nanoseconds history_compact = std::chrono::minutes(1);
 
-  // Of one run: flags only.
+  // Flags only: these hold for one run.
   std::string record_file;   // "": no recording
   std::string replay_file;   // "": live
-  bool private_use = false;  // ends when standard input does; says "ready" on standard output
+  bool private_use = false;  // exits when standard input ends; prints "ready" on standard output
 };
 
-// Where to keep the history; "": nowhere. `state_directory` is what systemd gives a service as
-// STATE_DIRECTORY; null: nothing.
+// Where to keep the history; "": nowhere. `state_directory` is the variable STATE_DIRECTORY that
+// systemd sets for a service; null: not set.
 [[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
 
-// The level that `hook` names; none: the best one.
+// The hook that the setting `hook` names; none: the best one that works.
 [[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);
 
 }  // namespace profd::config

@@ -47,7 +47,7 @@ std::string Spelled(std::string_view key, std::string_view prefix, char joint, b
   return text;
 }
 
-// Letters to insert, remove or replace.
+// Edit distance: how many letters to insert, remove or replace.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -71,7 +71,7 @@ struct Unit {
   std::uint64_t size;
 };
 
-// Each from small to large; the first of a size is the one that is written.
+// From small to large. Of several names of one size the first one is written.
 constexpr std::array<Unit, 9> kDurations = {{{"ns", 1},
                                              {"us", 1'000},
                                              {"ms", 1'000'000},
@@ -102,7 +102,8 @@ std::optional<double> ParseNumber(std::string_view text) {
   return number;
 }
 
-// Not negative and below 2^63, in the unit of size 1. No unit: `bare`.
+// A number that is not negative and below 2^63, in the unit of size 1. Without a unit its size is
+// `bare`.
 std::optional<std::uint64_t> ParseAmount(std::string_view text, std::span<const Unit> units,
                                          std::uint64_t bare) {
   const std::size_t letters = text.find_first_not_of("0123456789.");
@@ -136,7 +137,7 @@ std::optional<bool> ParseSwitch(std::string_view text) {
   return {};
 }
 
-// One overload for each kind of field: a value to compare with the limits, or none.
+// One overload for each kind of field. None: the text is not a value of that kind.
 std::optional<bool> Parse(std::string_view text, bool) { return ParseSwitch(text); }
 std::optional<std::string> Parse(std::string_view text, const std::string&) {
   return std::string(text);
@@ -203,117 +204,120 @@ const std::vector<Setting>& Settings() {
        .field = &Options::listen,
        .fallback = server::kDefaultAddress,
        .value = "ADDRESS",
-       .help = "unix socket for root and the members of group profd, who see everything",
+       .help = "unix socket for root and members of the group profd, who see every process",
        .check = CheckListen},
       {.key = "public_socket",
        .field = &Options::public_socket,
        .fallback = "off",
        .value = "on|off|ADDRESS",
-       .help = "unix socket at which every user sees their own processes; on is "
+       .help = "unix socket on which users see only their own processes; on means "
                "/run/profd/public.sock",
        .check = CheckPublicSocket},
       {.key = "log_level",
        .field = &Options::log_level,
        .fallback = "info",
        .value = "LEVEL",
-       .help = "how much to say on standard error; with --private the default is warn",
+       .help = "lowest level of messages on standard error; with --private the default is warn",
        .choices = {"debug", "info", "warn", "error", "off"},
        .live = true},
       {.key = "hook",
        .field = &Options::hook,
        .fallback = "auto",
        .value = "NAME",
-       .help = "only this way to see a thread come back to its CPU",
+       .help = "the only hook to use for seeing a thread return to a CPU; auto picks the best that "
+               "works",
        .choices = {"auto", "sched_exit_tp", "kprobe", "switch-out"}},
       {.key = "debug_info",
        .field = &Options::debug_info,
        .fallback = "true",
        .value = "BOOL",
-       .help = "inlined functions and source lines, where debug information is local"},
+       .help = "inlined functions and source lines from local debug information"},
       {.key = "memory.cap",
        .field = &Options::memory_cap,
        .fallback = "256MiB",
        .value = "SIZE",
-       .help = "give up caches and tables, and at last work, to stay below it",
+       .help = "limit of memory; to stay below it profd frees caches and unwind tables, and drops "
+               "samples as a last resort",
        .least = "128MiB"},
       {.key = "clock.limit",
        .field = &Options::clock_limit_percent,
        .fallback = "5",
        .value = "PERCENT",
-       .help = "what exact thread clocks may cost, of all CPUs; above it threads that only the "
-               "history looks at go by the kernel's books; 0: no limit",
+       .help = "limit of what exact thread clocks cost, in percent of all CPUs; above it threads "
+               "watched only by the history fall back to kernel accounting; 0: no limit",
        .least = "0",
        .most = "100"},
       {.key = "history.directory",
        .field = &Options::history_directory,
        .fallback = "auto",
        .value = "DIR",
-       .help =
-           "keep a history of the whole host there, for profctl query; auto is $STATE_DIRECTORY, "
-           "which systemd sets, or off"},
+       .help = "folder of the history of the whole host, for profctl query; auto is "
+               "$STATE_DIRECTORY, which systemd sets; off keeps no history"},
       {.key = "history.max_size",
        .field = &Options::history_max_size,
        .fallback = "1GiB",
        .value = "SIZE",
-       .help = "forget the oldest of the history when it takes more",
+       .help = "drop the oldest windows when the history takes more space than this",
        .least = "16MiB"},
       {.key = "history.max_age",
        .field = &Options::history_max_age,
        .fallback = "1w",
        .value = "TIME",
-       .help = "forget what is older",
+       .help = "drop windows that are older than this",
        .least = "1min"},
       {.key = "history.frequency",
        .field = &Options::history_frequency_hz,
        .fallback = "19",
        .value = "HZ",
-       .help = "samples a second of each thread, on the CPU and off it, for the history",
+       .help = "samples per second of each thread, on the CPU and off it, for the history",
        .least = "1",
        .most = "999"},
       {.key = "history.budget",
        .field = &Options::history_budget_percent,
        .fallback = "1",
        .value = "PERCENT",
-       .help = "what its sampling may cost, of one CPU for every 8 of the host; 0: no limit",
+       .help = "limit of what sampling for the history costs, in percent of one CPU for every 8 of "
+               "the host; 0: no limit",
        .least = "0",
        .most = "100"},
       {.key = "history.window",
        .field = &Options::history_window,
        .fallback = "10s",
        .value = "TIME",
-       .help = "stretch of time that the history is told in",
+       .help = "length of one window of the history",
        .least = "1s",
        .most = "1h"},
-      {.key = "history.fold",
+      {.key = "history.compact",
        .field = &Options::history_compact,
        .fallback = "1m",
        .value = "TIME",
-       .help = "windows that are over become one of this length; 0s: they stay as they are",
+       .help = "merge finished windows into windows of this length; 0s: keep them as they are",
        .least = "0s",
        .most = "1h"},
       {.key = "tls.listen",
        .field = &Options::tls_listen,
        .value = "ADDRESS",
-       .help = "TCP address for clients with a certificate, such as 0.0.0.0:9898; they see "
-               "everything",
+       .help = "TCP address for clients with a certificate, such as 0.0.0.0:9898; they see every "
+               "process",
        .check = CheckTlsListen},
       {.key = "tls.certificate",
        .field = &Options::tls_certificate,
        .value = "FILE",
-       .help = "certificate of this profd, PEM; read again when it changes, as the next two are"},
+       .help =
+           "certificate of this profd, in PEM; all three files are read again when they change"},
       {.key = "tls.key",
        .field = &Options::tls_key,
        .value = "FILE",
-       .help = "its key, PEM, without a passphrase"},
+       .help = "private key of the certificate, in PEM, without a passphrase"},
       {.key = "tls.client_ca",
        .field = &Options::tls_client_ca,
        .value = "FILE",
-       .help = "certificates, PEM, of whoever signs those of clients"},
+       .help = "certificates of the authorities that sign client certificates, in PEM"},
       {.key = "metrics.listen",
        .field = &Options::metrics_listen,
        .value = "ADDRESS",
-       .help = "serve /metrics for Prometheus and /healthz there by HTTP, such as 127.0.0.1:9899; "
-               "loopback only",
+       .help = "loopback address for HTTP, such as 127.0.0.1:9899; serves /metrics for Prometheus "
+               "and /healthz",
        .check = CheckMetricsListen},
   };
   return settings;
@@ -329,7 +333,7 @@ std::string NearestKey(std::string_view key) {
   const Setting* nearest = nullptr;
   std::size_t least = 0;
   for (const auto& setting : Settings()) {
-    // Also what stands in the wrong table.
+    // The right name in the wrong table counts as one letter.
     const std::size_t distance =
         std::min(Distance(setting.key, key), Distance(LastPart(setting.key), LastPart(key)) + 1);
     if (nearest != nullptr && distance >= least) continue;

@@ -3,12 +3,26 @@ include(GNUInstallDirs)
 set(deploy ${PROJECT_SOURCE_DIR}/deploy)
 set(doc ${CMAKE_INSTALL_DOCDIR})
 
+# Files that list all settings are written from their table; see daemon/config/settings_documents.cc.
+set(generated ${PROJECT_BINARY_DIR}/deploy)
+file(MAKE_DIRECTORY ${generated})
+add_custom_command(OUTPUT ${generated}/profd.toml
+  COMMAND settings_documents toml > ${generated}/profd.toml
+  DEPENDS settings_documents VERBATIM)
+foreach(page profd.8 profd.toml.5)
+  add_custom_command(OUTPUT ${generated}/${page}
+    COMMAND settings_documents man ${deploy}/man/${page} > ${generated}/${page}
+    DEPENDS settings_documents ${deploy}/man/${page} VERBATIM)
+endforeach()
+add_custom_target(settings_files ALL
+  DEPENDS ${generated}/profd.toml ${generated}/profd.8 ${generated}/profd.toml.5)
+
 install(TARGETS profd profctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${deploy}/systemd/profd.service ${deploy}/systemd/profd.socket DESTINATION lib/systemd/system)
 install(FILES ${deploy}/systemd/profd.sysusers DESTINATION lib/sysusers.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.sysctl DESTINATION lib/sysctl.d RENAME 10-profd.conf)
-install(FILES ${deploy}/profd.toml DESTINATION /etc/profd)
+install(FILES ${generated}/profd.toml DESTINATION /etc/profd)
 install(FILES ${deploy}/completions/profctl.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME profctl)
 install(FILES ${deploy}/completions/profctl.zsh
@@ -27,12 +41,13 @@ function(profd_install_gz source destination name)
   set_property(GLOBAL APPEND PROPERTY PROFD_PACKED ${packed})
   install(FILES ${packed} DESTINATION ${destination})
 endfunction()
-profd_install_gz(${deploy}/man/profd.8 ${CMAKE_INSTALL_MANDIR}/man8 profd.8)
-profd_install_gz(${deploy}/man/profd.toml.5 ${CMAKE_INSTALL_MANDIR}/man5 profd.toml.5)
+profd_install_gz(${generated}/profd.8 ${CMAKE_INSTALL_MANDIR}/man8 profd.8)
+profd_install_gz(${generated}/profd.toml.5 ${CMAKE_INSTALL_MANDIR}/man5 profd.toml.5)
 profd_install_gz(${deploy}/man/profctl.1 ${CMAKE_INSTALL_MANDIR}/man1 profctl.1)
 profd_install_gz(${deploy}/debian/changelog ${doc} changelog)
 get_property(packed GLOBAL PROPERTY PROFD_PACKED)
 add_custom_target(packed_files ALL DEPENDS ${packed})
+add_dependencies(packed_files settings_files)
 
 set(CPACK_PACKAGE_NAME profd)
 set(CPACK_PACKAGE_CONTACT "The profd authors <maintainers@profd.example>")

@@ -25,7 +25,7 @@ GOALS = [
 def record(profd, testprogs, folder, minutes):
     """The history of a host with servers, interpreters and compilers at work, its windows as they were put."""
     daemon = subprocess.Popen([profd, "--listen", f"unix:{folder}/profd.sock", "--history-directory", folder,
-                               "--history-fold", "0s"], stderr=subprocess.DEVNULL)
+                               "--history-compact", "0s"], stderr=subprocess.DEVNULL)
     try:
         with contextlib.ExitStack() as stack:
             loads = []

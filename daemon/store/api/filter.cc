@@ -1,5 +1,7 @@
 #include "daemon/store/api/filter.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <string>
 
@@ -35,7 +37,7 @@ bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process)
   const auto& owner = process.owner;
   if (filter.exclusive_owner && !(owner.sole && owner.uid == filter.exclusive_owner)) return false;
   if (filter.users.empty()) return true;
-  if (!owner.uid) return false;  // nobody knows whose it is
+  if (!owner.uid) return false;  // profd does not know the owner
   return AnyMatches(filter.users, std::to_string(*owner.uid)) ||
          (!owner.user.empty() && AnyMatches(filter.users, owner.user));
 }
@@ -43,25 +45,12 @@ bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process)
 }  // namespace
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
-  std::size_t at = 0;
-  std::size_t in_text = 0;
-  std::size_t star = std::string_view::npos;  // the last one seen, and what it stands for so far
-  std::size_t star_text = 0;
-  while (in_text < text.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      star_text = in_text;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[in_text])) {
-      ++at;
-      ++in_text;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      in_text = ++star_text;
-    } else {
-      return false;
-    }
+  std::string escaped;
+  for (const char c : pattern) {
+    if (c == '[' || c == '\\') escaped += '\\';
+    escaped += c;
   }
-  return pattern.find_first_not_of('*', at) == std::string_view::npos;
+  return fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
 }
 
 bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {

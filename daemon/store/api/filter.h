@@ -1,4 +1,4 @@
-// Filter: which processes, threads and samples of the history are asked for.
+// Filter: which processes, threads and samples of the history a query wants.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace profd::store {
 
-// Empty lists let everything pass; of a list one must fit, and of the lists each. Texts are exact
-// or globs, in which * stands for any text and ? for any byte.
+// An empty list lets everything pass. Otherwise at least one entry of every list must match. Texts
+// are exact, or globs in which * matches any text and ? any byte.
 struct Filter {
   std::vector<std::uint32_t> pids;       // as shown, or in profd's own pid namespace
   std::vector<std::string> comms;        // of the process
@@ -23,22 +23,23 @@ struct Filter {
   std::vector<std::string> units;       // with or without ".service"
   std::vector<std::string> users;       // name or uid
   std::vector<std::string> threads;     // comm, or tid
-  // Only processes that are wholly this user's: what somebody may see who does not see all.
+  // Only processes that belong to this user alone: the limit for clients without full access.
   std::optional<std::uint32_t> exclusive_owner;
   std::optional<process::State> state;
   std::optional<process::WaitReason> wait;
 };
 
-// Linear in the length of `text` for each star of the pattern; neither needs to be UTF-8.
+// fnmatch(3) without brackets, which are plain text because names of kernel threads have them. Its
+// time is at most the product of the lengths. Neither text needs to be UTF-8.
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text);
 
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileProcess& process);
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileThread& thread);
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileSample& sample);
 
-// What passes, with processes, threads and samples renumbered. Threads keep their whole clocks,
-// also where only samples of one state are asked for. Nodes and frames are left empty: samples
-// keep the numbers of their nodes.
+// The parts of the profile that match, with processes, threads and samples renumbered. Threads keep
+// their whole clocks, even if the filter wants samples of one state only. Nodes and frames stay
+// empty, and samples keep the numbers of their nodes.
 [[nodiscard]] aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filter);
 
 }  // namespace profd::store

@@ -20,11 +20,11 @@ constexpr std::uint64_t kTick = 10'000'000;  // of the slowest kernel
 
 class HistoryTest : public RunningDaemonTest {
  protected:
-  // `fold`: of --history-fold.
+  // `compact`: of --history-compact.
   [[nodiscard]] std::optional<testing::Subprocess> StartKeeping(
-      const std::string& fold = "1m") const {
+      const std::string& compact = "1m") const {
     return StartDaemon({"--history-directory", File("history"), "--history-window", "2s",
-                        "--history-fold", fold,
+                        "--history-compact", compact,
                         // The shares below want samples, however busy the machine is.
                         "--history-budget", "0"});
   }

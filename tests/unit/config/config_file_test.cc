@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/config/settings_text.h"
-
 namespace profd::config {
 namespace {
 
@@ -60,16 +58,6 @@ TEST(ConfigFileTest, WhatIsNotTomlIsSaidWithItsLine) {
   EXPECT_THAT(Problem("log_level = \"info\"\nhook = = 2\n"), HasSubstr("p.toml:2: "));
   EXPECT_THAT(Problem("hook = \"auto\"\nhook = \"auto\"\n"), HasSubstr("p.toml:2: "));
   EXPECT_THAT(Problem(std::string_view("\0\xff", 2)), HasSubstr("p.toml:1: "));
-}
-
-TEST(ConfigFileTest, TheDefaultFileWithItsCommentsTakenAwayIsRight) {
-  auto text = config::DefaultConfig();
-  for (std::size_t at = 0; (at = text.find("\n#", at)) != std::string::npos; ++at)
-    if (text[at + 2] != ' ') text.erase(at + 1, 1);
-  const auto values = config::ParseConfig(text, "p.toml");
-  ASSERT_TRUE(values) << values.error().message;
-  ASSERT_EQ(values->size(), config::Settings().size());
-  for (const auto& value : *values) EXPECT_EQ(value.text, value.setting->fallback);
 }
 
 TEST(ConfigFileTest, AFileThatIsNotThereIsNotFound) {

@@ -105,7 +105,7 @@ TEST_F(DaemonCommandLineTest, PrivateUseReadsNoFileUnlessOneIsNamed) {
 TEST_F(DaemonCommandLineTest, CheckConfigSaysWhichFileIsRight) {
   EXPECT_THAT(*Parse({"--check-config"})->text, HasSubstr("no configuration file"));
   const auto path = Write("profd.toml", "log_level = \"debug\"\n");
-  EXPECT_EQ(*Parse({"--check-config"})->text, path + " is right\n");
+  EXPECT_EQ(*Parse({"--check-config"})->text, path + " is valid\n");
   Write("profd.toml", "log_level = 1\n");
   const auto line = Parse({"--check-config"});
   ASSERT_FALSE(line);

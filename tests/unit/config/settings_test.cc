@@ -3,28 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <set>
-#include <sstream>
-
-#include "daemon/config/settings_text.h"
-#include "tests/support/paths.h"
 
 namespace profd::config {
 namespace {
 
 using std::chrono::nanoseconds;
 using testing::HasSubstr;
-
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string Source(const std::string& path) { return test::SourceDirectory() + "/" + path; }
 
 TEST(SettingsTest, EveryDefaultIsAValueInTheShortestWayToWriteIt) {
   for (const auto& setting : config::Settings()) {
@@ -99,38 +84,6 @@ TEST(SettingsTest, ChangesAreNamedWithBothValues) {
   EXPECT_EQ(changes[0].from + ">" + changes[0].to, "info>debug");
   EXPECT_EQ(changes[1].setting->key, "debug_info");
   EXPECT_FALSE(changes[1].setting->live);
-}
-
-// PROFD_UPDATE_GOLDENS=1 writes both files anew.
-TEST(SettingsTest, TheConfigurationThatIsInstalledIsTheTable) {
-  const auto path = Source("deploy/profd.toml");
-  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr)
-    std::ofstream(path) << config::DefaultConfig();
-  EXPECT_EQ(Read(path), config::DefaultConfig());
-}
-
-// The part of a page below a heading is what the table says.
-void ExpectSection(const std::string& page, const std::string& heading,
-                   const std::string& section) {
-  const auto path = Source(page);
-  const std::string begin = "\n.SH " + heading + "\n";
-  auto text = Read(path);
-  auto from = text.find(begin);
-  ASSERT_NE(from, std::string::npos) << heading;
-  from += begin.size();
-  const auto to = text.find(".SH ", from);
-  ASSERT_NE(to, std::string::npos) << heading;
-  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
-    text.replace(from, to - from, section);
-    std::ofstream(path) << text;
-  } else {
-    EXPECT_EQ(text.substr(from, to - from), section) << path;
-  }
-}
-
-TEST(SettingsTest, TheManualIsTheTable) {
-  ExpectSection("deploy/man/profd.toml.5", "KEYS", config::ManualOfKeys());
-  ExpectSection("deploy/man/profd.8", "SETTINGS", config::ManualOfFlags());
 }
 
 TEST(SettingValuesTest, DurationsHaveUnits) {

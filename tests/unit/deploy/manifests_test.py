@@ -13,6 +13,7 @@ except ImportError:
     yaml = None
 
 SOURCE = os.environ.get("PROFD_SOURCE_DIR") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+BUILD = os.environ.get("PROFD_BINARY_DIR") or os.path.join(SOURCE, "build")
 CAPABILITIES = {"BPF", "PERFMON", "SYS_PTRACE", "SYSLOG", "DAC_READ_SEARCH", "CHECKPOINT_RESTORE"}
 
 
@@ -57,7 +58,8 @@ class Budget(unittest.TestCase):
     CPUS = 64  # the largest host that the unit's quota is for without a change
 
     def setUp(self):
-        lines = read("profd.toml").splitlines()
+        with open(os.path.join(BUILD, "deploy/profd.toml"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
         self.defaults = tomllib.loads("\n".join(line.removeprefix("#") for line in lines if not line.startswith("# ")))
 
     def test_the_quota_is_twice_what_sampling_may_cost_there(self):

@@ -64,9 +64,10 @@ TEST(ManualTest, NamesEveryCommand) {
 TEST(ManualTest, IsWellFormed) {
   if (testing::Run({"sh", "-c", "command -v groff"}).exit_code != 0)
     GTEST_SKIP() << "groff is not installed";
-  for (const char* page : {"profctl.1", "profd.8", "profd.toml.5"}) {
-    const auto outcome = testing::Run(
-        {"groff", "-man", "-Tascii", "-ww", test::SourceDirectory() + "/deploy/man/" + page});
+  for (const auto& page : {test::SourceDirectory() + "/deploy/man/profctl.1",
+                           test::BinaryDirectory() + "/deploy/profd.8",
+                           test::BinaryDirectory() + "/deploy/profd.toml.5"}) {
+    const auto outcome = testing::Run({"groff", "-man", "-Tascii", "-ww", page});
     EXPECT_EQ(outcome.exit_code, 0) << page;
     EXPECT_EQ(outcome.err, "") << page;
   }
@@ -85,7 +86,7 @@ TEST(ManualTest, NamesTheOptionsOfTheDaemon) {
     for (std::string name; std::getline(names, name, ',');) in_help.insert(name);
   }
   EXPECT_TRUE(in_help.contains("--listen")) << outcome.out;
-  auto page = OptionsOfPage(test::SourceDirectory() + "/deploy/man/profd.8");
+  auto page = OptionsOfPage(test::BinaryDirectory() + "/deploy/profd.8");
   page["OPTIONS"].merge(page["SETTINGS"]);
   EXPECT_EQ(page["OPTIONS"], in_help);
 }
