@@ -62,7 +62,7 @@ HistoryRecorder::~HistoryRecorder() { Stop(); }
 
 void HistoryRecorder::BeginStop(steady_clock::time_point end) {
   end_ = end;
-  store_->Hurry();
+  store_->AbandonLongWork();
   roller_.request_stop();
 }
 

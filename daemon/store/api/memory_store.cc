@@ -37,7 +37,7 @@ Result<aggregate::Profile> MemoryStore::Query(const TimeRange& range, const Filt
                  });
   }
   if (windows.empty())
-    return Error{ErrorCode::kNotFound, "there is no window in this stretch of time", {}};
+    return Error{ErrorCode::kNotFound, "there is no window in this time range", {}};
   for (auto& window : windows) {
     auto selected = Select(*window, filter);
     selected.nodes = window->nodes;

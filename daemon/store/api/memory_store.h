@@ -1,4 +1,4 @@
-// MemoryStore: the history of a daemon that may keep none on disk, and of tests.
+// MemoryStore: a history in memory, for a daemon that keeps none on disk and for tests.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace profd::store {
 
-// Keeps the last `max_windows` windows as they were put. Safe from any thread; a Query merges
-// without the lock.
+// Keeps the last `max_windows` windows as they were put. Safe from any thread; Query copies
+// references under the lock and merges without it.
 class MemoryStore : public ProfileStore {
  public:
   explicit MemoryStore(std::size_t max_windows, const aggregate::MergeLimits& limits = {});

@@ -1,4 +1,4 @@
-// Columns: numbers as variable-length bytes, a column after the other, compressed as one.
+// Columns: numbers as variable-length bytes, one column after the other, compressed together.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace profd::store {
 
-// One column being written. A value takes 1 byte for each 7 bits.
+// Writes one column. A value takes one byte for each 7 bits.
 class ColumnWriter {
  public:
   void Add(std::uint64_t value);
-  void AddSigned(std::int64_t value);  // small of either sign: few bytes
+  void AddSigned(std::int64_t value);  // zigzag: a small absolute value takes few bytes
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
   std::string bytes_;
 };
 
-// Reads one column. Past its end, or on a value that no writer wrote, it gives zeros and is not
-// ok() any more. The bytes must outlive it.
+// Reads one column. Past its end, or after a value that no writer writes, it returns zeros and ok()
+// is false. The bytes must outlive it.
 class ColumnReader {
  public:
   ColumnReader() = default;
@@ -41,8 +41,7 @@ class ColumnReader {
 // Length of each column, then the columns, then zstd with a checksum over all of it.
 [[nodiscard]] Result<std::string> PackColumns(std::span<const ColumnWriter> columns, int level);
 
-// Owns what it unpacked. kCorrupt for anything that PackColumns does not make, and for more than
-// `kMaxBytes`.
+// Owns the unpacked bytes. kCorrupt: not made by PackColumns, or larger than kMaxBytes.
 class UnpackedColumns {
  public:
   static constexpr std::size_t kMaxBytes = 256u << 20;

@@ -1,4 +1,4 @@
-// ContentHash: what the store knows equal content by, and damaged content.
+// ContentHash: hashes by which the store recognizes equal content, and detects damaged content.
 #pragma once
 
 #include <array>
@@ -13,16 +13,17 @@
 
 namespace profd::store {
 
-// 128 bits of XXH3 over all fields with their lengths. Equal hashes are taken for equal content.
+// 128 bits of XXH3 over all fields with their lengths. The store treats equal hashes as equal
+// content.
 using Hash128 = std::array<std::byte, 16>;
 
 [[nodiscard]] Hash128 HashOf(const aggregate::ProfileProcess& process);
-// What of it processes may share: command line, file, place, owner, interpreter.
+// The fields that processes may share: command line, file, cgroup, owner, interpreter.
 [[nodiscard]] Hash128 ProgramHashOf(const aggregate::ProfileProcess& process);
-// Key, shown tid and comm: what stays from window to window.
+// Key, shown tid and comm: the fields that stay the same from window to window.
 [[nodiscard]] Hash128 HashOf(const aggregate::ProfileThread& thread);
 [[nodiscard]] Hash128 HashOf(const symbolize::Frame& frame);
-// The module of a frame, and what is said of it.
+// The module of a frame, with its build id and where its names are from.
 [[nodiscard]] Hash128 ModuleHashOf(const symbolize::Frame& frame);
 // Target, host, kernel, hook, version.
 [[nodiscard]] Hash128 HostHashOf(const aggregate::Profile& profile);

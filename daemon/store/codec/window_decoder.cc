@@ -29,10 +29,10 @@ class Decoder {
     on_cpu_period_ns_ = columns_[kHead].Next();
     off_cpu_period_ns_ = columns_[kHead].Next();
     shift_ = static_cast<unsigned>(columns_[kHead].Next() & 31);
-    // The window's row has no checksum of its own.
+    // Compares with the row of the window, which has no checksum of its own.
     if (columns_[kHead].Next() != start_ns_ || columns_[kHead].Next() != end_ns_)
       return Corrupt("a window's begin or end is damaged");
-    // Each takes a byte at least in its columns.
+    // Each thread and sample takes at least one byte: this bounds the allocations below.
     if (threads_ > kMaxThreads || threads_ > columns_[kThreadFlags].left() ||
         samples_ > columns_[kTime].left())
       return Corrupt("a window says that it holds more than it does");
@@ -89,7 +89,7 @@ class Decoder {
     return true;
   }
 
-  // What the encoder has left out.
+  // Computes the number that the encoder left out.
   static void Close(bool whole, ProfileThread& thread) {
     const std::uint64_t sum_ns = aggregate::ElapsedOf(thread.clock);
     if (whole)
@@ -131,7 +131,7 @@ class Decoder {
                  columns_[kRaw].NextSigned(), shift_);
   }
 
-  // All samples of one thread and state are there.
+  // Called when all samples of one thread and state are decoded.
   bool EndGroup() {
     const std::uint32_t thread = group_[0].thread;
     const std::uint64_t state_ns = StateClock(clocks_[thread], group_[0].state);

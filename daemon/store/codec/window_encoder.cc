@@ -13,7 +13,7 @@ namespace {
 using aggregate::ProfileSample;
 using aggregate::ProfileThread;
 
-// Single weights are kept to steps of 2^16 ns.
+// Single raw weights are kept in steps of 2^16 ns.
 constexpr unsigned kWeightShift = 16;
 
 // The difference of two numbers whose difference is small against 2^63.
@@ -27,7 +27,7 @@ std::int64_t ToSteps(std::int64_t ns, unsigned shift) {
   return (ns + half) >> shift;
 }
 
-// 1 + index into blocked_ns if that is all there is.
+// 1 + the index into blocked_ns if the thread was in no other state; otherwise 0.
 std::uint64_t IdleKind(const profd_clock& clock) {
   std::uint64_t kind = 0;
   std::uint64_t others = 0;
@@ -37,7 +37,7 @@ std::uint64_t IdleKind(const profd_clock& clock) {
   return others == 1 ? kind : 0;
 }
 
-// Calls back for each stretch of samples of one thread and state.
+// Calls back for each run of samples of one thread and state.
 template <typename Visit>
 void VisitGroups(std::span<ProfileSample> samples, const Visit& visit) {
   for (std::size_t first = 0; first < samples.size();) {
@@ -57,7 +57,8 @@ class Encoder {
 
   Result<std::string> Encode(int level) {
     AddThreads();
-    // With steps of 1 ns nothing can go wrong; it is for windows of many very small weights.
+    // Windows of many very small weights: rounding could not be corrected, and steps of 1 ns need
+    // no rounding.
     unsigned shift = kWeightShift;
     if (!AddSamples(shift)) {
       shift = 0;
@@ -149,7 +150,7 @@ class Encoder {
       sample.raw_weight_ns = AddSteps(expected, steps, shift);
     }
     ExpectWeights(group, state_ns, scratch_);
-    std::int64_t carried = 0;  // what rounding has left over: the next one gets it
+    std::int64_t carried = 0;  // the rounding error, which the next sample gets
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::int64_t wanted = Difference(truth[i].weight_ns, group[i].weight_ns) + carried;
       const std::int64_t steps = ToSteps(wanted, shift);

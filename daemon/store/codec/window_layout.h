@@ -1,4 +1,5 @@
-// WindowLayout: what encoder and decoder of a window have in common.
+// WindowLayout: the columns of an encoded window, and the predictions of which it keeps
+// differences.
 #pragma once
 
 #include <array>
@@ -35,10 +36,11 @@ enum WindowColumn : std::size_t {
 constexpr std::uint64_t kBegan = 1;
 constexpr std::uint64_t kExited = 2;
 constexpr std::uint64_t kClockMissing = 4;
-constexpr std::uint64_t kWhole = 8;  // there from the window's start to its end
-constexpr unsigned kIdleShift = 4;   // 2 bits: 1 + index of the only blocked_ns there is; 0: others
-// Not idle, and its clock's sum is its time: so one number less is kept, where kWhole the clock's
-// on_cpu_ns, else its end.
+constexpr std::uint64_t kWhole = 8;  // existed from the window's start to its end
+constexpr unsigned kIdleShift =
+    4;  // 2 bits: 1 + index of the only blocked_ns that is not 0; 0: others
+// The thread is not idle, and its clock adds up to its lifetime. So one number follows from the
+// others and is left out: on_cpu_ns of the clock if kWhole, otherwise the thread's end.
 constexpr std::uint64_t kCloses = 64;
 constexpr std::uint64_t kThreadFlagsEnd = 128;
 constexpr std::uint64_t kTimeSteps = 1u << 14;
@@ -62,14 +64,14 @@ void VisitClock(Clock& clock, const Visit& visit) {
 // False for a number that AttributesOf never gives.
 [[nodiscard]] bool SetAttributes(std::uint64_t attributes, aggregate::ProfileSample& sample);
 
-// What a reader expects a raw weight to be before it is told the difference: for exact samples the
-// state's clock, else a period for each mark.
+// The prediction for a raw weight, of which only the difference is stored: the clock of the state
+// for exact samples, otherwise one period per sampling point.
 [[nodiscard]] std::uint64_t ExpectedRaw(const aggregate::ProfileSample& sample,
                                         std::uint64_t state_ns, std::uint64_t on_cpu_period_ns,
                                         std::uint64_t off_cpu_period_ns);
 
-// And weights, of all samples of one thread and state: scaled to the clock; what nobody can have
-// goes to the first without a count.
+// The prediction for the weights of all samples of one thread and state: the raw weights scaled to
+// the clock. What no counted sample can have goes to the first sample without a count.
 void ExpectWeights(std::span<aggregate::ProfileSample> group, std::uint64_t state_ns,
                    std::vector<aggregate::WeightedSample>& scratch);
 
@@ -78,7 +80,8 @@ void ExpectWeights(std::span<aggregate::ProfileSample> group, std::uint64_t stat
 // `value` and `steps` of 2^shift; 0 where that would be negative.
 [[nodiscard]] std::uint64_t AddSteps(std::uint64_t value, std::int64_t steps, unsigned shift);
 
-// Gives the heaviest what is missing for the sum. False: that would take more than it has.
+// Corrects the heaviest sample so that the weights add up to `sum`. False: it would become
+// negative.
 [[nodiscard]] bool CorrectSum(std::span<aggregate::ProfileSample> group, std::uint64_t sum);
 
 }  // namespace profd::store

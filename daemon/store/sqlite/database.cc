@@ -19,7 +19,7 @@ Error ErrorFromSqlite(sqlite3* connection, std::string_view context) {
 }
 
 void Statement::Bind(int index, std::string_view text) {
-  // An empty view may have no address, which would bind NULL.
+  // An empty view may have a null address, which would bind NULL.
   const char* data = text.empty() ? "" : text.data();
   sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
@@ -89,7 +89,7 @@ Result<Database> Database::Open(const std::string& path, bool writable, const ch
   if (code != SQLITE_OK) return ErrorFromSqlite(connection, "cannot open " + path);
   sqlite3_extended_result_codes(connection, 1);
   sqlite3_busy_timeout(connection, kBusyMs);
-  // The file may be damaged, or made by someone else.
+  // The file may be damaged, or written by another program.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   return database;
@@ -108,7 +108,7 @@ Result<Statement*> Database::Get(const char* sql) {
   if (sqlite3_prepare_v3(connection_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared,
                          nullptr) != SQLITE_OK) {
     Error error = ErrorFromSqlite(connection_.get(), "store");
-    // Our own text is right: the tables are not what they were.
+    // Our own SQL is correct, so the tables of the file are not ours: it is damaged.
     if (sqlite3_errcode(connection_.get()) == SQLITE_ERROR) error.code = ErrorCode::kCorrupt;
     return error;
   }
@@ -130,7 +130,7 @@ Result<Transaction> Transaction::Begin(Database& database, bool write) {
 
 Transaction::~Transaction() {
   if (database_ == nullptr || sqlite3_get_autocommit(database_->connection()) != 0) return;
-  // Where it cannot be rolled back now, SQLite does it at the next chance.
+  // If this fails, SQLite rolls back later, when it next uses the file.
   static_cast<void>(database_->Execute("ROLLBACK"));
 }
 

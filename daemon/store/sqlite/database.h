@@ -1,4 +1,4 @@
-// Database, Statement, Transaction: SQLite as values that clean up after themselves.
+// Database, Statement, Transaction: RAII wrappers around SQLite.
 #pragma once
 
 #include <sqlite3.h>
@@ -18,22 +18,23 @@
 
 namespace profd::store {
 
-// How long to wait for whoever else locks the file: no Put holds up profd's end for longer.
+// How long a statement waits for another process that locks the file. A Put delays the end of profd
+// for no longer than this.
 inline constexpr int kBusyMs = 1'000;
 
 using Blob = std::span<const std::byte>;
 
-// One prepared statement. Bind, then Step until it says that there is no further row.
+// One prepared statement. Bind with With, then call Step until it returns false.
 class Statement {
  public:
   Statement() = default;
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
 
-  // Binds all parameters and resets; texts and blobs must live until the last Step.
+  // Resets the statement and binds all parameters; texts and blobs must live until the last Step.
   template <typename... Values>
   Statement& With(const Values&... values) {
     sqlite3_reset(statement_.get());
-    int index = 0;  // NOLINT(misc-const-correctness): a fold changes it
+    int index = 0;  // NOLINT(misc-const-correctness): the fold expression changes it
     (Bind(++index, values), ...);
     return *this;
   }
@@ -41,7 +42,7 @@ class Statement {
   [[nodiscard]] Result<bool> Step();
   // For statements without rows.
   [[nodiscard]] Result<void> Run();
-  // The first column of the only row; nothing when there is none.
+  // The first column of the only row; none: there is no row.
   [[nodiscard]] Result<std::optional<std::int64_t>> Number();
 
   [[nodiscard]] std::int64_t Int(int column) const;
@@ -80,8 +81,8 @@ class Database {
   [[nodiscard]] static Result<Database> Open(const std::string& path, bool writable,
                                              const char* vfs);
   [[nodiscard]] Result<void> Execute(const char* sql);
-  // The statement of this text, prepared once; valid as long as the connection. `sql` must live as
-  // long too.
+  // The statement of this text, prepared once, and valid as long as the connection. `sql` must live
+  // as long, because its address is the key.
   [[nodiscard]] Result<Statement*> Get(const char* sql);
   [[nodiscard]] Result<std::int64_t> Pragma(const char* sql);
   [[nodiscard]] std::int64_t LastRow() const {
@@ -94,7 +95,7 @@ class Database {
     void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
   };
   std::unique_ptr<sqlite3, Close> connection_;
-  std::map<const char*, Statement> statements_;  // before the connection they go
+  std::map<const char*, Statement> statements_;  // after the connection: destroyed before it
 };
 
 // Rolls back unless it was committed.

@@ -7,8 +7,8 @@
 namespace profd::store {
 namespace {
 
-// Of each table, at some 65 bytes each. Processes, threads and their programs come and go; frames
-// and stacks are those that a busy host uses within minutes.
+// Entries of each cache, at some 65 bytes each. Processes, threads and programs come and go, so few
+// are enough; frames and stacks are sized for what a busy host uses within minutes.
 constexpr std::size_t kMaxKnown = 20'000;
 constexpr std::size_t kMaxKnownFrames = 50'000;
 constexpr std::string_view kNothing;

@@ -1,4 +1,5 @@
-// Interner: numbers of the store for frames, stacks, processes and threads; each is kept once.
+// Interner: numbers of the store for frames, stacks, processes and threads. The store keeps each
+// once.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +13,15 @@
 
 namespace profd::store {
 
-// Belongs to the writer. Whatever it hands out is marked as used in the present generation, so
-// that garbage collection leaves it alone as long as there are windows of that one. Caches are
-// bounded; they must be forgotten when a transaction was rolled back.
+// Belongs to the writer. It marks every row that it hands out as used in the current generation, so
+// that garbage collection keeps the row while windows of that generation exist. Its caches are
+// bounded. The writer must call Forget after a rollback, because they may name rows that are gone.
 class Interner {
  public:
   explicit Interner(Database& database);
 
-  // Of windows that are put now, and of the oldest window there is: what was last used before that
-  // may have been collected.
+  // `now`: the generation of windows that are put now. `oldest`: that of the oldest window; rows
+  // last used before it may have been collected.
   void SetGenerations(std::int64_t now, std::int64_t oldest) {
     now_ = now;
     oldest_ = oldest;
@@ -45,7 +46,8 @@ class Interner {
   struct PlaceHash {
     std::size_t operator()(std::uint64_t place) const { return MixBits(place); }
   };
-  // Of one table: processes and frames of equal hash are not the same.
+  // The cache of one table. Tables have separate ones: equal hashes mean equal rows only within
+  // one.
   struct Table {
     const char* find;
     const char* mark;

@@ -13,8 +13,8 @@ struct Migration {
   std::int64_t to;
   const char* sql;
 };
-// Windows of version 3 leave out what follows from a clock that closes; older ones do not, and are
-// read all the same.
+// Payloads of version 3 leave out a number that follows from a clock without a gap (kCloses in
+// window_layout.h). The decoder still reads older ones, so nothing in the file has to change.
 constexpr Migration kMigrations[] = {{1, sql::kSchema1}, {2, sql::kSchema2}, {3, ""}};
 static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 
@@ -49,7 +49,7 @@ Result<std::int64_t> VersionOf(Database& database) {
 }  // namespace
 
 Result<void> PrepareForWriting(Database& database) {
-  // Before anything is written: what becomes free can be given back to the file system.
+  // Must come before the first write: only then can free pages go back to the file system later.
   PROFD_TRY(database.Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   PROFD_TRY(database.Execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"

@@ -1,4 +1,4 @@
-// Schema: makes a database ours, and brings older ones up to date.
+// Schema: creates the tables of a new database, and migrates older versions.
 #pragma once
 
 #include "daemon/base/result.h"
@@ -8,13 +8,13 @@ namespace profd::store {
 
 constexpr std::int64_t kSchemaVersion = 3;
 
-// Settings of a connection, then each step from the file's version (PRAGMA user_version; 0: empty)
-// to kSchemaVersion, a transaction each. kUnsupported for a newer one; kCorrupt for a database
-// that is not ours.
+// Configures the connection; for writing, also migrates the file from its version (PRAGMA
+// user_version; 0: empty) to kSchemaVersion, each step in one transaction. kUnsupported: the file
+// is newer. kCorrupt: it is a database of another program.
 [[nodiscard]] Result<void> PrepareForWriting(Database& database);
 [[nodiscard]] Result<void> PrepareForReading(Database& database);
 
-// Whether SQLite finds the file sound; reads all of it.
+// Checks the file with SQLite's own means; reads all of it.
 [[nodiscard]] Result<void> CheckIntegrity(Database& database);
 
 }  // namespace profd::store

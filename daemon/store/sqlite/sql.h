@@ -1,9 +1,9 @@
-// All SQL of the store but its tables. FORMAT.md says what they mean.
+// All SQL statements of the store; sql_schema.h has the tables. FORMAT.md describes their columns.
 #pragma once
 
 namespace profd::store::sql {
 
-// Interned content: SELECT by hash, mark as used, collect what no window needs.
+// Interned content: find a row by its hash, and mark it as used in a generation.
 #define PROFD_STORE_INTERNED(TABLE)                                                         \
   inline constexpr char kFind_##TABLE[] = "SELECT id, used FROM " #TABLE " WHERE hash = ?"; \
   inline constexpr char kMark_##TABLE[] = "UPDATE " #TABLE " SET used = ? WHERE id = ?"
@@ -60,7 +60,6 @@ inline constexpr char kAddThreadTime[] =
     "blocked_uninterruptible_ns + excluded.blocked_uninterruptible_ns, "
     "blocked_iowait_ns = blocked_iowait_ns + excluded.blocked_iowait_ns, "
     "on_cpu_count = on_cpu_count + excluded.on_cpu_count";
-inline constexpr char kTouchCompacted[] = "UPDATE window SET folded = 1 WHERE id = ?";
 
 #define PROFD_STORE_WINDOW                                                                    \
   "SELECT w.id, w.generation, w.start_unix_ns, w.end_unix_ns, w.put_unix_ns, w.start_ns, "    \

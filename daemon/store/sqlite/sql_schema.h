@@ -1,4 +1,4 @@
-// The tables of the store, version by version. FORMAT.md says what they mean.
+// The tables of the store, version by version. FORMAT.md describes them.
 #pragma once
 
 namespace profd::store::sql {

@@ -20,8 +20,8 @@ constexpr std::size_t kIdleReaders = 2;
 constexpr std::uint64_t kMinLimitBytes = 1u << 20;
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t kMostPagesMoved = 2'000;  // after a Put, to make the file smaller
-// Of damaged files: no start takes longer for them.
+constexpr std::uint64_t kMostPagesMoved = 2'000;  // after a Put, to shrink the file
+// Copying from a damaged file delays the start of profd by no more than this.
 constexpr std::uint64_t kSalvageNs = 10'000'000'000;
 
 std::uint64_t SizeOf(const std::string& path) {
@@ -29,23 +29,23 @@ std::uint64_t SizeOf(const std::string& path) {
   return ::stat(path.c_str(), &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
-// What is left to the write-ahead log.
+// The share of the limit that is reserved for the write-ahead log.
 std::uint64_t SpareOf(std::uint64_t limit_bytes) {
   return std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
 }
 
-// What the database may take, so that with the write-ahead log and one more window all stays
-// within the limit.
+// The size of the database at which it stays within the limit together with the write-ahead log and
+// one more window.
 std::uint64_t BudgetOf(std::uint64_t limit_bytes) { return limit_bytes - SpareOf(limit_bytes); }
 
-// Has the write-ahead log begin anew, if nobody reads what is in it; waits for who does for the
-// time that the connection has for busy ones.
+// Empties the write-ahead log. Waits up to the connection's busy timeout for readers of the log,
+// and leaves the log as it is if they do not end.
 void TruncateLog(Database& database) {
   sqlite3_wal_checkpoint_v2(database.connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
                             nullptr);
 }
 
-// What a connection has put into its write-ahead log since it was last asked.
+// What the connection has written to its log since the last call.
 std::uint64_t TakeWrittenBytes(Database& database) {
   constexpr std::uint64_t kFrameBytes = kPageBytes + 24;
   int pages = 0;
@@ -54,7 +54,8 @@ std::uint64_t TakeWrittenBytes(Database& database) {
   return static_cast<std::uint64_t>(pages) * kFrameBytes;
 }
 
-// A damaged header may name a format that SQLite only reads, where nothing keeps us from writing.
+// A damaged header may claim a format that SQLite opens read-only. So "permission denied" means
+// damage where the file itself is writable.
 bool IsDamage(const Error& error, const std::string& path) {
   return error.code == ErrorCode::kCorrupt ||
          (error.code == ErrorCode::kPermissionDenied && ::access(path.c_str(), W_OK) == 0);
@@ -71,7 +72,7 @@ SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock, Write
 
 SqliteStore::~SqliteStore() {
   if (writer_ == nullptr) return;
-  // Says that the file need not be checked when it is opened again.
+  // Marks the file as closed properly: the next Open need not read all of it to check it.
   auto transaction = Transaction::Begin(*database_, true);
   if (!transaction) return;
   const auto statement = database_->Get(sql::kSetState);
@@ -91,8 +92,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteOptions& opti
 }
 
 Result<void> SqliteStore::OpenFile() {
-  auto opened = OpenSound();
-  if (!opened && IsDamage(opened.error(), options_.path)) opened = StartAnew(opened.error());
+  auto opened = OpenUndamaged();
+  if (!opened && IsDamage(opened.error(), options_.path)) opened = ReplaceDamaged(opened.error());
   if (!opened) return opened.error().Wrap("store " + options_.path);
   std::uint64_t last_put_ns = 0;
   const auto last = database_->Pragma(sql::kLastPut);
@@ -101,7 +102,7 @@ Result<void> SqliteStore::OpenFile() {
   return UpdateStatus();
 }
 
-Result<void> SqliteStore::OpenSound() {
+Result<void> SqliteStore::OpenUndamaged() {
   writer_.reset();
   database_.reset();
   auto database = Database::Open(options_.path, true, options_.vfs);
@@ -127,7 +128,7 @@ Result<void> SqliteStore::OpenSound() {
   return result;
 }
 
-Result<void> SqliteStore::StartAnew(const Error& damage) {
+Result<void> SqliteStore::ReplaceDamaged(const Error& damage) {
   writer_.reset();
   database_.reset();
   const std::string aside = options_.path + ".damaged";
@@ -139,7 +140,7 @@ Result<void> SqliteStore::StartAnew(const Error& damage) {
       return ErrorFromErrno(errno, "cannot set the damaged store aside as " + to);
   }
   ++file_;
-  PROFD_TRY(OpenSound());
+  PROFD_TRY(OpenUndamaged());
   const auto saved = Salvage(aside);
   const std::string words =
       "the store was damaged (" + damage.message +
@@ -165,7 +166,7 @@ Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
     const auto row = rows.Step();
     if (!row) stop = ", and none of the windows before those";
     if (!row || !*row) break;
-    if (clock_.MonotonicNs() > until_ns || hurries_) {
+    if (clock_.MonotonicNs() > until_ns || abandons_) {
       stop = ", and none of the windows before those for lack of time";
       break;
     }
@@ -198,7 +199,7 @@ Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
 Result<void> SqliteStore::Put(const aggregate::Profile& window) {
   auto put = database_ == nullptr ? Result<void>(OpenFile()) : PutOnce(window);
   if (!put && put.error().code == ErrorCode::kCorrupt) {
-    put = StartAnew(put.error());
+    put = ReplaceDamaged(put.error());
     if (put) put = PutOnce(window);
   }
   const std::lock_guard lock(status_mutex_);
@@ -219,8 +220,8 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
     if (now_ns > options_.limit_ns) PROFD_TRY(writer_->DropExpired(now_ns - options_.limit_ns));
     PROFD_TRY(writer_->DropToFit(BudgetOf(options_.limit_bytes)));
     PROFD_TRY(writer_->Put(window, now_ns));
-    if (!hurries_) {  // else the next profd does
-      PROFD_TRY(writer_->Fold());
+    if (!abandons_) {  // otherwise the next profd does it
+      PROFD_TRY(writer_->Compact());
       PROFD_TRY(writer_->Collect());
     }
     return transaction->Commit();
@@ -244,18 +245,18 @@ Result<void> SqliteStore::BoundLog() {
   };
   if (is_too_long()) TruncateLog(*database_);
   if (!is_too_long()) return {};
-  return Error{
-      ErrorCode::kExhausted,
-      "somebody reads the history and does not end: " + log + " would grow beyond its limit",
-      "end the transaction of whoever has it open, such as a sqlite3 shell"};
+  return Error{ErrorCode::kExhausted,
+               "another program holds a read transaction on the history: " + log +
+                   " would grow beyond its limit",
+               "end that transaction; a sqlite3 shell may have one open"};
 }
 
 void SqliteStore::AfterCommit() {
-  // Passive: readers are not waited for. What is not moved now is moved after the next Put.
+  // Passive: does not wait for readers. The next Put moves the pages that this one cannot.
   sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
                             nullptr);
   const std::uint64_t spare = SpareOf(options_.limit_bytes);
-  // Pages that move are in the write-ahead log until it is truncated.
+  // Pages that the vacuum moves go through the write-ahead log, so the spare bounds them, too.
   const std::uint64_t pages = std::min(kMostPagesMoved, spare / 4 / kPageBytes);
   const std::string vacuum = "PRAGMA incremental_vacuum(" + std::to_string(pages) + ")";
   if (SizeOf(options_.path) + spare / 2 > options_.limit_bytes)
@@ -325,11 +326,11 @@ Result<aggregate::Profile> SqliteStore::Query(const TimeRange& range, const Filt
     const auto rows = reader.Windows(range);
     if (!rows) return rows.error();
     if (rows->empty())
-      return Error{ErrorCode::kNotFound, "there is no window in this stretch of time", {}};
+      return Error{ErrorCode::kNotFound, "there is no window in this time range", {}};
     aggregate::ProfileMerge merge(options_.query_limits);
     std::uint64_t unreadable = 0;
     for (const WindowRow& row : *rows) {
-      if (hurries_) return Error{ErrorCode::kUnavailable, "profd is shutting down", "try again"};
+      if (abandons_) return Error{ErrorCode::kUnavailable, "profd is shutting down", "try again"};
       const auto window = reader.Read(row);
       if (window) {
         merge.Add(*window);

@@ -19,7 +19,7 @@
 namespace profd::store {
 
 struct SqliteOptions {
-  std::string path;                        // its folder exists; "-wal" and "-shm" stand beside it
+  std::string path;                        // its folder exists; SQLite adds PATH-wal and PATH-shm
   std::uint64_t limit_bytes = 1ull << 30;  // at least 1 MiB
   std::uint64_t limit_ns = 7ull * 24 * 3600 * 1'000'000'000;
   std::uint64_t compact_ns = 60'000'000'000;
@@ -31,15 +31,15 @@ struct SqliteOptions {
   const char* vfs = nullptr;  // name of SQLite's file layer; null: the system's
 };
 
-// One SQLite file in WAL mode; FORMAT.md has its tables. Put belongs to one thread, which has the
-// only connection that writes. Query may be called by any: it takes a connection of its own from a
-// pool, and sees the windows that were committed when it began; it never waits for a Put, nor Put
-// for it. Each Put is one transaction, on the disk when it returns, and enforces both limits:
-// the files never take more than limit_bytes and what one Put writes. A Put that fails leaves all
+// One SQLite file in WAL mode; FORMAT.md describes its tables. One thread calls Put and has the
+// only connection that writes. Any thread may call Query, which takes a connection of its own from
+// a pool and sees the windows that were committed when it began. Query and Put never wait for each
+// other. Each Put is one transaction, is on disk when it returns, and enforces both limits: the
+// files never take more than limit_bytes plus what one Put writes. A Put that fails leaves all
 // earlier windows. One process at a time writes to a file.
 //
-// A damaged file is set aside ("PATH.damaged", one of them), what can be read of it is put into a
-// new one, and Status says what was lost; so is one that turns out to be damaged at a Put.
+// If Open or Put finds the file damaged, the store renames it to "PATH.damaged" (replacing an
+// earlier one), copies what it can read of it into a new file, and reports the loss in Status.
 class SqliteStore : public ProfileStore {
  public:
   // `clock` outlives the store. kUnsupported for a file of a newer profd; kUnavailable while
@@ -52,20 +52,20 @@ class SqliteStore : public ProfileStore {
   [[nodiscard]] Result<aggregate::Profile> Query(const TimeRange& range,
                                                  const Filter& filter) const override;
   [[nodiscard]] StoreStatus Status() const override;
-  // Queries fail with kUnavailable; windows are kept as they are; a damaged file keeps what has not
-  // been read of it, set aside.
-  void Hurry() override { hurries_ = true; }
+  // From now on queries fail with kUnavailable, Put does not compact windows, and a copy from a
+  // damaged file stops; the rest of that file stays in "PATH.damaged".
+  void AbandonLongWork() override { abandons_ = true; }
 
  private:
   struct PooledReader {
     Database database;
-    std::uint64_t file = 0;  // which of the files of this name
+    std::uint64_t file = 0;  // counts the files that had this name
   };
 
   SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock);
   Result<void> OpenFile();
-  Result<void> OpenSound();
-  Result<void> StartAnew(const Error& damage);
+  Result<void> OpenUndamaged();
+  Result<void> ReplaceDamaged(const Error& damage);
   Result<std::string> Salvage(const std::string& damaged);
   Result<void> PutOnce(const aggregate::Profile& window);
   Result<void> BoundLog();
@@ -78,11 +78,11 @@ class SqliteStore : public ProfileStore {
   const SqliteOptions options_;
   const Clock& clock_;
   const WriterLock lock_;
-  std::unique_ptr<Database> database_;  // the writer's
+  std::unique_ptr<Database> database_;  // of the writer
   std::unique_ptr<WindowWriter> writer_;
   std::unique_ptr<PresentTime> present_;
   std::atomic<std::uint64_t> file_{0};
-  std::atomic<bool> hurries_{false};
+  std::atomic<bool> abandons_{false};
 
   mutable std::mutex readers_mutex_;
   mutable std::vector<PooledReader> readers_;

@@ -44,7 +44,7 @@ void ReadRow(const Statement& row, WindowRow& window) {
   head.kernel = row.Text(15);
   head.hook = row.Text(16);
   head.profd_version = row.Text(17);
-  window.folded = row.Int(18) != 0;
+  window.compacted = row.Int(18) != 0;
 }
 
 }  // namespace

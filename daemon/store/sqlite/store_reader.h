@@ -17,32 +17,32 @@
 
 namespace profd::store {
 
-// A row of `window`, with what of its profile stands there.
+// A row of the table `window`, with the parts of the profile that the row holds.
 struct WindowRow {
   std::int64_t id = 0;
   std::int64_t generation = 0;
-  bool folded = false;
+  bool compacted = false;
   std::uint64_t end_unix_ns = 0;
   std::uint64_t put_unix_ns = 0;
   aggregate::Profile head;  // without processes, threads, frames, nodes and samples
 };
 
-// Reads through a connection that someone else owns, within that one's transaction; remembers
-// descriptions of processes and threads as long as it lives (one query), and so is not to outlive
-// it. Nothing in the file is trusted.
+// Reads through a connection of the caller, within the caller's transaction, and must not outlive
+// it: it caches descriptions of processes and threads for that one query. It trusts nothing in the
+// file.
 class StoreReader {
  public:
   StoreReader(Database& database, const Filter& filter) : database_(database), filter_(filter) {}
 
   [[nodiscard]] Result<std::vector<WindowRow>> Windows(const TimeRange& range);
   [[nodiscard]] Result<std::vector<WindowRow>> WindowsToCompact();
-  // kNotFound when there is none of this number.
+  // kNotFound: no window has this number.
   [[nodiscard]] Result<WindowRow> Window(std::int64_t id);
 
-  // What passes the filter; nodes and frames are empty, samples keep the store's numbers.
+  // The parts that match the filter; nodes and frames are empty, samples keep the store's numbers.
   [[nodiscard]] Result<aggregate::Profile> Read(const WindowRow& row);
 
-  // For aggregate::ProfileMerge::Finish. What cannot be read is a frame that says so.
+  // For aggregate::ProfileMerge::Finish. An unreadable frame becomes one whose name says so.
   [[nodiscard]] aggregate::StackNode Stack(std::uint32_t id);
   [[nodiscard]] symbolize::Frame Frame(std::uint32_t id);
   [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }

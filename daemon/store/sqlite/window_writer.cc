@@ -15,14 +15,17 @@ namespace {
 
 using aggregate::Profile;
 
-constexpr int kPutLevel = 3;  // of zstd; those of a minute are kept long
+// Levels of zstd. Windows as put are soon compacted; only the result, which is kept for long, is
+// worth the CPU time of a high level.
+constexpr int kPutLevel = 3;
 constexpr int kCompactedLevel = 9;
-constexpr std::int64_t kCollectStep = 2'000;  // ids of each table at a put
+// How many ids of each table one put examines for garbage.
+constexpr std::int64_t kCollectStep = 2'000;
 constexpr std::int64_t kPressedStep = 50'000;
-// Windows follow each other that are not further apart.
+// Windows with a longer gap between them do not become one: clocks must add up to a window's time.
 constexpr std::uint64_t kCompactGapNs = 1'000'000'000;
 
-// Nothing of one window is left out: it is bounded already.
+// The profile builder has bounded each window already; the store drops nothing.
 aggregate::MergeLimits Unlimited() {
   constexpr std::size_t kMany = UINT32_MAX / 4;
   return {kMany, kMany, kMany, kMany, kMany};
@@ -99,10 +102,11 @@ Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns)
 Result<void> WindowWriter::PutAgain(const Profile& window, const WindowRow& row) {
   const auto placed = Place(window);
   if (!placed) return placed.error();
-  return Insert(*placed, row.id, row.folded, generation_, row.end_unix_ns, row.put_unix_ns);
+  return Insert(*placed, row.id, row.compacted, generation_, row.end_unix_ns, row.put_unix_ns);
 }
 
-// Its samples with the store's numbers, and equal ones summed.
+// Interns frames and stacks. The result has the store's numbers in its samples, equal samples
+// summed, and no frames or nodes.
 Result<Profile> WindowWriter::Place(const Profile& window) {
   std::vector<std::uint32_t> frame_of;
   for (const auto& frame : window.frames) {
@@ -113,6 +117,8 @@ Result<Profile> WindowWriter::Place(const Profile& window) {
   std::vector<std::uint32_t> node_of(window.nodes.size(), 0);
   for (std::size_t i = 1; i < window.nodes.size(); ++i) {
     const auto& node = window.nodes[i];
+    // Parents come first, so one pass is enough. A salvaged window may be malformed: a bad node
+    // keeps number 0, the root.
     if (node.parent >= i || node.frame >= frame_of.size()) continue;
     const auto number = interner_.Stack(node_of[node.parent], frame_of[node.frame]);
     if (!number) return number.error();
@@ -123,7 +129,7 @@ Result<Profile> WindowWriter::Place(const Profile& window) {
   return merge.FinishUnplaced();
 }
 
-Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool folded,
+Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool compacted,
                                   std::int64_t generation, std::uint64_t end_unix_ns,
                                   std::uint64_t put_unix_ns) {
   const auto host = interner_.Host(unplaced);
@@ -139,13 +145,15 @@ Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool
     if (!number) return number.error();
     numbers.thread_of.push_back(*number);
   }
-  const auto data = EncodeWindow(unplaced, numbers, folded ? kCompactedLevel : kPutLevel);
+  const auto data = EncodeWindow(unplaced, numbers, compacted ? kCompactedLevel : kPutLevel);
   if (!data) return data.error();
   const auto add = database_.Get(sql::kAddWindow);
   if (!add) return add.error();
+  // NULL makes SQLite choose the next id. Ids never repeat (AUTOINCREMENT), so their order is that
+  // of the puts even after windows were dropped.
   const std::optional<std::int64_t> given = id == 0 ? std::nullopt : std::optional(id);
   PROFD_TRY((*add)
-                ->With(given, *host, generation, folded, unplaced.start_unix_ns, end_unix_ns,
+                ->With(given, *host, generation, compacted, unplaced.start_unix_ns, end_unix_ns,
                        put_unix_ns, unplaced.start_ns, unplaced.end_ns, unplaced.on_cpu,
                        unplaced.off_cpu, unplaced.on_cpu_period_ns, unplaced.off_cpu_period_ns,
                        unplaced.threads.size(), unplaced.samples.size(),
@@ -169,6 +177,7 @@ Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profil
   return {};
 }
 
+// The sums are also in the payload. They have a table of their own so that SQL can read them.
 Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& profile,
                                               std::span<const std::uint32_t> process_of) {
   struct Time {
@@ -186,6 +195,7 @@ Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& pr
     time.blocked_ns += Sum(thread.clock.blocked_ns);
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
+    // Most processes of a host sleep through a window; their rows would only fill the file.
     if (times[i].on_cpu_ns == 0 && times[i].runnable_ns == 0) continue;
     PROFD_TRY(Run(sql::kAddProcessTime, id, process_of[i], times[i].threads, times[i].on_cpu_ns,
                   times[i].runnable_ns, times[i].blocked_ns));
@@ -193,6 +203,8 @@ Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& pr
   return {};
 }
 
+// One row per thread and generation, not per window: threads are too many for that. Only
+// compaction adds to it, so that each window counts once.
 Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile& profile) {
   for (const auto& thread : profile.threads) {
     const auto& clock = thread.clock;
@@ -210,12 +222,14 @@ Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile
   return {};
 }
 
-Result<void> WindowWriter::Fold() {
+Result<void> WindowWriter::Compact() {
   const Filter all;
   StoreReader reader(database_, all);
   const auto rows = reader.WindowsToCompact();
   if (!rows) return rows.error();
-  // A group ends where the minute or a stretch without gaps does; the last may still grow.
+  // A group ends at a gap, at the end of a minute, or when it is a minute long. Minutes are those
+  // of the realtime clock, so that groups line up with what people ask for; the length matters
+  // where that clock is set back. The last group is left alone: it may still grow.
   std::size_t first = 0;
   std::uint64_t length_ns = 0;
   for (std::size_t i = 0; i < rows->size(); ++i) {
@@ -249,10 +263,13 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group) {
   const WindowRow& oldest = group.front();
   const WindowRow& newest = group.back();
   Profile merged = merge.FinishUnplaced();
-  // Once more, as one window: samples that were kept apart by window become one.
+  // The first merge keeps samples of different windows apart. A second one, of the result as a
+  // single window, sums those of the same thread and stack.
   aggregate::ProfileMerge sum(Unlimited());
   sum.Add(merged);
   merged = sum.FinishUnplaced();
+  // The oldest generation of the group: Insert does not intern the stacks again, so some may be
+  // marked as used in that generation only. With a newer one Collect could delete them too early.
   const std::int64_t generation =
       std::min_element(group.begin(), group.end(), [](const auto& a, const auto& b) {
         return a.generation < b.generation;
@@ -285,6 +302,7 @@ Result<void> WindowWriter::DropExpired(std::uint64_t unix_ns) {
   return expired.empty() ? Result<void>() : DropEmptyGenerations();
 }
 
+// Not the size of the file: free pages inside it are used again before the file grows.
 Result<std::uint64_t> WindowWriter::UsedBytes() {
   const auto pages = database_.Pragma("PRAGMA page_count");
   if (!pages) return pages.error();
@@ -311,11 +329,12 @@ Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
     const std::int64_t generation = rows.Int(1);
     const auto second = rows.Step();
     if (!second) return second.error();
-    rows.Reset();
-    if (!*second) return {};
+    rows.Reset();             // ends the read before its table changes
+    if (!*second) return {};  // the newest window stays, whatever it takes
     pressed_ = true;
     PROFD_TRY(Drop(id));
-    // All that is left is of one generation: a new one, so that this one's garbage can go.
+    // All windows left belong to the current generation, so nothing of it could be collected.
+    // Starting the next one makes its garbage collectable once these windows are dropped.
     if (generation == generation_) PROFD_TRY(NextGeneration());
     PROFD_TRY(DropEmptyGenerations());
     PROFD_TRY(Collect());
@@ -339,7 +358,8 @@ Result<void> WindowWriter::Collect() {
     if (!from) return from.error();
     const auto last = database_.Pragma(collected.last);
     if (!last) return last.error();
-    if (*from > *last) continue;  // done, until there is an older generation less
+    // The table is done. DropEmptyGenerations restarts it when the oldest generation is gone.
+    if (*from > *last) continue;
     PROFD_TRY(Run(collected.collect, *from, *from + step, oldest_generation_));
     PROFD_TRY(SetState(collected.table, *from + step));
   }

@@ -1,4 +1,4 @@
-// WindowWriter: puts windows into the database, folds them, and takes old ones out.
+// WindowWriter: puts windows into the database, compacts them, and drops old ones.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,40 @@
 
 namespace profd::store {
 
-// Each method runs inside a transaction of the caller; after a rollback, Load and nothing else.
-// Belongs to the writer's thread.
+// Every method runs inside a transaction of the caller. After a rollback the caller must call Load
+// before anything else, because the state in memory is ahead of the file. Belongs to the writer's
+// thread.
 //
-// A generation is a run of kWindowsPerGeneration puts. What is interned knows the last generation
-// that used it: once there is no window of that one any more, it may go.
+// A generation is a run of kWindowsPerGeneration puts. Every interned row (frame, stack,
+// process...) records the last generation that used it. When the file has no window of that
+// generation left, no window can refer to the row, and Collect may delete it. Counting references
+// instead would write to every row of a window again when the window is dropped.
 class WindowWriter {
  public:
   static constexpr std::int64_t kWindowsPerGeneration = 360;
 
   WindowWriter(Database& database, std::uint64_t compact_ns);
 
-  // Forgets what it knows, and reads what it must.
+  // Discards what is cached, and reads the state from the database.
   [[nodiscard]] Result<void> Load();
   [[nodiscard]] Result<void> Put(const aggregate::Profile& window, std::uint64_t now_unix_ns);
-  // One that was read from another file, as it was there.
+  // Puts a window that was read from another file, with its id and times.
   [[nodiscard]] Result<void> PutAgain(const aggregate::Profile& window, const WindowRow& row);
-  // Windows of one minute (compact_ns) that follow each other become one, once a later one is
-  // there.
-  [[nodiscard]] Result<void> Fold();
-  // At most 64, of which both the end and the put are before `unix_ns`.
+  // Merges windows of the same minute (compact_ns) that follow each other into one window. The
+  // newest group stays as it is, because it may still grow.
+  [[nodiscard]] Result<void> Compact();
+  // Drops windows whose end and put are both before `unix_ns`: at most 64 in one call.
   [[nodiscard]] Result<void> DropExpired(std::uint64_t unix_ns);
-  // The oldest ones, until the rest takes less than `bytes`; the newest stays in any case.
+  // Drops the oldest windows until the rest takes at most `bytes`. Never drops the newest.
   [[nodiscard]] Result<void> DropToFit(std::uint64_t bytes);
-  // A bounded step of garbage collection.
+  // Deletes interned rows that no window uses. One call does a bounded step.
   [[nodiscard]] Result<void> Collect();
 
   [[nodiscard]] Result<std::uint64_t> UsedBytes();
 
  private:
   Result<aggregate::Profile> Place(const aggregate::Profile& window);
-  Result<void> Insert(const aggregate::Profile& unplaced, std::int64_t id, bool folded,
+  Result<void> Insert(const aggregate::Profile& unplaced, std::int64_t id, bool compacted,
                       std::int64_t generation, std::uint64_t end_unix_ns,
                       std::uint64_t put_unix_ns);
   Result<void> InsertCounters(std::int64_t id, const aggregate::Profile& profile);
@@ -65,8 +68,8 @@ class WindowWriter {
   Interner interner_;
   std::int64_t generation_ = 0;
   std::int64_t oldest_generation_ = 0;
-  std::int64_t in_generation_ = 0;  // puts
-  bool pressed_ = false;            // windows went to make room: collect faster
+  std::int64_t in_generation_ = 0;  // puts in the current generation
+  bool pressed_ = false;            // the last DropToFit dropped windows: collect faster
 };
 
 }  // namespace profd::store

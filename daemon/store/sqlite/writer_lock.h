@@ -8,8 +8,9 @@
 
 namespace profd::store {
 
-// Held as long as it lives, also where the process is killed. A file of its own, "PATH.lock":
-// SQLite locks parts of the history itself, and sets a damaged one aside.
+// Holds the lock as long as it lives; the kernel releases it if the process is killed. It locks a
+// file of its own, "PATH.lock", because SQLite locks parts of the history file itself, and because
+// a damaged history file is renamed.
 class WriterLock {
  public:
   // kUnavailable: another process holds it, or this one does.

@@ -256,7 +256,7 @@ TEST_F(SqliteStoreTest, TextsOfAnyBytesComeBack) {
 TEST_F(SqliteStoreTest, AtTheEndOfProfdQueriesAreGivenUpAndWindowsAreKept) {
   const auto store = Open();
   ASSERT_TRUE(store->Put(MakeWindow(0)).ok());
-  store->Hurry();
+  store->AbandonLongWork();
   const auto requested = store->Query({}, {});
   ASSERT_FALSE(requested.ok());
   EXPECT_EQ(requested.error().code, ErrorCode::kUnavailable);
