@@ -51,6 +51,11 @@ class TestSummary(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout.rstrip("\n").split("\n")
 
+    def test_lists_what_is_slow(self):
+        self.run_ctest({"quick": ("exit 0", None), "slow": ("sleep 1", None)})
+        _, lines = self.summary(f"{self.folder}=release")
+        self.assertEqual(lines, ["SLOW: release: slow: 1 s", "2 passed, 0 failed, 0 skipped"])
+
     def test_counts_cases_and_not_programs(self):
         self.run_ctest({"one": ("exit 0", PASSES_TWO_SKIPS_ONE), "plain": ("exit 0", None)})
         status, lines = self.summary(f"{self.folder}=release")

@@ -23,12 +23,12 @@ class Tidy(SmallTreeTest):
         self.cache = os.path.join(self.root, "cache")
         self.build_folder = os.path.join(self.root, "build")
 
-    def build(self):
+    def build(self, options=""):
         self.write("build/build.ninja", NINJA)
         source = os.path.join(self.root, "daemon/base/a.cc")
         self.write("build/compile_commands.json", json.dumps([{
             "directory": self.build_folder, "file": source,
-            "command": f"c++ -std=c++20 -I{self.root} -o a.o -c {source}"}]))
+            "command": f"c++ -std=c++20 {options} -I{self.root} -o a.o -c {source}"}]))
         subprocess.run(["ninja", "-C", self.build_folder], stdout=subprocess.DEVNULL, check=True)
 
     def run_tidy(self):
@@ -45,6 +45,11 @@ class Tidy(SmallTreeTest):
         self.assertEqual(self.remembered(), 1)
         self.assertEqual(self.run_tidy(), (0, []))
         self.assertEqual(self.remembered(), 1)
+
+    def test_an_option_that_only_gcc_knows_is_no_finding(self):
+        self.write("daemon/base/a.cc", GOOD)
+        self.build("-Werror -Wno-restrict")
+        self.assertEqual(self.run_tidy(), (0, []))
 
     def test_bad_is_found_each_time(self):
         self.write("daemon/base/a.cc", GOOD + "int badly_named(int number) { return number; }\n")
