@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace profd::test {
 namespace {
@@ -35,15 +36,6 @@ void ExpectWhole(const v1::Profile& profile, const std::vector<std::uint32_t>& t
 
 class CollectTest : public RpcFixture {
  protected:
-  // Waits for something another thread of profd does; fails the test instead of hanging.
-  template <typename Condition>
-  static void WaitUntil(const Condition& condition) {
-    const auto give_up = std::chrono::steady_clock::now() + minutes(1);
-    while (!condition()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), give_up);
-      std::this_thread::sleep_for(milliseconds(2));
-    }
-  }
 };
 
 TEST_F(CollectTest, GivesTheProfileOfOneProcess) {
@@ -83,7 +75,7 @@ TEST_F(CollectTest, EndsEarlyByStopAndStillGivesTheProfile) {
 
 TEST_F(CollectTest, WithoutADurationRunsUntilItIsStopped) {
   const auto collected = Collect(RequestFor(200, milliseconds(0)), [this](std::uint32_t session) {
-    WaitUntil([&] { return manager_.List().at(0).progress.samples > 0; });
+    ASSERT_TRUE(test::Eventually([&] { return manager_.List().at(0).progress.samples > 0; }));
     EXPECT_TRUE(manager_.Stop(session).ok());
   });
   ASSERT_TRUE(collected.profile.has_value());
@@ -120,7 +112,8 @@ TEST_F(CollectTest, ACallerThatGoesAwayEndsItsSession) {
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(kernel_.running(), 1u);
   context.TryCancel();
-  WaitUntil([this] { return kernel_.running() == 0 && manager_.List().empty(); });
+  ASSERT_TRUE(
+      test::Eventually([this] { return kernel_.running() == 0 && manager_.List().empty(); }));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
@@ -141,7 +134,8 @@ TEST_F(CollectTest, ACallerWhoseConnectionBreaksEndsItsSession) {
   }
   stub.reset();
   channel.reset();
-  WaitUntil([this] { return kernel_.running() == 0 && manager_.List().empty(); });
+  ASSERT_TRUE(
+      test::Eventually([this] { return kernel_.running() == 0 && manager_.List().empty(); }));
 }
 
 TEST_F(CollectTest, EndsWhenTheTargetIsGone) {
@@ -199,7 +193,7 @@ TEST_F(CollectTest, ShutdownEndsSessionsAndTheirCallersGetTheProfile) {
   Collected collected;
   {
     const std::jthread caller([&] { collected = Collect(RequestFor(100, std::chrono::hours(1))); });
-    WaitUntil([this] { return !manager_.List().empty(); });
+    ASSERT_TRUE(test::Eventually([this] { return !manager_.List().empty(); }));
     manager_.Shutdown(std::chrono::seconds(60));
   }
   ASSERT_TRUE(collected.status.ok()) << collected.status.error_message();
@@ -213,7 +207,7 @@ TEST_F(CollectTest, ShutdownWithoutTimeLeavesSessionsToThePipelinesEnd) {
   Collected collected;
   {
     const std::jthread caller([&] { collected = Collect(RequestFor(100, std::chrono::hours(1))); });
-    WaitUntil([this] { return !manager_.List().empty(); });
+    ASSERT_TRUE(test::Eventually([this] { return !manager_.List().empty(); }));
     manager_.Shutdown(std::chrono::nanoseconds(0));
     pipeline_.Stop();
   }

@@ -11,6 +11,7 @@
 #include "daemon/store/api/memory_store.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace profd::test {
 namespace {
@@ -22,13 +23,16 @@ using testing::IsEmpty;
 
 constexpr std::chrono::nanoseconds kWindow = milliseconds(100);
 
-// Remembers what is put, and may hold it up or refuse it.
+// Keeps the windows that are put; can delay or refuse them.
 class ProbedStore : public store::ProfileStore {
  public:
   Result<void> Put(const aggregate::Profile& window) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !held_; });
-    if (refusing_) return Error{ErrorCode::kIo, "the disk is full", ""};
+    if (refusing_) {
+      ++refusals_;
+      return Error{ErrorCode::kIo, "the disk is full", ""};
+    }
     windows_.push_back(window);
     return kept_.Put(window);
   }
@@ -52,6 +56,10 @@ class ProbedStore : public store::ProfileStore {
     const std::scoped_lock lock(mutex_);
     refusing_ = refusing;
   }
+  [[nodiscard]] int refusals() const {
+    const std::scoped_lock lock(mutex_);
+    return refusals_;
+  }
   void Lose(const std::string& what) {
     const std::scoped_lock lock(mutex_);
     losses_.push_back(what);
@@ -66,6 +74,7 @@ class ProbedStore : public store::ProfileStore {
   std::condition_variable changed_;
   bool held_ = false;
   bool refusing_ = false;
+  int refusals_ = 0;
   std::vector<std::string> losses_;
   std::vector<aggregate::Profile> windows_;
   store::MemoryStore kept_{1000};
@@ -91,17 +100,8 @@ class HistoryTest : public RpcFixture {
     history_server_->Shutdown(std::chrono::seconds(10));
   }
 
-  // Waits for something that comes by itself; fails the test instead of hanging.
-  template <typename Condition>
-  static void WaitUntil(const Condition& condition) {
-    const auto give_up = std::chrono::steady_clock::now() + minutes(1);
-    while (!condition()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), give_up);
-      std::this_thread::sleep_for(milliseconds(2));
-    }
-  }
   void AwaitWindows(std::size_t count) {
-    WaitUntil([&] { return store_.windows().size() >= count; });
+    ASSERT_TRUE(test::Eventually([&] { return store_.windows().size() >= count; }));
   }
   grpc::Status Query(v1::Profiler::Stub& stub, const v1::QueryRequest& request,
                      v1::Profile& profile) {
@@ -258,7 +258,7 @@ TEST_F(HistoryTest, AStoreThatFailsEndsNothing) {
   AwaitWindows(1);
   store_.Refuse(true);
   const auto before = store_.windows().size();
-  std::this_thread::sleep_for(3 * kWindow);
+  ASSERT_TRUE(test::Eventually([&] { return store_.refusals() >= 2; }));
   store_.Refuse(false);
   AwaitWindows(before + 2);
   recorder_.Stop();
@@ -268,7 +268,7 @@ TEST_F(HistoryTest, AStoreThatFailsEndsNothing) {
 TEST_F(HistoryTest, WindowsThatASlowStoreCannotTakeAreCounted) {
   AwaitWindows(1);
   store_.Hold(true);
-  WaitUntil([&] { return recorder_.Status().windows_lost >= 2; });
+  ASSERT_TRUE(test::Eventually([&] { return recorder_.Status().windows_lost >= 2; }));
   EXPECT_GT(recorder_.Status().on_cpu_period_ns, 0u) << "it runs on";
   store_.Hold(false);
   const auto before = store_.windows().size();
@@ -281,7 +281,7 @@ class LongWindow : public HistoryTest {
 };
 
 TEST_F(LongWindow, IsKeptAtTheEnd) {
-  WaitUntil([&] { return kernel_.running() == 1; });
+  ASSERT_TRUE(test::Eventually([&] { return kernel_.running() == 1; }));
   EXPECT_THAT(store_.windows(), IsEmpty());
   recorder_.Stop();
   EXPECT_EQ(store_.windows().size(), 1u);
@@ -290,7 +290,7 @@ TEST_F(LongWindow, IsKeptAtTheEnd) {
 }
 
 TEST_F(LongWindow, IsLostAndCountedWhereThereIsNoTimeToKeepIt) {
-  WaitUntil([&] { return kernel_.running() == 1; });
+  ASSERT_TRUE(test::Eventually([&] { return kernel_.running() == 1; }));
   recorder_.BeginStop(std::chrono::steady_clock::now());
   recorder_.Stop();
   EXPECT_THAT(store_.windows(), IsEmpty());

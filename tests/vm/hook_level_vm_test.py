@@ -25,9 +25,12 @@ class HookLevels(unittest.TestCase):
         with Profd(*options) as profd:
             # An emulated machine may need longer for the tables, and for samples; the programs do not end meanwhile.
             wanted = [self.check_waits, self.check_without_frame_pointers]
-            while wanted:
+            for _ in range(60):
+                if not wanted:
+                    break
                 profile = self.collect(profd, level)
                 wanted = [seen for seen in wanted if not seen(profile)]
+            self.assertFalse(wanted)
 
     def collect(self, profd, level):
         profile = profd.collect("-p", ",".join(self.pids), "-d", "4", "--budget", "off")

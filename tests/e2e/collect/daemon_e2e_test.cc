@@ -3,6 +3,7 @@
 
 #include "tests/e2e/collect/beside_phases.h"
 #include "tests/e2e/running_daemon.h"
+#include "tests/support/eventually.h"
 
 namespace profd::e2e {
 namespace {
@@ -53,10 +54,10 @@ TEST_F(DaemonTest, AClientThatVanishesEndsItsSession) {
   EXPECT_NE(during.out.find("pid " + pid_), std::string::npos) << during.out;
   profctl->Signal(SIGKILL);
   (void)profctl->Wait();
-  // The event must come; CTest's time-out is the only limit.
-  while (Profctl({"status", "--json", "--host", host_}).out.find("pid " + pid_) !=
-         std::string::npos) {
-  }
+  EXPECT_TRUE(test::Eventually([&] {
+    return Profctl({"status", "--json", "--host", host_}).out.find("pid " + pid_) ==
+           std::string::npos;
+  })) << "the session of a killed client goes on";
   Stop(*daemon);
 }
 

@@ -42,13 +42,13 @@ class EndingTest : public BesidePhases<ProfctlTest> {
   [[nodiscard]] static UniqueFd OpenProcess(pid_t pid) {
     return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   }
-  // CTest's time-out is the only limit.
   static void AwaitEnd(const UniqueFd& process) {
+    constexpr int kLimitMs = 60'000;
     pollfd ended{process.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&ended, 1, -1), 1);
+    EXPECT_EQ(::poll(&ended, 1, kLimitMs), 1) << "the process did not end within a minute";
   }
 
-  // All its threads stand still by SIGSTOP.
+  // Whether SIGSTOP has stopped all its threads.
   [[nodiscard]] static bool IsStopped(pid_t pid) {
     for (const auto& task :
          std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {

@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "tests/accuracy/statistics.h"
 #include "tests/e2e/running_daemon.h"
+#include "tests/support/eventually.h"
 #include "tests/support/steal_time.h"
 
 namespace profd::e2e {
@@ -78,9 +79,9 @@ void ExpectCloses(const v1::Profile& profile) {
 TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
-  // It serves before its own session runs. The event must come; CTest's time-out is the only limit.
-  while (Ask({"status"}).out.find("19 Hz in windows") == std::string::npos) {
-  }
+  // profd serves before the session of the history runs.
+  ASSERT_TRUE(test::Eventually(
+      [&] { return Ask({"status"}).out.find("19 Hz in windows") != std::string::npos; }));
   const auto before_ns = SystemClock().MonotonicNs();
   const auto stolen_before_ns = testing::StealNs();
   const auto program =
@@ -92,9 +93,8 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   const auto report = nlohmann::json::parse(program.out);
   const auto worker = WorkerOf(program.out);
   const std::string pid = std::to_string(report["pid"].get<int>());
-  // Where other programs leave it little of the CPUs, profd needs a while to name what is new.
-  while (KeptUntil() < ended_unix_ns) {
-  }
+  // On a busy host profd needs a while to symbolize a new program.
+  ASSERT_TRUE(test::Eventually([&] { return KeptUntil() >= ended_unix_ns; }));
   StopKeeping(*daemon);
 
   auto again = StartKeeping();
@@ -215,9 +215,7 @@ TEST_F(HistoryTest, TellsWhatChangedFromOneStretchToAnother) {
 TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
-  // The first window must come; CTest's time-out is the only limit.
-  while (Ask({"list"}).exit_code != 0) {
-  }
+  ASSERT_TRUE(test::Eventually([&] { return Ask({"list"}).exit_code == 0; })) << "no window";
   const auto before = Ask({"query", "--from", "2001-01-01", "--to", "2001-01-02"});
   EXPECT_EQ(before.exit_code, 3);
   EXPECT_NE(before.err.find("nothing is kept of 2001-01-01"), std::string::npos) << before.err;

@@ -7,6 +7,7 @@
 
 #include "bpf/shared/events.h"
 #include "tests/e2e/running_daemon.h"
+#include "tests/support/eventually.h"
 
 namespace profd::e2e {
 namespace {
@@ -72,10 +73,11 @@ TEST_F(NoRulesTest, DoctorAndDumpSaySo) {
   auto daemon = StartDaemon();
   ASSERT_TRUE(daemon.has_value());
   std::string text;
-  do {  // ctest's limit ends it
+  ASSERT_TRUE(test::Eventually([&] {
     text = Profctl({"dump", "--host", host_, "-p", pid_}).out;
-  } while (text.find("blocked") == std::string::npos ||
-           text.find("[tables not ready]") != std::string::npos);
+    return text.find("blocked") != std::string::npos &&
+           text.find("[tables not ready]") == std::string::npos;
+  })) << text;
   EXPECT_THAT(text, HasSubstr(kMarkInDump));
   const auto dump =
       nlohmann::json::parse(Profctl({"dump", "--host", host_, "-p", pid_, "--json"}).out);

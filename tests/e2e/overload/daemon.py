@@ -1,17 +1,18 @@
-"""A standing profd with a history, loads, and what is asked of every profile."""
+"""A background profd with a history, loads, and checks that every profile must pass."""
 
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 BUILD = os.environ["PROFD_BINARY_DIR"]
 CLOSURE = 1e-3
-# Clocks are exact to the tick of CLOCK_MONOTONIC at either end; a share of less than this is all ends.
+# Clocks are exact to a tick of CLOCK_MONOTONIC at either end. For shorter threads that error dominates.
 LONG_NS = 100_000_000
-# What can take a thread's clock, or the thread, from a profile: each counts the threads or the events about them.
+# Losses that remove a thread or its clock from a profile. Each counts the threads or their events.
 THREAD_LOSSES = {"event_ring_full", "storage_failed", "clocks_unread", "malformed", "threads_full"}
 
 
@@ -50,10 +51,10 @@ class OverloadTest(unittest.TestCase):
         for line in daemon.stderr:
             if "serving" in line:
                 return daemon
-        self.fail("profd ended before it served")
+        self.fail("profd exited before it served")
 
     def start_load(self, *arguments):
-        """A program of tests/testprogs/overload that has said that it is ready."""
+        """Starts tests/testprogs/overload and waits until it is ready."""
         load = subprocess.Popen([program("overload"), *map(str, arguments)], stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.stdout.close)
@@ -81,13 +82,22 @@ class OverloadTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return json.loads(done.stdout)
 
+    def await_status(self, what, holds, within=60):
+        """The status once `holds` is true for it. Fails after `within` seconds, naming `what`."""
+        until = time.monotonic() + within
+        while not holds(status := self.status()):
+            if time.monotonic() > until:
+                self.fail(f"{what}: not as expected within {within} s, status: {json.dumps(status)[:2000]}")
+            time.sleep(0.05)
+        return status
+
     def expect_whole(self, profile):
-        """Clocks close, and what was not delivered has a reason. Returns the threads."""
+        """Checks that clocks add up and that losses have a reason. Returns the threads."""
         threads = profile["threads"]
         missing = [thread for thread in threads if thread.get("clock_missing")]
-        # A thread without a clock is counted where its clock was lost.
+        # Each lost clock is counted where it was lost.
         self.assertLessEqual(len(missing), threads_lost(profile),
-                             f"threads without a clock, and nobody says why: {missing[:3]}, {profile['end_ns']}")
+                             f"threads without a clock and no counted loss: {missing[:3]}, {profile['end_ns']}")
         for thread in threads:
             elapsed = int(thread["end_ns"]) - int(thread["begin_ns"])
             if elapsed >= LONG_NS and not thread.get("clock_missing"):

@@ -1,4 +1,4 @@
-"""More than profd can take: it is alive and answers, says what it did not deliver, and exact clocks close."""
+"""Loads beyond what profd can handle: it survives and answers, counts what it did not deliver, and its clocks add up."""
 
 import os
 import sqlite3
@@ -20,8 +20,7 @@ class Overload(OverloadTest):
         load = self.start_load("threads", THREADS)
         profile = self.collect("-p", str(load.pid), "-d", "2s")
         threads = self.expect_whole(profile)
-        # And its first one.
-        self.assertEqual(len(threads), THREADS + 1)
+        self.assertEqual(len(threads), THREADS + 1)  # and the main thread
         self.assertFalse([thread for thread in threads if thread.get("clock_missing")])
         self.expect_alive(daemon)
 
@@ -34,7 +33,7 @@ class Overload(OverloadTest):
         rate = (self.status()["switches"] - then) / (time.monotonic() - at)
         load.stdin.close()
         rounds = int(load.stdout.read())
-        # Each wakes the other and waits: two switches, unless both stay awake. All are counted.
+        # In each round a thread wakes the other and waits: at least one switch, and all are counted.
         self.assertGreater(rounds, 0)
         self.assertGreaterEqual(self.status()["switches"] - before, rounds)
         mine = [thread for thread in self.expect_whole(profile)
@@ -42,14 +41,13 @@ class Overload(OverloadTest):
         self.assertEqual(len(mine), 1 + 2 * len(os.sched_getaffinity(0)))
         self.expect_alive(daemon)
         if rate < SWITCHES:
-            self.skipTest(f"all of it held, but at {rate:,.0f} switches/s: here it takes more CPUs to reach {SWITCHES:,}")
+            self.skipTest(f"passed at {rate:,.0f} switches/s; {SWITCHES:,} need more CPUs than this host has")
 
-    def test_clocks_that_cost_too_much_are_the_kernels(self):
-        # Of all CPUs: two switches in a millisecond are more than that.
+    def test_clocks_that_cost_too_much_fall_back_to_kernel_accounting(self):
+        # 0.01 % of all CPUs: two switches in a millisecond cost more than that.
         daemon = self.start_daemon("--clock-limit", "0.01")
         load = self.start_load("switches")
-        while not self.status()["budget"]["kernel_accounting"]:
-            pass
+        self.await_status("kernel accounting", lambda status: status["budget"]["kernel_accounting"])
         windows = self.status()["history"]["windows"]
         self.await_history(lambda history: history["windows"] > windows + 1)
         out = self.path("history.json")
@@ -59,7 +57,7 @@ class Overload(OverloadTest):
         accounted = self.read(out)
         self.expect_whole(accounted)
         self.assertIn("clocks_by_kernel_accounting", [note["name"] for note in accounted["counters"]])
-        # Whoever asks for it has its clock, with every switch.
+        # A requested session still has exact clocks, with every switch.
         requested = self.expect_whole(self.collect("-p", str(load.pid), "-d", "1s"))
         counted = sum(int(thread["clock"].get("blocked_interruptible_count", 0)) for thread in requested)
         self.assertGreater(counted, 0)
@@ -67,7 +65,7 @@ class Overload(OverloadTest):
         self.assertGreater(int(load.stdout.read()), 0)
         self.expect_alive(daemon)
 
-    def test_an_end_in_the_middle_of_it_all_keeps_what_there_is(self):
+    def test_a_session_keeps_what_it_has_when_profd_ends(self):
         daemon = self.start_daemon()
         self.start_load("threads", 500)
         out = self.path("out.json")
@@ -97,21 +95,19 @@ class Overload(OverloadTest):
         profile = self.read(self.path("out.json"))
         threads = self.expect_whole(profile)
         born = [thread for thread in threads if thread.get("comm") == "overload"]
-        # Whoever is not there was counted; its parent is there, too.
+        # Every process is either in the profile or counted as lost. The parent is in the profile, too.
         self.assertGreaterEqual(len(born) + threads_lost(profile), FORKS)
         self.expect_alive(daemon)
 
     def await_history(self, what):
-        """The history's status once `what` holds for it; CTest's time-out is the only limit."""
-        while not what(history := self.status()["history"]):
-            pass
-        return history
+        """The history's status once `what` holds for it."""
+        return self.await_status("the history", lambda status: what(status["history"]))["history"]
 
-    def test_a_disk_that_takes_nothing_costs_windows_that_are_counted(self):
+    def test_windows_that_the_disk_refuses_are_counted(self):
         daemon = self.start_daemon()
         before = self.await_history(lambda history: history["windows"] > 0)
         self.assertEqual(before["windows_lost"] + before["failed_puts"], 0)
-        # Whoever holds the lock stands for a disk that does not answer: a commit waits, then fails.
+        # A lock held by another process acts like a disk that does not respond: a commit waits, then fails.
         other = sqlite3.connect(os.path.join(self.path("history"), "history.db"), isolation_level=None)
         self.addCleanup(other.close)
         other.execute("BEGIN IMMEDIATE")
@@ -134,10 +130,10 @@ class Overload(OverloadTest):
             if client.returncode == 0:
                 self.expect_whole(self.read(self.path(f"{i}.json")))
             else:
-                # There are sessions for all of them, and for the history.
+                # There are enough sessions for all clients and the history; only memory may be short.
                 self.assertIn("profd is near its memory cap: no new session", words)
                 refused += 1
-        # Memory of idle clients and of one small process: most of the cap is left.
+        # Idle clients and one small process take little memory, so profd serves some of the clients.
         self.assertLess(refused, CLIENTS)
         self.assertFalse(self.status()["sessions"])
         self.expect_alive(daemon)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -37,11 +38,14 @@ class Metrics(RunningProfd):
 
     def window(self, url):
         """The page once a window of the history is in it, and something was sampled."""
-        while True:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             page = get(url + "/metrics")[1]
             now = values(page)
             if now.get("profd_history_windows") and now["profd_switches_total"]:
                 return page
+            time.sleep(0.05)
+        return self.fail(f"no window and no sample within a minute\n{page}")
 
     def test_tells_what_it_costs_and_what_it_lost(self):
         url = self.serve()

@@ -1,6 +1,7 @@
-"""A standing profd with a socket in the service manager's place, for the tests of this folder."""
+"""A background profd with a socket in place of the service manager, for the tests of this folder."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import unittest
 BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
 PROFD = os.path.join(BINARIES, "profd")
 PROFCTL = os.path.join(BINARIES, "profctl")
-# Nobody's on a host: above what distributions hand out, below what namespaces are given.
+# A user id that no host uses: above those of distributions, below those of namespaces.
 OTHER = 4_200_500
 
 
@@ -71,6 +72,14 @@ class RunningProfd(unittest.TestCase):
     def log(self):
         with open(self.path("log"), encoding="utf-8") as file:
             return file.read()
+
+    def await_log(self, pattern, within=60):
+        """Waits until the log matches `pattern`; fails after `within` seconds."""
+        until = time.monotonic() + within
+        while not re.search(pattern, self.log()):
+            if time.monotonic() > until:
+                self.fail(f"the log has no line {pattern}\n{self.log()}")
+            time.sleep(0.01)
 
     def end(self, daemon):
         begun = time.monotonic()

@@ -63,9 +63,8 @@ class Tls(RunningProfd):
         self.assertIn("profctl: cannot reach profd at tls://localhost:", said.stderr)
 
     def await_refusal(self):
-        while not re.search(r"refused ipv4:127\.0\.0\.1:\d+: connecting: no TLS, or no certificate that tls\.client_ca "
-                            r"has signed", self.log()):
-            pass
+        self.await_log(r"refused ipv4:127\.0\.0\.1:\d+: connecting: no TLS, or no certificate that tls\.client_ca "
+                       r"has signed")
 
     def test_whoever_the_ca_has_signed_is_let_in(self):
         host = self.serve()

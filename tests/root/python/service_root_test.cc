@@ -23,6 +23,7 @@
 #include "daemon/source/procfs/process_reader.h"
 #include "daemon/wire/decoder.h"
 #include "tests/root/python/truth_program.h"
+#include "tests/support/eventually.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"
 #include "tests/support/raw_events.h"
@@ -63,17 +64,6 @@ class KernelMap : public PythonProcesses {
   std::map<std::uint32_t, std::vector<profd_python_process>> processes_;
   std::map<std::uint32_t, std::size_t> first_counts_;
 };
-
-// Waits for what another thread does; only a hang ends it otherwise.
-template <typename Condition>
-bool Eventually(const Condition& condition) {
-  const auto end = steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
 
 profd_event HeaderOf(std::uint32_t pid) {
   const ProcFs proc;
@@ -117,20 +107,20 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
   ASSERT_TRUE(program) << program.error().message;
   const profd_event header = HeaderOf(program->pid());
   service.See({ProcessEvent(header)});
-  ASSERT_TRUE(Eventually([&] { return map_.Has(program->pid()); }));
+  ASSERT_TRUE(test::Eventually([&] { return map_.Has(program->pid()); }));
 
   // A child is what its parent is, even where that ends first.
   const auto self = static_cast<std::uint32_t>(::getpid());
   service.See({ForkEvent(header, self)});
-  EXPECT_TRUE(Eventually([&] { return map_.Has(self); }));
+  EXPECT_TRUE(test::Eventually([&] { return map_.Has(self); }));
   // This program, executed, has no interpreter.
   service.See({test::RawTask(PROFD_EVENT_EXEC, HeaderOf(self), "x", "/x")});
-  EXPECT_TRUE(Eventually([&] { return !map_.Has(self); }));
+  EXPECT_TRUE(test::Eventually([&] { return !map_.Has(self); }));
 
   profd_event end = header;
   end.flags = PROFD_TASK_LAST_THREAD;
   service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
-  EXPECT_TRUE(Eventually([&] { return !map_.Has(program->pid()); }));
+  EXPECT_TRUE(test::Eventually([&] { return !map_.Has(program->pid()); }));
   EXPECT_EQ(service.counters().attached.value(), 2u);
 }
 
@@ -161,7 +151,7 @@ TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
   std::string reported;
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(test::Eventually([&] {
     TellMappings(service, header, reported);
     return map_.Has(header.pid);
   }));
@@ -177,7 +167,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   PythonService service(map_, facts_, ProcFs());
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(test::Eventually([&] {
     return map_.CountOf(header.pid) == PROFD_MAX_PYTHON_RUNTIMES &&
            !service.status().refused.empty();
   }));
@@ -199,12 +189,12 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   // Meanwhile the kernel side would miss those that come later.
   const auto child = static_cast<std::uint32_t>(::getpid());
   service.See({ForkEvent(header, child)});
-  EXPECT_TRUE(Eventually([&] { return map_.Has(child); }));
+  EXPECT_TRUE(test::Eventually([&] { return map_.Has(child); }));
   EXPECT_EQ(map_.FirstCountOf(child), static_cast<std::size_t>(PROFD_MAX_PYTHON_RUNTIMES));
   profd_event end = header;
   end.flags = PROFD_TASK_LAST_THREAD;
   service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
-  EXPECT_TRUE(Eventually([&] { return !map_.Has(header.pid); }));
+  EXPECT_TRUE(test::Eventually([&] { return !map_.Has(header.pid); }));
 }
 
 TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {

@@ -68,7 +68,7 @@ TEST_F(ClockTest, AThreadAsleepFromBeforeUntilAfterIsBlockedToTheNanosecond) {
 TEST_F(ClockTest, AThreadThatSpinsThroughoutCloses) {
   const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
   const auto session = live_->Begin(SpecOf(puppet));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE(puppet.AwaitCpu(300 * kMs));
   const Heard heard = live_->End(session);
   const profd_clock clock = InSession(heard, puppet.pid());
   ExpectCloses(clock, heard.ElapsedNs());

@@ -17,8 +17,8 @@
 
 namespace profd::source {
 
-// What came from the start of one session until its end was through, in the order it came; events
-// of other sessions among it.
+// All events from the start of one session until its end, in the order of arrival. Events of other
+// sessions are among them.
 struct Heard {
   std::vector<wire::Event> events;
   wire::SessionEvent start;
@@ -50,11 +50,11 @@ struct Heard {
 // Owned and used by the test thread; the polling thread is its own.
 class LiveSource {
  public:
-  // What is made of the source before it is polled, such as a service for unwind tables; it goes
-  // after the last Poll and before the source.
+  // Creates what needs the source before it is polled, such as a service for unwind tables. It is
+  // destroyed after the last Poll and before the source.
   using Prepare = std::function<std::shared_ptr<void>(BpfSource&)>;
 
-  // An error is why there is none here.
+  // An error: this host cannot run it.
   [[nodiscard]] static Result<std::unique_ptr<LiveSource>> Start(
       const BpfSourceOptions& options = {}, const Prepare& prepare = {});
   LiveSource(const LiveSource&) = delete;
@@ -64,11 +64,11 @@ class LiveSource {
   [[nodiscard]] BpfSource& source() { return *source_; }
   // The session's number; fails the test when it cannot be started.
   [[nodiscard]] std::uint32_t Begin(const session::SessionSpec& spec);
-  // Ends the session and waits until its end has come through.
+  // Ends the session and waits for its end event.
   [[nodiscard]] Heard End(std::uint32_t session);
   // Rolls the session; the number of the next one.
   [[nodiscard]] std::uint32_t Roll(std::uint32_t session);
-  // Waits until the end of a session that has been ended, or rolled, has come through.
+  // Waits for the end event of a session that was ended or rolled.
   [[nodiscard]] Heard Await(std::uint32_t session);
 
  private:

@@ -1,4 +1,4 @@
-// LiveTest: the fixture of tests that need the kernel side.
+// LiveTest: the fixture of tests that need the BPF side.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #include "tests/root/source/puppet.h"
+#include "tests/support/eventually.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -107,6 +108,12 @@ void Puppet::AwaitStateOfAll(char state) const {
   for (const auto& task :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
     AwaitStateIn(task.path(), state);
+}
+
+bool Puppet::AwaitCpu(std::uint64_t ns) const {
+  clockid_t clock = 0;
+  if (::clock_getcpuclockid(pid_, &clock) != 0) return false;
+  return test::Eventually([&] { return ReadClock(clock) >= ns; });
 }
 
 std::uint64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }

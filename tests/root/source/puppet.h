@@ -1,4 +1,4 @@
-// Puppet: a child process that does what a test tells it, when it is told.
+// Puppet: a child process that does what a test tells it, at the time that the test chooses.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@
 
 namespace profd::source {
 
-// The child runs `body`, which talks to the test by two pipes, and ends. Made by fork, so that the
-// test knows what it runs to the instruction; make it while the test has no other threads, or let
-// the body do without locks. The destructor kills and reaps it. Owned by the test.
+// The child runs `body`, which talks to the test through two pipes, and exits. It is created by
+// fork, so the test knows every instruction that it runs. Create it while the test has no other
+// threads, or let the body use no locks. The destructor kills and reaps it. Owned by the test.
 class Puppet {
  public:
   // What the body sees of the test.
@@ -37,15 +37,17 @@ class Puppet {
 
   [[nodiscard]] std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
   void Go() const;
-  // What the body said next: `count` numbers. Zeros when it has ended.
+  // The next `count` numbers that the body says; zeros if it has exited.
   [[nodiscard]] std::vector<std::uint64_t> Hear(std::size_t count) const;
-  // Waits for the end; true when it ended by itself with status 0.
+  // Waits for the exit; true: it exited by itself with status 0.
   bool Join();
-  // Until the kernel shows it in this state ('S' sleeping, 'Z' ended and not reaped), or it has
-  // ended.
+  // Waits until the kernel shows it in this state ('S' sleeping, 'Z' ended and not reaped), or it
+  // has ended.
   void AwaitState(char state) const;
   // The same for each of the threads that it has now.
   void AwaitStateOfAll(char state) const;
+  // Waits until it has used `ns` of CPU since it began. False: not within a minute.
+  [[nodiscard]] bool AwaitCpu(std::uint64_t ns) const;
 
  private:
   pid_t pid_ = -1;
@@ -53,7 +55,7 @@ class Puppet {
   UniqueFd from_;
 };
 
-// Clocks by which a puppet knows its truth.
+// The clocks by which a puppet measures what it does.
 [[nodiscard]] std::uint64_t MonotonicNs();
 [[nodiscard]] std::uint64_t ThreadCpuNs();
 // Computes until the calling thread has used `ns` more of CPU.

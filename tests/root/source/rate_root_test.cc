@@ -31,7 +31,7 @@ bool LiesIn(const wire::StackEvent& stack, const char* begin, const char* end) {
   });
 }
 
-// Of the process's main thread, while the session ran; 0: not told.
+// Of the main thread of the process during the session; 0: unknown.
 std::uint64_t OnCpuNs(const Heard& heard, const Puppet& puppet) {
   const auto start = heard.AtStart(puppet.pid());
   const auto end = heard.AtEnd(puppet.pid());
@@ -66,7 +66,7 @@ TEST_F(RateTest, SamplesComeAtTheRateAskedForWithTheirOwnPeriods) {
   }
 }
 
-TEST_F(RateTest, WhoeverNobodyHasAskedForIsNotSampledMoreOften) {
+TEST_F(RateTest, ARequestedSessionDoesNotChangeTheRateOfOtherThreads) {
   const auto spinner = [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
   const Puppet asked_for(spinner);
   const Puppet other(spinner);

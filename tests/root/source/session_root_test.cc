@@ -45,7 +45,7 @@ void PassToAndFro(int rounds) {
   ::waitpid(child, nullptr, 0);
 }
 
-// Index of the first event that `is` says yes to; -1: none.
+// Index of the first event for which `is` is true; -1: none.
 template <typename Predicate>
 std::ptrdiff_t IndexOf(const Heard& heard, Predicate is) {
   const auto found = std::ranges::find_if(heard.events, is);
@@ -57,7 +57,7 @@ TEST_F(SessionTest, EventsStandInDueOrder) {
   session::SessionSpec spec = SpecOf(puppet);
   spec.on_cpu_period_ns = kMs;
   const auto session = live_->Begin(spec);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(puppet.AwaitCpu(200 * kMs));
   const Heard heard = live_->End(session);
 
   const auto start = IndexOf(heard, [&](const wire::Event& event) {
@@ -70,7 +70,7 @@ TEST_F(SessionTest, EventsStandInDueOrder) {
   });
   ASSERT_GE(start, 0);
   ASSERT_GT(end, start);
-  // The clocks as of its epoch come behind it, also when they are put in order of time.
+  // The clocks at its epoch follow it, even after sorting by time.
   EXPECT_EQ(heard.start.header.time_ns, heard.start.epoch_ns);
   EXPECT_TRUE(
       std::holds_alternative<CountersEvent>(heard.events[static_cast<std::size_t>(end) - 1]));
@@ -79,7 +79,7 @@ TEST_F(SessionTest, EventsStandInDueOrder) {
                       return std::holds_alternative<wire::ProcessEvent>(event);
                     }) < start,
             true);
-  // Everything up to the end's epoch stands before the end.
+  // Everything up to the end's epoch comes before the end.
   for (std::size_t i = static_cast<std::size_t>(end) + 1; i < heard.events.size(); ++i) {
     const auto* stack = std::get_if<wire::StackEvent>(&heard.events[i]);
     EXPECT_TRUE(stack == nullptr || stack->header.time_ns > heard.end.epoch_ns);
@@ -105,7 +105,7 @@ TEST_F(SessionTest, SaysWhatItIsAndWhatItCost) {
   EXPECT_NE(heard.start.hook, 0u);
 }
 
-// One switch in so many is timed: of so many, some are, or none are.
+// profd times one switch of many, so only many switches are sure to include timed ones.
 TEST_F(SessionTest, ItsProgramsCostWhatManySwitchesTake) {
   constexpr int kRounds = 20'000;
   const Puppet puppet([](const Puppet::Strings& strings) {
@@ -135,7 +135,7 @@ TEST_F(SessionTest, SeveralAtOnceEachHearsOfItsOwn) {
   const auto second = live_->Begin(fine);
   const auto both =
       live_->Begin(SpecOf("pid " + std::to_string(a.pid()) + "," + std::to_string(b.pid())));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE(a.AwaitCpu(300 * kMs) && b.AwaitCpu(300 * kMs));
   const Heard of_second = live_->End(second);
   const Heard of_first = live_->End(first);
   const Heard of_both = live_->End(both);
@@ -146,7 +146,7 @@ TEST_F(SessionTest, SeveralAtOnceEachHearsOfItsOwn) {
   EXPECT_TRUE(of_both.AtStart(a.pid()) && of_both.AtStart(b.pid()));
   EXPECT_TRUE(of_first.Stacks(b.pid(), SampleOrigin::kOnCpu).empty());
   EXPECT_TRUE(of_second.Stacks(a.pid(), SampleOrigin::kOnCpu).empty());
-  // The finest period in force was that of the second.
+  // The finest of the periods was that of the second.
   EXPECT_GT(of_both.Stacks(a.pid(), SampleOrigin::kOnCpu).size() +
                 of_both.Stacks(b.pid(), SampleOrigin::kOnCpu).size(),
             60u);
@@ -222,18 +222,19 @@ TEST_F(SessionTest, HardwareCyclesWhereThereIsACounter) {
   const Puppet puppet(Spinner());
   session::SessionSpec spec = SpecOf(puppet);
   spec.clock = session::OnCpuClock::kHardwareCycles;
+  constexpr int kTries = 100;
   bool seen = false;
-  // The sample must come; CTest's time-out is the only limit.
-  while (!seen) {
+  for (int i = 0; i < kTries && !seen; ++i) {
     const auto session = live_->source().StartSession(spec);
     if (!session) {
       EXPECT_EQ(session.error().code, ErrorCode::kUnsupported);
       EXPECT_EQ(session.error().message, "this machine has no hardware cycle counter");
       GTEST_SKIP() << session.error().message;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ASSERT_TRUE(puppet.AwaitCpu(static_cast<std::uint64_t>(i + 1) * 300 * kMs));
     seen = !live_->End(session->number).Stacks(puppet.pid(), SampleOrigin::kOnCpu).empty();
   }
+  EXPECT_TRUE(seen);
 }
 
 TEST_F(SessionTest, StatusSaysHowItWorks) {

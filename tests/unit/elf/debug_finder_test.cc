@@ -14,6 +14,7 @@
 #include <string>
 
 #include "daemon/elf/sources/file_object_source.h"
+#include "tests/support/eventually.h"
 #include "tests/support/subprocess.h"
 #include "tests/unit/elf/temp_tree.h"
 
@@ -186,7 +187,7 @@ TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
     EXPECT_THAT((*first)->info().debug_missing, HasSubstr("debuginfod is being asked"));
     EXPECT_THAT((*first)->info().symbols_missing, HasSubstr("debuginfod is being asked"));
   }
-  while (source.improvements() == 0) ::usleep(1000);  // ctest's limit ends it
+  ASSERT_TRUE(test::Eventually([&] { return source.improvements() != 0; }));
   const auto later = source.Load(id_);
   ASSERT_TRUE(later);
   EXPECT_EQ((*later)->info().symbols_missing, "");

@@ -11,6 +11,7 @@
 
 #include "daemon/process/maps_parser.h"
 #include "daemon/unwind/tables/table_lookup.h"
+#include "tests/support/eventually.h"
 #include "tests/unit/unwind/vector_maps.h"
 
 namespace profd::unwind {
@@ -45,10 +46,6 @@ class Service : public testing::Test {
   // The service makes the vdso's tables by itself, first.
   static std::uint64_t Vdsos() { return ::getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : 0; }
   static std::uint32_t Pid() { return static_cast<std::uint32_t>(::getpid()); }
-  // Waits as long as the test may run.
-  static void Until(const std::function<bool()>& condition) {
-    while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
 
   process::MapsLine line_;
   profd_wanted wanted_{};
@@ -60,11 +57,11 @@ TEST_F(Service, WhatIsWantedComes) {
   TableService service(memory_, maps_, ProcFs());
   EXPECT_NE(maps_.tick, 0u);
   service.Want(wanted_);
-  Until([&] {
+  ASSERT_TRUE(test::Eventually([&] {
     profd_unwind_file* file = maps_.Find(wanted_.key);
     return file != nullptr &&
            Lookup(memory_.base(), *file, wanted_.file_offset, 1).status == LookupStatus::kFound;
-  });
+  }));
   EXPECT_EQ(service.counters().files_read.value(), Vdsos() + 1);
 }
 
@@ -74,9 +71,9 @@ TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
   profd_wanted other = wanted_;
   other.key.device += 7;
   other.key.generation += 9;
-  Until([&] { return service.counters().prefetched.value() == 1; });
+  ASSERT_TRUE(test::Eventually([&] { return service.counters().prefetched.value() == 1; }));
   service.Want(other);
-  Until([&] { return maps_.Find(other.key) != nullptr; });
+  ASSERT_TRUE(test::Eventually([&] { return maps_.Find(other.key) != nullptr; }));
   EXPECT_EQ(maps_.Find(other.key), maps_.Find(wanted_.key));
   EXPECT_EQ(service.counters().files_read.value(), Vdsos() + 1);
 }
@@ -85,7 +82,7 @@ TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
   TableService service(memory_, maps_, ProcFs());
   wanted_.key.mtime_ns += 1;
   service.Want(wanted_);
-  Until([&] { return service.counters().changed.value() == 1; });
+  ASSERT_TRUE(test::Eventually([&] { return service.counters().changed.value() == 1; }));
   EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
 }
 
@@ -93,7 +90,7 @@ TEST_F(Service, MappingsThatAreGoneAreCounted) {
   TableService service(memory_, maps_, ProcFs());
   wanted_.mapping_end += 4096;
   service.Want(wanted_);
-  Until([&] { return service.counters().gone.value() == 1; });
+  ASSERT_TRUE(test::Eventually([&] { return service.counters().gone.value() == 1; }));
   EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
 }
 
@@ -102,7 +99,7 @@ TEST_F(Service, Vdso) {
   TableService service(memory_, maps_, ProcFs());
   profd_file_key vdso{};
   vdso.inode = PROFD_VDSO_INODE;
-  Until([&] { return service.store_counters().rows.value() > 0; });
+  ASSERT_TRUE(test::Eventually([&] { return service.store_counters().rows.value() > 0; }));
   EXPECT_NE(maps_.Find(vdso), nullptr);
 }
 
@@ -148,7 +145,7 @@ TEST_F(Service, AwaitHasWhatWasFetchedAhead) {
 TEST_F(Service, AWholeProcessAheadOfTime) {
   TableService service(memory_, maps_, ProcFs());
   service.Prefetch(Pid());
-  Until([&] { return maps_.Find(wanted_.key) != nullptr; });
+  ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
   EXPECT_GT(service.counters().prefetched.value(), 0u);
 }
 
