@@ -15,6 +15,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/replay/replay_backend.h"
 #include "daemon/server/grpc/convert/convert.h"
+#include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
 namespace profd {
@@ -46,16 +47,6 @@ class ReplayTest : public ::testing::Test {
     return out.str();
   }
 
-  [[nodiscard]] static std::string Golden(const std::string& name, const std::string& actual) {
-    if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
-      std::ofstream(kData + name, std::ios::binary) << actual;
-    }
-    std::ifstream in(kData + name, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-
   const SystemClock clock_;
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
 };
@@ -64,7 +55,7 @@ TEST_F(ReplayTest, WholeRecordingGivesTheGoldenProfile) {
   const auto folded = Write(Replay({}), "folded");
   EXPECT_NE(folded.find("phases::Sleep"), std::string::npos);
   EXPECT_NE(folded.find(";[blocked:lock] "), std::string::npos);
-  EXPECT_EQ(folded, Golden("phases.folded", folded));
+  test::ExpectGolden(folded, "replay/phases.folded");
 }
 
 TEST_F(ReplayTest, TheSameFileGivesTheSameBytes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::testing {
 
@@ -19,9 +20,7 @@ namespace profd::testing {
 class NotifySocket {
  public:
   NotifySocket() {
-    std::string name = (std::filesystem::temp_directory_path() / "profd_notify_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    const auto path = (folder_ / "socket").string();
+    const auto path = folder_.Path("socket");
     socket_.Reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -29,10 +28,7 @@ class NotifySocket {
     bound_ = bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
     setenv("NOTIFY_SOCKET", path.c_str(), 1);
   }
-  ~NotifySocket() {
-    unsetenv("NOTIFY_SOCKET");
-    std::filesystem::remove_all(folder_);
-  }
+  ~NotifySocket() { unsetenv("NOTIFY_SOCKET"); }
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
@@ -49,7 +45,7 @@ class NotifySocket {
   }
 
  private:
-  std::filesystem::path folder_;
+  test::TempFolder folder_;
   UniqueFd socket_;
   bool bound_ = false;
 };

@@ -1,12 +1,10 @@
-// Recording files for tests: a folder of their own, and what is in one.
+// Recording files for tests: writes and reads them.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -16,23 +14,6 @@
 #include "daemon/recording/recording_reader.h"
 
 namespace profd::test {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = ::testing::TempDir() + "profd_XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-
-  [[nodiscard]] std::string File(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +30,7 @@ inline std::string TextOf(const wire::RawEvent& event) {
   return {reinterpret_cast<const char*>(event.bytes.data()), event.bytes.size()};
 }
 
-// The events up to the end or the first error, which is told through `error`.
+// The events up to the end or the first error, whose message goes to `error`.
 inline EventTexts EventsOf(recording::RecordingReader& reader, std::string* error = nullptr) {
   EventTexts events;
   while (true) {

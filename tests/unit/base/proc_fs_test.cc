@@ -1,4 +1,5 @@
 #include "daemon/base/proc_fs.h"
+#include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,19 +18,10 @@ using ::testing::HasSubstr;
 
 class ProcFsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "proc_fs_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& content) { folder_.Write(path, content); }
 
-  void Write(const std::string& path, const std::string& content) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << content;
-  }
-
-  std::filesystem::path root_;
+  test::TempFolder folder_;
+  const std::filesystem::path root_ = folder_.path();
 };
 
 TEST_F(ProcFsTest, ReadsBelowItsRoot) {

@@ -9,6 +9,7 @@
 
 #include "daemon/config/command_line.h"
 #include "daemon/config/settings.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::config {
 namespace {
@@ -17,16 +18,8 @@ using testing::HasSubstr;
 
 class DaemonCommandLineTest : public testing::Test {
  protected:
-  DaemonCommandLineTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "profd_config_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~DaemonCommandLineTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& text) {
-    const auto path = folder_ / name;
-    std::ofstream(path) << text;
-    return path.string();
+    return folder_.Write(name, text);
   }
   Result<config::CommandLine> Parse(std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "profd");
@@ -35,7 +28,7 @@ class DaemonCommandLineTest : public testing::Test {
           const auto found = environment_.find(name);
           return found == environment_.end() ? nullptr : found->second.c_str();
         },
-        (folder_ / "profd.toml").string()};
+        folder_.Path("profd.toml")};
     return config::ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
                                     environment);
   }
@@ -45,7 +38,7 @@ class DaemonCommandLineTest : public testing::Test {
   }
 
   std::map<std::string, std::string> environment_;
-  std::filesystem::path folder_;
+  test::TempFolder folder_;
 };
 
 TEST_F(DaemonCommandLineTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {

@@ -16,13 +16,12 @@
 #include "daemon/elf/sources/file_object_source.h"
 #include "tests/support/eventually.h"
 #include "tests/support/subprocess.h"
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::elf {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::TempTree;
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -46,7 +45,7 @@ class DebugFinderTest : public ::testing::Test {
 
   void Shell(const std::string& command) {
     const auto outcome =
-        profd::testing::Run({"sh", "-c", "cd '" + tree_.Path() + "' && " + command});
+        profd::testing::Run({"sh", "-c", "cd '" + tree_.path().string() + "' && " + command});
     ASSERT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
   }
   void Link() {
@@ -73,7 +72,7 @@ class DebugFinderTest : public ::testing::Test {
         .Find(id_, contents_.info.build_id, contents_.links, {});
   }
 
-  TempTree tree_;
+  test::TempFolder tree_;
   ObjectId id_;
   ElfContents contents_;
 };

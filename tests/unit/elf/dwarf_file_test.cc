@@ -20,13 +20,12 @@
 
 #include "daemon/elf/file/elf_reader.h"
 #include "tests/support/subprocess.h"
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::elf {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::TempTree;
 
 UniqueFd OpenFile(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -58,7 +57,7 @@ std::string Text(const std::vector<SourceFrame>& frames) {
 // place on two lines, innermost first; "name inlined at ... in ..." and ":column" are left out.
 std::map<std::uint64_t, std::string> Addr2Line(const std::string& tool, const std::string& path,
                                                const std::vector<std::uint64_t>& addresses) {
-  TempTree tree;
+  test::TempFolder tree;
   std::string input;
   for (const std::uint64_t address : addresses) {
     std::ostringstream line;
@@ -138,7 +137,7 @@ void ExpectSameAsOthers(const std::string& path, const std::vector<std::uint64_t
   std::map<std::uint64_t, std::string> others;
   std::vector<std::uint64_t> differ;
   std::vector<std::uint64_t> lacking;
-  TempTree tree;
+  test::TempFolder tree;
   const std::string copy = tree.Write("copy", WithoutSymbols(path));
   std::size_t inlined = 0;
   for (const auto& [address, expected] : Addr2Line("eu-addr2line", copy, addresses)) {
@@ -255,7 +254,7 @@ void Use(const std::string& path, const DebugLimits& limits) {
 }
 
 TEST(DwarfFile, AnyByteMayBeWrong) {
-  TempTree tree;
+  test::TempFolder tree;
   const std::string whole = ReadAll(PROFD_INLINES_DWARF5);
   const auto sections = profd::testing::Run({"readelf", "-SW", PROFD_INLINES_DWARF5});
   ASSERT_THAT(sections.out, HasSubstr(".debug_info"));
@@ -272,14 +271,14 @@ TEST(DwarfFile, AnyByteMayBeWrong) {
 }
 
 TEST(DwarfFile, AnyLengthMayBeMissing) {
-  TempTree tree;
+  test::TempFolder tree;
   const std::string whole = ReadAll(PROFD_INLINES_DWARF5);
   for (std::size_t length = 1; length < whole.size(); length += whole.size() / 97)
     Use(tree.Write("cut", whole.substr(0, length)), {});
 }
 
 TEST(DwarfFile, AFileThatShrinksIsNoFault) {
-  TempTree tree;
+  test::TempFolder tree;
   const std::string path = tree.Write("library", ReadAll(PROFD_INLINES_DWARF5));
   DebugLimits paged;
   paged.eager_bytes = 0;

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/elf/elf_builder.h"
-#include "tests/unit/elf/temp_tree.h"
 
 namespace profd::elf {
 namespace {
@@ -22,7 +22,6 @@ using ::testing::HasSubstr;
 using testing::Patch;
 using testing::SectionHeaderAt;
 using testing::SmallPlan;
-using testing::TempTree;
 
 Result<ObjectRef> Read(const std::string& elf, const ElfLimits& limits = {}) {
   return ReadElf(std::as_bytes(std::span(elf)), limits);
@@ -318,7 +317,7 @@ TEST(ElfReader, AnyLengthMayBeMissing) {
 }
 
 TEST(ElfReader, AFileThatShrinksIsNoFault) {
-  const TempTree tree;
+  const test::TempFolder tree;
   const std::string elf = BuildElf(SmallPlan());
   const std::string path = tree.Write("object", elf);
   for (std::size_t length = 0; length < elf.size(); length += 64) {

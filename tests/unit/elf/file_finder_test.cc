@@ -9,14 +9,15 @@
 #include <array>
 #include <string>
 
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/support/temp_folder.h"
+#include "tests/unit/elf/file_id.h"
 
 namespace profd::elf {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::TempTree;
+using testing::IdOf;
 
 // A /proc of our own with process 42, and the file that it maps at 0x1000-0x3000.
 class FileFinderTest : public ::testing::Test {
@@ -30,16 +31,6 @@ class FileFinderTest : public ::testing::Test {
     id_.map_end = 0x3000;
   }
 
-  static ObjectId IdOf(const std::string& path) {
-    struct stat status {};
-    EXPECT_EQ(::stat(path.c_str(), &status), 0);
-    ObjectId id;
-    id.path = path;
-    id.device_major = major(status.st_dev);
-    id.device_minor = minor(status.st_dev);
-    id.inode = status.st_ino;
-    return id;
-  }
   static std::string Content(const Result<FoundFile>& file) {
     if (!file) return "error: " + file.error().message;
     std::array<char, 64> buffer;
@@ -55,7 +46,7 @@ class FileFinderTest : public ::testing::Test {
   }
   [[nodiscard]] std::string Open() const { return Content(finder_.Open(id_)); }
 
-  TempTree tree_;
+  test::TempFolder tree_;
   const FileFinder finder_{ProcFs(tree_.Path("proc"))};
   std::string mapped_;
   ObjectId id_;

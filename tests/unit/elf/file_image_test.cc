@@ -6,15 +6,13 @@
 #include <string>
 
 #include "daemon/base/unique_fd.h"
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::elf {
 namespace {
 
-using testing::TempTree;
-
 TEST(FileImage, HoldsWhatWasFetchedAndZeroesElsewhere) {
-  const TempTree tree;
+  const test::TempFolder tree;
   std::string content(20'000, 'x');
   content.replace(10'000, 5, "hello");
   const UniqueFd fd(::open(tree.Write("file", content).c_str(), O_RDONLY | O_CLOEXEC));
@@ -31,7 +29,7 @@ TEST(FileImage, HoldsWhatWasFetchedAndZeroesElsewhere) {
 }
 
 TEST(FileImage, RefusesWhatIsOutside) {
-  const TempTree tree;
+  const test::TempFolder tree;
   const UniqueFd fd(::open(tree.Write("file", "0123456789").c_str(), O_RDONLY | O_CLOEXEC));
   Result<FileImage> image = FileImage::Create(fd.get(), 10);
   ASSERT_TRUE(image);
@@ -49,7 +47,7 @@ TEST(FileImage, RefusesEmptyAndHugeFiles) {
 }
 
 TEST(FileImage, ALargeFileCostsOnlyWhatIsFetched) {
-  const TempTree tree;
+  const test::TempFolder tree;
   const std::string path = tree.Write("sparse", "");
   std::filesystem::resize_file(path, 40ull << 30);
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -10,8 +10,9 @@
 #include <string>
 
 #include "daemon/elf/sources/vdso.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/elf/elf_builder.h"
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/unit/elf/file_id.h"
 
 namespace profd::elf {
 namespace {
@@ -19,23 +20,12 @@ namespace {
 using testing::BuildElf;
 using testing::ElfPlan;
 using ::testing::HasSubstr;
+using testing::IdOf;
 using testing::SmallPlan;
-using testing::TempTree;
 
 class FileObjectSourceTest : public ::testing::Test {
  protected:
-  static ObjectId IdOf(const std::string& path) {
-    struct stat status {};
-    EXPECT_EQ(::stat(path.c_str(), &status), 0);
-    ObjectId id;
-    id.path = path;
-    id.device_major = major(status.st_dev);
-    id.device_minor = minor(status.st_dev);
-    id.inode = status.st_ino;
-    return id;
-  }
-
-  TempTree tree_;
+  test::TempFolder tree_;
   FileObjectSource source_{ProcFs(tree_.Path("proc"))};
 };
 

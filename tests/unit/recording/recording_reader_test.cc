@@ -10,6 +10,7 @@
 
 #include "bpf/shared/events.h"
 #include "tests/support/recording_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::recording {
 namespace {
@@ -101,7 +102,7 @@ class RecordingReaderTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  std::string path_ = folder_.File("recording");
+  std::string path_ = folder_.Path("recording");
 };
 
 TEST_F(RecordingReaderTest, EnvironmentIsThereBeforeTheFirstEvent) {
@@ -183,10 +184,10 @@ TEST_F(RecordingReaderTest, WhatIsNoRecording) {
   EXPECT_EQ(ErrorOf("PROFDREC"), "too short for a recording");
   EXPECT_EQ(ErrorOf(std::string(100, 'x')), "not a recording of profd");
   EXPECT_EQ(ErrorOf(FileMaker().content()), "byte 16: cut before it describes itself");
-  const auto none = RecordingReader::Open(folder_.File("none"));
+  const auto none = RecordingReader::Open(folder_.Path("none"));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
-  EXPECT_FALSE(RecordingReader::Open(folder_.File("")));
+  EXPECT_FALSE(RecordingReader::Open(folder_.Path("")));
 }
 
 TEST_F(RecordingReaderTest, OtherVersionsAreRefused) {

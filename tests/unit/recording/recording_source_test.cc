@@ -11,6 +11,7 @@
 #include "daemon/wire/vector_source.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/recording_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::recording {
 namespace {
@@ -47,7 +48,7 @@ class RecordingSourceTest : public ::testing::Test {
 
   ManualClock clock_;
   TempFolder folder_;
-  std::string path_ = folder_.File("recording");
+  std::string path_ = folder_.Path("recording");
 };
 
 TEST_F(RecordingSourceTest, WhatPassesThroughComesBackByteForByte) {

@@ -17,6 +17,7 @@
 #include "bpf/shared/events.h"
 #include "daemon/recording/recording_reader.h"
 #include "tests/support/recording_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::recording {
 namespace {
@@ -66,7 +67,7 @@ class RecordingWriterTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  std::string path_ = folder_.File("recording");
+  std::string path_ = folder_.Path("recording");
   ManualClock clock_;
 };
 
@@ -264,12 +265,12 @@ std::string ErrorOf(const std::string& path, ErrorCode code) {
 }
 
 TEST_F(RecordingWriterTest, WhatCannotBeWrittenFailsAtOnce) {
-  EXPECT_EQ(ErrorOf(folder_.File("no/such"), ErrorCode::kNotFound),
-            "cannot record into " + folder_.File("no/such") + ": no such file or directory");
-  EXPECT_THAT(ErrorOf(folder_.File(""), ErrorCode::kIo), HasSubstr("is a directory"));
+  EXPECT_EQ(ErrorOf(folder_.Path("no/such"), ErrorCode::kNotFound),
+            "cannot record into " + folder_.Path("no/such") + ": no such file or directory");
+  EXPECT_THAT(ErrorOf(folder_.Path(""), ErrorCode::kIo), HasSubstr("is a directory"));
   EXPECT_THAT(ErrorOf("/dev/full", ErrorCode::kInvalidArgument), HasSubstr("not a regular file"));
-  ASSERT_EQ(::mkfifo(folder_.File("fifo").c_str(), 0600), 0);
-  EXPECT_THAT(ErrorOf(folder_.File("fifo"), ErrorCode::kIo), HasSubstr("cannot record into"));
+  ASSERT_EQ(::mkfifo(folder_.Path("fifo").c_str(), 0600), 0);
+  EXPECT_THAT(ErrorOf(folder_.Path("fifo"), ErrorCode::kIo), HasSubstr("cannot record into"));
 }
 
 TEST_F(RecordingWriterTest, TwoRecordersOfOneFileAreOneTooMany) {

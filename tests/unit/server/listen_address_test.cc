@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::server {
 namespace {
@@ -36,13 +37,6 @@ TEST(ParseSocketAddress, RefusesEverythingElse) {
 
 class PrepareSocketTest : public testing::Test {
  protected:
-  PrepareSocketTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "profd_listen_XXXXXX").string();
-    directory_ = mkdtemp(name.data());
-    path_ = directory_ / "run" / "profd.sock";
-  }
-  ~PrepareSocketTest() override { std::filesystem::remove_all(directory_); }
-
   UniqueFd Bind() const {
     UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
@@ -52,8 +46,8 @@ class PrepareSocketTest : public testing::Test {
     return fd;
   }
 
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
+  const test::TempFolder folder_;
+  const std::filesystem::path path_ = folder_.Path("run/profd.sock");
 };
 
 TEST_F(PrepareSocketTest, MakesTheDirectory) {

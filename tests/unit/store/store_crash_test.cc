@@ -62,7 +62,7 @@ TEST_F(StoreCrashTest, PowerCutsAtEveryWriteLeaveEveryCommittedWindow) {
   }
   options_.vfs = nullptr;
   const std::string path = options_.path;
-  options_.path = folder_ + "/after.db";
+  options_.path = folder_.Path("after.db");
   std::size_t cuts = 0;
   for (std::size_t step = 0; step <= committed.back(); step += step < committed[5] ? 11 : 1) {
     std::uint64_t puts = 0;
@@ -105,7 +105,7 @@ TEST_F(StoreCrashTest, PowerCutsWhileOldWindowsGoLeaveTheNewOnes) {
   }
   options_.vfs = nullptr;
   const std::string path = options_.path;
-  options_.path = folder_ + "/after.db";
+  options_.path = folder_.Path("after.db");
   for (std::size_t step = before; step <= after; step += 9) {
     for (const auto unsynced : {Unsynced::kLost, Unsynced::kTorn}) {
       Remove();

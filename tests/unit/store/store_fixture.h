@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/store/sqlite/sqlite_store.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/store/window_maker.h"
 
 namespace profd::store {
@@ -17,16 +17,8 @@ namespace profd::store {
 class StoreFixture : public ::testing::Test {
  protected:
   StoreFixture() {
-    // In memory, where there is such a place: syncs are free there.
-    std::string folder = std::filesystem::exists("/dev/shm") ? "/dev/shm/" : ::testing::TempDir();
-    folder += "profd-store-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-    options_.path = folder_ + "/history.db";
+    options_.path = folder_.Path("history.db");
     clock_.Set(1000 * kSecond, kStartUnixNs);
-  }
-  ~StoreFixture() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
   }
   std::unique_ptr<SqliteStore> Open() {
     auto store = SqliteStore::Open(options_, clock_);
@@ -44,7 +36,10 @@ class StoreFixture : public ::testing::Test {
     return bytes;
   }
 
-  std::string folder_;
+  // In memory where there is such a place: syncs cost nothing there.
+  test::TempFolder folder_{std::filesystem::exists("/dev/shm")
+                               ? std::filesystem::path("/dev/shm")
+                               : std::filesystem::temp_directory_path()};
   SqliteOptions options_;
   ManualClock clock_;
 };

@@ -9,13 +9,12 @@
 #include <string>
 
 #include "daemon/symbolize/live/host_symbolizer.h"
-#include "tests/unit/elf/temp_tree.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/symbolize/fake_objects.h"
 
 namespace profd::symbolize {
 namespace {
 
-using elf::testing::TempTree;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -43,7 +42,7 @@ class JitSymbolsTest : public ::testing::Test {
   }
   void Wait() { clock_.Set(clock_.MonotonicNs() + LiveJitSymbols::kRecheckNs, 0); }
 
-  TempTree tree_;
+  test::TempFolder tree_;
   ManualClock clock_;
   LiveJitSymbols jit_{ProcFs(tree_.Path("proc")), clock_};
 };

@@ -1,4 +1,5 @@
 #include "daemon/symbolize/live/kernel_symbols.h"
+#include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -21,19 +22,12 @@ std::string Describe(const Result<KernelSymbol>& symbol) {
 
 class KernelSymbolsTest : public ::testing::Test {
  protected:
-  KernelSymbolsTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "profd-kallsyms-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    proc_ = name;
-    clock_.Set(100 * kSecond, 0);
-  }
-  ~KernelSymbolsTest() override { std::filesystem::remove_all(proc_); }
-  void Write(const std::string& kallsyms) const {
-    std::ofstream(proc_ + "/kallsyms", std::ios::trunc) << kallsyms;
-  }
+  KernelSymbolsTest() { clock_.Set(100 * kSecond, 0); }
+  void Write(const std::string& kallsyms) const { folder_.Write("kallsyms", kallsyms); }
   void Advance(std::uint64_t ns) { clock_.Set(clock_.MonotonicNs() + ns, 0); }
 
-  std::string proc_;
+  test::TempFolder folder_;
+  const std::string proc_ = folder_.path();
   ManualClock clock_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "daemon/wire/event_names.h"
 #include "tests/support/raw_events.h"
+#include "tests/unit/wire/error_of.h"
 
 namespace profd::wire {
 namespace {
@@ -37,13 +38,6 @@ T Decoded(const EventBytes& bytes) {
     return T{};
   }
   return std::get<T>(*event);
-}
-
-std::string ErrorOf(const EventBytes& bytes) {
-  const Result<wire::Event> event = wire::DecodeEvent(Raw(bytes));
-  if (event) return "decoded";
-  EXPECT_EQ(event.error().code, ErrorCode::kCorrupt);
-  return event.error().message;
 }
 
 profd_sample_event OffCpuFixed() {

@@ -8,6 +8,7 @@
 
 #include "daemon/wire/decoder.h"
 #include "tests/support/raw_events.h"
+#include "tests/unit/wire/error_of.h"
 
 namespace profd::wire {
 namespace {
@@ -16,11 +17,6 @@ using test::EventBytes;
 using test::RawEventBytes;
 using test::RawHeader;
 using test::RawNumbers;
-
-std::string ErrorOf(const EventBytes& bytes) {
-  const Result<wire::Event> event = wire::DecodeEvent({bytes});
-  return event ? "decoded" : event.error().message;
-}
 
 TEST(PythonDecoderTest, FramesAndAnchorsOfAStack) {
   profd_sample_event fixed{};

@@ -8,6 +8,7 @@
 
 #include "daemon/wire/decoder.h"
 #include "tests/support/raw_events.h"
+#include "tests/unit/wire/error_of.h"
 
 namespace profd::wire {
 namespace {
@@ -22,11 +23,6 @@ wire::StackEvent DecodedStack(const EventBytes& bytes) {
   auto event = wire::DecodeEvent({bytes});
   EXPECT_TRUE(event) << event.error().message;
   return event ? std::get<wire::StackEvent>(*std::move(event)) : wire::StackEvent{};
-}
-
-std::string ErrorOf(const EventBytes& bytes) {
-  const Result<wire::Event> event = wire::DecodeEvent({bytes});
-  return event ? "decoded" : event.error().message;
 }
 
 profd_sample_event OffCpuFixed() {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -26,7 +26,7 @@ class CheckTargetTest : public ::testing::Test {
     return CheckTarget(target, ProcFs(directory_.path()));
   }
 
-  TempDirectory directory_;
+  test::TempFolder directory_;
 };
 
 TEST_F(CheckTargetTest, WhatIsThere) {

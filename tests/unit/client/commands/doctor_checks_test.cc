@@ -8,7 +8,7 @@
 
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -32,8 +32,8 @@ class DoctorChecksTest : public ::testing::Test {
     directory_.Write(name, text);
   }
   [[nodiscard]] HostFiles Host() const {
-    return {ProcFs(directory_.File("proc")), ProcFs(directory_.File("sys")),
-            directory_.File("debug"), ""};
+    return {ProcFs(directory_.Path("proc")), ProcFs(directory_.Path("sys")),
+            directory_.Path("debug"), ""};
   }
   static Finding Of(const std::vector<Finding>& findings, const std::string& check) {
     for (const Finding& finding : findings)
@@ -42,7 +42,7 @@ class DoctorChecksTest : public ::testing::Test {
     return {};
   }
 
-  TempDirectory directory_;
+  test::TempFolder directory_;
 };
 
 TEST_F(DoctorChecksTest, AHostThatHasAllIsWell) {
@@ -60,8 +60,8 @@ TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
   Write("proc/sys/kernel/kptr_restrict", "2\n");
   Write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
   HostFiles host = Host();
-  host.sys = ProcFs(directory_.File("nowhere"));
-  host.debug_files = directory_.File("nowhere");
+  host.sys = ProcFs(directory_.Path("nowhere"));
+  host.debug_files = directory_.Path("nowhere");
   auto findings = CheckHost(host);
   const auto expect = [&](const char* check, Verdict verdict) {
     const Finding finding = Of(findings, check);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/support/sample_profiles.h"
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -82,7 +82,7 @@ class SessionService : public v1::Profiler::Service {
 class LiveWindowsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string address = "unix:" + directory_.File("s");
+    const std::string address = "unix:" + directory_.Path("s");
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&service_);
@@ -111,7 +111,7 @@ class LiveWindowsTest : public ::testing::Test {
     return delivered_;
   }
 
-  TempDirectory directory_;
+  test::TempFolder directory_;
   SessionService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<GrpcClient> client_;

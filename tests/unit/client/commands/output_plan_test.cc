@@ -4,7 +4,7 @@
 
 #include "client/format/json.h"
 #include "tests/support/sample_profiles.h"
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -29,7 +29,7 @@ class OutputPlanTest : public ::testing::Test {
   }
 
   using Names = std::vector<std::string>;
-  TempDirectory directory_;
+  test::TempFolder directory_;
   Exporters exporters_;
 };
 
@@ -51,25 +51,25 @@ TEST_F(OutputPlanTest, PicturesAndBytesAreNotForTerminals) {
 }
 
 TEST_F(OutputPlanTest, FilesByTheirExtensionOrByF) {
-  EXPECT_EQ(Formats(Plan({directory_.File("a.svg"), directory_.File("b.speedscope.json"),
-                          directory_.File("c.json"), directory_.File("d.pb.gz"),
-                          directory_.File("e.txt"), "-"})),
+  EXPECT_EQ(Formats(Plan({directory_.Path("a.svg"), directory_.Path("b.speedscope.json"),
+                          directory_.Path("c.json"), directory_.Path("d.pb.gz"),
+                          directory_.Path("e.txt"), "-"})),
             (Names{"svg", "speedscope", "json", "pprof", "folded", "folded"}));
-  EXPECT_EQ(Formats(Plan({directory_.File("a.svg"), directory_.File("odd")}, "json")),
+  EXPECT_EQ(Formats(Plan({directory_.Path("a.svg"), directory_.Path("odd")}, "json")),
             (Names{"svg", "json"}));
-  EXPECT_EQ(Formats(Plan({"-", directory_.File("a.json")}, "summary")), (Names{"summary", "json"}));
-  EXPECT_EQ(Formats(Plan({directory_.File("a.txt")}, "summary")), Names{"summary"});
-  EXPECT_EQ(Formats(Plan({directory_.File("a.svg")}, "svg")), Names{"svg"});
+  EXPECT_EQ(Formats(Plan({"-", directory_.Path("a.json")}, "summary")), (Names{"summary", "json"}));
+  EXPECT_EQ(Formats(Plan({directory_.Path("a.txt")}, "summary")), Names{"summary"});
+  EXPECT_EQ(Formats(Plan({directory_.Path("a.svg")}, "svg")), Names{"svg"});
 }
 
 TEST_F(OutputPlanTest, WhatCannotWork) {
-  EXPECT_FALSE(Plan({directory_.File("odd")}));
+  EXPECT_FALSE(Plan({directory_.Path("odd")}));
   EXPECT_FALSE(Plan({}, "gif"));
-  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "json")) << "which of the two is meant?";
-  EXPECT_FALSE(Plan({directory_.File("a.svg")}, "summary"));
+  EXPECT_FALSE(Plan({directory_.Path("a.svg")}, "json")) << "which of the two is meant?";
+  EXPECT_FALSE(Plan({directory_.Path("a.svg")}, "summary"));
   EXPECT_FALSE(Plan({""}));
-  EXPECT_FALSE(Plan({directory_.File("a.svg"), directory_.File("a.svg")}));
-  EXPECT_FALSE(Plan({directory_.File("missing/a.svg")}));
+  EXPECT_FALSE(Plan({directory_.Path("a.svg"), directory_.Path("a.svg")}));
+  EXPECT_FALSE(Plan({directory_.Path("missing/a.svg")}));
   const auto directory = Plan({directory_.path()});
   ASSERT_FALSE(directory);
   EXPECT_NE(directory.error().message.find("is a directory"), std::string::npos);
@@ -77,26 +77,26 @@ TEST_F(OutputPlanTest, WhatCannotWork) {
 }
 
 TEST_F(OutputPlanTest, OneThatFailsDoesNotKeepTheOthersFromBeingWritten) {
-  const auto plan = Plan({directory_.File("gone/a.json"), directory_.File("b.json")});
+  const auto plan = Plan({directory_.Path("gone/a.json"), directory_.Path("b.json")});
   ASSERT_FALSE(plan) << "there is no such directory yet";
-  std::filesystem::create_directory(directory_.File("gone"));
-  const auto good = Plan({directory_.File("gone/a.json"), directory_.File("b.json")});
+  std::filesystem::create_directory(directory_.Path("gone"));
+  const auto good = Plan({directory_.Path("gone/a.json"), directory_.Path("b.json")});
   ASSERT_TRUE(good);
-  std::filesystem::remove(directory_.File("gone"));
+  std::filesystem::remove(directory_.Path("gone"));
   GlobalOptions global;
   Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
   TempFiles temp_files;
   const Context context{global, console, temp_files, exporters_};
   EXPECT_FALSE(good->Write(testing::SmallProfile(), std::nullopt, "", context));
   EXPECT_EQ(directory_.Names(), std::set<std::string>{"b.json"});
-  std::ifstream in(directory_.File("b.json"));
+  std::ifstream in(directory_.Path("b.json"));
   const auto read = ReadJson(in);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->SerializeAsString(), testing::SmallProfile().SerializeAsString());
 }
 
 TEST_F(OutputPlanTest, ASummaryGoesIntoAFileWithoutColor) {
-  const auto plan = Plan({directory_.File("a.txt")}, "summary");
+  const auto plan = Plan({directory_.Path("a.txt")}, "summary");
   ASSERT_TRUE(plan);
   GlobalOptions global;
   global.color = ColorChoice::kAlways;

@@ -1,15 +1,13 @@
-// What exporters write, for tests; and the files under tests/data/export that it is held against.
+// Written: the text that an exporter writes, and its golden files.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "client/format/exporter.h"
-#include "tests/support/paths.h"
+#include "tests/support/golden.h"
 
 namespace profd::client {
 
@@ -22,18 +20,9 @@ inline std::string Written(const Exporter& exporter, const v1::Profile& profile,
   return written ? out.str() : "";
 }
 
-// Compares with the file; PROFD_UPDATE_GOLDENS=1 writes it instead.
+// Compares with a file of tests/data/export.
 inline void ExpectGolden(const std::string& text, const std::string& file) {
-  const std::string path = test::TestData() + "/export/" + file;
-  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-    return;
-  }
-  std::ifstream in(path, std::ios::binary);
-  ASSERT_TRUE(in) << path;
-  std::ostringstream golden;
-  golden << in.rdbuf();
-  EXPECT_EQ(text, golden.str()) << path;
+  test::ExpectGolden(text, "export/" + file);
 }
 
 }  // namespace profd::client

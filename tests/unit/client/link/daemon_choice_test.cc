@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -33,8 +33,8 @@ TEST_F(DaemonChoiceTest, Addresses) {
 }
 
 TEST_F(DaemonChoiceTest, AnExplicitHostIsNeverReplacedByAPrivateOne) {
-  const TempDirectory directory;
-  const std::string address = "unix:" + directory.File("none.sock");
+  const test::TempFolder directory;
+  const std::string address = "unix:" + directory.Path("none.sock");
   const auto needs_private = NeedsPrivateDaemon(address);
   ASSERT_TRUE(needs_private);
   EXPECT_FALSE(*needs_private);
@@ -45,9 +45,9 @@ TEST_F(DaemonChoiceTest, AnExplicitHostIsNeverReplacedByAPrivateOne) {
 }
 
 TEST_F(DaemonChoiceTest, ASocketThatNobodyServes) {
-  const TempDirectory directory;
+  const test::TempFolder directory;
   directory.Write("file.sock", "no socket at all");
-  for (const std::string& path : {directory.File("none.sock"), directory.File("file.sock")}) {
+  for (const std::string& path : {directory.Path("none.sock"), directory.Path("file.sock")}) {
     const auto probe = ProbeUnixSocket(path);
     ASSERT_FALSE(probe);
     EXPECT_EQ(probe.error().code, ErrorCode::kUnavailable);
@@ -59,7 +59,7 @@ TEST_F(DaemonChoiceTest, ASocketThatNobodyServes) {
 }
 
 TEST_F(DaemonChoiceTest, MissingRightsAreNamed) {
-  const TempDirectory directory;
+  const test::TempFolder directory;
   const auto missing = [&](const std::string& mask) {
     directory.Write("self/status", "Name:\tx\nCapEff:\t" + mask + "\nSeccomp:\t0\n");
     const auto names = MissingCapabilities(ProcFs(directory.path()));

@@ -11,7 +11,7 @@
 
 #include "client/link/collect_session.h"
 #include "tests/support/sample_profiles.h"
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -85,7 +85,7 @@ class GrpcClientTest : public ::testing::Test {
     client_.reset();
     if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
-  [[nodiscard]] std::string address() const { return "unix:" + directory_.File("s"); }
+  [[nodiscard]] std::string address() const { return "unix:" + directory_.Path("s"); }
 
   Result<v1::Profile> Collect() {
     CollectCallbacks callbacks;
@@ -100,7 +100,7 @@ class GrpcClientTest : public ::testing::Test {
     return client_->Collect({}, callbacks);
   }
 
-  TempDirectory directory_;
+  test::TempFolder directory_;
   ScriptedService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<GrpcClient> client_;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -22,15 +22,15 @@ class PrivateDaemonTest : public ::testing::Test {
     return daemon ? Error{} : daemon.error();
   }
 
-  TempDirectory directory_;
+  test::TempFolder directory_;
   TempFiles temp_files_;
   Console console_{Console::Options{.quiet = true, .palette = Palette()}};
 };
 
 TEST_F(PrivateDaemonTest, IsReadyWhenItSaysSoAndEndsWithItsStdin) {
   {
-    const auto daemon = Start("echo \"$@\" > " + directory_.File("arguments") +
-                              "\necho ready\ncat\necho done > " + directory_.File("ended") + "\n");
+    const auto daemon = Start("echo \"$@\" > " + directory_.Path("arguments") +
+                              "\necho ready\ncat\necho done > " + directory_.Path("ended") + "\n");
     ASSERT_TRUE(daemon) << daemon.error().message;
     EXPECT_EQ((*daemon)->HowItEnded(), "");
     EXPECT_EQ(directory_.Read("arguments"), "--private --listen " + (*daemon)->address() + "\n");
@@ -73,14 +73,14 @@ TEST_F(PrivateDaemonTest, WhatSpeaksAnotherLanguageIsNotTrusted) {
 TEST_F(PrivateDaemonTest, AProgramThatIsNotThere) {
   sigset_t none;
   ::sigemptyset(&none);
-  const auto daemon = PrivateDaemon::Start(directory_.File("missing"), none, console_, temp_files_);
+  const auto daemon = PrivateDaemon::Start(directory_.Path("missing"), none, console_, temp_files_);
   ASSERT_FALSE(daemon);
   EXPECT_NE(daemon.error().message.find("missing"), std::string::npos);
 }
 
 TEST_F(PrivateDaemonTest, NothingIsLeftBehindByAFailure) {
   std::string said;
-  (void)Failed("echo \"$3\" > " + directory_.File("address") + "\nexit 1\n");
+  (void)Failed("echo \"$3\" > " + directory_.Path("address") + "\nexit 1\n");
   said = directory_.Read("address");
   ASSERT_TRUE(said.starts_with("unix:/"));
   const std::filesystem::path socket = said.substr(5, said.size() - 6);

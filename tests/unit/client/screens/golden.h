@@ -1,28 +1,15 @@
-// Texts held against the files under tests/data/view.
+// Golden files of the screens.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
-#include "tests/support/paths.h"
+
+#include "tests/support/golden.h"
 
 namespace profd::client {
 
-// Compares with the file; PROFD_UPDATE_GOLDENS=1 writes it instead.
+// Compares with a file of tests/data/view.
 inline void ExpectGolden(const std::string& text, const std::string& file) {
-  const std::string path = test::TestData() + "/view/" + file;
-  if (std::getenv("PROFD_UPDATE_GOLDENS") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-    return;
-  }
-  std::ifstream in(path, std::ios::binary);
-  ASSERT_TRUE(in) << path;
-  std::ostringstream golden;
-  golden << in.rdbuf();
-  EXPECT_EQ(text, golden.str()) << path;
+  test::ExpectGolden(text, "view/" + file);
 }
 
 // Without the escape sequences of a Palette.

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "client/system/exit_code.h"
-#include "tests/unit/client/system/temp_directory.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -30,9 +30,9 @@ TEST(CommandChildTest, RunsAndTellsItsStatus) {
 }
 
 TEST(CommandChildTest, RunsNothingBeforeItsRelease) {
-  const TempDirectory directory;
+  const test::TempFolder directory;
   {
-    const auto child = Forked({"touch", directory.File("ran")});
+    const auto child = Forked({"touch", directory.Path("ran")});
     EXPECT_EQ(::kill(child->pid(), 0), 0) << "it is there, and may be looked at";
   }
   EXPECT_TRUE(directory.Names().empty());
@@ -48,13 +48,13 @@ TEST(CommandChildTest, TellsThatItEnded) {
 }
 
 TEST(CommandChildTest, SaysWhyItCannotRun) {
-  const TempDirectory directory;
+  const test::TempFolder directory;
   directory.Write("plain.txt", "not a program");
   const auto missing = Forked({"/no/such/program"})->Release();
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(missing.error().message, "cannot run /no/such/program: no such file or directory");
-  const auto plain = Forked({directory.File("plain.txt")})->Release();
+  const auto plain = Forked({directory.Path("plain.txt")})->Release();
   ASSERT_FALSE(plain);
   EXPECT_EQ(plain.error().code, ErrorCode::kPermissionDenied);
   const auto folder = Forked({directory.path()})->Release();
@@ -109,9 +109,9 @@ TEST(CommandChildTest, DropsToTheInvokingUser) {
 }
 
 TEST(FindProgramTest, AsTheShellDoes) {
-  const TempDirectory directory;
+  const test::TempFolder directory;
   const std::string tool = directory.Script("bin/tool", "exit 0\n");
-  EXPECT_EQ(FindProgram("tool", "/no/where:" + directory.File("bin")), tool);
+  EXPECT_EQ(FindProgram("tool", "/no/where:" + directory.Path("bin")), tool);
   EXPECT_EQ(FindProgram("tool", "/no/where"), "");
   EXPECT_EQ(FindProgram(tool, ""), tool);
   EXPECT_EQ(FindProgram("/no/such", "/bin"), "");
