@@ -1,4 +1,4 @@
-// Daemon: the composition root. Makes the parts, connects them, and takes them down in order.
+// Daemon: profd as a whole, live or replaying a recording.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -11,7 +11,7 @@
 
 namespace profd::app {
 
-// Owned and used by the main thread.
+// Job: the interface of the main thread to profd. Thread: main. Owner: main().
 class Daemon {
  public:
   virtual ~Daemon() = default;
@@ -19,12 +19,12 @@ class Daemon {
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
-  // CLOCK_MONOTONIC ns since which every stage of the pipeline has made a round; 0: not yet.
+  // CLOCK_MONOTONIC ns: every stage of the pipeline has made a round since then; 0: not yet.
   [[nodiscard]] virtual std::uint64_t ProgressNs() const = 0;
-  // To be called now and then: what gRPC health checks are told, by the same.
+  // Updates what gRPC health checks report, by the same measure. The run loop calls it regularly.
   virtual void ReportHealth() const = 0;
-  // Ends the sessions, detaches the kernel side, flushes every stage, stops serving. An error is
-  // one of the recording, which may then be incomplete.
+  // Ends the sessions, detaches the BPF programs, flushes every stage and stops serving. An error
+  // comes from the recording, which may then be incomplete.
   [[nodiscard]] virtual Result<void> Stop() = 0;
 };
 

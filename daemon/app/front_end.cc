@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
+#include "daemon/server/grpc/transport/listen_address.h"
 #include "daemon/server/http/metrics_text.h"
 
 namespace profd::app {
@@ -12,14 +13,37 @@ namespace {
 constexpr unsigned kOk = 200;
 constexpr unsigned kUnavailable = 503;
 
+// "": there is none. Its address has been checked.
+std::string PublicSocketOf(const config::Options& options) {
+  if (options.public_socket == "on") return server::kPublicSocket;
+  const auto path = server::ParseSocketAddress(options.public_socket);
+  return path ? *path : "";
+}
+
 }  // namespace
+
+FrontEndOptions AccessOf(const config::Options& options, server::InheritedSockets sockets) {
+  FrontEndOptions access;
+  access.server = {.address = options.listen,
+                   .group = options.private_use ? "" : server::kGroup,
+                   .public_socket = PublicSocketOf(options),
+                   .inherited = std::move(sockets)};
+  if (options.private_use) return access;  // nobody else reaches it
+  access.metrics = options.metrics_listen;
+  if (!options.tls_listen.empty())
+    access.server.tls = {options.tls_listen,
+                         {.certificate = options.tls_certificate,
+                          .key = options.tls_key,
+                          .client_ca = options.tls_client_ca}};
+  return access;
+}
 
 FrontEnd::FrontEnd(Parts parts)
     : parts_(std::move(parts)),
       start_unix_ns_(parts_.clock.RealtimeNs()),
       manager_(parts_.backend, parts_.clock),
-      service_(manager_, parts_.backend, parts_.clock, parts_.proc, parts_.logger, parts_.history) {
-}
+      service_(manager_, parts_.backend, parts_.status, parts_.clock, parts_.proc, parts_.logger,
+               parts_.history) {}
 
 Result<void> FrontEnd::Serve(FrontEndOptions options) {
   auto server =
@@ -63,7 +87,7 @@ server::Readings FrontEnd::Read() const {
   const auto last_ns = parts_.progress.last_ns();
   const auto now_ns = parts_.clock.MonotonicNs();
   readings.progress_age_ns = now_ns - std::min(now_ns, last_ns);
-  readings.backend = parts_.backend.Status();
+  readings.backend = parts_.status.Status();
   if (parts_.history != nullptr) readings.history = parts_.history->Status();
   readings.sessions = manager_.List().size();
   readings.refusals = server_->refusals();

@@ -12,8 +12,10 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
+#include "daemon/config/options.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/status.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/http/http_server.h"
@@ -27,6 +29,10 @@ struct FrontEndOptions {
   std::string metrics;  // loopback address; "": none
 };
 
+// The addresses that the options ask for; with --private-use, only the socket of the owner.
+[[nodiscard]] FrontEndOptions AccessOf(const config::Options& options,
+                                       server::InheritedSockets sockets);
+
 // Sessions, the gRPC server, and HTTP for metrics. Owned by the composition root.
 class FrontEnd {
  public:
@@ -38,6 +44,7 @@ class FrontEnd {
   // All must outlive this.
   struct Parts {
     pipeline::SessionBackend& backend;
+    const pipeline::StatusSource& status;
     const Clock& clock;
     const ProcFs& proc;
     spdlog::logger& logger;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/aggregate/counter_report.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/pipeline/symbolizer_stage.h"
 #include "daemon/pipeline/target_description.h"
@@ -156,7 +155,7 @@ void LivePipeline::Symbolize() {
       beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     }
     stage.Report();
-    parts_.give_up_memory();
+    parts_.reclaim_memory();
     stage.AccountForMemory(memory_.frames, memory_.sessions);
     beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     if (batch->now_ns - flushed_ns < kFlushNs) continue;
@@ -261,36 +260,6 @@ std::vector<budget::MemoryHolder> LivePipeline::memory_holders() {
           {"processes", &memory_.processes},
           {"queues", &memory_.queues, false},
           {"sessions", &memory_.sessions, false}};
-}
-
-BackendStatus LivePipeline::Status() const {
-  BackendStatus status;
-  status.source = parts_.control.Status();
-  status.recording_file = parts_.recording_file;
-  auto& all = status.by_kind;
-  all = aggregate::DescribeAllCounters(status.source.counters);
-  auto stages = Describe(counters_);
-  auto tables = parts_.describe_tables();
-  const auto append = [](auto& to, auto&& from) {
-    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-  };
-  append(all.dropped, stages.dropped);
-  append(all.counters, stages.counters);
-  append(all.counters, tables.counters);
-  status.gauges = std::move(tables.gauges);
-  append(status.gauges, stages.gauges);
-  const auto append_seen = [](auto& to, const auto& from) {
-    for (const auto& count : from)
-      if (count.count != 0) to.push_back(count);
-  };
-  append_seen(status.lost, all.lost);
-  append_seen(status.lost, all.dropped);
-  append_seen(status.counters, all.counters);
-  append_seen(status.counters, status.gauges);
-  status.budget = parts_.budget_status();
-  status.memory = parts_.memory_status();
-  status.python = Describe(parts_.python_status(), counters_.python);
-  return status;
 }
 
 void LivePipeline::SetFailure(Error error) {

@@ -21,7 +21,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/budget/governor.h"
 #include "daemon/budget/memory_guard.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/pipeline/batch_sender.h"
@@ -29,10 +28,8 @@
 #include "daemon/pipeline/pipeline_item.h"
 #include "daemon/pipeline/session_backend.h"
 #include "daemon/pipeline/stage_counters.h"
-#include "daemon/python/feed/python_service.h"
 #include "daemon/session/session_control.h"
 #include "daemon/symbolize/names/symbolizer.h"
-#include "daemon/unwind/service/table_notes.h"
 #include "daemon/wire/event.h"
 #include "daemon/wire/event_source.h"
 
@@ -62,15 +59,10 @@ class LivePipeline : public SessionBackend {
     const ProcFs& proc;
     spdlog::logger& logger;
     aggregate::ProfileOrigin origin;
-    std::string recording_file;                    // "": events are not recorded
-    std::function<void()> detach;                  // the source's programs: no new events after it
-    std::function<void()> flush_environment;       // of the recording; on the symbolizer thread
-    std::function<Diagnostics()> describe_tables;  // for Status
-    std::function<python::PythonStatus()> python_status;  // for Status
-    std::function<budget::BudgetStatus()> budget_status;  // for Status
-    std::function<budget::MemoryStatus()> memory_status;  // for Status
-    std::function<void()> give_up_memory;                 // of names; on the symbolizer thread
-    const budget::MemoryGate& memory;  // shut: samples are dropped, sessions refused
+    std::function<void()> detach;             // the source's programs: no new events after it
+    std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
+    std::function<void()> reclaim_memory;     // of names, if requested; on the symbolizer thread
+    const budget::MemoryGate& memory;         // shut: samples are dropped, sessions refused
     PipelineLimits limits;
   };
 
@@ -85,7 +77,7 @@ class LivePipeline : public SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<Session>> Roll(const std::shared_ptr<Session>& session,
                                                       std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
-  [[nodiscard]] BackendStatus Status() const override;
+  [[nodiscard]] const StageCounters& counters() const { return counters_; }
   [[nodiscard]] const Heartbeats& heartbeats() const { return beats_; }
 
   // What the stages hold.

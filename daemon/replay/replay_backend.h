@@ -12,6 +12,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/status.h"
 #include "daemon/recording/recording_reader.h"
 
 namespace profd::replay {
@@ -21,7 +22,7 @@ namespace profd::replay {
 // first session start in the recording and ends at the last session end. Its target and its
 // periods are applied to what was recorded: nothing finer, and no other threads, can be had.
 // Owned by the composition root; methods from any thread.
-class ReplayBackend : public pipeline::SessionBackend {
+class ReplayBackend : public pipeline::SessionBackend, public pipeline::StatusSource {
  public:
   // Reads the file once to find out what it is. `clock` and `logger` must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<ReplayBackend>> Open(const std::string& path,

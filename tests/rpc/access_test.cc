@@ -218,7 +218,7 @@ class AccessTest : public RpcFixture {
   gid_t group_ = 0;
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
-  server::ProfilerService access_service_{manager_,      pipeline_, clock_,
+  server::ProfilerService access_service_{manager_,      pipeline_, status_,  clock_,
                                           callers_proc_, logger_,   &history_};
   const ManualClock still_;  // for the limits
 };

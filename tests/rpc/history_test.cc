@@ -87,7 +87,7 @@ class HistoryTest : public RpcFixture {
         store_(*owned_),
         recorder_(pipeline_, std::move(owned_), clock_, log_.logger(),
                   {.frequency_hz = 19, .window = window}),
-        history_service_(manager_, pipeline_, clock_, proc_, logger_, &recorder_) {
+        history_service_(manager_, pipeline_, status_, clock_, proc_, logger_, &recorder_) {
     const std::string address = "unix:" + (directory_ / "history.sock").string();
     auto server = server::Server::Start({address, "", "", {}}, history_service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;

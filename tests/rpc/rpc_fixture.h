@@ -20,6 +20,7 @@
 #include "daemon/server/session_manager.h"
 #include "profd/v1/profiler.grpc.pb.h"
 #include "tests/rpc/synthetic_kernel.h"
+#include "tests/rpc/synthetic_status.h"
 #include "tests/support/numbering_symbolizer.h"
 
 namespace profd::test {
@@ -122,20 +123,16 @@ class RpcFixture : public testing::Test {
                                     proc_,
                                     logger_,
                                     {"host", "synthetic", "0.1.0", 1000},
-                                    "",
                                     [] {},
                                     [] {},
-                                    [] { return Diagnostics(); },
-                                    [] { return python::PythonStatus(); },
-                                    [] { return budget::BudgetStatus(); },
-                                    [] { return budget::MemoryStatus(); },
                                     [] {},
                                     memory_,
                                     plan_.pipeline}};
+  const SyntheticStatus status_{kernel_, pipeline_};
   server::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};
-  server::ProfilerService service_{manager_, pipeline_, clock_, callers_proc_, logger_};
+  server::ProfilerService service_{manager_, pipeline_, status_, clock_, callers_proc_, logger_};
   std::unique_ptr<server::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Profiler::Stub> stub_;

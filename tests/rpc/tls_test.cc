@@ -92,7 +92,7 @@ class TlsTest : public RpcFixture {
   const ManualClock still_;  // for the limits
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
-  server::ProfilerService tls_service_{manager_,      pipeline_, clock_,
+  server::ProfilerService tls_service_{manager_,      pipeline_, status_,  clock_,
                                        callers_proc_, logger_,   &history_};
   CertificateFiles ca_;
   CertificateFiles other_ca_;

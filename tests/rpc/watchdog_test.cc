@@ -22,6 +22,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "tests/rpc/foreign_service.h"
 #include "tests/rpc/synthetic_kernel.h"
+#include "tests/rpc/synthetic_status.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/numbering_symbolizer.h"
 
@@ -88,16 +89,12 @@ class WatchdogFeedTest : public ::testing::Test {
                                     .proc = proc_,
                                     .logger = logger_,
                                     .origin = {"host", "synthetic", "0.1.0", 1000},
-                                    .recording_file = "",
                                     .detach = [] {},
                                     .flush_environment = [] {},
-                                    .describe_tables = [] { return Diagnostics(); },
-                                    .python_status = [] { return python::PythonStatus(); },
-                                    .budget_status = [] { return budget::BudgetStatus(); },
-                                    .memory_status = [] { return budget::MemoryStatus(); },
-                                    .give_up_memory = [] {},
+                                    .reclaim_memory = [] {},
                                     .memory = memory_,
                                     .limits = plan_.pipeline}};
+  const SyntheticStatus status_{kernel_, pipeline_};
   profd::testing::NotifySocket socket_;
   app::ServiceManager manager_{false};
   app::Watchdog watchdog_{manager_};
@@ -158,6 +155,7 @@ class HealthTest : public WatchdogFeedTest {
   std::uint64_t looked_ns_ = clock_.MonotonicNs();
   app::FrontEnd front_end_{
       {.backend = pipeline_,
+       .status = status_,
        .clock = clock_,
        .proc = proc_,
        .logger = logger_,
@@ -210,7 +208,7 @@ TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
   for (const auto& sample : (*profile)->samples) weight_ns += sample.weight_ns;
   EXPECT_EQ(weight_ns, 2 * ((*profile)->end_ns - (*profile)->start_ns));
 
-  const auto by_kind = pipeline_.Status().by_kind;
+  const auto by_kind = Describe(pipeline_.counters());
   const auto counter = [&](const char* name) { return CountOf(by_kind.counters, name); };
   EXPECT_EQ(counter("samples_delivered"), 1u);  // the one that was stuck
   std::uint64_t dropped = 0;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "daemon/history/history.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/status.h"
 
 namespace profd::server {
 

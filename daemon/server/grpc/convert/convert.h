@@ -11,7 +11,7 @@
 #include "daemon/base/result.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/status.h"
 #include "daemon/server/session_manager.h"
 #include "daemon/session/session_control.h"
 #include "profd/v1/dump.pb.h"

@@ -64,11 +64,13 @@ class ProfilerService::Releaser {
   const std::shared_ptr<pipeline::Session>& session_;
 };
 
-ProfilerService::ProfilerService(SessionManager& manager, pipeline::SessionBackend& backend,
-                                 const Clock& clock, const ProcFs& proc, spdlog::logger& logger,
+ProfilerService::ProfilerService(SessionManager& manager, const pipeline::SessionBackend& backend,
+                                 const pipeline::StatusSource& status, const Clock& clock,
+                                 const ProcFs& proc, spdlog::logger& logger,
                                  const history::History* history)
     : manager_(manager),
       backend_(backend),
+      status_(status),
       clock_(clock),
       proc_(proc),
       logger_(logger),
@@ -227,7 +229,7 @@ grpc::Status ProfilerService::Status(const Caller& caller, v1::StatusResponse& r
   auto sessions = manager_.List();
   std::erase_if(sessions,
                 [&](const SessionSummary& session) { return !MaySee(caller, session.client); });
-  response = ToProto(daemon, backend_.Status(), sessions);
+  response = ToProto(daemon, status_.Status(), sessions);
   if (history_ != nullptr) *response.mutable_history() = ToProto(history_->Status());
   if (!caller.sees_all) HideHost(response);
   return grpc::Status::OK;

@@ -12,6 +12,7 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/status.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/convert/convert.h"
@@ -34,9 +35,9 @@ class ProfilerService {
   static constexpr std::chrono::seconds kQueryPatience{10};
 
   // All must outlive this. `history` is null where none is kept.
-  ProfilerService(SessionManager& manager, pipeline::SessionBackend& backend, const Clock& clock,
-                  const ProcFs& proc, spdlog::logger& logger,
-                  const history::History* history = nullptr);
+  ProfilerService(SessionManager& manager, const pipeline::SessionBackend& backend,
+                  const pipeline::StatusSource& status, const Clock& clock, const ProcFs& proc,
+                  spdlog::logger& logger, const history::History* history = nullptr);
 
   grpc::Status Collect(const Caller& caller, const grpc::ServerContext& context,
                        const v1::CollectRequest& request, CollectWriter& writer);
@@ -67,7 +68,8 @@ class ProfilerService {
   [[nodiscard]] RequestLimits Limits() const;
 
   SessionManager& manager_;
-  pipeline::SessionBackend& backend_;
+  const pipeline::SessionBackend& backend_;
+  const pipeline::StatusSource& status_;
   const Clock& clock_;
   const ProcFs& proc_;
   spdlog::logger& logger_;

@@ -1,0 +1,39 @@
+// EventChain: the chain of event sources from the BPF programs to the pipeline.
+#pragma once
+
+#include <optional>
+
+#include "daemon/base/clock.h"
+#include "daemon/python/feed/python_service.h"
+#include "daemon/python/feed/python_source.h"
+#include "daemon/recording/recording_source.h"
+#include "daemon/recording/recording_writer.h"
+#include "daemon/unwind/service/prefetch_source.h"
+#include "daemon/unwind/service/table_service.h"
+#include "daemon/wire/event_source.h"
+
+namespace profd::app {
+
+// Job: puts the decorators of an event source into their order. First come the facts about Python,
+// which must be part of a recording; then the recording, if one is made; last the prefetching of
+// unwind tables, which adds no events. Thread: the reader thread polls it. Owner: LiveDaemon.
+class EventChain {
+ public:
+  // `writer`: null if no recording is made. All must outlive this.
+  EventChain(wire::EventSource& source, python::PythonService& python, python::FactQueue& facts,
+             recording::RecordingWriter* writer, unwind::TableService& tables, const Clock& clock)
+      : python_(source, python, facts, clock) {
+    if (writer != nullptr) recording_.emplace(python_, *writer);
+    prefetch_.emplace(recording_ ? static_cast<wire::EventSource&>(*recording_) : python_, tables);
+  }
+
+  // What the pipeline reads.
+  [[nodiscard]] wire::EventSource& end() { return *prefetch_; }
+
+ private:
+  python::PythonSource python_;
+  std::optional<recording::RecordingSource> recording_;
+  std::optional<unwind::PrefetchSource> prefetch_;
+};
+
+}  // namespace profd::app

@@ -1,0 +1,226 @@
+#include "daemon/app/live_daemon.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "daemon/app/stop_times.h"
+#include "daemon/base/own_usage.h"
+#include "daemon/python/merge/python_report.h"
+#include "daemon/store/sqlite/sqlite_store.h"
+#include "daemon/unwind/service/table_notes.h"
+
+namespace profd::app {
+namespace {
+
+constexpr std::chrono::milliseconds kPythonAtStart{100};
+// sizeof(struct thread) in bpf/maps.bpf.h, with what task storage adds, as kmalloc rounds it.
+constexpr std::uint64_t kThreadStorageBytes = 1024;
+
+double ClockLimitCpus(const config::Options& options) {
+  return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
+}
+
+history::HistoryRecorder::Options HistoryOptions(const config::Options& options) {
+  return {.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz),
+          .budget = options.history_budget_percent / 100,
+          .window = options.history_window};
+}
+
+// Null: the options say that no history is kept.
+Result<std::unique_ptr<store::ProfileStore>> OpenStore(const config::Options& options,
+                                                       const MemoryPlan& plan, const Clock& clock) {
+  const std::string directory = config::HistoryDirectory(options, std::getenv("STATE_DIRECTORY"));
+  if (directory.empty()) return std::unique_ptr<store::ProfileStore>();
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) return ErrorFromErrno(failed.value(), "cannot make " + directory);
+  auto store = store::SqliteStore::Open(
+      {.path = directory + "/history.db",
+       .limit_bytes = options.history_max_size.count,
+       .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
+       .compact_ns = static_cast<std::uint64_t>(options.history_compact.count()),
+       .query_limits = plan.query},
+      clock);
+  if (!store) return store.error().Wrap("cannot open the history");
+  return std::unique_ptr<store::ProfileStore>(*std::move(store));
+}
+
+// What a session's start and end wait for, and what each new process is announced to.
+source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonService& python) {
+  using For = source::BlockedStacks::For;
+  return {
+      .prefetch =
+          [&tables, &python](const ProcessKey& process) {
+            python.Look(process);
+            tables.Prefetch(process.pid);
+          },
+      .await =
+          [&tables, &python](For whom, std::uint64_t requests, std::chrono::milliseconds timeout) {
+            const bool python_is_ready = python.Await(kPythonAtStart);
+            return (whom == For::kDump ? tables.AwaitMissed(requests, timeout)
+                                       : tables.Await(requests, timeout)) &&
+                   python_is_ready;
+          }};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options,
+                                                  server::InheritedSockets sockets,
+                                                  const SystemClock& clock,
+                                                  spdlog::logger& logger) {
+  auto source = source::BpfSource::Create({.force_hook = config::ForcedHook(options)});
+  if (!source) return source.error();
+  auto info = recording::DescribeThisMachine(clock);
+  info.hook = (*source)->Status().hook;
+  logger.info("kernel {}, hook {}", info.kernel_release, info.hook);
+  std::unique_ptr<recording::RecordingWriter> writer;
+  if (!options.record_file.empty()) {
+    auto created = recording::RecordingWriter::Create(options.record_file, info, {}, clock);
+    if (!created) return created.error();
+    writer = std::move(*created);
+  }
+  auto memory = std::make_unique<budget::MemoryGate>();
+  const MemoryPlan plan = PlanMemory(options.memory_cap.count, memory.get());
+  auto store = OpenStore(options, plan, clock);
+  if (!store) return store.error();
+
+  auto& maps = (*source)->unwind_maps();
+  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs(), plan.unwind_bytes);
+  (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
+  auto python = std::make_unique<LivePython>(**source);
+  (*source)->UseTables(TablesFor(*tables, python->service()));
+
+  auto daemon = std::make_unique<LiveDaemon>(
+      Parts{.memory = std::move(memory),
+            .plan = plan,
+            .source = std::move(*source),
+            .tables = std::move(tables),
+            .python = std::move(python),
+            .writer = std::move(writer),
+            .origin = {.host = info.host,
+                       .kernel = info.kernel_release,
+                       .profd_version = info.profd_version,
+                       .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
+            .store = *std::move(store)},
+      options, clock, logger);
+  PROFD_TRY(daemon->front_end_.Serve(AccessOf(options, std::move(sockets))));
+  return std::unique_ptr<Daemon>(std::move(daemon));
+}
+
+LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
+                       spdlog::logger& logger)
+    : recording_file_(options.record_file),
+      parts_(std::move(parts)),
+      events_(*parts_.source, parts_.python->service(), parts_.python->facts(), parts_.writer.get(),
+              *parts_.tables, clock),
+      symbols_(proc_, clock, parts_.plan, options.debug_info, *parts_.memory, parts_.writer.get()),
+      pipeline_(PipelineParts(clock, logger)),
+      keeper_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
+      memory_keeper_(options.memory_cap.count, MemoryHolders(), *parts_.memory, proc_,
+                     [this] { return KernelBytesBeyondResident(); }),
+      history_(parts_.store
+                   ? std::make_unique<history::HistoryRecorder>(
+                         pipeline_, std::move(parts_.store), clock, logger, HistoryOptions(options))
+                   : nullptr),
+      front_end_(FrontEndParts(clock, logger)) {}
+
+pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock,
+                                                        spdlog::logger& logger) {
+  return {.source = events_.end(),
+          .control = *parts_.source,
+          .symbolizer = symbols_.symbolizer(),
+          .clock = clock,
+          .proc = proc_,
+          .logger = logger,
+          .origin = parts_.origin,
+          .detach = [this] { parts_.source->Detach(); },
+          .flush_environment = [this] { symbols_.RecordEnvironment(); },
+          .reclaim_memory = [this] { symbols_.ReclaimMemory(); },
+          .memory = *parts_.memory,
+          .limits = parts_.plan.pipeline};
+}
+
+FrontEnd::Parts LiveDaemon::FrontEndParts(const SystemClock& clock, spdlog::logger& logger) {
+  return {.backend = pipeline_,
+          .status = *this,
+          .clock = clock,
+          .proc = proc_,
+          .logger = logger,
+          .history = history_.get(),
+          .progress = {.last_ns = [this] { return ProgressNs(); },
+                       .trouble =
+                           [this, &clock] {
+                             return pipeline::StuckStage(pipeline_.heartbeats(),
+                                                         clock.MonotonicNs());
+                           }}};
+}
+
+Result<void> LiveDaemon::Stop() {
+  const auto begin = std::chrono::steady_clock::now();
+  pipeline_.FinishWithin(kNamesUntil);
+  if (history_) history_->BeginStop(begin + kHistoryUntil);
+  front_end_.EndSessions(kSessionsUntil);
+  if (history_) history_->Stop();
+  keeper_.Stop();
+  memory_keeper_.Stop();
+  pipeline_.Stop();
+  const auto left = begin + kCallsUntil - std::chrono::steady_clock::now();
+  front_end_.StopServing(
+      std::max(kCallsAtLeast, std::chrono::duration_cast<std::chrono::milliseconds>(left)));
+  return parts_.writer ? parts_.writer->Close() : Result<void>{};
+}
+
+pipeline::BackendStatus LiveDaemon::Status() const {
+  Diagnostics others = Describe(*parts_.tables);
+  Diagnostics names = symbols_.Describe();
+  std::ranges::move(names.gauges, std::back_inserter(others.gauges));
+  std::ranges::move(names.counters, std::back_inserter(others.counters));
+  const auto heap = OwnHeapBytes();
+  others.gauges.push_back({"heap_used", "bytes of the heap in use", heap.used});
+  others.gauges.push_back({"heap_free", "bytes of the heap that are free", heap.free});
+
+  auto status =
+      pipeline::DescribeCounters(parts_.source->Status(), pipeline_.counters(), std::move(others));
+  status.python = Describe(parts_.python->service().status(), pipeline_.counters().python);
+  status.budget = keeper_.status();
+  status.memory = memory_keeper_.status();
+  status.recording_file = recording_file_;
+  return status;
+}
+
+// The budget of the sessions does not pay for names: they are found once, whatever the rate is.
+budget::BudgetKeeper::Work LiveDaemon::WorkDone() {
+  const std::uint64_t all_ns = pipeline_.StageCpuNs();
+  return {.cpu_ns = all_ns - std::min(all_ns, symbols_.spent_ns()), .samples = pipeline_.samples()};
+}
+
+// The first of them gives up first: what is cheapest to make again.
+std::vector<budget::MemoryHolder> LiveDaemon::MemoryHolders() {
+  std::vector<budget::MemoryHolder> holders;
+  if (auto* debug = symbols_.debug_memory()) holders.push_back({"debug information", debug});
+  holders.push_back({"files being unwound", &parts_.tables->readers_memory()});
+  holders.push_back({"symbol tables", &symbols_.table_memory()});
+  holders.push_back({"names", &symbols_.name_memory()});
+  for (auto& holder : pipeline_.memory_holders()) holders.push_back(std::move(holder));
+  holders.push_back({"unwind tables", &parts_.tables->tables_memory(), false});
+  return holders;
+}
+
+// The kernel holds two things for profd that its resident size does not show: maps that are not
+// mapped, and one map value for each thread of the host. Unwind tables are mapped, and no part of
+// MapBytes(). Rings are mapped twice, so that an event that wraps around can be read in one piece.
+std::int64_t LiveDaemon::KernelBytesBeyondResident() const {
+  constexpr std::uint64_t kRings = PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES;
+  return static_cast<std::int64_t>(parts_.source->MapBytes() +
+                                   ThreadsOnHost(proc_) * kThreadStorageBytes) -
+         static_cast<std::int64_t>(2 * kRings);
+}
+
+}  // namespace profd::app

@@ -1,0 +1,87 @@
+// LiveDaemon: a daemon that profiles this host.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/app/daemon.h"
+#include "daemon/app/event_chain.h"
+#include "daemon/app/front_end.h"
+#include "daemon/app/live_python.h"
+#include "daemon/app/live_symbols.h"
+#include "daemon/app/memory_plan.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/budget/budget_keeper.h"
+#include "daemon/budget/memory_guard.h"
+#include "daemon/budget/memory_keeper.h"
+#include "daemon/config/options.h"
+#include "daemon/history/history_recorder.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/status.h"
+#include "daemon/recording/recording_writer.h"
+#include "daemon/server/grpc/transport/server.h"
+#include "daemon/source/bpf_source.h"
+#include "daemon/store/api/profile_store.h"
+#include "daemon/unwind/service/table_service.h"
+
+namespace profd::app {
+
+// Job: connects the BPF source, the chain of event sources, the pipeline, the history, the budgets
+// and the front end, and takes them down in order. Thread: the main thread makes and stops it;
+// Status() may be called from any thread. Owner: main(), through Daemon.
+class LiveDaemon : public Daemon, public pipeline::StatusSource {
+ public:
+  // Serves when it returns. `clock` and `logger` must outlive the daemon.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
+                                                             server::InheritedSockets sockets,
+                                                             const SystemClock& clock,
+                                                             spdlog::logger& logger);
+
+  // What can fail, made by Start.
+  struct Parts {
+    std::unique_ptr<budget::MemoryGate> memory;
+    MemoryPlan plan;  // refers to `memory`
+    std::unique_ptr<source::BpfSource> source;
+    std::unique_ptr<unwind::TableService> tables;
+    std::unique_ptr<LivePython> python;
+    std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made
+    aggregate::ProfileOrigin origin;
+    std::unique_ptr<store::ProfileStore> store;  // null: no history is kept; goes to the recorder
+  };
+  LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
+             spdlog::logger& logger);
+
+  [[nodiscard]] std::uint64_t ProgressNs() const override {
+    return pipeline_.heartbeats().OldestNs();
+  }
+  void ReportHealth() const override { front_end_.ReportHealth(); }
+  Result<void> Stop() override;
+  [[nodiscard]] pipeline::BackendStatus Status() const override;
+
+ private:
+  [[nodiscard]] pipeline::LivePipeline::Parts PipelineParts(const SystemClock& clock,
+                                                            spdlog::logger& logger);
+  [[nodiscard]] FrontEnd::Parts FrontEndParts(const SystemClock& clock, spdlog::logger& logger);
+  [[nodiscard]] budget::BudgetKeeper::Work WorkDone();
+  [[nodiscard]] std::vector<budget::MemoryHolder> MemoryHolders();
+  [[nodiscard]] std::int64_t KernelBytesBeyondResident() const;
+
+  const ProcFs proc_;
+  const std::string recording_file_;
+  Parts parts_;
+  EventChain events_;
+  LiveSymbols symbols_;
+  pipeline::LivePipeline pipeline_;
+  budget::BudgetKeeper keeper_;
+  budget::MemoryKeeper memory_keeper_;
+  const std::unique_ptr<history::HistoryRecorder> history_;
+  FrontEnd front_end_;
+};
+
+}  // namespace profd::app

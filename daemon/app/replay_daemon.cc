@@ -1,0 +1,40 @@
+#include "daemon/app/replay_daemon.h"
+
+#include <string>
+#include <utility>
+
+#include "daemon/app/stop_times.h"
+
+namespace profd::app {
+
+Result<std::unique_ptr<Daemon>> ReplayDaemon::Start(const config::Options& options,
+                                                    server::InheritedSockets sockets,
+                                                    const SystemClock& clock,
+                                                    spdlog::logger& logger) {
+  auto backend = replay::ReplayBackend::Open(options.replay_file, clock, logger);
+  if (!backend) return backend.error();
+  auto daemon = std::make_unique<ReplayDaemon>(std::move(*backend), clock, logger);
+  PROFD_TRY(daemon->front_end_.Serve(AccessOf(options, std::move(sockets))));
+  return std::unique_ptr<Daemon>(std::move(daemon));
+}
+
+ReplayDaemon::ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const SystemClock& clock,
+                           spdlog::logger& logger)
+    : backend_(std::move(backend)),
+      clock_(clock),
+      front_end_({.backend = *backend_,
+                  .status = *backend_,
+                  .clock = clock,
+                  .proc = proc_,
+                  .logger = logger,
+                  .history = nullptr,
+                  .progress = {.last_ns = [this] { return ProgressNs(); },
+                               .trouble = [] { return std::string(); }}}) {}
+
+Result<void> ReplayDaemon::Stop() {
+  front_end_.EndSessions(kSessionsUntil);
+  front_end_.StopServing(kCallsAtLeast);
+  return {};
+}
+
+}  // namespace profd::app

@@ -1,0 +1,46 @@
+// ReplayDaemon: a daemon that serves a recording.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "daemon/app/daemon.h"
+#include "daemon/app/front_end.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
+#include "daemon/base/result.h"
+#include "daemon/config/options.h"
+#include "daemon/replay/replay_backend.h"
+#include "daemon/server/grpc/transport/server.h"
+
+namespace profd::app {
+
+// Job: connects a ReplayBackend with the front end. Thread: the main thread makes and stops it.
+// Owner: main(), through Daemon. Limits: no BPF, no history, no budgets; each session replays the
+// whole file.
+class ReplayDaemon : public Daemon {
+ public:
+  // Serves when it returns. `clock` and `logger` must outlive the daemon.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
+                                                             server::InheritedSockets sockets,
+                                                             const SystemClock& clock,
+                                                             spdlog::logger& logger);
+
+  ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const SystemClock& clock,
+               spdlog::logger& logger);
+
+  // Always now: its only threads are those of the sessions, and these end by themselves.
+  [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
+  void ReportHealth() const override { front_end_.ReportHealth(); }
+  Result<void> Stop() override;
+
+ private:
+  const ProcFs proc_;
+  const std::unique_ptr<replay::ReplayBackend> backend_;
+  const SystemClock& clock_;
+  FrontEnd front_end_;
+};
+
+}  // namespace profd::app

@@ -1,0 +1,17 @@
+// Times of the daemon's end.
+#pragma once
+
+#include <chrono>
+
+namespace profd::app {
+
+// All times count from SIGTERM, and the last ends 0.5 s before systemd's limit of 5 s. Work that is
+// not done by its time is given up and counted.
+constexpr std::chrono::milliseconds kNamesUntil{1000};
+constexpr std::chrono::milliseconds kSessionsUntil{3000};
+constexpr std::chrono::milliseconds kHistoryUntil{3500};
+constexpr std::chrono::milliseconds kCallsUntil{4500};
+// Calls that still run have at least this long, also when an earlier step took too much time.
+constexpr std::chrono::milliseconds kCallsAtLeast{500};
+
+}  // namespace profd::app

@@ -1,0 +1,221 @@
+#include "daemon/pipeline/session_builders.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+namespace profd::pipeline {
+
+using wire::ClockEvent;
+using wire::ExecEvent;
+using wire::ExitEvent;
+using wire::ForkEvent;
+using wire::PeriodsEvent;
+using wire::SessionEvent;
+
+namespace {
+
+void ForgetLines(std::vector<symbolize::Frame>& frames) {
+  for (symbolize::Frame& frame : frames) {
+    frame.file.clear();
+    frame.line = 0;
+  }
+}
+
+}  // namespace
+
+symbolize::Detail SessionBuilders::DetailFor(std::uint64_t sessions) const {
+  auto detail = symbolize::Detail::kSymbols;
+  ForEach(sessions, [&](const Running& running) {
+    const auto& spec = running.session->spec();
+    if (spec.inlined || spec.lines) detail = symbolize::Detail::kSource;
+  });
+  return detail;
+}
+
+void SessionBuilders::AddSample(const symbolize::SymbolizedSample& symbolized,
+                                const process::ProcessInfoRef& process) {
+  const auto add = [](Running& running, const symbolize::SymbolizedSample& sample) {
+    if (running.dump) running.dump->AddSample(sample);
+    running.builder.AddSample(sample);
+  };
+  // A frame is named once for all sessions, with what the most curious one needs. The others get a
+  // copy without inlined functions, which is made when the first of them comes up.
+  std::optional<symbolize::SymbolizedSample> outer;
+  ForEach(symbolized.sample.sessions, [&](Running& running) {
+    AddProcess(running, process);
+    if (running.session->spec().inlined) return add(running, symbolized);
+    if (!outer) {
+      outer = symbolized;
+      std::erase_if(outer->frames, [this](auto id) { return frames_.At(id).inlined; });
+    }
+    add(running, *outer);
+  });
+}
+
+void SessionBuilders::AddProcess(Running& running, const process::ProcessInfoRef& process) {
+  if (running.dump) running.dump->AddProcess(process);
+  running.builder.AddProcess(process);
+}
+
+template <typename Event>
+void SessionBuilders::AddEvent(const Event& event, const process::ProcessInfoRef& process) {
+  ForEach(event.header.sessions, [&](Running& running) {
+    AddProcess(running, process);
+    if (running.dump) {
+      if constexpr (std::is_same_v<Event, ClockEvent>) running.dump->AddClock(event);
+      if constexpr (std::is_same_v<Event, ForkEvent>) running.dump->AddFork(event);
+      if constexpr (std::is_same_v<Event, ExitEvent>) running.dump->AddExit(event);
+    }
+    if constexpr (std::is_same_v<Event, ClockEvent>) running.builder.AddClock(event);
+    if constexpr (std::is_same_v<Event, ForkEvent>) running.builder.AddFork(event);
+    if constexpr (std::is_same_v<Event, ExecEvent>) running.builder.AddExec(event);
+    if constexpr (std::is_same_v<Event, ExitEvent>) running.builder.AddExit(event);
+  });
+}
+
+template void SessionBuilders::AddEvent(const ClockEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const ForkEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const ExecEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const ExitEvent&, const process::ProcessInfoRef&);
+
+void SessionBuilders::SetCounters(std::vector<std::uint64_t> values) {
+  counter_values_ = std::move(values);
+  ForEach(active_, [&](Running& running) { running.builder.SetCounters(counter_values_); });
+}
+
+void SessionBuilders::SetPeriods(const PeriodsEvent& event) {
+  periods_ = event;
+  SharePeriods();
+}
+
+void SessionBuilders::Begin(const SessionEvent& event) {
+  if (event.session >= slots_.size()) return;
+  auto waiting = finder_(event);
+  auto& slot = slots_[event.session];
+  if (slot) {
+    // The kernel reuses a number only after the end of its session, so the end event was lost.
+    slot->session->Finish(Error{ErrorCode::kInternal, "the session's end was lost", ""});
+    Close(slot);
+  }
+  if (!waiting.session) return;
+  slot = std::make_unique<Running>(event, std::move(waiting), limits_);
+  slot->dropped_before = Describe(counters_).dropped;
+  if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
+  active_ |= std::uint64_t{1} << event.session;
+  LinkNextSession(event);
+  SharePeriods();
+}
+
+// The start event of a session that continues others also belongs to those.
+void SessionBuilders::LinkNextSession(const SessionEvent& start) {
+  const std::uint64_t own = std::uint64_t{1} << start.session;
+  ForEach(start.header.sessions & ~own,
+          [&](Running& running) { running.next_session = start.session; });
+}
+
+void SessionBuilders::End(const SessionEvent& event) {
+  if (event.session >= slots_.size()) return;
+  auto& slot = slots_[event.session];
+  if (!slot) return;
+  // Also for an abandoned session: the next one needs to know the threads that live.
+  if (slot->next_session && slots_[*slot->next_session])
+    slots_[*slot->next_session]->builder.ContinueFrom(slot->builder, event);
+  if (slot->session->abandoned())
+    slot->session->Finish(
+        Error{ErrorCode::kUnavailable, "the client has left: this profile is not built", ""});
+  else
+    Finish(*slot, event);
+  Close(slot);
+}
+
+void SessionBuilders::Finish(Running& running, const SessionEvent& end) const {
+  AddDropped(running);
+  const auto lookup = [this](symbolize::FrameId id) -> const symbolize::Frame& {
+    return frames_.At(id);
+  };
+  const bool lines = running.session->spec().lines;
+  if (running.dump) {
+    auto dump = running.dump->Build(lookup);
+    if (!lines) ForgetLines(dump.frames);
+    running.session->FinishDump(std::make_shared<const aggregate::Dump>(std::move(dump)));
+    return;
+  }
+  auto profile = running.builder.Build(end, lookup);
+  if (!lines) ForgetLines(profile.frames);
+  const auto& builder = running.builder;
+  running.session->Report(builder.samples(), builder.lost(), builder.live_threads());
+  running.session->Finish(std::make_shared<const aggregate::Profile>(std::move(profile)));
+}
+
+// The stages count since the start of profd; a profile has what was dropped while its session ran.
+void SessionBuilders::AddDropped(Running& running) const {
+  const auto& before = running.dropped_before;
+  for (const auto& now : Describe(counters_).dropped) {
+    const auto same = std::find_if(before.begin(), before.end(),
+                                   [&](const auto& count) { return count.name == now.name; });
+    running.builder.AddDropped(now.name, now.text,
+                               now.count - (same == before.end() ? 0 : same->count));
+  }
+}
+
+void SessionBuilders::Close(Slot& slot) {
+  active_ &= ~(std::uint64_t{1} << (&slot - slots_.data()));
+  slot.reset();
+  SharePeriods();
+}
+
+// The periods that the source reports are exact. Recordings from before those events say less: the
+// finest period that a running session requests is effective for all of them.
+void SessionBuilders::SharePeriods() {
+  if (periods_) {
+    ForEach(active_, [&](Running& running) { running.builder.SetEffectivePeriods(*periods_); });
+    return;
+  }
+  std::uint64_t finest = std::numeric_limits<std::uint64_t>::max();
+  ForEach(active_, [&](const Running& running) {
+    const auto& start = running.builder.start();
+    if ((start.mode & PROFD_SESSION_ON_CPU) != 0) finest = std::min(finest, start.on_cpu_period_ns);
+    if (running.effective_on_cpu_period_ns != 0)
+      finest = std::min(finest, running.effective_on_cpu_period_ns);
+  });
+  ForEach(active_, [&](Running& running) { running.builder.SetEffectiveOnCpuPeriod(finest); });
+}
+
+void SessionBuilders::Report() {
+  ForEach(active_, [](const Running& running) {
+    const auto& builder = running.builder;
+    running.session->Report(builder.samples(), builder.lost(), builder.live_threads());
+    running.session->ReportTargetGone(builder.target_gone());
+  });
+}
+
+void SessionBuilders::Fail(const Error& error) {
+  for (auto& slot : slots_) {
+    if (!slot) continue;
+    slot->session->Finish(error);
+    Close(slot);
+  }
+}
+
+std::uint64_t SessionBuilders::bytes() const {
+  std::uint64_t sum = 0;
+  ForEach(active_, [&](const Running& running) { sum += running.builder.bytes(); });
+  return sum;
+}
+
+void SessionBuilders::ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
+  ForEach(active_, [&](const Running& running) {
+    running.builder.ForEachFrame(visit);
+    if (running.dump) running.dump->ForEachFrame(visit);
+  });
+}
+
+void SessionBuilders::RenumberFrames(const aggregate::StackTree::FrameMap& to) {
+  ForEach(active_, [&](Running& running) {
+    running.builder.RenumberFrames(to);
+    if (running.dump) running.dump->RenumberFrames(to);
+  });
+}
+
+}  // namespace profd::pipeline

@@ -1,0 +1,43 @@
+// BackendStatus: what profd knows about itself, apart from its sessions and its history.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/aggregate/counter_report.h"
+#include "daemon/base/named_count.h"
+#include "daemon/budget/governor.h"
+#include "daemon/budget/memory_guard.h"
+#include "daemon/pipeline/stage_counters.h"
+#include "daemon/python/merge/python_report.h"
+#include "daemon/session/session_control.h"
+
+namespace profd::pipeline {
+
+struct BackendStatus {
+  session::SourceStatus source;
+  std::vector<NamedCount> lost;      // since start, by the BPF side and all stages; no zeros
+  std::vector<NamedCount> counters;  // the other counters and gauges; no zeros
+  // For machines: the same by kind, with zeros.
+  aggregate::CounterReport by_kind;
+  std::vector<NamedCount> gauges;
+  python::PythonReport python;
+  budget::BudgetStatus budget;
+  std::optional<budget::MemoryStatus> memory;  // nothing: there is no cap
+  std::string replay_file;
+  std::string recording_file;
+};
+
+// Status() may be called from any thread.
+class StatusSource {
+ public:
+  virtual ~StatusSource() = default;
+  [[nodiscard]] virtual BackendStatus Status() const = 0;
+};
+
+// The counters of the source, of the stages and of all else that counts (`others`).
+[[nodiscard]] BackendStatus DescribeCounters(session::SourceStatus source,
+                                             const StageCounters& stages, Diagnostics others);
+
+}  // namespace profd::pipeline
