@@ -32,7 +32,7 @@ LOADED_CONST volatile struct profd_constants constants = {};
 /* Mapped by the user side, which alone writes it. */
 volatile struct profd_control control SEC(".data") = {};
 
-/* Whether somebody has asked for a thread of these sessions. */
+/* Whether a client has requested a thread of these sessions. */
 static __always_inline int is_requested(__u64 sessions) {
   return (sessions & control.requested_sessions) != 0;
 }
@@ -46,12 +46,13 @@ struct epoch_totals {
   struct profd_clock clock;
 };
 
-/* What readings told of a stretch that goes by the kernel's books, see kernel_accounting.bpf.h. */
+/* What readings told of an interval that uses kernel accounting, see kernel_accounting.bpf.h. */
 struct reported {
-  u64 since_ns; /* the stretch: that of since_ns in the thread's storage; else it is an old one's */
+  u64 since_ns; /* the interval: that of since_ns in the thread's storage; else it is an old one's
+                 */
   u64 end_ns;   /* up to here */
   u64 on_cpu_ns;
-  u64 first_ns;    /* in the state in which the stretch began, if that has a kind of its own */
+  u64 first_ns;    /* in the state in which the interval began, if that has a kind of its own */
   u64 runnable_ns; /* the rest was blocked */
 };
 
@@ -64,7 +65,7 @@ struct thread {
   u64 begin_ns;
   u64 sequence;
   u64 sessions;       /* bit i: member of session i; written with atomics */
-  u64 since_ns;       /* when the present stretch began */
+  u64 since_ns;       /* when the present interval began */
   u32 state;          /* enum profd_thread_state */
   u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
@@ -75,7 +76,8 @@ struct thread {
   u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
-  u64 left_ns; /* by the kernel's books: the last switch-out, that no hook has booked; or 0 */
+  u64 left_ns; /* by kernel accounting: the last switch-out, which no hook has added to the clock;
+                  or 0 */
   u64 left_run_delay;       /* sched_info.run_delay then */
   u64 left_state;           /* PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
   struct reported reported; /* written by readers */
@@ -354,7 +356,7 @@ struct {
 
 #define WANTED_RECENTLY 16
 
-/* What was asked for lately on one CPU, so that it is not asked for again at once. */
+/* What was requested lately on one CPU, so that it is not requested again at once. */
 struct wanted_recently {
   u64 what[WANTED_RECENTLY];
   u64 time_ns[WANTED_RECENTLY];

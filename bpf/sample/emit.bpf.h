@@ -56,7 +56,7 @@ static __always_inline void keep_kernel_stack(struct profd_sample_event* event, 
 
 #define KERNEL_STACK_BYTES (PROFD_MAX_KERNEL_FRAMES * sizeof(u64))
 
-/* The user stack of a thread that is inside the kernel, and what it asked for. */
+/* The user stack of a thread that is inside the kernel, and what it requested. */
 static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
                                             struct task_struct* task, int reader) {
   struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);

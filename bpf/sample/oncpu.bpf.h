@@ -22,7 +22,7 @@ static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
   walk_python(event, walk, task, READ_CURRENT);
 }
 
-/* The period in force; the context's own is, of the CPU clock, the one that it began with. */
+/* The effective period; the context's own is, of the CPU clock, the one that it began with. */
 static __always_inline u64 event_period(struct bpf_perf_event_data* ctx) {
   struct bpf_perf_event_data_kern* kernel = (struct bpf_perf_event_data_kern*)ctx;
   return BPF_CORE_READ(kernel, event, hw.sample_period);

@@ -18,7 +18,7 @@ static __always_inline u64 draw_below(u64 range) {
 
 /*
  * How long a time the interrupt stands for; 0: it is not sampled. Where events tick more often than
- * a thread needs that nobody has asked for, every ns is as likely as before to be in a sample.
+ * a thread needs that no client has requested, every ns is as likely as before to be in a sample.
  */
 static __always_inline u64 on_cpu_weight(u64 sessions, u64 ticked_ns) {
   u64 period = is_requested(sessions) ? 0 : control.background_on_cpu_period;
@@ -55,7 +55,7 @@ static __always_inline u32 pass_points(struct thread* thread, u64 length) {
   return smaller(points, 0xffffffff);
 }
 
-/* Begins anew when the period in force has changed. */
+/* Begins again when the effective period has changed. */
 static __always_inline void follow_period(struct thread* thread, u64 period) {
   if (thread->point_period_ns == period) return;
   thread->point_period_ns = period;

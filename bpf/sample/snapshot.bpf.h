@@ -94,7 +94,7 @@ static __always_inline u64 left_at(const struct thread* thread) {
 static __always_inline u32 left_as(const struct thread* thread) {
   return thread->left_ns ? thread->left_state : thread->state;
 }
-/* Of one that goes by the kernel's books the kind is not known. */
+/* Of one that uses kernel accounting the kind is not known. */
 static __always_inline int left_for(const struct thread* thread, u32 kind) {
   return !thread->left_ns && thread->kind == kind;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Context switches. The switch-out hook reads the time once, ends the stretch of the thread that
+ * Context switches. The switch-out hook reads the time once, ends the interval of the thread that
  * leaves and leaves the time for the switch-in hook, which runs on the same CPU next, in the thread
  * that comes. One storage lookup each.
  */
@@ -163,7 +163,7 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   if (cost_is_due(now)) add_cost(now);
 }
 
-/* The time that this switch's switch-out hook left; read anew if it has not run. */
+/* The time that this switch's switch-out hook left; read again if it has not run. */
 static __always_inline u64 take_switch_time(struct switch_state* state, struct task_struct* task) {
   u64 now = state->next == (u64)task ? state->time_ns : bpf_ktime_get_ns();
   state->next = 0;

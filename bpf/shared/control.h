@@ -35,7 +35,7 @@ struct profd_constants {
 
 /*
  * An epoch is an instant at which all clocks are read. The user side sets epoch_ns a little into
- * the future, then raises epoch; a program that closes a stretch across epoch_ns first keeps the
+ * the future, then raises epoch; a program that closes an interval across epoch_ns first keeps the
  * totals as of epoch_ns in the thread's storage. So every thread is read as of the same instant,
  * however long the reading takes.
  */
@@ -46,7 +46,7 @@ struct profd_control {
   __u64 on_cpu_sessions;  /* of those, with on-CPU samples */
   __u64 off_cpu_sessions; /* of those, with off-CPU samples */
   __u64
-      off_cpu_period_ns; /* of threads of `requested_sessions`, in force; 0 = no off-CPU samples */
+      off_cpu_period_ns; /* of threads of `requested_sessions`, effective; 0 = no off-CPU samples */
   __u64 starting_sessions;  /* the assign iterator evaluates these filters */
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
@@ -57,9 +57,8 @@ struct profd_control {
   __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
   __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
   __u64
-      kernel_accounted_sessions; /* of `sessions`, those that are content with the kernel's books */
-  __u64 requested_sessions; /* of `sessions`, those that somebody has asked for; others are standing
-                             */
+      kernel_accounted_sessions; /* of `sessions`, those that are content with kernel accounting */
+  __u64 requested_sessions;      /* of `sessions`; the others are background sessions */
   /* Threads of none of those are sampled at periods of their own: */
   __u64 background_off_cpu_period_ns; /* 0 = no off-CPU samples */
   __u64 background_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */

@@ -18,7 +18,7 @@
   X(STORAGE_FAILED, LOST, "threads without a clock: task storage could not be made")           \
   X(UNKNOWN_THREAD, LOST, "switches of a thread that has no clock")                            \
   X(SWITCH_IN_MISSED, INFO, "switch-ins not seen; on_cpu taken from sum_exec_runtime")         \
-  X(CLOCK_WENT_BACK, INFO, "stretches of negative length, taken as zero")                      \
+  X(CLOCK_WENT_BACK, INFO, "intervals of negative length, taken as zero")                      \
   X(TORN_READ, INFO, "clock readings repeated: the thread switched during every try")          \
   X(KERNEL_STACK_FAILED, INFO, "kernel stacks that could not be read")                         \
   X(USER_STACK_FAULT, INFO, "user stacks cut: memory could not be read")                       \
@@ -28,7 +28,7 @@
   X(MMAP_LOST, LOST, "new mappings lost: side-band ring full")                                 \
   X(PROCESS_GONE, INFO, "processes that ended before /proc could be asked about them")         \
   X(SNAPSHOT_TIMEOUT, LOST, "snapshots given up: a thread's memory could not be read in time") \
-  X(MALFORMED, LOST, "events of impossible size thrown away")                                  \
+  X(MALFORMED, LOST, "events of impossible size discarded")                                    \
   X(USER_STACKS, INFO, "user stacks walked")                                                   \
   X(USER_STACK_COMPLETE, INFO, "user stacks that reach their root")                            \
   X(USER_STACK_NOT_READY, INFO, "user stacks cut: unwind tables not loaded yet")               \
@@ -41,8 +41,8 @@
   X(CLOCKS_UNREAD, LOST, "threads whose clock could not be read")                              \
   X(STACKS_NS, INFO, "of the ns spent in profd's BPF programs, those for samples")             \
   X(CLOCKS_BY_KERNEL_ACCOUNTING, INFO,                                                         \
-    "thread clocks read off the kernel's own books: switches are many")                        \
-  X(BACKGROUND_STACKS_NS, INFO, "of the ns for samples, those of threads nobody has asked for")
+    "thread clocks read from kernel accounting: switches are many")                            \
+  X(BACKGROUND_STACKS_NS, INFO, "of the ns for samples, those of threads no client has requested")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -45,7 +45,7 @@ enum profd_event_kind {
   PROFD_EVENT_COUNTERS = 20,       /* struct profd_counters_event */
   PROFD_EVENT_PYTHON_PROCESS = 21, /* struct profd_python_process_event: an interpreter was found */
   PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
-  PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: in force from now on */
+  PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: effective from now on */
 };
 
 /* Every event starts with this. */
@@ -76,7 +76,7 @@ struct profd_clock {
   __u64 on_cpu_ns;
   __u64 runnable_ns[PROFD_RUNNABLE_MAX];
   __u64 blocked_ns[PROFD_BLOCKED_MAX];
-  __u64 on_cpu_count;                       /* stretches begun */
+  __u64 on_cpu_count;                       /* intervals begun */
   __u64 runnable_count[PROFD_RUNNABLE_MAX]; /* AFTER_PREEMPTION + AFTER_YIELD = involuntary switches
                                              */
   __u64 blocked_count[PROFD_BLOCKED_MAX];   /* their sum = voluntary switches */
@@ -121,7 +121,7 @@ struct profd_clock_event {
 /* SNAPSHOT of a dump; with PREEMPTED or YIELDED it is as those say. */
 #define PROFD_SAMPLE_RUNNING 64     /* on a CPU since begin_ns: it has no frames */
 #define PROFD_SAMPLE_WOKEN 128      /* it has slept since begin_ns and waits for a CPU by now */
-#define PROFD_SAMPLE_BACKGROUND 256 /* of a thread that nobody has asked for, at its periods */
+#define PROFD_SAMPLE_BACKGROUND 256 /* of a thread that no client has requested, at its periods */
 #define PROFD_SAMPLE_PACKED 512     /* words of 0 are left out, the tail is made of units */
 
 /* stack_flags */
@@ -262,7 +262,7 @@ struct profd_process_event {
   char blobs[];
 };
 
-/* mode of a session: samples that it has, and whether nobody has asked for it */
+/* mode of a session: samples that it has, and whether no client has requested it */
 #define PROFD_SESSION_ON_CPU 1
 #define PROFD_SESSION_OFF_CPU 2
 #define PROFD_SESSION_BACKGROUND 4
@@ -317,7 +317,7 @@ struct profd_python_process_event {
   __u64 gil_begin; /* futexes inside are waits for the GIL */
   __u64 gil_end;
   __u32 reason_bytes;
-  __u32 runtime; /* of the process; of the first, 0: all others are forgotten, and told anew */
+  __u32 runtime; /* of the process; of the first, 0: all others are forgotten, and told again */
   char reason[];
 };
 

@@ -4,13 +4,13 @@
  *
  * All tables lie in one pool: slabs of 256 pages, inner maps of one array of maps, mapped by the
  * user side. A `place` counts units of 8 bytes from the pool's beginning; 0 is nowhere. A file's
- * text, in file offsets (not virtual addresses: no load bias is needed), is cut into stretches of
+ * text, in file offsets (not virtual addresses: no load bias is needed), is cut into chunks of
  * 64 KiB; each has a reference in the file's index and is loaded or absent as a whole:
  *
  *   file --index--> profd_chunk_ref[] --place--> profd_chunk | profd_unwind_row[]
  *        --rules--> profd_unwind_rule[]  <------------------------- row.rule
  *
- * A stretch is cut into blocks of 4 KiB. Each block's rows begin with one at the block's start, so
+ * A chunk is cut into blocks of 4 KiB. Each block's rows begin with one at the block's start, so
  * a search looks at one block only; a block has PROFD_BLOCK_MAX_ROWS at most, so it lies in two
  * pages at most. What is published never changes but `last_used`; what is to be freed is
  * unpublished first, and its place used again after all programs that may still read it are done.
@@ -22,7 +22,7 @@
 #define PROFD_PLACE_UNIT 8
 #define PROFD_POOL_PAGE_BYTES 4096
 #define PROFD_SLAB_PAGES 256
-#define PROFD_MAX_SLABS 256 /* of 1 MiB each; the cap in force is the user side's */
+#define PROFD_MAX_SLABS 256 /* of 1 MiB each; user space sets the effective cap */
 #define PROFD_MAX_UNWIND_FILES 8192
 
 #define PROFD_CHUNK_SHIFT 16
@@ -50,11 +50,11 @@ struct profd_file_key {
 /* Element of the array map `unwind_files`; the hash map `unwind_file_ids` finds it by file key. */
 struct profd_unwind_file {
   __u32 flags;
-  __u32 index;       /* place of struct profd_chunk_ref[stretches] */
+  __u32 index;       /* place of struct profd_chunk_ref[chunks] */
   __u32 first_chunk; /* file offset >> PROFD_CHUNK_SHIFT of index[0] */
   __u32 chunks;
   /* One 64-bit word to both sides: rules may move when they grow, and none goes away. A row that
-   * names a rule beyond rule_count is of a stretch newer than this reading. */
+   * names a rule beyond rule_count is of a chunk newer than this reading. */
   __u32 rules; /* place of struct profd_unwind_rule[rule_count]; a multiple of 4 */
   __u32 rule_count;
   __u32 last_used; /* control.tick of the last look-up; written by the programs */
@@ -76,7 +76,7 @@ struct profd_chunk {
 };
 
 struct profd_unwind_row {
-  __u16 offset; /* in the stretch: the first byte the rule holds for, until the next row */
+  __u16 offset; /* in the chunk: the first byte the rule holds for, until the next row */
   __u16 rule;   /* index; 0: no rule is known here */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The rule for an address in a mapping: file -> stretch -> rows -> rule (unwind_table.h). Tables
+ * The rule for an address in a mapping: file -> chunk -> rows -> rule (unwind_table.h). Tables
  * are written by the user side, and may be anything: each place is looked up in the maps, each
- * number bounded. What is missing is asked for.
+ * number bounded. What is missing is requested.
  */
 #pragma once
 
@@ -59,7 +59,7 @@ static __always_inline u32 rule_in_page(const struct profd_unwind_row* rows, u64
   return row_at(rows, found)->rule;
 }
 
-/* Rule of the row for `offset` in a stretch; 0: none. Global: the verifier looks at it once. */
+/* Rule of the row for `offset` in a chunk; 0: none. Global: the verifier looks at it once. */
 __noinline u32 rule_in_chunk(u32 place, u32 offset) {
   u32 block = (offset >> PROFD_BLOCK_SHIFT) % PROFD_CHUNK_BLOCKS;
   struct profd_chunk* chunk = at_place(place, sizeof(*chunk));
@@ -102,7 +102,7 @@ static __always_inline enum rule_search take_rule(struct walk* walk,
   return found->cfa == PROFD_CFA_NONE ? RULE_NONE : RULE_FOUND;
 }
 
-/* Was this asked for on this CPU in the last 10 ms? An interrupting program may make it wrong. */
+/* Was this requested on this CPU in the last 10 ms? An interrupting program may make it wrong. */
 #define WANTED_AGAIN_NS 10000000
 
 static __always_inline int is_wanted_already(const struct profd_file_key* key, u64 file_offset) {
@@ -121,7 +121,7 @@ static __always_inline int is_wanted_already(const struct profd_file_key* key, u
   return 0;
 }
 
-/* Asks for the tables of a stretch; 0: it was asked for already, or the ring is full. */
+/* Asks for the tables of a chunk; 0: it was requested already, or the ring is full. */
 static __always_inline int want_tables(const struct mapping* mapping, u64 file_offset, u32 pid) {
   struct profd_wanted* wanted;
   if (is_wanted_already(&mapping->key, file_offset)) return 0;
@@ -196,7 +196,7 @@ static __always_inline struct mapping* mapping_of(struct walk* walk, u64 address
 }
 
 /*
- * The rule for the code at an address, into the walk; what is missing is asked for. Returns enum
+ * The rule for the code at an address, into the walk; what is missing is requested. Returns enum
  * rule_search. Global: as above.
  */
 __noinline int find_rule(struct walk* walk, u64 address, u32 pid) {
@@ -214,7 +214,7 @@ __noinline int find_rule(struct walk* walk, u64 address, u32 pid) {
   return search;
 }
 
-/* Is the stretch of this file offset one that is not loaded? */
+/* Is the chunk of this file offset one that is not loaded? */
 static __always_inline int lacks_chunk(const struct mapping* mapping, u64 file_offset) {
   u32 index = mapping->file;
   struct profd_unwind_file* file = bpf_map_lookup_elem(&unwind_files, &index);

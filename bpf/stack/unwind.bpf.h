@@ -201,9 +201,9 @@ static long walk_task_frame(u32 index, struct walk_context* context) {
 }
 
 /*
- * A walk that ends for want of tables knows of one missing stretch, though each of its callers may
- * lie in another: of large files only what is asked for is loaded. So the words above are asked
- * about, too, as far up as this.
+ * A walk that ends because tables are missing knows of one missing chunk, though each of its
+ * callers may lie in another: of large files only what is requested is loaded. So the words above
+ * are asked about, too, as far up as this.
  */
 #define WORDS_AHEAD 256
 

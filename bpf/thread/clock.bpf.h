@@ -10,7 +10,7 @@
  *              +---------- switch-in ----------------+----------+
  *
  * A BLOCKED interval ends at the switch-in too; how much of its end was spent waiting for a CPU is
- * told by the kernel's own books (run_delay) or by a wake-up hook, and goes to RUNNABLE as
+ * told by kernel accounting (run_delay) or by a wake-up hook, and goes to RUNNABLE as
  * PROFD_AFTER_WAKEUP. Everything here works on one `struct thread` and on times passed in; nothing
  * looks at the kernel, so tests compile it as user code.
  */
@@ -18,7 +18,7 @@
 
 #include "bpf/maps.bpf.h"
 
-/* What the kernel's books say about a thread at this moment. */
+/* What kernel accounting says about a thread at this moment. */
 struct kernel_accounting {
   u64 run_delay;
   u64 sum_exec;
@@ -73,7 +73,7 @@ static __always_inline void add_interval(struct profd_clock* clock, u32 state, u
   }
 }
 
-/* Keeps what the clock showed at the epoch that lies in the present stretch. */
+/* Keeps what the clock showed at the epoch that lies in the present interval. */
 static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
   struct epoch_totals* kept = &thread->kept;
   u64 epoch_ns = control.epoch_ns;
@@ -89,8 +89,8 @@ static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
 }
 
 /*
- * Ends the present stretch; the next one begins where it ends. Always: the sum of the clock's ns is
- * since_ns - begin_ns, and no number in it ever goes down.
+ * Ends the present interval; the next one begins where it ends. Always: the sum of the clock's ns
+ * is since_ns - begin_ns, and no number in it ever goes down.
  */
 static __always_inline void close_interval(struct thread* thread, u64 end_ns, u64 length,
                                            u64 blocked) {
@@ -121,7 +121,7 @@ static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns) {
   close_interval(thread, end_ns, length_of(thread->since_ns, end_ns), 0);
 }
 
-/* Begins a stretch on a CPU where the last one ended. */
+/* Begins an interval on a CPU where the last one ended. */
 static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
   struct profd_clock* clock = &thread->clock;
   /* Preemptions and yields were counted when they began. */
@@ -139,20 +139,20 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
  * When a wake-up takes the CPU from another thread, the kernel dates the switch by the run-queue
  * clock it read at the wake-up: some 1.5 us before the switch hooks run, more when the CPU has to
  * leave an idle state first. Thread clocks follow the kernel, so that on_cpu is what top and
- * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. What a stretch lacks is known at
- * its end only, when the kernel has booked it; the stretch is then made to end that much later, and
- * the next one, which is too long by the same, to begin there. Time that the kernel leaves out of
- * its books (stolen by a hypervisor) stays on_cpu.
+ * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. What an interval lacks is known at
+ * its end only, when kernel accounting has it; the interval is then made to end that much later,
+ * and the next one, which is too long by the same, to begin there. Time that the kernel leaves out
+ * of kernel accounting (stolen by a hypervisor) stays on_cpu.
  */
 
-/* By how much the kernel booked a stretch longer than the hooks saw it. */
+/* By how much an interval is longer in kernel accounting than for the hooks. */
 static __always_inline u64 lag_of(u64 accounted, u64 seen) {
   u64 lag = above(accounted, seen);
   return lag <= MAX_LAG_NS ? lag : 0;
 }
 
 /*
- * When a wait that the hooks saw to last from `begin_ns` to `now` ended by the kernel's books. They
+ * When a wait that the hooks saw to last from `begin_ns` to `now` ended by kernel accounting. They
  * hold nothing where the thread was preempted while it was going to sleep: it is not queued then.
  */
 static __always_inline u64 accounted_end(u64 accounted, u64 begin_ns, u64 now) {
@@ -279,7 +279,7 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
   thread->kind = kind;
   thread->cpu = cpu;
   thread->run_delay = accounting->run_delay;
-  /* How much of the kernel's run time belongs to the present stretch is not known. */
+  /* How much of the kernel's run time belongs to the present interval is not known. */
   thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : accounting->sum_exec;
   if (state == PROFD_STATE_ON_CPU) thread->switch_in_ns = now;
   if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = blocks;

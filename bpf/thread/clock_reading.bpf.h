@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a thread's clock shows in the middle of a stretch. Like clock.bpf.h, this looks at nothing
+ * What a thread's clock shows in the middle of an interval. Like clock.bpf.h, this looks at nothing
  * but its arguments.
  */
 #pragma once
@@ -14,7 +14,7 @@ struct present_state {
 };
 
 /*
- * Brings a copy of a thread's storage up to `now`, as if the present stretch ended, so that
+ * Brings a copy of a thread's storage up to `now`, as if the present interval ended, so that
  * `copy->kept` holds the present epoch, if that has passed. The storage itself stays as it is.
  */
 static __always_inline void clock_advance(struct thread* copy, u64 now,

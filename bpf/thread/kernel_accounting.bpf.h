@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Where so many threads switch that clocks cost too much, threads that only booked sessions look at
- * go by the kernel's own books: the hooks note when they leave, and nothing else. What the books
+ * Where so many threads switch that clocks cost too much, threads of background sessions alone
+ * use kernel accounting: the hooks note when they leave, and nothing else. What kernel accounting
  * have grown by is split off when the thread is read, or when the hooks have its clock again: run
  * time is on_cpu, run_delay is runnable, the rest blocked. The sum stays exact; what is lost are
  * counts, kinds, off-CPU samples, and, of what runs at that moment, up to a tick.
@@ -12,7 +12,7 @@
 
 #include "bpf/thread/clock_reading.bpf.h"
 
-/* Whether a thread's switches are left to the kernel's books. Before its run time is known, not. */
+/* Whether a thread's switches are left to kernel accounting. Before its run time is known, not. */
 static __always_inline int by_kernel_accounting(const struct thread* thread) {
   u64 sessions = control.sessions;
   return control.kernel_accounted_sessions && thread->sum_exec != ~0ull &&
@@ -24,14 +24,14 @@ static __always_inline int all_by_kernel_accounting(void) {
          !(control.sessions & ~control.kernel_accounted_sessions);
 }
 
-/* A switch-out that is left to the books. */
+/* A switch-out that is left to kernel accounting. */
 static __always_inline void note_leaving(struct thread* thread, u64 now, u64 run_delay, u32 state) {
   thread->left_run_delay = run_delay;
   thread->left_state = state;
   thread->left_ns = now;
 }
 
-/* Off the CPU, of a kind that the books do not know. */
+/* Off the CPU, of a kind that kernel accounting does not know. */
 static __always_inline int is_special(const struct thread* thread) {
   return thread->state == PROFD_STATE_BLOCKED    ? thread->kind != PROFD_INTERRUPTIBLE
          : thread->state == PROFD_STATE_RUNNABLE ? thread->kind != PROFD_AFTER_WAKEUP
@@ -44,8 +44,8 @@ static __always_inline u64 reported_waits(const struct thread* thread) {
 }
 
 /*
- * Tells the present stretch up to `end_ns`. What was told before stands: the books are only read
- * some time after the instant that is told of, so that they may hold more than fits.
+ * Tells the present interval up to `end_ns`. What was told before stands: kernel accounting is only
+ * read some time after the instant that is told of, so it may hold more than fits.
  */
 static __always_inline void tell(struct thread* thread, u64 end_ns,
                                  const struct kernel_accounting* accounting) {
@@ -100,7 +100,7 @@ static __always_inline void keep_reported(struct thread* thread, const struct th
   reported->since_ns = since_ns;
 }
 
-/* Ends the stretch that went by the books at `end_ns`, and keeps the epoch that lies in it. */
+/* Ends the interval that used kernel accounting at `end_ns`, keeps the epoch in it. */
 static __always_inline void close_kernel_accounting(struct thread* thread, u64 end_ns,
                                                     const struct kernel_accounting* accounting) {
   struct epoch_totals* kept = &thread->kept;
@@ -152,7 +152,7 @@ static __always_inline void reconcile_off_cpu(struct thread* thread,
   thread->left_ns = 0;
 }
 
-/* The copy of a thread that goes by the books, made one that the hooks could have left. */
+/* The copy of a thread that uses kernel accounting, made one that the hooks could have left. */
 static __always_inline void reconcile_copy(struct thread* copy, u64 now,
                                            const struct kernel_accounting* accounting,
                                            int running) {

@@ -32,7 +32,7 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
   return thread && thread->begin_ns ? thread : 0;
 }
 
-/* What the kernel's books say; without CONFIG_SCHED_INFO only the run time. */
+/* What kernel accounting says; without CONFIG_SCHED_INFO only the run time. */
 static __always_inline void read_kernel_accounting(struct task_struct* task,
                                                    struct kernel_accounting* accounting) {
   accounting->sum_exec = task->se.sum_exec_runtime;

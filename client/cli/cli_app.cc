@@ -254,7 +254,7 @@ void CliApp::AddList(RawOptions& raw) {
       "list",
       "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [OPTIONS]\n\n"
       "list the processes of the history, or their threads, with their shares of the time\n\n"
-      "Running and runnable are shares of one CPU over the whole stretch of time; blocked is one "
+      "Running and runnable are shares of one CPU over the whole time range; blocked is one "
       "of the time that the threads lived.");
   AddTimeOptions(app, raw);
   AddFilterOptions(app, raw);
@@ -334,12 +334,12 @@ void CliApp::AddDiff(RawOptions& raw) {
       "diff",
       "profctl diff A B [WHO]... [-o FILE]... [OPTIONS]\n\n"
       "compare two profiles, of files or of the history: what changed from A to B\n\n"
-      "A and B are json files of collect or query, - for standard input, or stretches of the "
+      "A and B are json files of collect or query, - for standard input, or ranges of the "
       "history that profd keeps: 2h..1h, 14:05..14:20, 1h.. up to now, ..1h from its beginning. "
       "Times of A are scaled to the elapsed time of B. Processes and threads are compared by their "
       "names, not their ids. Without -o it prints a table on a terminal and folded stacks with two "
       "columns into a pipe. Two files need no profd.");
-  app.add_option("SIDES", raw.diff_sides, "json files or stretches of time")->group("");
+  app.add_option("SIDES", raw.diff_sides, "json files or time ranges")->group("");
   AddFilterOptions(app, raw);
   AddFlag(app, kWhat, "--absolute", raw.diff_absolute, "compare times as they are, not scaled");
   AddText(app, kWhat, "--filter-a", raw.diff_filter_a, "FILTER",
@@ -367,7 +367,7 @@ void CliApp::AddOthers(RawOptions& raw) {
   CLI::App& doctor = *root_.add_subcommand(
       "doctor",
       "profctl doctor [-p PID] [--json] [OPTIONS]\n\n"
-      "say what keeps profd, or the profile of a process, from being complete, and what mends "
+      "say what keeps profd, or the profile of a process, from being complete, and what fixes "
       "it\n\n"
       "A line a check: ok, warn, fail, or unknown where nobody here can tell. Exit code 0 when "
       "nothing fails, else 1.");

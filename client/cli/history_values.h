@@ -1,4 +1,4 @@
-// What of the history is asked for, from the options and words that say so.
+// What of the history is requested, from the options and words that say so.
 #pragma once
 
 #include <cstdint>

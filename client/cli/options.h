@@ -77,11 +77,11 @@ struct DumpCommandOptions {
   bool interpreter_frames = false;
 };
 
-// What of the history is asked for.
+// What of the history is requested.
 struct HistoryQuestion {
   v1::QueryRequest request;
   std::string who;    // the filter, for people: "comm redis-server"
-  std::string range;  // the stretch of time, likewise
+  std::string range;  // the time range, likewise
 };
 
 struct DiffInput {

@@ -147,7 +147,7 @@ Result<std::uint64_t> ParseSpan(std::string_view option, std::string_view text) 
       std::from_chars(text.data(), text.data() + digits, value, std::chars_format::fixed);
   const auto unit = std::ranges::find(kUnits, text.substr(digits), &Unit::name);
   if (digits == 0 || error != std::errc{} || end != text.data() + digits || unit == kUnits.end())
-    return Refuse(option, text, "not a stretch of time", kForms);
+    return Refuse(option, text, "not a time range", kForms);
   const double ns = value * unit->ns;
   if (ns < 1 || ns > kLongestSpanNs)
     return Refuse(option, text, "it must be longer than nothing and at most ten years", kForms);

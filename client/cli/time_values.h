@@ -1,4 +1,4 @@
-// Instants and stretches of the past, as people write them.
+// Instants and ranges of the past, as people write them.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace profd::client {
 // Every pid is a process and every tid a thread of `proc`; kNotFound names the first that is not.
 [[nodiscard]] Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc);
 
-// As profd is to be asked for it: ids are meant in our pid namespace, and a cgroup may be written
+// As profd needs it: ids are meant in our pid namespace, and a cgroup may be written
 // from the root of the hierarchy, "system.slice/x" for "/sys/fs/cgroup/system.slice/x". What is not
 // there is left for profd to refuse.
 [[nodiscard]] v1::Target TargetFromHere(v1::Target target);

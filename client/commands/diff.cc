@@ -154,7 +154,7 @@ class Comparison {
   }
 
  private:
-  // A stretch of the history or a file, restricted to some of its threads.
+  // A range of the history or a file, restricted to some of its threads.
   Result<v1::Profile> ReadSide(const DiffInput& side) {
     Result<v1::Profile> profile = side.history ? Ask(*side.history) : ReadFile(side.source);
     if (!profile) return profile.error();

@@ -78,7 +78,7 @@ Finding SampleRate(const ProcFs& proc) {
       std::string(name) + " = " + FormatCount(static_cast<std::uint64_t>(*rate));
   if (*rate >= kUsualHz) return {"sample rate", Verdict::kOk, found, ""};
   return {"sample rate", Verdict::kWarn,
-          found + ": the kernel has lowered it, and samples are fewer than asked for",
+          found + ": the kernel has lowered it, and samples are fewer than requested",
           "sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 

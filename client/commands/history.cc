@@ -8,7 +8,7 @@
 namespace profd::client {
 namespace {
 
-// What the history has, for who asked for something else.
+// What the history has, for who requested something else.
 std::string Extent(GrpcClient& client) {
   const auto status = client.Status();
   if (!status || !status->has_history()) return "profctl status says what there is";

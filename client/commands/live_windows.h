@@ -1,4 +1,4 @@
-// LiveWindows: profiles of one stretch of time after the other, as time passes.
+// LiveWindows: profiles of one time range after the other, as time passes.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace profd::client {
 class LiveWindows {
  public:
   // From any thread, one at a time, in order. An error is the last: kNotFound when a process or
-  // thread that was asked for is gone.
+  // thread that was requested is gone.
   using Deliver = std::function<void(Result<v1::Profile>)>;
 
   // `request` without a duration. All must outlive this.

@@ -25,7 +25,7 @@ struct Output {
 class OutputPlan {
  public:
   // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
-  // terminal that nobody asked for, files that cannot be written. Leaves nothing behind.
+  // terminal that nobody requested, files that cannot be written. Leaves nothing behind.
   [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
                                                const Exporters& exporters, bool stdout_is_terminal);
 
@@ -47,7 +47,7 @@ class OutputPlan {
         group_by_(requested.group_by) {}
   // A json file is complete: all others can be made of it. So is a report on where names are from.
   [[nodiscard]] bool IsComplete(const Output& output) const;
-  // A table by group in the place of the summary; "" where none is asked for.
+  // A table by group in the place of the summary; "" where none is requested.
   [[nodiscard]] std::string RenderTable(const v1::Profile& profile, std::size_t width,
                                         const Palette& palette, bool complete) const;
   [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,

@@ -67,7 +67,7 @@ class FrameTable {
 
 constexpr std::uint32_t kNoFrame = ~0u;
 
-// Equal stretches show the same stack.
+// Equal ranges show the same stack.
 struct Interval {
   std::uint32_t node = 0;             // of Stacks
   std::uint32_t no_stack = kNoFrame;  // stands in for the stack

@@ -6,7 +6,7 @@
 namespace profd::client {
 
 // Holds the picture as it is at full width, the whole tree as data, and the script that draws it
-// anew for zoom, search and window width (svg/). Without script the picture stays. Nothing is
+// again for zoom, search and window width (svg/). Without script the picture stays. Nothing is
 // fetched.
 class SvgExporter : public Exporter {
  public:

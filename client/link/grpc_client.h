@@ -34,7 +34,7 @@ class GrpcClient {
   // Blocks until the session has ended and its profile is here, checked.
   [[nodiscard]] Result<v1::Profile> Collect(const v1::CollectRequest& request,
                                             const CollectCallbacks& callbacks);
-  // What is kept of a stretch of time, checked. kNotFound: nothing.
+  // What is kept of a time range, checked. kNotFound: nothing.
   [[nodiscard]] Result<v1::Profile> Query(const v1::QueryRequest& request);
   // What every thread does now, checked.
   [[nodiscard]] Result<v1::Dump> Dump(const v1::DumpRequest& request);

@@ -48,7 +48,7 @@ inline constexpr std::string_view kNoStack = "[no stack]";
 [[nodiscard]] std::string_view StateName(v1::State state);
 
 // What a picture of the whole profile is headed with: the command line and pid of its only process,
-// or of the one that was asked for and how many more came with it, else the target.
+// or of the one that was requested and how many more came with it, else the target.
 [[nodiscard]] std::string TitleOf(const v1::Profile& profile);
 
 // The part behind the last slash.

@@ -1,4 +1,4 @@
-// Clipping: how much of an interval lies inside a stretch of time, and how much weight goes with
+// Clipping: how much of an interval lies inside a time range, and how much weight goes with
 // it.
 #pragma once
 

@@ -16,7 +16,7 @@ struct CounterReport {
 };
 
 // What `after` has more than `before`, by enum profd_counter; zeros are left out. Either may be
-// shorter: a counter that is missing is 0. One that went back (programs loaded anew) counts whole.
+// shorter: a counter that is missing is 0. One that went back (programs loaded again) counts whole.
 [[nodiscard]] CounterReport DescribeCounters(std::span<const std::uint64_t> before,
                                              std::span<const std::uint64_t> after);
 

@@ -68,7 +68,7 @@ class ProfileBuilder {
   // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
   // known. (Off-CPU samples carry theirs.)
   void SetEffectiveOnCpuPeriod(std::uint64_t period_ns) { effective_on_cpu_ns_ = period_ns; }
-  // The same for both kinds, and kept for the profile where it is coarser than what was asked for.
+  // The same for both kinds, and kept for the profile where it is coarser than what was requested.
   void SetEffectivePeriods(const wire::PeriodsEvent& event);
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);

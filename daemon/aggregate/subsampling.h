@@ -1,4 +1,4 @@
-// Thinning: what a session with a coarser period keeps of samples taken at a finer one.
+// Subsampling: what a session with a coarser period keeps of samples taken at a finer one.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Points {
   std::uint64_t period_ns = 0;
 };
 
-// Marks of `taken`, thinned to `session_period_ns`: count * taken.period / session_period, the
-// whole part kept, one more with the probability of the fraction. A session whose period is not
-// coarser keeps all. The expected weight is unchanged.
+// Sampling points of `taken`, subsampled to `session_period_ns`: count * taken.period /
+// session_period, the whole part kept, one more with the probability of the fraction. A session
+// whose period is not coarser keeps all. The expected weight is unchanged.
 [[nodiscard]] Points SubsamplePoints(const Points& taken, std::uint64_t session_period_ns,
                                      const SubsampleKey& key);
 

@@ -47,7 +47,7 @@ class RunLoop {
   void Tick();
 
   const Parts parts_;
-  config::Options options_;  // in force
+  config::Options options_;  // the effective ones
   Watchdog watchdog_;
 };
 

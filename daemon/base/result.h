@@ -18,7 +18,7 @@ namespace profd {
 
 // Each code has one gRPC status and one exit code of profctl (rpc/convert, client/exit_code).
 enum class ErrorCode {
-  kInvalidArgument,   // the caller asked for nonsense
+  kInvalidArgument,   // the caller requested nonsense
   kNotFound,          // no such process, file, session
   kPermissionDenied,  // a right is missing; the message names it
   kUnsupported,       // this kernel or build cannot do it

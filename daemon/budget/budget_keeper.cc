@@ -22,9 +22,9 @@ double OffCpuShare(const session::SampleCounts& before, const session::SampleCou
 
 }  // namespace
 
-std::uint64_t BudgetKeeper::SpentBetween(const Sight& before, const Sight& now) {
+std::uint64_t BudgetKeeper::SpentBetween(const Measurement& before, const Measurement& now) {
   // CPU time is what is left of two times that are not read at one instant: it may go back. What
-  // the programs have spent goes back where they were loaded anew.
+  // the programs have spent goes back where they were loaded again.
   const std::uint64_t cpu_ns = now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns);
   const std::uint64_t programs_ns =
       now.budget.spent_ns - std::min(now.budget.spent_ns, before.budget.spent_ns);
@@ -68,18 +68,18 @@ void BudgetKeeper::Run(const std::stop_token& stop) {
 void BudgetKeeper::Look() {
   const session::BudgetReading reading = control_.Budget();
   const Work work = work_();
-  Sight sight;
-  sight.now_ns = clock_.MonotonicNs();
-  sight.cpu_ns = work.cpu_ns;
-  sight.samples = Sum(work.samples.requested) + Sum(work.samples.background);
-  LookAtClocks(reading, sight.now_ns);
+  Measurement measured;
+  measured.now_ns = clock_.MonotonicNs();
+  measured.cpu_ns = work.cpu_ns;
+  measured.samples = Sum(work.samples.requested) + Sum(work.samples.background);
+  LookAtClocks(reading, measured.now_ns);
   glances_ = reading.sampling.requested.limited && !reading.sampling.requested.on_cpu_adjusts;
 
-  const auto look_at = [&sight](Kind& kind, const session::SamplingBudget& budget,
-                                const session::SampleCounts& own) {
-    sight.budget = budget;
-    sight.own = own;
-    return LookAt(kind, sight);
+  const auto look_at = [&measured](Kind& kind, const session::SamplingBudget& budget,
+                                   const session::SampleCounts& own) {
+    measured.budget = budget;
+    measured.own = own;
+    return LookAt(kind, measured);
   };
   const bool requested_change =
       look_at(kinds_.requested, reading.sampling.requested, work.samples.requested);
@@ -95,28 +95,28 @@ void BudgetKeeper::Look() {
                                .background = kinds_.background.status.factors});
 }
 
-bool BudgetKeeper::LookAt(Kind& kind, const Sight& sight) {
-  const std::uint64_t elapsed_ns = sight.now_ns - kind.last.now_ns;
-  const std::uint64_t spent_ns = SpentBetween(kind.last, sight);
+bool BudgetKeeper::LookAt(Kind& kind, const Measurement& measured) {
+  const std::uint64_t elapsed_ns = measured.now_ns - kind.last.now_ns;
+  const std::uint64_t spent_ns = SpentBetween(kind.last, measured);
   // The source has set its factors to 1 for a new session: what came before is not its cost.
-  const bool begins = kind.last.budget.starts != sight.budget.starts;
-  if (!begins && !IsLookOver(elapsed_ns, spent_ns, sight.budget)) return false;
-  const Sight before = std::exchange(kind.last, sight);
+  const bool begins = kind.last.budget.starts != measured.budget.starts;
+  if (!begins && !IsLookOver(elapsed_ns, spent_ns, measured.budget)) return false;
+  const Measurement before = std::exchange(kind.last, measured);
   const double spent_cpus = CostOfLook(elapsed_ns, spent_ns);
   session::PeriodFactors factors;
   if (begins) {
     kind.governor.Reset();
   } else {
-    factors = kind.governor.Look(spent_cpus, OffCpuShare(before.own, sight.own), sight.budget,
+    factors = kind.governor.Look(spent_cpus, OffCpuShare(before.own, measured.own), measured.budget,
                                  elapsed_ns < kLookNs);
   }
   SamplingStatus& status = kind.status;
   const session::PeriodFactors were = std::exchange(status.factors, factors);
   if (were.on_cpu != factors.on_cpu) ++status.on_cpu_changes;
   if (were.off_cpu != factors.off_cpu) ++status.off_cpu_changes;
-  status.budget = sight.budget;
+  status.budget = measured.budget;
   if (!begins)
-    status.spent_cpus = sight.budget.limited ? kind.governor.smoothed_cpus() : spent_cpus;
+    status.spent_cpus = measured.budget.limited ? kind.governor.smoothed_cpus() : spent_cpus;
   return were != factors;
 }
 

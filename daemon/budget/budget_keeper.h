@@ -17,8 +17,8 @@ namespace profd::budget {
 // Looks four times a second, on a thread of its own, at what sampling has cost: the programs' time
 // for samples, and the CPU time of the stages that handle them. Names and unwind tables are made
 // once, whatever the rate, and are not part of it; nor is what stages do for processes that come
-// and go. Sessions that somebody has asked for and those that stand have a budget each, as thread
-// clocks have. While one runs that somebody has asked for, it looks up every kGlance whether that
+// and go. Sessions that a client requested and those that stand have a budget each, as thread
+// clocks have. While one runs that a client requested, it looks up every kGlance whether that
 // is too much already. Owned by the composition root.
 class BudgetKeeper {
  public:
@@ -42,7 +42,7 @@ class BudgetKeeper {
 
  private:
   // What one look sees of one kind of sessions.
-  struct Sight {
+  struct Measurement {
     std::uint64_t now_ns = 0;
     session::SamplingBudget budget;
     std::uint64_t cpu_ns = 0;   // of the stages, for both kinds
@@ -52,15 +52,16 @@ class BudgetKeeper {
   struct Kind {
     Governor governor;
     SamplingStatus status;
-    Sight last;
+    Measurement last;
   };
 
   // What the stages and the programs have spent on samples of one kind between two looks.
-  [[nodiscard]] static std::uint64_t SpentBetween(const Sight& before, const Sight& now);
+  [[nodiscard]] static std::uint64_t SpentBetween(const Measurement& before,
+                                                  const Measurement& now);
   void Run(const std::stop_token& stop);
   void Look();
   // Whether periods are to change.
-  [[nodiscard]] static bool LookAt(Kind& kind, const Sight& sight);
+  [[nodiscard]] static bool LookAt(Kind& kind, const Measurement& measured);
   void LookAtClocks(const session::BudgetReading& reading, std::uint64_t now_ns);
 
   session::SessionControl& control_;
@@ -71,7 +72,7 @@ class BudgetKeeper {
   std::uint64_t clock_ns_ = 0;          // then
   std::uint64_t switches_ = 0;          // then
   session::PerKind<Kind> kinds_;
-  bool glances_ = false;  // a session runs that somebody has asked for
+  bool glances_ = false;  // a session runs that a client requested
   mutable std::mutex mutex_;
   BudgetStatus status_;
   std::jthread thread_;  // last: uses all of the above

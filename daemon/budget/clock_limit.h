@@ -1,4 +1,4 @@
-// ClockLimit: when thread clocks cost so much that the kernel's own books must do.
+// ClockLimit: when thread clocks cost so much that kernel accounting replaces them.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@ namespace profd::budget {
 // What clocks may cost, what they cost, and what is done about it.
 struct ClockStatus {
   double limit_cpus = 0;  // 0: none
-  double spent_cpus = 0;  // of late
+  double spent_cpus = 0;  // recently
   bool kernel_accounting = false;
 };
 
 // A law and nothing else: told from time to time what clocks have cost since the last look, it says
-// whether the kernel's books are to be used. At once above the limit; clocks come back when, at
+// whether kernel accounting is used. At once above the limit; clocks come back when, at
 // what a switch cost before, they would take less than kReturn of the limit for kCalmLooks in turn.
 // Used by one thread.
 class ClockLimit {
@@ -26,7 +26,7 @@ class ClockLimit {
 
   // Over `elapsed_ns`; must not be 0.
   [[nodiscard]] bool Look(std::uint64_t clock_ns, std::uint64_t switches, std::uint64_t elapsed_ns);
-  // The kernel keeps no books.
+  // There is no kernel accounting.
   void GiveUp() { limit_cpus_ = 0; }
   [[nodiscard]] ClockStatus status() const {
     return {limit_cpus_, smoothed_cpus_, kernel_accounting_};
@@ -35,7 +35,7 @@ class ClockLimit {
  private:
   double limit_cpus_;
   double smoothed_cpus_ = 0;
-  double switch_ns_ = 0;  // what a switch cost, when the books were taken
+  double switch_ns_ = 0;  // what a switch cost, when kernel accounting took over
   bool kernel_accounting_ = false;
   int calm_ = 0;
 };

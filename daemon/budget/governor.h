@@ -12,7 +12,7 @@ namespace profd::budget {
 struct SamplingStatus {
   session::SamplingBudget budget;
   session::PeriodFactors factors;
-  double spent_cpus = 0;  // of late
+  double spent_cpus = 0;  // recently
   // How often each factor was changed.
   std::uint64_t on_cpu_changes = 0;
   std::uint64_t off_cpu_changes = 0;

@@ -25,7 +25,7 @@ void MemoryGuard::AskFor(std::uint64_t bytes) {
   for (const MemoryHolder& holder : holders_) {
     if (bytes == 0) return;
     if (!holder.gives_up) continue;
-    // Who has not answered yet is not asked for more.
+    // A holder that has not answered yet gets no second request.
     std::uint64_t part = holder.share->requested();
     if (part == 0) {
       part = std::min(bytes, holder.share->bytes());
@@ -37,7 +37,7 @@ void MemoryGuard::AskFor(std::uint64_t bytes) {
   }
 }
 
-double MemoryGuard::Leisure() const {
+double MemoryGuard::IntervalScale() const {
   const auto room = static_cast<double>(room_bytes());
   const auto least = static_cast<double>(cap_bytes_ - Part(kEvict));
   return room > least && least > 0 ? room / least : 1;

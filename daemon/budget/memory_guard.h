@@ -34,7 +34,7 @@ struct MemoryStatus {
 
 // A rule and nothing else. Above kEvict of the cap it asks the holders, in their order, for as much
 // as is needed to come down to kTarget, and again after kPatience looks; above kDrop there is no
-// patience, and no new work is taken on until it is below kTake. The distance to the cap is for
+// interval, and no new work is taken on until it is below kTake. The distance to the cap is for
 // what grows between two looks. Used by one thread.
 class MemoryGuard {
  public:
@@ -56,7 +56,7 @@ class MemoryGuard {
   }
   // How many times later than at kEvict the next look may be, for what grows meanwhile to find as
   // much room; at least 1.
-  [[nodiscard]] double Leisure() const;
+  [[nodiscard]] double IntervalScale() const;
   // All holders together have shrunk since this was asked last: what they gave back may still be
   // the allocator's.
   [[nodiscard]] bool TakeShrunk();

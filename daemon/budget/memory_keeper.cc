@@ -42,7 +42,8 @@ void MemoryKeeper::Run(const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   const auto pause = [this] {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(kInterval * guard_.Leisure());
+    return std::chrono::duration_cast<std::chrono::milliseconds>(kInterval *
+                                                                 guard_.IntervalScale());
   };
   while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) Look();
 }

@@ -22,7 +22,7 @@ class MemoryShare {
   // --- keeper
   [[nodiscard]] std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   void Ask(std::uint64_t bytes) { requested_.store(bytes, std::memory_order_relaxed); }
-  // Asked for and not taken yet.
+  // Requested and not taken yet.
   [[nodiscard]] std::uint64_t requested() const {
     return requested_.load(std::memory_order_relaxed);
   }

@@ -10,7 +10,7 @@ namespace profd::history {
 
 struct HistoryStatus {
   store::StoreStatus store;
-  // Of the standing session; 0: it does not run.
+  // Of the background session; 0: it does not run.
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
   std::uint64_t window_ns = 0;

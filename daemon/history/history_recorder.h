@@ -1,4 +1,4 @@
-// HistoryRecorder: the standing session on the whole host, and what becomes of its windows.
+// HistoryRecorder: the background session on the whole host, and what becomes of its windows.
 #pragma once
 
 #include <spdlog/logger.h>

@@ -35,11 +35,11 @@ LivePipeline::LivePipeline(Parts parts)
 LivePipeline::~LivePipeline() { Stop(); }
 
 void LivePipeline::FinishWithin(std::chrono::nanoseconds time) {
-  hurry_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
+  deadline_ns_ = parts_.clock.MonotonicNs() + static_cast<std::uint64_t>(time.count());
 }
 
-bool LivePipeline::Hurries() const {
-  const std::uint64_t since_ns = hurry_ns_.load(std::memory_order_relaxed);
+bool LivePipeline::IsPastDeadline() const {
+  const std::uint64_t since_ns = deadline_ns_.load(std::memory_order_relaxed);
   return since_ns != UINT64_MAX &&
          parts_.clock.MonotonicNs() >= since_ns;  // no clock for each event
 }
@@ -87,7 +87,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
     if (const auto* stack = std::get_if<wire::StackEvent>(&*event)) Count(*stack);
     if (MayDrop(*event)) {
       if (parts_.memory.full()) return counters_.memory_events.Add();
-      if (Hurries()) return counters_.ending_events.Add();
+      if (IsPastDeadline()) return counters_.ending_events.Add();
     }
     sender.Add(*std::move(event));
   };
@@ -148,7 +148,7 @@ void LivePipeline::Symbolize() {
     for (auto& item : batch->items) {
       if (parts_.memory.full() && MayDrop(item))
         counters_.memory_items.Add();
-      else if (MayDrop(item) && Hurries())
+      else if (MayDrop(item) && IsPastDeadline())
         counters_.ending_items.Add();
       else
         stage.Handle(std::move(item));

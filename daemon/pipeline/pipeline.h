@@ -112,7 +112,7 @@ class LivePipeline : public SessionBackend {
                                                                const session::SessionSpec& spec,
                                                                const StartSession& start_session);
   void Count(const wire::StackEvent& event);  // the reader
-  [[nodiscard]] bool Hurries() const;
+  [[nodiscard]] bool IsPastDeadline() const;
   void Read(const std::stop_token& stop);
   void Work();
   void Symbolize();
@@ -123,7 +123,7 @@ class LivePipeline : public SessionBackend {
   const Parts parts_;
   StageCounters counters_;
   Heartbeats beats_;
-  std::atomic<std::uint64_t> hurry_ns_ = UINT64_MAX;
+  std::atomic<std::uint64_t> deadline_ns_ = UINT64_MAX;
   struct {
     budget::MemoryShare queues;
     budget::MemoryShare processes;

@@ -18,7 +18,7 @@ struct StageCounters {
   // Of the samples that are read, each is delivered, unwanted, dropped or on its way.
   Counter on_cpu_read;              // reader
   Counter off_cpu_read;             // reader
-  Counter background_on_cpu_read;   // reader: of those, of threads that nobody has asked for
+  Counter background_on_cpu_read;   // reader: of those, of threads that no client has requested
   Counter background_off_cpu_read;  // reader: the same
   Counter snapshots_read;           // reader: stacks of threads as they stood
   Counter samples_delivered;        // symbolizer: to one session or several

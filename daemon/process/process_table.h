@@ -43,8 +43,8 @@ struct ProcessCounters {
 // kept for a grace time after their exit, because their last samples come late, and so are names of
 // threads. When there are too many, the dead go first, then those that were quiet longest. When the
 // last session ends everything is forgotten: nobody tells of forks, mappings and exits between
-// sessions, and the source asks /proc anew in the next one. Nothing here touches /proc: a replay is
-// the same as life. Owned and used by the worker thread; Counters() from any.
+// sessions, and the source asks /proc again in the next one. Nothing here touches /proc: a replay
+// is the same as life. Owned and used by the worker thread; Counters() from any.
 class ProcessTable {
  public:
   struct Process {
@@ -72,7 +72,7 @@ class ProcessTable {
   [[nodiscard]] std::string ThreadComm(const ThreadKey& key) const { return names_.Find(key); }
   [[nodiscard]] ModuleTable& modules() { return modules_; }
   [[nodiscard]] ProcessCounters Counters() const;
-  // Tells what it holds and gives up what it has been asked for: processes that have ended, within
+  // Tells what it holds and gives up what was requested: processes that have ended, within
   // their grace time, too.
   void AccountForMemory(budget::MemoryShare& memory);
 

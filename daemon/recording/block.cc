@@ -66,7 +66,7 @@ BlockCompressor::BlockCompressor(int level) : context_(ZSTD_createCCtx()) {
 std::span<const std::byte> BlockCompressor::Compress(const RawBlock& block, std::uint32_t number) {
   BlockHeader header;
   stored_.resize(sizeof(header) + ZSTD_compressBound(block.bytes.size()));
-  // The bound is what zstd promises to need, so it cannot fail for want of room.
+  // The bound is what zstd promises to need, so it cannot fail because of missing room.
   const std::size_t stored =
       ZSTD_compress2(context_.get(), stored_.data() + sizeof(header),
                      stored_.size() - sizeof(header), block.bytes.data(), block.bytes.size());

@@ -23,7 +23,7 @@ namespace profd::server {
 struct SessionSummary {
   std::uint32_t id = 0;
   std::string target;
-  std::string client;             // who asked for it: ClientOf
+  std::string client;             // who requested it: ClientOf
   std::uint64_t duration_ns = 0;  // 0: until stopped
   pipeline::SessionProgress progress;
 };
@@ -52,7 +52,7 @@ class SessionManager {
                                                                  std::uint64_t duration_ns,
                                                                  const std::string& client,
                                                                  std::size_t max_sessions);
-  // Who asked for it. kNotFound when there is none such.
+  // Who requested it. kNotFound when there is none such.
   [[nodiscard]] Result<std::string> ClientOfSession(std::uint32_t id) const;
   // Ends it early; whoever waits for it gets the profile. kNotFound when there is none such.
   [[nodiscard]] Result<void> Stop(std::uint32_t id);

@@ -44,7 +44,7 @@ struct SessionSpec {
   bool dump = false;
   // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
   double budget_cpus = 0;
-  // Nobody has asked for it: on-CPU periods may be raised, too, once off-CPU ones are at their
+  // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their
   // longest, and its clocks may be those of the kernel (UseKernelAccounting).
   bool background = false;
 };
@@ -65,7 +65,7 @@ struct SourceStatus {
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
 };
 
-// One of each for sessions that somebody has asked for and for those that stand. A thread that both
+// One of each for sessions that a client requested and for those that stand. A thread that both
 // look at is sampled as the first need it, and is theirs.
 template <typename T>
 struct PerKind {
@@ -89,7 +89,7 @@ struct PeriodFactors {
 // What the running sessions of one kind may cost together, in CPUs: 0.01 is one percent of one.
 struct SamplingBudget {
   bool limited = false;         // false: no session runs, or one has no limit
-  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody asked for them
+  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody requested them
   double cpus = 0;
   std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
   std::uint64_t starts = 0;    // of sessions, since then
@@ -125,8 +125,8 @@ class SessionControl {
   // Holds for all sessions of a kind until the next call, or until one starts. Weights stay right:
   // samples carry their period.
   virtual void SetPeriodFactors(const PerKind<PeriodFactors>& factors) = 0;
-  // While it is on, threads that only standing sessions look at have no clocks of profd's own:
-  // their time is split by the kernel's books when they are read. It still adds up; they are not
+  // While it is on, threads that only background sessions look at have no clocks of profd's own:
+  // their time is split by kernel accounting when they are read. It still adds up; they are not
   // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
   // books.
   virtual bool UseKernelAccounting(bool use) = 0;

@@ -69,8 +69,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   bool UseKernelAccounting(bool use) override { return sessions_.UseKernelAccounting(use); }
 
  private:
-  // Longest time that events wait in a ring while somebody has asked for a session, and while
-  // standing ones run.
+  // Longest time that events wait in a ring while a client has requested a session, and while
+  // background sessions run.
   static constexpr std::chrono::milliseconds kRequestedInterval{50};
   static constexpr std::chrono::milliseconds kBackgroundInterval{100};
 

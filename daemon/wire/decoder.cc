@@ -213,7 +213,7 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
 }
 
 Result<Event> DecodePeriods(Bytes bytes) {
-  // Older recordings end before what standing sessions have for themselves.
+  // Older recordings end before what background sessions have for themselves.
   constexpr std::size_t kLeast = offsetof(profd_periods_event, background_on_cpu_period_ns);
   if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast)
     return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");

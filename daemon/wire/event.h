@@ -125,7 +125,7 @@ struct PeriodsEvent {
   EventHeader header;
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
-  // Of threads that only standing sessions look at.
+  // Of threads that only background sessions look at.
   std::uint64_t background_on_cpu_period_ns = 0;
   std::uint64_t background_off_cpu_period_ns = 0;
 };

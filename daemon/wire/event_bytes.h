@@ -28,7 +28,7 @@ template <typename Fixed>
   return bytes;
 }
 
-// Nominal periods in force, as struct profd_periods_event has them.
+// The effective nominal periods, as struct profd_periods_event has them.
 struct PeriodsNs {
   std::uint64_t on_cpu = 0;
   std::uint64_t off_cpu = 0;

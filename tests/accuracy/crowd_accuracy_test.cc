@@ -37,16 +37,16 @@ TEST_P(PipeAccuracy, PipePingPong) {
                                   clock.blocked_iowait_count();
     const std::uint64_t preempted =
         clock.runnable_after_preemption_count() + clock.runnable_after_yield_count();
-    // A stretch on the CPU ends so or so, the last one with the thread.
+    // An interval on the CPU ends so or so, the last one with the thread.
     EXPECT_EQ(clock.on_cpu_count(), blocked + preempted + 1) << name;
-    // Never less than when the thread read the books. Until its end it gives its memory back and
-    // wakes who joins it: three locks of the kernel and libc at most, each of which it may wait
-    // for, or be preempted at.
+    // Never less than when the thread read kernel accounting. Until its end it gives its memory
+    // back and wakes who joins it: three locks of the kernel and libc at most, each of which it may
+    // wait for, or be preempted at.
     const auto near = [&name](std::uint64_t counted, const nlohmann::json& accounting) {
       EXPECT_GE(counted, accounting.get<std::uint64_t>()) << name;
       EXPECT_LE(counted, accounting.get<std::uint64_t>() + 3) << name;
     };
-    near(clock.on_cpu_count(), truth.at("schedstat").at("stretches"));
+    near(clock.on_cpu_count(), truth.at("schedstat").at("intervals"));
     near(blocked, truth.at("voluntary_switches"));
     near(preempted, truth.at("involuntary_switches"));
     switches += clock.on_cpu_count();

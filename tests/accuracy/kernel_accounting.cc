@@ -12,9 +12,10 @@ double QueuedNs(const v1::ThreadClock& clock) {
   return 1000.0 * static_cast<double>(RunnableCount(clock) + 1);
 }
 
-// By how much runnable time lies outside of what the books allow.
+// By how much runnable time lies outside of what kernel accounting allows.
 double BeyondNs(const v1::Thread& thread, const KernelAccounting& accounting) {
-  // What the thread did after it had read the books: it ran, and at most all else was a wait.
+  // What the thread did after it had read kernel accounting: it ran, and at most all else was a
+  // wait.
   const double tail_ns =
       static_cast<double>(thread.end_ns()) - accounting.read_ns -
       (static_cast<double>(thread.clock().on_cpu_ns()) - accounting.cpu_when_read_ns);
@@ -69,7 +70,7 @@ bool AccountingJudgement::Holds(std::uint64_t most_stolen_ns) const {
 std::string AccountingJudgement::Text() const {
   std::ostringstream text;
   text << beyond_ << " of " << threads_ << " threads wait " << beyond_ns_
-       << " ns other than the kernel books; on the CPU the worst is " << worst_on_cpu_ns_
+       << " ns other than kernel accounting says; on the CPU the worst is " << worst_on_cpu_ns_
        << " ns beyond a tick";
   return text.str();
 }

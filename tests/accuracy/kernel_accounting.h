@@ -1,4 +1,4 @@
-// A thread's clock against what the kernel books for the same thread.
+// A thread's clock against kernel accounting of the same thread.
 //
 // The kernel counts run time and waits for a CPU itself (/proc/PID/task/TID/schedstat), by a clock
 // that stands still while a hypervisor has the CPU. So on_cpu agrees within a tick, by which the
@@ -30,7 +30,8 @@ struct KernelAccounting {
   double run_delay_ns = 0;
 };
 
-// What of a thread's life came after it had read its books: no more than the clock has beyond them.
+// What of a thread's life came after it had read kernel accounting: no more than the clock has
+// beyond them.
 [[nodiscard]] double AfterAccountingNs(const v1::Thread& thread,
                                        const KernelAccounting& accounting);
 
@@ -48,7 +49,7 @@ class AccountingJudgement {
   double tick_ns_;
   std::size_t threads_ = 0;
   double worst_on_cpu_ns_ = 0;  // beyond the tick
-  std::size_t beyond_ = 0;      // threads whose runnable time the books do not allow
+  std::size_t beyond_ = 0;      // threads whose runnable time kernel accounting does not allow
   double beyond_ns_ = 0;        // by so much, together
 };
 

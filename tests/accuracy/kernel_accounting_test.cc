@@ -9,7 +9,8 @@ constexpr double kTickNs = 4'000'000;
 constexpr std::uint64_t kNoSteal = 0;
 constexpr std::uint64_t kSteal = 50'000'000;
 
-// Lives for 10 ms: 6 on the CPU, 1 runnable in 10 waits, and reads its books at its very end.
+// Lives for 10 ms: 6 on the CPU, 1 runnable in 10 waits, and reads kernel accounting at its very
+// end.
 v1::Thread TenWaits() {
   v1::Thread thread;
   thread.set_begin_ns(1'000'000'000);

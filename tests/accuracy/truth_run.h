@@ -31,9 +31,9 @@ class ThreadView {
 
   [[nodiscard]] const v1::Thread& thread() const { return profile_->threads(index_); }
   [[nodiscard]] MeasuredShare Share(const std::string& function, Side side) const;
-  // Samples by whether their stack reached the thread's root; `not_ready`: for want of tables that
-  // were still being made. Of the complete ones, the frames they begin with. Without those of the
-  // thread's end, when it has given its memory back.
+  // Samples by whether their stack reached the thread's root; `not_ready`: because tables were
+  // missing that were still being made. Of the complete ones, the frames they begin with. Without
+  // those of the thread's end, when it has given its memory back.
   struct Stacks {
     std::uint64_t complete = 0;
     std::uint64_t not_ready = 0;
@@ -76,7 +76,7 @@ class TruthRun {
   [[nodiscard]] MeasuredShare ShareOfAll(const std::string& function, Side side) const;
   // Of all samples, that of stacks walked before their tables were made.
   [[nodiscard]] double NotReadyShare() const;
-  // Steal time of the whole machine while it ran, at most: the kernel's books leave it out, profd
+  // Steal time of the whole machine while it ran, at most: kernel accounting leaves it out, profd
   // does not.
   [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
   // CLOCK_MONOTONIC before the program was started and after it had ended.
@@ -91,7 +91,7 @@ class TruthRun {
   std::uint64_t after_ns_ = 0;
 };
 
-// What the thread itself read of the kernel's books.
+// What the thread itself read of kernel accounting.
 [[nodiscard]] KernelAccounting AccountingOf(const nlohmann::json& thread);
 
 // Wall and CPU time the program measured in a function, summed over its thread's phases.

@@ -160,7 +160,8 @@ void ExpectLives(const TruthRun& run) {
     ASSERT_NE(found, reported.end()) << thread.comm() << " is none of the program's";
     const nlohmann::json& truth = *found->second;
     // Who joins it is woken before it has left its CPU for good: it goes on running, or waits for
-    // the CPU, and both are in its clock; but where a wait is apart from the books, see there.
+    // the CPU, and both are in its clock; but where a wait is apart from kernel accounting, see
+    // there.
     const double after_ns = AfterAccountingNs(thread, AccountingOf(truth));
     const bool late =
         static_cast<double>(thread.end_ns()) > truth.at("joined_ns").get<double>() + after_ns;
@@ -193,7 +194,7 @@ void ExpectShare(const TruthRun& run, const std::string& thread, const std::stri
 
 void ExpectShareOfAll(const TruthRun& run, const std::string& function, Side side) {
   // Lives are too short to leave out what a thread does before and after its own readings: the
-  // kernel's books of all of them have that of the CPU, the clocks that of the time.
+  // kernel accounting of all of them has the CPU time, the clocks have the elapsed time.
   const double cpu_ns = run.truth().at("cpu_of_all_ns").get<double>();
   double elapsed_ns = 0;
   TrueTime time;

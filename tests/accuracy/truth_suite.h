@@ -16,7 +16,7 @@ class TruthTest : public ::testing::Test {
  protected:
   void SetUp() override;
   // Makes run_: `PROGRAM ARGUMENTS` from its first instruction to its end. What must hold of every
-  // run (books, sums, lives) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
+  // run (accounting, sums, lives) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
   void Collect(const std::vector<std::string>& arguments, int frequency_hz,
                const std::string& program = "truth");
 

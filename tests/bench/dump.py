@@ -63,7 +63,7 @@ def measure(program, pid, profctl, host, rounds):
 
 def main(profctl, testprogs, rounds):
     profd = os.path.join(os.path.dirname(profctl), "profd")
-    # `standing` has eight threads of its own.
+    # `parked` has eight threads of its own.
     programs = {"C++": [os.path.join(testprogs, "parked"), str(THREADS - 8)], "Python": [PYTHON, "-c", PROGRAM]}
     with tempfile.TemporaryDirectory(prefix="bench-dump-") as folder:
         host = f"unix:{folder}/profd.sock"

@@ -15,7 +15,7 @@ MEMORY_NOISE = 4 * MIB
 # generation of 360; a limit below that lets most of the file go at once.
 LEAST_SHARE_AT_LIMIT = 0.25
 REACHED = 0.7  # a quarter of a small limit is spare, for the write-ahead log and the next window
-# On-CPU samples of a stretch of windows may fall to the one before or after by when counters are read.
+# On-CPU samples of a range of windows may fall to the one before or after by when counters are read.
 EDGE_SAMPLES = 2
 # What a window adds to the history in the last quarter, as a multiple of what it did in the one before.
 MOST_ACCELERATION = 1.3
@@ -125,8 +125,8 @@ def judge_samples(looks, windows, account):
     if account.dropped == 0:
         made, marks = (sum(getattr(window, name) for window in windows) for name in ("made_on_cpu", "on_cpu_points"))
         words += f"; on the CPU {made:,} made in the windows, {marks:,} in them"
-        stretches = 1 + sum(after.begin_ns != before.end_ns for before, after in zip(windows, windows[1:]))
-        good = good and abs(marks - made) <= EDGE_SAMPLES * stretches
+        ranges = 1 + sum(after.begin_ns != before.end_ns for before, after in zip(windows, windows[1:]))
+        good = good and abs(marks - made) <= EDGE_SAMPLES * ranges
     return Verdict("samples", good, words)
 
 

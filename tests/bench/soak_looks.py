@@ -19,7 +19,7 @@ class Look(NamedTuple):
 
 class Window(NamedTuple):
     """One of the history, or, where looks were late, some that follow each other."""
-    seconds: float  # when it was asked for, since the soak began
+    seconds: float  # when it was requested, since the soak began
     begin_ns: int
     end_ns: int
     closure: float  # of the worst thread, from its own states

@@ -26,13 +26,13 @@ class Panel(NamedTuple):
     steps: bool = False
 
 
-def thinned(points):
-    """At most MOST_POINTS; of each stretch its largest value, so that no peak is hidden."""
+def subsampled(points):
+    """At most MOST_POINTS; of each group its largest value, so that no peak is hidden."""
     if len(points) <= MOST_POINTS:
         return points
     size = len(points) / MOST_POINTS
-    stretches = [points[int(i * size):max(int(i * size) + 1, int((i + 1) * size))] for i in range(MOST_POINTS)]
-    return [max(stretch, key=lambda point: point[1]) for stretch in stretches]
+    groups = [points[int(i * size):max(int(i * size) + 1, int((i + 1) * size))] for i in range(MOST_POINTS)]
+    return [max(group, key=lambda point: point[1]) for group in groups]
 
 
 def nice_top(value):
@@ -71,7 +71,7 @@ def draw_panel(panel, top, seconds):
         out.append(text(right + 6, y + 4, panel.limit_words, "#cf222e"))
     taken = [bottom - PANEL * panel.limit / panel.scale / highest] if panel.limit else []
     for colour, line in zip(COLOURS, panel.lines):
-        points = thinned(line.points)
+        points = subsampled(line.points)
         if not points:
             continue
         path = " ".join(place(*point) for point in points)

@@ -1,4 +1,4 @@
-"""A day of history: some minutes of a busy host are recorded, put again and again as a day, and asked for."""
+"""A day of history: some minutes of a busy host are recorded, put again and again as a day, and requested."""
 
 import contextlib
 import os

@@ -154,7 +154,7 @@ TEST_F(ClockTest, OnCpuFollowsTheKernelWhereTheHookLagsBehind) {
   thread.Block(now += 3'000);
   EXPECT_EQ(thread.clock().on_cpu_ns, thread.run_time());
   EXPECT_EQ(Runnable(thread.clock()), thread.run_delay());
-  EXPECT_EQ(Sum(thread.clock()), now + 1'500);  // the last stretch ends by its lag later
+  EXPECT_EQ(Sum(thread.clock()), now + 1'500);  // the last interval ends by its lag later
 }
 
 TEST_F(ClockTest, WaitOfThePreemptedFollowsTheKernelToo) {
@@ -172,7 +172,7 @@ TEST_F(ClockTest, WaitOfThePreemptedFollowsTheKernelToo) {
   EXPECT_EQ(Sum(thread.clock()), thread.since());
 }
 
-// A hypervisor took the CPU away: the kernel books less than the hooks saw. It stays on_cpu.
+// A hypervisor took the CPU away: kernel accounting has less than the hooks saw. It stays on_cpu.
 TEST_F(ClockTest, StolenTimeIsOnCpu) {
   const user_accounting start{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
@@ -197,7 +197,7 @@ TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
   EXPECT_EQ(wait.runnable_ns, 1'000);
 }
 
-// Preempted with a state already set, a thread is not queued: the kernel books no wait.
+// Preempted with a state already set, a thread is not queued: kernel accounting has no wait.
 TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
   const user_accounting none{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
@@ -277,7 +277,7 @@ TEST_F(ClockTest, ATimeBeforeTheLastOneIsCountedAndChangesNothing) {
 }
 
 // Any interleaving: the parts add up to what has passed, nothing goes down, the sequence number is
-// even whenever no hook runs, and the kernel's books agree.
+// even whenever no hook runs, and the kernel accounting agrees.
 TEST_F(ClockTest, PartsAddUpAfterAnyHistory) {
   std::mt19937_64 random(20251121);
   const auto below = [&](std::uint64_t range) { return random() % range; };

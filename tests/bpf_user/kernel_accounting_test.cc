@@ -1,4 +1,4 @@
-// Threads whose switches are left to the kernel's own books.
+// Threads whose switches are left to kernel accounting.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -52,7 +52,7 @@ TEST_F(KernelAccountingTest, AThreadThatRunsHasRunUntilTheEpoch) {
   Announce(1, 10'000);
   const user_reading reading = thread.Read(10'001);
   EXPECT_EQ(reading.at_epoch.on_cpu_ns, 2'000 + 5'001)
-      << "of the ns after the epoch, one is booked";
+      << "one of the ns after the epoch is accounted";
   EXPECT_EQ(Sum(reading.at_epoch), 9'000);
 }
 
@@ -85,8 +85,9 @@ TEST_F(KernelAccountingTest, HooksGoOnWhereItRuns) {
   EXPECT_EQ(thread.clock().blocked_count[PROFD_INTERRUPTIBLE], 1 + 1);
 }
 
-// Hooks and books in turn, with epochs and readings in between: every reading adds up to the epoch,
-// none takes back what an earlier one has told, and where the thread sleeps it is the truth.
+// Hooks and kernel accounting in turn, with epochs and readings in between: every reading adds up
+// to the epoch, none takes back what an earlier one has told, and where the thread sleeps it is the
+// truth.
 TEST_F(KernelAccountingTest, NoReadingTakesBackAnother) {
   std::mt19937_64 random(11);
   const auto below = [&](std::uint64_t range) { return random() % range; };

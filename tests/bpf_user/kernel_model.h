@@ -1,4 +1,4 @@
-// KernelModel: one thread, the kernel's books about it, and the truth to hold the clock against.
+// KernelModel: one thread, kernel accounting about it, and the truth to hold the clock against.
 //
 // Times given are those at which the switch hooks run. The kernel dates a switch by `lag` earlier,
 // as it does when a wake-up takes the CPU.
@@ -31,10 +31,10 @@ class KernelModel {
   void Wake(std::uint64_t now);
   user_interval Come(std::uint64_t now, std::uint64_t lag = 0);
 
-  // What the hooks would have done is left out; the kernel's books go on.
+  // What the hooks would have done is left out; kernel accounting continues.
   void BlockUnseen(std::uint64_t now);
   void ComeUnseen(std::uint64_t now);
-  // The thread goes by the kernel's books; its switch-ins are not seen.
+  // The thread uses kernel accounting; its switch-ins are not seen.
   void SwitchOutByKernelAccounting(std::uint64_t now, profd_thread_state state);
   // Switch-out level: the switch-in is only noted.
   void ComeNoted(std::uint64_t now);

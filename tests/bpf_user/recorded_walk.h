@@ -45,7 +45,7 @@ struct RecordedWalk {
 using WordReader = std::function<bool(std::uint64_t address, std::uint64_t& word)>;
 struct ReplayedWalk {
   std::string found;  // a line a frame, leaf first: `frame MODULE+OFFSET`, `!` exact, `?` uncertain
-  std::vector<std::uint64_t> looked_up;  // addresses whose rules were asked for
+  std::vector<std::uint64_t> looked_up;  // addresses whose rules were requested
 };
 // Walks with these registers, mappings and rows; memory from the recorded words, or from `memory`.
 [[nodiscard]] ReplayedWalk Replay(const RecordedWalk& walk, bool task_reader,

@@ -132,7 +132,7 @@ TEST_F(SamplingPointsTest, AnotherPeriodBeginsAnew) {
   EXPECT_NEAR(static_cast<double>(fine), kTurns * 0.25, kSigmas * std::sqrt(kTurns * 0.32));
 }
 
-// Ticks of 1 ms, as a session needs them that somebody has asked for, and periods of 10 ms.
+// Ticks of 1 ms, as a session needs them that a client requested, and periods of 10 ms.
 TEST_F(SamplingPointsTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
   constexpr std::uint64_t kRequested = 1;
   constexpr std::uint64_t kBackground = 2;

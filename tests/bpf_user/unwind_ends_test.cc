@@ -28,7 +28,7 @@ TEST(UnwindEndsTest, UnknownFileIsAskedForOnceAtATime) {
   EXPECT_EQ(wanted->mapping_end, UnwindWorld::kText + UnwindWorld::kTextBytes);
   EXPECT_EQ(wanted->file_offset, 0x3100u);
   EXPECT_EQ(wanted->pid, 1234u);
-  world.Walk(0x410100);  // another stretch
+  world.Walk(0x410100);  // another chunk
   EXPECT_EQ(user_wanted(nullptr), 2u);
   user_set_time(1'020'000'000);
   world.Walk(0x400100);
@@ -57,7 +57,7 @@ TEST(UnwindEndsTest, StretchesOfCallersFurtherUpAreAskedForAtOnce) {
     world.Stack(kStack, {0x410101, 0x411000, 7, UnwindWorld::kJit + 1, 0x40d001});
     EXPECT_EQ(world.Walk(0x400100, task_reader), "400100 410101 | not-ready");
     const profd_wanted* wanted = nullptr;
-    ASSERT_EQ(user_wanted(&wanted), 1u);  // the next two words lie in the same stretch, or in none
+    ASSERT_EQ(user_wanted(&wanted), 1u);  // the next two words lie in the same chunk, or in none
     EXPECT_EQ(wanted->file_offset, 0x13100u);
     user_set_time(2'000'000'000);
     world.Stack(kStack, {0x410101, 7, 0x41e001});

@@ -41,7 +41,7 @@ TEST(UnwindTablesTest, FindsEveryRowOfABlock) {
 }
 
 TEST(UnwindTablesTest, BlockThatLiesInTwoPages) {
-  // The stretch begins so late in its page that its rows go on in the next.
+  // The chunk begins so late in its page that its rows go on in the next.
   for (const std::uint32_t unit : {490u, 497u, 500u, 506u, 507u}) {
     UnwindWorld world;
     world.Publish(Rows(0x401000, 60, 4));

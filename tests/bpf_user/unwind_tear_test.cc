@@ -24,7 +24,7 @@ using unwind::TableStore;
 constexpr std::uint64_t kOffset = 0x3000;  // in the file, of UnwindWorld::kText
 constexpr std::uint64_t kRowBytes = 16;
 constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << PROFD_CHUNK_SHIFT;
-constexpr std::uint64_t kMapped = 3;   // stretches of the file that is mapped ...
+constexpr std::uint64_t kMapped = 3;   // chunks of the file that is mapped ...
 constexpr std::uint64_t kChunks = 40;  // ... and of each of the others
 constexpr std::uint64_t kRules = 500;  // of a file
 constexpr std::uint64_t kWalksPerLoad = 10;
@@ -42,7 +42,7 @@ std::vector<Row> RowsOf(std::uint64_t file, std::uint64_t begin) {
   return rows;
 }
 
-// Room for one slab, so that stretches are given up for others all the time.
+// Room for one slab, so that chunks are given up for others all the time.
 class UnwindTearTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kCap = (1u << 20) + 3 * source::PoolMemory::kSlabCost;

@@ -34,7 +34,7 @@ class UnwindWorld {
   UnwindWorld(const UnwindWorld&) = delete;
   UnwindWorld& operator=(const UnwindWorld&) = delete;
 
-  // `rows`: address -> rule, all in the first stretch.
+  // `rows`: address -> rule, all in the first chunk.
   void Publish(const std::map<std::uint64_t, profd_unwind_rule>& rows, std::uint32_t flags = 0);
   // The words of the stack from `address` up.
   void Stack(std::uint64_t address, const std::vector<std::uint64_t>& words);

@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RequireClean(symbolize::CleanText(name));
   fuzz::Require(!demangled.name.empty() || name.empty(), "a name stays a name");
   for (const std::size_t bound : {0u, 1u, 3u, 10u})
-    fuzz::Require(symbolize::CleanText(name, bound).size() <= bound, "bound that was asked for");
+    fuzz::Require(symbolize::CleanText(name, bound).size() <= bound, "bound that was requested");
   return 0;
 }

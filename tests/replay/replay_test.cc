@@ -1,5 +1,5 @@
 // Recordings replayed against golden profiles: no kernel, no root, the same bytes on any machine.
-// A golden that is rightly out of date is made anew with PROFD_UPDATE_GOLDENS=1.
+// A golden that is rightly out of date is made again with PROFD_UPDATE_GOLDENS=1.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>

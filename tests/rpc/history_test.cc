@@ -1,4 +1,4 @@
-// The standing session, its windows, and questions about them.
+// The background session, its windows, and questions about them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

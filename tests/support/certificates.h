@@ -14,7 +14,7 @@ struct CertificateFiles {
   std::string key;
 };
 
-// Files in a folder of the caller's. A name that is used again is made anew in its place.
+// Files in a folder of the caller's. A name that is used again is made again in its place.
 class Certificates {
  public:
   explicit Certificates(std::filesystem::path folder) : folder_(std::move(folder)) {}

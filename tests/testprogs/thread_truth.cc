@@ -62,8 +62,8 @@ nlohmann::json ThreadTruth::Finish() const {
   getrusage(RUSAGE_THREAD, &usage);
   std::int64_t run_ns = -1;
   std::int64_t run_delay_ns = -1;
-  std::int64_t stretches = -1;
-  std::ifstream("/proc/thread-self/schedstat") >> run_ns >> run_delay_ns >> stretches;
+  std::int64_t intervals = -1;
+  std::ifstream("/proc/thread-self/schedstat") >> run_ns >> run_delay_ns >> intervals;
   return {{"name", name_},
           {"tid", gettid()},
           {"begin_ns", begin_ns_},
@@ -73,7 +73,7 @@ nlohmann::json ThreadTruth::Finish() const {
             {"cpu_when_read_ns", cpu_when_read_ns},
             {"run_ns", run_ns},
             {"run_delay_ns", run_delay_ns},
-            {"stretches", stretches}}},
+            {"intervals", intervals}}},
           {"voluntary_switches", usage.ru_nvcsw},
           {"involuntary_switches", usage.ru_nivcsw},
           {"cpu_ns", ThreadCpuNs()},

@@ -27,7 +27,7 @@ class ThreadTruth {
   // Names the calling thread (15 characters at most) and reads its clocks.
   explicit ThreadTruth(std::string name);
 
-  // Calls `call` and books its wall and CPU time under the name of the function it runs. The clocks
+  // Calls `call` and adds its wall and CPU time to the name of the function it runs. The clocks
   // are read by this caller, not by the function itself.
   template <typename Call>
   void Phase(const char* function, Call&& call) {
@@ -37,7 +37,7 @@ class ThreadTruth {
     Record(function, MonotonicNs() - wall, ThreadCpuNs() - cpu);
   }
 
-  // Reads the clocks, and the kernel's own books from /proc/thread-self/schedstat, a last time.
+  // Reads the clocks, and kernel accounting from /proc/thread-self/schedstat, a last time.
   [[nodiscard]] nlohmann::json Finish() const;
 
  private:

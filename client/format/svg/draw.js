@@ -91,7 +91,7 @@ function cutLines(width) {
   }
 }
 
-// What is shown: the stretch [from, to) of the whole in ns, and the frame it is about.
+// What is shown: the range [from, to) of the whole in ns, and the frame it is about.
 const view = {from: 0, to: graph.total, node: 0, icicle: false, found: null};
 const isWhole = () => view.to - view.from === graph.total;
 
@@ -148,7 +148,7 @@ function setHeight() {
   rowsNow = rows;
 }
 
-// Places in percent, so that a page that is printed or about to be drawn anew is not torn.
+// Places in percent, so that a page that is printed or about to be drawn again is not torn.
 const box = element('rect', {height: kRow});
 
 function drawFrame(frame, y, percent, labels) {

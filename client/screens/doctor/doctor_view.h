@@ -1,4 +1,4 @@
-// DoctorView: what was looked at, how it is, and what mends it.
+// DoctorView: what was looked at, how it is, and what fixes it.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Finding {
 [[nodiscard]] const char* NameOf(Verdict verdict);
 [[nodiscard]] bool AnyFailed(const std::vector<Finding>& findings);
 
-// A line a finding, wrapped at `width`, and one below it with what mends it.
+// A line a finding, wrapped at `width`, and one below it with what fixes it.
 [[nodiscard]] std::string RenderFindings(const std::vector<Finding>& findings, std::size_t width,
                                          const Palette& palette);
 // {"ok": false, "checks": [{"check", "verdict", "found", "fix"}]}, ended by a newline.

@@ -80,7 +80,7 @@ std::string RefusedTables(const v1::StatusResponse& status) {
       {"unwind_damaged", "damaged entries"},
       {"unwind_changed", "files changed"},
       {"unwind_gone", "mappings gone"},
-      {"unwind_crowded", "stretches without room"},
+      {"unwind_crowded", "chunks without room"},
       {"unwind_cut", "blocks cut"},
       {"unwind_queue_full", "requests dropped"},
   }};
@@ -137,7 +137,7 @@ std::string Sampling(const v1::SamplingStatus& budget, const std::string& of) {
 std::string KernelAccounting(const v1::BudgetStatus& budget) {
   if (!budget.kernel_accounting()) return "";
   return "over " + FormatShare(budget.clock_limit_cpus()) +
-         " of one CPU: the kernel's books, for threads that only the history looks at";
+         " of one CPU: kernel accounting, for threads that only the history looks at";
 }
 
 // "118 MiB of 256 MiB (maps 44.0 MiB)"; of a replay, what is resident.

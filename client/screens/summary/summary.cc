@@ -70,7 +70,7 @@ const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
 }
 
 // How far the budget has raised the periods; empty where it has not.
-std::string Thinned(const v1::Profile& profile) {
+std::string Subsampled(const v1::Profile& profile) {
   std::uint64_t on_cpu = 0;
   std::uint64_t off_cpu = 0;
   for (const v1::PeriodChange& change : profile.periods()) {
@@ -100,7 +100,7 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
       {what, Tone::kPlain},
       {BasisText(profile), loss ? Tone::kWarning : Tone::kPlain},
       {CostText(profile), Tone::kPlain},
-      {Thinned(profile), Tone::kPlain},
+      {Subsampled(profile), Tone::kPlain},
   }};
   constexpr std::size_t kGap = 3;
   std::string out;

@@ -1,4 +1,4 @@
-// TopRows: a stretch of time as the rows of the live table.
+// TopRows: a time range as the rows of the live table.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 16> kHelp{
     "up down    move; also Page Up, Page Down, Home, End",
     "e          functions: states of themselves, or with all that they call",
     "k          functions: the kernel's as rows, or as part of their callers",
-    "Ctrl-L     draw anew",
+    "Ctrl-L     draw again",
     "q Ctrl-C   leave",
     "",
     "running and runnable are shares of one CPU, blocked is one of the time that the",

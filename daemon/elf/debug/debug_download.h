@@ -30,7 +30,7 @@ class DebugDownload {
 
   struct Answer {
     std::string path;  // of the debug file; "" when it is not there
-    std::string why;   // then: "being asked for", or what the servers said
+    std::string why;   // then: "being requested", or what the servers said
   };
   // `build_id` in hexadecimal.
   [[nodiscard]] Answer Ask(const std::string& build_id);

@@ -49,7 +49,7 @@ class DebugPool {
   [[nodiscard]] EntryRef Add(const FileStamp& stamp, UniqueFd fd, UniqueFd alternate);
   // As Object::FindSource; empty also while the file is being opened, or cannot be.
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
-  // Gives up what it has been asked for, the least recently used first.
+  // Gives up what was requested, the least recently used first.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   // How often an entry has got answers after it had none. Any thread.

@@ -15,7 +15,7 @@
 namespace profd::elf {
 namespace {
 
-// What libdw keeps of a unit is freed with everything else alone: it is started anew beyond this.
+// What libdw keeps of a unit is freed with everything else alone: it is started again beyond this.
 constexpr std::size_t kLibdwBytes = 32u << 20;
 constexpr std::size_t kHeldUnitBytes = 32u << 20;
 constexpr std::size_t kMaxUnits = 1u << 20;

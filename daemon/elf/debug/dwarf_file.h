@@ -20,7 +20,7 @@
 namespace profd::elf {
 
 // Opening it reads the list of units and what code each has; a unit is read when an address in it
-// is first asked for. Everything beyond the list can be forgotten and is read again when needed.
+// is first requested. Everything beyond the list can be forgotten and is read again when needed.
 // Used by one thread at a time.
 class DwarfFile {
  public:
@@ -63,7 +63,7 @@ class DwarfFile {
     std::uint64_t end = 0;
     std::uint32_t unit = 0;
   };
-  // What libdw has of a unit, until it is started anew.
+  // What libdw has of a unit, until it is started again.
   struct LibdwUnit {
     std::uint64_t start = 0;  // of starts_
     Dwarf_Die die{};

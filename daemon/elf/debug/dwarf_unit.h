@@ -22,7 +22,7 @@ struct CodeScope {
 
 struct LineRow {
   std::uint64_t address = 0;
-  std::uint32_t file = 0;  // 0 and line 0: the end of a stretch
+  std::uint32_t file = 0;  // 0 and line 0: the end of a range
   std::uint32_t line = 0;
 };
 

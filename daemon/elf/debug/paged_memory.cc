@@ -44,7 +44,7 @@ Result<void> PagedMemory::MapPaged(std::size_t bytes, std::vector<Part> parts) {
   if (::ioctl(faults_.get(), UFFDIO_API, &api) != 0) return ErrorFromErrno(errno, "userfaultfd");
   stop_.Reset(::eventfd(0, EFD_CLOEXEC));
   if (!stop_.valid()) return ErrorFromErrno(errno, "eventfd");
-  ::madvise(data_, size_, MADV_NOHUGEPAGE);  // one would be asked for at once
+  ::madvise(data_, size_, MADV_NOHUGEPAGE);  // one would be requested at once
   uffdio_register range{};
   range.range.start = reinterpret_cast<std::uintptr_t>(data_) + kStride;
   range.range.len = size_ - kStride;

@@ -59,7 +59,7 @@ Result<FoundFile> OpenSeen(const Seen& seen) {
   return found;
 }
 
-// ": CAP_SYS_PTRACE is missing", of those that open files; "" where it is not for want of one.
+// ": CAP_SYS_PTRACE is missing", of those that open files; "" where none is missing.
 std::string MissingRights() {
   std::vector<std::string> names;
   for (const auto& name : source::MissingCapabilities(source::EffectiveCapabilities()))

@@ -1,4 +1,4 @@
-// FileImage: a private copy of the parts of a file that were asked for, at their own offsets.
+// FileImage: a private copy of the parts of a file that were requested, at their own offsets.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ struct ObjectInfo {
   friend bool operator==(const ObjectInfo&, const ObjectInfo&) = default;
 };
 
-// A stretch of virtual addresses that belongs to one function. `name` is as the file has it
+// A range of virtual addresses that belongs to one function. `name` is as the file has it
 // (mangled, hostile bytes and all) and lives as long as the Object.
 struct SymbolRange {
   std::uint64_t begin = 0;

@@ -29,7 +29,7 @@ class ObjectSource {
   virtual ~ObjectSource() = default;
   // Fails when the file cannot be had or is not what was mapped; the message says what was tried.
   [[nodiscard]] virtual Result<ObjectRef> Load(const ObjectId& id) = 0;
-  // Counts up when objects, loaded anew or not, may say more than they did.
+  // Counts up when objects, loaded again or not, may say more than they did.
   [[nodiscard]] virtual std::uint64_t improvements() const { return 0; }
 };
 

@@ -21,7 +21,7 @@
 namespace profd::elf {
 
 // Owned by the composition root, used by the symbolizer thread; any thread may read the counters.
-// A file is opened anew at every Load, so that a replaced or rewritten one is noticed, but read
+// A file is opened again at every Load, so that a replaced or rewritten one is noticed, but read
 // only when nobody holds its object any more: all processes that map a file, also in containers,
 // share its object. What is kept, and for how long, is its users' choice. Reading may wait for the
 // disk.

@@ -26,7 +26,7 @@ struct RecordedSource {
   std::vector<SourceFrame> frames;
 };
 
-// One blob is a whole answer; several of one key add up (symbols that were asked for later).
+// One blob is a whole answer; several of one key add up (symbols that were requested later).
 struct ObjectBlob {
   std::optional<Error> failure;  // Load failed with this; the rest is empty
   ObjectInfo info;

@@ -26,7 +26,7 @@ struct CodeCounters {
   Counter rationed;  // frames whose code was not read: too many at a time
 };
 
-// Every event of the live source passes through here, after its back-fill. In each stretch of
+// Every event of the live source passes through here, after its back-fill. In each interval of
 // sessions every process is told once, before its first sample, and every code object before the
 // first sample that has it: read at that moment, since its memory may be another one's soon. One
 // that the kernel side could not read, as while its page is copied after a fork, is told of before
@@ -47,7 +47,7 @@ class CodeBackfill {
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
   void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
-  // Whether samples of Python may come for somebody who has asked for them: all of their code
+  // Whether samples of Python may come for somebody who has requested them: all of their code
   // objects should be read soon. For others it does that the kernel side wakes for those it has not
   // seen lately.
   [[nodiscard]] bool IsWatching() const { return requested_sessions_ > 0 && !known_.empty(); }
@@ -107,7 +107,7 @@ class CodeBackfill {
   std::vector<wire::PythonFrame> frames_;  // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;            // running, as the stream has it
-  std::uint32_t requested_sessions_ = 0;  // of those, not standing
+  std::uint32_t requested_sessions_ = 0;  // those of `sessions_` that a client requested
   std::uint64_t round_ns_ = 0;            // begin of this round
   std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
   std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond

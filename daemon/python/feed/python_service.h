@@ -63,7 +63,7 @@ class PythonService {
   void See(const wire::RawEvent& event);
   // The same for a process that a session is about to start with; any thread.
   void Look(ProcessKey process);
-  // Until all that was asked for so far was looked at once; false: it took longer.
+  // Until all that was requested so far was looked at once; false: it took longer.
   bool Await(std::chrono::milliseconds timeout);
 
   [[nodiscard]] const PythonCounters& counters() const { return counters_; }

@@ -21,11 +21,11 @@ namespace profd::python {
 // A process that was forked has its parent's interpreters until it executes another program. Its
 // code objects are its own, as both go on from the same memory and may make different ones at one
 // address; one that cannot be read any more is what the parent had said of it before the fork. When
-// no session runs any more everything is forgotten: the source tells it anew. Used by the worker
+// no session runs any more everything is forgotten: the source tells it again. Used by the worker
 // thread.
 class Registry {
  public:
-  // Code objects; beyond that those that were not asked for lately are forgotten. More than the
+  // Code objects; beyond that those that were not requested lately are forgotten. More than the
   // source remembers to have told (CodeBackfill), so that nothing is missing that was told once.
   static constexpr std::size_t kDefaultMaxCodes = 524'288;
   static constexpr std::size_t kMaxProcesses = 65'536;
@@ -75,7 +75,7 @@ class Registry {
     std::uint32_t version = 0;
     std::int32_t first_line = 0;
     std::string table;
-    std::unordered_map<std::uint32_t, std::uint32_t> lines;  // by instruction; what was asked for
+    std::unordered_map<std::uint32_t, std::uint32_t> lines;  // by instruction; what was requested
   };
   using CodeRef = std::shared_ptr<Code>;
 

@@ -104,7 +104,7 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
                  "of the time in profd's BPF programs, that for samples", Seconds(count.count));
     else if (count.name == "background_stacks_ns")
       to.Counter("profd_bpf_background_stacks_seconds_total",
-                 "of that, for threads that nobody has asked for", Seconds(count.count));
+                 "of that, for threads that no client has requested", Seconds(count.count));
     else if (count.name == "names_ns")
       to.Counter("profd_names_seconds_total", "CPU time spent on finding names",
                  Seconds(count.count));
@@ -158,10 +158,10 @@ void AddSampling(const budget::SamplingStatus& status, const char* of, Families&
            status.budget.limited ? 1.0 : 0.0, {{"of", of}});
   to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", status.budget.cpus,
            {{"of", of}});
-  to.Gauge("profd_budget_spent_cpus", "what sampling has cost of late, in CPUs", status.spent_cpus,
+  to.Gauge("profd_budget_spent_cpus", "what sampling has cost recently, in CPUs", status.spent_cpus,
            {{"of", of}});
   constexpr const char* kFactor =
-      "by how much the governor makes periods longer than was asked for; 1: not at all";
+      "by how much the governor makes periods longer than was requested; 1: not at all";
   constexpr const char* kFactors = "profd_budget_period_factor";
   to.Gauge(kFactors, kFactor, status.factors.on_cpu, {{"of", of}, {"period", "on_cpu"}});
   to.Gauge(kFactors, kFactor, status.factors.off_cpu, {{"of", of}, {"period", "off_cpu"}});
@@ -180,9 +180,9 @@ void AddBudget(const Readings& readings, Families& to) {
   AddSampling(budget.sampling.requested, "sessions", to);
   to.Gauge("profd_clock_limit_cpus", "what exact thread clocks may cost, in CPUs; 0: no limit",
            budget.clock.limit_cpus);
-  to.Gauge("profd_clock_spent_cpus", "what they have cost of late, in CPUs",
+  to.Gauge("profd_clock_spent_cpus", "what they have cost recently, in CPUs",
            budget.clock.spent_cpus);
-  to.Gauge("profd_clock_kernel_accounting", "1 while the kernel's own books are used instead",
+  to.Gauge("profd_clock_kernel_accounting", "1 while kernel accounting is used instead",
            budget.clock.kernel_accounting ? 1.0 : 0.0);
 }
 

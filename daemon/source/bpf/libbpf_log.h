@@ -7,7 +7,7 @@ namespace profd::source {
 
 // While it lives, libbpf's warnings on this thread are kept here instead of going to stderr. libbpf
 // knows one print function per process and passes it no context, hence the thread-local behind it;
-// warnings of other threads are thrown away. One at a time per thread.
+// warnings of other threads are discarded. One at a time per thread.
 class LibbpfLog {
  public:
   LibbpfLog();

@@ -31,7 +31,7 @@ class RingReader {
   void Drain(const Sink& sink);
 
   [[nodiscard]] const std::vector<int>& wait_fds() const { return wait_fds_; }
-  // Records too short for an event, or of another size than they say: thrown away.
+  // Records too short for an event, or of another size than they say: discarded.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:

@@ -31,7 +31,7 @@ class SideBand {
 
   // Hands over what has come since; time order holds within a CPU only.
   void Drain(const Sink& sink);
-  // Opens on CPUs that came, and anew on those that went and came. Call about once a second.
+  // Opens on CPUs that came, and again on those that went and came. Call about once a second.
   void Refresh();
 
   [[nodiscard]] std::uint64_t lost() const;       // records the kernel could not write, since start

@@ -25,7 +25,7 @@ namespace profd::source {
 // "CAP_BPF, CAP_PERFMON and CAP_SYSLOG"; empty for none.
 [[nodiscard]] std::string JoinNames(const std::vector<std::string>& names);
 
-// The hint of every error that a right would mend. Above 2, which kernel.org's kernels do not know,
+// The hint of every error that a right would fix. Above 2, which kernel.org's kernels do not know,
 // `perf_event_paranoid` makes Debian's ask for CAP_SYS_ADMIN where CAP_PERFMON should do.
 [[nodiscard]] std::string HintFor(std::uint64_t effective, int perf_event_paranoid);
 

@@ -18,7 +18,7 @@ namespace profd::source {
 //   any event of that process still to come, so it also comes first in order of time.
 // - EXEC: a PROCESS follows, with the time of the EXEC (mappings that come later say more).
 // - MMAP of a process not met: held until the rings have been drained once more, then handed over
-//   if the process was met by then, else thrown away: most processes of the machine concern nobody.
+//   if the process was met by then, else discarded: most processes of the machine concern nobody.
 // Reading costs some 100 us a process, so it is rationed. A process that had to wait is read at a
 // later event of its own; one that was gone is counted.
 // Used by one thread (the one that polls).

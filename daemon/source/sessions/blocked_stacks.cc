@@ -16,7 +16,7 @@ namespace {
 constexpr int kDumpLooks = 4;
 constexpr std::chrono::milliseconds kDumpPause{2};
 
-// What has been asked for is not asked for again for so long (bpf/stack/tables.bpf.h).
+// What has been requested is not requested again for so long (bpf/stack/tables.bpf.h).
 constexpr std::chrono::milliseconds kWalkPause{10};
 
 // Stacks that lacked tables are walked again once in so many windows.
@@ -141,7 +141,7 @@ void BlockedStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::Eve
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const std::uint64_t wanted = counters_()[PROFD_COUNTER_TABLES_WANTED];
     if (left.count() <= 0) return;
-    if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // asked for a moment ago
+    if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // requested a moment ago
     requests = wanted;
     (void)await_(whom, wanted, left);
     TakeBetter(Walk(slot, left), stacks);

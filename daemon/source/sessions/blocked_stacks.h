@@ -16,8 +16,9 @@
 
 namespace profd::source {
 
-// Runs the snapshot iterator. Where stacks end early for want of unwind tables, waits for these and
-// walks again. Owned by Sessions, used with its lock held; the counters may be read by any thread.
+// Runs the snapshot iterator. Where stacks end early because unwind tables are missing, waits for
+// these and walks again. Owned by Sessions, used with its lock held; the counters may be read by
+// any thread.
 class BlockedStacks {
  public:
   static constexpr std::chrono::milliseconds kTimeout{1'000};
@@ -34,7 +35,7 @@ class BlockedStacks {
   struct Rolled {
     std::uint64_t reported_until_ns = 0;  // who is blocked since before this has been told of
     std::uint32_t windows = 0;            // since everybody was walked
-    bool lacks_tables = false;            // a stack told of since then ends for want of tables
+    bool lacks_tables = false;  // a stack told of since then ends because tables are missing
   };
 
   // Both must outlive this.
@@ -59,7 +60,7 @@ class BlockedStacks {
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
                                                    std::chrono::milliseconds timeout);
-  // Walks once more whose stacks ended early for want of tables.
+  // Walks once more whose stacks ended early because tables were missing.
   void Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks);
 
   BpfObjects& objects_;

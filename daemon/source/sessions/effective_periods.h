@@ -13,9 +13,9 @@
 
 namespace profd::source {
 
-// The finest period that a session asks for, times what the budget makes of it, is in force on the
-// kernel side: for threads that sessions look at which somebody has asked for, the finest of all;
-// for others that of standing sessions. A PERIODS event tells of each change. Owned by Sessions,
+// The finest period that a session asks for, times the budget's factor, is effective on the
+// kernel side: for threads that sessions look at which a client has requested, the finest of all;
+// for others that of background sessions. A PERIODS event tells of each change. Owned by Sessions,
 // used with its lock held.
 class EffectivePeriods {
  public:

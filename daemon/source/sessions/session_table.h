@@ -29,7 +29,7 @@ class SessionTable {
   // Bit i: session i runs and looks at the threads of one user only.
   [[nodiscard]] std::uint64_t confined() const;
 
-  // Bit i: session i runs and nobody has asked for it.
+  // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // ... and somebody has.
   [[nodiscard]] std::uint64_t requested() const { return running() & ~background(); }

@@ -256,7 +256,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   table_.Remove(slot);
   rolled_.erase(slot);
   NoteRunning();
-  // What is left was in force before, at least as finely: it cannot fail for a new reason.
+  // What is left was effective before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
   StoreSessions();
   const profd_filter none{};

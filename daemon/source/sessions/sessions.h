@@ -65,7 +65,7 @@ class Sessions {
     const ProcFs& proc;
     const Clock& clock;
     profd_hook hook;
-    bool has_run_delay;  // the kernel books how long threads wait for a CPU
+    bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of the user side.
     std::function<std::vector<std::uint64_t>()> counters;
   };
@@ -92,7 +92,7 @@ class Sessions {
   void FollowMoves();
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
-  // Of these, one that is not standing.
+  // Of these, a requested one.
   [[nodiscard]] bool any_requested() const {
     return requested_.load(std::memory_order_relaxed) != 0;
   }

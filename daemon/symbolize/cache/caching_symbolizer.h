@@ -33,7 +33,7 @@ class CachingSymbolizer : public Symbolizer {
                std::vector<Frame>& frames) override;
   void Prepare() override { inner_.Prepare(); }
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
-  // Gives up what it has been asked for.
+  // Gives up what was requested.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }

@@ -23,7 +23,7 @@ class ElfSymbolizer : public Symbolizer {
 
   struct Options {
     std::size_t held_bytes = 64u << 20;
-    // Where processes come and go, a file is a module anew whenever the first of them has died.
+    // Where processes come and go, a file is a module again whenever the first of them has died.
     std::size_t held_modules = 4'096;
   };
 
@@ -34,7 +34,7 @@ class ElfSymbolizer : public Symbolizer {
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
-  // Gives up what it has been asked for, the objects used longest ago first.
+  // Gives up what was requested, the objects used longest ago first.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   // Memory in the objects held now; any thread may ask.

@@ -29,7 +29,7 @@ class JitSymbols {
 };
 
 // From /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
-// process and by its pid there. Read when code of the process is first asked for, and, because they
+// process and by its pid there. Read when code of the process is first requested, and, because they
 // grow, what is new when the last look is kRecheckNs old. Whether there are others by now is looked
 // for ever less often while there are not, at last every kLongestSearchNs: most run times write
 // none. Only regular files that belong to the process's user or to root are believed; nothing is

@@ -47,7 +47,7 @@ class Symbolizer {
  public:
   virtual ~Symbolizer() = default;
   // Appends the frames of one address, innermost first (more than one when functions are inlined
-  // and kSource is asked for), or exactly one unresolved frame with a reason.
+  // and kSource is requested), or exactly one unresolved frame with a reason.
   virtual void Resolve(const process::AddressFrame& address, Detail detail,
                        std::vector<Frame>& frames) = 0;
   // Reads what any process's stacks need, which the first question would otherwise wait for.
@@ -60,7 +60,7 @@ class Symbolizer {
             address.module->path.starts_with("[anon")) &&
            (answer.kind != FrameKind::kNative || !answer.reason.empty());
   }
-  // Counts up when addresses, resolved again, may get better answers: caches start anew.
+  // Counts up when addresses, resolved again, may get better answers: caches start again.
   [[nodiscard]] virtual std::uint64_t improvements() const { return 0; }
 };
 

@@ -20,7 +20,7 @@ namespace profd::unwind {
 namespace {
 
 // Bytes of instructions executed for one call of ReadRows; a compiler's densest 64 KiB take 1 % of
-// it. libdw begins each FDE anew for every row.
+// it. libdw begins each FDE again for every row.
 constexpr std::uint64_t kMaxExecutedBytes = 64u << 20;
 
 // From the `syscall` of clone to what the new thread does first.

@@ -10,7 +10,7 @@
 namespace profd::unwind {
 
 // Block by block, each once: what has been checked does not change. Of a large file only what is
-// asked for takes memory. Used by one thread; the image is given each time, as its owner moves.
+// requested takes memory. Used by one thread; the image is given each time, as its owner moves.
 class FrameBytes {
  public:
   // .eh_frame lies at `offset` of the file; `there`: all of it is in the image already.

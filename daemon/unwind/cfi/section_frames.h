@@ -16,7 +16,7 @@ struct SectionFrames {
 
 // Brings the section into the image, and shows libdw the headers of this section alone: whatever
 // else the file says of its sections may be damaged. kNotFound: there is none; a file that was
-// linked in a hurry has its table of sections at its end, and others are not looked for.
+// linked by a quick linker has its table of sections at its end, and others are not looked for.
 [[nodiscard]] Result<SectionFrames> ShowFrames(ElfText& text);
 
 }  // namespace profd::unwind

@@ -21,7 +21,7 @@ namespace {
 // file that stacks end in now, less long.
 constexpr int kNiceAhead = 10;
 constexpr int kNiceMissed = 5;
-// Stretches of a large file that programs must ask for before it is loaded whole.
+// Chunks of a large file that programs must ask for before it is loaded whole.
 constexpr std::uint32_t kOftenWanted = 16;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
@@ -197,7 +197,7 @@ void TableService::Finish(const profd_file_key& key, const Reader& reader, bool 
     known->missed |= missed;
     return;
   }
-  // What is forgotten here is asked for when it is missed.
+  // What is forgotten here is requested when it is missed.
   if (unfinished_.size() == kMaxUnfinished) unfinished_.pop_back();
   unfinished_.insert(reader->small() ? unfinished_.begin() : unfinished_.end(),
                      {key, reader, missed});
@@ -288,7 +288,7 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
     (void)store_.AddWithoutTables(key);
     return;
   }
-  if (!reader->small()) return;  // nobody knows yet which stretches
+  if (!reader->small()) return;  // nobody knows yet which chunks
   const auto file = store_.AddFile(key, reader->text(), FlagsOf(*reader), TableStore::Room::kFree);
   if (!file) return;
   counters_.files_read.Add();

@@ -30,7 +30,7 @@ namespace profd::unwind {
 // Written by the service's thread, those of the queues under its lock; any thread may read.
 struct ServiceCounters {
   Counter wanted;      // requests of programs taken
-  Counter repeated;    // of those, asked for already
+  Counter repeated;    // of those, requested already
   Counter queue_full;  // requests that found no room in a queue
   Counter files_read;  // files whose tables were made
   Counter no_tables;   // files without usable tables
@@ -40,7 +40,7 @@ struct ServiceCounters {
   Counter prefetched;  // files read before a program asked
 };
 
-// Has a thread of its own. What programs ask for comes first; then, stretch by stretch and at a low
+// Has a thread of its own. What programs ask for comes first; then, chunk by chunk and at a low
 // priority, the rest of small files, then what is fetched ahead. Owned by the composition root; the
 // maps outlive it.
 class TableService {
@@ -66,10 +66,10 @@ class TableService {
   void Prefetch(const Mapping& mapping);
 
   // Waits until `requests` of the programs have been taken, since the start, and all that has been
-  // asked for is there; of large files only what was asked for. Any thread; meanwhile the work has
+  // requested is there; of large files only what was requested. Any thread; meanwhile the work has
   // a normal priority. False: timed out.
   bool Await(std::uint64_t requests, std::chrono::milliseconds timeout);
-  // The same, but of all files only what programs have asked for: not what is fetched ahead.
+  // The same, but of all files only what programs have requested: not what is fetched ahead.
   bool AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout);
 
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
@@ -91,7 +91,7 @@ class TableService {
     Reader reader;
     bool missed = false;  // by a program
   };
-  // One piece of work; nothing in it: load one stretch of an unfinished file.
+  // One piece of work; nothing in it: load one chunk of an unfinished file.
   struct Task {
     std::optional<profd_wanted> wanted;
     std::optional<Mapping> mapping;
@@ -104,13 +104,13 @@ class TableService {
   void Run(const std::stop_token& stop);
   [[nodiscard]] Task NextTask(const std::stop_token& stop);
   void SetNice(int nice);
-  // Tells what it holds, and gives up what it is asked for.
+  // Tells what it holds, and gives up what was requested.
   void AccountForMemory();
   void HandleWanted(const profd_wanted& wanted);
   void HandleProcess(std::uint32_t pid);
   void HandlePrefetch(const Mapping& mapping);
-  // A file's other stretches, as far as nobody has to go for them: of small files, and of those
-  // that are asked for again and again.
+  // A file's other chunks, as far as nobody has to go for them: of small files, and of those
+  // that are requested again and again.
   void Finish(const profd_file_key& key, const Reader& reader, bool missed);
   void LoadUnfinished();
   // A reader of the wanted file; nothing when there is none, which is counted and published.

@@ -38,7 +38,7 @@ PackedChunk PackChunk(std::span<const Row> rows, std::uint64_t begin, RuleTable&
   profd_chunk header{};
   std::vector<profd_unwind_row> out;
   BlockPacker packer(out, packed);
-  std::uint16_t rule = 0;  // in force
+  std::uint16_t rule = 0;  // the effective one
   bool any = false;
   auto next = rows.begin();
   for (std::uint32_t block = 0; block < PROFD_CHUNK_BLOCKS; ++block) {

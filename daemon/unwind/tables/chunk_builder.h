@@ -1,4 +1,4 @@
-// StretchBuilder: rows of one stretch -> its packed bytes, as bpf/shared/unwind_table.h lays them
+// ChunkBuilder: rows of one chunk -> its packed bytes, as bpf/shared/unwind_table.h lays them
 // out.
 #pragma once
 

@@ -192,7 +192,7 @@ Result<void> TableStore::LoadChunk(FileIndex file, std::uint64_t begin, std::spa
   if (place && !grown) pool_.Free(*place, packed.bytes.size());
   if (!grown) {
     counters_.crowded.Add();
-    return Crowded("no room for a stretch");
+    return Crowded("no room for a chunk");
   }
   std::memcpy(pool_.At<std::byte>(*place), packed.bytes.data(), packed.bytes.size());
   StorePlace(ref.place, *place);

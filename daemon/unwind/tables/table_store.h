@@ -1,4 +1,4 @@
-// TableStore: which files have tables, and which of their stretches are loaded.
+// TableStore: which files have tables, and which of their chunks are loaded.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct StoreCounters {
   Counter rows;       // in them
   Counter bytes;      // of the pool in use
   Counter memory;     // kernel memory of slabs and lists
-  Counter evictions;  // stretches given up for others, since the start
-  Counter crowded;    // stretches refused: no room even after evictions, since the start
+  Counter evictions;  // chunks given up for others, since the start
+  Counter crowded;    // chunks refused: no room even after evictions, since the start
   Counter cut;        // blocks with too many rows, or rules beyond what a file may have
 };
 
@@ -56,7 +56,7 @@ class TableStore {
   TableStore(source::PoolMemory& memory, source::FileMaps& maps, std::uint64_t cap_bytes);
 
   [[nodiscard]] std::optional<FileIndex> Find(const profd_file_key& key) const;
-  // A file whose stretches are to be loaded; `flags` of PROFD_FILE_*.
+  // A file whose chunks are to be loaded; `flags` of PROFD_FILE_*.
   [[nodiscard]] Result<FileIndex> AddFile(const profd_file_key& key,
                                           const std::vector<TextRange>& text, std::uint32_t flags,
                                           Room room);
@@ -65,14 +65,14 @@ class TableStore {
   // The same file under one more name that the kernel has for it.
   [[nodiscard]] Result<void> AddKey(FileIndex file, const profd_file_key& key);
 
-  // The stretch of this file offset: whether it is one of the file and not loaded yet.
+  // The chunk of this file offset: whether it is one of the file and not loaded yet.
   [[nodiscard]] bool Lacks(FileIndex file, std::uint64_t file_offset) const;
   [[nodiscard]] bool has_tables(FileIndex file) const;
-  // Stretches with rules that are loaded.
+  // Chunks with rules that are loaded.
   [[nodiscard]] std::uint32_t loaded(FileIndex file) const { return files_.at(file).loaded; }
-  // First file offset of each stretch that is not loaded.
+  // First file offset of each chunk that is not loaded.
   [[nodiscard]] std::vector<std::uint64_t> MissingChunks(FileIndex file) const;
-  // `rows` of the stretch that begins at `begin`. kExhausted: no room.
+  // `rows` of the chunk that begins at `begin`. kExhausted: no room.
   [[nodiscard]] Result<void> LoadChunk(FileIndex file, std::uint64_t begin,
                                        std::span<const Row> rows, Room room);
 
@@ -86,7 +86,7 @@ class TableStore {
   struct File {
     std::vector<profd_file_key> keys;
     std::uint32_t rule_capacity = 0;  // rules that fit at the place of its rules
-    std::uint32_t loaded = 0;         // stretches with bytes
+    std::uint32_t loaded = 0;         // chunks with bytes
   };
 
   [[nodiscard]] Result<FileIndex> TakeIndex();
@@ -94,7 +94,7 @@ class TableStore {
   [[nodiscard]] std::optional<Place> Allocate(std::uint64_t bytes, std::uint32_t align_units,
                                               std::uint64_t whole_bytes, Room room);
   [[nodiscard]] bool GrowRules(FileIndex file, std::span<const profd_unwind_rule> rules, Room room);
-  // Gives up stretches used longest ago, `bytes` at least, but none of `busy_`.
+  // Gives up chunks used longest ago, `bytes` at least, but none of `busy_`.
   [[nodiscard]] bool Evict(std::uint64_t bytes);
   [[nodiscard]] bool EvictFile();
   std::uint64_t DropChunk(FileIndex file, std::uint32_t chunk);

@@ -72,7 +72,7 @@ TEST_F(CollectTest, OverItsBudgetWaitsAreSampledMoreSeldomAndAllSumsStayExact) {
   EXPECT_EQ(profile.periods(0).off_cpu_period_ns(), profile.off_cpu_period_ns());
   const auto& last = profile.periods(profile.periods_size() - 1);
   EXPECT_GT(last.off_cpu_period_ns(), profile.off_cpu_period_ns());
-  EXPECT_EQ(last.on_cpu_period_ns(), profile.on_cpu_period_ns()) << "that was asked for";
+  EXPECT_EQ(last.on_cpu_period_ns(), profile.on_cpu_period_ns()) << "that was requested";
   for (const auto& change : profile.periods()) {
     EXPECT_GE(change.time_ns(), profile.start_ns());
     EXPECT_LT(change.time_ns(), profile.end_ns());

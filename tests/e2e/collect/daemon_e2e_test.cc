@@ -1,4 +1,4 @@
-// A standing profd: several clients, status, recordings and their replay.
+// A running profd: several clients, status, recordings and their replay.
 #include <signal.h>
 
 #include "tests/e2e/collect/beside_phases.h"

@@ -1,4 +1,4 @@
-// The history of a standing profd: what a program with known phases did, asked for afterwards.
+// The history of a running profd: what a program with known phases did, requested afterwards.
 #include <signal.h>
 
 #include <algorithm>

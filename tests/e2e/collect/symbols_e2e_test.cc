@@ -1,4 +1,4 @@
-// Names, inlined functions and lines as they are asked for, and what profctl symbols says of them.
+// Names, inlined functions and lines as they are requested, and what profctl symbols says of them.
 #include <signal.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""A standing profd under a service manager: what it tells it, reloads, and an end within 5 seconds."""
+"""A running profd under a service manager: what it tells it, reloads, and an end within 5 seconds."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ class Service(RunningProfd):
         self.await_state("READY=1")
         self.assertIn("log_level is now 'warn', was 'info'", self.log())
         self.assertIn("hook is now 'switch-out' in the configuration: from the next start on", self.log())
-        # In force: SIGTERM's "stopping" is of level info.
+        # It is effective: SIGTERM's "stopping" is of level info.
         self.end(daemon)
         self.assertNotIn("stopping", self.log())
 

@@ -82,7 +82,7 @@ for (const colorScheme of ['light', 'dark']) {
         assert.ok(found >= least, `${a} and ${b}, ${sight}: ${found.toFixed(1)}`);
       }
     };
-    // 2.3 is just noticeable; frames of different kinds lie next to each other, so more is asked for.
+    // 2.3 is just noticeable; frames of different kinds lie next to each other, so more is requested.
     for (const state of kStates.slice(1)) apart('run', state, 20);
     for (const state of kStates.slice(2)) apart('rdy', state, 20);
     for (const a of kStates.slice(2)) for (const b of kStates.slice(2)) if (a < b) apart(a, b, 2.5);

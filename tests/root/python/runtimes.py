@@ -1,4 +1,4 @@
-"""A process with runtimes of its interpreter's library, as many as asked for beside its own; each has a thread that waits."""
+"""A process with runtimes of its interpreter's library, as many as requested beside its own; each has a thread that waits."""
 import ctypes
 import os
 import shutil

@@ -10,7 +10,7 @@ using ClockTest = LiveTest;
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kTick =
-    10 * kMs;  // of the slowest kernel; the kernel's books move by ticks
+    10 * kMs;  // of the slowest kernel; kernel accounting moves by ticks
 
 // |sum of the states - elapsed| <= 0.1 % of elapsed.
 void ExpectCloses(const profd_clock& clock, std::uint64_t elapsed_ns) {

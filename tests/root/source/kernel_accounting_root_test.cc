@@ -1,4 +1,4 @@
-// The kernel's books in place of clocks of profd's own.
+// kernel accounting in place of clocks of profd's own.
 #include "tests/root/source/live_test.h"
 
 namespace profd::source {
@@ -8,7 +8,7 @@ using KernelAccountingTest = LiveTest;
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kTurns = 50;
-// The kernel books what runs at its ticks: 100 a second at least.
+// Kernel accounting adds what runs at its ticks: 100 a second at least.
 constexpr std::uint64_t kTickNs = 10 * kMs;
 
 // At each word: computes and sleeps in turn, then tells its CPU time since the last.
@@ -71,7 +71,7 @@ TEST_F(KernelAccountingTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
   };
   const profd_clock accounted = grown(before, sleeper);
   EXPECT_NEAR(static_cast<double>(accounted.on_cpu_ns), static_cast<double>(cpu_ns), kTickNs);
-  EXPECT_LT(accounted.on_cpu_count, kTurns) << "switches were left to the books";
+  EXPECT_LT(accounted.on_cpu_count, kTurns) << "switches were left to kernel accounting";
   EXPECT_GE(BlockedOf(accounted), kTurns * kMs);
   const profd_clock mixed = grown(after, sleeper);
   EXPECT_NEAR(static_cast<double>(mixed.on_cpu_ns), static_cast<double>(later_ns), kTickNs);

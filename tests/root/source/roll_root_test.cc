@@ -149,7 +149,7 @@ TEST_F(RolledWindows, WhoIsBlockedAllThroughIsToldOfOnce) {
       return process.header.process.pid == sleeper.pid();
     });
     EXPECT_EQ(requested, &heard == &heard_.front()) << "/proc is read at the first start only";
-    // The puppet has run in each window, and is blocked anew at the end of each.
+    // The puppet has run in each window, and is blocked again at the end of each.
     EXPECT_EQ(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).size(), 1u);
   }
   EXPECT_EQ(snapshots, 1u);

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kLongest{100};
   while (true) testprog::RawSleep(1'000'000);
 }
 
-// Own sources: what is asked for must be listened to before the first poll.
+// Own sources: what is requested must be listened to before the first poll.
 class UnwindMapsTest : public testing::Test {
  protected:
   void SetUp() override {

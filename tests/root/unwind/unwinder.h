@@ -32,7 +32,7 @@ class Unwinder {
   [[nodiscard]] std::vector<wire::StackEvent> Snapshot();
   // At most one user-mode stack of a running thread, by a perf event; tables as above.
   [[nodiscard]] std::vector<wire::StackEvent> SampleOnCpu();
-  // Mean ns of one run of on_cpu_sample, as the kernel books it, while `pid` runs on its CPU.
+  // Mean ns of one run of on_cpu_sample, as kernel accounting has it, while `pid` runs on its CPU.
   [[nodiscard]] double OnCpuCostNs();
 
  private:

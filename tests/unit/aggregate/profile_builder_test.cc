@@ -249,7 +249,7 @@ TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
   EXPECT_EQ(periods[2].off_cpu_period_ns, kPeriodNs) << "finer ones are for others";
 }
 
-// What a standing session hears while another one has everything sampled more finely.
+// What a background session gets while another one has everything sampled more finely.
 TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
   wire::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
   start.mode |= PROFD_SESSION_BACKGROUND;

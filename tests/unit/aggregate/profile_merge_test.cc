@@ -129,7 +129,7 @@ TEST(ProfileMerge, AddsUpTheClocksOfOneThreadToTheNs) {
 
 TEST(ProfileMerge, KeepsTheClosureErrorAcrossGapsAndClocksThatJump) {
   Window second(400, 10);                // 290 s later
-  Window rebooted(5, 10);                // CLOCK_MONOTONIC began anew ...
+  Window rebooted(5, 10);                // CLOCK_MONOTONIC began again ...
   rebooted.profile().start_unix_ns = 1;  // ... and the host believes it is 1970
   const Profile merged =
       MergeProfiles(std::vector{Window(100, 10).Make(), second.Make(), rebooted.Make()});

@@ -12,7 +12,7 @@ constexpr std::uint64_t kLookAtLimit = 25'000'000;  // of clock_ns
 
 class ClockLimitTest : public testing::Test {
  protected:
-  // While the kernel's books are in use the hooks take a quarter of what clocks take.
+  // While kernel accounting is in use the hooks take a quarter of what clocks take.
   bool Look(double of_limit) {
     const auto would_be = static_cast<std::uint64_t>(of_limit * kLookAtLimit);
     accounting_ = limit_.Look(accounting_ ? would_be / 4 : would_be, would_be / kSwitchNs, kLookNs);
@@ -43,7 +43,7 @@ TEST_F(ClockLimitTest, DoesNotSwingWhileTheLoadStays) {
 TEST_F(ClockLimitTest, ClocksComeBackAfterACalm) {
   EXPECT_TRUE(Look(4));
   for (int i = 1; i < budget::ClockLimit::kCalmLooks; ++i) ASSERT_TRUE(Look(0.4));
-  ASSERT_TRUE(Look(0.6)) << "not calm enough: counted anew";
+  ASSERT_TRUE(Look(0.6)) << "not calm enough: counted again";
   for (int i = 1; i < budget::ClockLimit::kCalmLooks; ++i) ASSERT_TRUE(Look(0.4));
   EXPECT_FALSE(Look(0.4));
   EXPECT_FALSE(Look(0.9)) << "and stay";

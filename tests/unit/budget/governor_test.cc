@@ -55,7 +55,7 @@ TEST(Governor, BringsTheCostBelowTheBudgetAndKeepsItThere) {
     const auto factors = Watch(governor, machine, Of(0.01), 200);
     for (std::size_t i = 10; i < factors.size(); ++i)
       EXPECT_LE(machine.Cost(factors[i]), 0.01) << excess << " at look " << i;
-    EXPECT_EQ(factors.back().on_cpu, 1) << "on-CPU periods were asked for";
+    EXPECT_EQ(factors.back().on_cpu, 1) << "on-CPU periods were requested";
   }
 }
 
@@ -136,7 +136,7 @@ TEST(Governor, OffCpuSamplesKeepTheirShareWhereThoseOnTheCpuAreTooMany) {
       const double cost = off_cpu / factors[i].off_cpu;
       EXPECT_LE(cost, budget::Governor::kOffCpuShare * 0.05) << off_cpu;
       EXPECT_GE(cost, std::min(off_cpu, 0.5 * budget::Governor::kOffCpuShare * 0.05)) << off_cpu;
-      EXPECT_EQ(factors[i].on_cpu, 1) << "on-CPU periods were asked for";
+      EXPECT_EQ(factors[i].on_cpu, 1) << "on-CPU periods were requested";
     }
   }
 }

@@ -24,12 +24,12 @@ TEST_F(MemoryGuardTest, NobodyIsAskedWhileThereIsRoom) {
 
 TEST_F(MemoryGuardTest, TheMoreRoomThereIsTheLaterItNeedsToLookAgain) {
   guard_.Look(650);
-  EXPECT_DOUBLE_EQ(guard_.Leisure(), 1);
+  EXPECT_DOUBLE_EQ(guard_.IntervalScale(), 1);
   guard_.Look(300);
-  EXPECT_DOUBLE_EQ(guard_.Leisure(), 2) << "350 bytes are below the cap at 650, and 700 now";
+  EXPECT_DOUBLE_EQ(guard_.IntervalScale(), 2) << "350 bytes are below the cap at 650, and 700 now";
   for (const std::uint64_t used : {651u, 750u, 1000u, 5000u}) {
     guard_.Look(used);
-    EXPECT_DOUBLE_EQ(guard_.Leisure(), 1) << used;
+    EXPECT_DOUBLE_EQ(guard_.IntervalScale(), 1) << used;
   }
 }
 

@@ -23,7 +23,7 @@ Words Full(Words words) {
 }
 
 // _Py_DebugOffsets as the interpreters have them, to the instructions of code objects; what is not
-// asked for is 1, 3, ...
+// requested is 1, 3, ...
 Words Offsets313() {
   return Full({Cookie(), 0x030d00f0, 0,    283320, 608,  632, 194968, 7272, 7264, 7344, 7400,
                7656,     7640,       7648, 16,     7752, 0,   7768,   7760, 304,  0,    8,

@@ -10,11 +10,17 @@ class Words(SmallTreeTest):
         self.write("tests/data/maps", "7f00-7f01 r-xp 0 08:01 5 /root/bin/x\n")
         self.assert_passes("words")
 
+    def test_retired_words_may_be_quoted_where_they_are_replaced(self):
+        self.write("CONTRIBUTING.md", "| the period in force | the effective period |\n")
+        self.assert_passes("words")
+
     def test_bad(self):
         for text, why in (("cd /work/main\n", "one machine"), ('"/home/anna/profd"\n', "one machine"),
                           ("cp /root/x .\n", "one machine"), ("https://registry.npmjs.org/x\n", "registry"),
                           ("http://deb.debian.org/debian\n", "registry"), ("// TODO: later\n", "put off"),
-                          ("// FIXME\n", "put off"), ("as issue 12 says\n", "discussed")):
+                          ("// FIXME\n", "put off"), ("as issue 12 says\n", "discussed"),
+                          ("// by the kernel's own books\n", "kernel accounting"),
+                          ("// The period in force.\n", "effective"), ("// a Stretch of code\n", "chunk")):
             with self.subTest(text):
                 self.write("daemon/a.cc", "int a;\n" + text)
                 self.assert_finds("words", "daemon/a.cc:2", why)

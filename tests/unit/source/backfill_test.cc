@@ -162,7 +162,7 @@ TEST_F(BackfillTest, MappingsOfOthersAreHeldForARoundAndThrownAway) {
   Round({Task(PROFD_EVENT_EXEC, 12, 6 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("exec 12 @6", "process 12 @6", "mmap 12 @7"));
   Round({Sample(13, 9 * kMs)});
-  EXPECT_THAT(Take(), ElementsAre("sample 13 @9")) << "its mapping was thrown away";
+  EXPECT_THAT(Take(), ElementsAre("sample 13 @9")) << "its mapping was discarded";
 }
 
 TEST_F(BackfillTest, HeldMappingsAreBounded) {

@@ -28,7 +28,7 @@ bool FollowsASyscall(const OpenFile& file, std::uint64_t offset) {
 
 class SystemFile : public testing::TestWithParam<std::string> {};
 
-// Random addresses, and the first and last ones of rows, in some stretches of each file.
+// Random addresses, and the first and last ones of rows, in some chunks of each file.
 TEST_P(SystemFile, RowsSayWhatLibdwSays) {
   OpenFile file = OpenSystemFile(GetParam());
   const LibdwOracle oracle(file.fd.get());
@@ -100,8 +100,8 @@ TEST_P(SystemFile, PrintsSizes) {
     return std::chrono::duration<double, std::milli>(duration).count();
   };
   std::printf(
-      "%s: open %.1f ms, all %.1f ms, longest stretch %.1f ms, %zu rows, %zu rules, %zu "
-      "stretches, %zu bytes, whole %d, cpython %d\n",
+      "%s: open %.1f ms, all %.1f ms, longest chunk %.1f ms, %zu rows, %zu rules, %zu "
+      "chunks, %zu bytes, whole %d, cpython %d\n",
       GetParam().c_str(), ms(opened - begin), ms(std::chrono::steady_clock::now() - begin),
       ms(longest), rows, rules.rules().size(), chunks, packed_bytes, reader->small(),
       reader->cpython());

@@ -41,7 +41,7 @@ struct Tally {
 // than libdw is right only where it says nothing. Fails fatally where they differ.
 void Compare(Dwarf_CFI* cfi, std::uint64_t vaddr, const profd_unwind_rule& rule, Tally& tally);
 
-// The rule in force at a file offset.
+// The effective rule at a file offset.
 [[nodiscard]] const profd_unwind_rule& RuleAt(const std::vector<Row>& rows, std::uint64_t offset);
 
 }  // namespace profd::unwind

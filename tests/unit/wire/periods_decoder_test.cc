@@ -1,4 +1,4 @@
-// Periods, of this version and of recordings that know nothing of standing sessions.
+// Periods, of this version and of recordings that know nothing of background sessions.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -35,7 +35,7 @@ inline constexpr ClientLimits kPublicLimits{4, 3600ull * 1'000'000'000, 999, 20,
 // may be.
 [[nodiscard]] Result<void> Limit(const ClientLimits& limits, CollectPlan& plan);
 
-// How often each client has called of late. Methods from any thread; bounded memory.
+// How often each client has called recently. Methods from any thread; bounded memory.
 class CallRates {
  public:
   explicit CallRates(const Clock& clock) : clock_(clock) {}

@@ -71,7 +71,7 @@ Result<QueryPlan> ToPlan(const v1::QueryRequest& request, std::uint64_t now_unix
     if (request.to_unix_ns() != 0) plan.range.to_unix_ns = request.to_unix_ns();
   }
   if (plan.range.from_unix_ns >= plan.range.to_unix_ns)
-    return Invalid("the stretch of time ends before it begins");
+    return Invalid("the time range ends before it begins");
   auto filter = ToFilter(request.filter());
   if (!filter) return filter.error();
   plan.filter = *std::move(filter);

@@ -80,7 +80,7 @@ ProfilerService::ProfilerService(SessionManager& manager, const pipeline::Sessio
 RequestLimits ProfilerService::Limits() const {
   RequestLimits limits;
   limits.cpus = std::max(1u, std::thread::hardware_concurrency());
-  // The kernel lowers it when its interrupts take too long, so it is read anew.
+  // The kernel lowers it when its interrupts take too long, so it is read again.
   if (const auto text = proc_.Read("sys/kernel/perf_event_max_sample_rate", 64)) {
     std::uint32_t hz = 0;
     std::from_chars(text->data(), text->data() + text->size(), hz);
@@ -182,7 +182,7 @@ grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest
     if (!profile) return ToStatus(profile.error());
     return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
   }();
-  ::malloc_trim(0);  // a long stretch of time is many windows, merged, converted and written
+  ::malloc_trim(0);  // a long time range is many windows, merged, converted and written
   return status;
 }
 

@@ -57,7 +57,7 @@ class ProfilerService {
                                     std::chrono::nanoseconds interval, CollectWriter& writer);
   [[nodiscard]] grpc::Status StreamProfile(const Caller& caller, const pipeline::Session& session,
                                            CollectWriter& writer);
-  // What is asked for, as far as this caller may have it.
+  // What is requested, as far as this caller may have it.
   [[nodiscard]] Result<CollectPlan> Plan(const Caller& caller,
                                          const v1::CollectRequest& request) const;
   [[nodiscard]] Result<session::SessionSpec> Plan(const Caller& caller,

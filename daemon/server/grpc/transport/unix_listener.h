@@ -13,7 +13,7 @@ struct UnixListener {
   std::string path;
   UniqueFd fd;        // non-blocking
   bool made = false;  // by profd, which removes it in the end
-  // What about it is not as it was asked for: "no group profd"; "" when all is.
+  // How the socket differs from the request: "no group profd"; "" when all is.
   std::string note;
 };
 

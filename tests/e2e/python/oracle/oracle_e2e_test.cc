@@ -1,5 +1,6 @@
-// Every sample that falls into a stretch of which a program has said what its stacks are, compared
-// with that. All cases of one interpreter run in one session; each case is a test of its own.
+// Every sample that falls into an interval of which a program has said what its stacks are,
+// compared with that. All cases of one interpreter run in one session; each case is a test of its
+// own.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

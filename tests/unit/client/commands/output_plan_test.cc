@@ -46,7 +46,7 @@ TEST_F(OutputPlanTest, PicturesAndBytesAreNotForTerminals) {
     const auto plan = Plan({}, format, true);
     ASSERT_FALSE(plan);
     EXPECT_EQ(plan.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(Formats(Plan({"-"}, format, true)), Names{format}) << "it was asked for";
+    EXPECT_EQ(Formats(Plan({"-"}, format, true)), Names{format}) << "it was requested";
   }
 }
 

@@ -95,7 +95,7 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
                       "           sessions 0.4 % of 2.0 % of one CPU\n"),
             std::string::npos)
       << text;
-  EXPECT_EQ(text.find("books"), std::string::npos);
+  EXPECT_EQ(text.find("kernel accounting"), std::string::npos);
   history.set_on_cpu_factor(1.56);
   EXPECT_NE(RenderStatus(status, 80, Palette()).find("CPU, periods x 4.25 off-, x 1.56 on-CPU\n"),
             std::string::npos);
@@ -103,7 +103,7 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
   budget.set_kernel_accounting(true);
   EXPECT_NE(
       RenderStatus(status, 100, Palette())
-          .find("\n           over 40.0 % of one CPU: the kernel's books, for threads that only "
+          .find("\n           over 40.0 % of one CPU: kernel accounting, for threads that only "
                 "the history looks at\n"),
       std::string::npos);
 }

@@ -108,7 +108,7 @@ TEST(SymbolsViewTest, CountsEachAddressOnce) {
 TEST(SymbolsViewTest, ANameThatCameLaterCounts) {
   testing::ProfileMaker maker;
   const auto thread = maker.AddThread(1, "a");
-  maker.AddFrames(thread, {Unnamed("/x", 0, 0x10, "being asked for")});
+  maker.AddFrames(thread, {Unnamed("/x", 0, 0x10, "being requested")});
   maker.AddFrames(thread, {Named("/x", 0, 0x10, "f", 3)});
   const auto rows = ModuleRows(maker.Make());
   ASSERT_EQ(rows.size(), 1u);
