@@ -1,4 +1,6 @@
 // Functions that call each other, through code that keeps no frame pointers.
+#include <gmock/gmock.h>
+
 #include <iostream>
 
 #include "tests/accuracy/truth_suite.h"
@@ -22,7 +24,7 @@ TEST_P(DepthAccuracy, EachFunctionHasItsShareUpToTheRoot) {
   EXPECT_GT(stacks.complete, 1000u);
   // A thread that begins or ends has no whole stack: that is one in 200 at most.
   EXPECT_LE(stacks.cut * 200, stacks.complete);
-  EXPECT_EQ(stacks.roots.size(), 1u) << "all of them begin where the thread does";
+  EXPECT_THAT(stacks.roots, testing::SizeIs(1)) << "all of them begin where the thread does";
 }
 
 PROFD_EACH_BUILD(DepthAccuracy);

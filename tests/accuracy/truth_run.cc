@@ -122,7 +122,8 @@ ThreadView::Stacks ThreadView::CountStacks() const {
       std::uint32_t node = samples.node(i);
       const auto parent = [&] { return profile_->nodes(static_cast<int>(node) - 1).parent(); };
       while (parent() != 0) node = parent();
-      stacks.roots.insert(profile_->nodes(static_cast<int>(node) - 1).frame());
+      const auto root = profile_->nodes(static_cast<int>(node) - 1).frame();
+      stacks.roots.insert(profile_->frames(static_cast<int>(root)).name());
     }
   }
   return stacks;

@@ -38,7 +38,7 @@ class ThreadView {
     std::uint64_t complete = 0;
     std::uint64_t not_ready = 0;
     std::uint64_t cut = 0;
-    std::set<std::uint32_t> roots;  // index into Profile.frames
+    std::set<std::string> roots;  // names; the line of a root differs while the thread begins
   };
   [[nodiscard]] Stacks CountStacks() const;
   // Time with this function on the stack and this wait reason.

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <string>
 #include <utility>
 
 namespace profd::testprog {
@@ -22,6 +23,13 @@ std::int64_t UsedNs(int whose) {
   rusage usage{};
   getrusage(whose, &usage);
   return CpuNs(usage);
+}
+
+// A joined thread still runs the kernel's part of its exit. The program must not end before that is
+// over: a profile that ends with the program would lack the end of the thread.
+void AwaitGone(pid_t tid) {
+  const std::string task = "/proc/self/task/" + std::to_string(tid);
+  while (access(task.c_str(), F_OK) == 0) usleep(100);
 }
 
 }  // namespace
@@ -91,6 +99,7 @@ void Report::JoinOne(Life& life) {
   life.thread.join();
   const std::int64_t joined_ns = MonotonicNs();
   joining_ns_ += joined_ns - before_ns;
+  AwaitGone(life.found.at("tid"));
   life.found["created_ns"] = life.created_ns;
   life.found["joined_ns"] = joined_ns;
   Add(std::move(life.found));
