@@ -46,7 +46,7 @@ function(profd_test name)
   endif()
   set(labels ${ARG_LABEL})
   # What reads bytes of others: these run under the sanitizers every time.
-  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(bpf_user|unit/(base|wire|elf|process|recording|symbolize|unwind))$")
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(bpf_user|unit/(base|wire|reader|elf|process|recording|symbolize|unwind))$")
     list(APPEND labels core)
   endif()
   if(ARG_SMOKE)

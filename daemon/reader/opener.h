@@ -1,0 +1,92 @@
+// Opener: opens files and memory of targets for a parser, with no more rights than the target has.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/reader/channel.h"
+#include "daemon/reader/message.h"
+
+namespace profd::reader {
+
+// What a parser requests.
+struct OpenRequest {
+  enum class What : std::uint8_t {
+    kMapped,   // the file behind an executable mapping of the process: [begin, end), or if that is
+               // gone another one of the same device and inode, if these are given
+    kInRoot,   // `path` as the process sees it; its user must be allowed to read it
+    kOwned,    // the same, and the file must belong to that user; no link is followed
+    kOnHost,   // `path` as profd sees it; everybody must be allowed to read it
+    kMemory,   // the memory of the process: an address is a file offset
+    kProcess,  // /proc/PID/`path`: "maps", "cmdline", ...
+  };
+  What what = What::kMapped;
+  std::uint32_t pid = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;  // 0: not known
+  std::string path{};
+};
+
+// A file that is open, and what stat says of it.
+struct OpenedFile {
+  UniqueFd fd;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  std::int64_t changed_ns = 0;
+  bool overlay = false;  // of overlayfs: inode numbers may differ from those of the mapping
+};
+
+// Who a process is when it opens files: its fsuid, fsgid and groups, in profd's user namespace.
+struct Identity {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups;
+};
+
+// From /proc/PID/status. kCorrupt: a line is missing.
+[[nodiscard]] Result<Identity> ParseIdentity(std::string_view status);
+
+// Whether `who` may read a file, by its owner, groups and mode: the rule where profd cannot take on
+// the user's own rights. A file with an access control list is refused to all but its owner, since
+// only the kernel evaluates lists.
+[[nodiscard]] bool ModeAllowsReading(const Identity& who, const struct stat& file,
+                                     bool has_access_list);
+
+// File systems whose files are made by the kernel when they are read, or act when they are opened:
+// procfs, sysfs, tracefs, cgroupfs and others. `type` is f_type of statfs.
+[[nodiscard]] bool IsKernelFileSystem(std::uint64_t type);
+
+// Opens one file, in the calling process, with the sandbox's rights. Nothing but a regular file of
+// a real file system is opened, or for kMemory and kProcess that very file of procfs. The file is
+// inspected before it is opened: no device and no FIFO notices. kPermissionDenied: the target's
+// user may not read it. May block as long as the file system does.
+[[nodiscard]] Result<OpenedFile> OpenForTarget(const OpenRequest& request);
+
+// The opener's process: serves its parser until the other end is closed.
+void ServeOpenRequests(Channel channel);
+
+// The parser's side. Used by its one thread.
+class OpenerClient {
+ public:
+  explicit OpenerClient(Channel channel) : channel_(std::move(channel)) {}
+  // As OpenForTarget. kUnavailable: the opener has ended.
+  [[nodiscard]] Result<OpenedFile> Open(const OpenRequest& request);
+  // Whether the opener has ended: then the parser is of no use, either.
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+
+ private:
+  bool has_ended_ = false;
+  Channel channel_;
+};
+
+}  // namespace profd::reader

@@ -1,0 +1,312 @@
+#include "daemon/reader/reader_pool.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "daemon/base/keys.h"
+
+namespace profd::reader {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kStuckAfter{1'000};
+constexpr milliseconds kAnswerKept{10'000};  // for a caller that may come again
+constexpr milliseconds kEndingTakes{
+    200};  // until a process that has closed its channel can be asked how it ended
+constexpr std::uint64_t kMeasureEvery = 16;  // answers
+
+std::uint64_t KeyOf(const ReaderRequest& request) {
+  return MixBits(request.target ^ MixBits(std::hash<std::string>()(request.body)));
+}
+
+Error NotYet(const ReaderRequest& request) {
+  return Error{ErrorCode::kUnavailable, request.name + ": is being read", ""};
+}
+
+std::string Times(std::uint32_t tries) {
+  return tries == 1 ? "once" : std::to_string(tries) + " times";
+}
+
+}  // namespace
+
+ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options)
+    : zygote_(zygote),
+      role_(role),
+      options_(options),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+ReaderPool::~ReaderPool() {
+  if (!watcher_.joinable()) return;
+  watcher_.request_stop();
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds patience) {
+  const Time begin = Clock::now();
+  const Time until = begin + patience;
+  const std::uint64_t key = KeyOf(request);
+  Lock lock(mutex_);
+  if (left_.contains(key)) {
+    auto answer = TakeLeft(lock, key, until);
+    return answer ? *std::move(answer) : NotYet(request);
+  }
+  if (auto refusal = Refusal(request)) return counters_.refused.Add(), *std::move(refusal);
+  auto process = Acquire(lock, request, until);
+  if (!process) return process.error();
+
+  ++busy_;
+  counters_.requests.Add();
+  const Time deadline = begin + options_.deadline;
+  lock.unlock();
+  // A request is small: the socket of an idle reader has room for it.
+  const auto sent =
+      process->channel().Send(0, request.body, std::min(until, deadline), request.descriptors);
+  auto message = sent ? process->channel().Receive(options_.answer_bytes, std::min(until, deadline))
+                      : Result<std::optional<Message>>(sent.error());
+  lock.lock();
+  --busy_;
+  if (message && !*message) {
+    Leave(key, Job{*std::move(process), request, deadline, {}, {}});
+    return NotYet(request);
+  }
+  return Finish(lock, *std::move(process), request,
+                message ? Result<Message>(**std::move(message)) : Result<Message>(message.error()));
+}
+
+std::optional<Result<std::string>> ReaderPool::TakeLeft(Lock& lock, std::uint64_t key, Time until) {
+  const auto is_answered = [&] {
+    const auto job = left_.find(key);
+    return job == left_.end() || job->second.answer.has_value();
+  };
+  if (!changed_.wait_until(lock, until, is_answered)) return std::nullopt;
+  const auto job = left_.find(key);
+  if (job == left_.end()) return std::nullopt;  // another caller took it
+  auto answer = *std::move(job->second.answer);
+  left_.erase(job);
+  return answer;
+}
+
+std::optional<Error> ReaderPool::Refusal(const ReaderRequest& request) {
+  const Time now = Clock::now();
+  ForgetEnded();
+  const auto failure = failures_.find(request.target);
+  const bool has_stuck = std::ranges::any_of(
+      killed_, [&](const KilledReader& one) { return one.target == request.target; });
+  if (failure != failures_.end() && (now < failure->second.next || has_stuck))
+    return Error{
+        ErrorCode::kUnavailable,
+        request.name + ": " + failure->second.why + ", tried " + Times(failure->second.tries), ""};
+  // Root's programs are trusted with the last reader.
+  const std::size_t share =
+      request.user == 0 ? options_.processes : std::max<std::size_t>(options_.processes - 1, 1);
+  if (BusyFor(request.user) >= share)
+    return Error{ErrorCode::kUnavailable, request.name + ": other files of its user do not answer",
+                 ""};
+  return std::nullopt;
+}
+
+// Readers that are held by slow requests: of one user, or of all users but root.
+std::size_t ReaderPool::BusyFor(std::uint32_t user) const {
+  return static_cast<std::size_t>(std::ranges::count_if(left_, [&](const auto& entry) {
+    const Job& job = entry.second;
+    return !job.answer && (job.request.user == user || (user != 0 && job.request.user != 0));
+  }));
+}
+
+Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& request, Time until) {
+  const auto running = [this] {
+    return busy_ + static_cast<std::size_t>(std::ranges::count_if(
+                       left_, [](const auto& entry) { return !entry.second.answer; }));
+  };
+  const auto may_go = [&] { return !idle_.empty() || running() < options_.processes; };
+  if (!changed_.wait_until(lock, until, may_go)) return NotYet(request);
+  if (!idle_.empty()) {
+    auto best = std::ranges::find(idle_, request.target, &IdleReader::target);
+    if (best == idle_.end()) best = std::prev(idle_.end());
+    ReaderProcess process = std::move(best->process);
+    idle_.erase(best);
+    return process;
+  }
+  if (StuckAt(Clock::now()) >= options_.stuck)
+    return Error{
+        ErrorCode::kExhausted,
+        std::to_string(options_.stuck) + " reader processes wait in the kernel and cannot be ended",
+        ""};
+  auto process = zygote_.Make(role_);
+  if (process) counters_.started.Add();
+  return process;
+}
+
+Result<std::string> ReaderPool::Finish(Lock& lock, ReaderProcess process,
+                                       const ReaderRequest& request, Result<Message> message) {
+  if (!message) {
+    const bool by_itself = message.error().code == ErrorCode::kUnavailable;
+    counters_.ended.Add();
+    if (!by_itself) return Fail(lock, std::move(process), request, message.error().message);
+    // The zygote knows how, but the kernel closes the channel a little earlier.
+    lock.unlock();
+    const Time until = Clock::now() + kEndingTakes;
+    process.Kill();
+    while (!process.HasEnded() && Clock::now() < until) std::this_thread::yield();
+    const std::string how = zygote_.HowItEnded(process);
+    lock.lock();
+    return Fail(lock, std::move(process), request,
+                "the process that reads it ended" + (how.empty() ? "" : ": " + how));
+  }
+  failures_.erase(request.target);
+  if (counters_.requests.value() % kMeasureEvery == 0 &&
+      process.PrivateBytes() > options_.process_bytes) {
+    counters_.oversize.Add();
+    Kill(std::move(process), 0);
+  } else {
+    idle_.push_back({std::move(process), Clock::now(), request.target});
+  }
+  MeasureMemory();
+  changed_.notify_all();
+  if (message->kind == kAnswer) return std::move(message->body);
+  Unpacker fields(message->body);
+  const auto code = fields.Number<ErrorCode>();
+  std::string text(fields.Text());
+  if (!fields.done())
+    return Error{ErrorCode::kCorrupt, request.name + ": the reader's answer makes no sense", ""};
+  return Error{code, std::move(text), ""};
+}
+
+Error ReaderPool::Fail(Lock& /*held*/, ReaderProcess process, const ReaderRequest& request,
+                       std::string why) {
+  Kill(std::move(process), request.target);
+  if (failures_.size() >= kMaxTroubles) {
+    failures_.erase(std::ranges::min_element(failures_, {},
+                                             [](const auto& entry) { return entry.second.next; }));
+  }
+  Failure& failure = failures_[request.target];
+  failure.name = request.name;
+  failure.why = std::move(why);
+  const auto delay =
+      std::min<milliseconds>(kLastDelay, kFirstDelay * (1ll << std::min(2 * failure.tries, 20u)));
+  ++failure.tries;
+  failure.next = Clock::now() + delay;
+  changed_.notify_all();
+  return Error{ErrorCode::kUnavailable,
+               request.name + ": " + failure.why + ", tried " + Times(failure.tries), ""};
+}
+
+void ReaderPool::Leave(std::uint64_t key, Job job) {
+  left_.insert_or_assign(key, std::move(job));
+  if (!watcher_.joinable())
+    watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void ReaderPool::Kill(ReaderProcess process, std::uint64_t target) {
+  process.Kill();
+  killed_.push_back({std::move(process), Clock::now(), target});
+}
+
+void ReaderPool::ForgetEnded() {
+  std::erase_if(killed_, [](const KilledReader& one) { return one.process.HasEnded(); });
+}
+
+std::size_t ReaderPool::StuckAt(Time now) const {
+  return static_cast<std::size_t>(std::ranges::count_if(killed_, [&](const KilledReader& one) {
+    return now - one.since >= kStuckAfter && !one.process.HasEnded();
+  }));
+}
+
+std::size_t ReaderPool::stuck() const {
+  const Lock lock(mutex_);
+  return StuckAt(Clock::now());
+}
+
+std::vector<Trouble> ReaderPool::troubles() const {
+  const Lock lock(mutex_);
+  std::vector<Trouble> troubles;
+  for (const auto& [target, failure] : failures_)
+    troubles.push_back({failure.name, failure.why, failure.tries});
+  return troubles;
+}
+
+// Those that are busy are measured when they have answered.
+void ReaderPool::MeasureMemory() {
+  if (counters_.requests.value() % kMeasureEvery != 0) return;
+  std::uint64_t bytes = 0;
+  for (const IdleReader& one : idle_) bytes += one.process.PrivateBytes();
+  bytes_.Set(bytes);
+}
+
+void ReaderPool::EndIdle() {
+  const Lock lock(mutex_);
+  idle_.clear();
+  bytes_.Set(0);
+}
+
+void ReaderPool::Watch(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "profd-readers");
+  Lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}};
+    for (auto& [key, job] : left_)
+      if (!job.answer) polled.push_back({job.process.channel().fd(), POLLIN, 0});
+    const auto wait = std::chrono::ceil<milliseconds>(NextDeadline() - Clock::now());
+    lock.unlock();
+    (void)::poll(polled.data(), polled.size(),
+                 static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 1 << 30)));
+    std::uint64_t ignored = 0;
+    (void)!::read(wake_.get(), &ignored, sizeof ignored);
+    lock.lock();
+    ServeLeft(lock, Clock::now());
+  }
+}
+
+ReaderPool::Time ReaderPool::NextDeadline() const {
+  Time next = Time::max();
+  for (const auto& [key, job] : left_)
+    next = std::min(next, job.answer ? job.answered + kAnswerKept : job.deadline);
+  for (const IdleReader& one : idle_) next = std::min(next, one.since + options_.idle);
+  return next;
+}
+
+void ReaderPool::ServeLeft(Lock& lock, Time now) {
+  std::erase_if(idle_, [&](const IdleReader& one) { return now - one.since >= options_.idle; });
+  std::erase_if(left_, [&](const auto& entry) {
+    return entry.second.answer && now - entry.second.answered >= kAnswerKept;
+  });
+  std::vector<std::uint64_t> keys;
+  for (const auto& [key, job] : left_)
+    if (!job.answer) keys.push_back(key);
+  for (const std::uint64_t key : keys) {
+    Job& job = left_.at(key);
+    auto message = job.process.channel().TryReceive(options_.answer_bytes);
+    if (message && !*message && now < job.deadline) continue;
+    // Its place in `left_` stays while the lock is free: nobody but this thread answers or removes
+    // it.
+    ReaderProcess process = std::move(job.process);
+    const ReaderRequest request = job.request;
+    Result<std::string> answer = Error{};
+    if (message && !*message) {
+      counters_.late.Add();
+      answer = Fail(lock, std::move(process), request, "does not answer");
+    } else {
+      answer = Finish(
+          lock, std::move(process), request,
+          message ? Result<Message>(**std::move(message)) : Result<Message>(message.error()));
+    }
+    Job& same = left_.at(key);
+    same.answered = now;
+    same.answer = std::move(answer);
+    changed_.notify_all();
+  }
+}
+
+}  // namespace profd::reader

@@ -1,0 +1,160 @@
+// ReaderPool: readers of one kind, with a deadline on every request.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/reader/zygote.h"
+
+namespace profd::reader {
+
+struct ReaderRequest {
+  std::string body;
+  // What it reads, for people: "/mnt/x/bin/app", "process 1234".
+  std::string name;
+  // The same for profd. After a failure requests with this key wait for growing times.
+  std::uint64_t target = 0;
+  // User of the process that it is for. Slow requests of one user leave readers for the others.
+  std::uint32_t user = 0;
+  std::vector<int> descriptors{};  // for the reader; they stay the caller's
+};
+
+// Something that readers could not read. Names it in `status`, `doctor` and profiles.
+struct Trouble {
+  std::string name;
+  std::string why;
+  std::uint32_t tries = 0;
+};
+
+// Written with the lock held; any thread may read.
+struct ReaderCounters {
+  Counter requests;  // that were sent to a reader
+  Counter late;      // readers that were killed after the deadline
+  Counter ended;     // readers that ended during a request: a crash, or a bound of the kernel
+  Counter oversize;  // readers that were killed because they held too much memory
+  Counter refused;   // requests for what is in trouble, or of users whose requests are slow
+  Counter started;   // readers
+};
+
+// Job: hands requests to readers, kills those that miss their deadline, and starts others. Threads:
+// any may ask; one of its own watches the requests that callers have left. Owner: the composition
+// root; the zygote outlives it. It does not know what the bytes mean.
+//
+// An answer that does not come while the caller has patience is not lost: the request goes on, and
+// the next call with the same target and body takes the answer. So callers that may come again need
+// no thread to wait.
+class ReaderPool {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+  struct Options {
+    std::size_t processes = 3;     // at a time; a user without root's rights gets all but one
+    Milliseconds deadline{5'000};  // of one request
+    std::size_t answer_bytes = 64u << 20;
+    std::uint64_t process_bytes = 512u << 20;  // private memory; checked after answers
+    Milliseconds idle{30'000};                 // a reader without a request for so long ends
+    std::size_t stuck = 4;  // processes that no signal ends; beyond it none is started
+  };
+
+  ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options);
+  ReaderPool(const ReaderPool&) = delete;
+  ReaderPool& operator=(const ReaderPool&) = delete;
+  ~ReaderPool();
+
+  // The reader's own error, or
+  //   kUnavailable  it is not there yet: ask again; or the target is in trouble, and the message
+  //   says why kExhausted    no reader can be started: too many do not end
+  [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request, Milliseconds patience);
+
+  // What is in trouble now; at most kMaxTroubles.
+  [[nodiscard]] std::vector<Trouble> troubles() const;
+  [[nodiscard]] const ReaderCounters& counters() const { return counters_; }
+  // Private memory of all its processes, as last measured.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_.value(); }
+  // Processes that were killed more than a second ago and have not ended.
+  [[nodiscard]] std::size_t stuck() const;
+  // Ends readers that have nothing to do; they are started again when they are needed.
+  void EndIdle();
+
+  static constexpr std::size_t kMaxTroubles = 1'024;
+  static constexpr Milliseconds kFirstDelay{1'000};
+  static constexpr Milliseconds kLastDelay{600'000};
+
+ private:
+  using Time = Channel::Time;
+  using Lock = std::unique_lock<std::mutex>;
+
+  struct IdleReader {
+    ReaderProcess process;
+    Time since;
+    std::uint64_t target = 0;  // of its last request: it may have that open
+  };
+  // A request whose caller has left.
+  struct Job {
+    ReaderProcess process;
+    ReaderRequest request;
+    Time deadline;
+    std::optional<Result<std::string>> answer;
+    Time answered;
+  };
+  struct KilledReader {
+    ReaderProcess process;
+    Time since;
+    std::uint64_t target = 0;
+  };
+  struct Failure {
+    std::string name;
+    std::string why;
+    std::uint32_t tries = 0;
+    Time next;
+  };
+
+  [[nodiscard]] std::optional<Result<std::string>> TakeLeft(Lock& lock, std::uint64_t key,
+                                                            Time until);
+  [[nodiscard]] std::optional<Error> Refusal(const ReaderRequest& request);
+  [[nodiscard]] Result<ReaderProcess> Acquire(Lock& lock, const ReaderRequest& request, Time until);
+  [[nodiscard]] Result<std::string> Finish(Lock& lock, ReaderProcess process,
+                                           const ReaderRequest& request, Result<Message> message);
+  [[nodiscard]] Error Fail(Lock& lock, ReaderProcess process, const ReaderRequest& request,
+                           std::string why);
+  void Leave(std::uint64_t key, Job job);
+  void Kill(ReaderProcess process, std::uint64_t target);
+  void ForgetEnded();
+  void MeasureMemory();
+  [[nodiscard]] std::size_t StuckAt(Time now) const;
+  [[nodiscard]] std::size_t BusyFor(std::uint32_t user) const;
+  void Watch(const std::stop_token& stop);
+  [[nodiscard]] Time NextDeadline() const;
+  void ServeLeft(Lock& lock, Time now);
+
+  Zygote& zygote_;
+  const std::uint32_t role_;
+  const Options options_;
+  ReaderCounters counters_;
+  Counter bytes_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<IdleReader> idle_;  // used last at the back
+  std::size_t busy_ = 0;         // with a request whose caller waits
+  std::map<std::uint64_t, Job> left_;
+  std::list<KilledReader> killed_;
+  std::unordered_map<std::uint64_t, Failure> failures_;  // by target
+  UniqueFd wake_;                                        // of the watching thread
+  std::jthread watcher_;  // started with the first request that is left
+};
+
+}  // namespace profd::reader

@@ -1,0 +1,289 @@
+#include "daemon/reader/zygote.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "daemon/base/proc_fs.h"
+
+namespace profd::reader {
+namespace {
+
+enum Kind : std::uint32_t { kMake, kHowItEnded, kMade, kFailed };
+
+constexpr std::chrono::seconds kZygotePatience{2};
+constexpr std::size_t kMaxZygoteBytes = 4'096;
+constexpr std::size_t kMaxRequestBytes = 1u << 20;
+constexpr std::size_t kRemembered = 64;  // processes that have ended
+// An opener needs little: a process's maps are the largest thing that it reads.
+constexpr Limits kOpenerLimits{.address_space_bytes = 1u << 30, .cpu_seconds = 600};
+
+// Ctrl-C and the signals of a service manager are for the daemon; it closes the channels when it
+// ends.
+void LeaveSignalsToDaemon() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Ends this process when its parent does, also if that was a moment ago.
+void EndWith(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+}
+
+// Standard error stays: what a library says when it aborts should be seen.
+void CloseAllBut(std::vector<int> kept) {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null.valid()) {
+    ::dup2(null.get(), STDIN_FILENO);
+    ::dup2(null.get(), STDOUT_FILENO);
+  }
+  kept.insert(kept.end(), {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+  std::ranges::sort(kept);
+  unsigned next = 0;
+  for (const int fd : kept) {
+    const auto number = static_cast<unsigned>(fd);
+    if (number > next) ::syscall(SYS_close_range, next, number - 1, 0);
+    next = number + 1;
+  }
+  ::syscall(SYS_close_range, next, ~0u, 0);
+}
+
+[[noreturn]] void Die(const Error& error) {
+  std::fprintf(stderr, "profd: a reader process cannot start: %s\n", error.message.c_str());
+  ::_exit(1);
+}
+
+[[noreturn]] void RunParser(const Role& role, Channel daemon, Channel opener) {
+  ::prctl(PR_SET_NAME, role.name.c_str());
+  if (const auto entered = EnterParserSandbox(role.limits); !entered) Die(entered.error());
+  const std::unique_ptr<Parser> parser = role.make();
+  OpenerClient client(std::move(opener));
+  for (;;) {
+    auto request = daemon.Receive(kMaxRequestBytes, Channel::Time::max());
+    if (!request || !*request) ::_exit(0);
+    const auto answer = parser->Answer((*request)->body, {client, (*request)->descriptors});
+    const auto sent =
+        answer
+            ? daemon.Send(kAnswer, *answer, Channel::Time::max())
+            : daemon.Send(kErrorAnswer,
+                          Packer().Number(answer.error().code).Text(answer.error().message).Take(),
+                          Channel::Time::max());
+    if (!sent) ::_exit(0);
+  }
+}
+
+[[noreturn]] void RunOpener(Channel parser) {
+  ::prctl(PR_SET_NAME, "profd-opener");
+  if (const auto entered = EnterOpenerSandbox(kOpenerLimits); !entered) Die(entered.error());
+  ServeOpenRequests(std::move(parser));
+  ::_exit(0);
+}
+
+struct Made {
+  Channel channel;  // the daemon's end
+  std::array<pid_t, 2> pids{};
+  std::array<UniqueFd, 2> handles;
+};
+
+template <typename Body>
+Result<pid_t> Fork(const Body& body) {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return ErrorFromErrno(errno, "cannot start a reader process");
+  if (child > 0) return child;
+  EndWith(parent);
+  body();
+  ::_exit(1);
+}
+
+Result<Made> MakeReader(const Role& role) {
+  auto to_daemon = Channel::MakePair();
+  if (!to_daemon) return to_daemon.error();
+  auto to_opener = Channel::MakePair();
+  if (!to_opener) return to_opener.error();
+  Made made;
+  const auto parser = Fork([&] {
+    CloseAllBut({to_daemon->second.fd(), to_opener->first.fd()});
+    RunParser(role, std::move(to_daemon->second), std::move(to_opener->first));
+  });
+  if (!parser) return parser.error();
+  made.pids[0] = *parser;
+  const auto opener = Fork([&] {
+    CloseAllBut({to_opener->second.fd()});
+    RunOpener(std::move(to_opener->second));
+  });
+  if (!opener) return ::kill(*parser, SIGKILL), opener.error();
+  made.pids[1] = *opener;
+  for (std::size_t i = 0; i < made.pids.size(); ++i) {
+    made.handles.at(i).Reset(static_cast<int>(::syscall(SYS_pidfd_open, made.pids.at(i), 0)));
+    if (made.handles.at(i).valid()) continue;
+    for (const pid_t pid : made.pids) ::kill(pid, SIGKILL);
+    return ErrorFromErrno(errno, "cannot watch a reader process");
+  }
+  made.channel = std::move(to_daemon->first);
+  return made;
+}
+
+// Empty for an end that somebody wanted.
+std::string Describe(int status) {
+  if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) return {};
+  if (WIFSIGNALED(status))
+    return "signal " + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) +
+           ")";
+  return "exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+// The zygote's process.
+class ZygoteLoop {
+ public:
+  ZygoteLoop(std::vector<Role> roles, Channel daemon)
+      : roles_(std::move(roles)), daemon_(std::move(daemon)) {}
+
+  [[noreturn]] void Run() {
+    for (;;) {
+      auto request = daemon_.Receive(kMaxZygoteBytes, Channel::Time::max());
+      if (!request || !*request) ::_exit(0);
+      Reap();
+      Unpacker fields((*request)->body);
+      const auto number = fields.Number<std::uint32_t>();
+      if ((*request)->kind == kHowItEnded)
+        TellHowItEnded(static_cast<pid_t>(number));
+      else
+        MakeOne(number);
+    }
+  }
+
+ private:
+  void Reap() {
+    int status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      ended_.emplace_back(pid, status);
+      if (ended_.size() > kRemembered) ended_.pop_front();
+    }
+  }
+
+  void TellHowItEnded(pid_t pid) {
+    const auto known = std::ranges::find(ended_, pid, &std::pair<pid_t, int>::first);
+    (void)daemon_.Send(kMade, known == ended_.end() ? std::string() : Describe(known->second),
+                       Channel::Time::max());
+  }
+
+  void MakeOne(std::uint32_t role) {
+    auto made = role < roles_.size()
+                    ? MakeReader(roles_[role])
+                    : Result<Made>(Error{ErrorCode::kInternal, "no such kind of reader", ""});
+    if (!made) {
+      (void)daemon_.Send(kFailed,
+                         Packer().Number(made.error().code).Text(made.error().message).Take(),
+                         Channel::Time::max());
+      return;
+    }
+    const std::array descriptors{made->channel.fd(), made->handles[0].get(),
+                                 made->handles[1].get()};
+    (void)daemon_.Send(kMade, Packer().Number(made->pids[0]).Number(made->pids[1]).Take(),
+                       Channel::Time::max(), descriptors);
+  }
+
+  const std::vector<Role> roles_;
+  Channel daemon_;
+  std::deque<std::pair<pid_t, int>> ended_;
+};
+
+}  // namespace
+
+void ReaderProcess::Kill() {
+  channel_.Close();
+  for (const UniqueFd& handle : handles_)
+    ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+}
+
+bool ReaderProcess::HasEnded() const {
+  return std::ranges::all_of(handles_, [](const UniqueFd& handle) {
+    pollfd ended{handle.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1;
+  });
+}
+
+std::uint64_t ReaderProcess::PrivateBytes() const {
+  constexpr std::uint64_t kPage = 4'096;
+  std::uint64_t pages = 0;
+  for (const pid_t pid : pids_) {
+    const auto statm = ProcFs().Read(std::to_string(pid) + "/statm", 256);
+    std::uint64_t size = 0;
+    std::uint64_t resident = 0;
+    std::uint64_t shared = 0;
+    if (statm && std::sscanf(statm->c_str(), "%lu %lu %lu", &size, &resident, &shared) == 3)
+      pages += resident - std::min(resident, shared);
+  }
+  return pages * kPage;
+}
+
+Result<std::unique_ptr<Zygote>> Zygote::Start(std::vector<Role> roles) {
+  auto pair = Channel::MakePair();
+  if (!pair) return pair.error();
+  const auto child = Fork([&] {
+    ::prctl(PR_SET_NAME, "profd-zygote");
+    LeaveSignalsToDaemon();
+    CloseAllBut({pair->second.fd()});
+    ZygoteLoop(std::move(roles), std::move(pair->second)).Run();
+  });
+  if (!child) return child.error();
+  return std::unique_ptr<Zygote>(new Zygote(*child, std::move(pair->first)));
+}
+
+Result<ReaderProcess> Zygote::Make(std::uint32_t role) {
+  const std::scoped_lock lock(mutex_);
+  const auto deadline = std::chrono::steady_clock::now() + kZygotePatience;
+  if (auto sent = channel_.Send(kMake, Packer().Number(role).Take(), deadline); !sent)
+    return sent.error().Wrap("cannot start a reader process");
+  auto answer = channel_.Receive(kMaxZygoteBytes, deadline);
+  if (!answer) return answer.error().Wrap("cannot start a reader process");
+  if (!*answer)
+    return Error{ErrorCode::kUnavailable, "a reader process does not start in time", ""};
+  Unpacker fields((*answer)->body);
+  if ((*answer)->kind != kMade) {
+    const auto code = fields.Number<ErrorCode>();
+    return Error{code, std::string(fields.Text()), ""};
+  }
+  ReaderProcess reader;
+  reader.pids_ = {fields.Number<pid_t>(), fields.Number<pid_t>()};
+  auto& descriptors = (*answer)->descriptors;
+  if (descriptors.size() != 3)
+    return Error{ErrorCode::kInternal, "the zygote's answer makes no sense", ""};
+  reader.channel_ = Channel(std::move(descriptors[0]));
+  reader.handles_.push_back(std::move(descriptors[1]));
+  reader.handles_.push_back(std::move(descriptors[2]));
+  return reader;
+}
+
+std::string Zygote::HowItEnded(const ReaderProcess& reader) {
+  const std::scoped_lock lock(mutex_);
+  const auto deadline = std::chrono::steady_clock::now() + kZygotePatience;
+  // A parser ends without a word when its opener does, and the other way round.
+  for (const pid_t pid : reader.pids_) {
+    if (!channel_.Send(kHowItEnded, Packer().Number(pid).Take(), deadline)) return {};
+    auto answer = channel_.Receive(kMaxZygoteBytes, deadline);
+    if (!answer || !*answer) return {};
+    if (!(*answer)->body.empty()) return std::move((*answer)->body);
+  }
+  return {};
+}
+
+}  // namespace profd::reader

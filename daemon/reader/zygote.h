@@ -1,0 +1,104 @@
+// Zygote: the process that all reader processes are made from, and how the daemon asks it for one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/reader/channel.h"
+#include "daemon/reader/opener.h"
+#include "daemon/reader/sandbox.h"
+
+namespace profd::reader {
+
+// What a parser has at hand while it answers one request.
+struct ParserContext {
+  OpenerClient& opener;
+  std::vector<UniqueFd>& descriptors;  // that came with the request
+};
+
+// Answers requests, one at a time; made anew in each parser, so it may keep state: files that are
+// open, caches.
+class Parser {
+ public:
+  virtual ~Parser() = default;
+  [[nodiscard]] virtual Result<std::string> Answer(std::string_view request,
+                                                   ParserContext context) = 0;
+};
+
+// Kinds of the messages that a parser sends.
+inline constexpr std::uint32_t kAnswer = 1;
+inline constexpr std::uint32_t kErrorAnswer = 2;  // its code and its message
+
+// One kind of reader. `name` is that of its processes, at most 15 bytes.
+struct Role {
+  std::string name;
+  Limits limits;
+  std::function<std::unique_ptr<Parser>()> make;
+};
+
+// A reader: a parser, without rights, and its opener. Move-only; ending it kills both. Used by one
+// thread at a time.
+class ReaderProcess {
+ public:
+  ReaderProcess() = default;
+  ReaderProcess(ReaderProcess&&) noexcept = default;
+  ReaderProcess& operator=(ReaderProcess&&) noexcept = default;
+  ~ReaderProcess() { Kill(); }
+
+  [[nodiscard]] Channel& channel() { return channel_; }
+  [[nodiscard]] pid_t pid() const { return pids_.empty() ? 0 : pids_.front(); }
+  void Kill();
+  // After Kill: whether both have ended. False for long: one waits in the kernel, where no signal
+  // reaches it.
+  [[nodiscard]] bool HasEnded() const;
+  // Resident memory of both that no other process shares, in bytes.
+  [[nodiscard]] std::uint64_t PrivateBytes() const;
+
+ private:
+  friend class Zygote;
+  Channel channel_;
+  std::vector<pid_t> pids_;        // parser, opener
+  std::vector<UniqueFd> handles_;  // pidfds of the same
+};
+
+// Job: forks itself before the daemon has a thread, a file or much memory, and makes readers later
+// from that small process. Thread: any. Owner: main(). It does not watch readers: ReaderPool does.
+//
+//   daemon ---- zygote          the zygote forks both, and hands the daemon its end
+//     |
+//   parser ---- opener
+//
+// Readers end when their channel to the daemon is closed, and are killed when the zygote ends,
+// which ends with the daemon.
+class Zygote {
+ public:
+  // Call it while the process has one thread. A reader's role is its index in `roles`.
+  [[nodiscard]] static Result<std::unique_ptr<Zygote>> Start(std::vector<Role> roles);
+  Zygote(const Zygote&) = delete;
+  Zygote& operator=(const Zygote&) = delete;
+  ~Zygote() = default;
+
+  // Takes about 1 ms. kUnavailable: the zygote has ended; no more readers can be made.
+  [[nodiscard]] Result<ReaderProcess> Make(std::uint32_t role);
+  // How a reader has ended: "signal 11 (Segmentation fault)"; empty if that is not known.
+  [[nodiscard]] std::string HowItEnded(const ReaderProcess& reader);
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  Zygote(pid_t pid, Channel channel) : pid_(pid), channel_(std::move(channel)) {}
+
+  const pid_t pid_;
+  std::mutex mutex_;
+  Channel channel_;
+};
+
+}  // namespace profd::reader
