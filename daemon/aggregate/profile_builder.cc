@@ -300,7 +300,12 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
   profile.off_cpu_period_ns = start_.off_cpu_period_ns;
   for (const PeriodChange& change : periods_)
     if (change.time_ns < end.epoch_ns) profile.periods.push_back(change);
-  if (profile.periods.size() == 1) profile.periods.clear();
+  // The budget can raise the periods for the whole session: then one change is all there is to say.
+  const auto is_raised = [this](const PeriodChange& change) {
+    return change.on_cpu_period_ns > start_.on_cpu_period_ns ||
+           change.off_cpu_period_ns > start_.off_cpu_period_ns;
+  };
+  if (std::ranges::none_of(profile.periods, is_raised)) profile.periods.clear();
   profile.host = origin_.host;
   profile.kernel = origin_.kernel;
   profile.profd_version = origin_.profd_version;

@@ -147,7 +147,10 @@ void ProfileMerge::AddPeriods(const Profile& window) {
       return;
     if (periods.size() < kMaxPeriods) periods.push_back({time_ns, on_cpu_ns, off_cpu_ns});
   };
-  if (!periods.empty()) add(merged_.end_ns, window.on_cpu_period_ns, window.off_cpu_period_ns);
+  const bool raised_from_start =
+      !window.periods.empty() && window.periods.front().time_ns <= window.start_ns;
+  if (!periods.empty() && !raised_from_start)
+    add(merged_.end_ns, window.on_cpu_period_ns, window.off_cpu_period_ns);
   for (const PeriodChange& change : window.periods) {
     const std::uint64_t offset = std::max(change.time_ns, window.start_ns) - window.start_ns;
     add(merged_.end_ns + std::min(offset, LengthOf(window)), change.on_cpu_period_ns,

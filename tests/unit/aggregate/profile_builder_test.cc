@@ -286,10 +286,21 @@ TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
   EXPECT_EQ(held[1].on_cpu_period_ns, 5 * kPeriodNs);
 }
 
-TEST(ProfileBuilder, PeriodsThatHeldAllTheTimeAreNotRepeated) {
+TEST(ProfileBuilder, RequestedPeriodsAreNotRepeated) {
   ProfileBuilder builder(StartEvent(), {});
   builder.SetEffectivePeriods(Periods(kStartNs, kPeriodNs, kPeriodNs));
   EXPECT_TRUE(Empty(builder).periods.empty());
+}
+
+// The governor had raised the periods before the session began, and kept them to its end.
+TEST(ProfileBuilder, ReportsPeriodsThatWereRaisedAllTheTime) {
+  ProfileBuilder builder(StartEvent(), {});
+  builder.SetEffectivePeriods(Periods(kStartNs - 5, kPeriodNs, 4 * kPeriodNs));
+  const auto periods = Empty(builder).periods;
+  ASSERT_EQ(periods.size(), 1u);
+  EXPECT_EQ(periods[0].time_ns, kStartNs);
+  EXPECT_EQ(periods[0].on_cpu_period_ns, kPeriodNs);
+  EXPECT_EQ(periods[0].off_cpu_period_ns, 4 * kPeriodNs);
 }
 
 }  // namespace

@@ -224,6 +224,23 @@ TEST(ProfileMerge, CountersAndCostsAddUpAndTheLastDescriptionStands) {
   EXPECT_EQ(merged.counters[0].name, "period_changes");
 }
 
+// A budget that raises the periods of all windows is one entry, not two for each window.
+TEST(ProfileMerge, RepeatsNoPeriodThatGoesOnInTheNextWindow) {
+  std::vector<ProfileRef> windows;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    Window window(i * 10, 10);
+    if (i > 0) window.profile().periods = {{window.profile().start_ns, 40'000'000, 0}};
+    windows.push_back(window.Make());
+  }
+  windows.push_back(Window(40, 10).Make());
+  const auto periods = MergeProfiles(windows).periods;
+  ASSERT_EQ(periods.size(), 2u);
+  EXPECT_EQ(periods[0].time_ns, 10 * kSecond);
+  EXPECT_EQ(periods[0].on_cpu_period_ns, 40'000'000u);
+  EXPECT_EQ(periods[1].time_ns, 40 * kSecond);
+  EXPECT_EQ(periods[1].on_cpu_period_ns, 10'000'000u) << "as requested again";
+}
+
 std::vector<ProfileRef> ManyWindows(std::uint32_t windows, int stacks) {
   std::vector<ProfileRef> made;
   for (std::uint32_t i = 0; i < windows; ++i) {
