@@ -1,4 +1,5 @@
-// Counters: turns the kernel side's numbers into words, and the growth of them over a session.
+// CounterReport: the counters of the BPF side with their names and texts, as they grew over a
+// session.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +11,21 @@
 namespace profd::aggregate {
 
 struct CounterReport {
-  std::vector<NamedCount> lost;      // kind LOST: could not be handed over
-  std::vector<NamedCount> dropped;   // kind SKIPPED: the kernel side chose not to take them
+  std::vector<NamedCount> lost;      // kind LOST: could not be delivered to user space
+  std::vector<NamedCount> dropped;   // kind SKIPPED: the BPF side decided not to take them
   std::vector<NamedCount> counters;  // kind INFO
 };
 
-// What `after` has more than `before`, by enum profd_counter; zeros are left out. Either may be
-// shorter: a counter that is missing is 0. One that went back (programs loaded again) counts whole.
+// `after` less `before`, by enum profd_counter, without zeros. Either may be shorter; missing
+// counters are 0. A counter that became smaller was reset (the programs were loaded again), so its
+// new value counts in full.
 [[nodiscard]] CounterReport DescribeCounters(std::span<const std::uint64_t> before,
                                              std::span<const std::uint64_t> after);
 
-// All of them, with those that are zero.
+// All counters, including those that are 0.
 [[nodiscard]] CounterReport DescribeAllCounters(std::span<const std::uint64_t> values);
 
-// Sum of the lost ones alone, for progress.
+// The growth of all counters of kind LOST.
 [[nodiscard]] std::uint64_t LostBetween(std::span<const std::uint64_t> before,
                                         std::span<const std::uint64_t> after);
 

@@ -10,10 +10,10 @@ namespace {
 using process::State;
 using process::WaitReason;
 
-constexpr const char* kTooShort = "it came to a CPU a moment ago";
-constexpr const char* kNotRead = "it could not be read in time";
+constexpr const char* kTooShort = "the thread came to a CPU a moment ago";
+constexpr const char* kNotRead = "the stack could not be read in time";
 
-State StateOf(profd_thread_state state) {
+State ToState(profd_thread_state state) {
   switch (state) {
     case PROFD_STATE_RUNNABLE:
       return State::kRunnable;
@@ -26,7 +26,7 @@ State StateOf(profd_thread_state state) {
 
 }  // namespace
 
-DumpBuilder::Thread* DumpBuilder::Find(const ThreadKey& key, const ProcessKey& process) {
+DumpBuilder::Thread* DumpBuilder::FindOrAdd(const ThreadKey& key, const ProcessKey& process) {
   const auto found = threads_.find(key);
   if (found != threads_.end()) return &found->second;
   if (threads_.size() >= max_threads_) {
@@ -38,20 +38,22 @@ DumpBuilder::Thread* DumpBuilder::Find(const ThreadKey& key, const ProcessKey& p
   return &thread;
 }
 
-DumpBuilder::Thread* DumpBuilder::Find(const wire::EventHeader& header) {
-  return Find(header.thread, header.process);
+DumpBuilder::Thread* DumpBuilder::FindOrAdd(const wire::EventHeader& header) {
+  return FindOrAdd(header.thread, header.process);
 }
 
 void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const process::Sample& sample = symbolized.sample;
   const bool on_cpu = !sample.snapshot && sample.state == State::kOnCpu;
+  // An off-CPU sample shows a wait that is over.
   if (!on_cpu && !sample.snapshot) return;
-  Thread* thread = Find(sample.thread, sample.process);
+  Thread* thread = FindOrAdd(sample.thread, sample.process);
   if (thread == nullptr) return;
   if (sample.interpreter) interpreters_[sample.process] = sample.interpreter;
   Seen seen;
   seen.time_ns = sample.time_ns;
-  // Of a thread that was woken only the beginning of its sleep is known.
+  // begin_ns is the begin of the sleep. A thread that was woken is runnable since some later time,
+  // which is unknown.
   seen.since_ns = sample.woken ? 0 : sample.begin_ns;
   seen.state = sample.state;
   seen.wait = sample.wait;
@@ -63,25 +65,26 @@ void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   seen.syscall = sample.syscall;
   seen.syscall_args = sample.syscall_args;
   seen.frames = symbolized.frames;
-  auto& place = on_cpu ? thread->on_cpu : thread->snapshot;
-  if (!place || place->time_ns <= seen.time_ns) place = std::move(seen);
+  auto& latest = on_cpu ? thread->on_cpu : thread->snapshot;
+  if (!latest || latest->time_ns <= seen.time_ns) latest = std::move(seen);
 }
 
 void DumpBuilder::AddClock(const wire::ClockEvent& event) {
-  Thread* thread = Find(event.header);
+  Thread* thread = FindOrAdd(event.header);
   if (thread == nullptr) return;
   if (event.end) thread->gone = true;
   if (!event.comm.empty()) thread->comm = event.comm;
   Seen seen;
   seen.time_ns = event.epoch_ns;
   seen.since_ns = event.since_ns;
-  seen.state = StateOf(event.state);
+  seen.state = ToState(event.state);
+  // The reason of a wait follows from its stack, which a clock does not have.
   if (seen.state == State::kBlocked) seen.wait = WaitReason::kOther;
   if (!thread->clock || thread->clock->time_ns <= seen.time_ns) thread->clock = std::move(seen);
 }
 
 void DumpBuilder::AddFork(const wire::ForkEvent& event) {
-  if (Thread* thread = Find(event.header); thread != nullptr) thread->comm = event.comm;
+  if (Thread* thread = FindOrAdd(event.header); thread != nullptr) thread->comm = event.comm;
 }
 
 void DumpBuilder::AddExit(const wire::ExitEvent& event) {
@@ -105,7 +108,7 @@ void DumpBuilder::RenumberFrames(const StackTree::FrameMap& to) {
       if (*seen) std::ranges::transform((*seen)->frames, (*seen)->frames.begin(), to);
 }
 
-// One run of Build.
+// One call of Build: the dump, and the indices that it has given to frames and processes.
 class DumpBuilder::Assembly {
  public:
   Assembly(const DumpBuilder& builder, const FrameLookup& lookup)
@@ -118,6 +121,8 @@ class DumpBuilder::Assembly {
     dump_.threads_left_out = builder_.left_out_;
     std::uint64_t first_ns = ~std::uint64_t{0};
     for (const auto& [key, thread] : builder_.threads_) {
+      // A dump shows the threads that exist at its end. A thread of which only samples are known
+      // may have exited, with its exit event lost.
       if (thread.gone || (!thread.snapshot && !thread.clock)) continue;
       AddThread(key, thread);
       const std::uint64_t seen_ns = dump_.threads.back().seen_ns;
@@ -137,8 +142,9 @@ class DumpBuilder::Assembly {
     const Seen& seen = thread.snapshot ? *thread.snapshot : *thread.clock;
     DumpThread& reported = dump_.threads.emplace_back();
     reported.key = key;
-    reported.process = PlaceProcess(thread.process);
+    reported.process = AddProcess(thread.process);
     const ProfileProcess& process = dump_.processes[reported.process];
+    // /proc names only the leader's tid in other pid namespaces.
     reported.shown_tid = key.tid == process.key.pid ? process.shown_pid : key.tid;
     reported.comm = thread.comm.empty() ? process.comm : thread.comm;
     reported.state = seen.state;
@@ -150,8 +156,9 @@ class DumpBuilder::Assembly {
     reported.syscall = seen.syscall;
     reported.syscall_args = seen.syscall_args;
     if (seen.state == State::kOnCpu) {
-      const bool of_now = thread.on_cpu && thread.on_cpu->time_ns >= seen.since_ns;
-      if (of_now) return AddStack(*thread.on_cpu, reported);
+      // A sample from an earlier stay on a CPU may show code that the thread has left long ago.
+      const bool is_current = thread.on_cpu && thread.on_cpu->time_ns >= seen.since_ns;
+      if (is_current) return AddStack(*thread.on_cpu, reported);
       reported.no_stack = kTooShort;
     } else if (thread.snapshot) {
       AddStack(seen, reported);
@@ -173,7 +180,7 @@ class DumpBuilder::Assembly {
     }
   }
 
-  std::uint32_t PlaceProcess(const ProcessKey& key) {
+  std::uint32_t AddProcess(const ProcessKey& key) {
     const auto [found, added] =
         process_of_.try_emplace(key, static_cast<std::uint32_t>(dump_.processes.size()));
     if (!added) return found->second;

@@ -1,4 +1,4 @@
-// DumpBuilder: collects what one session learns of its threads, and makes its Dump.
+// DumpBuilder: collects the latest state of each thread of one session, and builds its Dump.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@
 
 namespace profd::aggregate {
 
-// One session; used by one thread. A thread that waits is told with the stack that its snapshot
-// walked, and is in the state in which that found it. A thread that runs cannot be walked: it has
-// the stack of its latest on-CPU sample, if that was taken after it came to the CPU; an older one
-// says nothing of now. Of a thread that no snapshot tells of, the clock at the session's end is all
-// there is. Memory is bounded by `max_threads`.
+// Belongs to one session and lives on the symbolizer thread. A waiting thread has the state and
+// stack that its snapshot found. The snapshot cannot walk a running thread: that one has the stack
+// of its latest on-CPU sample, if the sample is not older than its stay on the CPU. A thread
+// without a snapshot has only the state of its clock at the end of the session. Threads beyond
+// `max_threads` are left out and counted.
 class DumpBuilder {
  public:
   using FrameLookup = ProfileBuilder::FrameLookup;
@@ -39,7 +39,7 @@ class DumpBuilder {
   void AddProcess(const process::ProcessInfoRef& info);
 
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const;
-  // Takes other ids for frames.
+  // Changes the ids of frames, after the frame table was compacted.
   void RenumberFrames(const StackTree::FrameMap& to);
 
   [[nodiscard]] Dump Build(const FrameLookup& frames) const;
@@ -63,15 +63,15 @@ class DumpBuilder {
     ProcessKey process;
     std::string comm;
     bool gone = false;
-    std::optional<Seen> on_cpu;    // latest sample
-    std::optional<Seen> snapshot;  // how it stood at the end
-    std::optional<Seen> clock;     // latest reading: no stack
+    std::optional<Seen> on_cpu;    // the latest sample
+    std::optional<Seen> snapshot;  // at the end
+    std::optional<Seen> clock;     // the latest reading, without a stack
   };
   class Assembly;
 
-  // Null beyond the bound.
-  Thread* Find(const wire::EventHeader& header);
-  Thread* Find(const ThreadKey& key, const ProcessKey& process);
+  // The thread, which is added if it is new. Null: there are too many.
+  Thread* FindOrAdd(const wire::EventHeader& header);
+  Thread* FindOrAdd(const ThreadKey& key, const ProcessKey& process);
 
   const ProfileOrigin origin_;
   const std::size_t max_threads_;

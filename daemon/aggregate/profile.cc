@@ -13,6 +13,8 @@ ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo
                                bool innermost_pids) {
   ProfileProcess process;
   process.key = key;
+  // /proc may have been unreadable, or the process gone before it was read. Its samples still
+  // count.
   process.shown_pid = key.pid;
   if (info == nullptr) return process;
   if (innermost_pids && !info->namespace_pids.empty())
@@ -27,17 +29,28 @@ ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo
   return process;
 }
 
-std::uint64_t ElapsedOf(const profd_clock& clock) {
+std::uint64_t WindowLength(const Profile& profile) {
+  return profile.end_ns > profile.start_ns ? profile.end_ns - profile.start_ns : 0;
+}
+
+std::uint64_t StateClock(const profd_clock& clock, process::State state) {
   const auto sum = [](std::span<const __u64> parts) {
     return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
   };
-  return clock.on_cpu_ns + sum(clock.runnable_ns) + sum(clock.blocked_ns);
+  if (state == process::State::kOnCpu) return clock.on_cpu_ns;
+  return state == process::State::kRunnable ? sum(clock.runnable_ns) : sum(clock.blocked_ns);
+}
+
+std::uint64_t ClockTotal(const profd_clock& clock) {
+  return StateClock(clock, process::State::kOnCpu) + StateClock(clock, process::State::kRunnable) +
+         StateClock(clock, process::State::kBlocked);
 }
 
 double ClosureError(const ProfileThread& thread) {
+  // A missing clock is reported by its own flag; an error of -100 % would hide all real errors.
   if (thread.clock_missing || thread.end_ns <= thread.begin_ns) return 0;
   const auto elapsed = static_cast<double>(thread.end_ns - thread.begin_ns);
-  return (static_cast<double>(ElapsedOf(thread.clock)) - elapsed) / elapsed;
+  return (static_cast<double>(ClockTotal(thread.clock)) - elapsed) / elapsed;
 }
 
 double WorstClosureError(const Profile& profile) {

@@ -1,4 +1,5 @@
-// Profile: the finished wall-clock profile of one session. Fifth and last hand-off; immutable.
+// Profile: the finished wall-clock profile of one session. It is the fifth and last hand-off of the
+// pipeline, and immutable once it is built. Times are CLOCK_MONOTONIC unless a name says otherwise.
 #pragma once
 
 #include <array>
@@ -22,16 +23,16 @@ struct ProfileProcess {
   std::string comm;
   std::string command_line;  // space separated, bounded
   std::string cgroup;
-  std::string container;  // its id, as its cgroup says; "": in none that is known
-  std::string unit;       // systemd's, as its cgroup says; "": in none
+  std::string container;  // id, derived from the cgroup; "": none that profd recognizes
+  std::string unit;       // systemd unit, derived from the cgroup; "": none
   process::Owner owner;
   bool exited = false;     // before the session ended
-  std::string executable;  // path of its file; "" when not known
-  std::string build_id;    // of that file, where a frame lies in it; "" when not known
-  process::PythonInterpreterRef interpreter = nullptr;  // null: none is known of
+  std::string executable;  // path of its file; "": unknown
+  std::string build_id;    // of that file, if the profile has a frame in it; "": unknown
+  process::PythonInterpreterRef interpreter = nullptr;  // null: profd knows of none
 };
 
-// `info` may be null. `exited` is not set.
+// Copies what is known of a process. `info` may be null. Does not set `exited`.
 [[nodiscard]] ProfileProcess DescribeProcess(const ProcessKey& key,
                                              const process::ProcessInfo* info, bool innermost_pids);
 
@@ -40,38 +41,39 @@ struct ProfileThread {
   std::uint32_t shown_tid = 0;
   std::uint32_t process = 0;  // index into processes
   std::string comm;
-  std::uint64_t begin_ns = 0;  // max(session start, fork event), a clock of its own
-  std::uint64_t end_ns = 0;    // min(session end, exit event), a clock of its own
-  profd_clock clock{};         // exact, inside the session
+  // max(session start, fork event) and min(session end, exit event). They do not come from `clock`,
+  // so that the closure error can show a fault of the clock.
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  profd_clock clock{};         // exact times inside the session
   bool began = false;          // inside the session
   bool exited = false;         // inside the session
-  bool clock_missing = false;  // no reading: samples only, unscaled
-  // elapsed = end - begin; closure = (sum of the clock - elapsed) / elapsed
+  bool clock_missing = false;  // the clock was not read: the samples are not scaled
 };
 
-// One place in the prefix tree of stacks: the path from `parent` up to the root is the caller
-// chain.
+// One node in the prefix tree of stacks. The path from `parent` to the root is the chain of
+// callers.
 struct StackNode {
   std::uint32_t parent = 0;  // index into nodes; node 0 is the root and has no frame
   std::uint32_t frame = 0;   // index into frames
 };
 
-// One sample (or pseudo-sample, where a state had time but no stack), in order of time.
+// One sample. A pseudo-sample holds time of a state for which there is no stack.
 struct ProfileSample {
   std::uint64_t time_ns = 0;  // on-CPU: when taken; off-CPU: begin of the part inside the session
   std::uint64_t raw_weight_ns = 0;  // as sampled
-  std::uint64_t weight_ns = 0;      // scaled: per thread and state these add up to the exact clock
+  std::uint64_t weight_ns = 0;      // scaled: adds up to the exact clock per thread and state
   std::uint32_t thread = 0;
   std::uint32_t node = 0;  // leaf of the stack; 0: no stack
   process::State state = process::State::kOnCpu;
   process::WaitReason wait = process::WaitReason::kNone;
-  std::uint32_t count = 1;        // marks; 0 for time that no sample stands for
-  bool exact = false;             // weight is a measured duration (snapshot), not scaled
+  std::uint32_t count = 1;        // sampling points; 0: a pseudo-sample
+  bool exact = false;             // the weight is a measured duration (snapshot), not scaled
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
   process::Gil gil = process::Gil::kNone;
 };
 
-// From `time_ns` on, samples stood for this much each (nominally); 0: none were taken.
+// The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
 struct PeriodChange {
   std::uint64_t time_ns = 0;
   std::uint64_t on_cpu_period_ns = 0;
@@ -84,15 +86,15 @@ struct ProfileCost {
 };
 
 struct Profile {
-  std::string target;          // text form
-  std::uint64_t start_ns = 0;  // CLOCK_MONOTONIC: the session's own start ...
-  std::uint64_t end_ns = 0;    // ... and end
+  std::string target;          // session::FormatTarget
+  std::uint64_t start_ns = 0;  // of the session
+  std::uint64_t end_ns = 0;    // of the session
   std::uint64_t start_unix_ns = 0;
   bool on_cpu = true;
   bool off_cpu = true;
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
-  // What held in place of the two, when the budget did not allow them; empty: nothing did.
+  // The effective periods, if they differed from the two above because of the budget; else empty.
   std::vector<PeriodChange> periods;
   std::string host;
   std::string kernel;
@@ -102,7 +104,7 @@ struct Profile {
   std::vector<ProfileThread> threads;
   std::vector<symbolize::Frame> frames;
   std::vector<StackNode> nodes;
-  std::vector<ProfileSample> samples;
+  std::vector<ProfileSample> samples;  // in order of time
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
   std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks
@@ -110,11 +112,16 @@ struct Profile {
 };
 using ProfileRef = std::shared_ptr<const Profile>;
 
-// Sum of all ns of a clock.
-[[nodiscard]] std::uint64_t ElapsedOf(const profd_clock& clock);
-// (sum of the thread's states - elapsed) / elapsed; 0 for a thread of no length.
+// The time that the profile covers, in ns; 0 if it ends before it starts.
+[[nodiscard]] std::uint64_t WindowLength(const Profile& profile);
+// The ns of one state of a clock, over all its kinds.
+[[nodiscard]] std::uint64_t StateClock(const profd_clock& clock, process::State state);
+// The ns of all states of a clock.
+[[nodiscard]] std::uint64_t ClockTotal(const profd_clock& clock);
+// (ClockTotal - elapsed) / elapsed, where elapsed = end_ns - begin_ns. 0 for a thread without a
+// clock or without length.
 [[nodiscard]] double ClosureError(const ProfileThread& thread);
-// The worst of all threads, without its sign; 0 where there are none.
+// The largest absolute closure error of all threads; 0 if there are none.
 [[nodiscard]] double WorstClosureError(const Profile& profile);
 
 }  // namespace profd::aggregate

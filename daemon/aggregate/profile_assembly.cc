@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bpf/shared/control.h"
-#include "daemon/aggregate/scaling.h"
+#include "daemon/aggregate/weights.h"
 
 namespace profd::aggregate {
 namespace {
@@ -23,21 +23,9 @@ constexpr std::uint32_t kNotSampledIndex = 0;
 constexpr std::uint32_t kStillBlockedIndex = 1;
 constexpr std::array kPseudoNames{kNotSampled, kStillBlocked};
 
-std::uint64_t ClockOf(const profd_clock& clock, State state) {
-  switch (state) {
-    case State::kOnCpu:
-      return clock.on_cpu_ns;
-    case State::kRunnable:
-      return clock.runnable_ns[PROFD_AFTER_WAKEUP] + clock.runnable_ns[PROFD_AFTER_PREEMPTION] +
-             clock.runnable_ns[PROFD_AFTER_YIELD];
-    case State::kBlocked:
-      return clock.blocked_ns[PROFD_INTERRUPTIBLE] + clock.blocked_ns[PROFD_UNINTERRUPTIBLE] +
-             clock.blocked_ns[PROFD_IOWAIT];
-  }
-  return 0;
-}
-
-// Of what shows an interval that is open: a stack of just now, one of long ago, one of later.
+// How well a part shows an open interval. A snapshot of this session is best. A snapshot of an
+// earlier session shows the same wait. A sample from after the end is last: its stack was taken
+// when the wait was over.
 int Rank(const SamplePart& part) {
   if (!part.snapshot) return 0;
   return part.reported_before ? 1 : 2;
@@ -46,7 +34,7 @@ int Rank(const SamplePart& part) {
 }  // namespace
 
 Profile ProfileAssembly::Run() {
-  PlaceThreads();
+  AddThreads();
   const auto groups = GroupParts();
   FindPython(groups);
   for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
@@ -59,31 +47,35 @@ Profile ProfileAssembly::Run() {
   return std::move(profile_);
 }
 
-void ProfileAssembly::PlaceThreads() {
-  struct Placed {
+void ProfileAssembly::AddThreads() {
+  struct Living {
     std::uint32_t input = 0;
     Lifetime life;
   };
-  std::vector<Placed> placed;
+  std::vector<Living> living;
   for (std::uint32_t i = 0; i < input_.threads.size(); ++i) {
     const auto life = input_.threads[i].Resolve(start_, end_);
-    if (life.window.Length() != 0) placed.push_back({i, life});
+    // A thread that was gone before the start, or that came after the end, has no time here.
+    if (life.window.Length() != 0) living.push_back({i, life});
   }
-  const auto order = [this](const Placed& item) {
+  // The input is in the order in which events came, which differs from run to run. One key can
+  // occur several times, for a thread that left the session and joined again: the begin decides.
+  const auto order = [this](const Living& item) {
     const auto& history = input_.threads[item.input];
     return std::tuple(history.process(), history.key(), item.life.window.begin_ns);
   };
-  std::stable_sort(placed.begin(), placed.end(),
-                   [&](const Placed& a, const Placed& b) { return order(a) < order(b); });
+  std::stable_sort(living.begin(), living.end(),
+                   [&](const Living& a, const Living& b) { return order(a) < order(b); });
 
   thread_of_.assign(input_.threads.size(), kNone);
-  for (const auto& [input, life] : placed) {
+  for (const auto& [input, life] : living) {
     const auto& history = input_.threads[input];
     thread_of_[input] = static_cast<std::uint32_t>(profile_.threads.size());
     ProfileThread thread;
     thread.key = history.key();
-    thread.process = PlaceProcess(history);
-    // Of other threads than the first only the tid in profd's own pid namespace is known.
+    thread.process = AddProcess(history);
+    // /proc names only the leader's tid in other pid namespaces. All other threads keep the tid of
+    // profd's own namespace.
     const bool leader = history.key().tid == history.process().pid;
     thread.shown_tid = leader ? profile_.processes[thread.process].shown_pid : history.key().tid;
     thread.comm = history.comm().empty() ? profile_.processes[thread.process].comm : history.comm();
@@ -98,7 +90,7 @@ void ProfileAssembly::PlaceThreads() {
   }
 }
 
-std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
+std::uint32_t ProfileAssembly::AddProcess(const ThreadHistory& history) {
   const auto& key = history.process();
   const auto [found, added] =
       process_of_.try_emplace(key, static_cast<std::uint32_t>(profile_.processes.size()));
@@ -106,11 +98,13 @@ std::uint32_t ProfileAssembly::PlaceProcess(const ThreadHistory& history) {
   const auto info = input_.processes.find(key);
   ProfileProcess process = DescribeProcess(
       key, info == input_.processes.end() ? nullptr : info->second.get(), input_.innermost_pids);
+  // A process that exited before profd could read /proc has only the name in its thread's events.
   if (process.comm.empty()) process.comm = history.comm();
   if (const auto found_python = input_.interpreters.find(key);
       found_python != input_.interpreters.end())
     process.interpreter = found_python->second;
   const auto exit = input_.process_exits.find(key);
+  // Events come late, so an exit from after the end may be known by now. It is not part of this.
   process.exited = exit != input_.process_exits.end() && exit->second <= end_.time_ns;
   profile_.processes.push_back(std::move(process));
   return found->second;
@@ -132,7 +126,10 @@ void ProfileAssembly::FindPython(const std::vector<std::vector<std::uint32_t>>& 
     bool stateless = !groups[thread].empty();
     for (const std::uint32_t index : groups[thread]) {
       const SamplePart& part = input_.parts[index];
+      // One sample without a Python thread state proves little: the thread may get one later. A
+      // thread counts as stateless only if all of its samples agree.
       stateless = stateless && part.gil == Gil::kNone && part.gil_certain;
+      // The BPF side knew an interpreter of the process, even if user space has not reported one.
       if (part.gil != Gil::kNone || part.gil_certain)
         python_processes_[profile_.threads[thread].process] = true;
     }
@@ -140,8 +137,10 @@ void ProfileAssembly::FindPython(const std::vector<std::vector<std::uint32_t>>& 
   }
 }
 
-Gil ProfileAssembly::GilOf(std::uint32_t thread, const SamplePart* part) const {
+Gil ProfileAssembly::GilFor(std::uint32_t thread, const SamplePart* part) const {
   if (part != nullptr && (part->gil != Gil::kNone || part->gil_certain)) return part->gil;
+  // Nothing measured says whether the thread held the GIL. "None" is only right where it cannot
+  // hold one: outside Python processes, and for threads without a Python thread state.
   const bool python = python_processes_[profile_.threads[thread].process];
   return python && !stateless_[thread] ? Gil::kUnknown : Gil::kNone;
 }
@@ -153,12 +152,14 @@ const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
   for (const auto index : parts) {
     const SamplePart& part = input_.parts[index];
     if (part.state != State::kBlocked) continue;
+    // The wait was over before the end. A snapshot of the session before also ends earlier, but the
+    // wait that it shows may go on.
     if (part.end_ns < life.window.end_ns && !part.reported_before) continue;
-    // Where the clock is missing, only a snapshot can tell that the interval was still open.
+    // The clock says since when the thread is blocked: that identifies the wait. Without a clock,
+    // only a snapshot of this session can show that the thread was still blocked.
     const bool is_open = life.clock_missing && !part.reported_before
                              ? part.snapshot && !life.exited
                              : part.begin_ns == life.blocked_since_ns;
-    // A sample made when the thread came back, soon after the end, serves as well.
     if (is_open && (open == nullptr || Rank(part) > Rank(*open))) open = &part;
   }
   return open;
@@ -170,12 +171,15 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
   if ((mode_ & PROFD_SESSION_OFF_CPU) != 0) AddOpenInterval(thread, open);
   for (const auto index : parts) {
     const SamplePart& part = input_.parts[index];
+    // AddOpenInterval has counted the whole open wait with its exact time; its other parts would
+    // count it twice. All other snapshots show waits that have ended, and have no weight.
     const bool of_open =
         open != nullptr && part.state == State::kBlocked && part.begin_ns == open->begin_ns;
     if (part.snapshot || of_open) continue;
 
     ProfileSample sample;
     if (part.begin_ns == part.end_ns) {
+      // An on-CPU sample is a point in time: it is inside or not, with its whole weight.
       if (!life.window.Contains(part.begin_ns)) continue;
       sample.time_ns = part.begin_ns;
       sample.raw_weight_ns = part.weight_ns;
@@ -184,6 +188,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
       sample.time_ns = Intersect(interval, life.window).begin_ns;
       sample.raw_weight_ns = ClipWeight(part.weight_ns, interval, life.window);
     }
+    // The interval lies outside the lifetime. A sample without weight would only add a count.
     if (sample.raw_weight_ns == 0) continue;
     sample.thread = thread;
     sample.node = part.node;
@@ -191,7 +196,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     sample.wait = part.wait;
     sample.count = part.count;
     sample.stack_flags = part.stack_flags;
-    sample.gil = GilOf(thread, &part);
+    sample.gil = GilFor(thread, &part);
     profile_.samples.push_back(sample);
   }
 }
@@ -200,9 +205,12 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   const auto& life = lives_[thread];
   if (part == nullptr && !life.blocked_since_ns) return;
   const std::uint64_t since_ns = part != nullptr ? part->begin_ns : *life.blocked_since_ns;
+  // The wait may have begun before the session, or before the thread joined it.
   const Window inside = Intersect(Window{since_ns, life.window.end_ns}, life.window);
   if (inside.Length() == 0) return;
   if (part == nullptr) {
+    // The clock proves the wait although no stack of it could be read. Its time is exact, and must
+    // not be spread over other stacks of the thread.
     AddPseudo(thread, State::kBlocked, WaitReason::kOther, kStillBlockedIndex, inside.begin_ns,
               inside.Length(), true);
     return;
@@ -217,12 +225,14 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   sample.count = part->count;
   sample.exact = true;
   sample.stack_flags = part->stack_flags;
-  sample.gil = GilOf(thread, part);
+  sample.gil = GilFor(thread, part);
   profile_.samples.push_back(sample);
 }
 
 void ProfileAssembly::ScaleThread(std::uint32_t thread, std::size_t first) {
   if (lives_[thread].clock_missing) {
+    // There is nothing to scale to. The raw weights are right on average, and the profile marks the
+    // thread as one without a clock.
     for (std::size_t i = first; i < profile_.samples.size(); ++i)
       profile_.samples[i].weight_ns = profile_.samples[i].raw_weight_ns;
     return;
@@ -243,7 +253,7 @@ void ProfileAssembly::ScaleState(std::uint32_t thread, std::size_t first, State 
     indices.push_back(i);
     weighted.push_back({sample.raw_weight_ns, sample.exact, 0});
   }
-  const auto left = ScaleToClock(weighted, ClockOf(lives_[thread].clock, state));
+  const auto left = ScaleToClock(weighted, StateClock(lives_[thread].clock, state));
   for (std::size_t i = 0; i < indices.size(); ++i)
     profile_.samples[indices[i]].weight_ns = weighted[i].weight_ns;
   if (left != 0) AddNotSampled(thread, state, left, indices.empty());
@@ -256,8 +266,9 @@ void ProfileAssembly::AddNotSampled(std::uint32_t thread, State state, std::uint
     if (part_ns != 0) AddPseudo(thread, state, wait, kNotSampledIndex, begin_ns, part_ns, false);
   };
   if (state != State::kBlocked) return add(WaitReason::kNone, ns);
+  // Some waits have samples, so `ns` is a rest, and the kinds of the clock do not say which rest.
   if (!none_sampled) return add(WaitReason::kOther, ns);
-  // All of it: the clock itself knows the kind of wait.
+  // No wait has a sample, so `ns` is the whole blocked time. The clock splits it by kind.
   const auto& blocked = lives_[thread].clock.blocked_ns;
   add(WaitReason::kOther, blocked[PROFD_INTERRUPTIBLE]);
   add(WaitReason::kKernel, blocked[PROFD_UNINTERRUPTIBLE]);
@@ -269,6 +280,7 @@ void ProfileAssembly::AddPseudo(std::uint32_t thread, State state, WaitReason wa
                                 bool exact) {
   ProfileSample sample;
   sample.time_ns = begin_ns;
+  // Time that was not sampled has no weight of its own; scaling has assigned it.
   sample.raw_weight_ns = exact ? ns : 0;
   sample.weight_ns = ns;
   sample.thread = thread;
@@ -277,11 +289,13 @@ void ProfileAssembly::AddPseudo(std::uint32_t thread, State state, WaitReason wa
   sample.wait = wait;
   sample.count = 0;
   sample.exact = exact;
-  sample.gil = GilOf(thread, nullptr);
+  sample.gil = GilFor(thread, nullptr);
   profile_.samples.push_back(sample);
 }
 
 void ProfileAssembly::Renumber() {
+  // The stacks of samples that are equal in all four may differ. The stable sort keeps them in the
+  // order of the events, which a replay repeats.
   const auto order = [](const ProfileSample& sample) {
     return std::tuple(sample.time_ns, sample.thread, sample.state, sample.wait);
   };
@@ -289,6 +303,8 @@ void ProfileAssembly::Renumber() {
       profile_.samples.begin(), profile_.samples.end(),
       [&](const ProfileSample& a, const ProfileSample& b) { return order(a) < order(b); });
 
+  // The tree numbers nodes in the order of arrival, and holds nodes that no kept sample uses. New
+  // numbers in the order of the sorted samples are canonical, and drop the unused nodes.
   const auto& stacks = input_.stacks;
   const auto tree_size = static_cast<std::uint32_t>(stacks.size());
   std::vector<std::uint32_t> node_of(stacks.size() + kPseudoNames.size(), kNone);
@@ -300,13 +316,13 @@ void ProfileAssembly::Renumber() {
     profile_.nodes.push_back(StackNode{parent, frame});
     return static_cast<std::uint32_t>(profile_.nodes.size() - 1);
   };
-  const auto place_frame = [&](symbolize::FrameId id) {
+  const auto add_frame = [&](symbolize::FrameId id) {
     const auto [found, added] =
         frame_of.try_emplace(id, static_cast<std::uint32_t>(profile_.frames.size()));
     if (added) profile_.frames.push_back(input_.frames(id));
     return found->second;
   };
-  const auto place_pseudo = [&](std::uint32_t node) {
+  const auto add_pseudo_node = [&](std::uint32_t node) {
     symbolize::Frame frame;
     frame.kind = symbolize::FrameKind::kPseudo;
     frame.name = kPseudoNames[node - tree_size];
@@ -317,18 +333,22 @@ void ProfileAssembly::Renumber() {
   std::vector<std::uint32_t> path;
   for (auto& sample : profile_.samples) {
     std::uint32_t node = sample.node;
-    if (node >= tree_size && node_of[node] == kNone) node_of[node] = place_pseudo(node);
+    if (node >= tree_size && node_of[node] == kNone) node_of[node] = add_pseudo_node(node);
+    // Upwards to the first node that has a new number (the root always has one), then down again:
+    // parents must come before their children, because readers resolve nodes in one pass.
     path.clear();
     for (; node_of[node] == kNone; node = stacks.At(node).parent) path.push_back(node);
     for (const std::uint32_t step : std::views::reverse(path)) {
-      const auto& place = stacks.At(step);
-      node_of[step] = add_node(node_of[place.parent], place_frame(place.frame));
+      const auto& old = stacks.At(step);
+      node_of[step] = add_node(node_of[old.parent], add_frame(old.frame));
     }
     sample.node = node_of[sample.node];
   }
 }
 
 void ProfileAssembly::FindBuildIds() {
+  // The kernel appends this to the path of a running program whose file was replaced, as a package
+  // update does. The frames have the path without it.
   constexpr std::string_view kDeleted = " (deleted)";
   for (const ProfileSample& sample : profile_.samples) {
     ProfileProcess& process = profile_.processes[profile_.threads[sample.thread].process];

@@ -1,5 +1,6 @@
-// ProfileAssembly: from what a session collected to the body of its Profile, once its end is
-// known: lifetimes, clipping, scaling, and one canonical order of everything.
+// ProfileAssembly: turns what a session has collected into the body of its Profile. It runs once
+// the end of the session is known: it finds the lifetime of each thread, clips samples to it,
+// scales their weights to the clocks, and puts everything into one canonical order.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,8 @@
 
 namespace profd::aggregate {
 
+// Refers to the members of a ProfileBuilder. The `thread` and `node` of the parts are indices into
+// `threads` and `stacks`.
 struct AssemblyInput {
   const std::vector<SamplePart>& parts;
   const std::vector<ThreadHistory>& threads;
@@ -29,8 +32,9 @@ struct AssemblyInput {
   bool innermost_pids = false;
 };
 
-// One use. Fills processes, threads, frames, nodes and samples; the rest is the caller's. The
-// order of threads, frames and nodes does not depend on the numbers they have in the input.
+// Used once, by the thread that builds the profile. The input must outlive it. It fills processes,
+// threads, frames, nodes and samples; the caller fills the rest. The order of threads, frames and
+// nodes does not depend on their numbers in the input, so equal sessions give equal profiles.
 class ProfileAssembly {
  public:
   ProfileAssembly(const wire::SessionEvent& start, const wire::SessionEvent& end,
@@ -43,32 +47,37 @@ class ProfileAssembly {
   [[nodiscard]] Profile Run();
 
  private:
-  void PlaceThreads();
-  [[nodiscard]] std::uint32_t PlaceProcess(const ThreadHistory& history);
-  // Indices of all parts, grouped by final thread; those of threads that are left out are not in.
+  // Chooses the threads of the profile, and their order.
+  void AddThreads();
+  // Returns the index of the history's process in the profile, and adds the process if it is new.
+  [[nodiscard]] std::uint32_t AddProcess(const ThreadHistory& history);
+  // The indices of all parts, grouped by the thread's index in the profile. Parts of threads that
+  // the profile does not have are left out.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> GroupParts() const;
-  // What the parts of each thread say of it, taken together.
+  // Finds the processes with an interpreter, and the threads without a Python thread state.
   void FindPython(const std::vector<std::vector<std::uint32_t>>& groups);
-  // Of a part that says nothing, or of time that no part stands for (null).
-  [[nodiscard]] process::Gil GilOf(std::uint32_t thread, const SamplePart* part) const;
+  // The GIL word of a part; null: of time without a part.
+  [[nodiscard]] process::Gil GilFor(std::uint32_t thread, const SamplePart* part) const;
   void ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts);
-  // The part that shows what the thread does while it is blocked beyond the session's end.
+  // The part with the stack of a thread that stays blocked beyond the session's end; null: there is
+  // none.
   [[nodiscard]] const SamplePart* OpenInterval(std::uint32_t thread,
                                                std::span<const std::uint32_t> parts) const;
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
-  // Scales the samples of one thread: [first, end of samples).
+  // Scales the samples of one thread: those from `first` to the end.
   void ScaleThread(std::uint32_t thread, std::size_t first);
   void ScaleState(std::uint32_t thread, std::size_t first, process::State state);
   void AddNotSampled(std::uint32_t thread, process::State state, std::uint64_t ns,
                      bool none_sampled);
   void AddPseudo(std::uint32_t thread, process::State state, process::WaitReason wait,
                  std::uint32_t pseudo, std::uint64_t begin_ns, std::uint64_t ns, bool exact);
+  // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
-  // Of each process whose own program lies on one of its stacks. (Two containers may have different
-  // programs under one path.)
+  // Finds the build id of each program in the stacks of its process. It does not search by path
+  // alone, because two containers may have different programs under one path.
   void FindBuildIds();
 
-  // Nodes of pseudo-frames have numbers beyond those of the tree until Renumber.
+  // Until Renumber, nodes of pseudo-frames have numbers beyond those of the tree.
   [[nodiscard]] std::uint32_t PseudoNode(std::uint32_t pseudo) const {
     return static_cast<std::uint32_t>(input_.stacks.size()) + pseudo;
   }
@@ -78,10 +87,10 @@ class ProfileAssembly {
   const std::uint32_t mode_;
   const AssemblyInput& input_;
   Profile profile_;
-  std::vector<Lifetime> lives_;           // by final thread index
-  std::vector<std::uint32_t> thread_of_;  // final index by index in the input
-  std::vector<bool> python_processes_;    // by final process index: an interpreter is known of
-  std::vector<bool> stateless_;           // by final thread index: it has no thread state
+  std::vector<Lifetime> lives_;           // by thread index in the profile
+  std::vector<std::uint32_t> thread_of_;  // index in the input -> index in the profile
+  std::vector<bool> python_processes_;    // by process index: it has an interpreter
+  std::vector<bool> stateless_;           // by thread index: it has no Python thread state
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 

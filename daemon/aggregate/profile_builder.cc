@@ -5,7 +5,7 @@
 
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
-#include "daemon/aggregate/subsampling.h"
+#include "daemon/aggregate/weights.h"
 #include "daemon/source/probe/hook_levels.h"
 
 namespace profd::aggregate {
@@ -15,24 +15,23 @@ using process::Sample;
 using process::State;
 using process::WaitReason;
 
-// Salts of the two decisions about one off-CPU sample.
+// The blocked and the runnable part of an off-CPU sample are subsampled independently.
 constexpr std::uint32_t kBlockedSalt = 1;
 constexpr std::uint32_t kRunnableSalt = 2;
 
-// No true weight comes near (104 days); a false one must not overflow the sums.
+// 104 days. No true weight is that large, and a false one must not overflow the sums.
 constexpr std::uint64_t kMaxWeightNs = 9'000'000'000'000'000;
 
-std::uint64_t WeightOf(const Points& points) {
+std::uint64_t TotalWeight(const Points& points) {
   if (points.count == 0) return 0;
   return std::min(points.period_ns, kMaxWeightNs / points.count) * points.count;
 }
 
-constexpr std::size_t kMaxPeriodChanges = 1'000;  // that a profile tells of
+constexpr std::size_t kMaxPeriodChanges = 1'000;  // listed in one profile
+constexpr std::size_t kMaxRefusals = 64;          // listed by name in one profile
 
-constexpr std::size_t kMaxRefusals = 64;  // that are named
-
-// Processes whose Python frames are not shown, and why.
-void NoteRefusals(Profile& profile) {
+// Lists the processes whose Python frames are not shown, with the reason.
+void AddRefusals(Profile& profile) {
   std::vector<std::uint64_t> samples(profile.processes.size());
   for (const ProfileSample& sample : profile.samples)
     samples[profile.threads[sample.thread].process] += sample.count;
@@ -74,8 +73,10 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
   const bool on_cpu = sample.state == State::kOnCpu;
   if (!((on_cpu ? PROFD_SESSION_ON_CPU : PROFD_SESSION_OFF_CPU) & start_.mode)) return;
-  if (sample.snapshot && sample.state != State::kBlocked) return;  // of somebody's dump
-  // An interval that ended before the session, or a stack from before it.
+  // A dump of another session reads runnable and running threads, too. They have no open wait.
+  if (sample.snapshot && sample.state != State::kBlocked) return;
+  // The threads join a session shortly before its exact start, so intervals that ended before it
+  // and stacks that were read before it arrive, too.
   if (sample.time_ns < start_.epoch_ns) return;
 
   CountPython(sample);
@@ -87,51 +88,59 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   part.count = 1;
   SubsampleKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
   if (on_cpu) {
-    const std::uint64_t in_force_ns =
+    const std::uint64_t effective_ns =
         sample.background ? effective_background_on_cpu_ns_ : effective_on_cpu_ns_;
     part.weight_ns = std::min(
-        kMaxWeightNs, SubsampleOnCpu(sample.period_ns, in_force_ns, start_.on_cpu_period_ns, key));
-    if (part.weight_ns == 0) return;
-    Place(part, symbolized);
+        kMaxWeightNs, SubsampleOnCpu(sample.period_ns, effective_ns, start_.on_cpu_period_ns, key));
+    if (part.weight_ns != 0) Store(part, symbolized);
     return;
   }
-  if (sample.begin_ns >= sample.time_ns) return;
-  const std::uint64_t woken_ns =
-      sample.time_ns - std::min(sample.runnable_ns, sample.time_ns - sample.begin_ns);
+  // An interval without length has no weight, and would look like an on-CPU sample later.
+  if (sample.begin_ns < sample.time_ns) AddOffCpu(symbolized, part, key);
+}
+
+void ProfileBuilder::AddOffCpu(const symbolize::SymbolizedSample& symbolized, SamplePart part,
+                               SubsampleKey key) {
+  const Sample& sample = symbolized.sample;
   part.begin_ns = sample.begin_ns;
   if (sample.snapshot) {
+    // The wait is not over, so it has no sampling points yet. Its weight is its exact time inside
+    // the session, which is known at the end.
     part.state = State::kBlocked;
     part.wait = sample.wait;
     part.snapshot = true;
-    Place(part, symbolized);
+    Store(part, symbolized);
     return;
   }
-  const auto thin = [&](std::uint32_t points, std::uint32_t salt) {
+  // The runnable time comes from another counter than the interval, and may be a little too long.
+  const std::uint64_t woken_ns =
+      sample.time_ns - std::min(sample.runnable_ns, sample.time_ns - sample.begin_ns);
+  const auto subsample = [&](std::uint32_t points, std::uint32_t salt) {
     key.salt = salt;
     return SubsamplePoints(Points{points, sample.period_ns}, start_.off_cpu_period_ns, key);
   };
-  if (const auto points = thin(sample.blocked_points, kBlockedSalt);
+  if (const auto points = subsample(sample.blocked_points, kBlockedSalt);
       points.count != 0 && woken_ns > sample.begin_ns) {
     part.end_ns = woken_ns;
-    part.weight_ns = WeightOf(points);
+    part.weight_ns = TotalWeight(points);
     part.count = points.count;
     part.state = State::kBlocked;
     part.wait = sample.wait;
-    Place(part, symbolized);
+    Store(part, symbolized);
   }
-  if (const auto points = thin(sample.runnable_points, kRunnableSalt);
+  if (const auto points = subsample(sample.runnable_points, kRunnableSalt);
       points.count != 0 && sample.time_ns > woken_ns) {
     part.begin_ns = woken_ns;
     part.end_ns = sample.time_ns;
-    part.weight_ns = WeightOf(points);
+    part.weight_ns = TotalWeight(points);
     part.count = points.count;
     part.state = State::kRunnable;
     part.wait = WaitReason::kNone;
-    Place(part, symbolized);
+    Store(part, symbolized);
   }
 }
 
-void ProfileBuilder::Place(SamplePart part, const symbolize::SymbolizedSample& symbolized) {
+void ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& symbolized) {
   if (parts_.size() >= limits_.parts) {
     ++parts_dropped_;
     return;
@@ -172,16 +181,19 @@ void ProfileBuilder::Update(const wire::EventHeader& header, const Change& chang
 }
 
 void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
-  // The totals of a thread that was gone before the session began.
+  // The thread joined the session, and ended before the exact start.
   if (event.end && event.header.time_ns < start_.epoch_ns) return;
   const auto known = thread_index_.find(event.header.thread);
+  // The thread left the session and is back, with a clock that does not cover the time between. Two
+  // histories under one key keep both stays exact.
   if (known != thread_index_.end() && threads_[known->second].RejoinsWith(event))
     thread_index_.erase(known);
   Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
 }
 
 void ProfileBuilder::AddFork(const wire::ForkEvent& event) {
-  // One that lives at the start is read there; of one that does not, this came too late.
+  // The clocks of all threads that live are read at the start. A thread that died before it must
+  // not get an entry: its exit is not counted either, so it would count as alive for ever.
   if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
 }
@@ -194,9 +206,11 @@ void ProfileBuilder::AddExit(const wire::ExitEvent& event) {
 
 void ProfileBuilder::AddExec(const wire::ExecEvent& event) {
   const auto& header = event.header;
+  // The leader itself has executed the program: no identity changes.
   if (event.old_tid == 0 || event.old_tid == header.thread.tid) return;
-  // The executing thread becomes the leader, and takes its tid and start time; the task, and so
-  // the clock, remains its own. The old leader has ended; its history keeps the old identity.
+  // The executing thread becomes the leader and takes the leader's tid and start time. Its task,
+  // and so its clock, stays its own. The old leader has ended, and its history keeps the old
+  // identity.
   const auto executing =
       std::find_if(thread_index_.begin(), thread_index_.end(), [&](const auto& entry) {
         return entry.first.tid == event.old_tid && threads_[entry.second].alive() &&
@@ -217,6 +231,8 @@ void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::Sess
   const Instant from{before.start_.epoch, before.start_.epoch_ns};
   const Instant to{end.epoch, end.epoch_ns};
   std::vector<const SamplePart*> open(before.threads_.size());
+  // The session before may itself have taken over a snapshot, and may have read a newer one of the
+  // same thread. The newer one wins: it was read in the wait that lasts.
   for (const SamplePart& part : before.parts_) {
     if (!part.snapshot) continue;
     const SamplePart*& latest = open[part.thread];
@@ -227,17 +243,20 @@ void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::Sess
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (open[i] == nullptr || parts_.size() >= limits_.parts) continue;
     const ThreadHistory& history = before.threads_[i];
+    // The wait of the snapshot was over before the end: its stack says nothing about this session.
     if (history.Resolve(from, to).blocked_since_ns != open[i]->begin_ns) continue;
     SamplePart part = *open[i];
     part.thread = ThreadIndex(history.key(), history.process());
     if (part.thread == kNoThread) continue;
     part.reported_before = true;
+    // Nodes are numbers of one tree; the stack needs a node in the tree of this session.
     frames.clear();
     for (auto node = part.node; node != 0; node = before.stacks_.At(node).parent)
       frames.push_back(before.stacks_.At(node).frame);
     part.node = stacks_.Intern(frames);
     parts_.push_back(part);
   }
+  // Samples bring the interpreter of their process. A process that only waits has no sample here.
   for (const auto& [key, interpreter] : before.interpreters_)
     if (processes_.contains(key)) interpreters_.try_emplace(key, interpreter);
 }
@@ -251,6 +270,8 @@ void ProfileBuilder::SetEffectivePeriods(const wire::PeriodsEvent& event) {
   effective_on_cpu_ns_ = event.on_cpu_period_ns;
   effective_background_on_cpu_ns_ = event.background_on_cpu_period_ns;
   const bool background = (start_.mode & PROFD_SESSION_BACKGROUND) != 0;
+  // A finer period is that of another session. This one subsamples down to its own, so for its
+  // profile the requested period holds.
   const auto coarser = [this](std::uint32_t kind, std::uint64_t requested_ns, std::uint64_t ns) {
     return (start_.mode & kind) != 0 ? std::max(requested_ns, ns) : 0;
   };
@@ -279,7 +300,7 @@ void ProfileBuilder::AddDropped(std::string_view name, std::string_view text, st
 std::uint64_t ProfileBuilder::lost() const { return LostBetween(first_counters_, last_counters_); }
 
 std::size_t ProfileBuilder::bytes() const {
-  // A thread's readings and a process's texts come to as much.
+  // Typical sizes of a thread's readings and of a process's texts.
   constexpr std::size_t kThreadBytes = 1024;
   constexpr std::size_t kProcessBytes = 512;
   return parts_.capacity() * sizeof(SamplePart) + stacks_.bytes() + threads_.size() * kThreadBytes +
@@ -325,17 +346,20 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
       profile.counters.push_back(NamedCount{std::string(name), std::string(text), count});
   };
   note("python_stacks", "stacks of threads with Python frames", python_stacks_);
-  note("python_not_merged", "of those, flagged merge=failed: no place among the native frames",
+  note("python_not_merged",
+       "stacks with merge=failed: the position of the Python frames among the native ones is "
+       "unknown",
        python_not_merged_);
-  note("python_cut", "of those, cut: too deep, or memory that could not be read", python_cut_);
-  NoteRefusals(profile);
+  note("python_cut", "stacks whose Python part is cut: too deep, or unreadable memory",
+       python_cut_);
+  AddRefusals(profile);
   const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)
       profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});
   };
-  drop("session_full", "samples beyond the bound of one session", parts_dropped_);
-  drop("threads_full", "events of threads beyond the bound of one session", threads_dropped_);
-  drop("stacks_cut", "stacks cut: too many different ones in one session", stacks_.cut());
+  drop("session_full", "samples beyond the limit of one session", parts_dropped_);
+  drop("threads_full", "events of threads beyond the limit of one session", threads_dropped_);
+  drop("stacks_cut", "stacks cut: too many distinct stacks in one session", stacks_.cut());
   return profile;
 }
 

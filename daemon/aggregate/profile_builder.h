@@ -1,4 +1,4 @@
-// ProfileBuilder: collects what belongs to one session and makes its Profile.
+// ProfileBuilder: collects the samples and events of one session, and builds its Profile.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,26 @@
 
 namespace profd::aggregate {
 
-// Names of the pseudo-frames that stand where there is time but no stack.
+// Names of the pseudo-frames for time without a stack.
 inline constexpr std::string_view kNotSampled = "[not sampled]";
 inline constexpr std::string_view kStillBlocked = "[still blocked: stack not available]";
 
-// Where a profile comes from; the same in every replay of one recording.
+// Where a profile comes from. A replay takes it from the recording.
 struct ProfileOrigin {
   std::string host;
   std::string kernel;
   std::string profd_version;
   std::uint64_t boot_unix_ns = 0;  // CLOCK_REALTIME minus CLOCK_MONOTONIC
-  // Show the pids of the innermost pid namespace: the caller lives in a container.
+  // Show the pids of the innermost pid namespace, because the caller lives in a container.
   bool innermost_pids = false;
 };
 
-// A sample, or one of its parts: what is kept of it until the session's end is known.
+// What the builder keeps of a sample until the end of the session is known. An off-CPU sample has
+// two parts: the blocked and the runnable time of its interval. Sessions keep millions of parts, so
+// their size matters.
 struct SamplePart {
-  std::uint64_t begin_ns = 0;  // on-CPU: begin = end = when it was taken
-  std::uint64_t end_ns = 0;
+  std::uint64_t begin_ns = 0;   // on-CPU: begin = end = when it was taken
+  std::uint64_t end_ns = 0;     // snapshot: when the stack was read
   std::uint64_t weight_ns = 0;  // of all of [begin, end)
   std::uint32_t thread = 0;
   StackTree::NodeId node = 0;
@@ -43,15 +45,17 @@ struct SamplePart {
   std::uint16_t stack_flags = 0;
   process::State state : 2 = process::State::kOnCpu;
   bool snapshot : 1 = false;
-  bool reported_before : 1 = false;  // snapshot: by the session that this one goes on from
+  bool reported_before : 1 = false;  // a snapshot of the session that this one continues
   process::Gil gil : 3 = process::Gil::kNone;
-  bool gil_certain : 1 = false;  // kNone: the process has an interpreter, the thread no state
+  // With kNone: the process has an interpreter, and the thread has no Python thread state.
+  bool gil_certain : 1 = false;
   process::WaitReason wait = process::WaitReason::kNone;
 };
 static_assert(sizeof(SamplePart) == 40);
 
-// One session; used by one thread. Takes events in order of time. Memory is bounded by Limits:
-// what lies beyond is dropped and counted, while clocks, and so the scaled sums, stay exact.
+// Belongs to one session and lives on the symbolizer thread. Events must come in order of time.
+// Memory is bounded by Limits: the builder drops and counts what exceeds them. Clocks, and so the
+// scaled sums, stay exact even then.
 class ProfileBuilder {
  public:
   struct Limits {
@@ -65,10 +69,10 @@ class ProfileBuilder {
   ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin)
       : ProfileBuilder(std::move(start), std::move(origin), Limits{}) {}
 
-  // Nominal period that on-CPU samples are being taken with, the finest of all sessions; 0: not
-  // known. (Off-CPU samples carry theirs.)
+  // The nominal period with which on-CPU samples are taken now, which is the finest of all
+  // sessions; 0: unknown. Off-CPU samples carry their period themselves.
   void SetEffectiveOnCpuPeriod(std::uint64_t period_ns) { effective_on_cpu_ns_ = period_ns; }
-  // The same for both kinds, and kept for the profile where it is coarser than what was requested.
+  // The same for both kinds. The profile lists the periods if they are coarser than requested.
   void SetEffectivePeriods(const wire::PeriodsEvent& event);
 
   void AddSample(const symbolize::SymbolizedSample& symbolized);
@@ -76,39 +80,43 @@ class ProfileBuilder {
   void AddFork(const wire::ForkEvent& event);
   void AddExec(const wire::ExecEvent& event);
   void AddExit(const wire::ExitEvent& event);
-  // What is known of a process by now; the latest one counts. Null changes nothing.
+  // Replaces the description of a process. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
-  // Goes on where `before`, whose end this is, stops: threads that are blocked then keep their
-  // stacks, which nobody will tell of again as long as they stay blocked.
+  // Takes over the stacks of threads that are blocked at `end`, the end of the session before. The
+  // BPF side does not report such a stack again while the thread stays blocked.
   void ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end);
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
     for (StackTree::NodeId node = 1; node < stacks_.size(); ++node) visit(stacks_.At(node).frame);
   }
-  // Takes other ids for frames.
+  // Changes the ids of frames, after the frame table was compacted.
   void RenumberFrames(const StackTree::FrameMap& to) { stacks_.RenumberFrames(to); }
-  // The kernel side's counters; the first ones are those of the session's start.
+  // The counters of the BPF side, by enum profd_counter. The first call has those of the start.
   void SetCounters(const std::vector<std::uint64_t>& values);
-  // Samples of this session that a stage in user space gave up.
+  // Counts samples of this session that a stage in user space dropped.
   void AddDropped(std::string_view name, std::string_view text, std::uint64_t count);
 
-  // Memory, by an estimate.
+  // An estimate of the memory that the builder holds.
   [[nodiscard]] std::size_t bytes() const;
-  [[nodiscard]] std::uint64_t samples() const { return samples_; }  // every mark is one
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }  // counts sampling points
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
-  // It had threads, and none of them is alive.
+  // The session has had threads, and none of them is alive.
   [[nodiscard]] bool target_gone() const { return had_threads_ && live_threads_ == 0; }
   [[nodiscard]] const wire::SessionEvent& start() const { return start_; }
 
+  // Builds the profile of the session from its start to `end`. The builder stays as it is.
   [[nodiscard]] Profile Build(const wire::SessionEvent& end, const FrameLookup& frames) const;
 
  private:
   static constexpr std::uint32_t kNoThread = ~std::uint32_t{0};
 
+  // The index of the thread, which is added if it is new; kNoThread: there are too many.
   std::uint32_t ThreadIndex(const ThreadKey& key, const ProcessKey& process);
   void CountPython(const process::Sample& sample);
-  void Place(SamplePart part, const symbolize::SymbolizedSample& symbolized);
-  // Runs `change` on the history and keeps the number of live threads right.
+  void AddOffCpu(const symbolize::SymbolizedSample& symbolized, SamplePart part, SubsampleKey key);
+  // Stores the part, with the sample's thread and stack.
+  void Store(SamplePart part, const symbolize::SymbolizedSample& symbolized);
+  // Runs `change` on the thread's history, and counts live threads.
   template <typename Change>
   void Update(const wire::EventHeader& header, const Change& change);
 
@@ -117,7 +125,7 @@ class ProfileBuilder {
   const Limits limits_;
   std::uint64_t effective_on_cpu_ns_ = 0;
   std::uint64_t effective_background_on_cpu_ns_ = 0;  // of PROFD_SAMPLE_BACKGROUND
-  std::vector<PeriodChange> periods_;                 // of this session, one after the other
+  std::vector<PeriodChange> periods_;                 // of this session, in order of time
   StackTree stacks_;
   std::vector<SamplePart> parts_;
   std::vector<ThreadHistory> threads_;

@@ -13,10 +13,6 @@
 namespace profd::aggregate {
 namespace {
 
-std::uint64_t LengthOf(const Profile& window) {
-  return window.end_ns > window.start_ns ? window.end_ns - window.start_ns : 0;
-}
-
 void AddClock(const profd_clock& part, profd_clock& sum) {
   sum.on_cpu_ns += part.on_cpu_ns;
   sum.on_cpu_count += part.on_cpu_count;
@@ -43,12 +39,13 @@ void AddCounts(const std::vector<NamedCount>& part, std::vector<NamedCount>& sum
   }
 }
 
-void Note(std::vector<NamedCount>& list, const char* name, const char* text, std::uint64_t count) {
+void AddCount(std::vector<NamedCount>& list, const char* name, const char* text,
+              std::uint64_t count) {
   if (count != 0) AddCounts({NamedCount{name, text, count}}, list);
 }
 
-// What samples must have in common to become one.
-auto IdentityOf(const ProfileSample& sample) {
+// Samples with equal keys become one.
+auto MergeKey(const ProfileSample& sample) {
   return std::tuple(sample.thread, sample.state, sample.wait, sample.node, sample.stack_flags,
                     sample.gil, sample.exact);
 }
@@ -62,11 +59,13 @@ void AddSample(const ProfileSample& part, ProfileSample& sum) {
       std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// What a later window says of a process counts, but not that it does not know.
+// Takes the later description, but keeps what only the earlier one has: a window in which the
+// process exits may not have been able to read it.
 void Update(ProfileProcess& known, const ProfileProcess& later) {
   const ProfileProcess before = std::exchange(known, later);
   if (known.command_line.empty()) known.command_line = before.command_line;
   if (known.executable.empty()) known.executable = before.executable;
+  // The process has executed another program: the old build id and interpreter are not its own.
   if (known.executable != before.executable) return;
   if (known.build_id.empty()) known.build_id = before.build_id;
   if (!known.interpreter) known.interpreter = before.interpreter;
@@ -79,17 +78,19 @@ ProfileMerge::ProfileMerge(const MergeLimits& limits) : limits_(limits) {}
 void ProfileMerge::Add(const Profile& window) { Add(window, {}); }
 
 void ProfileMerge::Add(const Profile& window, std::span<const std::uint32_t> node_of) {
+  // AddHead moves end_ns to the end of this window.
   const std::uint64_t start_ns = windows_ == 0 ? window.start_ns : merged_.end_ns;
   AddHead(window);
   const auto thread_of = AddThreads(window);
   const auto cell = static_cast<std::uint32_t>(windows_ >> cell_shift_);
   for (const ProfileSample& part : window.samples) {
+    // Windows can come from a damaged file, so indices are checked. kNone: the thread was left out.
     if (part.thread >= thread_of.size() || thread_of[part.thread] == kNone) continue;
     Row row{cell, part};
     row.sample.thread = thread_of[part.thread];
     row.sample.time_ns =
         start_ns +
-        std::min(std::max(part.time_ns, window.start_ns) - window.start_ns, LengthOf(window));
+        std::min(std::max(part.time_ns, window.start_ns) - window.start_ns, WindowLength(window));
     if (!node_of.empty()) row.sample.node = part.node < node_of.size() ? node_of[part.node] : 0;
     rows_.push_back(row);
   }
@@ -107,7 +108,8 @@ void ProfileMerge::AddHead(const Profile& window) {
     merged_.on_cpu = false;
     merged_.off_cpu = false;
   } else {
-    // Where a clock went back there is no gap that anyone could tell.
+    // CLOCK_MONOTONIC starts again at a boot; then only the realtime clock can say how long the gap
+    // was. If that went back as well, the gap is unknown and is not counted.
     const bool monotonic = window.start_ns >= last_end_ns_;
     if (monotonic) {
       gap_ns_ += window.start_ns - last_end_ns_;
@@ -118,10 +120,10 @@ void ProfileMerge::AddHead(const Profile& window) {
         merged_.off_cpu_period_ns != window.off_cpu_period_ns)
       ++period_changes_;
   }
-  AddPeriods(window);
+  AddPeriods(window);  // before end_ns changes
   last_end_ns_ = std::max(window.start_ns, window.end_ns);
-  last_end_unix_ns_ = window.start_unix_ns + LengthOf(window);
-  merged_.end_ns += LengthOf(window);
+  last_end_unix_ns_ = window.start_unix_ns + WindowLength(window);
+  merged_.end_ns += WindowLength(window);
   merged_.on_cpu = merged_.on_cpu || window.on_cpu;
   merged_.off_cpu = merged_.off_cpu || window.off_cpu;
   merged_.on_cpu_period_ns = window.on_cpu_period_ns;
@@ -137,7 +139,7 @@ void ProfileMerge::AddHead(const Profile& window) {
   AddCounts(window.counters, merged_.counters);
 }
 
-// `merged_.end_ns` is still where this window begins.
+// `merged_.end_ns` is the begin of this window in the result.
 void ProfileMerge::AddPeriods(const Profile& window) {
   constexpr std::size_t kMaxPeriods = 10'000;
   auto& periods = merged_.periods;
@@ -147,75 +149,76 @@ void ProfileMerge::AddPeriods(const Profile& window) {
       return;
     if (periods.size() < kMaxPeriods) periods.push_back({time_ns, on_cpu_ns, off_cpu_ns});
   };
+  // The requested periods of this window end what an earlier one has listed, unless the window
+  // lists other ones for the same instant.
   const bool raised_from_start =
       !window.periods.empty() && window.periods.front().time_ns <= window.start_ns;
   if (!periods.empty() && !raised_from_start)
     add(merged_.end_ns, window.on_cpu_period_ns, window.off_cpu_period_ns);
   for (const PeriodChange& change : window.periods) {
     const std::uint64_t offset = std::max(change.time_ns, window.start_ns) - window.start_ns;
-    add(merged_.end_ns + std::min(offset, LengthOf(window)), change.on_cpu_period_ns,
+    add(merged_.end_ns + std::min(offset, WindowLength(window)), change.on_cpu_period_ns,
         change.off_cpu_period_ns);
   }
 }
 
+// Returns the index in the result of each process of the window; kNone: it was left out.
 std::vector<std::uint32_t> ProfileMerge::AddProcesses(const Profile& window) {
-  std::vector<std::uint32_t> places;
-  places.reserve(window.processes.size());
+  std::vector<std::uint32_t> process_of;
+  process_of.reserve(window.processes.size());
   for (const ProfileProcess& process : window.processes) {
     if (const auto known = process_of_.find(process.key); known != process_of_.end()) {
       Update(merged_.processes[known->second], process);
-      places.push_back(known->second);
+      process_of.push_back(known->second);
       continue;
     }
     if (merged_.processes.size() >= limits_.processes) {
       ++processes_left_out_;
-      places.push_back(kNone);
+      process_of.push_back(kNone);
       continue;
     }
-    places.push_back(static_cast<std::uint32_t>(merged_.processes.size()));
-    process_of_.emplace(process.key, places.back());
+    process_of.push_back(static_cast<std::uint32_t>(merged_.processes.size()));
+    process_of_.emplace(process.key, process_of.back());
     merged_.processes.push_back(process);
   }
-  return places;
+  return process_of;
 }
 
+// Returns the index in the result of each thread of the window; kNone: it was left out.
 std::vector<std::uint32_t> ProfileMerge::AddThreads(const Profile& window) {
-  const std::uint64_t start_ns = merged_.end_ns - LengthOf(window);
+  const std::uint64_t start_ns = merged_.end_ns - WindowLength(window);
   const auto process_of = AddProcesses(window);
-  std::vector<std::uint32_t> places;
-  places.reserve(window.threads.size());
+  std::vector<std::uint32_t> thread_of;
+  thread_of.reserve(window.threads.size());
   for (const ProfileThread& part : window.threads) {
-    ProfileThread placed = part;
+    ProfileThread shifted = part;
     const auto shift = [&](std::uint64_t time_ns) {
       return start_ns +
-             std::min(std::max(time_ns, window.start_ns) - window.start_ns, LengthOf(window));
+             std::min(std::max(time_ns, window.start_ns) - window.start_ns, WindowLength(window));
     };
-    placed.begin_ns = shift(part.begin_ns);
-    placed.end_ns = shift(part.end_ns);
+    shifted.begin_ns = shift(part.begin_ns);
+    shifted.end_ns = shift(part.end_ns);
     const auto process = part.process < process_of.size() ? process_of[part.process] : kNone;
-    AddThread(placed, process, places);
+    thread_of.push_back(AddThread(shifted, process));
   }
-  return places;
+  return thread_of;
 }
 
-void ProfileMerge::AddThread(const ProfileThread& part, std::uint32_t process,
-                             std::vector<std::uint32_t>& places) {
+std::uint32_t ProfileMerge::AddThread(const ProfileThread& part, std::uint32_t process) {
   const auto known = thread_of_.find(part.key);
   if (process == kNone ||
       (known == thread_of_.end() && merged_.threads.size() >= limits_.threads)) {
     ++threads_left_out_;
-    left_out_ns_ += ElapsedOf(part.clock);
-    places.push_back(kNone);
-    return;
+    left_out_ns_ += ClockTotal(part.clock);
+    return kNone;
   }
   if (known == thread_of_.end()) {
-    places.push_back(static_cast<std::uint32_t>(merged_.threads.size()));
-    thread_of_.emplace(part.key, places.back());
+    const auto index = static_cast<std::uint32_t>(merged_.threads.size());
+    thread_of_.emplace(part.key, index);
     merged_.threads.push_back(part);
     merged_.threads.back().process = process;
-    return;
+    return index;
   }
-  places.push_back(known->second);
   ProfileThread& sum = merged_.threads[known->second];
   sum.begin_ns = std::min(sum.begin_ns, part.begin_ns);
   sum.end_ns = std::max(sum.end_ns, part.end_ns);
@@ -224,13 +227,17 @@ void ProfileMerge::AddThread(const ProfileThread& part, std::uint32_t process,
   sum.shown_tid = part.shown_tid;
   if (!part.comm.empty()) sum.comm = part.comm;
   sum.exited = part.exited;
+  // A sum over windows of which one has no clock would look exact, and is too small.
   sum.clock_missing = sum.clock_missing || part.clock_missing;
+  return known->second;
 }
 
 void ProfileMerge::SumRows() {
   const auto order = [](const Row& a, const Row& b) {
-    return std::tuple(a.cell, IdentityOf(a.sample)) < std::tuple(b.cell, IdentityOf(b.sample));
+    return std::tuple(a.cell, MergeKey(a.sample)) < std::tuple(b.cell, MergeKey(b.sample));
   };
+  // Sorting only the new rows keeps the cost of a window independent of all earlier ones. In a
+  // larger cell, new rows can equal old ones; ShrinkRows sums those later, with summed_rows_ = 0.
   const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(summed_rows_);
   std::sort(first, rows_.end(), order);
   auto last = first;
@@ -252,7 +259,7 @@ void ProfileMerge::ShrinkRows() {
     SumRows();
   };
   sum_all();
-  // Down to less than the limit, so that this is not done for each window that follows.
+  // It stops at three quarters of the limit. At the limit itself, the next window would repeat it.
   while (rows_.size() > limits_.samples - limits_.samples / 4 &&
          (windows_ - 1) >> cell_shift_ != 0) {
     ++cell_shift_;
@@ -263,7 +270,8 @@ void ProfileMerge::ShrinkRows() {
 }
 
 void ProfileMerge::CutRows() {
-  // The heaviest stacks stay.
+  // The heaviest half of the limit keeps its stacks: those are what a reader looks for. The others
+  // become one row for each thread, state and wait reason.
   auto by_weight = rows_;
   const auto kept = by_weight.begin() + static_cast<std::ptrdiff_t>(limits_.samples / 2);
   std::nth_element(by_weight.begin(), kept, by_weight.end(), [](const Row& a, const Row& b) {
@@ -280,48 +288,52 @@ void ProfileMerge::CutRows() {
   SumRows();
 }
 
-Profile ProfileMerge::FinishUnplaced() {
+Profile ProfileMerge::FinishWithoutStacks() {
+  // Rows that Add put into large cells after the last ShrinkRows are not summed with each other
+  // yet.
   if (cell_shift_ != 0) ShrinkRows();
   merged_.samples.reserve(rows_.size());
   for (const Row& row : rows_) merged_.samples.push_back(row.sample);
   rows_ = {};
   std::sort(merged_.samples.begin(), merged_.samples.end(),
             [](const ProfileSample& a, const ProfileSample& b) {
-              return std::tuple(a.time_ns, IdentityOf(a)) < std::tuple(b.time_ns, IdentityOf(b));
+              return std::tuple(a.time_ns, MergeKey(a)) < std::tuple(b.time_ns, MergeKey(b));
             });
-  Note(merged_.counters, "window_gaps_ms", "ms between windows that no window covers",
-       gap_ns_ / 1'000'000);
-  Note(merged_.counters, "period_changes", "times that a period changed between windows",
-       period_changes_);
+  AddCount(merged_.counters, "window_gaps_ms", "ms between windows, covered by none",
+           gap_ns_ / 1'000'000);
+  AddCount(merged_.counters, "period_changes", "windows with other periods than the one before",
+           period_changes_);
   if (cell_shift_ != 0)
-    Note(merged_.counters, "windows_summed", "windows whose equal samples were added up, at a time",
-         std::uint64_t{1} << cell_shift_);
-  Note(merged_.dropped, "merge_processes", "processes left out: too many for one profile",
-       processes_left_out_);
-  Note(merged_.dropped, "merge_threads", "threads left out: too many for one profile",
-       threads_left_out_);
-  Note(merged_.dropped, "merge_threads_ms", "ms of the threads that were left out",
-       left_out_ns_ / 1'000'000);
-  Note(merged_.dropped, "merge_stacks", "light stacks left out: too many for one profile",
-       stacks_left_out_);
+    AddCount(merged_.counters, "windows_summed", "windows in each group whose samples were summed",
+             std::uint64_t{1} << cell_shift_);
+  AddCount(merged_.dropped, "merge_processes", "processes left out: too many for one profile",
+           processes_left_out_);
+  AddCount(merged_.dropped, "merge_threads", "threads left out: too many for one profile",
+           threads_left_out_);
+  AddCount(merged_.dropped, "merge_threads_ms", "ms in threads that were left out",
+           left_out_ns_ / 1'000'000);
+  AddCount(merged_.dropped, "merge_stacks", "light stacks left out: too many for one profile",
+           stacks_left_out_);
   return std::move(merged_);
 }
 
 Profile ProfileMerge::Finish(const NodeLookup& node_at, const FrameLookup& frame_at) {
-  Profile profile = FinishUnplaced();
-  PlaceStacks(profile, node_at, frame_at);
+  Profile profile = FinishWithoutStacks();
+  AddStacks(profile, node_at, frame_at);
   return profile;
 }
 
-void ProfileMerge::PlaceStacks(Profile& profile, const NodeLookup& node_at,
-                               const FrameLookup& frame_at) const {
-  constexpr std::size_t kMaxDepth = 4096;  // a chain that is longer is not one of ours
-  std::unordered_map<std::uint32_t, std::uint32_t> place_of{{0, 0}};
+void ProfileMerge::AddStacks(Profile& profile, const NodeLookup& node_at,
+                             const FrameLookup& frame_at) const {
+  // profd never takes a stack of this depth. A longer chain comes from a damaged file, and may be a
+  // circle.
+  constexpr std::size_t kMaxDepth = 4096;
+  std::unordered_map<std::uint32_t, std::uint32_t> new_node_of{{0, 0}};
   std::unordered_map<std::uint32_t, std::uint32_t> frame_of;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> path;  // node, its frame
   std::uint64_t cut = 0;
   std::uint64_t frames_left_out = 0;
-  const auto place_frame = [&](std::uint32_t frame) {
+  const auto add_frame = [&](std::uint32_t frame) {
     const auto next = static_cast<std::uint32_t>(profile.frames.size());
     const auto [found, added] = frame_of.try_emplace(frame, next);
     if (!added) return found->second;
@@ -342,28 +354,30 @@ void ProfileMerge::PlaceStacks(Profile& profile, const NodeLookup& node_at,
   for (ProfileSample& sample : profile.samples) {
     path.clear();
     std::uint32_t node = sample.node;
-    while (!place_of.contains(node) && path.size() < kMaxDepth) {
-      const StackNode place = node_at(node);
-      path.emplace_back(node, place.frame);
-      node = place.parent;
+    while (!new_node_of.contains(node) && path.size() < kMaxDepth) {
+      const StackNode found = node_at(node);
+      path.emplace_back(node, found.frame);
+      node = found.parent;
     }
-    const auto known = place_of.find(node);
-    std::uint32_t at = known == place_of.end() ? 0 : known->second;
-    for (const auto& [below, frame_of_it] : std::views::reverse(path)) {
+    const auto known = new_node_of.find(node);
+    std::uint32_t at = known == new_node_of.end() ? 0 : known->second;
+    // From the root to the leaf: a stack that does not fit loses its leaf side, and keeps its
+    // callers.
+    for (const auto& [old_node, old_frame] : std::views::reverse(path)) {
       if (profile.nodes.size() >= limits_.nodes) {
         ++cut;
         break;
       }
-      const auto frame = place_frame(frame_of_it);
+      const auto frame = add_frame(old_frame);
       profile.nodes.push_back(StackNode{at, frame});
       at = static_cast<std::uint32_t>(profile.nodes.size() - 1);
-      place_of.emplace(below, at);
+      new_node_of.emplace(old_node, at);
     }
     sample.node = at;
   }
-  Note(profile.dropped, "merge_stacks_cut", "stacks cut: too many for one profile", cut);
-  Note(profile.dropped, "merge_frames", "frames without names: too many for one profile",
-       frames_left_out);
+  AddCount(profile.dropped, "merge_stacks_cut", "stacks cut: too many for one profile", cut);
+  AddCount(profile.dropped, "merge_frames", "frames without names: too many for one profile",
+           frames_left_out);
 }
 
 Profile MergeProfiles(std::span<const ProfileRef> windows, const MergeLimits& limits) {
@@ -371,6 +385,7 @@ Profile MergeProfiles(std::span<const ProfileRef> windows, const MergeLimits& li
   StackTree stacks(limits.nodes);
   ProfileMerge merge(limits);
   std::uint64_t cut = 0;
+  // The common numbers of nodes and frames come from one tree and one table for all windows.
   for (const ProfileRef& window : windows) {
     std::vector<std::uint32_t> node_of(window->nodes.size(), 0);
     for (std::size_t i = 1; i < window->nodes.size(); ++i) {

@@ -1,4 +1,4 @@
-// ProfileMerge: profiles of windows, one after the other, become one.
+// ProfileMerge: merges the profiles of consecutive windows into one profile.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace profd::aggregate {
 
-// What a merged profile may hold at most. Nothing that is over a limit goes unnoticed: counters and
-// `dropped` of the result say what was summed or left out.
+// What a merged profile may hold at most. `counters` and `dropped` of the result say what was
+// summed or left out because of a limit.
 struct MergeLimits {
   std::size_t processes = 100'000;
   std::size_t threads = 200'000;
@@ -23,44 +23,45 @@ struct MergeLimits {
   std::size_t samples = 1'000'000;
 };
 
-// Merges windows in the order in which they are added. Pure; memory is bounded by the limits and
-// the largest window. Used by one thread.
+// Merges windows in the order in which they are added. Used by one thread. The limits and the
+// largest window bound its memory.
 //
-// - Time: the windows stand one right behind the other from the first one's start, so the length
-//   of the result is the time that windows cover, and a thread that was there all along has
-//   elapsed = end - begin as before, whatever the host's clocks did in between. Notes say how much
-//   time lay between windows.
-// - Threads: the same key is the same thread. Its clocks add up, it begins where it first did and
-//   ends where it last did: exact ns stay exact, and so does the closure error.
-// - Samples of one thread, stack, state, wait reason, flags and GIL word within one window become
-//   one: weights and counts are added, the time is the first one's. Where there are more than the
-//   limit, that is done within two windows, four and so on; no weight is ever lost by it. If even
-//   one for all of the time are too many, those beyond have no stack.
-// - Of processes and threads that changed (name, cgroup), the last description stands.
+// - Time: the result lays the windows end to end from the start of the first one. So its length is
+//   the time that windows cover, and a thread that existed all along has elapsed = end - begin as
+//   before, whatever the clocks of the host did between windows. A counter has the time that no
+//   window covers.
+// - Threads: the same key is the same thread. Its clocks add up. It begins with its first begin and
+//   ends with its last end. So exact ns stay exact, and so does the closure error.
+// - Samples: those of one thread, stack, state, wait reason, flags and GIL word within one window
+//   become one sample. Weights and counts are added; the time is the first one's. If there are more
+//   than the limit, the same is done within two windows, then four, and so on. If even one sample
+//   for the whole time is too much, the lightest samples lose their stacks. No weight is ever lost.
+// - Processes and threads that changed (name, cgroup) have their last description.
 class ProfileMerge {
  public:
   explicit ProfileMerge(const MergeLimits& limits = {});
 
-  // `window.nodes` and `frames` are not read: its samples' nodes mean numbers that are common to
-  // all windows, 0 for no stack.
+  // Adds a window whose samples already have node numbers that are common to all windows; 0: no
+  // stack. `nodes` and `frames` of the window are not read.
   void Add(const Profile& window);
-  // As Add, where node_of[n] is that common number of the window's node n.
+  // Adds a window; node_of[n] is the common number of its node n.
   void Add(const Profile& window, std::span<const std::uint32_t> node_of);
 
-  // The place of a common number: its parent's number (0: the root), and its frame's number.
+  // Returns the common numbers of a node's parent (0: the root) and of its frame.
   using NodeLookup = std::function<StackNode(std::uint32_t node)>;
   using FrameLookup = std::function<symbolize::Frame(std::uint32_t frame)>;
-  // Only nodes and frames that samples need are looked up, each once. Nothing else may be called
-  // afterwards.
+  // Builds the result, and looks up each node and frame that samples need once. Nothing may be
+  // called afterwards.
   [[nodiscard]] Profile Finish(const NodeLookup& node_at, const FrameLookup& frame_at);
-  // Leaves `nodes` and `frames` empty, and the common numbers in the samples.
-  [[nodiscard]] Profile FinishUnplaced();
+  // Builds the result without `nodes` and `frames`; the samples keep the common numbers. Nothing
+  // may be called afterwards.
+  [[nodiscard]] Profile FinishWithoutStacks();
 
   [[nodiscard]] std::size_t windows() const { return windows_; }
 
  private:
   struct Row {
-    std::uint32_t cell = 0;
+    std::uint32_t cell = 0;  // samples of different cells stay apart
     ProfileSample sample;
   };
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -69,12 +70,14 @@ class ProfileMerge {
   void AddPeriods(const Profile& window);
   std::vector<std::uint32_t> AddProcesses(const Profile& window);
   std::vector<std::uint32_t> AddThreads(const Profile& window);
-  void AddThread(const ProfileThread& part, std::uint32_t process,
-                 std::vector<std::uint32_t>& places);
+  std::uint32_t AddThread(const ProfileThread& part, std::uint32_t process);
+  // Sums equal rows that were added since the last call.
   void SumRows();
+  // Makes cells larger until there are few enough rows.
   void ShrinkRows();
+  // Takes the stacks of the lightest rows away.
   void CutRows();
-  void PlaceStacks(Profile& profile, const NodeLookup& node_at, const FrameLookup& frame_at) const;
+  void AddStacks(Profile& profile, const NodeLookup& node_at, const FrameLookup& frame_at) const;
 
   const MergeLimits limits_;
   Profile merged_;
@@ -82,9 +85,9 @@ class ProfileMerge {
   std::uint64_t gap_ns_ = 0;
   std::uint64_t last_end_ns_ = 0;
   std::uint64_t last_end_unix_ns_ = 0;
-  std::uint32_t cell_shift_ = 0;  // samples are summed within 2^cell_shift_ windows
+  std::uint32_t cell_shift_ = 0;  // a cell has 2^cell_shift_ windows
   std::vector<Row> rows_;
-  std::size_t summed_rows_ = 0;  // of rows_, the first ones, that SumRows has seen
+  std::size_t summed_rows_ = 0;  // the number of rows, from the first, that SumRows has summed
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_of_;
   std::uint64_t processes_left_out_ = 0;
@@ -94,7 +97,7 @@ class ProfileMerge {
   std::uint64_t period_changes_ = 0;
 };
 
-// All of them, in this order.
+// Merges whole profiles, each with its own nodes and frames, in this order.
 [[nodiscard]] Profile MergeProfiles(std::span<const ProfileRef> windows,
                                     const MergeLimits& limits = {});
 

@@ -10,7 +10,7 @@ namespace {
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// As the kernel cuts it for comm.
+// The kernel cuts names to this length for comm.
 std::string_view Cut(std::string_view name) { return name.substr(0, PROFD_COMM_LEN - 1); }
 
 std::string_view StartedAs(const ProfileProcess& process) {

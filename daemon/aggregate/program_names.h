@@ -1,4 +1,4 @@
-// ProgramNames: what a program is called whose file has another name.
+// ProgramNames: the names of programs whose files have other names.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace profd::aggregate {
 
-// By path of the executable: "redis-server" for /usr/bin/redis-check-rdb, which it was started by a
-// link to. A process's comm is believed where its first argument says the same: that is not so for
-// scripts, whose comm is that of the script, nor where a process has renamed itself. Files that
-// were started under several names (busybox) are left out, as are those that are called by theirs.
+// Maps paths of executables to names, for example /usr/bin/redis-check-rdb to "redis-server", if
+// the program was started by a link of that name. The comm of a process counts only if its first
+// argument agrees: scripts have the name of the script, and processes can rename themselves. Files
+// that run under several names (busybox) and files that run under their own name are left out.
 [[nodiscard]] std::map<std::string, std::string> ProgramNames(
     const std::vector<ProfileProcess>& processes);
 

@@ -1,4 +1,4 @@
-// StackTree: each distinct stack once, as a path in a prefix tree.
+// StackTree: a prefix tree that holds each distinct stack once, as a path.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,36 @@
 
 namespace profd::aggregate {
 
-// Node 0 is the root, the empty stack. Bounded: once `max_nodes` is reached, a stack that would
-// need new ones is cut at the leaf side and the cut counted. Used by one thread.
+// Node 0 is the root, the empty stack. A parent has a smaller number than its children. Once the
+// tree has `max_nodes`, it cuts new stacks at the leaf side and counts the cuts. Used by one
+// thread.
 class StackTree {
  public:
   using NodeId = std::uint32_t;
   struct Node {
     NodeId parent = 0;
     symbolize::FrameId frame = 0;
-    // The child that was looked for last; 0: none. It mostly is the one that is looked for, and
-    // lies beside its parent: a look into the map would be dear.
+    // The child that was found last; 0: none. The next search mostly wants the same one, and finds
+    // it here without a lookup in the map, which costs a cache miss.
     NodeId recent = 0;
   };
 
-  // Other numbers of the same frames.
+  // From the old id of a frame to its new id.
   using FrameMap = std::function<symbolize::FrameId(symbolize::FrameId)>;
 
   explicit StackTree(std::size_t max_nodes) : max_nodes_(max_nodes), nodes_(1) {}
 
-  // The node of the leaf of a stack given leaf first.
+  // The leaf node of a stack, which is added if it is new. `frames` come leaf first.
   [[nodiscard]] NodeId Intern(std::span<const symbolize::FrameId> frames);
-  // The node one frame further from the root, if it is there or there is room for it.
+  // The child of `parent` for `frame`, which is added if it is new. Nothing: the tree is full.
   [[nodiscard]] std::optional<NodeId> Child(NodeId parent, symbolize::FrameId frame);
-  // `to` gives different frames different numbers.
+  // `to` must give different frames different ids.
   void RenumberFrames(const FrameMap& to);
   [[nodiscard]] const Node& At(NodeId node) const { return nodes_[node]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  // Memory, by an estimate.
+  // An estimate of the memory that the tree holds.
   [[nodiscard]] std::size_t bytes() const { return nodes_.size() * (sizeof(Node) + kChildBytes); }
-  // Stacks that lost frames because the tree was full.
+  // The number of stacks that lost frames because the tree was full.
   [[nodiscard]] std::uint64_t cut() const { return cut_; }
 
  private:

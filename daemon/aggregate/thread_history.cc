@@ -10,7 +10,8 @@ namespace {
 
 using ClockFields = std::array<std::uint64_t, sizeof(profd_clock) / sizeof(std::uint64_t)>;
 
-// b - a; nothing when any field went back, which no true clock does.
+// b - a. Nothing if any field of b is smaller: a true clock never goes back, so the readings are
+// not of one clock.
 std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b) {
   const auto from = std::bit_cast<ClockFields>(a);
   auto to = std::bit_cast<ClockFields>(b);
@@ -34,6 +35,8 @@ void ThreadHistory::OnClock(const wire::ClockEvent& event) {
   clock_begin_ns_ = event.begin_ns;
   SetComm(event.comm);
   if (event.epoch != 0) AddReading(event);
+  // An end without the state "dead" means that the thread left the session, unless its exit event
+  // has said otherwise.
   if (event.end)
     end_ = End{event.header.time_ns, event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
 }
@@ -50,15 +53,18 @@ void ThreadHistory::SetComm(const std::string& comm) {
 }
 
 void ThreadHistory::AddReading(const wire::ClockEvent& event) {
-  const auto place = std::lower_bound(
+  // An epoch can be reported twice: the task iterator reads it, and the end of the thread repeats
+  // the last epoch that the thread has passed. The totals are the same.
+  const auto next = std::lower_bound(
       readings_.begin(), readings_.end(), event.epoch,
       [](const Reading& reading, std::uint64_t epoch) { return reading.at.epoch < epoch; });
-  if (place != readings_.end() && place->at.epoch == event.epoch) return;
-  readings_.insert(place, Reading{{event.epoch, event.epoch_ns},
-                                  event.since_ns,
-                                  event.end ? PROFD_STATE_DEAD : event.state,
-                                  event.at_epoch});
-  // The first is the session's start; of the others only the latest can be its end.
+  if (next != readings_.end() && next->at.epoch == event.epoch) return;
+  readings_.insert(next, Reading{{event.epoch, event.epoch_ns},
+                                 event.since_ns,
+                                 event.end ? PROFD_STATE_DEAD : event.state,
+                                 event.at_epoch});
+  // Other sessions add epochs of theirs. The first reading is the start of this session, and only
+  // one of the latest can be its end, so a reading in between can go.
   if (readings_.size() > kMaxReadings) readings_.erase(readings_.begin() + 1);
 }
 
@@ -82,13 +88,14 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
 
   const auto first = FirstReading(start, end);
   const auto last = LastReading(start, end);
-  // Without the fork the clock's own begin has to do, but not for a thread that joined later: its
-  // first reading, if that is not the one of the session's end, is where it joined.
+  // If the fork event is missing, the begin of the clock is used. That would be wrong for an old
+  // thread that joined the session later: its clock began when it joined, and its first reading,
+  // unless that is the one of the session's end, says when.
   const std::uint64_t born_ns = fork_ns_ != 0 ? fork_ns_ : clock_begin_ns_;
   const bool at_start = first && first->at.time_ns <= start.time_ns;
   const bool joined = fork_ns_ == 0 && first && first->at.epoch < end.epoch;
   life.began = !at_start && !joined && born_ns >= start.time_ns && born_ns != 0;
-  // Its first reading was lost: it is there from the start, without a clock.
+  // The reading of the start was lost. The thread existed from the start, without a clock.
   const bool only_at_end =
       first && first->at.epoch == end.epoch && first->at.time_ns <= end.time_ns;
   if (life.began) {
@@ -97,26 +104,28 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
     life.window.begin_ns = std::min(first->at.time_ns, end.time_ns);
   }
 
-  // One that was read at the end was there, although it may have begun to exit before: to give up
-  // much memory takes its time.
+  // A thread that was read at the end existed then, even if its exit event is older: a thread that
+  // exits can take long to release its memory, and its clock runs meanwhile.
   const bool there = last && last->at.epoch == end.epoch;
   const std::uint64_t gone_ns = there ? 0 : exit_ns_;
   const std::uint64_t ended_ns = end_ ? end_->time_ns : gone_ns;
   const profd_clock* final = nullptr;
   if (ended_ns != 0 && ended_ns <= end.time_ns) {
     life.exited = !end_ || end_->died;
-    // The last word's time is its clock's own; the exit, told before it, is not.
+    // The final clock event has the exact end time. The exit event comes earlier, and its time is
+    // too early.
     life.window.end_ns = std::min(std::max(ended_ns, exit_ns_), end.time_ns);
     if (end_) final = &end_->totals;
   } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
-    // One that is still there lives to the session's end, whether it was read there or not: what
-    // was not read is missing in its clock, and shows.
+    // The thread lives on, so its window ends with the session even if it was not read there. The
+    // time since the last reading is then missing in its clock, and the closure error shows it.
     final = &last->totals;
     if (last->at.epoch == end.epoch && last->state == PROFD_STATE_BLOCKED)
       life.blocked_since_ns = last->since_ns;
   }
   life.window.end_ns = std::max(life.window.end_ns, life.window.begin_ns);
 
+  // A clock inside the session needs two readings; that of a new thread begins with zeros.
   if (final == nullptr || (!life.began && !first)) return life;
   const auto inside = Difference(life.began ? profd_clock{} : first->totals, *final);
   if (!inside) return life;

@@ -1,4 +1,5 @@
-// ThreadHistory: what one session learns of one thread's life, and what follows from it.
+// ThreadHistory: the events of one thread within one session, and the lifetime that follows from
+// them.
 #pragma once
 
 #include <cstdint>
@@ -7,31 +8,34 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
-#include "daemon/aggregate/clipping.h"
+#include "daemon/aggregate/weights.h"
 #include "daemon/base/keys.h"
 #include "daemon/wire/event.h"
 
 namespace profd::aggregate {
 
-// One end of a session: the epoch's number and its instant.
+// The start or the end of a session.
 struct Instant {
-  std::uint64_t epoch = 0;  // 0: none; no readings belong to it
+  std::uint64_t epoch = 0;  // its number; 0: no readings belong to it
   std::uint64_t time_ns = 0;
 };
 
-// A thread inside the session. Begin and end come from another clock than the one summed: the
-// session's instants, the fork, and the time stamp of the thread's end.
+// The part of a thread's life inside a session. The window comes from the instants of the session,
+// the fork, and the time stamp of the thread's end, but not from `clock`. So the two can be
+// compared, and the closure error shows a fault.
 struct Lifetime {
   Window window;
   profd_clock clock{};
   bool began = false;
-  bool exited = false;  // died; one that left the session did not
+  bool exited = false;  // the thread died; it did not just leave the session
   bool clock_missing = true;
-  // Set when the thread is blocked at the end of the window: when that began (maybe before it).
+  // Set if the thread is blocked at the end of the window: the begin of that wait, which may be
+  // before the window.
   std::optional<std::uint64_t> blocked_since_ns;
 };
 
-// Used by one thread. Keeps at most `kMaxReadings` readings: the first and the latest ones.
+// Belongs to a ProfileBuilder; used by its thread. Events must come in order of time. It keeps at
+// most `kMaxReadings` readings of the clock: the first one and the latest ones.
 class ThreadHistory {
  public:
   ThreadHistory(const ThreadKey& key, const ProcessKey& process) : key_(key), process_(process) {}
@@ -39,19 +43,21 @@ class ThreadHistory {
   void OnFork(const wire::ForkEvent& event);
   void OnClock(const wire::ClockEvent& event);
   void OnExit(const wire::ExitEvent& event);
-  // A thread that executes a program while it is not the leader takes over the leader's identity.
+  // For a thread that executes a program and is not the leader: the kernel gives it the leader's
+  // identity.
   void Rename(const ThreadKey& key, const ProcessKey& process);
   void SetComm(const std::string& comm);
 
+  // The lifetime inside [start, end]. An empty window: the thread has no time there.
   [[nodiscard]] Lifetime Resolve(const Instant& start, const Instant& end) const;
 
   [[nodiscard]] const ThreadKey& key() const { return key_; }
   [[nodiscard]] const ProcessKey& process() const { return process_; }
   [[nodiscard]] const std::string& comm() const { return comm_; }
-  // Seen alive and not yet seen to end or to leave the session.
+  // An event has shown the thread, and none has shown that it died or left the session.
   [[nodiscard]] bool alive() const { return seen_ && !end_; }
-  // Whether this event tells of the same thread's next stay in the session, after it had left: that
-  // one has a history of its own.
+  // True if the thread had left the session and this event shows that it is back. The new stay
+  // needs a history of its own.
   [[nodiscard]] bool RejoinsWith(const wire::ClockEvent& event) const {
     return end_ && !end_->died && !event.end && event.header.time_ns > end_->time_ns;
   }
@@ -68,7 +74,7 @@ class ThreadHistory {
   struct End {
     std::uint64_t time_ns = 0;
     profd_clock totals{};
-    bool died = false;  // else it left the session and lives on
+    bool died = false;  // false: it left the session and lives on
   };
 
   void AddReading(const wire::ClockEvent& event);
@@ -79,8 +85,8 @@ class ThreadHistory {
   ProcessKey process_;
   std::string comm_;
   bool seen_ = false;
-  std::uint64_t fork_ns_ = 0;         // 0: not seen
-  std::uint64_t exit_ns_ = 0;         // 0: not seen
+  std::uint64_t fork_ns_ = 0;         // 0: no fork event
+  std::uint64_t exit_ns_ = 0;         // 0: no exit event
   std::uint64_t clock_begin_ns_ = 0;  // 0: no clock event yet
   std::vector<Reading> readings_;     // ascending by epoch
   std::optional<End> end_;

@@ -142,7 +142,7 @@ TEST_F(HistoryTest, WindowsFollowEachOtherWithoutGaps) {
     for (const auto& thread : window.threads) {
       EXPECT_EQ(thread.begin_ns, window.start_ns);
       EXPECT_EQ(thread.end_ns, window.end_ns);
-      EXPECT_EQ(aggregate::ElapsedOf(thread.clock), window.end_ns - window.start_ns);
+      EXPECT_EQ(aggregate::ClockTotal(thread.clock), window.end_ns - window.start_ns);
     }
   }
   // The last one was ended by Stop, and is kept: everything since the first one's start.
@@ -150,7 +150,7 @@ TEST_F(HistoryTest, WindowsFollowEachOtherWithoutGaps) {
   ASSERT_TRUE(all);
   EXPECT_EQ(all->end_ns - all->start_ns, windows.back().end_ns - windows.front().start_ns);
   for (const auto& thread : all->threads)
-    EXPECT_EQ(aggregate::ElapsedOf(thread.clock), all->end_ns - all->start_ns);
+    EXPECT_EQ(aggregate::ClockTotal(thread.clock), all->end_ns - all->start_ns);
   EXPECT_EQ(kernel_.running(), 0u);
 }
 

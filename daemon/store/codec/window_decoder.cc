@@ -10,6 +10,7 @@ namespace {
 
 using aggregate::ProfileSample;
 using aggregate::ProfileThread;
+using aggregate::StateClock;
 
 constexpr std::size_t kMaxThreads = 8u << 20;
 constexpr std::uint32_t kUnwanted = UINT32_MAX;
@@ -91,7 +92,7 @@ class Decoder {
 
   // Computes the number that the encoder left out.
   static void Close(bool whole, ProfileThread& thread) {
-    const std::uint64_t sum_ns = aggregate::ElapsedOf(thread.clock);
+    const std::uint64_t sum_ns = aggregate::ClockTotal(thread.clock);
     if (whole)
       thread.clock.on_cpu_ns = thread.end_ns - thread.begin_ns - sum_ns;
     else

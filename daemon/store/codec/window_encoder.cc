@@ -12,6 +12,7 @@ namespace {
 
 using aggregate::ProfileSample;
 using aggregate::ProfileThread;
+using aggregate::StateClock;
 
 // Single raw weights are kept in steps of 2^16 ns.
 constexpr unsigned kWeightShift = 16;
@@ -108,7 +109,7 @@ class Encoder {
     if (thread.clock_missing) flags |= kClockMissing;
     if (whole) flags |= kWhole;
     const bool closes =
-        idle == 0 && aggregate::ElapsedOf(thread.clock) == thread.end_ns - thread.begin_ns;
+        idle == 0 && aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
     if (closes) flags |= kCloses;
     columns_[kThreadFlags].Add(flags);
     if (!whole) columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));

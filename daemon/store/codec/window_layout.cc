@@ -8,14 +8,6 @@ namespace profd::store {
 using aggregate::ProfileSample;
 using process::State;
 
-std::uint64_t StateClock(const profd_clock& clock, State state) {
-  const auto sum = [](const auto& parts) {
-    return std::accumulate(std::begin(parts), std::end(parts), std::uint64_t{0});
-  };
-  if (state == State::kOnCpu) return clock.on_cpu_ns;
-  return state == State::kRunnable ? sum(clock.runnable_ns) : sum(clock.blocked_ns);
-}
-
 std::uint64_t AttributesOf(const ProfileSample& sample) {
   return static_cast<std::uint64_t>(sample.state) | static_cast<std::uint64_t>(sample.wait) << 2 |
          static_cast<std::uint64_t>(sample.gil) << 6 | std::uint64_t{sample.exact} << 9 |

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
-#include "daemon/aggregate/scaling.h"
+#include "daemon/aggregate/weights.h"
 
 namespace profd::store {
 
@@ -56,8 +56,6 @@ void VisitClock(Clock& clock, const Visit& visit) {
   for (auto& count : clock.blocked_count) visit(count);
   visit(clock.migrations);
 }
-
-[[nodiscard]] std::uint64_t StateClock(const profd_clock& clock, process::State state);
 
 // State, wait reason, GIL word, exact and stack flags as one number.
 [[nodiscard]] std::uint64_t AttributesOf(const aggregate::ProfileSample& sample);

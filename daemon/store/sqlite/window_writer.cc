@@ -31,10 +31,6 @@ aggregate::MergeLimits Unlimited() {
   return {kMany, kMany, kMany, kMany, kMany};
 }
 
-std::uint64_t LengthOf(const Profile& window) {
-  return std::max(window.start_ns, window.end_ns) - window.start_ns;
-}
-
 template <typename Parts>
 std::uint64_t Sum(const Parts& parts) {
   return std::accumulate(std::begin(parts), std::end(parts), std::uint64_t{0});
@@ -95,7 +91,7 @@ Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns)
   PROFD_TRY(SetState("puts_in_generation", in_generation_));
   const auto placed = Place(window);
   if (!placed) return placed.error();
-  return Insert(*placed, 0, false, generation_, window.start_unix_ns + LengthOf(window),
+  return Insert(*placed, 0, false, generation_, window.start_unix_ns + WindowLength(window),
                 now_unix_ns);
 }
 
@@ -126,7 +122,7 @@ Result<Profile> WindowWriter::Place(const Profile& window) {
   }
   aggregate::ProfileMerge merge(Unlimited());
   merge.Add(window, node_of);
-  return merge.FinishUnplaced();
+  return merge.FinishWithoutStacks();
 }
 
 Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool compacted,
@@ -246,7 +242,7 @@ Result<void> WindowWriter::Compact() {
         length_ns = 0;
       }
     }
-    length_ns += LengthOf(window);
+    length_ns += WindowLength(window);
   }
   return {};
 }
@@ -262,12 +258,12 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group) {
   }
   const WindowRow& oldest = group.front();
   const WindowRow& newest = group.back();
-  Profile merged = merge.FinishUnplaced();
+  Profile merged = merge.FinishWithoutStacks();
   // The first merge keeps samples of different windows apart. A second one, of the result as a
   // single window, sums those of the same thread and stack.
   aggregate::ProfileMerge sum(Unlimited());
   sum.Add(merged);
-  merged = sum.FinishUnplaced();
+  merged = sum.FinishWithoutStacks();
   // The oldest generation of the group: Insert does not intern the stacks again, so some may be
   // marked as used in that generation only. With a newer one Collect could delete them too early.
   const std::int64_t generation =

@@ -104,7 +104,7 @@ inline void ExpectSumsEqualClocks(const Profile& profile) {
               thread.clock.runnable_ns[PROFD_AFTER_WAKEUP]);
     EXPECT_EQ(Total(Weights(profile, i, State::kBlocked)),
               thread.clock.blocked_ns[PROFD_INTERRUPTIBLE]);
-    EXPECT_EQ(ElapsedOf(thread.clock), thread.end_ns - thread.begin_ns);
+    EXPECT_EQ(ClockTotal(thread.clock), thread.end_ns - thread.begin_ns);
     EXPECT_EQ(ClosureError(thread), 0.0);
   }
 }

@@ -87,7 +87,7 @@ TEST(ThreadHistory, BeginsWithItsFork) {
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_TRUE(life.began);
   EXPECT_EQ(life.window, (Window{1300, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 700u);
+  EXPECT_EQ(ClockTotal(life.clock), 700u);
 }
 
 TEST(ThreadHistory, BeginsWithItsClockWhenTheForkWasLost) {
@@ -99,7 +99,7 @@ TEST(ThreadHistory, BeginsWithItsClockWhenTheForkWasLost) {
   EXPECT_TRUE(life.began);
   EXPECT_TRUE(life.exited);
   EXPECT_EQ(life.window, (Window{1302, 1500}));
-  EXPECT_EQ(ElapsedOf(life.clock), 198u);
+  EXPECT_EQ(ClockTotal(life.clock), 198u);
 }
 
 TEST(ThreadHistory, EndsInsideWithFinalTotals) {
@@ -114,7 +114,7 @@ TEST(ThreadHistory, EndsInsideWithFinalTotals) {
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_TRUE(life.exited);
   EXPECT_EQ(life.window, (Window{1000, 1800}));
-  EXPECT_EQ(ElapsedOf(life.clock), 800u);
+  EXPECT_EQ(ClockTotal(life.clock), 800u);
 }
 
 TEST(ThreadHistory, EndsNoSoonerThanItsExitWasSeen) {
@@ -134,7 +134,7 @@ TEST(ThreadHistory, EndBeforeItWasReadStillKnowsItsStart) {
   history.OnClock(End(1800, 3, Totals(10, 20, 30), Totals(410, 20, 430)));
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_FALSE(life.clock_missing);
-  EXPECT_EQ(ElapsedOf(life.clock), 800u);
+  EXPECT_EQ(ClockTotal(life.clock), 800u);
 }
 
 TEST(ThreadHistory, EndAfterTheSessionIsReadAsOfTheSessionsEnd) {
@@ -144,7 +144,7 @@ TEST(ThreadHistory, EndAfterTheSessionIsReadAsOfTheSessionsEnd) {
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_FALSE(life.exited);
   EXPECT_EQ(life.window, (Window{1000, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 1000u);
+  EXPECT_EQ(ClockTotal(life.clock), 1000u);
   EXPECT_FALSE(life.blocked_since_ns.has_value());
 }
 
@@ -157,7 +157,7 @@ TEST(ThreadHistory, ReadingsOfOtherSessionsDoNotCount) {
   history.OnClock(Clock(6, 2300, Totals(1400, 0, 0)));
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_EQ(life.window, (Window{1000, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 1000u);
+  EXPECT_EQ(ClockTotal(life.clock), 1000u);
 }
 
 TEST(ThreadHistory, OneThatWasNotReadAtTheEndLacksTimeInItsClock) {
@@ -191,7 +191,7 @@ TEST(ThreadHistory, ManyReadingsKeepTheFirstAndTheLast) {
     history.OnClock(Clock(epoch, 1000 + (epoch - 3) * 10, Totals((epoch - 3) * 10, 0, 0)));
   const auto life = history.Resolve(kStart, {98, 1950});
   EXPECT_EQ(life.window, (Window{1000, 1950}));
-  EXPECT_EQ(ElapsedOf(life.clock), 950u);
+  EXPECT_EQ(ClockTotal(life.clock), 950u);
 }
 
 TEST(ThreadHistory, OneThatJoinsLaterIsObservedFromItsFirstReading) {
@@ -200,7 +200,7 @@ TEST(ThreadHistory, OneThatJoinsLaterIsObservedFromItsFirstReading) {
   history.OnClock(Clock(5, 2000, Totals(1100, 0, 0)));
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_EQ(life.window, (Window{1500, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 500u);
+  EXPECT_EQ(ClockTotal(life.clock), 500u);
   EXPECT_FALSE(life.began);
 }
 
@@ -214,7 +214,7 @@ TEST(ThreadHistory, OneThatIsBornAndJoinsLaterCountsFromTheJoining) {
   history.OnClock(last);
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_EQ(life.window, (Window{1500, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 500u);
+  EXPECT_EQ(ClockTotal(life.clock), 500u);
   EXPECT_FALSE(life.began);
 }
 
@@ -226,7 +226,7 @@ TEST(ThreadHistory, OneThatLeavesTheSessionHasNotExited) {
   history.OnClock(leaving);
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_EQ(life.window, (Window{1000, 1600}));
-  EXPECT_EQ(ElapsedOf(life.clock), 600u);
+  EXPECT_EQ(ClockTotal(life.clock), 600u);
   EXPECT_FALSE(life.exited);
   EXPECT_FALSE(history.alive());
   EXPECT_TRUE(history.RejoinsWith(Clock(3, 1700, Totals(700, 0, 0))));
@@ -296,7 +296,7 @@ TEST(ThreadHistory, OneThatIsStillExitingAtTheEndIsThereUntilThen) {
   const auto life = history.Resolve(kStart, kEnd);
   EXPECT_FALSE(life.exited);
   EXPECT_EQ(life.window, (Window{1300, 2000}));
-  EXPECT_EQ(ElapsedOf(life.clock), 700u);
+  EXPECT_EQ(ClockTotal(life.clock), 700u);
   EXPECT_FALSE(life.clock_missing);
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/aggregate/scaling.h"
+#include "daemon/aggregate/weights.h"
 
 namespace profd::store {
 namespace {
@@ -91,7 +91,7 @@ class Maker {
       clock.migrations = Below(300);
     }
     clock.blocked_ns[PROFD_INTERRUPTIBLE] =
-        length - (aggregate::ElapsedOf(clock) - clock.blocked_ns[PROFD_INTERRUPTIBLE]);
+        length - (aggregate::ClockTotal(clock) - clock.blocked_ns[PROFD_INTERRUPTIBLE]);
     profile_.threads.push_back(thread);
     const auto first = profile_.samples.size();
     if (idle) {
