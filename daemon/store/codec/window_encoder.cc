@@ -126,6 +126,8 @@ class Encoder {
   }
 
   bool AddSamples(unsigned shift) {
+    last_thread_ = 0;
+    last_node_ = 0;
     std::vector<ProfileSample> samples = window_.samples;
     for (auto& sample : samples) sample.thread = place_of_[sample.thread];
     std::sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) {

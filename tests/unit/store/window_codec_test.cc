@@ -89,6 +89,31 @@ TEST_F(WindowCodecTest, WhatFollowsFromAClockThatClosesTakesNoRoom) {
       << "ends that lie all over the window take three bytes at least";
 }
 
+// The rounding error of thread 11 is more than its samples weigh. So the encoder must begin again,
+// without rounding, after it has added the samples of thread 10.
+TEST_F(WindowCodecTest, WeightsThatAreTooSmallToRoundAreExact) {
+  Add(Thread(kStartNs, kEndNs, 100'000, 0));
+  Add(Thread(kStartNs, kEndNs, 30'000, 0));
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    aggregate::ProfileSample sample;
+    sample.thread = i / 2;
+    sample.node = 40 + i;
+    sample.time_ns = kStartNs;
+    sample.raw_weight_ns = 65'536 + i;
+    sample.weight_ns = i < 2 ? 50'000 : 1'000 + i;
+    window_.samples.push_back(sample);
+  }
+  const auto read = Decode(Encode());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read->samples.size(), window_.samples.size());
+  for (std::size_t i = 0; i < window_.samples.size(); ++i) {
+    EXPECT_EQ(read->samples[i].thread, window_.samples[i].thread) << i;
+    EXPECT_EQ(read->samples[i].node, window_.samples[i].node) << i;
+    EXPECT_EQ(read->samples[i].raw_weight_ns, window_.samples[i].raw_weight_ns) << i;
+    EXPECT_EQ(read->samples[i].weight_ns, window_.samples[i].weight_ns) << i;
+  }
+}
+
 TEST_F(WindowCodecTest, EachWrongByteIsFoundOrHarmless) {
   Add(Thread(kStartNs, kEndNs, 4'000'000'001, 5'999'999'999));
   Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
