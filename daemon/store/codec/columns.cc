@@ -16,6 +16,7 @@ Error Corrupt(std::string message) { return Error{ErrorCode::kCorrupt, std::move
 
 }  // namespace
 
+// LEB128: 7 bits a byte, lowest first; the high bit says that more bytes follow.
 void ColumnWriter::Add(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
   bytes_.push_back(static_cast<char>(value));
@@ -27,6 +28,7 @@ void ColumnWriter::AddSigned(std::int64_t value) {
 
 std::uint64_t ColumnReader::Next() {
   std::uint64_t value = 0;
+  // 64 bits need at most 10 bytes. More would shift beyond the number.
   for (std::size_t i = 0; i < bytes_.size() && i < 10; ++i) {
     const auto byte = std::to_integer<std::uint64_t>(bytes_[i]);
     value |= (byte & 0x7f) << (7 * i);
@@ -35,6 +37,7 @@ std::uint64_t ColumnReader::Next() {
       return value;
     }
   }
+  // The reader stays at its end, so that callers need to check ok() only once.
   ok_ = false;
   bytes_ = {};
   return 0;
@@ -67,6 +70,7 @@ Result<std::string> PackColumns(std::span<const ColumnWriter> columns, int level
 
 Result<UnpackedColumns> UnpackedColumns::From(std::span<const std::byte> packed,
                                               std::size_t columns) {
+  // The size comes from the file. It is checked before memory of that size is requested.
   const auto size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMaxBytes)
     return Corrupt("a window's columns are not what profd wrote");
@@ -76,7 +80,7 @@ Result<UnpackedColumns> UnpackedColumns::From(std::span<const std::byte> packed,
       ZSTD_decompress(unpacked.bytes_.data(), unpacked.bytes_.size(), packed.data(), packed.size());
   if (ZSTD_isError(got) != 0)
     return Corrupt(std::string("a window's columns are damaged: ") + ZSTD_getErrorName(got));
-  if (got != size) return Corrupt("a window's columns are shorter than they say");
+  if (got != size) return Corrupt("a window's columns are shorter than their header says");
 
   ColumnReader lengths(unpacked.bytes_);
   std::vector<std::size_t> sizes;
@@ -84,15 +88,15 @@ Result<UnpackedColumns> UnpackedColumns::From(std::span<const std::byte> packed,
   std::size_t at = unpacked.bytes_.size() - lengths.left();
   for (const std::size_t length : sizes) {
     if (!lengths.ok() || length > unpacked.bytes_.size() - at)
-      return Corrupt("a window's columns are longer than it");
-    unpacked.places_.emplace_back(at, length);
+      return Corrupt("a window's columns are longer than the window");
+    unpacked.ranges_.emplace_back(at, length);
     at += length;
   }
   return unpacked;
 }
 
 ColumnReader UnpackedColumns::operator[](std::size_t column) const {
-  const auto [offset, length] = places_[column];
+  const auto [offset, length] = ranges_[column];
   return ColumnReader(std::span(bytes_).subspan(offset, length));
 }
 

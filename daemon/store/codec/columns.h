@@ -1,4 +1,5 @@
-// Columns: numbers as variable-length bytes, one column after the other, compressed together.
+// Columns: encodes numbers as variable-length bytes, in columns that are compressed together.
+// Numbers of one kind are in one column, because equal and near numbers compress well side by side.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,8 @@ class ColumnReader {
   bool ok_ = true;
 };
 
-// Length of each column, then the columns, then zstd with a checksum over all of it.
+// Compresses the length of each column and the columns, with a checksum. kExhausted: they have more
+// than UnpackedColumns::kMaxBytes.
 [[nodiscard]] Result<std::string> PackColumns(std::span<const ColumnWriter> columns, int level);
 
 // Owns the unpacked bytes. kCorrupt: not made by PackColumns, or larger than kMaxBytes.
@@ -52,7 +54,7 @@ class UnpackedColumns {
 
  private:
   std::vector<std::byte> bytes_;
-  std::vector<std::pair<std::size_t, std::size_t>> places_;  // offset and length
+  std::vector<std::pair<std::size_t, std::size_t>> ranges_;  // offset and length
 };
 
 }  // namespace profd::store

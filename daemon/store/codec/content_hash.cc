@@ -7,6 +7,7 @@
 namespace profd::store {
 namespace {
 
+// Each text is preceded by its length: without it, ("ab", "c") and ("a", "bc") would have one hash.
 template <typename... Values>
 Hash128 Hash(const Values&... values) {
   std::string bytes;
@@ -24,6 +25,7 @@ Hash128 Hash(const Values&... values) {
     }
   };
   (add(values), ...);
+  // The canonical form is the same on every machine, and the file can move to another one.
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   return std::bit_cast<Hash128>(canonical);
@@ -31,7 +33,7 @@ Hash128 Hash(const Values&... values) {
 
 }  // namespace
 
-Hash128 HashOf(const aggregate::ProfileProcess& process) {
+Hash128 ContentHash(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
   return Hash(process.key.pid, process.key.start_ns, process.shown_pid, process.comm,
               process.command_line, process.executable, process.build_id, process.cgroup,
@@ -41,7 +43,7 @@ Hash128 HashOf(const aggregate::ProfileProcess& process) {
               python != nullptr ? python->refused : std::string());
 }
 
-Hash128 ProgramHashOf(const aggregate::ProfileProcess& process) {
+Hash128 ProgramHash(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
   return Hash(process.command_line, process.executable, process.build_id, process.cgroup,
               process.container, process.unit, process.owner.uid.has_value(),
@@ -50,26 +52,26 @@ Hash128 ProgramHashOf(const aggregate::ProfileProcess& process) {
               python != nullptr ? python->refused : std::string());
 }
 
-Hash128 HashOf(const aggregate::ProfileThread& thread) {
+Hash128 ContentHash(const aggregate::ProfileThread& thread) {
   return Hash(thread.key.tid, thread.key.start_ns, thread.shown_tid, thread.comm);
 }
 
-Hash128 HashOf(const symbolize::Frame& frame) {
-  const Hash128 module = ModuleHashOf(frame);
+Hash128 ContentHash(const symbolize::Frame& frame) {
+  const Hash128 module = ModuleHash(frame);
   return Hash(static_cast<std::uint64_t>(frame.kind), frame.inlined, frame.interpreter, frame.name,
               frame.full_name, frame.symbol,
               std::string_view(reinterpret_cast<const char*>(module.data()), module.size()),
               frame.offset, frame.file, frame.line, frame.reason);
 }
 
-Hash128 ModuleHashOf(const symbolize::Frame& frame) {
+Hash128 ModuleHash(const symbolize::Frame& frame) {
   if (!frame.origin) return Hash(frame.module);
   const auto& info = *frame.origin;
   return Hash(frame.module, info.path, info.build_id, info.symbols_from, info.symbols_file,
               info.symbols_missing, info.debug_file, info.debug_missing);
 }
 
-Hash128 HostHashOf(const aggregate::Profile& profile) {
+Hash128 HostHash(const aggregate::Profile& profile) {
   return Hash(profile.target, profile.host, profile.kernel, profile.hook, profile.profd_version);
 }
 

@@ -17,15 +17,15 @@ namespace profd::store {
 // content.
 using Hash128 = std::array<std::byte, 16>;
 
-[[nodiscard]] Hash128 HashOf(const aggregate::ProfileProcess& process);
+[[nodiscard]] Hash128 ContentHash(const aggregate::ProfileProcess& process);
 // The fields that processes may share: command line, file, cgroup, owner, interpreter.
-[[nodiscard]] Hash128 ProgramHashOf(const aggregate::ProfileProcess& process);
+[[nodiscard]] Hash128 ProgramHash(const aggregate::ProfileProcess& process);
 // Key, shown tid and comm: the fields that stay the same from window to window.
-[[nodiscard]] Hash128 HashOf(const aggregate::ProfileThread& thread);
-[[nodiscard]] Hash128 HashOf(const symbolize::Frame& frame);
+[[nodiscard]] Hash128 ContentHash(const aggregate::ProfileThread& thread);
+[[nodiscard]] Hash128 ContentHash(const symbolize::Frame& frame);
 // The module of a frame, with its build id and where its names are from.
-[[nodiscard]] Hash128 ModuleHashOf(const symbolize::Frame& frame);
+[[nodiscard]] Hash128 ModuleHash(const symbolize::Frame& frame);
 // Target, host, kernel, hook, version.
-[[nodiscard]] Hash128 HostHashOf(const aggregate::Profile& profile);
+[[nodiscard]] Hash128 HostHash(const aggregate::Profile& profile);
 
 }  // namespace profd::store

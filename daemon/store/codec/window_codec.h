@@ -1,4 +1,5 @@
-// WindowCodec: threads, clocks and samples of one window as bytes. FORMAT.md has the layout.
+// WindowCodec: encodes threads, clocks and samples of one window as bytes, and decodes them.
+// FORMAT.md has the layout. All functions are pure.
 #pragma once
 
 #include <cstddef>

@@ -2,10 +2,33 @@
 
 #include <cstring>
 
-#include "daemon/store/sqlite/sql.h"
-
 namespace profd::store {
 namespace {
+
+// Statements of tables whose rows are found by a hash. `used` is the last generation that used the
+// row.
+#define PROFD_FIND(TABLE) "SELECT id, used FROM " TABLE " WHERE hash = ?"
+#define PROFD_TOUCH(TABLE) "UPDATE " TABLE " SET used = ? WHERE id = ?"
+constexpr char kAddHost[] =
+    "INSERT INTO host(hash, used, target, host, kernel, hook, profd_version) "
+    "VALUES(?, ?, ?, ?, ?, ?, ?)";
+constexpr char kAddProcess[] =
+    "INSERT INTO process(hash, used, pid, start_ns, shown_pid, comm, exited, program) "
+    "VALUES(?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr char kAddProgram[] =
+    "INSERT INTO program(hash, used, command_line, executable, build_id, cgroup, container, unit, "
+    "uid, sole, user, python, python_refused) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr char kAddThread[] =
+    "INSERT INTO thread(hash, used, tid, start_ns, shown_tid, comm) VALUES(?, ?, ?, ?, ?, ?)";
+constexpr char kAddModule[] =
+    "INSERT INTO module(hash, used, path, info_path, build_id, symbols_from, symbols_file, "
+    "symbols_missing, debug_file, debug_missing) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr char kAddFrame[] =
+    "INSERT INTO frame(hash, used, kind, inlined, interpreter, name, full_name, symbol, module, "
+    "offset, file, line, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr char kFindStack[] = "SELECT id, used FROM stack WHERE parent = ? AND frame = ?";
+constexpr char kTouchStack[] = "UPDATE stack SET used = ? WHERE id = ?";
+constexpr char kAddStack[] = "INSERT INTO stack(parent, frame, used) VALUES(?, ?, ?)";
 
 // Entries of each cache, at some 65 bytes each. Processes, threads and programs come and go, so few
 // are enough; frames and stacks are sized for what a busy host uses within minutes.
@@ -29,12 +52,12 @@ std::size_t Interner::HashHash::operator()(const Hash128& hash) const {
 
 Interner::Interner(Database& database)
     : database_(database),
-      hosts_{sql::kFind_host, sql::kMark_host, {}},
-      programs_{sql::kFind_program, sql::kMark_program, {}},
-      processes_{sql::kFind_process, sql::kMark_process, {}},
-      threads_{sql::kFind_thread, sql::kMark_thread, {}},
-      modules_{sql::kFind_module, sql::kMark_module, {}},
-      frames_{sql::kFind_frame, sql::kMark_frame, {}} {}
+      hosts_{PROFD_FIND("host"), PROFD_TOUCH("host"), {}},
+      programs_{PROFD_FIND("program"), PROFD_TOUCH("program"), {}},
+      processes_{PROFD_FIND("process"), PROFD_TOUCH("process"), {}},
+      threads_{PROFD_FIND("thread"), PROFD_TOUCH("thread"), {}},
+      modules_{PROFD_FIND("module"), PROFD_TOUCH("module"), {}},
+      frames_{PROFD_FIND("frame"), PROFD_TOUCH("frame"), {}} {}
 
 void Interner::Forget() {
   for (Table* table : {&hosts_, &programs_, &processes_, &threads_, &modules_, &frames_})
@@ -42,9 +65,10 @@ void Interner::Forget() {
   stacks_.clear();
 }
 
-Result<std::uint32_t> Interner::Mark(Entry& entry, const char* mark) {
+Result<std::uint32_t> Interner::Touch(Entry& entry, const char* touch) {
+  // One update per row and generation, not per window: most rows of a window were in the last one.
   if (entry.used < now_) {
-    const auto statement = database_.Get(mark);
+    const auto statement = database_.Get(touch);
     if (!statement) return statement.error();
     PROFD_TRY((*statement)->With(now_, entry.id).Run());
     entry.used = now_;
@@ -55,9 +79,10 @@ Result<std::uint32_t> Interner::Mark(Entry& entry, const char* mark) {
 template <typename Add>
 Result<std::uint32_t> Interner::Intern(Table& table, const Hash128& hash, const char* insert,
                                        const Add& add) {
+  // A cached row that was last used before the oldest window may have been collected since.
   if (const auto known = table.known.find(hash);
       known != table.known.end() && known->second.used >= oldest_)
-    return Mark(known->second, table.mark);
+    return Touch(known->second, table.touch);
   const auto find = database_.Get(table.find);
   if (!find) return find.error();
   const auto found = (*find)->With(Blob(hash)).Step();
@@ -77,21 +102,22 @@ Result<std::uint32_t> Interner::Intern(Table& table, const Hash128& hash, const 
     if (!id) return id.error();
     entry = Entry{*id, now_};
   }
+  // A full cache starts again from empty. What is in use comes back within one window.
   if (table.known.size() >= (&table == &frames_ ? kMaxKnownFrames : kMaxKnown)) table.known.clear();
-  return Mark(table.known.insert_or_assign(hash, entry).first->second, table.mark);
+  return Touch(table.known.insert_or_assign(hash, entry).first->second, table.touch);
 }
 
 Result<std::uint32_t> Interner::Host(const aggregate::Profile& profile) {
-  const Hash128 hash = HostHashOf(profile);
-  return Intern(hosts_, hash, sql::kAddHost, [&](Statement& add) -> Statement& {
+  const Hash128 hash = HostHash(profile);
+  return Intern(hosts_, hash, kAddHost, [&](Statement& add) -> Statement& {
     return add.With(Blob(hash), now_, profile.target, profile.host, profile.kernel, profile.hook,
                     profile.profd_version);
   });
 }
 
 Result<std::uint32_t> Interner::Program(const aggregate::ProfileProcess& process) {
-  const Hash128 hash = ProgramHashOf(process);
-  return Intern(programs_, hash, sql::kAddProgram, [&](Statement& add) -> Statement& {
+  const Hash128 hash = ProgramHash(process);
+  return Intern(programs_, hash, kAddProgram, [&](Statement& add) -> Statement& {
     std::optional<std::string_view> version;
     std::optional<std::string_view> refused;
     if (process.interpreter) {
@@ -108,24 +134,24 @@ Result<std::uint32_t> Interner::Program(const aggregate::ProfileProcess& process
 Result<std::uint32_t> Interner::Process(const aggregate::ProfileProcess& process) {
   const auto program = Program(process);
   if (!program) return program.error();
-  const Hash128 hash = HashOf(process);
-  return Intern(processes_, hash, sql::kAddProcess, [&](Statement& add) -> Statement& {
+  const Hash128 hash = ContentHash(process);
+  return Intern(processes_, hash, kAddProcess, [&](Statement& add) -> Statement& {
     return add.With(Blob(hash), now_, process.key.pid, process.key.start_ns, process.shown_pid,
                     process.comm, process.exited, *program);
   });
 }
 
 Result<std::uint32_t> Interner::Thread(const aggregate::ProfileThread& thread) {
-  const Hash128 hash = HashOf(thread);
-  return Intern(threads_, hash, sql::kAddThread, [&](Statement& add) -> Statement& {
+  const Hash128 hash = ContentHash(thread);
+  return Intern(threads_, hash, kAddThread, [&](Statement& add) -> Statement& {
     return add.With(Blob(hash), now_, thread.key.tid, thread.key.start_ns, thread.shown_tid,
                     thread.comm);
   });
 }
 
 Result<std::uint32_t> Interner::Module(const symbolize::Frame& frame) {
-  const Hash128 hash = ModuleHashOf(frame);
-  return Intern(modules_, hash, sql::kAddModule, [&](Statement& add) -> Statement& {
+  const Hash128 hash = ModuleHash(frame);
+  return Intern(modules_, hash, kAddModule, [&](Statement& add) -> Statement& {
     if (!frame.origin)
       return add.With(Blob(hash), now_, frame.module, nullptr, kNothing, kNothing, kNothing,
                       kNothing, kNothing, kNothing);
@@ -138,20 +164,20 @@ Result<std::uint32_t> Interner::Module(const symbolize::Frame& frame) {
 Result<std::uint32_t> Interner::Frame(const symbolize::Frame& frame) {
   const auto module = Module(frame);
   if (!module) return module.error();
-  const Hash128 hash = HashOf(frame);
-  return Intern(frames_, hash, sql::kAddFrame, [&](Statement& add) -> Statement& {
+  const Hash128 hash = ContentHash(frame);
+  return Intern(frames_, hash, kAddFrame, [&](Statement& add) -> Statement& {
     return add.With(Blob(hash), now_, static_cast<int>(frame.kind), frame.inlined,
                     frame.interpreter, frame.name, frame.full_name, frame.symbol, *module,
                     frame.offset, frame.file, frame.line, frame.reason);
   });
 }
 
+// Stacks need no hash: parent and frame are numbers of the store, and identify the row.
 Result<std::uint32_t> Interner::Stack(std::uint32_t parent, std::uint32_t frame) {
-  const std::uint64_t place = std::uint64_t{parent} << 32 | frame;
-  if (const auto known = stacks_.find(place);
-      known != stacks_.end() && known->second.used >= oldest_)
-    return Mark(known->second, sql::kMarkStack);
-  const auto find = database_.Get(sql::kFindStack);
+  const std::uint64_t key = std::uint64_t{parent} << 32 | frame;
+  if (const auto known = stacks_.find(key); known != stacks_.end() && known->second.used >= oldest_)
+    return Touch(known->second, kTouchStack);
+  const auto find = database_.Get(kFindStack);
   if (!find) return find.error();
   const auto found = (*find)->With(parent, frame).Step();
   if (!found) return found.error();
@@ -162,7 +188,7 @@ Result<std::uint32_t> Interner::Stack(std::uint32_t parent, std::uint32_t frame)
     entry.used = (*find)->Int(1);
     (*find)->Reset();
   } else {
-    const auto add = database_.Get(sql::kAddStack);
+    const auto add = database_.Get(kAddStack);
     if (!add) return add.error();
     PROFD_TRY((*add)->With(parent, frame, now_).Run());
     id = database_.LastRow();
@@ -172,7 +198,7 @@ Result<std::uint32_t> Interner::Stack(std::uint32_t parent, std::uint32_t frame)
   if (!narrow) return narrow.error();
   entry.id = *narrow;
   if (stacks_.size() >= kMaxKnownFrames) stacks_.clear();
-  return Mark(stacks_.insert_or_assign(place, entry).first->second, sql::kMarkStack);
+  return Touch(stacks_.insert_or_assign(key, entry).first->second, kTouchStack);
 }
 
 }  // namespace profd::store

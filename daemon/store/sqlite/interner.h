@@ -1,5 +1,5 @@
-// Interner: numbers of the store for frames, stacks, processes and threads. The store keeps each
-// once.
+// Interner: gives frames, stacks, processes and threads their numbers in the store, which keeps
+// each of them once.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@
 
 namespace profd::store {
 
-// Belongs to the writer. It marks every row that it hands out as used in the current generation, so
-// that garbage collection keeps the row while windows of that generation exist. Its caches are
-// bounded. The writer must call Forget after a rollback, because they may name rows that are gone.
+// Belongs to the writer. For every row that it hands out, it records that the current
+// generation uses the row, so garbage collection keeps it while windows of that generation exist.
+// Its caches are bounded. The writer must call Forget after a rollback, because they may name rows
+// that are gone.
 class Interner {
  public:
   explicit Interner(Database& database);
@@ -43,14 +44,14 @@ class Interner {
   struct HashHash {
     std::size_t operator()(const Hash128& hash) const;
   };
-  struct PlaceHash {
-    std::size_t operator()(std::uint64_t place) const { return MixBits(place); }
+  struct StackHash {
+    std::size_t operator()(std::uint64_t key) const { return MixBits(key); }
   };
   // The cache of one table. Tables have separate ones: equal hashes mean equal rows only within
   // one.
   struct Table {
     const char* find;
-    const char* mark;
+    const char* touch;
     std::unordered_map<Hash128, Entry, HashHash> known;
   };
 
@@ -58,7 +59,8 @@ class Interner {
   template <typename Add>
   Result<std::uint32_t> Intern(Table& table, const Hash128& hash, const char* insert,
                                const Add& add);
-  Result<std::uint32_t> Mark(Entry& entry, const char* mark);
+  // Records that the current generation uses the row.
+  Result<std::uint32_t> Touch(Entry& entry, const char* touch);
   Result<std::uint32_t> Program(const aggregate::ProfileProcess& process);
   Result<std::uint32_t> Module(const symbolize::Frame& frame);
 
@@ -71,7 +73,7 @@ class Interner {
   Table threads_;
   Table modules_;
   Table frames_;
-  std::unordered_map<std::uint64_t, Entry, PlaceHash> stacks_;  // (parent, frame)
+  std::unordered_map<std::uint64_t, Entry, StackHash> stacks_;  // (parent, frame)
 };
 
 }  // namespace profd::store

@@ -1,5 +1,9 @@
-// Schema: creates the tables of a new database, and migrates older versions.
+// Schema: the tables of the history file, which FORMAT.md describes. Creates them in a new file,
+// migrates older versions, and reads and writes the table `state`.
 #pragma once
+
+#include <cstdint>
+#include <string_view>
 
 #include "daemon/base/result.h"
 #include "daemon/store/sqlite/database.h"
@@ -16,5 +20,10 @@ constexpr std::int64_t kSchemaVersion = 3;
 
 // Checks the file with SQLite's own means; reads all of it.
 [[nodiscard]] Result<void> CheckIntegrity(Database& database);
+
+// A number in the table `state`; 0: it was never written.
+[[nodiscard]] Result<std::int64_t> ReadState(Database& database, std::string_view name);
+[[nodiscard]] Result<void> WriteState(Database& database, std::string_view name,
+                                      std::int64_t value);
 
 }  // namespace profd::store

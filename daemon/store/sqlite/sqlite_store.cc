@@ -1,5 +1,7 @@
 #include "daemon/store/sqlite/sqlite_store.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,11 +12,14 @@
 #include <utility>
 
 #include "daemon/store/sqlite/schema.h"
-#include "daemon/store/sqlite/sql.h"
 #include "daemon/store/sqlite/store_reader.h"
 
 namespace profd::store {
 namespace {
+
+constexpr char kLastPut[] = "SELECT put_unix_ns FROM window ORDER BY id DESC LIMIT 1";
+constexpr char kWindowIdsDown[] = "SELECT window FROM payload ORDER BY window DESC";
+constexpr char kExtent[] = "SELECT count(*), min(start_unix_ns), max(end_unix_ns) FROM window";
 
 constexpr std::size_t kIdleReaders = 2;
 constexpr std::uint64_t kMinLimitBytes = 1u << 20;
@@ -24,19 +29,21 @@ constexpr std::uint64_t kMostPagesMoved = 2'000;  // after a Put, to shrink the 
 // Copying from a damaged file delays the start of profd by no more than this.
 constexpr std::uint64_t kSalvageNs = 10'000'000'000;
 
-std::uint64_t SizeOf(const std::string& path) {
+std::uint64_t FileSize(const std::string& path) {
   struct stat file {};
   return ::stat(path.c_str(), &file) == 0 ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
 // The share of the limit that is reserved for the write-ahead log.
-std::uint64_t SpareOf(std::uint64_t limit_bytes) {
+std::uint64_t LogLimit(std::uint64_t limit_bytes) {
   return std::clamp(limit_bytes / 8, kMiB / 4, 64 * kMiB);
 }
 
 // The size of the database at which it stays within the limit together with the write-ahead log and
 // one more window.
-std::uint64_t BudgetOf(std::uint64_t limit_bytes) { return limit_bytes - SpareOf(limit_bytes); }
+std::uint64_t DatabaseLimit(std::uint64_t limit_bytes) {
+  return limit_bytes - LogLimit(limit_bytes);
+}
 
 // Empties the write-ahead log. Waits up to the connection's busy timeout for readers of the log,
 // and leaves the log as it is if they do not end.
@@ -45,7 +52,7 @@ void TruncateLog(Database& database) {
                             nullptr);
 }
 
-// What the connection has written to its log since the last call.
+// The bytes that the connection has written to its log since the last call.
 std::uint64_t TakeWrittenBytes(Database& database) {
   constexpr std::uint64_t kFrameBytes = kPageBytes + 24;
   int pages = 0;
@@ -61,9 +68,22 @@ bool IsDamage(const Error& error, const std::string& path) {
          (error.code == ErrorCode::kPermissionDenied && ::access(path.c_str(), W_OK) == 0);
 }
 
+// Lets one process at a time write to the history. kUnavailable: another process does, or this one.
+// It locks a file of its own, because SQLite locks parts of the history file itself, and because a
+// damaged history file is renamed.
+Result<UniqueFd> TakeWriterLock(const std::string& path) {
+  const std::string name = path + ".lock";
+  UniqueFd file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return ErrorFromErrno(errno, "cannot open " + name);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return ErrorFromErrno(errno, "cannot lock " + name);
+  return Error{ErrorCode::kUnavailable, "another profd keeps its history in " + path,
+               "stop it, or give this one another --history-directory"};
+}
+
 }  // namespace
 
-SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock)
+SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock, UniqueFd lock)
     : options_(options), clock_(clock), lock_(std::move(lock)) {
   status_.path = options.path;
   status_.limit_bytes = options.limit_bytes;
@@ -72,19 +92,17 @@ SqliteStore::SqliteStore(const SqliteOptions& options, const Clock& clock, Write
 
 SqliteStore::~SqliteStore() {
   if (writer_ == nullptr) return;
-  // Marks the file as closed properly: the next Open need not read all of it to check it.
+  // Records that the file was closed properly, so that the next Open need not read all of it to
+  // check it. If this fails, that check is the only consequence.
   auto transaction = Transaction::Begin(*database_, true);
-  if (!transaction) return;
-  const auto statement = database_->Get(sql::kSetState);
-  if (!statement || !(*statement)->With(std::string_view("open"), 0).Run()) return;
-  static_cast<void>(transaction->Commit());
+  if (transaction && WriteState(*database_, "open", 0)) static_cast<void>(transaction->Commit());
 }
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteOptions& options,
                                                        const Clock& clock) {
   if (options.limit_bytes < kMinLimitBytes)
     return Error{ErrorCode::kInvalidArgument, "a store takes at least 1 MiB", {}};
-  auto lock = WriterLock::Take(options.path);
+  auto lock = TakeWriterLock(options.path);
   if (!lock) return lock.error();
   std::unique_ptr<SqliteStore> store(new SqliteStore(options, clock, *std::move(lock)));
   PROFD_TRY(store->OpenFile());
@@ -95,8 +113,9 @@ Result<void> SqliteStore::OpenFile() {
   auto opened = OpenUndamaged();
   if (!opened && IsDamage(opened.error(), options_.path)) opened = ReplaceDamaged(opened.error());
   if (!opened) return opened.error().Wrap("store " + options_.path);
+  // The last put is a time that was right once. A clock that is far ahead of it is doubted.
   std::uint64_t last_put_ns = 0;
-  const auto last = database_->Pragma(sql::kLastPut);
+  const auto last = database_->Pragma(kLastPut);
   if (last) last_put_ns = static_cast<std::uint64_t>(*last);
   present_ = std::make_unique<PresentTime>(clock_, last_put_ns);
   return UpdateStatus();
@@ -113,14 +132,12 @@ Result<void> SqliteStore::OpenUndamaged() {
   auto result = [&]() -> Result<void> {
     auto transaction = Transaction::Begin(*database_, true);
     if (!transaction) return transaction.error();
-    const auto get = database_->Get(sql::kGetState);
-    if (!get) return get.error();
-    const auto open = (*get)->With(std::string_view("open")).Number();
+    const auto open = ReadState(*database_, "open");
     if (!open) return open.error();
-    if (open->value_or(0) != 0) PROFD_TRY(CheckIntegrity(*database_));
-    const auto set = database_->Get(sql::kSetState);
-    if (!set) return set.error();
-    PROFD_TRY((*set)->With(std::string_view("open"), 1).Run());
+    // profd was killed, or the machine lost power. The disk may have written half of a page, which
+    // SQLite would find only when it reads that page.
+    if (*open != 0) PROFD_TRY(CheckIntegrity(*database_));
+    PROFD_TRY(WriteState(*database_, "open", 1));
     PROFD_TRY(writer_->Load());
     return transaction->Commit();
   }();
@@ -129,6 +146,8 @@ Result<void> SqliteStore::OpenUndamaged() {
 }
 
 Result<void> SqliteStore::ReplaceDamaged(const Error& damage) {
+  // The log and the shared memory belong to the file. A new file must not find the log of the old
+  // one, because SQLite would apply it.
   writer_.reset();
   database_.reset();
   const std::string aside = options_.path + ".damaged";
@@ -137,24 +156,25 @@ Result<void> SqliteStore::ReplaceDamaged(const Error& damage) {
     const std::string to = aside + end;
     ::unlink(to.c_str());
     if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
-      return ErrorFromErrno(errno, "cannot set the damaged store aside as " + to);
+      return ErrorFromErrno(errno, "cannot rename the damaged store to " + to);
   }
-  ++file_;
+  ++file_;  // pooled readers have the old file open
   PROFD_TRY(OpenUndamaged());
   const auto saved = Salvage(aside);
-  const std::string words =
+  const std::string message =
       "the store was damaged (" + damage.message +
       "): " + (saved ? *saved : "nothing could be read of it, " + saved.error().message) +
-      "; it was set aside as " + aside;
+      "; it was renamed to " + aside;
   const std::lock_guard lock(status_mutex_);
-  status_.losses.push_back(words);
+  status_.losses.push_back(message);
   return {};
 }
 
 Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
+  // Writable, although nothing is written: SQLite needs that to read the file's log.
   auto old = Database::Open(damaged, true, options_.vfs);
   if (!old) return old.error();
-  const auto ids = old->Get(sql::kWindowIdsDown);
+  const auto ids = old->Get(kWindowIdsDown);
   if (!ids) return ids.error();
   const Filter all;
   StoreReader reader(*old, all);
@@ -167,37 +187,43 @@ Result<std::string> SqliteStore::Salvage(const std::string& damaged) {
     if (!row) stop = ", and none of the windows before those";
     if (!row || !*row) break;
     if (clock_.MonotonicNs() > until_ns || abandons_) {
-      stop = ", and none of the windows before those for lack of time";
+      stop = ", and none of the windows before those, because the time was over";
       break;
     }
-    const std::int64_t id = rows.Int(0);
-    const auto window = reader.Window(id);
-    const auto read = window ? reader.Read(*window) : Result<aggregate::Profile>(window.error());
-    if (!read || id <= 0) {
-      ++unreadable;
-      continue;
-    }
-    aggregate::ProfileMerge merge(options_.query_limits);
-    merge.Add(*read);
-    const auto whole = merge.Finish([&](std::uint32_t node) { return reader.Stack(node); },
-                                    [&](std::uint32_t frame) { return reader.Frame(frame); });
+    // A transaction for each window: one that cannot be copied leaves the others.
     auto transaction = Transaction::Begin(*database_, true);
     if (!transaction) return transaction.error();
-    const auto put = writer_->PutAgain(whole, *window);
-    const auto committed = put ? transaction->Commit() : put;
-    if (!committed) {
-      PROFD_TRY(writer_->Load());
+    const auto copied = CopyWindow(reader, rows.Int(0));
+    if (copied && transaction->Commit()) {
+      ++saved;
+    } else {
       ++unreadable;
-      continue;
+      // After a rollback, the caches of the writer are ahead of the file.
+      PROFD_TRY(writer_->Load());
     }
-    ++saved;
   }
   return std::to_string(saved) + " windows were saved, " + std::to_string(unreadable) +
          " could not be read" + stop;
 }
 
+Result<void> SqliteStore::CopyWindow(StoreReader& reader, std::int64_t id) {
+  const auto window = reader.Window(id);
+  if (!window) return window.error();
+  const auto read = reader.Read(*window);
+  if (!read) return read.error();
+  // 0 would let SQLite choose another id, and the order of the windows would be lost.
+  if (id <= 0) return Error{ErrorCode::kCorrupt, "a window has no number", {}};
+  // The numbers of nodes are those of the old file. The merge replaces them by whole stacks.
+  aggregate::ProfileMerge merge(options_.query_limits);
+  merge.Add(*read);
+  const auto whole = merge.Finish([&](std::uint32_t node) { return reader.Stack(node); },
+                                  [&](std::uint32_t frame) { return reader.Frame(frame); });
+  return writer_->PutAgain(whole, *window);
+}
+
 Result<void> SqliteStore::Put(const aggregate::Profile& window) {
   auto put = database_ == nullptr ? Result<void>(OpenFile()) : PutOnce(window);
+  // Open checks only files that were not closed. Damage of others shows when a page is used.
   if (!put && put.error().code == ErrorCode::kCorrupt) {
     put = ReplaceDamaged(put.error());
     if (put) put = PutOnce(window);
@@ -213,20 +239,7 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   if (writer_ == nullptr) return Error{ErrorCode::kUnavailable, "the store is not open", {}};
   PROFD_TRY(BoundLog());
   TakeWrittenBytes(*database_);
-  const auto result = [&]() -> Result<void> {
-    auto transaction = Transaction::Begin(*database_, true);
-    if (!transaction) return transaction.error();
-    const std::uint64_t now_ns = present_->NowNs();
-    if (now_ns > options_.limit_ns) PROFD_TRY(writer_->DropExpired(now_ns - options_.limit_ns));
-    PROFD_TRY(writer_->DropToFit(BudgetOf(options_.limit_bytes)));
-    PROFD_TRY(writer_->Put(window, now_ns));
-    if (!abandons_) {  // otherwise the next profd does it
-      PROFD_TRY(writer_->Compact());
-      PROFD_TRY(writer_->Collect());
-    }
-    return transaction->Commit();
-  }();
-  if (!result) {
+  if (const auto result = WriteWindow(window); !result) {
     PROFD_TRY(writer_->Load());
     return result.error();
   }
@@ -238,10 +251,25 @@ Result<void> SqliteStore::PutOnce(const aggregate::Profile& window) {
   return {};
 }
 
+Result<void> SqliteStore::WriteWindow(const aggregate::Profile& window) {
+  auto transaction = Transaction::Begin(*database_, true);
+  if (!transaction) return transaction.error();
+  const std::uint64_t now_ns = present_->NowNs();
+  // Old windows go first, so that the new one can use their pages.
+  if (now_ns > options_.limit_ns) PROFD_TRY(writer_->DropExpired(now_ns - options_.limit_ns));
+  PROFD_TRY(writer_->DropToFit(DatabaseLimit(options_.limit_bytes)));
+  PROFD_TRY(writer_->Put(window, now_ns));
+  if (!abandons_) {  // otherwise the next profd does it
+    PROFD_TRY(writer_->Compact());
+    PROFD_TRY(writer_->Collect());
+  }
+  return transaction->Commit();
+}
+
 Result<void> SqliteStore::BoundLog() {
   const std::string log = options_.path + "-wal";
   const auto is_too_long = [&] {
-    return SizeOf(log) > SpareOf(options_.limit_bytes) && FileBytes() > options_.limit_bytes;
+    return FileSize(log) > LogLimit(options_.limit_bytes) && FileBytes() > options_.limit_bytes;
   };
   if (is_too_long()) TruncateLog(*database_);
   if (!is_too_long()) return {};
@@ -255,13 +283,15 @@ void SqliteStore::AfterCommit() {
   // Passive: does not wait for readers. The next Put moves the pages that this one cannot.
   sqlite3_wal_checkpoint_v2(database_->connection(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
                             nullptr);
-  const std::uint64_t spare = SpareOf(options_.limit_bytes);
+  const std::uint64_t spare = LogLimit(options_.limit_bytes);
   // Pages that the vacuum moves go through the write-ahead log, so the spare bounds them, too.
   const std::uint64_t pages = std::min(kMostPagesMoved, spare / 4 / kPageBytes);
   const std::string vacuum = "PRAGMA incremental_vacuum(" + std::to_string(pages) + ")";
-  if (SizeOf(options_.path) + spare / 2 > options_.limit_bytes)
+  if (FileSize(options_.path) + spare / 2 > options_.limit_bytes)
     static_cast<void>(database_->Execute(vacuum.c_str()));
-  if (SizeOf(options_.path + "-wal") * 2 > spare) {
+  if (FileSize(options_.path + "-wal") * 2 > spare) {
+    // Emptying the log waits for its readers. A put must not wait for a query: BoundLog does, when
+    // there is no other way.
     sqlite3_busy_timeout(database_->connection(), 0);
     TruncateLog(*database_);
     sqlite3_busy_timeout(database_->connection(), kBusyMs);
@@ -269,7 +299,7 @@ void SqliteStore::AfterCommit() {
 }
 
 Result<void> SqliteStore::UpdateStatus() {
-  const auto statement = database_->Get(sql::kExtent);
+  const auto statement = database_->Get(kExtent);
   if (!statement) return statement.error();
   Statement& row = (*statement)->With();
   const auto got = row.Step();
@@ -282,8 +312,10 @@ Result<void> SqliteStore::UpdateStatus() {
   return {};
 }
 
+// The three files take space, so all of them count against the limit.
 std::uint64_t SqliteStore::FileBytes() const {
-  return SizeOf(options_.path) + SizeOf(options_.path + "-wal") + SizeOf(options_.path + "-shm");
+  return FileSize(options_.path) + FileSize(options_.path + "-wal") +
+         FileSize(options_.path + "-shm");
 }
 
 StoreStatus SqliteStore::Status() const {
@@ -303,6 +335,8 @@ Result<SqliteStore::PooledReader> SqliteStore::TakeReader() const {
       return reader;
     }
   }
+  // Before the file is opened: if it is replaced in between, the reader counts as one of the old
+  // file and is discarded. After it, a reader of the old file could count as one of the new file.
   const std::uint64_t file = file_;
   auto database = Database::Open(options_.path, false, options_.vfs);
   if (!database) return database.error();

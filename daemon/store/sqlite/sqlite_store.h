@@ -10,11 +10,11 @@
 
 #include "daemon/aggregate/profile_merge.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/store/api/present_time.h"
 #include "daemon/store/api/profile_store.h"
 #include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/window_writer.h"
-#include "daemon/store/sqlite/writer_lock.h"
 
 namespace profd::store {
 
@@ -62,13 +62,20 @@ class SqliteStore : public ProfileStore {
     std::uint64_t file = 0;  // counts the files that had this name
   };
 
-  SqliteStore(const SqliteOptions& options, const Clock& clock, WriterLock lock);
+  SqliteStore(const SqliteOptions& options, const Clock& clock, UniqueFd lock);
+  // Opens the file, and replaces it if it is damaged.
   Result<void> OpenFile();
   Result<void> OpenUndamaged();
+  // Renames the damaged file, and opens a new one with what can be read of the old one.
   Result<void> ReplaceDamaged(const Error& damage);
+  // Copies windows, the newest first. Returns a message with their number.
   Result<std::string> Salvage(const std::string& damaged);
+  Result<void> CopyWindow(StoreReader& reader, std::int64_t id);
   Result<void> PutOnce(const aggregate::Profile& window);
+  Result<void> WriteWindow(const aggregate::Profile& window);
+  // Fails if a reader keeps the write-ahead log from being emptied, and the limit is reached.
   Result<void> BoundLog();
+  // Moves the log into the file, and gives free pages back to the file system.
   void AfterCommit();
   Result<void> UpdateStatus();
   [[nodiscard]] std::uint64_t FileBytes() const;
@@ -77,7 +84,7 @@ class SqliteStore : public ProfileStore {
 
   const SqliteOptions options_;
   const Clock& clock_;
-  const WriterLock lock_;
+  const UniqueFd lock_;                 // the kernel releases it if profd is killed
   std::unique_ptr<Database> database_;  // of the writer
   std::unique_ptr<WindowWriter> writer_;
   std::unique_ptr<PresentTime> present_;

@@ -6,20 +6,50 @@
 
 #include "daemon/store/codec/content_hash.h"
 #include "daemon/store/codec/window_codec.h"
-#include "daemon/store/sqlite/sql.h"
 
 namespace profd::store {
 namespace {
 
 using aggregate::Profile;
 
+// Rows of windows, in the order of ReadRow.
+#define PROFD_WINDOW                                                                          \
+  "SELECT w.id, w.generation, w.start_unix_ns, w.end_unix_ns, w.put_unix_ns, w.start_ns, "    \
+  "w.end_ns, w.on_cpu, w.off_cpu, w.on_cpu_period_ns, w.off_cpu_period_ns, w.daemon_cpu_ns, " \
+  "w.bpf_ns, h.target, h.host, h.kernel, h.hook, h.profd_version, w.folded "                  \
+  "FROM window AS w LEFT JOIN host AS h ON h.id = w.host "
+constexpr char kWindowsInRange[] =
+    PROFD_WINDOW "WHERE w.start_unix_ns < ? AND w.end_unix_ns > ? ORDER BY w.id";
+constexpr char kWindowsToCompact[] = PROFD_WINDOW "WHERE w.folded = 0 ORDER BY w.id";
+constexpr char kWindowById[] = PROFD_WINDOW "WHERE w.id = ?";
+#undef PROFD_WINDOW
+constexpr char kPayload[] = "SELECT data FROM payload WHERE window = ?";
+constexpr char kCounters[] = "SELECT list, name, text, count FROM counter WHERE window = ?";
+constexpr char kPeriods[] =
+    "SELECT time_ns, on_cpu_period_ns, off_cpu_period_ns FROM period WHERE window = ? "
+    "ORDER BY rowid";
+constexpr char kProcess[] =
+    "SELECT pid, start_ns, shown_pid, comm, command_line, executable, build_id, cgroup, "
+    "container, unit, uid, sole, user, exited, python, python_refused, process.hash FROM process "
+    "JOIN program ON program.id = program WHERE process.id = ?";
+constexpr char kThread[] = "SELECT tid, start_ns, shown_tid, comm, hash FROM thread WHERE id = ?";
+constexpr char kStack[] = "SELECT parent, frame FROM stack WHERE id = ?";
+constexpr char kFrame[] =
+    "SELECT kind, inlined, interpreter, name, full_name, symbol, module, offset, file, line, "
+    "reason, hash FROM frame WHERE id = ?";
+constexpr char kModule[] =
+    "SELECT path, info_path, build_id, symbols_from, symbols_file, symbols_missing, debug_file, "
+    "debug_missing FROM module WHERE id = ?";
+
 constexpr std::size_t kMaxKnown = 200'000;
 constexpr char kUnreadable[] = "[unreadable in the store]";
 
+// SQLite has signed integers only; "no end" must not become a negative time.
 std::int64_t Clamp(std::uint64_t value) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX));
 }
 
+// A damaged row has another hash than the stored one. Rows have no checksum besides it.
 bool IsHash(Blob stored, const Hash128& hash) {
   return std::equal(stored.begin(), stored.end(), hash.begin(), hash.end());
 }
@@ -32,7 +62,7 @@ void ReadRow(const Statement& row, WindowRow& window) {
   window.end_unix_ns = row.Uint(3);
   window.put_unix_ns = row.Uint(4);
   head.start_ns = row.Uint(5);
-  head.end_ns = std::max(head.start_ns, row.Uint(6));
+  head.end_ns = std::max(head.start_ns, row.Uint(6));  // differences of the two are unsigned
   head.on_cpu = row.Int(7) != 0;
   head.off_cpu = row.Int(8) != 0;
   head.on_cpu_period_ns = row.Uint(9);
@@ -60,19 +90,19 @@ Result<std::vector<WindowRow>> StoreReader::ReadRows(Statement& statement) {
 }
 
 Result<std::vector<WindowRow>> StoreReader::Windows(const TimeRange& range) {
-  const auto statement = database_.Get(sql::kWindowsInRange);
+  const auto statement = database_.Get(kWindowsInRange);
   if (!statement) return statement.error();
   return ReadRows((*statement)->With(Clamp(range.to_unix_ns), Clamp(range.from_unix_ns)));
 }
 
 Result<std::vector<WindowRow>> StoreReader::WindowsToCompact() {
-  const auto statement = database_.Get(sql::kWindowsToCompact);
+  const auto statement = database_.Get(kWindowsToCompact);
   if (!statement) return statement.error();
   return ReadRows((*statement)->With());
 }
 
 Result<WindowRow> StoreReader::Window(std::int64_t id) {
-  const auto statement = database_.Get(sql::kWindowById);
+  const auto statement = database_.Get(kWindowById);
   if (!statement) return statement.error();
   auto rows = ReadRows((*statement)->With(id));
   if (!rows) return rows.error();
@@ -81,7 +111,7 @@ Result<WindowRow> StoreReader::Window(std::int64_t id) {
 }
 
 Result<void> StoreReader::ReadCounters(WindowRow& row) {
-  const auto statement = database_.Get(sql::kCounters);
+  const auto statement = database_.Get(kCounters);
   if (!statement) return statement.error();
   Statement& counters = (*statement)->With(row.id);
   for (;;) {
@@ -97,7 +127,7 @@ Result<void> StoreReader::ReadCounters(WindowRow& row) {
 }
 
 Result<void> StoreReader::ReadPeriods(WindowRow& row) {
-  const auto statement = database_.Get(sql::kPeriods);
+  const auto statement = database_.Get(kPeriods);
   if (!statement) return statement.error();
   Statement& periods = (*statement)->With(row.id);
   for (;;) {
@@ -110,7 +140,7 @@ Result<void> StoreReader::ReadPeriods(WindowRow& row) {
 
 const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
   if (const auto known = processes_.find(id); known != processes_.end()) return &known->second;
-  const auto statement = database_.Get(sql::kProcess);
+  const auto statement = database_.Get(kProcess);
   if (!statement) return nullptr;
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();
@@ -133,9 +163,10 @@ const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
   if (!row.IsNull(14))
     process.interpreter = std::make_shared<const process::PythonInterpreter>(
         process::PythonInterpreter{row.Text(14), row.Text(15)});
-  const bool whole = IsHash(row.Bytes(16), HashOf(process));
+  const bool whole = IsHash(row.Bytes(16), ContentHash(process));
   row.Reset();
   if (!whole) return nullptr;
+  // The filter is evaluated once per process, not once per window.
   known.wanted = Matches(filter_, process);
   if (processes_.size() >= kMaxKnown) processes_.clear();
   return &processes_.emplace(id, std::move(known)).first->second;
@@ -143,7 +174,7 @@ const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
 
 const StoreReader::KnownThread* StoreReader::Thread(std::uint32_t id) {
   if (const auto known = threads_.find(id); known != threads_.end()) return &known->second;
-  const auto statement = database_.Get(sql::kThread);
+  const auto statement = database_.Get(kThread);
   if (!statement) return nullptr;
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();
@@ -153,7 +184,7 @@ const StoreReader::KnownThread* StoreReader::Thread(std::uint32_t id) {
   thread.key = {static_cast<std::uint32_t>(row.Int(0)), row.Uint(1)};
   thread.shown_tid = static_cast<std::uint32_t>(row.Int(2));
   thread.comm = row.Text(3);
-  const bool whole = IsHash(row.Bytes(4), HashOf(thread));
+  const bool whole = IsHash(row.Bytes(4), ContentHash(thread));
   row.Reset();
   if (!whole) return nullptr;
   known.wanted = Matches(filter_, thread);
@@ -166,13 +197,15 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
   PROFD_TRY(ReadCounters(window));
   PROFD_TRY(ReadPeriods(window));
   Profile profile = std::move(window.head);
-  const auto statement = database_.Get(sql::kPayload);
+  const auto statement = database_.Get(kPayload);
   if (!statement) return statement.error();
   Statement& payload = (*statement)->With(row.id);
   const auto got = payload.Step();
   if (!got) return got.error();
   if (!*got) return Error{ErrorCode::kCorrupt, "a window has no payload", {}};
 
+  // The filter runs while the payload is decoded: a query for one process skips the samples of all
+  // others, which is most of the work.
   bool whole = true;
   std::unordered_map<std::uint32_t, std::uint32_t> process_of;
   auto stored = DecodeWindow(
@@ -190,8 +223,11 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
       });
   payload.Reset();
   if (!stored) return stored.error();
+  // Without its process, a thread cannot be matched with the filter, which also is the limit of
+  // what a client may see. So the whole window is refused.
   if (!whole) return Error{ErrorCode::kCorrupt, "a window's processes are damaged", {}};
   for (StoredThread& from : stored->threads) {
+    // A full cache may have been cleared since the thread was matched.
     const KnownThread* known = Thread(from.number);
     if (known == nullptr) return Error{ErrorCode::kCorrupt, "a window's threads are damaged", {}};
     from.thread.key = known->thread.key;
@@ -206,11 +242,11 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
 }
 
 aggregate::StackNode StoreReader::Stack(std::uint32_t id) {
-  const auto statement = database_.Get(sql::kStack);
+  const auto statement = database_.Get(kStack);
   if (!statement) return {};
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();
-  if (!got || !*got) return {};
+  if (!got || !*got) return {};  // the root: the stack is cut here
   const aggregate::StackNode node{static_cast<std::uint32_t>(row.Int(0)),
                                   static_cast<std::uint32_t>(row.Int(1))};
   row.Reset();
@@ -227,7 +263,7 @@ symbolize::Frame StoreReader::Frame(std::uint32_t id) {
 }
 
 std::optional<symbolize::Frame> StoreReader::ReadFrame(std::uint32_t id) {
-  const auto statement = database_.Get(sql::kFrame);
+  const auto statement = database_.Get(kFrame);
   if (!statement) return std::nullopt;
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();
@@ -246,7 +282,7 @@ std::optional<symbolize::Frame> StoreReader::ReadFrame(std::uint32_t id) {
   frame.line = static_cast<std::uint32_t>(row.Int(9));
   frame.reason = row.Text(10);
   const bool good = kind >= 0 && kind <= static_cast<int>(symbolize::FrameKind::kPseudo) &&
-                    ReadModule(module, frame) && IsHash(row.Bytes(11), HashOf(frame));
+                    ReadModule(module, frame) && IsHash(row.Bytes(11), ContentHash(frame));
   row.Reset();
   if (!good) return std::nullopt;
   return frame;
@@ -258,7 +294,7 @@ bool StoreReader::ReadModule(std::int64_t id, symbolize::Frame& frame) {
     frame.origin = known->second.second;
     return true;
   }
-  const auto statement = database_.Get(sql::kModule);
+  const auto statement = database_.Get(kModule);
   if (!statement) return false;
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();

@@ -1,4 +1,4 @@
-// StoreReader: reads windows from the database.
+// StoreReader: reads windows from the database, and checks all that it reads.
 #pragma once
 
 #include <cstddef>

@@ -8,12 +8,65 @@
 
 #include "daemon/aggregate/profile_merge.h"
 #include "daemon/store/codec/window_codec.h"
-#include "daemon/store/sqlite/sql.h"
+#include "daemon/store/sqlite/schema.h"
 
 namespace profd::store {
 namespace {
 
 using aggregate::Profile;
+
+constexpr char kAddWindow[] =
+    "INSERT INTO window(id, host, generation, folded, start_unix_ns, end_unix_ns, put_unix_ns, "
+    "start_ns, end_ns, on_cpu, off_cpu, on_cpu_period_ns, off_cpu_period_ns, threads, samples, "
+    "daemon_cpu_ns, bpf_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr char kAddPayload[] = "INSERT INTO payload(window, data) VALUES(?, ?)";
+constexpr char kAddCounter[] =
+    "INSERT INTO counter(window, list, name, text, count) VALUES(?, ?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET count = count + excluded.count";
+constexpr char kAddPeriod[] = "INSERT INTO period VALUES(?, ?, ?, ?)";
+constexpr char kAddProcessTime[] =
+    "INSERT INTO process_time(window, process, threads, on_cpu_ns, runnable_ns, blocked_ns) "
+    "VALUES(?, ?, ?, ?, ?, ?)";
+constexpr char kAddThreadTime[] =
+    "INSERT INTO thread_time VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "windows = windows + 1, on_cpu_ns = on_cpu_ns + excluded.on_cpu_ns, "
+    "runnable_after_wakeup_ns = runnable_after_wakeup_ns + excluded.runnable_after_wakeup_ns, "
+    "runnable_after_preemption_ns = "
+    "runnable_after_preemption_ns + excluded.runnable_after_preemption_ns, "
+    "runnable_after_yield_ns = runnable_after_yield_ns + excluded.runnable_after_yield_ns, "
+    "blocked_interruptible_ns = blocked_interruptible_ns + excluded.blocked_interruptible_ns, "
+    "blocked_uninterruptible_ns = "
+    "blocked_uninterruptible_ns + excluded.blocked_uninterruptible_ns, "
+    "blocked_iowait_ns = blocked_iowait_ns + excluded.blocked_iowait_ns, "
+    "on_cpu_count = on_cpu_count + excluded.on_cpu_count";
+constexpr char kOldestTwo[] = "SELECT id, generation FROM window ORDER BY id LIMIT 2";
+constexpr char kExpired[] =
+    "SELECT id FROM window WHERE start_unix_ns < ? AND max(end_unix_ns, put_unix_ns) < ? LIMIT 64";
+constexpr char kDropWindow[] = "DELETE FROM window WHERE id = ?";
+constexpr char kDropPayload[] = "DELETE FROM payload WHERE window = ?";
+constexpr char kDropCounters[] = "DELETE FROM counter WHERE window = ?";
+constexpr char kDropPeriods[] = "DELETE FROM period WHERE window = ?";
+constexpr char kDropProcessTimes[] = "DELETE FROM process_time WHERE window = ?";
+constexpr char kDropThreadTimes[] = "DELETE FROM thread_time WHERE generation < ?";
+constexpr char kOldestGeneration[] = "SELECT min(generation) FROM window";
+
+// Garbage collection of one table, in steps: rows with ids in [?, ?) that were last used before
+// generation ?.
+struct CollectedTable {
+  const char* table;
+  const char* last;
+  const char* collect;
+};
+#define PROFD_COLLECTED(TABLE)                                        \
+  {                                                                   \
+    TABLE, "SELECT max(id) FROM " TABLE,                              \
+        "DELETE FROM " TABLE " WHERE id >= ? AND id < ? AND used < ?" \
+  }
+constexpr CollectedTable kCollected[] = {PROFD_COLLECTED("stack"),   PROFD_COLLECTED("frame"),
+                                         PROFD_COLLECTED("module"),  PROFD_COLLECTED("thread"),
+                                         PROFD_COLLECTED("process"), PROFD_COLLECTED("program"),
+                                         PROFD_COLLECTED("host")};
+#undef PROFD_COLLECTED
 
 // Levels of zstd. Windows as put are soon compacted; only the result, which is kept for long, is
 // worth the CPU time of a high level.
@@ -21,7 +74,7 @@ constexpr int kPutLevel = 3;
 constexpr int kCompactedLevel = 9;
 // How many ids of each table one put examines for garbage.
 constexpr std::int64_t kCollectStep = 2'000;
-constexpr std::int64_t kPressedStep = 50'000;
+constexpr std::int64_t kPressureStep = 50'000;
 // Windows with a longer gap between them do not become one: clocks must add up to a window's time.
 constexpr std::uint64_t kCompactGapNs = 1'000'000'000;
 
@@ -52,27 +105,15 @@ Result<void> WindowWriter::Run(const char* sql, const Values&... values) {
   return (*statement)->With(values...).Run();
 }
 
-Result<std::int64_t> WindowWriter::State(const char* name) {
-  const auto statement = database_.Get(sql::kGetState);
-  if (!statement) return statement.error();
-  const auto value = (*statement)->With(std::string_view(name)).Number();
-  if (!value) return value.error();
-  return value->value_or(0);
-}
-
-Result<void> WindowWriter::SetState(const char* name, std::int64_t value) {
-  return Run(sql::kSetState, std::string_view(name), value);
-}
-
 Result<void> WindowWriter::Load() {
   interner_.Forget();
-  const auto generation = State("generation");
+  const auto generation = ReadState(database_, "generation");
   if (!generation) return generation.error();
-  const auto in_generation = State("puts_in_generation");
+  const auto in_generation = ReadState(database_, "puts_in_generation");
   if (!in_generation) return in_generation.error();
   generation_ = *generation;
   in_generation_ = *in_generation;
-  const auto oldest = database_.Pragma(sql::kOldestGeneration);
+  const auto oldest = database_.Pragma(kOldestGeneration);
   if (!oldest) return oldest.error();
   oldest_generation_ = *oldest;
   interner_.SetGenerations(generation_, oldest_generation_);
@@ -83,27 +124,28 @@ Result<void> WindowWriter::NextGeneration() {
   in_generation_ = 0;
   ++generation_;
   interner_.SetGenerations(generation_, oldest_generation_);
-  return SetState("generation", generation_);
+  return WriteState(database_, "generation", generation_);
 }
 
 Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns) {
   if (++in_generation_ > kWindowsPerGeneration) PROFD_TRY(NextGeneration());
-  PROFD_TRY(SetState("puts_in_generation", in_generation_));
-  const auto placed = Place(window);
-  if (!placed) return placed.error();
-  return Insert(*placed, 0, false, generation_, window.start_unix_ns + WindowLength(window),
+  // The count is in the file, so that a profd that restarts often begins new generations, too.
+  PROFD_TRY(WriteState(database_, "puts_in_generation", in_generation_));
+  const auto interned = InternStacks(window);
+  if (!interned) return interned.error();
+  return Insert(*interned, 0, false, generation_, window.start_unix_ns + WindowLength(window),
                 now_unix_ns);
 }
 
 Result<void> WindowWriter::PutAgain(const Profile& window, const WindowRow& row) {
-  const auto placed = Place(window);
-  if (!placed) return placed.error();
-  return Insert(*placed, row.id, row.compacted, generation_, row.end_unix_ns, row.put_unix_ns);
+  const auto interned = InternStacks(window);
+  if (!interned) return interned.error();
+  return Insert(*interned, row.id, row.compacted, generation_, row.end_unix_ns, row.put_unix_ns);
 }
 
 // Interns frames and stacks. The result has the store's numbers in its samples, equal samples
 // summed, and no frames or nodes.
-Result<Profile> WindowWriter::Place(const Profile& window) {
+Result<Profile> WindowWriter::InternStacks(const Profile& window) {
   std::vector<std::uint32_t> frame_of;
   for (const auto& frame : window.frames) {
     const auto number = interner_.Frame(frame);
@@ -125,43 +167,42 @@ Result<Profile> WindowWriter::Place(const Profile& window) {
   return merge.FinishWithoutStacks();
 }
 
-Result<void> WindowWriter::Insert(const Profile& unplaced, std::int64_t id, bool compacted,
+Result<void> WindowWriter::Insert(const Profile& window, std::int64_t id, bool compacted,
                                   std::int64_t generation, std::uint64_t end_unix_ns,
                                   std::uint64_t put_unix_ns) {
-  const auto host = interner_.Host(unplaced);
+  const auto host = interner_.Host(window);
   if (!host) return host.error();
   WindowNumbers numbers;
-  for (const auto& process : unplaced.processes) {
+  for (const auto& process : window.processes) {
     const auto number = interner_.Process(process);
     if (!number) return number.error();
     numbers.process_of.push_back(*number);
   }
-  for (const auto& thread : unplaced.threads) {
+  for (const auto& thread : window.threads) {
     const auto number = interner_.Thread(thread);
     if (!number) return number.error();
     numbers.thread_of.push_back(*number);
   }
-  const auto data = EncodeWindow(unplaced, numbers, compacted ? kCompactedLevel : kPutLevel);
+  const auto data = EncodeWindow(window, numbers, compacted ? kCompactedLevel : kPutLevel);
   if (!data) return data.error();
-  const auto add = database_.Get(sql::kAddWindow);
+  const auto add = database_.Get(kAddWindow);
   if (!add) return add.error();
   // NULL makes SQLite choose the next id. Ids never repeat (AUTOINCREMENT), so their order is that
   // of the puts even after windows were dropped.
   const std::optional<std::int64_t> given = id == 0 ? std::nullopt : std::optional(id);
   PROFD_TRY((*add)
-                ->With(given, *host, generation, compacted, unplaced.start_unix_ns, end_unix_ns,
-                       put_unix_ns, unplaced.start_ns, unplaced.end_ns, unplaced.on_cpu,
-                       unplaced.off_cpu, unplaced.on_cpu_period_ns, unplaced.off_cpu_period_ns,
-                       unplaced.threads.size(), unplaced.samples.size(),
-                       unplaced.cost.daemon_cpu_ns, unplaced.cost.bpf_ns)
+                ->With(given, *host, generation, compacted, window.start_unix_ns, end_unix_ns,
+                       put_unix_ns, window.start_ns, window.end_ns, window.on_cpu, window.off_cpu,
+                       window.on_cpu_period_ns, window.off_cpu_period_ns, window.threads.size(),
+                       window.samples.size(), window.cost.daemon_cpu_ns, window.cost.bpf_ns)
                 .Run());
   if (id == 0) id = database_.LastRow();
-  PROFD_TRY(Run(sql::kAddPayload, id, Blob(std::as_bytes(std::span(*data)))));
-  PROFD_TRY(InsertCounters(id, unplaced));
-  for (const auto& period : unplaced.periods)
-    PROFD_TRY(Run(sql::kAddPeriod, id, period.time_ns, period.on_cpu_period_ns,
-                  period.off_cpu_period_ns));
-  return InsertProcessTimes(id, unplaced, numbers.process_of);
+  PROFD_TRY(Run(kAddPayload, id, Blob(std::as_bytes(std::span(*data)))));
+  PROFD_TRY(InsertCounters(id, window));
+  for (const auto& period : window.periods)
+    PROFD_TRY(
+        Run(kAddPeriod, id, period.time_ns, period.on_cpu_period_ns, period.off_cpu_period_ns));
+  return InsertProcessTimes(id, window, numbers.process_of);
 }
 
 Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profile) {
@@ -169,7 +210,7 @@ Result<void> WindowWriter::InsertCounters(std::int64_t id, const Profile& profil
       {"lost", &profile.lost}, {"dropped", &profile.dropped}, {"note", &profile.counters}};
   for (const auto& [list, counts] : lists)
     for (const auto& count : *counts)
-      PROFD_TRY(Run(sql::kAddCounter, id, list, count.name, count.text, count.count));
+      PROFD_TRY(Run(kAddCounter, id, list, count.name, count.text, count.count));
   return {};
 }
 
@@ -193,7 +234,7 @@ Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& pr
   for (std::size_t i = 0; i < times.size(); ++i) {
     // Most processes of a host sleep through a window; their rows would only fill the file.
     if (times[i].on_cpu_ns == 0 && times[i].runnable_ns == 0) continue;
-    PROFD_TRY(Run(sql::kAddProcessTime, id, process_of[i], times[i].threads, times[i].on_cpu_ns,
+    PROFD_TRY(Run(kAddProcessTime, id, process_of[i], times[i].threads, times[i].on_cpu_ns,
                   times[i].runnable_ns, times[i].blocked_ns));
   }
   return {};
@@ -209,7 +250,7 @@ Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile
     if (!number) return number.error();
     const auto process = interner_.Process(profile.processes[thread.process]);
     if (!process) return process.error();
-    PROFD_TRY(Run(sql::kAddThreadTime, generation, *number, *process, clock.on_cpu_ns,
+    PROFD_TRY(Run(kAddThreadTime, generation, *number, *process, clock.on_cpu_ns,
                   clock.runnable_ns[PROFD_AFTER_WAKEUP], clock.runnable_ns[PROFD_AFTER_PREEMPTION],
                   clock.runnable_ns[PROFD_AFTER_YIELD], clock.blocked_ns[PROFD_INTERRUPTIBLE],
                   clock.blocked_ns[PROFD_UNINTERRUPTIBLE], clock.blocked_ns[PROFD_IOWAIT],
@@ -276,15 +317,15 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group) {
 }
 
 Result<void> WindowWriter::Drop(std::int64_t id) {
-  PROFD_TRY(Run(sql::kDropWindow, id));
-  PROFD_TRY(Run(sql::kDropPayload, id));
-  PROFD_TRY(Run(sql::kDropCounters, id));
-  PROFD_TRY(Run(sql::kDropPeriods, id));
-  return Run(sql::kDropProcessTimes, id);
+  PROFD_TRY(Run(kDropWindow, id));
+  PROFD_TRY(Run(kDropPayload, id));
+  PROFD_TRY(Run(kDropCounters, id));
+  PROFD_TRY(Run(kDropPeriods, id));
+  return Run(kDropProcessTimes, id);
 }
 
 Result<void> WindowWriter::DropExpired(std::uint64_t unix_ns) {
-  const auto statement = database_.Get(sql::kExpired);
+  const auto statement = database_.Get(kExpired);
   if (!statement) return statement.error();
   std::vector<std::int64_t> expired;
   Statement& rows = (*statement)->With(unix_ns, unix_ns);
@@ -310,12 +351,12 @@ Result<std::uint64_t> WindowWriter::UsedBytes() {
 }
 
 Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
-  pressed_ = false;
+  under_pressure_ = false;
   for (;;) {
     const auto used = UsedBytes();
     if (!used) return used.error();
     if (*used <= bytes) return {};
-    const auto statement = database_.Get(sql::kOldestTwo);
+    const auto statement = database_.Get(kOldestTwo);
     if (!statement) return statement.error();
     Statement& rows = (*statement)->With();
     const auto first = rows.Step();
@@ -327,7 +368,7 @@ Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
     if (!second) return second.error();
     rows.Reset();             // ends the read before its table changes
     if (!*second) return {};  // the newest window stays, whatever it takes
-    pressed_ = true;
+    under_pressure_ = true;
     PROFD_TRY(Drop(id));
     // All windows left belong to the current generation, so nothing of it could be collected.
     // Starting the next one makes its garbage collectable once these windows are dropped.
@@ -338,26 +379,26 @@ Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
 }
 
 Result<void> WindowWriter::DropEmptyGenerations() {
-  const auto oldest = database_.Pragma(sql::kOldestGeneration);
+  const auto oldest = database_.Pragma(kOldestGeneration);
   if (!oldest) return oldest.error();
   if (*oldest == oldest_generation_) return {};
   oldest_generation_ = *oldest;
   interner_.SetGenerations(generation_, oldest_generation_);
-  for (const auto& collected : sql::kCollected) PROFD_TRY(SetState(collected.table, 0));
-  return Run(sql::kDropThreadTimes, oldest_generation_);
+  for (const auto& collected : kCollected) PROFD_TRY(WriteState(database_, collected.table, 0));
+  return Run(kDropThreadTimes, oldest_generation_);
 }
 
 Result<void> WindowWriter::Collect() {
-  const std::int64_t step = pressed_ ? kPressedStep : kCollectStep;
-  for (const auto& collected : sql::kCollected) {
-    const auto from = State(collected.table);
+  const std::int64_t step = under_pressure_ ? kPressureStep : kCollectStep;
+  for (const auto& collected : kCollected) {
+    const auto from = ReadState(database_, collected.table);
     if (!from) return from.error();
     const auto last = database_.Pragma(collected.last);
     if (!last) return last.error();
     // The table is done. DropEmptyGenerations restarts it when the oldest generation is gone.
     if (*from > *last) continue;
     PROFD_TRY(Run(collected.collect, *from, *from + step, oldest_generation_));
-    PROFD_TRY(SetState(collected.table, *from + step));
+    PROFD_TRY(WriteState(database_, collected.table, *from + step));
   }
   return {};
 }

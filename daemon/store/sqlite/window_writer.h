@@ -1,4 +1,5 @@
-// WindowWriter: puts windows into the database, compacts them, and drops old ones.
+// WindowWriter: puts windows into the database, compacts them, drops old ones, and collects rows
+// that no window uses any more.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,9 @@ class WindowWriter {
   [[nodiscard]] Result<std::uint64_t> UsedBytes();
 
  private:
-  Result<aggregate::Profile> Place(const aggregate::Profile& window);
-  Result<void> Insert(const aggregate::Profile& unplaced, std::int64_t id, bool compacted,
+  Result<aggregate::Profile> InternStacks(const aggregate::Profile& window);
+  // Adds all rows of a window whose samples have the store's numbers. `id` 0: the next one.
+  Result<void> Insert(const aggregate::Profile& window, std::int64_t id, bool compacted,
                       std::int64_t generation, std::uint64_t end_unix_ns,
                       std::uint64_t put_unix_ns);
   Result<void> InsertCounters(std::int64_t id, const aggregate::Profile& profile);
@@ -58,8 +60,6 @@ class WindowWriter {
   Result<void> Drop(std::int64_t id);
   Result<void> DropEmptyGenerations();
   Result<void> NextGeneration();
-  Result<std::int64_t> State(const char* name);
-  Result<void> SetState(const char* name, std::int64_t value);
   template <typename... Values>
   Result<void> Run(const char* sql, const Values&... values);
 
@@ -69,7 +69,7 @@ class WindowWriter {
   std::int64_t generation_ = 0;
   std::int64_t oldest_generation_ = 0;
   std::int64_t in_generation_ = 0;  // puts in the current generation
-  bool pressed_ = false;            // the last DropToFit dropped windows: collect faster
+  bool under_pressure_ = false;     // the last DropToFit dropped windows: collect faster
 };
 
 }  // namespace profd::store

@@ -234,7 +234,7 @@ TEST_F(StoreDamageTest, SaysWhatItSetAside) {
   WriteFile(options_.path, bytes);
   const auto store = Open();
   ASSERT_EQ(store->Status().losses.size(), 1u);
-  EXPECT_NE(store->Status().losses[0].find("set aside as " + options_.path + ".damaged"),
+  EXPECT_NE(store->Status().losses[0].find("renamed to " + options_.path + ".damaged"),
             std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(options_.path + ".damaged"));
   EXPECT_EQ(store->Status().windows, 0u);
