@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 """Counts the test cases of finished CTest runs: test_summary.py [--failed-step WHAT]... FOLDER[=NAME]...
 
-FOLDER is a build folder in which `ctest --output-junit tests/results/ctest.xml` has run, and perhaps what
-failed there once more into again.xml, which counts then; a test that passed only then is named. An entry that
+FOLDER is a build folder in which `ctest --output-junit tests/results/ctest/NAME.xml` has run, perhaps several
+times with different entries, and perhaps what failed there once more into tests/results/again.xml, which counts
+then; a test that passed only then is named. `--print-failed FOLDER` prints what failed for ctest's -R. An entry that
 writes a GoogleTest XML file (its GTEST_OUTPUT says where) counts with its cases; one that should have and
 did not, because it crashed or ran out of time, counts as one failed case. The slowest entries are listed first,
 with their seconds. Exits 1 when anything failed.
 """
 
 import argparse
+import glob
 import json
 import os
 import re
@@ -100,16 +102,27 @@ def reason_of_output(entry):
                  if line.startswith("SKIPPED:")), "")
 
 
-def entries(junit):
-    """Name -> JUnit element of what ran; empty when there is no such file."""
-    if not os.path.exists(junit):
-        return {}
-    return {entry.get("name"): entry for entry in ElementTree.parse(junit).getroot().iter("testcase")}
+def entries(folder, pattern):
+    """Name -> JUnit element of what ran in a build folder; empty when there is no such file."""
+    found = {}
+    for junit in glob.glob(os.path.join(folder, "tests", "results", pattern)):
+        found |= {entry.get("name"): entry for entry in ElementTree.parse(junit).getroot().iter("testcase")}
+    return found
+
+
+def first_entries(folder):
+    return entries(folder, "ctest/*.xml")
+
+
+def failed_pattern(folder):
+    """A regular expression of the entries that failed at first; empty when none did."""
+    failed = sorted(name for name, entry in first_entries(folder).items() if entry.get("status") == "fail")
+    return "|".join("^" + re.sub("[.+]", r"[\g<0>]", name) + "$" for name in failed)
 
 
 def folder_cases(folder, build_name):
     results = os.path.join(folder, "tests", "results")
-    first, again = entries(os.path.join(results, "ctest.xml")), entries(os.path.join(results, "again.xml"))
+    first, again = first_entries(folder), entries(folder, "again.xml")
     if not first:
         return [Case(build_name, "failed", f"CTest left no results in {results}")]
     outputs = expected_outputs(folder)
@@ -126,16 +139,19 @@ def slowest(folders):
     """The entries that took longest, of all folders, as lines."""
     times = []
     for folder, build_name in folders:
-        junit = entries(os.path.join(folder, "tests", "results", "ctest.xml"))
-        times += [(float(entry.get("time") or 0), f"{build_name}: {name}") for name, entry in junit.items()]
+        times += [(float(entry.get("time") or 0), f"{build_name}: {name}") for name, entry in first_entries(folder).items()]
     return [f"SLOW: {name}: {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:SLOWEST] if seconds >= 1]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed-step", action="append", default=[])
+    parser.add_argument("--print-failed", metavar="FOLDER")
     parser.add_argument("folders", nargs="*")
     arguments = parser.parse_args()
+    if arguments.print_failed:
+        print(failed_pattern(arguments.print_failed))
+        return 0
 
     cases = [Case(step, "failed", "see above") for step in arguments.failed_step]
     folders = []

@@ -72,7 +72,7 @@ class PackagedProfd(unittest.TestCase):
         answer = self.guest.run(script)
         if answer.status != 0:
             reported = self.guest.run("systemctl --no-pager status 'profd.*'; journalctl -n 40 -o short-monotonic")
-            self.fail(f"{script}: exit status {answer.status}\n{answer.output}\n{told.output}")
+            self.fail(f"{script}: exit status {answer.status}\n{answer.output}\n{reported.output}")
         return answer.output.strip()
 
     def configure(self, text):

@@ -157,11 +157,16 @@ TEST_F(CollectTest, ModesHoldOnlyTheirStates) {
 }
 
 TEST_F(CollectTest, ByCommAndWholeMachine) {
-  const auto comm = Profctl({"collect", "--comm", "phases", "-d", "1", "-o", File("comm.json")});
+  // A name that no other process has: tests beside this one run `phases`, too.
+  const std::string name = "phases-" + std::to_string(::getpid());
+  std::filesystem::create_symlink(TestProgram("phases"), File(name));
+  auto named = testing::Subprocess::Start({File(name), "--seconds", "600", "--file", File("file")});
+  ASSERT_TRUE(named) << named.error().message;
+  const auto comm = Profctl({"collect", "--comm", name, "-d", "1", "-o", File("comm.json")});
   ASSERT_EQ(comm.exit_code, 0) << comm.err;
   const auto by_comm = ReadProfile(File("comm.json"));
   ASSERT_EQ(by_comm.processes_size(), 1);
-  EXPECT_EQ(std::to_string(by_comm.processes(0).pid()), pid_);
+  EXPECT_EQ(static_cast<pid_t>(by_comm.processes(0).pid()), named->pid());
 
   // A profd of this test's alone: the machine may run others.
   auto daemon = testing::Subprocess::Start(

@@ -6,6 +6,8 @@ import subprocess
 from small_commands import SmallCommands
 from small_tree import SmallTreeTest
 
+# Waits for what another entry does, up to 20 s.
+AWAIT = "for i in $(seq 200); do test -e {root}/{name} && exit 0; sleep 0.1; done; exit 1"
 # Fails at its first run only.
 AT_SECOND_RUN = "mkdir {root}/{name} && exit 1 || exit 0"
 
@@ -25,14 +27,17 @@ class TestScript(SmallTreeTest):
 
     def entries(self, folder, tests):
         """tests: name -> (label, shell script)."""
-        lines = [f'add_test({name} "/bin/sh" "-c" "{script}")\nset_tests_properties({name} PROPERTIES LABELS {label})\n'
+        lines = [f'add_test({name} "/bin/bash" "-c" [[{script}]])\nset_tests_properties({name} PROPERTIES LABELS {label})\n'
                  for name, (label, script) in tests.items()]
         self.write(f"{folder}/CTestTestfile.cmake", "".join(lines))
 
+    def run_script(self, *arguments):
+        return subprocess.run([f"{self.root}/scripts/test", *arguments], capture_output=True, text=True, check=False,
+                              env=self.commands.environment())
+
     def run_test(self):
         """Exit status and the lines of the summary."""
-        done = subprocess.run([f"{self.root}/scripts/test"], capture_output=True, text=True, check=False,
-                              env=self.commands.environment())
+        done = self.run_script()
         lines = done.stdout.rstrip("\n").split("\n")
         summary = next(i for i, line in enumerate(lines) if line.startswith("== summary"))
         return done.returncode, lines[summary + 1:]
@@ -59,3 +64,29 @@ class TestScript(SmallTreeTest):
         self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: timed_6.1: ")
         self.assertRegex(lines[1], "^FAILED: release: share: ")
         self.assertEqual(lines[2:], ["2 passed, 1 failed, 0 skipped"])
+
+    def test_a_failure_in_any_lane_is_seen_and_repeated(self):
+        self.entries("build", {name: (label, AT_SECOND_RUN.format(root=self.root, name=name))
+                               for name, label in {"soak": "quiet", "truth": "alone", "guest": "vm", "other": "unit"}.items()})
+        status, lines = self.run_test()
+        self.assertEqual(status, 0)
+        self.assertEqual(sorted(line.split(": ")[2] for line in lines[:-1]), ["guest", "other", "soak", "truth"])
+        self.assertEqual(lines[-1], "5 passed, 0 failed, 0 skipped")
+
+    def test_guests_run_beside_what_runs_alone_and_nothing_beside_what_needs_a_quiet_host(self):
+        begin = f"test -e {self.root}/calm || exit 1; touch {self.root}/"
+        self.entries("build", {"soak": ("quiet", f"test ! -e {self.root}/other && touch {self.root}/calm"),
+                               "truth": ("alone", begin + "truth; " + AWAIT.format(root=self.root, name="guest")),
+                               "guest": ("vm", begin + "guest; " + AWAIT.format(root=self.root, name="truth")),
+                               "other": ("unit", begin + "other"), "long": ("vm_long", "exit 1")})
+        self.assertEqual(self.run_test(), (0, ["5 passed, 0 failed, 0 skipped"]))
+
+    def test_one_entry_is_built_and_run(self):
+        self.commands.add("ninja", f'echo "$@" >{self.root}/ninja.log')
+        self.entries("build", {"vm_6.1": ("vm", "echo ran"), "vm_6x1": ("vm", "exit 1")})
+        done = self.run_script("--only", "vm_6.1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("1: ran", done.stdout)
+        with open(f"{self.root}/ninja.log", encoding="utf-8") as log:
+            self.assertEqual(log.read().split()[-1], "vm_6.1")
+        self.assertNotEqual(self.run_script("--only", "vm").returncode, 0)

@@ -30,7 +30,7 @@ class TestSummary(unittest.TestCase):
     def run_ctest(self, entries):
         """entries: name -> (shell script, its results or None for an entry that is not GoogleTest)."""
         results = os.path.join(self.folder, "tests/results")
-        os.makedirs(results)
+        os.makedirs(f"{results}/ctest")
         lines = []
         for name, (script, xml) in entries.items():
             lines.append(f'add_test({name} "/bin/sh" "-c" "{script}")')
@@ -43,7 +43,7 @@ class TestSummary(unittest.TestCase):
             lines.append(f"set_tests_properties({name} PROPERTIES {properties})")
         with open(os.path.join(self.folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
             file.write("\n".join(lines))
-        subprocess.run(["ctest", "--test-dir", self.folder, "--output-junit", "tests/results/ctest.xml"],
+        subprocess.run(["ctest", "--test-dir", self.folder, "--output-junit", "tests/results/ctest/all.xml"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
     def summary(self, *arguments):
@@ -100,7 +100,7 @@ class TestSummary(unittest.TestCase):
         self.run_ctest({})
         with open(os.path.join(self.folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
             file.write('add_test(gone "/nonexistent/program")\n')
-        subprocess.run(["ctest", "--test-dir", self.folder, "--output-junit", "tests/results/ctest.xml"],
+        subprocess.run(["ctest", "--test-dir", self.folder, "--output-junit", "tests/results/ctest/all.xml"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         status, lines = self.summary(self.folder)
         self.assertEqual(lines[-1], "0 passed, 1 failed, 0 skipped")
@@ -110,7 +110,9 @@ class TestSummary(unittest.TestCase):
         self.run_ctest({"one": (f"mkdir {self.folder}/was-here", None), "two": ("exit 1", None),
                         "three": (f"mkdir {self.folder}/was-here", None)})
         os.rmdir(f"{self.folder}/was-here")
-        subprocess.run(["ctest", "--test-dir", self.folder, "--rerun-failed", "--output-junit",
+        pattern = subprocess.run([SUMMARY, "--print-failed", self.folder], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(pattern, "^three$|^two$\n")
+        subprocess.run(["ctest", "--test-dir", self.folder, "-R", pattern.strip(), "--output-junit",
                         "tests/results/again.xml"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         status, lines = self.summary(f"{self.folder}=release")
