@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 
-from kernel_package import KEYRING, SUITES, Unavailable, archive_address, cache_folder, run
+from kernel_package import KEYRING, SUITES, Unavailable, archive_address, cache_folder, locked_cache, run
 
 SUITE = SUITES["6.1"]
 SIZE = "2G"  # sparse
@@ -86,11 +86,10 @@ def find(package):
     packages = [*PACKAGES, *dependencies(package)]
     with open(__file__, "rb") as file:
         version = hashlib.sha256(file.read() + " ".join(packages).encode()).hexdigest()[:16]
-    folder = cache_folder()
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"debian-{version}.ext4")
-    if not os.path.exists(path):
-        make(packages, path)
-        for other in set(glob.glob(os.path.join(folder, "debian-*.ext4"))) - {path}:
-            os.remove(other)
+    with locked_cache() as folder:
+        path = os.path.join(folder, f"debian-{version}.ext4")
+        if not os.path.exists(path):
+            make(packages, path)
+            for other in set(glob.glob(os.path.join(folder, "debian-*.ext4"))) - {path}:
+                os.remove(other)
     return path

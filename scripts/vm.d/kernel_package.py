@@ -1,5 +1,7 @@
 """A Debian kernel, fetched with a private apt state and unpacked into a cache outside the tree."""
 
+import contextlib
+import fcntl
 import glob
 import lzma
 import os
@@ -28,6 +30,16 @@ class Kernel(NamedTuple):
 def cache_folder():
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "profd", "vm")
+
+
+@contextlib.contextmanager
+def locked_cache():
+    """The cache folder, for one process at a time: the others then find what the first one has made."""
+    folder = cache_folder()
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield folder
 
 
 def run(*command, timeout=300, **options):
@@ -144,17 +156,16 @@ def find(version):
     suite = SUITES.get(version)
     if suite is None:
         raise SystemExit(f"vm: no kernel {version}; there are {', '.join(SUITES)}")
-    folder = cache_folder()
-    os.makedirs(folder, exist_ok=True)
-    cached = sorted(filter(has_all_modules, glob.glob(os.path.join(folder, f"linux-image-{version}.*"))))
-    if not cached:
-        apt = PrivateApt(os.path.join(folder, f"apt-{suite}"), suite)
-        apt.update()
-        package = apt.kernel_package()
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            unpack(apt.download(package, scratch), os.path.join(folder, package))
-        shutil.rmtree(os.path.join(folder, f"apt-{suite}"))
-        cached = [os.path.join(folder, package)]
+    with locked_cache() as folder:
+        cached = sorted(filter(has_all_modules, glob.glob(os.path.join(folder, f"linux-image-{version}.*"))))
+        if not cached:
+            apt = PrivateApt(os.path.join(folder, f"apt-{suite}"), suite)
+            apt.update()
+            package = apt.kernel_package()
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
+                unpack(apt.download(package, scratch), os.path.join(folder, package))
+            shutil.rmtree(os.path.join(folder, f"apt-{suite}"))
+            cached = [os.path.join(folder, package)]
     found = cached[-1]
     return Kernel(release=os.path.basename(found).removeprefix("linux-image-"),
                   image=os.path.join(found, "vmlinuz"),
