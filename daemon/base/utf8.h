@@ -1,0 +1,30 @@
+// UTF-8 from other processes, files and the kernel: any byte of it may be wrong.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace profd {
+
+struct CodePoint {
+  char32_t code = 0;       // 0 if it is not valid
+  std::string_view bytes;  // its bytes in the text, 1 to 4; one byte if it is not valid
+  bool valid = false;
+};
+
+// Takes the first code point off `text`, which must not be empty. Overlong forms, surrogates, what
+// lies beyond U+10FFFF and characters that are cut short are not valid: each byte of them is taken
+// by itself.
+[[nodiscard]] CodePoint TakeCodePoint(std::string_view& text);
+
+// A code point that breaks a line or a terminal, is invisible, changes the direction of writing, or
+// is refused by XML: control and format characters, line separators, tags, noncharacters.
+[[nodiscard]] bool IsUnsafeToPrint(char32_t code);
+
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
+// `text` with kReplacementCharacter for each byte that is not UTF-8. Code points that are unsafe to
+// print stay.
+[[nodiscard]] std::string ValidUtf8(std::string_view text);
+
+}  // namespace profd
