@@ -3,10 +3,11 @@
 #include <charconv>
 #include <iterator>
 
+#include "daemon/base/utf8.h"
+
 namespace profd::client {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kCut = "...";
 
 // Indexed by v1::WaitReason.
@@ -16,41 +17,6 @@ constexpr std::string_view kBlockedFrames[] = {
     "[blocked:kernel]", "[blocked:sleep]", "[blocked:poll]", "[blocked:net]", "[blocked:pipe]",
     "[blocked:child]",  "[blocked:fault]", "[blocked:other]"};
 static_assert(std::size(kBlockedFrames) == v1::WaitReason_ARRAYSIZE);
-
-struct Decoded {
-  std::uint32_t rune = 0;
-  std::size_t bytes = 0;  // 0: not UTF-8
-};
-
-// The first character of `text`, which is not empty. Refuses overlong forms and surrogates.
-Decoded Decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {};
-  std::uint32_t rune = first & (0xFFu >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    rune = rune << 6 | (byte(i) & 0x3Fu);
-  }
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (rune < kSmallest[bytes] || rune > 0x10FFFF || (rune >= 0xD800 && rune < 0xE000)) return {};
-  return {rune, bytes};
-}
-
-bool Between(std::uint32_t rune, std::uint32_t first, std::uint32_t last) {
-  return rune >= first && rune <= last;
-}
-
-// Would break a line or a terminal, hide, turn the direction of writing, or be refused by XML.
-bool IsUnsafe(std::uint32_t rune) {
-  return rune < 0x20 || Between(rune, 0x7F, 0x9F) || rune == 0xAD || rune == 0x61C ||
-         Between(rune, 0x200B, 0x200F) || Between(rune, 0x2028, 0x202E) ||
-         Between(rune, 0x2060, 0x206F) || rune == 0xFEFF || Between(rune, 0xFDD0, 0xFDEF) ||
-         Between(rune, 0xFFF9, 0xFFFB) || Between(rune, 0xE0000, 0xE0FFF) ||
-         (rune & 0xFFFE) == 0xFFFE;
-}
 
 void AppendHex(std::string& text, std::uint64_t value) {
   char digits[16];
@@ -91,17 +57,13 @@ std::string SafeName(std::string_view name) {
   safe.reserve(name.size());
   while (!name.empty()) {
     if (safe.size() + kCut.size() + 4 > kMaxNameBytes) return safe.append(kCut);
-    const Decoded decoded = Decode(name);
-    if (decoded.bytes == 0) {
-      safe += kReplacement;
-    } else if (decoded.rune == ';') {
+    const CodePoint next = TakeCodePoint(name);
+    if (!next.valid)
+      safe += kReplacementCharacter;
+    else if (next.code == ';')
       safe += ':';
-    } else if (IsUnsafe(decoded.rune)) {
-      safe += '?';
-    } else {
-      safe += name.substr(0, decoded.bytes);
-    }
-    name.remove_prefix(decoded.bytes == 0 ? 1 : decoded.bytes);
+    else
+      safe += IsUnsafeToPrint(next.code) ? "?" : next.bytes;
   }
   return safe.empty() ? "[unknown]" : safe;
 }

@@ -22,8 +22,8 @@ struct FrameStyle {
   bool inlined = true;     // of these, _[i]
 };
 
-// Valid UTF-8 without `;` (it becomes `:`), control, line-breaking and direction-changing
-// characters (they become `?`). Bytes that are no UTF-8 become U+FFFD. Never empty: "[unknown]".
+// Valid UTF-8 without `;` (it becomes `:`) and without code points that are unsafe to print (they
+// become `?`). Bytes that are not UTF-8 become U+FFFD. Never empty: "[unknown]".
 [[nodiscard]] std::string SafeName(std::string_view name);
 
 // "read_[k]", "Tensor.numpy (tensor.py:31)", "[unknown libfoo.so+0x1234]".

@@ -7,12 +7,11 @@
 
 namespace profd::client {
 
-// Valid UTF-8 with nothing in it that moves the cursor, changes colours or turns the direction of
-// writing: each such byte or code point becomes `?`.
+// `?` for each byte that is not UTF-8 and for each code point that is unsafe to print.
 [[nodiscard]] std::string SafeText(std::string_view text);
 
-// Columns that safe text takes on a terminal: wide (CJK, emoji) 2, combining 0, others 1. By a
-// table of our own: the answer must not hang on the locale.
+// Columns that safe text takes on a terminal: wide (CJK, emoji) 2, combining 0, others 1. The
+// locale has no part in it.
 [[nodiscard]] std::size_t DisplayWidth(std::string_view text);
 
 // At most `width` columns, "..." in the place of what was in the middle. Text must be safe.
