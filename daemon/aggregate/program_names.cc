@@ -4,11 +4,10 @@
 #include <string_view>
 
 #include "bpf/shared/events.h"
+#include "daemon/base/files.h"
 
 namespace profd::aggregate {
 namespace {
-
-std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // The kernel cuts names to this length for comm.
 std::string_view Cut(std::string_view name) { return name.substr(0, PROFD_COMM_LEN - 1); }

@@ -11,6 +11,7 @@
 #include <climits>
 #include <memory>
 
+#include "daemon/base/files.h"
 #include "daemon/base/unique_fd.h"
 
 namespace profd {
@@ -25,19 +26,10 @@ Result<std::string> ProcFs::Read(std::string_view path, std::size_t max_bytes) c
   const std::string full = Path(path);
   const UniqueFd fd(::open(full.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrorFromErrno(errno, "cannot open " + full);
-  std::string content;
-  std::array<char, 65536> chunk;
-  while (true) {
-    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrorFromErrno(errno, "cannot read " + full);
-    if (got == 0) return content;
-    if (content.size() + static_cast<std::size_t>(got) > max_bytes) {
-      return Error{ErrorCode::kIo, full + " is longer than " + std::to_string(max_bytes) + " bytes",
-                   ""};
-    }
-    content.append(chunk.data(), static_cast<std::size_t>(got));
-  }
+  auto content = ReadAll(fd.get(), full, max_bytes);
+  if (!content && content.error().code == ErrorCode::kExhausted)
+    return Error{ErrorCode::kIo, content.error().message, ""};
+  return content;
 }
 
 Result<std::string> ProcFs::ReadLink(std::string_view path) const {

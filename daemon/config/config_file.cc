@@ -1,16 +1,11 @@
 #include "daemon/config/config_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <map>
 #include <sstream>
 #include <utility>
 
-#include "daemon/base/unique_fd.h"
+#include "daemon/base/files.h"
 #include "daemon/config/settings.h"
 
 #define TOML_EXCEPTIONS 0
@@ -123,20 +118,11 @@ Result<std::vector<Assignment>> ParseConfig(std::string_view text, const std::st
 }
 
 Result<std::vector<Assignment>> ReadConfigFile(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrorFromErrno(errno, "cannot read " + path);
-  std::string text;
-  std::array<char, 4096> part;
-  while (true) {
-    const ssize_t got = read(file.get(), part.data(), part.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrorFromErrno(errno, "cannot read " + path);
-    if (got == 0) return ParseConfig(text, path);
-    text.append(part.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes)
-      return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
-                   "is it profd's configuration?"};
-  }
+  const auto text = ReadFile(path, kMostBytes);
+  if (text) return ParseConfig(*text, path);
+  if (text.error().code != ErrorCode::kExhausted) return text.error();
+  return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
+               "is it profd's configuration?"};
 }
 
 std::vector<ConfigTable> ConfigTables() {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bpf/shared/events.h"
+#include "daemon/base/files.h"
 
 namespace profd::recording {
 
@@ -166,14 +167,10 @@ Result<std::span<const std::byte>> RecordingReader::ReadContents(const BlockHead
 }
 
 Result<void> RecordingReader::ReadAt(std::uint64_t offset, std::span<std::byte> bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrorFromErrno(errno, "cannot read recording " + path_);
-    if (got == 0) return Corrupt("the file has become shorter");
-    offset += static_cast<std::uint64_t>(got);
-    bytes = bytes.subspan(static_cast<std::size_t>(got));
-  }
+  const std::span<char> to(reinterpret_cast<char*>(bytes.data()), bytes.size());
+  const auto got = profd::ReadAt(fd_.get(), offset, to, "cannot read recording " + path_);
+  if (!got) return got.error();
+  if (*got < bytes.size()) return Corrupt("the file has become shorter");
   return {};
 }
 

@@ -8,20 +8,16 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
+
+#include "daemon/base/files.h"
 
 namespace profd::recording {
 namespace {
 
-// errno of the failure; 0: all written.
-int WriteAll(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return 0;
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 Result<UniqueFd> OpenForWriting(const std::string& path) {
@@ -54,7 +50,7 @@ Result<std::unique_ptr<RecordingWriter>> RecordingWriter::Create(const std::stri
   std::unique_ptr<RecordingWriter> writer(
       new RecordingWriter(*std::move(fd), path, options, clock));
   const FileHeader header;
-  const int error = WriteAll(writer->fd_.get(), std::as_bytes(std::span(&header, 1)));
+  const int error = WriteAll(writer->fd_.get(), TextOf(std::as_bytes(std::span(&header, 1))));
   if (error != 0) return ErrorFromErrno(error, "cannot record into " + path);
   writer->file_bytes_ = sizeof(header);
   PROFD_TRY(
@@ -171,7 +167,7 @@ void RecordingWriter::Run() {
 
 Result<void> RecordingWriter::WriteBlock(const RawBlock& block) {
   const auto bytes = compressor_.Compress(block, next_block_);
-  const int error = WriteAll(fd_.get(), bytes);
+  const int error = WriteAll(fd_.get(), TextOf(bytes));
   if (error == 0) {
     ++next_block_;
     file_bytes_ += bytes.size();

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "daemon/base/files.h"
+
 namespace profd::elf {
 namespace {
 
@@ -24,13 +26,11 @@ Result<std::uint32_t> ChecksumOf(int fd, std::uint64_t bytes) {
   if (bytes > kMaxChecksummed) return BeyondBound("bytes to checksum", bytes, kMaxChecksummed);
   std::string buffer(256u << 10, '\0');
   uLong crc = ::crc32(0, nullptr, 0);
-  for (std::uint64_t at = 0;;) {
-    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrorFromErrno(errno, "cannot read it");
-    if (got == 0) return static_cast<std::uint32_t>(crc);
-    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(buffer.data()), static_cast<uInt>(got));
-    at += static_cast<std::uint64_t>(got);
+  for (std::uint64_t at = 0;; at += buffer.size()) {
+    const auto got = ReadAt(fd, at, buffer, "cannot read it");
+    if (!got) return got.error();
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(buffer.data()), static_cast<uInt>(*got));
+    if (*got < buffer.size()) return static_cast<std::uint32_t>(crc);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/files.h"
 #include "daemon/elf/file/unpack.h"
 
 namespace profd::elf {
@@ -20,16 +21,6 @@ namespace {
 constexpr std::size_t kStride = PagedMemory::kStride;
 
 std::uint64_t RoundUp(std::uint64_t bytes) { return (bytes + kStride - 1) / kStride * kStride; }
-
-Result<void> WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrorFromErrno(errno, "cannot write a temporary file");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -100,8 +91,11 @@ Result<void> DebugImage::UnpackToFile(int fd, const DebugSection& section) {
     if (!unpacked_.valid()) unpacked_.Reset(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!unpacked_.valid()) return ErrorFromErrno(errno, "cannot make a temporary file");
   }
-  PROFD_TRY(UnpackSection(
-      fd, section, [this](std::string_view piece) { return WriteAll(unpacked_.get(), piece); }));
+  PROFD_TRY(UnpackSection(fd, section, [this](std::string_view piece) -> Result<void> {
+    const int error = WriteAll(unpacked_.get(), piece);
+    if (error != 0) return ErrorFromErrno(error, "cannot write a temporary file");
+    return {};
+  }));
   unpacked_bytes_ += section.unpacked;
   return {};
 }

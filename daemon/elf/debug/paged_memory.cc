@@ -12,7 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 #include <utility>
+
+#include "daemon/base/files.h"
 
 namespace profd::elf {
 
@@ -88,17 +91,10 @@ void PagedMemory::Provide(std::uint64_t address) {
   for (const Part& part : parts_) {
     const std::size_t from = std::max(begin, part.at);
     const std::size_t to = std::min(begin + kStride, part.at + part.bytes);
-    std::size_t done = 0;
-    while (from + done < to) {
-      const ssize_t got = ::pread(part.fd, stride_.data() + (from - begin) + done, to - from - done,
-                                  static_cast<off_t>(part.file_offset + (from - part.at) + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) {
-        damaged_ = true;
-        break;
-      }
-      done += static_cast<std::size_t>(got);
-    }
+    if (from >= to) continue;
+    const auto got = ReadAt(part.fd, part.file_offset + (from - part.at),
+                            std::span(stride_).subspan(from - begin, to - from), "");
+    if (!got || *got < to - from) damaged_ = true;
   }
   // Page by page: some of them may be there. One that is wakes its reader all the same.
   for (std::size_t page = 0; page < kStride; page += kPage) {

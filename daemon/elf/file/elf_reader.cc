@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/files.h"
 #include "daemon/elf/file/elf_headers.h"
 #include "daemon/elf/file/file_image.h"
 #include "daemon/elf/file/plt.h"
@@ -163,14 +164,7 @@ class Reader {
 
   static std::string HexOf(std::string_view bytes) {
     constexpr std::size_t kMaxIdBytes = 64;
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string hex;
-    for (const char c : bytes.substr(0, kMaxIdBytes)) {
-      const auto byte = static_cast<unsigned char>(c);
-      hex += kDigits[byte >> 4];
-      hex += kDigits[byte & 15];
-    }
-    return hex;
+    return HexBytes(bytes.substr(0, kMaxIdBytes));
   }
 
   struct Jump {

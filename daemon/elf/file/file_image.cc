@@ -1,11 +1,12 @@
 #include "daemon/elf/file/file_image.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "daemon/base/files.h"
 
 namespace profd::elf {
 namespace {
@@ -61,15 +62,10 @@ Result<std::string> FileImage::Copy(std::uint64_t offset, std::uint64_t bytes) c
 }
 
 Result<void> FileImage::Read(std::uint64_t offset, std::span<char> part) const {
-  std::size_t done = 0;
-  while (done < part.size()) {
-    const ssize_t got =
-        ::pread(fd_, part.data() + done, part.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrorFromErrno(errno, "cannot read the file");
-    if (got == 0) return Error{ErrorCode::kCorrupt, "the file shrank while it was read", ""};
-    done += static_cast<std::size_t>(got);
-  }
+  const auto got = ReadAt(fd_, offset, part, "cannot read the file");
+  if (!got) return got.error();
+  if (*got < part.size())
+    return Error{ErrorCode::kCorrupt, "the file shrank while it was read", ""};
   return {};
 }
 

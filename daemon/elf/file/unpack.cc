@@ -1,14 +1,15 @@
 #include "daemon/elf/file/unpack.h"
 
 #include <lzma.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
+#include <span>
 #include <vector>
+
+#include "daemon/base/files.h"
 
 namespace profd::elf {
 namespace {
@@ -26,15 +27,9 @@ class Pieces {
   // "" at the end.
   Result<std::string_view> Next() {
     const std::size_t wanted = std::min<std::uint64_t>(left_, buffer_.size());
-    std::size_t done = 0;
-    while (done < wanted) {
-      const ssize_t got =
-          ::pread(fd_, buffer_.data() + done, wanted - done, static_cast<off_t>(offset_ + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ErrorFromErrno(errno, "cannot read the file");
-      if (got == 0) return Corrupt("the file shrank while it was read");
-      done += static_cast<std::size_t>(got);
-    }
+    const auto got = ReadAt(fd_, offset_, std::span(buffer_).first(wanted), "cannot read the file");
+    if (!got) return got.error();
+    if (*got < wanted) return Corrupt("the file shrank while it was read");
     offset_ += wanted;
     left_ -= wanted;
     return std::string_view(buffer_).substr(0, wanted);

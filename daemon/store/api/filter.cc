@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "daemon/base/files.h"
+
 namespace profd::store {
 namespace {
 
@@ -15,8 +17,6 @@ bool AnyMatches(const std::vector<std::string>& patterns, std::string_view text)
          std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return MatchesGlob(pattern, text); });
 }
-
-std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool MatchesContainer(const Filter& filter, const aggregate::ProfileProcess& process) {
   return AnyMatches(filter.containers, process.container) ||
@@ -60,7 +60,7 @@ bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
                    });
   return pid && AnyMatches(filter.comms, process.comm) &&
          (AnyMatches(filter.executables, process.executable) ||
-          AnyMatches(filter.executables, LastPart(process.executable))) &&
+          AnyMatches(filter.executables, BaseName(process.executable))) &&
          AnyMatches(filter.cgroups, process.cgroup) && MatchesContainer(filter, process) &&
          MatchesUnit(filter, process) && MatchesUser(filter, process);
 }

@@ -1,19 +1,16 @@
 #include "daemon/server/grpc/transport/tls_identity.h"
 
-#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <memory>
 #include <utility>
 
-#include "daemon/base/unique_fd.h"
+#include "daemon/base/files.h"
 
 namespace profd::server {
 namespace {
@@ -28,13 +25,9 @@ struct Free {
 using Certificate = std::unique_ptr<X509, Free>;
 using Key = std::unique_ptr<EVP_PKEY, Free>;
 
-Result<std::string> ReadFile(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(kMostBytes + 1, '\0');
-  const ssize_t got = file.valid() ? read(file.get(), text.data(), text.size()) : -1;
-  if (got < 0) return ErrorFromErrno(errno, "cannot read " + path);
-  text.resize(static_cast<std::size_t>(got));
-  if (text.size() > kMostBytes)
+Result<std::string> ReadPem(const std::string& path) {
+  auto text = ReadFile(path, kMostBytes);
+  if (!text && text.error().code == ErrorCode::kExhausted)
     return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB", ""};
   return text;
 }
@@ -69,7 +62,7 @@ Result<TlsIdentity> LoadTlsIdentity(const TlsFiles& files) {
   for (const auto& [path, into] : {std::pair{&files.certificate, &identity.certificate},
                                    {&files.key, &identity.key},
                                    {&files.client_ca, &identity.client_ca}}) {
-    auto text = ReadFile(*path);
+    auto text = ReadPem(*path);
     if (!text) return text.error();
     *into = *std::move(text);
   }
