@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "client/commands/doctor_checks.h"
-#include "client/screens/summary/stack_facts.h"
+#include "client/profile/profile_facts.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/number.h"

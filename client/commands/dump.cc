@@ -8,6 +8,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/target_daemon.h"
 #include "client/screens/dump/dump_view.h"
+#include "client/screens/json/screen_json.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
 #include "client/system/stop_signals.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "client/profile/gil.h"
-#include "client/profile/interpreter_frames.h"
+#include "client/profile/profile_parts.h"
+#include "client/screens/json/screen_json.h"
 #include "client/screens/list/group_table.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/symbols_view.h"
@@ -123,7 +123,7 @@ std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
     for (auto& [path, package] : PackagesOf(ModulesToComplete(profile)))
       symbols.packages.emplace(path, DebugPackage(package));
   return report_ == Report::kSymbols ? RenderSymbols(profile, symbols)
-                                     : SymbolsJson(profile, symbols);
+                                     : SymbolsJson(profile, symbols.packages);
 }
 
 Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profile,

@@ -2,6 +2,7 @@
 
 #include "client/commands/commands.h"
 #include "client/link/daemon_choice.h"
+#include "client/screens/json/screen_json.h"
 #include "client/screens/status/status_view.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"

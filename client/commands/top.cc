@@ -17,7 +17,7 @@
 #include "client/commands/live_windows.h"
 #include "client/commands/target_daemon.h"
 #include "client/link/daemon_choice.h"
-#include "client/profile/interpreter_frames.h"
+#include "client/profile/profile_parts.h"
 #include "client/screens/top/top_keys.h"
 #include "client/screens/top/top_screen.h"
 #include "client/system/exit_code.h"

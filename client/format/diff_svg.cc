@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "client/format/svg_parts.h"
-#include "client/format/svg_picture.h"
-#include "client/profile/diff_functions.h"
+#include "client/format/svg/svg_frames.h"
+#include "client/format/svg/svg_page.h"
 #include "client/profile/stack_names.h"
 #include "client/text/number.h"
 
@@ -32,11 +30,8 @@ std::string ChangeText(const DiffTime& time) {
   if (time.a_ns == 0) return "new";
   if (time.b_ns == 0) return "gone";
   const std::int64_t change = time.change_ns();
-  char text[64];
-  std::snprintf(text, sizeof text, ", %+.1f %%",
-                100 * static_cast<double>(change) / static_cast<double>(time.a_ns));
   return (change < 0 ? "-" : "+") + FormatDuration(static_cast<std::uint64_t>(std::llabs(change))) +
-         text;
+         ", " + FormatChange(100 * static_cast<double>(change) / static_cast<double>(time.a_ns), 1);
 }
 
 class DiffFrames : public SvgFrames {
@@ -111,8 +106,8 @@ void WriteSide(std::string_view letter, const DiffSide& side, int y, const Diff&
   const bool of_a = letter == "A";
   WriteSvgLine(y, "line",
                {std::string(letter) + " " + side.name, side.title, FormatDuration(side.elapsed_ns),
-                FormatCount(side.threads) + (side.threads == 1 ? " thread" : " threads"),
-                FormatCount(side.samples) + " samples", FormatCount(side.lost) + " lost",
+                FormatCount(side.threads, "thread"), FormatCount(side.samples) + " samples",
+                FormatCount(side.lost) + " lost",
                 side.start_unix_ns == 0 ? "" : FormatInstant(side.start_unix_ns)},
                out);
   WriteSvgBar(of_a ? "bar-a" : "bar-b", y + 7, StatesOf(diff, of_a), side.total_ns, out);
@@ -146,9 +141,8 @@ void WriteHead(const Diff& diff, std::ostream& out) {
   }
   std::string scaled;
   if (diff.scale != 1) {
-    char text[64];
-    std::snprintf(text, sizeof text, "times of A are multiplied by %.3g", diff.scale);
-    scaled = text + std::string(", as if it were as long as B");
+    scaled =
+        "times of A are multiplied by " + FormatFactor(diff.scale) + ", as if it were as long as B";
   }
   WriteSvgLine(
       174, "line dim",

@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "client/profile/diff.h"
-#include "client/profile/flame_graph.h"
 
 namespace profd::client {
 

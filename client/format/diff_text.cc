@@ -1,13 +1,13 @@
 #include "client/format/diff_text.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/format/folded.h"
-#include "client/profile/diff_functions.h"
 #include "client/text/escape.h"
 
 namespace profd::client {
@@ -60,9 +60,7 @@ class Json {
   }
   void Number(std::string_view name, double number) {
     Key(name);
-    char text[48];
-    std::snprintf(text, sizeof text, "%.9g", number);
-    out_ << text;
+    out_ << fmt::format("{:.9g}", number);
     comma_ = ",";
   }
   void Time(const DiffTime& time) {

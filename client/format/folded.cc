@@ -4,6 +4,7 @@
 #include <array>
 
 #include "client/profile/check_profile.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_tree.h"
 
 namespace profd::client {

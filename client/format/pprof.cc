@@ -11,7 +11,7 @@
 
 #include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
-#include "client/profile/gil.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {
@@ -81,8 +81,7 @@ class Builder {
     out_.set_period(static_cast<std::int64_t>(mode == Mode::kOffCpu ? profile_.off_cpu_period_ns()
                                                                     : profile_.on_cpu_period_ns()));
     out_.set_time_nanos(static_cast<std::int64_t>(profile_.start_unix_ns()));
-    if (profile_.end_ns() > profile_.start_ns())
-      out_.set_duration_nanos(static_cast<std::int64_t>(profile_.end_ns() - profile_.start_ns()));
+    out_.set_duration_nanos(static_cast<std::int64_t>(LengthNs(profile_)));
     out_.add_comment(String(TitleOf(profile_)));
     out_.add_comment(String("profd " + SafeName(profile_.profd_version()) + ", kernel " +
                             SafeName(profile_.kernel()) + ", host " + SafeName(profile_.host()) +

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "client/profile/check_profile.h"
-#include "client/profile/gil.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 #include "client/text/escape.h"
 

@@ -15,7 +15,6 @@
 #include <string_view>
 #include <utility>
 
-#include "client/profile/check_dump.h"
 #include "client/profile/check_profile.h"
 #include "daemon/base/unique_fd.h"
 

@@ -1,8 +1,12 @@
 #include "client/profile/check_profile.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "profd/v1/dump.pb.h"
+#include "profd/v1/profile.pb.h"
 
 namespace profd::client {
 namespace {
@@ -70,6 +74,12 @@ Result<void> CheckSamples(const v1::Profile& profile) {
   return {};
 }
 
+bool IsSound(const v1::Dump& dump, const v1::DumpThread& thread) {
+  return Fits(thread.process(), dump.processes_size()) && v1::State_IsValid(thread.state()) &&
+         std::ranges::all_of(thread.frame(),
+                             [&](auto frame) { return Fits(frame, dump.frames_size()); });
+}
+
 }  // namespace
 
 Result<void> CheckProfile(const v1::Profile& profile) {
@@ -84,6 +94,14 @@ Result<void> CheckProfile(const v1::Profile& profile) {
   }
   PROFD_TRY(CheckStacks(profile));
   return CheckSamples(profile);
+}
+
+Result<void> CheckDump(const v1::Dump& dump) {
+  for (const v1::DumpThread& thread : dump.threads())
+    if (!IsSound(dump, thread))
+      return Error{ErrorCode::kCorrupt,
+                   "the dump is damaged in thread " + std::to_string(thread.tid()), ""};
+  return {};
 }
 
 }  // namespace profd::client

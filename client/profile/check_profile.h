@@ -1,10 +1,14 @@
-// CheckProfile: proves that a profile can be walked without looking at an index twice.
+// Proves that a profile or a dump can be walked, once, so that no other code checks an index.
 #pragma once
 
 #include <cstdint>
 
 #include "daemon/base/result.h"
-#include "profd/v1/profile.pb.h"
+
+namespace profd::v1 {
+class Dump;
+class Profile;
+}  // namespace profd::v1
 
 namespace profd::client {
 
@@ -16,5 +20,7 @@ inline constexpr std::uint32_t kMaxStackDepth = 4096;
 // every state is one of State, and the sums of weights and of counts fit into 63 bits. Else
 // kCorrupt with the first thing that is wrong. The column `gil` may be empty.
 [[nodiscard]] Result<void> CheckProfile(const v1::Profile& profile);
+// Of a dump: every index is in range, and every state is one of State. kCorrupt names the thread.
+[[nodiscard]] Result<void> CheckDump(const v1::Dump& dump);
 
 }  // namespace profd::client

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "profd/v1/profile.pb.h"
-
 namespace profd::client {
 
 struct ExportOptions {
@@ -14,12 +12,5 @@ struct ExportOptions {
   bool lines = true;        // Python names with the line in their file
   std::string title{};      // svg, speedscope; empty: the command and its pid
 };
-
-// What is sampled decides what a weight is.
-enum class Mode { kWall, kOnCpu, kOffCpu };
-[[nodiscard]] inline Mode ModeOf(const v1::Profile& profile) {
-  if (profile.on_cpu() == profile.off_cpu()) return Mode::kWall;
-  return profile.on_cpu() ? Mode::kOnCpu : Mode::kOffCpu;
-}
 
 }  // namespace profd::client

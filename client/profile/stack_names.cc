@@ -1,8 +1,9 @@
 #include "client/profile/stack_names.h"
 
-#include <charconv>
 #include <iterator>
+#include <sstream>
 
+#include "client/text/number.h"
 #include "daemon/base/utf8.h"
 
 namespace profd::client {
@@ -18,13 +19,6 @@ constexpr std::string_view kBlockedFrames[] = {
     "[blocked:child]",  "[blocked:fault]", "[blocked:other]"};
 static_assert(std::size(kBlockedFrames) == v1::WaitReason_ARRAYSIZE);
 
-void AppendHex(std::string& text, std::uint64_t value) {
-  char digits[16];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), value, 16).ptr;
-  text += "0x";
-  text.append(digits, end);
-}
-
 std::string UnknownName(const v1::Frame& frame) {
   std::string name = "[unknown";
   if (!frame.module().empty()) {
@@ -33,7 +27,7 @@ std::string UnknownName(const v1::Frame& frame) {
   }
   if (frame.offset() != 0) {
     name += frame.module().empty() ? ' ' : '+';
-    AppendHex(name, frame.offset());
+    name += FormatHex(frame.offset());
   }
   return name + "]";
 }
@@ -91,6 +85,26 @@ std::string ProcessName(const v1::Process& process) {
 }
 
 std::string ThreadName(const v1::Thread& thread) { return Numbered(thread.comm(), thread.tid()); }
+
+std::string WithoutNumbers(std::string_view name) {
+  std::string stem;
+  for (const char c : name) {
+    if (c < '0' || c > '9')
+      stem.push_back(c);
+    else if (stem.empty() || stem.back() != '*')
+      stem.push_back('*');
+  }
+  return stem;
+}
+
+std::string ProgramOf(const v1::Process& process) {
+  constexpr int kWords = 3;
+  std::istringstream words(process.command_line());
+  std::string program = process.comm();
+  std::string word;
+  for (int i = 0; i < kWords && words >> word; ++i) program += ' ' + WithoutNumbers(word);
+  return program;
+}
 
 std::string_view WaitName(v1::WaitReason wait) {
   if (wait == v1::WAIT_NONE) return "";

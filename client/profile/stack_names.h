@@ -34,6 +34,13 @@ struct FrameStyle {
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);
 
+// "pool-12" -> "pool-*": what differs in numbers only.
+[[nodiscard]] std::string WithoutNumbers(std::string_view name);
+
+// Equal for processes of one program: the same name and the same first words of the command line
+// but for numbers. These are the interpreter and its script, or "postgres: user database".
+[[nodiscard]] std::string ProgramOf(const v1::Process& process);
+
 // What stands where a sample has no stack (node 0).
 inline constexpr std::string_view kNoStack = "[no stack]";
 // The last frame of a stack: "[running]", "[runnable]", "[blocked:lock]"; "[runnable:gil-holder]"

@@ -6,8 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "client/profile/gil.h"
-#include "client/profile/program.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {

@@ -57,10 +57,27 @@ std::string FormatInstant(std::uint64_t unix_ns) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc);
 }
 
+std::string FormatHex(std::uint64_t number) { return fmt::format("{:#x}", number); }
+
+std::string FormatDecimals(double number, int decimals) {
+  return fmt::format("{:.{}f}", number, decimals);
+}
+
+std::string FormatChange(double percent, int decimals) {
+  return fmt::format("{:+.{}f} %", percent, decimals);
+}
+
+std::string FormatFactor(double factor) { return fmt::format("{:.3g}", factor); }
+
 std::string FormatCount(std::uint64_t count) {
   std::string digits = std::to_string(count);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
+}
+
+std::string FormatCount(std::uint64_t count, std::string_view what) {
+  const std::string_view plural = count == 1 ? "" : what.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", FormatCount(count), what, plural);
 }
 
 std::string FormatBytes(std::uint64_t bytes) {

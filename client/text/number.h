@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace profd::client {
 
@@ -13,8 +14,18 @@ namespace profd::client {
 [[nodiscard]] std::string FormatSpan(std::uint64_t ns);
 // "2026-11-20 13:05:59 UTC"; empty for a time beyond what the calendar of libc holds.
 [[nodiscard]] std::string FormatInstant(std::uint64_t unix_ns);
+// "0x7f12a0".
+[[nodiscard]] std::string FormatHex(std::uint64_t number);
+// "0.50" of (0.5, 2); "1.25" of (1.2514, 2).
+[[nodiscard]] std::string FormatDecimals(double number, int decimals);
+// Three significant digits: "1.5", "0.333".
+[[nodiscard]] std::string FormatFactor(double factor);
+// "+50.0 %" of (50, 1), "-12 %" of (-12, 0).
+[[nodiscard]] std::string FormatChange(double percent, int decimals);
 // "3,214".
 [[nodiscard]] std::string FormatCount(std::uint64_t count);
+// "1 thread", "3,214 threads", "2 processes".
+[[nodiscard]] std::string FormatCount(std::uint64_t count, std::string_view what);
 // "412 MiB".
 [[nodiscard]] std::string FormatBytes(std::uint64_t bytes);
 // Fraction 0.172 -> "17.2 %".

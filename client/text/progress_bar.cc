@@ -1,8 +1,6 @@
 #include "client/text/progress_bar.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "client/text/number.h"
 #include "client/text/text.h"
@@ -13,11 +11,7 @@ namespace {
 constexpr std::size_t kBarCells = 20;
 constexpr std::size_t kShortestTarget = 16;
 
-std::string Seconds(std::uint64_t ns) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.1f", static_cast<double>(ns) / 1e9);
-  return text.data();
-}
+std::string Seconds(std::uint64_t ns) { return FormatDecimals(static_cast<double>(ns) / 1e9, 1); }
 
 std::string Bar(const CollectionProgress& progress) {
   if (progress.duration_ns == 0) return {};

@@ -21,7 +21,7 @@ struct Column {
   Tone tone = Tone::kPlain;  // of the cells; headers are faint
 };
 
-// Built row by row, then rendered; no thread, no terminal. Cells must be safe text (view/text.h).
+// Built row by row, then rendered; no thread, no terminal. Cells must be safe text (text.h).
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

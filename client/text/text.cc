@@ -2,8 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "daemon/base/utf8.h"
 
@@ -73,6 +73,25 @@ std::string CutList(std::string_view text, std::size_t width) {
       best = items;
   }
   return best;
+}
+
+std::vector<std::string> WrapWords(std::string_view text, std::size_t first_width,
+                                   std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.empty()) continue;
+    std::string& line = lines.back();
+    const std::size_t room = lines.size() == 1 ? first_width : width;
+    if (line.empty())
+      line = word;
+    else if (DisplayWidth(line) + 1 + DisplayWidth(word) <= room)
+      line.append(" ").append(word);
+    else
+      lines.emplace_back(word);
+  }
+  return lines;
 }
 
 std::string PadRight(std::string_view text, std::size_t width) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace profd::client {
 
@@ -20,6 +21,11 @@ namespace profd::client {
 // For lists "a 1 %, b 2 %": whole items from the front, then "..." if there is room for it, so that
 // no number is cut.
 [[nodiscard]] std::string CutList(std::string_view text, std::size_t width);
+
+// Words in lines of at most `width` columns, the first line of at most `first_width`. A word that
+// is longer has a line of its own. Words are what is between spaces; at least one line.
+[[nodiscard]] std::vector<std::string> WrapWords(std::string_view text, std::size_t first_width,
+                                                 std::size_t width);
 
 // Filled up with spaces to `width` columns, never cut.
 [[nodiscard]] std::string PadRight(std::string_view text, std::size_t width);

@@ -20,9 +20,20 @@ struct SampleSpec {
   v1::Gil gil = v1::GIL_NONE;
 };
 
+// Time of a state, that rests on `count` samples.
+[[nodiscard]] constexpr SampleSpec Running(std::uint64_t ms, std::uint32_t count = 1) {
+  return {.weight_ns = ms * 1'000'000, .count = count};
+}
+[[nodiscard]] constexpr SampleSpec Runnable(std::uint64_t ms, std::uint32_t count = 1) {
+  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_RUNNABLE, .count = count};
+}
+[[nodiscard]] constexpr SampleSpec Blocked(v1::WaitReason wait, std::uint64_t ms,
+                                           std::uint32_t count = 1) {
+  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait, .count = count};
+}
+
 // Frames from a short text: "main", "read_[k]" is a kernel frame, "f_[i]" an inlined one, "g_[j]"
-// JIT,
-// "[x]" a pseudo frame, "Tensor.numpy (tensor.py:31)" Python; "lib.so+0x10" has no name.
+// JIT, "[x]" a pseudo frame, "Tensor.numpy (tensor.py:31)" Python; "lib.so+0x10" has no name.
 [[nodiscard]] v1::Frame FrameFromText(std::string_view text);
 
 // Builds a profile sample by sample; time goes on by each thread's own weights. Equal frames and

@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <random>
 
+#include "bpf/shared/events.h"
 #include "tests/support/profile_maker.h"
 
 namespace profd::testing {
-namespace {
-
-constexpr SampleSpec Blocked(v1::WaitReason wait, std::uint64_t ms) {
-  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait};
-}
-
-constexpr SampleSpec Running(std::uint64_t ms) { return {.weight_ns = ms * 1'000'000}; }
-
-constexpr SampleSpec Runnable(std::uint64_t ms) {
-  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_RUNNABLE};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 v1::Profile SmallProfile() {
   ProfileMaker maker;
@@ -219,6 +208,20 @@ v1::Profile HostileProfile() {
   profile.set_kernel(all);
   profile.set_hook(all);
   profile.set_profd_version(all);
+  return maker.Make();
+}
+
+v1::Profile FramePointerProfile(std::uint32_t certain, std::uint32_t uncertain) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  const auto add = [&](const char* leaf, std::uint32_t count, std::uint32_t flags) {
+    maker.Add(thread, {"main", leaf}, {.count = count});
+    auto& all = *maker.profile().mutable_samples()->mutable_stack_flags();
+    all.Set(all.size() - 1, flags);
+  };
+  add("f", certain, PROFD_STACK_COMPLETE);
+  add("g", uncertain, PROFD_STACK_COMPLETE | PROFD_STACK_UNCERTAIN);
+  add("kthread_[k]", 1'000, PROFD_STACK_NO_USER);
   return maker.Make();
 }
 

@@ -1,6 +1,7 @@
 // Profiles that all formats, views and viewers are tried with.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace profd::testing {
 [[nodiscard]] v1::Profile ManyThreadsProfile(int threads);
 // Stacks of a tree of about `frames` frames, up to 60 deep; the same at every call.
 [[nodiscard]] v1::Profile LargeProfile(int frames);
+// Samples of one thread: `certain` stacks that are unwound by rules, `uncertain` ones that go on by
+// frame pointer, and some without a user part.
+[[nodiscard]] v1::Profile FramePointerProfile(std::uint32_t certain, std::uint32_t uncertain);
 // Names that try to break out of every format: markup, quotes, separators, line and direction
 // changes. All are UTF-8, as everything in a profile is.
 [[nodiscard]] std::vector<std::string> HostileNames();

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
-#include "client/profile/diff_functions.h"
+#include "client/profile/diff.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
@@ -36,18 +35,15 @@ std::string Percent(const DiffTime& time) {
   if (time.b_ns == 0) return "gone";
   const double percent =
       100 * static_cast<double>(time.change_ns()) / static_cast<double>(time.a_ns);
-  char text[48];
-  std::snprintf(text, sizeof text, std::fabs(percent) < 999.5 ? "%+.1f %%" : "%+.0f %%", percent);
-  return text;
+  return FormatChange(percent, std::fabs(percent) < 999.5 ? 1 : 0);
 }
 
 std::string Time(std::uint64_t ns) { return ns == 0 ? "0" : FormatDuration(ns); }
 
 std::string Side(const char* letter, const DiffSide& side, const DiffViewOptions& options) {
-  const std::string facts =
-      "   " + FormatDuration(side.elapsed_ns) + ", " + FormatCount(side.threads) +
-      (side.threads == 1 ? " thread, " : " threads, ") + FormatCount(side.samples) + " samples, " +
-      FormatCount(side.lost) + " lost";
+  const std::string facts = "   " + FormatDuration(side.elapsed_ns) + ", " +
+                            FormatCount(side.threads, "thread") + ", " + FormatCount(side.samples) +
+                            " samples, " + FormatCount(side.lost) + " lost";
   const std::size_t used = facts.size() + 3;
   const std::size_t room = options.width > used ? options.width - used : 0;
   const std::string what = SafeText(side.name) + "   " + SafeText(side.title);
@@ -57,11 +53,8 @@ std::string Side(const char* letter, const DiffSide& side, const DiffViewOptions
 
 std::string Scaling(const Diff& diff) {
   if (diff.scale == 1) return "";
-  char text[128];
-  std::snprintf(text, sizeof text,
-                "times of A are multiplied by %.3g, as if it were as long as B (--absolute)\n",
-                diff.scale);
-  return text;
+  return "times of A are multiplied by " + FormatFactor(diff.scale) +
+         ", as if it were as long as B (--absolute)\n";
 }
 
 std::string States(const Diff& diff, const DiffViewOptions& options) {

@@ -1,7 +1,5 @@
 #include "client/screens/doctor/doctor_view.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <string_view>
 
@@ -26,25 +24,6 @@ Tone ToneOf(Verdict verdict) {
       return Tone::kFaint;
   }
   return Tone::kPlain;
-}
-
-// Words in lines of at most `width` columns; a word that is longer has a line of its own.
-std::vector<std::string> Wrapped(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines(1);
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    std::string& line = lines.back();
-    if (line.empty())
-      line = word;
-    else if (DisplayWidth(line) + 1 + DisplayWidth(word) <= width)
-      line += " " + word;
-    else
-      lines.push_back(word);
-    at = end + 1;
-  }
-  return lines;
 }
 
 }  // namespace
@@ -84,21 +63,11 @@ std::string RenderFindings(const std::vector<Finding>& findings, std::size_t wid
         used = 0;
       }
     };
-    add(Wrapped(SafeText(finding.found), room), Tone::kPlain);
-    if (!finding.fix.empty()) add(Wrapped("-> " + SafeText(finding.fix), room), Tone::kStrong);
+    add(WrapWords(SafeText(finding.found), room, room), Tone::kPlain);
+    if (!finding.fix.empty())
+      add(WrapWords("-> " + SafeText(finding.fix), room, room), Tone::kStrong);
   }
   return out;
-}
-
-std::string FindingsJson(const std::vector<Finding>& findings) {
-  nlohmann::json checks = nlohmann::json::array();
-  for (const Finding& finding : findings)
-    checks.push_back({{"check", finding.check},
-                      {"verdict", NameOf(finding.verdict)},
-                      {"found", finding.found},
-                      {"fix", finding.fix}});
-  const nlohmann::json object{{"ok", !AnyFailed(findings)}, {"checks", checks}};
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace profd::client

@@ -26,7 +26,4 @@ struct Finding {
 // A line a finding, wrapped at `width`, and one below it with what fixes it.
 [[nodiscard]] std::string RenderFindings(const std::vector<Finding>& findings, std::size_t width,
                                          const Palette& palette);
-// {"ok": false, "checks": [{"check", "verdict", "found", "fix"}]}, ended by a newline.
-[[nodiscard]] std::string FindingsJson(const std::vector<Finding>& findings);
-
 }  // namespace profd::client

@@ -1,9 +1,15 @@
 #include "client/screens/dump/dump_facts.h"
 
-#include <algorithm>
-#include <string>
+#include <seccomp.h>
 
-#include "client/screens/summary/stack_facts.h"
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "client/profile/profile_facts.h"
+#include "client/text/number.h"
 
 namespace profd::client {
 namespace {
@@ -11,6 +17,14 @@ namespace {
 bool IsShown(const v1::Frame& frame, const DumpOptions& options) {
   return options.interpreter_frames || !frame.interpreter();
 }
+
+// System calls that threads wait in and whose first argument is the descriptor that they wait for.
+constexpr std::array<std::string_view, 24> kOnDescriptors{
+    "accept",     "accept4",         "connect",  "epoll_pwait", "epoll_pwait2",
+    "epoll_wait", "fallocate",       "fcntl",    "fdatasync",   "flock",
+    "fsync",      "io_uring_enter",  "ioctl",    "pread64",     "pwrite64",
+    "read",       "readv",           "recvfrom", "recvmsg",     "sendmsg",
+    "sendto",     "sync_file_range", "write",    "writev"};
 
 }  // namespace
 
@@ -60,6 +74,27 @@ std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump, const v1::DumpTh
     if (IsShown(frame, options)) shown.push_back(&frame);
   }
   return shown;
+}
+
+std::string SyscallName(std::uint32_t number) {
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, static_cast<int>(number)), &std::free);
+  return name == nullptr ? "" : name.get();
+}
+
+std::string SyscallText(const v1::DumpThread& thread) {
+  if (!thread.in_syscall()) return "";
+  const std::string name = SyscallName(thread.syscall());
+  if (name.empty()) return "syscall " + std::to_string(thread.syscall());
+  if (thread.syscall_arg().empty()) return name;
+  const std::uint64_t first = thread.syscall_arg(0);
+  const auto number = static_cast<std::int32_t>(first);
+  if (name == "futex") return name + " " + FormatHex(first);
+  // Not above 0: any child, or one of a group.
+  if (name == "wait4" && number > 0) return name + " pid " + std::to_string(number);
+  if (std::ranges::find(kOnDescriptors, name) != kOnDescriptors.end())
+    return name + " fd " + std::to_string(number);
+  return name;
 }
 
 }  // namespace profd::client

@@ -1,7 +1,9 @@
-// What follows from a dump, for its text and its JSON alike.
+// What follows from a dump, for its text and its JSON alike: who holds the GIL, which frames are
+// shown, what a thread waits for in the kernel.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "client/screens/dump/dump_view.h"
@@ -32,5 +34,11 @@ struct ProcessFacts {
 [[nodiscard]] std::vector<const v1::Frame*> ShownFrames(const v1::Dump& dump,
                                                         const v1::DumpThread& thread,
                                                         const DumpOptions& options);
+
+// "futex 0x7f12a0", "ioctl fd 7", "wait4 pid 12", "syscall 4711"; "" for a thread in none. Numbers
+// are those of x86-64.
+[[nodiscard]] std::string SyscallText(const v1::DumpThread& thread);
+// "futex"; "" for one that has no name here.
+[[nodiscard]] std::string SyscallName(std::uint32_t number);
 
 }  // namespace profd::client

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/profile/profile_facts.h"
 #include "client/screens/dump/dump_facts.h"
-#include "client/screens/dump/syscall_text.h"
-#include "client/screens/summary/stack_facts.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -70,8 +69,7 @@ class Renderer {
         options_.palette.Paint(Tone::kStrong, (room == 0 ? name : CutMiddle(name, room)) + title));
     std::string line;
     if (!process.python().empty()) line = "CPython " + SafeText(process.python()) + ", ";
-    line +=
-        FormatCount(facts.threads.size()) + (facts.threads.size() == 1 ? " thread" : " threads");
+    line += FormatCount(facts.threads.size(), "thread");
     if (facts.threads.size() > 1) line += ", all seen within " + FormatDuration(dump_.took_ns());
     AddLine(line + ", nothing was stopped");
     if (!process.python_refused().empty())
@@ -97,8 +95,7 @@ class Renderer {
       line += std::to_string(holder->tid()) + " " + SafeText(holder->comm());
     }
     if (facts.gil_waiters > 0)
-      line += ", waited for by " + FormatCount(facts.gil_waiters) +
-              (facts.gil_waiters == 1 ? " thread" : " threads");
+      line += ", waited for by " + FormatCount(facts.gil_waiters, "thread");
     AddLine(line);
   }
 

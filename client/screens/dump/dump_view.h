@@ -21,7 +21,4 @@ struct DumpOptions {
 // further right than the Python frames that called them. The dump must have passed CheckDump.
 [[nodiscard]] std::string RenderDump(const v1::Dump& dump, const DumpOptions& options);
 
-// The same facts for machines: one object, with every frame that RenderDump would show.
-[[nodiscard]] std::string DumpJson(const v1::Dump& dump, const DumpOptions& options);
-
 }  // namespace profd::client

@@ -1,23 +1,18 @@
 #include "client/screens/list/group_table.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "client/profile/profile_facts.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
 
 namespace profd::client {
 namespace {
-
-std::uint64_t LengthOf(const v1::Profile& profile) {
-  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
-}
 
 double Part(std::uint64_t ns, std::uint64_t of_ns) {
   return of_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(of_ns);
@@ -102,7 +97,7 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
         thread.clock_missing() ? sampled[static_cast<std::size_t>(i)] : ClockTimes(thread.clock());
     ++row.threads;
     processes[place->second].insert(thread.process());
-    row.elapsed_ns += thread.end_ns() > thread.begin_ns() ? thread.end_ns() - thread.begin_ns() : 0;
+    row.elapsed_ns += LengthNs(thread);
     row.on_cpu_ns += times.on_cpu_ns;
     row.runnable_ns += times.runnable_ns;
     row.blocked_ns += times.blocked_ns;
@@ -117,7 +112,7 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
 
 std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& options) {
   const std::vector<GroupRow> rows = GroupRows(profile, options.key);
-  const std::uint64_t length_ns = LengthOf(profile);
+  const std::uint64_t length_ns = LengthNs(profile);
   const bool single = options.key == GroupKey::kProcess || options.key == GroupKey::kThread;
   Table table({{std::string(NameOf(options.key)), Align::kLeft, Shrink::kMiddle},
                {"pid", Align::kRight},
@@ -154,32 +149,6 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
                                                    " more; -v shows all") +
            "\n";
   return out;
-}
-
-std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const GroupRow& row : GroupRows(profile, key)) {
-    nlohmann::json object{{"name", row.name},
-                          {"processes", row.processes},
-                          {"threads", row.threads},
-                          {"elapsed_ns", row.elapsed_ns},
-                          {"on_cpu_ns", row.on_cpu_ns},
-                          {"runnable_ns", row.runnable_ns},
-                          {"blocked_ns", row.blocked_ns}};
-    if (row.pid != 0) {
-      object["pid"] = row.pid;
-      object["user"] = row.user;
-      object["unit"] = row.unit;
-      object["container"] = row.container;
-    }
-    if (row.tid != 0) object["tid"] = row.tid;
-    list.push_back(std::move(object));
-  }
-  const nlohmann::json object{{"start_unix_ns", profile.start_unix_ns()},
-                              {"length_ns", LengthOf(profile)},
-                              {"by", NameOf(key)},
-                              {"rows", list}};
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace profd::client

@@ -42,6 +42,4 @@ inline constexpr std::size_t kGroupRows = 50;
 // time the threads lived.
 [[nodiscard]] std::string RenderGroups(const v1::Profile& profile,
                                        const GroupTableOptions& options);
-[[nodiscard]] std::string GroupsJson(const v1::Profile& profile, GroupKey key);
-
 }  // namespace profd::client

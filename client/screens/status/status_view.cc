@@ -1,15 +1,13 @@
 #include "client/screens/status/status_view.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "client/profile/profile_facts.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
@@ -91,16 +89,10 @@ std::string RefusedTables(const v1::StatusResponse& status) {
   return text;
 }
 
-std::uint64_t Sum(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
-  std::uint64_t sum = 0;
-  for (const v1::NamedCount& count : counts) sum += count.count();
-  return sum;
-}
-
 // Processes with an interpreter.
 std::string Interpreters(const v1::PythonStatus& python) {
-  return FormatCount(python.attached()) + " attached, " + FormatCount(Sum(python.waiting())) +
-         " waiting, " + FormatCount(Sum(python.refused())) + " refused";
+  return FormatCount(python.attached()) + " attached, " + FormatCount(SumOf(python.waiting())) +
+         " waiting, " + FormatCount(SumOf(python.refused())) + " refused";
 }
 
 // "" where no stack had Python frames yet.
@@ -118,11 +110,7 @@ std::string PythonStacks(const v1::PythonStatus& python) {
 // "" while nothing limits what is sampled. `of`: for whom. Fits into 80 columns.
 std::string Sampling(const v1::SamplingStatus& budget, const std::string& of) {
   if (!budget.limited()) return "";
-  const auto raised = [](double factor) {
-    std::array<char, 32> times;
-    std::snprintf(times.data(), times.size(), "x %.3g", factor);
-    return std::string(times.data());
-  };
+  const auto raised = [](double factor) { return "x " + FormatFactor(factor); };
   const bool on_cpu = budget.on_cpu_factor() > 1;
   const bool off_cpu = budget.off_cpu_factor() > 1;
   std::string text = of + " " + FormatShare(budget.spent_cpus()) + " of " +
@@ -166,33 +154,6 @@ std::string Holders(const v1::MemoryStatus& memory) {
   return text;
 }
 
-nlohmann::json MemoryJson(const v1::MemoryStatus& memory) {
-  nlohmann::json holders = nlohmann::json::object();
-  for (const auto& holder : memory.holders()) holders[holder.name()] = holder.bytes();
-  return {{"cap_bytes", memory.cap_bytes()},
-          {"used_bytes", memory.used_bytes()},
-          {"peak_bytes", memory.peak_bytes()},
-          {"reclaim_requested_bytes", memory.reclaim_requested_bytes()},
-          {"dropping", memory.dropping()},
-          {"holders", holders}};
-}
-
-nlohmann::json SamplingJson(const v1::SamplingStatus& budget) {
-  return {{"limited", budget.limited()},
-          {"budget_cpus", budget.budget_cpus()},
-          {"spent_cpus", budget.spent_cpus()},
-          {"on_cpu_factor", budget.on_cpu_factor()},
-          {"off_cpu_factor", budget.off_cpu_factor()}};
-}
-
-nlohmann::json BudgetJson(const v1::BudgetStatus& budget) {
-  return {{"sessions", SamplingJson(budget.sessions())},
-          {"history", SamplingJson(budget.history())},
-          {"clock_limit_cpus", budget.clock_limit_cpus()},
-          {"clock_cpus", budget.clock_cpus()},
-          {"kernel_accounting", budget.kernel_accounting()}};
-}
-
 // "412 MiB of 1 GiB, 6 d 2 h of 7 d 0 h, 19 Hz in windows of 10.0 s".
 std::string History(const v1::HistoryStatus& history) {
   std::string text;
@@ -218,25 +179,6 @@ std::string HistoryTrouble(const v1::HistoryStatus& history) {
   return text;
 }
 
-nlohmann::json HistoryJson(const v1::HistoryStatus& history) {
-  nlohmann::json losses = nlohmann::json::array();
-  for (const std::string& loss : history.losses()) losses.push_back(loss);
-  return {{"path", history.path()},
-          {"bytes", history.bytes()},
-          {"limit_bytes", history.limit_bytes()},
-          {"limit_ns", history.limit_ns()},
-          {"windows", history.windows()},
-          {"first_unix_ns", history.first_unix_ns()},
-          {"last_unix_ns", history.last_unix_ns()},
-          {"failed_puts", history.failed_puts()},
-          {"windows_lost", history.windows_lost()},
-          {"last_error", history.last_error()},
-          {"losses", losses},
-          {"on_cpu_period_ns", history.on_cpu_period_ns()},
-          {"off_cpu_period_ns", history.off_cpu_period_ns()},
-          {"window_ns", history.window_ns()}};
-}
-
 std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
@@ -254,20 +196,6 @@ std::string Session(const v1::SessionStatus& session) {
   return std::to_string(session.id()) + ": " + SafeText(session.target()) + ", " + time + ", " +
          FormatCount(session.samples()) + " samples" +
          (session.client().empty() ? "" : ", for " + SafeText(session.client()));
-}
-
-nlohmann::json Counts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const v1::NamedCount& count : counts)
-    list.push_back({{"name", count.name()}, {"text", count.text()}, {"count", count.count()}});
-  return list;
-}
-
-nlohmann::json PythonJson(const v1::PythonStatus& python) {
-  return {{"attached", python.attached()},       {"waiting", Counts(python.waiting())},
-          {"refused", Counts(python.refused())}, {"stacks", python.stacks()},
-          {"not_merged", python.not_merged()},   {"cut", python.cut()},
-          {"names_stale", python.names_stale()}, {"names_unknown", python.names_unknown()}};
 }
 
 }  // namespace
@@ -335,45 +263,6 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   if (complete && status.lost_size() + status.counters_size() > 0)
     out += "\n" + Notes(status, width);
   return out;
-}
-
-std::string StatusJson(const v1::StatusResponse& status) {
-  nlohmann::json sessions = nlohmann::json::array();
-  for (const v1::SessionStatus& session : status.sessions())
-    sessions.push_back({{"id", session.id()},
-                        {"target", session.target()},
-                        {"elapsed_ns", session.elapsed_ns()},
-                        {"duration_ns", session.duration_ns()},
-                        {"client", session.client()},
-                        {"samples", session.samples()}});
-  nlohmann::json missing = nlohmann::json::array();
-  for (const v1::MissingCapability& capability : status.missing_capabilities())
-    missing.push_back({{"name", capability.name()}, {"cost", capability.cost()}});
-  nlohmann::json object{{"version", status.version()},
-                        {"up_ns", status.up_ns()},
-                        {"kernel", status.kernel()},
-                        {"hook", status.hook()},
-                        {"hook_reason", status.hook_reason()},
-                        {"split", status.split()},
-                        {"snapshot", status.snapshot()},
-                        {"on_cpu_clock", status.on_cpu_clock()},
-                        {"online_cpus", status.online_cpus()},
-                        {"switches", status.switches()},
-                        {"bpf_ns", status.bpf_ns()},
-                        {"daemon_cpu_ns", status.daemon_cpu_ns()},
-                        {"memory_bytes", status.memory_bytes()},
-                        {"map_bytes", status.map_bytes()},
-                        {"sessions", sessions},
-                        {"missing_capabilities", missing},
-                        {"python", PythonJson(status.python())},
-                        {"budget", BudgetJson(status.budget())},
-                        {"lost", Counts(status.lost())},
-                        {"counters", Counts(status.counters())},
-                        {"replay_file", status.replay_file()},
-                        {"recording_file", status.recording_file()}};
-  if (status.has_memory()) object["memory"] = MemoryJson(status.memory());
-  if (status.has_history()) object["history"] = HistoryJson(status.history());
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace profd::client

@@ -14,7 +14,4 @@ namespace profd::client {
 [[nodiscard]] std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
                                        const Palette& palette, bool complete = false);
 
-// One JSON object, keys as in status.proto, numbers as numbers, ended by a newline.
-[[nodiscard]] std::string StatusJson(const v1::StatusResponse& status);
-
 }  // namespace profd::client

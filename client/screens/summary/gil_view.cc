@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/profile/gil.h"
+#include "client/profile/profile_facts.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
@@ -62,9 +62,7 @@ struct GilTimes {
 std::vector<GilTimes> TimesOfThreads(const v1::Profile& profile) {
   std::vector<GilTimes> times(static_cast<std::size_t>(profile.threads_size()));
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const v1::Thread& thread = profile.threads(static_cast<int>(i));
-    if (thread.end_ns() > thread.begin_ns())
-      times[i].elapsed_ns = thread.end_ns() - thread.begin_ns();
+    times[i].elapsed_ns = LengthNs(profile.threads(static_cast<int>(i)));
   }
   const v1::Samples& samples = profile.samples();
   for (int i = 0; i < samples.weight_ns_size(); ++i) {
@@ -167,9 +165,8 @@ std::string Block(const v1::Profile& profile, const ProcessTimes& process,
   GilTimes rest;
   for (std::size_t i = shown; i < order.size(); ++i) rest += threads[order[i]];
   const std::size_t more = order.size() - shown;
-  return out + "and " + FormatCount(more) + (more == 1 ? " more thread" : " more threads") +
-         ": held " + FormatDuration(rest.Held().ns) + ", waited " + FormatDuration(rest.waited.ns) +
-         "\n";
+  return out + "and " + FormatCount(more, "more thread") + ": held " +
+         FormatDuration(rest.Held().ns) + ", waited " + FormatDuration(rest.waited.ns) + "\n";
 }
 
 std::string Refusals(const v1::Profile& profile, const SummaryOptions& options) {

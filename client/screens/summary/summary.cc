@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/gil_view.h"
 #include "client/screens/summary/hot_paths.h"
-#include "client/screens/summary/stack_facts.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
@@ -32,37 +29,6 @@ constexpr double kBusyShare = 0.01;       // of the session; below it a row's pa
 
 double Share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::uint64_t Duration(const v1::Profile& profile) {
-  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
-}
-
-std::string Counted(std::size_t count, std::string_view one, std::string_view many) {
-  return FormatCount(count) + " " + std::string(count == 1 ? one : many);
-}
-
-template <typename Counts>
-std::uint64_t Total(const Counts& counts) {
-  std::uint64_t total = 0;
-  for (const v1::NamedCount& count : counts) total += count.count();
-  return total;
-}
-
-// Every mark is one.
-std::uint64_t SampleCount(const v1::Profile& profile) {
-  const auto& counts = profile.samples().count();
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-}
-
-// The worst of all threads. Two decimals: what is good here is far below a tenth of a percent.
-std::string Closure(const v1::Profile& profile) {
-  double worst = 0;
-  for (const v1::Thread& thread : profile.threads())
-    if (!thread.clock_missing()) worst = std::max(worst, std::fabs(thread.closure_error()));
-  std::array<char, 48> text;
-  std::snprintf(text.data(), text.size(), "closure %.2f %%", worst * 100);
-  return text.data();
 }
 
 const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
@@ -86,14 +52,13 @@ std::string Subsampled(const v1::Profile& profile) {
 }
 
 std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
-  const std::uint64_t duration = Duration(profile);
+  const std::uint64_t duration = LengthNs(profile);
   std::string what = FormatDuration(duration);
   if (profile.processes_size() > 1)
-    what +=
-        ", " + Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes");
-  what += ", " + Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+    what += ", " + FormatCount(static_cast<std::uint64_t>(profile.processes_size()), "process");
+  what += ", " + FormatCount(static_cast<std::uint64_t>(profile.threads_size()), "thread");
   if (profile.only_gil()) what += ", only time with the GIL held";
-  const bool loss = Total(profile.lost()) + Total(profile.dropped()) > 0;
+  const bool loss = SumOf(profile.lost()) + SumOf(profile.dropped()) > 0;
   // Side by side as far as they fit; the title gives way first.
   const std::array<std::pair<std::string, Tone>, 5> parts{{
       {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
@@ -216,7 +181,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     rest.runnable_ns += row.runnable_ns;
     rest.blocked_ns += row.blocked_ns;
   }
-  return out + "and " + Counted(threads, "more thread", "more threads") + ": running " +
+  return out + "and " + FormatCount(threads, "more thread") + ": running " +
          FormatShare(Share(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
          FormatShare(Share(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
          FormatShare(Share(rest.blocked_ns, rest.elapsed_ns)) + "\n";
@@ -227,7 +192,7 @@ std::vector<const ThreadRow*> PathRows(const v1::Profile& profile,
                                        const std::vector<ThreadRow>& pools) {
   std::vector<const ThreadRow*> chosen;
   const auto least =
-      static_cast<std::uint64_t>(kBusyShare * static_cast<double>(Duration(profile)));
+      static_cast<std::uint64_t>(kBusyShare * static_cast<double>(LengthNs(profile)));
   for (const ThreadRow& row : pools)
     if (chosen.size() < kMaxPathRows && row.on_cpu_ns + row.runnable_ns >= least)
       chosen.push_back(&row);
@@ -302,16 +267,16 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
 }  // namespace
 
 std::string BasisText(const v1::Profile& profile) {
-  const std::uint64_t dropped = Total(profile.dropped());
-  std::string text = Counted(SampleCount(profile), "sample", "samples");
-  text += ", " + FormatCount(Total(profile.lost())) + " lost";
+  const std::uint64_t dropped = SumOf(profile.dropped());
+  std::string text = FormatCount(SampleCount(profile), "sample");
+  text += ", " + FormatCount(SumOf(profile.lost())) + " lost";
   if (dropped > 0) text += ", " + FormatCount(dropped) + " dropped";
-  return text + ", " + Closure(profile);
+  return text + ", " + ClosureText(profile);
 }
 
 std::string CostText(const v1::Profile& profile) {
   return "cost " +
-         FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), Duration(profile))) +
+         FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), LengthNs(profile))) +
          " of one CPU";
 }
 

@@ -8,7 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "client/profile/program.h"
+#include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -149,7 +150,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
     row.process = thread.process();
     row.name = SafeText(thread.comm());
     row.tid = thread.tid();
-    row.elapsed_ns = thread.end_ns() > thread.begin_ns() ? thread.end_ns() - thread.begin_ns() : 0;
+    row.elapsed_ns = LengthNs(thread);
     row.clock_missing = thread.clock_missing();
     row.on_cpu_ns = clock.on_cpu_ns();
     row.runnable_ns = clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +

@@ -107,6 +107,30 @@ class Collector {
   std::map<Key, Collected> modules_;
 };
 
+bool IsFile(const ModuleRow& row) { return row.path.starts_with('/') && !row.kernel; }
+
+bool LacksSymbols(const ModuleRow& row) {
+  return IsFile(row) && !row.info.symbols_missing().empty();
+}
+bool LacksLines(const ModuleRow& row) {
+  return IsFile(row) && !row.info.path().empty() && row.info.debug_file().empty();
+}
+
+// Debug packages of the modules that `lacks` something, those with the most unnamed frames first.
+template <typename Lacks>
+std::vector<std::string> Packages(const std::vector<ModuleRow>& rows, const DebugPackages& known,
+                                  const Lacks& lacks) {
+  std::vector<std::string> packages;
+  for (const ModuleRow& row : rows) {
+    if (!lacks(row)) continue;
+    const auto found = known.find(row.path);
+    if (found == known.end()) continue;
+    if (std::ranges::find(packages, found->second) == packages.end())
+      packages.push_back(found->second);
+  }
+  return packages;
+}
+
 }  // namespace
 
 std::vector<ModuleRow> ModuleRows(const v1::Profile& profile) { return Collector(profile).Run(); }
@@ -118,6 +142,34 @@ std::vector<std::pair<std::string, std::uint64_t>> ReasonsOf(const ModuleRow& ro
   std::ranges::stable_sort(reasons,
                            [](const auto& a, const auto& b) { return a.second > b.second; });
   return reasons;
+}
+
+ModuleSums SumOf(const std::vector<ModuleRow>& rows) {
+  ModuleSums sums;
+  for (const ModuleRow& row : rows) {
+    sums.frames += row.frames;
+    sums.named += row.named;
+  }
+  return sums;
+}
+
+SymbolAdvice AdviceOf(const std::vector<ModuleRow>& rows, const DebugPackages& known) {
+  SymbolAdvice advice;
+  advice.names = Packages(rows, known, LacksSymbols);
+  advice.lines = Packages(rows, known, LacksLines);
+  std::erase_if(advice.lines, [&](const std::string& package) {
+    return std::ranges::find(advice.names, package) != advice.names.end();
+  });
+  advice.lacks_names = std::ranges::any_of(rows, LacksSymbols);
+  advice.lacks_any = advice.lacks_names || std::ranges::any_of(rows, LacksLines);
+  return advice;
+}
+
+std::vector<std::string> ModulesToComplete(const v1::Profile& profile) {
+  std::vector<std::string> paths;
+  for (const ModuleRow& row : ModuleRows(profile))
+    if (LacksSymbols(row) || LacksLines(row)) paths.push_back(row.path);
+  return paths;
 }
 
 }  // namespace profd::client

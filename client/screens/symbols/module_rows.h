@@ -1,4 +1,4 @@
-// ModuleRows: what a profile says of the names of each module's frames.
+// ModuleRows: what a profile says of the names of each module's frames, and what completes them.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,26 @@ struct ModuleRow {
 
 // The same reasons together, most frequent first.
 [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> ReasonsOf(const ModuleRow& row);
+
+struct ModuleSums {
+  std::uint64_t frames = 0;
+  std::uint64_t named = 0;
+};
+[[nodiscard]] ModuleSums SumOf(const std::vector<ModuleRow>& rows);
+
+// Debug packages by path of the module, where they are known.
+using DebugPackages = std::map<std::string, std::string>;
+
+// What to install. Packages of the modules with the most unnamed frames come first.
+struct SymbolAdvice {
+  std::vector<std::string> names;  // packages
+  std::vector<std::string> lines;  // further ones, for inlined functions and lines alone
+  bool lacks_names = false;
+  bool lacks_any = false;
+};
+[[nodiscard]] SymbolAdvice AdviceOf(const std::vector<ModuleRow>& rows, const DebugPackages& known);
+
+// Modules whose debug file is not on the host, for whose packages it is worth looking.
+[[nodiscard]] std::vector<std::string> ModulesToComplete(const v1::Profile& profile);
 
 }  // namespace profd::client

@@ -1,11 +1,10 @@
 #include "client/screens/symbols/symbols_view.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "client/profile/profile_facts.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/number.h"
@@ -19,14 +18,6 @@ constexpr std::size_t kShortBuildId = 12;
 constexpr std::size_t kReasons = 3;  // of one module, when not complete
 constexpr std::string_view kIndent = "  ";
 
-std::string Hex(std::uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-bool IsFile(const ModuleRow& row) { return row.path.starts_with('/') && !row.kernel; }
-
 std::string NameOf(const ModuleRow& row) {
   if (row.path.empty()) return "[memory without a file]";
   return SafeText(row.path) + (row.program.empty() ? "" : " (" + SafeText(row.program) + ")");
@@ -38,33 +29,11 @@ std::string SymbolsFrom(const ModuleRow& row) {
   return info.symbols_file().empty() ? SafeText(info.symbols_from()) : "debug file";
 }
 
-bool LacksSymbols(const ModuleRow& row) {
-  return IsFile(row) && !row.info.symbols_missing().empty();
-}
-bool LacksLines(const ModuleRow& row) {
-  return IsFile(row) && !row.info.path().empty() && row.info.debug_file().empty();
-}
-
-struct Sums {
-  std::uint64_t frames = 0;
-  std::uint64_t named = 0;
-};
-
-Sums SumOf(const std::vector<ModuleRow>& rows) {
-  Sums sums;
-  for (const ModuleRow& row : rows) {
-    sums.frames += row.frames;
-    sums.named += row.named;
-  }
-  return sums;
-}
-
 std::string Header(const v1::Profile& profile, const std::vector<ModuleRow>& rows,
                    const SymbolsOptions& options) {
-  const Sums sums = SumOf(rows);
-  const std::string text = FormatDuration(profile.end_ns() - profile.start_ns()) + "   " +
-                           FormatCount(sums.named) + " of " + FormatCount(sums.frames) +
-                           " frames have names";
+  const ModuleSums sums = SumOf(rows);
+  const std::string text = FormatDuration(LengthNs(profile)) + "   " + FormatCount(sums.named) +
+                           " of " + FormatCount(sums.frames) + " frames have names";
   const std::string title = ProfileTitle(profile);
   const std::size_t room = options.width > text.size() + 3 ? options.width - text.size() - 3 : 0;
   return options.palette.Paint(Tone::kStrong, CutMiddle(title, std::max<std::size_t>(room, 20))) +
@@ -87,34 +56,16 @@ std::string Modules(const std::vector<ModuleRow>& rows, const SymbolsOptions& op
   return table.Render(options.width, options.palette);
 }
 
-// Breaks at spaces; a word that is too long stands on a line of its own.
+// Breaks at spaces. The first line begins with `first`, the others with `indent`.
 std::string Wrapped(std::string_view text, std::string_view first, std::string_view indent,
                     std::size_t width) {
-  std::string out(first);
-  std::size_t column = DisplayWidth(first);
-  bool line_has_words = false;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (word.empty()) continue;
-    if (line_has_words && column + 1 + DisplayWidth(word) > width) {
-      out += "\n";
-      out += indent;
-      column = DisplayWidth(indent);
-      line_has_words = false;
-    }
-    if (std::exchange(line_has_words, true)) {
-      out += " ";
-      ++column;
-    }
-    out += word;
-    column += DisplayWidth(word);
-  }
-  return out + "\n";
-}
-
-std::string Counted(std::uint64_t count, std::string_view what) {
-  return FormatCount(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  const auto room = [&](std::string_view start) {
+    return width - std::min(width, DisplayWidth(start));
+  };
+  std::string out;
+  for (const std::string& line : WrapWords(text, room(first), room(indent)))
+    out.append(out.empty() ? first : indent).append(line).append("\n");
+  return out;
 }
 
 std::string Unnamed(const std::vector<ModuleRow>& rows, const SymbolsOptions& options) {
@@ -132,11 +83,11 @@ std::string Unnamed(const std::vector<ModuleRow>& rows, const SymbolsOptions& op
       const auto& [reason, count] = reasons[i];
       const std::string text = SafeText(reason);
       out += Wrapped(options.complete ? text : CutList(text, 2 * options.width),
-                     deep + Counted(count, "frame") + ": ", deep + deep, options.width);
+                     deep + FormatCount(count, "frame") + ": ", deep + deep, options.width);
       if (!options.complete) continue;
       std::string places;
       for (const UnnamedFrame& frame : row.unnamed)
-        if (frame.reason == reason) places += (places.empty() ? "" : " ") + Hex(frame.offset);
+        if (frame.reason == reason) places += (places.empty() ? "" : " ") + FormatHex(frame.offset);
       out += Wrapped(places, deep + deep + "at ", deep + deep, options.width);
     }
   }
@@ -168,26 +119,11 @@ std::string Ends(const std::vector<ModuleRow>& rows, const SymbolsOptions& optio
   for (const ModuleRow& row : rows)
     for (const auto& [why, samples] : row.ends)
       out += Wrapped(NameOf(row) + ": " + SafeText(why),
-                     std::string(kIndent) + Counted(samples, "sample") + " in ", "      ",
+                     std::string(kIndent) + FormatCount(samples, "sample") + " in ", "      ",
                      options.width);
   return out.empty()
              ? ""
              : "\n" + options.palette.Paint(Tone::kStrong, "stacks that end early") + "\n" + out;
-}
-
-// Debug packages of the modules that `lacks` something, those with the most unnamed frames first.
-template <typename Lacks>
-std::vector<std::string> Packages(const std::vector<ModuleRow>& rows, const SymbolsOptions& options,
-                                  const Lacks& lacks) {
-  std::vector<std::string> packages;
-  for (const ModuleRow& row : rows) {
-    if (!lacks(row)) continue;
-    const auto known = options.packages.find(row.path);
-    if (known == options.packages.end()) continue;
-    if (std::ranges::find(packages, known->second) == packages.end())
-      packages.push_back(known->second);
-  }
-  return packages;
 }
 
 std::string AptLine(const std::vector<std::string>& packages) {
@@ -196,27 +132,8 @@ std::string AptLine(const std::vector<std::string>& packages) {
   return line;
 }
 
-struct Advice {
-  std::vector<std::string> names;  // packages
-  std::vector<std::string> lines;  // further ones, for inlined functions and lines alone
-  bool lacks_names = false;
-  bool lacks_any = false;
-};
-
-Advice AdviceOf(const std::vector<ModuleRow>& rows, const SymbolsOptions& options) {
-  Advice advice;
-  advice.names = Packages(rows, options, LacksSymbols);
-  advice.lines = Packages(rows, options, LacksLines);
-  std::erase_if(advice.lines, [&](const std::string& package) {
-    return std::ranges::find(advice.names, package) != advice.names.end();
-  });
-  advice.lacks_names = std::ranges::any_of(rows, LacksSymbols);
-  advice.lacks_any = advice.lacks_names || std::ranges::any_of(rows, LacksLines);
-  return advice;
-}
-
 std::string WhatToDo(const std::vector<ModuleRow>& rows, const SymbolsOptions& options) {
-  const Advice advice = AdviceOf(rows, options);
+  const SymbolAdvice advice = AdviceOf(rows, options.packages);
   if (!advice.lacks_any) return "";
   std::string out = "\n" + options.palette.Paint(Tone::kStrong, "what to install") + "\n";
   const auto add = [&](std::string_view what, const std::vector<std::string>& packages) {
@@ -237,27 +154,6 @@ std::string WhatToDo(const std::vector<ModuleRow>& rows, const SymbolsOptions& o
   return out + Wrapped(rest, kIndent, kIndent, options.width);
 }
 
-nlohmann::json RowJson(const ModuleRow& row, const SymbolsOptions& options) {
-  nlohmann::json unnamed = nlohmann::json::array();
-  for (const UnnamedFrame& frame : row.unnamed)
-    unnamed.push_back({{"offset", Hex(frame.offset)}, {"reason", frame.reason}});
-  const auto package = options.packages.find(row.path);
-  return {{"path", row.path},
-          {"build_id", row.info.build_id()},
-          {"symbols_from", row.info.symbols_from()},
-          {"symbols_file", row.info.symbols_file()},
-          {"symbols_missing", row.info.symbols_missing()},
-          {"debug_file", row.info.debug_file()},
-          {"debug_missing", row.info.debug_missing()},
-          {"debug_package", package == options.packages.end() ? "" : package->second},
-          {"frames", row.frames},
-          {"named", row.named},
-          {"with_line", row.with_line},
-          {"inlined", row.inlined},
-          {"unnamed", unnamed},
-          {"stacks_end_early", row.ends}};
-}
-
 }  // namespace
 
 std::string RenderSymbols(const v1::Profile& profile, const SymbolsOptions& options) {
@@ -265,30 +161,6 @@ std::string RenderSymbols(const v1::Profile& profile, const SymbolsOptions& opti
   return Header(profile, rows, options) + "\n" + Modules(rows, options) + Unnamed(rows, options) +
          Ends(rows, options) + (options.complete ? Files(rows, options) : "") +
          WhatToDo(rows, options);
-}
-
-std::string SymbolsJson(const v1::Profile& profile, const SymbolsOptions& options) {
-  const std::vector<ModuleRow> rows = ModuleRows(profile);
-  const Sums sums = SumOf(rows);
-  const Advice advice = AdviceOf(rows, options);
-  nlohmann::json modules = nlohmann::json::array();
-  for (const ModuleRow& row : rows) modules.push_back(RowJson(row, options));
-  const nlohmann::json object{{"target", profile.target()},
-                              {"start_unix_ns", profile.start_unix_ns()},
-                              {"duration_ns", profile.end_ns() - profile.start_ns()},
-                              {"frames", sums.frames},
-                              {"named", sums.named},
-                              {"modules", modules},
-                              {"install_for_names", advice.names},
-                              {"install_for_lines", advice.lines}};
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-std::vector<std::string> ModulesToComplete(const v1::Profile& profile) {
-  std::vector<std::string> paths;
-  for (const ModuleRow& row : ModuleRows(profile))
-    if (LacksSymbols(row) || LacksLines(row)) paths.push_back(row.path);
-  return paths;
 }
 
 }  // namespace profd::client

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/summary/thread_rows.h"
@@ -57,10 +58,6 @@ struct Lines {
   std::string header;
   std::vector<std::string> rows;
 };
-
-std::uint64_t LengthOf(const v1::Profile& profile) {
-  return profile.end_ns() > profile.start_ns() ? profile.end_ns() - profile.start_ns() : 0;
-}
 
 std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
   const double share = of_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(of_ns);
@@ -201,16 +198,12 @@ std::string Join(const std::vector<std::pair<std::string, Tone>>& parts, std::si
   return line;
 }
 
-std::string Counted(std::size_t count, const char* one, const char* many) {
-  return FormatCount(count) + " " + (count == 1 ? one : many);
-}
-
 std::string TitleLine(const v1::Profile& profile, const std::string& before, const TopState& state,
                       std::size_t width, const Palette& palette) {
   const std::string what =
-      FormatDuration(LengthOf(profile)) + ", " +
-      Counted(static_cast<std::size_t>(profile.processes_size()), "process", "processes") + ", " +
-      Counted(static_cast<std::size_t>(profile.threads_size()), "thread", "threads");
+      FormatDuration(LengthNs(profile)) + ", " +
+      FormatCount(static_cast<std::uint64_t>(profile.processes_size()), "process") + ", " +
+      FormatCount(static_cast<std::uint64_t>(profile.threads_size()), "thread");
   const std::size_t room = width > what.size() + before.size() + 18
                                ? width - what.size() - before.size() - 18
                                : kLeastName;
@@ -228,7 +221,7 @@ std::string SumLine(const v1::Profile& profile, std::size_t width, const Palette
     sum += row.total;
     elapsed_ns += row.elapsed_ns;
   }
-  const std::uint64_t length_ns = LengthOf(profile);
+  const std::uint64_t length_ns = LengthNs(profile);
   return Join(
       {{"running " + Percent(sum.states[v1::STATE_ON_CPU].ns, length_ns), Tone::kRunning},
        {"runnable " + Percent(sum.states[v1::STATE_RUNNABLE].ns, length_ns), Tone::kRunnable},
@@ -264,7 +257,7 @@ std::string FootLine(const TopState& state, const std::string& note, std::size_t
 
 std::string TimeOfDay(const v1::Profile& profile) {
   const auto seconds =
-      static_cast<std::time_t>((profile.start_unix_ns() + LengthOf(profile)) / 1'000'000'000u);
+      static_cast<std::time_t>((profile.start_unix_ns() + LengthNs(profile)) / 1'000'000'000u);
   std::tm local{};
   std::array<char, 32> text;
   if (::localtime_r(&seconds, &local) == nullptr ||
@@ -289,7 +282,7 @@ std::vector<std::string> RenderTopScreen(const v1::Profile* profile, const std::
     const std::vector<TopRow> rows = TopRowsOf(*profile, state);
     const std::size_t last_page = rows.size() > page ? rows.size() - page : 0;
     state.first_row = std::min(state.first_row, last_page);
-    Lines table = TableLines(rows, state.first_row, page, state, LengthOf(*profile), options.width,
+    Lines table = TableLines(rows, state.first_row, page, state, LengthNs(*profile), options.width,
                              options.palette);
     lines.push_back(TitleLine(*profile, "", state, options.width, options.palette));
     lines.push_back(SumLine(*profile, options.width, options.palette));
@@ -312,7 +305,7 @@ std::string RenderTopBlock(const v1::Profile& profile, const TopState& state, st
                            const Palette& palette, bool complete) {
   const std::vector<TopRow> rows = TopRowsOf(profile, state);
   const std::size_t count = complete ? rows.size() : kTopBlockRows;
-  const Lines table = TableLines(rows, 0, count, state, LengthOf(profile), width, palette);
+  const Lines table = TableLines(rows, 0, count, state, LengthNs(profile), width, palette);
   std::string out = TitleLine(profile, TimeOfDay(profile), state, width, palette) + "\n" +
                     SumLine(profile, width, palette) + "\n" +
                     WhatLine(state, table.rows.size(), rows.size(), width, palette) + "\n" +

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "client/profile/interpreter_frames.h"
+#include "client/profile/profile_parts.h"
 #include "tests/e2e/profctl.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"

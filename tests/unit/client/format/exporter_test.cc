@@ -92,16 +92,5 @@ TEST(Exporters, ADamagedProfileIsRefusedBeforeAByteIsWritten) {
   }
 }
 
-TEST(ModeOf, FollowsWhatWasSampled) {
-  v1::Profile profile;
-  EXPECT_EQ(ModeOf(profile), Mode::kWall);
-  profile.set_on_cpu(true);
-  EXPECT_EQ(ModeOf(profile), Mode::kOnCpu);
-  profile.set_off_cpu(true);
-  EXPECT_EQ(ModeOf(profile), Mode::kWall);
-  profile.set_on_cpu(false);
-  EXPECT_EQ(ModeOf(profile), Mode::kOffCpu);
-}
-
 }  // namespace
 }  // namespace profd::client

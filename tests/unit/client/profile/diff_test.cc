@@ -9,7 +9,6 @@
 
 #include "client/format/diff_svg.h"
 #include "client/format/diff_text.h"
-#include "client/profile/diff_functions.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/unit/client/format/written.h"

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/screens/json/screen_json.h"
+
 namespace profd::client {
 namespace {
 

@@ -1,10 +1,13 @@
 #include "client/screens/dump/dump_view.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <nlohmann/json.hpp>
 
-#include "client/profile/check_dump.h"
+#include "client/profile/check_profile.h"
+#include "client/screens/dump/dump_facts.h"
+#include "client/screens/json/screen_json.h"
 
 namespace profd::client {
 namespace {
@@ -154,6 +157,26 @@ TEST(DumpViewTest, ADumpThatPointsNowhereIsRefused) {
   dump = Sample();
   dump.mutable_threads(0)->set_process(1);
   EXPECT_FALSE(CheckDump(dump).ok());
+}
+
+TEST(DumpViewTest, SystemCallsSayWhatIsWaitedFor) {
+  const auto text = [](std::uint32_t number, std::uint64_t first) {
+    v1::DumpThread thread;
+    thread.set_in_syscall(true);
+    thread.set_syscall(number);
+    thread.add_syscall_arg(first);
+    return SyscallText(thread);
+  };
+  EXPECT_EQ(text(SYS_futex, 0x7f12a0), "futex 0x7f12a0");
+  EXPECT_EQ(text(SYS_ioctl, 7), "ioctl fd 7");
+  EXPECT_EQ(text(SYS_epoll_wait, 3), "epoll_wait fd 3");
+  EXPECT_EQ(text(SYS_wait4, 12), "wait4 pid 12");
+  EXPECT_EQ(text(SYS_wait4, ~0ull), "wait4");
+  EXPECT_EQ(text(SYS_nanosleep, 0x7f12a0), "nanosleep");
+  EXPECT_EQ(text(SYS_getrandom, 0x7f12a0), "getrandom");
+  EXPECT_EQ(text(4711, 0), "syscall 4711");
+  EXPECT_EQ(text(0xffffffff, 0), "syscall 4294967295");
+  EXPECT_EQ(SyscallText(v1::DumpThread()), "");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "client/profile/gil.h"
+#include "client/profile/profile_parts.h"
 #include "client/text/text.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"

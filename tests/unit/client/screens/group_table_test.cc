@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "client/profile/stack_names.h"
+#include "client/screens/json/screen_json.h"
 
 namespace profd::client {
 namespace {

@@ -11,16 +11,11 @@
 namespace profd::client {
 namespace {
 
+using testing::Blocked;
 using testing::ProfileMaker;
-using testing::SampleSpec;
+using testing::Running;
 
 constexpr std::array<std::uint32_t, 1> kFirst{0};
-
-SampleSpec Blocked(v1::WaitReason wait, std::uint64_t ms) {
-  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait, .count = 50};
-}
-
-SampleSpec Running(std::uint64_t ms) { return {.weight_ns = ms * 1'000'000, .count = 50}; }
 
 std::vector<std::string> Texts(const v1::Profile& profile, std::size_t limit = 6) {
   std::vector<std::string> texts;

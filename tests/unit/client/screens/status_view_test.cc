@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/screens/json/screen_json.h"
 #include "tests/unit/client/screens/golden.h"
 
 namespace profd::client {

@@ -23,36 +23,30 @@ std::string Rendered(const v1::Profile& profile, std::size_t width, bool color =
 
 // A server with its pool, a child process and threads that come and go.
 v1::Profile ServerProfile() {
-  using testing::SampleSpec;
+  using testing::Blocked;
+  using testing::Running;
   testing::ProfileMaker maker;
-  const auto blocked = [](v1::WaitReason wait, std::uint64_t ms, std::uint32_t count) {
-    return SampleSpec{
-        .weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait, .count = count};
-  };
-  const auto running = [](std::uint64_t ms, std::uint32_t count) {
-    return SampleSpec{.weight_ns = ms * 1'000'000, .count = count};
-  };
   maker.profile().set_target("pid 4242 +children");
   const std::uint32_t child = maker.AddProcess(4300, "worker\x1b[31m", "worker --spool /var/spool");
   const auto main = maker.AddThread(4242, "demo");
   maker.Add(main,
             {"_start", "main", "serve", "epoll_wait", "entry_SYSCALL_64_after_hwframe_[k]",
              "do_syscall_64_[k]", "__x64_sys_epoll_wait_[k]", "ep_poll_[k]", "schedule_[k]"},
-            blocked(v1::WAIT_POLL, 9'400, 930));
-  maker.Add(main, {"_start", "main", "serve", "handle", "parse_request"}, running(420, 42));
+            Blocked(v1::WAIT_POLL, 9'400, 930));
+  maker.Add(main, {"_start", "main", "serve", "handle", "parse_request"}, Running(420, 42));
   maker.Add(main, {"_start", "main", "serve", "handle", "write_answer", "fsync_[k]"},
-            blocked(v1::WAIT_IO, 180, 7));
+            Blocked(v1::WAIT_IO, 180, 7));
   for (std::uint32_t i = 1; i <= 6; ++i) {
     const auto pool = maker.AddThread(4242 + i, "pool-" + std::to_string(i));
     maker.Add(pool, {"clone3", "start_thread", "pool::Run", "pthread_cond_wait", "futex_wait_[k]"},
-              blocked(v1::WAIT_LOCK, 9'990, 990));
-    maker.Add(pool, {"clone3", "start_thread", "pool::Run", "pool::Task"}, running(10, 1));
+              Blocked(v1::WAIT_LOCK, 9'990, 990));
+    maker.Add(pool, {"clone3", "start_thread", "pool::Run", "pool::Task"}, Running(10, 1));
   }
   const auto worker = maker.AddThread(4300, "a-worker-with-a-name-that-is-long", child);
   maker.Add(worker, {"main", "Spool::Scan", "std::map<std::string, Row>::operator[]"},
-            running(2'500, 247));
+            Running(2'500, 247));
   maker.Add(worker, {"main", "Spool::Scan", "Spool::Read"},
-            SampleSpec{.weight_ns = 400'000'000, .state = v1::STATE_RUNNABLE, .count = 39});
+            testing::Runnable(400, 39));
   v1::Profile profile = maker.Make();
   v1::Thread& late = *profile.mutable_threads(7);
   late.set_began(true);
@@ -144,6 +138,23 @@ TEST(SummaryTest, TheFooterIsTheLastLine) {
 TEST(ProfileTitleTest, NamesTheProcessOrTheTarget) {
   EXPECT_EQ(ProfileTitle(testing::SmallProfile()), "/usr/bin/demo --fast (4242)");
   EXPECT_EQ(ProfileTitle(ServerProfile()), "pid 4242 +children");
+}
+
+TEST(SummaryTest, StacksByFramePointerAreSaidWhereTheyAreMoreThanAHundredth) {
+  constexpr const char* kNote =
+      "note    17 of 117 stacks go on by frame pointer\n"
+      "        where code has no unwind rules: callers beyond may be wrong or missing\n";
+  EXPECT_NE(Rendered(testing::FramePointerProfile(100, 17), 80, false, false).find(kNote),
+            std::string::npos)
+      << Rendered(testing::FramePointerProfile(100, 17), 80, false, false);
+  EXPECT_EQ(Rendered(testing::FramePointerProfile(990, 10), 80, false, false).find("frame pointer"),
+            std::string::npos);
+  EXPECT_NE(Rendered(testing::FramePointerProfile(990, 10), 80, false, true)
+                .find("10 of 1,000 stacks go on by frame pointer"),
+            std::string::npos)
+      << Rendered(testing::FramePointerProfile(990, 10), 80, false, true);
+  EXPECT_EQ(Rendered(testing::FramePointerProfile(100, 0), 80, false, true).find("frame pointer"),
+            std::string::npos);
 }
 
 }  // namespace

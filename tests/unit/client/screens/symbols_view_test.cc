@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/screens/json/screen_json.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/text.h"
 #include "tests/support/profile_maker.h"
@@ -138,7 +139,7 @@ TEST(SymbolsViewTest, SaysNothingOfWhatIsComplete) {
 }
 
 TEST(SymbolsViewTest, ForPrograms) {
-  const auto json = nlohmann::json::parse(SymbolsJson(Sample(), Options(false)));
+  const auto json = nlohmann::json::parse(SymbolsJson(Sample(), Options(false).packages));
   EXPECT_EQ(json["frames"], 8);
   EXPECT_EQ(json["named"], 5);
   EXPECT_EQ(json["install_for_names"], nlohmann::json({"redis-tools-dbgsym"}));

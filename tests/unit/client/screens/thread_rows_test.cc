@@ -10,14 +10,9 @@
 namespace profd::client {
 namespace {
 
+using testing::Blocked;
 using testing::ProfileMaker;
-using testing::SampleSpec;
-
-SampleSpec Blocked(v1::WaitReason wait, std::uint64_t ms, std::uint32_t count) {
-  return {.weight_ns = ms * 1'000'000, .state = v1::STATE_BLOCKED, .wait = wait, .count = count};
-}
-
-SampleSpec Running(std::uint64_t ms) { return {.weight_ns = ms * 1'000'000}; }
+using testing::Running;
 
 TEST(ThreadRowsTest, BusiestFirstWithExactTimes) {
   const auto rows = ThreadRows(testing::SmallProfile());

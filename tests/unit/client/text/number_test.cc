@@ -89,6 +89,9 @@ TEST(NumberTest, CountsOfEveryLength) {
   EXPECT_EQ(FormatCount(1000), "1,000");
   EXPECT_EQ(FormatCount(1234567), "1,234,567");
   EXPECT_EQ(FormatCount(~0ull), "18,446,744,073,709,551,615");
+  EXPECT_EQ(FormatCount(1, "thread"), "1 thread");
+  EXPECT_EQ(FormatCount(0, "thread"), "0 threads");
+  EXPECT_EQ(FormatCount(1234, "process"), "1,234 processes");
 }
 
 TEST(NumberTest, SharesOfCountsHaveOneDecimal) {
@@ -100,6 +103,22 @@ TEST(NumberTest, SharesOfCountsHaveOneDecimal) {
 TEST(NumberTest, InstantsAreInUtc) {
   EXPECT_EQ(FormatInstant(0), "1970-01-01 00:00:00 UTC");
   EXPECT_EQ(FormatInstant(1'793'187'112'999'000'000), "2026-10-28 11:31:52 UTC");
+}
+
+TEST(NumberTest, HexHasItsPrefix) {
+  EXPECT_EQ(FormatHex(0), "0x0");
+  EXPECT_EQ(FormatHex(0x7f12a0), "0x7f12a0");
+  EXPECT_EQ(FormatHex(~0ull), "0xffffffffffffffff");
+}
+
+TEST(NumberTest, FactorsAndChangesAreShort) {
+  EXPECT_EQ(FormatDecimals(1.25149, 2), "1.25");
+  EXPECT_EQ(FormatDecimals(3, 1), "3.0");
+  EXPECT_EQ(FormatFactor(1.5), "1.5");
+  EXPECT_EQ(FormatFactor(1.0 / 3), "0.333");
+  EXPECT_EQ(FormatFactor(2000), "2e+03");
+  EXPECT_EQ(FormatChange(50, 1), "+50.0 %");
+  EXPECT_EQ(FormatChange(-12.4, 0), "-12 %");
 }
 
 }  // namespace

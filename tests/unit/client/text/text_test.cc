@@ -1,5 +1,6 @@
 #include "client/text/text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/sample_profiles.h"
@@ -64,6 +65,16 @@ TEST(TextTest, PaddingCountsColumns) {
   EXPECT_EQ(PadRight("你", 4), "你  ");
   EXPECT_EQ(PadLeft("你", 4), "  你");
   EXPECT_EQ(PadLeft("long", 2), "long");
+}
+
+TEST(TextTest, LinesBreakBetweenWords) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(WrapWords("one two  three", 80, 80), ElementsAre("one two three"));
+  EXPECT_THAT(WrapWords("one two three", 7, 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(WrapWords("one two three", 3, 9), ElementsAre("one", "two three"));
+  EXPECT_THAT(WrapWords("wordy is 你好", 2, 7), ElementsAre("wordy", "is 你好"));
+  EXPECT_THAT(WrapWords("wordy is 你好", 2, 6), ElementsAre("wordy", "is", "你好"));
+  EXPECT_THAT(WrapWords("", 3, 3), ElementsAre(""));
 }
 
 TEST(TextTest, HostileNamesComeOutHarmless) {

@@ -1,4 +1,4 @@
-// The style and the script of the svg, from the files under svg/.
+// The style and the script of the svg, from the files beside this one.
 #pragma once
 
 #include <string_view>

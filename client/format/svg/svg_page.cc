@@ -1,9 +1,8 @@
-#include "client/format/svg_parts.h"
+#include "client/format/svg/svg_page.h"
 
-#include <cstdio>
 #include <utility>
 
-#include "client/format/svg_assets.h"
+#include "client/format/svg/svg_assets.h"
 #include "client/text/escape.h"
 #include "client/text/number.h"
 
@@ -14,19 +13,17 @@ constexpr std::uint32_t kMargin = 12;
 // A graph without frames has this place for saying so.
 constexpr std::uint32_t kEmptyHeight = 60;
 
-std::string Percent(std::uint64_t part, std::uint64_t whole) {
-  char text[32];
-  const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-  const int size = std::snprintf(text, sizeof text, "%.4f%%", 100 * share);
-  return std::string(text, static_cast<std::size_t>(size));
-}
-
 void OpenPane(std::string_view id, const SvgPage& page, std::ostream& out) {
   out << "<svg id=\"" << id << R"(" x="1%" y=")" << page.head_height << R"(" width="98%" height=")"
       << page.rows * kSvgRowHeight << "\">\n";
 }
 
 }  // namespace
+
+std::string SvgPercent(std::uint64_t part, std::uint64_t whole) {
+  const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  return FormatDecimals(100 * share, 4) + "%";
+}
 
 void WriteSvgPage(const SvgPage& page, const SvgWriter& head, const SvgWriter& data,
                   const SvgWriter& picture, std::ostream& out) {
@@ -69,7 +66,7 @@ void WriteSvgBar(std::string_view id, int y, const std::vector<SvgState>& states
   std::uint64_t at = 0;
   for (const SvgState& part : states) {
     const std::string text = SvgStateText(part, total_ns);
-    out << "<svg x=\"" << Percent(at, total_ns) << "\" width=\"" << Percent(part.ns, total_ns)
+    out << "<svg x=\"" << SvgPercent(at, total_ns) << "\" width=\"" << SvgPercent(part.ns, total_ns)
         << "\" height=\"24\"><title>" << EscapeXml(text + ", " + FormatDuration(part.ns))
         << "</title><rect class=\"" << part.style << R"(" width="100%" height="100%"/>)";
     // A name that would be cut in a window of usual width says nothing.
@@ -108,20 +105,6 @@ void SvgLegend::AddSpan(const std::string& style, const std::string& text, int g
   if (!first_) out_ << " dx=\"" << gap << '"';
   out_ << '>' << EscapeXml(text) << "</tspan>";
   first_ = false;
-}
-
-std::string ProfileFrames::ClassOf(const FlameNode& frame) const {
-  return SvgClass(graph_.TreeNodeOf(frame).kind, graph_.LabelOf(frame));
-}
-
-std::string ProfileFrames::MarkOf(const FlameNode& /*frame*/) const { return ""; }
-
-std::string ProfileFrames::PlaceOf(const FlameNode& frame) const {
-  return SvgPlace(profile_, graph_.TreeNodeOf(frame));
-}
-
-std::string ProfileFrames::TextOf(const FlameNode& frame) const {
-  return FormatCount(frame.count) + " samples";
 }
 
 }  // namespace profd::client

@@ -1,6 +1,8 @@
-#include "client/profile/flame_graph.h"
+#include "client/format/svg/flame_graph.h"
 
 #include <algorithm>
+
+#include "client/profile/profile_facts.h"
 
 namespace profd::client {
 namespace {

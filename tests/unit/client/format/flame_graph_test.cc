@@ -1,4 +1,4 @@
-#include "client/profile/flame_graph.h"
+#include "client/format/svg/flame_graph.h"
 
 #include <gtest/gtest.h>
 

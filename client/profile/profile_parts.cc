@@ -1,14 +1,31 @@
-#include "client/profile/thread_filter.h"
+#include "client/profile/profile_parts.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <vector>
 
-#include "client/profile/copy_sample.h"
+#include "client/profile/check_profile.h"
+#include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
+#include "profd/v1/profile.pb.h"
 
 namespace profd::client {
 namespace {
+
+// Appends sample number `index` of `from`, which has passed CheckProfile.
+void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
+  to.add_time_ns(from.time_ns(index));
+  to.add_raw_weight_ns(from.raw_weight_ns(index));
+  to.add_weight_ns(from.weight_ns(index));
+  to.add_thread(from.thread(index));
+  to.add_node(from.node(index));
+  to.add_state(from.state(index));
+  to.add_wait(from.wait(index));
+  to.add_count(from.count(index));
+  to.add_exact(from.exact(index));
+  to.add_stack_flags(from.stack_flags(index));
+  if (from.gil_size() > 0) to.add_gil(from.gil(index));
+}
 
 constexpr std::uint32_t kLeftOut = ~0u;
 
@@ -43,6 +60,20 @@ bool Holds(const ThreadFilter& filter, const v1::Profile& profile, const v1::Thr
          std::ranges::all_of(filter.texts, [&](const auto& text) {
            return Fits(text.first, text.second, process, thread);
          });
+}
+
+// Nobody held the GIL: most often since there is no interpreter that is understood.
+Error NobodyHeldIt(const v1::Profile& profile) {
+  Error error{ErrorCode::kNotFound, "no data: nothing is known of a Python interpreter there",
+              "--gil is for CPython; without it all time is shown"};
+  for (const v1::Process& process : profile.processes()) {
+    if (process.python().empty()) continue;
+    error.message = "no data: no sample has the GIL";
+    if (process.python_refused().empty()) continue;
+    error.message = "no data: " + ProcessName(process) + ": " + SafeName(process.python_refused());
+    return error;
+  }
+  return error;
 }
 
 }  // namespace
@@ -101,6 +132,50 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     only.mutable_samples()->mutable_thread()->Set(only.samples().thread_size() - 1, thread);
   }
   return only;
+}
+
+Result<v1::Profile> OnlyGil(const v1::Profile& profile) {
+  PROFD_TRY(CheckProfile(profile));
+  if (profile.only_gil()) return profile;
+  v1::Profile held = profile;
+  held.clear_samples();
+  held.set_only_gil(true);
+  const v1::Samples& samples = profile.samples();
+  std::uint64_t unknown = 0;
+  for (int i = 0; i < samples.weight_ns_size(); ++i) {
+    const v1::Gil gil = GilOf(samples, i);
+    if (gil == v1::GIL_UNKNOWN) unknown += samples.count(i);
+    if (gil == v1::GIL_HELD) CopySample(samples, i, *held.mutable_samples());
+  }
+  if (held.samples().weight_ns_size() == 0) return NobodyHeldIt(profile);
+  if (unknown == 0) return held;
+  v1::NamedCount& note = *held.add_counters();
+  note.set_name("gil_unknown");
+  note.set_text("samples left out: nobody could tell whether they held the GIL");
+  note.set_count(unknown);
+  return held;
+}
+
+std::optional<v1::Profile> WithoutInterpreterFrames(const v1::Profile& profile) {
+  if (std::ranges::none_of(profile.frames(), &v1::Frame::interpreter) || !CheckProfile(profile))
+    return std::nullopt;
+  v1::Profile shown = profile;
+  shown.clear_nodes();
+  // By the number of a node (0 is the root): its number in `shown`, where parents come first, too.
+  std::vector<std::uint32_t> numbers{0};
+  for (const v1::StackNode& node : profile.nodes()) {
+    const std::uint32_t parent = numbers[node.parent()];
+    if (profile.frames(static_cast<int>(node.frame())).interpreter()) {
+      numbers.push_back(parent);
+      continue;
+    }
+    v1::StackNode& kept = *shown.add_nodes();
+    kept.set_parent(parent);
+    kept.set_frame(node.frame());
+    numbers.push_back(static_cast<std::uint32_t>(shown.nodes_size()));
+  }
+  for (std::uint32_t& node : *shown.mutable_samples()->mutable_node()) node = numbers[node];
+  return shown;
 }
 
 }  // namespace profd::client

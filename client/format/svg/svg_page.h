@@ -1,16 +1,12 @@
-// The parts of the svg that are made here; svg.cc puts them together with the style and the script.
+// SvgPage: the svg around the frames of a graph, and what its head is made of.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <ostream>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "client/profile/flame_graph.h"
-#include "client/profile/options.h"
 
 namespace profd::client {
 
@@ -19,45 +15,8 @@ namespace profd::client {
 inline constexpr std::uint32_t kSvgHeadHeight = 190;
 inline constexpr std::uint32_t kSvgRowHeight = 18;
 
-// What the frames of a graph look like and what is said of them.
-class SvgFrames {
- public:
-  virtual ~SvgFrames() = default;
-  [[nodiscard]] virtual std::string ClassOf(const FlameNode& frame) const = 0;
-  // Stands before the name where there is room for it; "" or a sign and a space.
-  [[nodiscard]] virtual std::string MarkOf(const FlameNode& frame) const = 0;
-  // "handle.cpp:198-210", then the module and why there is no name, a line each.
-  [[nodiscard]] virtual std::string PlaceOf(const FlameNode& frame) const = 0;
-  // The last line of a tooltip where no script runs: how many samples.
-  [[nodiscard]] virtual std::string TextOf(const FlameNode& frame) const = 0;
-};
-
-// Of a graph of one profile: coloured by kind.
-class ProfileFrames : public SvgFrames {
- public:
-  // Both must outlive it.
-  ProfileFrames(const v1::Profile& profile, const FlameGraph& graph)
-      : profile_(profile), graph_(graph) {}
-  [[nodiscard]] std::string ClassOf(const FlameNode& frame) const override;
-  [[nodiscard]] std::string MarkOf(const FlameNode& frame) const override;
-  [[nodiscard]] std::string PlaceOf(const FlameNode& frame) const override;
-  [[nodiscard]] std::string TextOf(const FlameNode& frame) const override;
-
- private:
-  const v1::Profile& profile_;
-  const FlameGraph& graph_;
-};
-
-// Of the node of a tree whose `frame` is one of `profile`.
-[[nodiscard]] std::string SvgPlace(const v1::Profile& profile, const TreeNode& node);
-
-[[nodiscard]] std::string SvgTitle(const v1::Profile& profile, const ExportOptions& options);
-void WriteSvgHead(const v1::Profile& profile, const ExportOptions& options, std::ostream& out);
-
-// The whole graph as one JSON object that may stand in a <script>; svg/model.js reads it. `others`,
-// where there are any: the ns of each frame on the other side of a diff.
-void WriteSvgData(const FlameGraph& graph, const SvgFrames& frames,
-                  std::span<const std::uint64_t> others, std::ostream& out);
+// "12.5000%": a part of the width.
+[[nodiscard]] std::string SvgPercent(std::uint64_t part, std::uint64_t whole);
 
 // A part of a bar of states: a state, blocked by reason.
 struct SvgState {
@@ -107,8 +66,5 @@ struct SvgPage {
 };
 void WriteSvgPage(const SvgPage& page, const SvgWriter& head, const SvgWriter& data,
                   const SvgWriter& picture, std::ostream& out);
-
-// Class of a frame: the colour of its kind, and one of three shades by its name.
-[[nodiscard]] std::string SvgClass(NodeKind kind, std::string_view label);
 
 }  // namespace profd::client

@@ -1,4 +1,4 @@
-// ThreadFilter: a part of a profile, by the threads that are in it.
+// Parts of a profile: of some threads, with the GIL held, without frames of interpreters.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "profd/v1/profile.pb.h"
+
+namespace profd::v1 {
+class Profile;
+}  // namespace profd::v1
 
 namespace profd::client {
 
@@ -30,5 +33,17 @@ struct ThreadFilter {
 // kNotFound when no thread is left.
 [[nodiscard]] Result<v1::Profile> OnlyThreads(const v1::Profile& profile,
                                               const ThreadFilter& filter);
+
+// The profile's time with the GIL held, running or not, and nothing else: `only_gil` is set, and a
+// note says how many samples were left out for which nobody could tell. Clocks stay as they are. A
+// profile that is restricted already stays as it is. kNotFound, with a reason: there is no such
+// time. Errors of CheckProfile.
+[[nodiscard]] Result<v1::Profile> OnlyGil(const v1::Profile& profile);
+
+// The profile without the frames of interpreters themselves, which say little beside the frames of
+// what they run: what was above such a frame stands on what was below it. Nothing when
+// there are none. `profile` may come from a file: one that CheckProfile would refuse is nothing to
+// change.
+[[nodiscard]] std::optional<v1::Profile> WithoutInterpreterFrames(const v1::Profile& profile);
 
 }  // namespace profd::client

@@ -1,0 +1,204 @@
+#include "client/profile/profile_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "client/format/exporter.h"
+#include "client/profile/check_profile.h"
+#include "client/profile/stack_tree.h"
+#include "tests/support/profile_maker.h"
+
+namespace profd::client {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FrameFromText;
+using testing::ProfileMaker;
+
+v1::Profile TwoProcesses() {
+  ProfileMaker maker;
+  const auto other = maker.AddProcess(7, "other");
+  maker.Add(maker.AddThread(4242, "demo"), {"a"}, {.weight_ns = 1});
+  maker.Add(maker.AddThread(8, "worker", other), {"b"}, {.weight_ns = 2, .gil = v1::GIL_HELD});
+  maker.Add(maker.AddThread(7, "other", other), {"c"}, {.weight_ns = 4});
+  return maker.Make();
+}
+
+std::uint64_t Left(const std::string& text) {
+  const auto filter = ThreadFilter::Parse(text);
+  EXPECT_TRUE(filter) << text;
+  const auto profile = OnlyThreads(TwoProcesses(), *filter);
+  EXPECT_TRUE(profile) << text;
+  if (!profile) return 0;
+  EXPECT_TRUE(CheckProfile(*profile));
+  std::uint64_t ns = 0;
+  for (const std::uint64_t weight : profile->samples().weight_ns()) ns += weight;
+  return ns;
+}
+
+TEST(ThreadFilter, KeepsThreadsThatFit) {
+  EXPECT_EQ(Left(""), 7u);
+  EXPECT_EQ(Left("pid=7"), 6u);
+  EXPECT_EQ(Left("tid=8"), 2u);
+  EXPECT_EQ(Left("comm=demo"), 1u);
+  EXPECT_EQ(Left("comm=other,thread=other"), 4u);
+}
+
+TEST(ThreadFilter, KnowsWhatTheHistoryKnows) {
+  v1::Profile profile = TwoProcesses();
+  v1::Process& other = *profile.mutable_processes(1);
+  other.set_executable("/usr/sbin/nginx");
+  other.set_cgroup("cgroup");
+  other.set_container("container");
+  other.set_unit("unit.service");
+  other.set_user("www");
+  other.set_uid(33);
+  for (const char* text :
+       {"exe=/usr/sbin/nginx", "exe=nginx", "cgroup=cgroup", "container=container", "unit=unit",
+        "unit=unit.service", "user=www", "user=33", "unit=unit,user=www"}) {
+    const auto filter = ThreadFilter::Parse(text);
+    ASSERT_TRUE(filter) << text;
+    const auto only = OnlyThreads(profile, *filter);
+    ASSERT_TRUE(only) << text;
+    ASSERT_EQ(only->processes_size(), 1) << text;
+    EXPECT_EQ(only->processes(0).pid(), 7u) << text;
+  }
+  for (const char* text : {"exe=sbin/nginx", "cgroup=container", "container=unit.service",
+                           "unit=cgroup", "user=unit", "unit=unit,user=root"})
+    EXPECT_FALSE(OnlyThreads(profile, *ThreadFilter::Parse(text))) << text;
+}
+
+TEST(ThreadFilter, LeavesOutOtherProcessesAndThreads) {
+  const auto profile = OnlyThreads(TwoProcesses(), *ThreadFilter::Parse("tid=8"));
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->processes_size(), 1);
+  ASSERT_EQ(profile->threads_size(), 1);
+  EXPECT_EQ(profile->processes(0).pid(), 7u);
+  EXPECT_EQ(profile->samples().thread(0), 0u);
+  EXPECT_EQ(profile->samples().gil(0), v1::GIL_HELD);
+}
+
+TEST(ThreadFilter, SaysWhatIsWrong) {
+  for (const char* text : {"pid", "pid=", "pid=x", "pid=0", "name=x", "comm=", "comm=a,,pid=1"})
+    EXPECT_EQ(ThreadFilter::Parse(text).ok(), false) << text;
+  const auto none = OnlyThreads(TwoProcesses(), *ThreadFilter::Parse("pid=9"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+}
+
+ProfileMaker Contenders() {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  maker.Add(thread, {"main", "f"}, {.weight_ns = 1'000'000, .gil = v1::GIL_HELD});
+  maker.Add(thread, {"main", "f"},
+            {.weight_ns = 2'000'000, .state = v1::STATE_RUNNABLE, .gil = v1::GIL_HELD});
+  maker.Add(thread, {"main", "g"}, {.weight_ns = 4'000'000, .gil = v1::GIL_NOT_HELD});
+  maker.Add(thread, {"main", "f"},
+            {.weight_ns = 8'000'000,
+             .state = v1::STATE_BLOCKED,
+             .wait = v1::WAIT_GIL,
+             .gil = v1::GIL_WAITED});
+  maker.Add(thread, {"main", "h"}, {.weight_ns = 16'000'000, .count = 3, .gil = v1::GIL_UNKNOWN});
+  maker.Add(thread, {"main", "h"}, {.weight_ns = 32'000'000});
+  maker.profile().mutable_processes(0)->set_python("3.12.1");
+  return maker;
+}
+
+std::string Folded(const v1::Profile& profile) {
+  const Exporters exporters;
+  std::ostringstream out;
+  EXPECT_TRUE((*exporters.ByName("folded"))->Write(profile, {}, out));
+  return out.str();
+}
+
+TEST(Gil, OnlyTimeWithItIsKept) {
+  const v1::Profile profile = Contenders().Make();
+  const auto held = OnlyGil(profile);
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_TRUE(held->only_gil());
+  EXPECT_EQ(Folded(*held),
+            "demo (4242);main;f 1000\n"
+            "demo (4242);main;f;[runnable:gil-holder] 2000\n");
+  ASSERT_EQ(held->counters_size(), 1);
+  EXPECT_EQ(held->counters(0).count(), 3u) << "nobody knows of these";
+  EXPECT_EQ(held->threads(0).clock().on_cpu_ns(), profile.threads(0).clock().on_cpu_ns());
+  const auto again = OnlyGil(*held);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->SerializeAsString(), held->SerializeAsString());
+}
+
+TEST(Gil, WhereNobodyHeldItTheReasonIsSaid) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  maker.Add(thread, {"main"});
+  const auto native = OnlyGil(maker.Make());
+  ASSERT_FALSE(native);
+  EXPECT_EQ(native.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(native.error().message, "no data: nothing is known of a Python interpreter there");
+  maker.profile().mutable_processes(0)->set_python("3.12.1");
+  EXPECT_EQ(OnlyGil(maker.Make()).error().message, "no data: no sample has the GIL");
+  maker.profile().mutable_processes(0)->set_python_refused("free-threaded\x1b");
+  EXPECT_EQ(OnlyGil(maker.Make()).error().message, "no data: demo (4242): free-threaded?");
+}
+
+TEST(Gil, ADamagedProfileIsRefused) {
+  v1::Profile profile = Contenders().Make();
+  profile.mutable_samples()->add_gil(v1::GIL_HELD);
+  EXPECT_EQ(OnlyGil(profile).error().code, ErrorCode::kCorrupt);
+}
+
+v1::Frame Interpreter(const std::string& name) {
+  v1::Frame frame = FrameFromText(name);
+  frame.set_interpreter(true);
+  return frame;
+}
+
+std::vector<std::string> Names(const v1::Profile& profile) {
+  const auto tree = StackTree::Build(profile, {}, StateFrames::kNone, StackRoots::kProcesses);
+  EXPECT_TRUE(tree);
+  std::vector<std::string> names;
+  for (const std::uint32_t i : tree->ByName()) names.push_back(tree->labels[tree->nodes[i].label]);
+  return names;
+}
+
+TEST(InterpreterFrames, WhatStoodOnThemStandsOnWhatWasBelow) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "t");
+  maker.AddFrames(thread,
+                  {FrameFromText("start"), Interpreter("main"), Interpreter("eval"),
+                   FrameFromText("f"), Interpreter("call"), FrameFromText("read")},
+                  {.weight_ns = 5});
+  maker.AddFrames(thread, {FrameFromText("start"), Interpreter("main")}, {.weight_ns = 7});
+  maker.AddFrames(thread, {Interpreter("main")}, {.weight_ns = 1});
+  const v1::Profile profile = maker.Make();
+  const auto shown = WithoutInterpreterFrames(profile);
+  ASSERT_TRUE(shown);
+  EXPECT_THAT(Names(*shown), ElementsAre("all", "demo (4242)", "[no stack]", "start", "f", "read"));
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  for (const auto weight : profile.samples().weight_ns()) before += weight;
+  for (const auto weight : shown->samples().weight_ns()) after += weight;
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(Names(profile).size(), 9u) << "the profile itself is as it was";
+}
+
+TEST(InterpreterFrames, WithoutAnyThereIsNothingToChange) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "t");
+  maker.AddFrames(thread, {FrameFromText("start"), FrameFromText("f")}, {.weight_ns = 5});
+  EXPECT_FALSE(WithoutInterpreterFrames(maker.Make()));
+}
+
+TEST(InterpreterFrames, ADamagedProfileIsLeftAlone) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "t");
+  maker.AddFrames(thread, {Interpreter("main")}, {.weight_ns = 5});
+  v1::Profile profile = maker.Make();
+  profile.mutable_nodes(0)->set_parent(77);
+  EXPECT_FALSE(WithoutInterpreterFrames(profile));
+}
+
+}  // namespace
+}  // namespace profd::client
