@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -17,6 +18,7 @@
 
 #include "client/profile/check_profile.h"
 #include "daemon/base/unique_fd.h"
+#include "profd/v1/profiler.grpc.pb.h"
 
 namespace profd::client {
 namespace {
@@ -159,10 +161,16 @@ Result<void> ProbeUnixSocket(const std::string& path) {
   return error;
 }
 
-GrpcClient::GrpcClient(std::string address, std::shared_ptr<grpc::Channel> channel)
-    : address_(std::move(address)),
-      channel_(std::move(channel)),
-      stub_(v1::Profiler::NewStub(channel_)) {}
+struct GrpcClient::Service {
+  explicit Service(const std::shared_ptr<grpc::Channel>& channel)
+      : stub(v1::Profiler::NewStub(channel)) {}
+  const std::unique_ptr<v1::Profiler::Stub> stub;  // keeps the channel
+};
+
+GrpcClient::GrpcClient(std::string address, std::unique_ptr<Service> service)
+    : address_(std::move(address)), service_(std::move(service)) {}
+
+GrpcClient::~GrpcClient() = default;
 
 Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& address,
                                                         const TlsFiles& tls) {
@@ -179,7 +187,7 @@ Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& addre
   if (!credentials) return credentials.error();
   auto channel = grpc::CreateCustomChannel(address.substr(by_tls ? kTlsScheme.size() : 0),
                                            *credentials, arguments);
-  std::unique_ptr<GrpcClient> client(new GrpcClient(address, channel));
+  std::unique_ptr<GrpcClient> client(new GrpcClient(address, std::make_unique<Service>(channel)));
   const auto deadline = std::chrono::system_clock::now() + kConnectTimeout;
   for (auto state = channel->GetState(true); state != GRPC_CHANNEL_READY;
        state = channel->GetState(true)) {
@@ -187,7 +195,7 @@ Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& addre
       // A call that does not wait brings the reason to light.
       grpc::ClientContext context;
       v1::StatusResponse response;
-      const grpc::Status status = client->stub_->Status(&context, {}, &response);
+      const grpc::Status status = client->service_->stub->Status(&context, {}, &response);
       if (status.ok()) break;
       return Unreachable(address, Reason(status.error_message()));
     }
@@ -200,7 +208,7 @@ Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& addre
 Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
                                         const CollectCallbacks& callbacks) {
   grpc::ClientContext context;
-  const auto reader = stub_->Collect(&context, request);
+  const auto reader = service_->stub->Collect(&context, request);
   v1::CollectResponse response;
   std::string bytes;
   bool done = false;
@@ -233,7 +241,7 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
 Result<v1::Profile> GrpcClient::Query(const v1::QueryRequest& request) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kQueryTimeout);
-  const auto reader = stub_->Query(&context, request);
+  const auto reader = service_->stub->Query(&context, request);
   v1::QueryResponse response;
   std::string bytes;
   bool done = false;
@@ -254,7 +262,7 @@ Result<v1::Dump> GrpcClient::Dump(const v1::DumpRequest& request) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::Dump dump;
-  const grpc::Status status = stub_->Dump(&context, request, &dump);
+  const grpc::Status status = service_->stub->Dump(&context, request, &dump);
   if (!status.ok()) return ErrorFromStatus(status);
   PROFD_TRY(CheckDump(dump));
   return dump;
@@ -266,7 +274,7 @@ Result<void> GrpcClient::Stop(std::uint32_t session) {
   v1::StopRequest request;
   request.set_session(session);
   v1::StopResponse response;
-  const grpc::Status status = stub_->Stop(&context, request, &response);
+  const grpc::Status status = service_->stub->Stop(&context, request, &response);
   if (!status.ok()) return ErrorFromStatus(status).Wrap("cannot stop the session");
   return {};
 }
@@ -275,7 +283,7 @@ Result<v1::StatusResponse> GrpcClient::Status() {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::StatusResponse response;
-  const grpc::Status status = stub_->Status(&context, {}, &response);
+  const grpc::Status status = service_->stub->Status(&context, {}, &response);
   if (!status.ok()) return ErrorFromStatus(status).Wrap("profd at " + address_);
   return response;
 }

@@ -1,7 +1,6 @@
 // GrpcClient: the service of profd behind Result.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,7 +8,11 @@
 
 #include "client/link/host.h"
 #include "daemon/base/result.h"
-#include "profd/v1/profiler.grpc.pb.h"
+#include "profd/v1/profiler.pb.h"
+
+namespace grpc {
+class Status;
+}  // namespace grpc
 
 namespace profd::client {
 
@@ -30,6 +33,7 @@ class GrpcClient {
                                                                    const TlsFiles& tls = {});
   GrpcClient(const GrpcClient&) = delete;
   GrpcClient& operator=(const GrpcClient&) = delete;
+  ~GrpcClient();
 
   // Blocks until the session has ended and its profile is here, checked.
   [[nodiscard]] Result<v1::Profile> Collect(const v1::CollectRequest& request,
@@ -42,11 +46,11 @@ class GrpcClient {
   [[nodiscard]] Result<v1::StatusResponse> Status();
 
  private:
-  GrpcClient(std::string address, std::shared_ptr<grpc::Channel> channel);
+  struct Service;  // types of gRPC, whose headers take long to compile
+  GrpcClient(std::string address, std::unique_ptr<Service> service);
 
   const std::string address_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::Profiler::Stub> stub_;
+  const std::unique_ptr<Service> service_;
 };
 
 // The error behind a failed call: its code by that of the status, message and hint (after the first

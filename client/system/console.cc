@@ -26,12 +26,6 @@ void Console::Explain(std::string_view text) {
   Print(options_.palette.Paint(Tone::kFaint, std::string(kName) + SafeText(text)) + "\n");
 }
 
-void Console::Warn(std::string_view text) {
-  if (options_.quiet) return;
-  const std::scoped_lock lock(mutex_);
-  Print(options_.palette.Paint(Tone::kWarning, kName) + SafeText(text) + "\n");
-}
-
 void Console::Fail(const Error& error) {
   const std::scoped_lock lock(mutex_);
   std::string text = options_.palette.Paint(Tone::kError, kName);

@@ -30,7 +30,6 @@ class Console {
 
   void Say(std::string_view text);
   void Explain(std::string_view text);
-  void Warn(std::string_view text);
   // "profctl: what: why" and a line on what to do. Also when quiet.
   void Fail(const Error& error);
 

@@ -1,7 +1,6 @@
 // Against a real server whose sessions last until they are stopped.
 #include "client/commands/live_windows.h"
 
-#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -10,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/profiler_server.h"
 #include "tests/support/sample_profiles.h"
-#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -82,12 +81,7 @@ class SessionService : public v1::Profiler::Service {
 class LiveWindowsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string address = "unix:" + directory_.Path("s");
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    auto client = GrpcClient::Connect(address);
+    auto client = GrpcClient::Connect(server_.address());
     ASSERT_TRUE(client) << client.error().message;
     client_ = *std::move(client);
     request_.mutable_target()->mutable_pids()->add_id(1);
@@ -95,7 +89,6 @@ class LiveWindowsTest : public ::testing::Test {
   void TearDown() override {
     windows_.reset();
     client_.reset();
-    if (server_) server_->Shutdown(std::chrono::system_clock::now());
   }
   void Start() {
     windows_ = std::make_unique<LiveWindows>(
@@ -111,9 +104,8 @@ class LiveWindowsTest : public ::testing::Test {
     return delivered_;
   }
 
-  test::TempFolder directory_;
   SessionService service_;
-  std::unique_ptr<grpc::Server> server_;
+  test::ProfilerServer server_{service_};
   std::unique_ptr<GrpcClient> client_;
   Console console_{Console::Options{.quiet = true, .palette = Palette()}};
   v1::CollectRequest request_;

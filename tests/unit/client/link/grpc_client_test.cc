@@ -1,7 +1,6 @@
 // Against a real server on a real socket, whose service says what the test wants.
 #include "client/link/grpc_client.h"
 
-#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -10,8 +9,8 @@
 #include <thread>
 
 #include "client/link/collect_session.h"
+#include "tests/support/profiler_server.h"
 #include "tests/support/sample_profiles.h"
-#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -72,20 +71,10 @@ grpc::Status SendProfile(const v1::Profile& profile, Writer& writer) {
 class GrpcClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    ASSERT_NE(server_, nullptr);
-    auto client = GrpcClient::Connect(address());
+    auto client = GrpcClient::Connect(server_.address());
     ASSERT_TRUE(client) << client.error().message;
     client_ = *std::move(client);
   }
-  void TearDown() override {
-    client_.reset();
-    if (server_) server_->Shutdown(std::chrono::system_clock::now());
-  }
-  [[nodiscard]] std::string address() const { return "unix:" + directory_.Path("s"); }
 
   Result<v1::Profile> Collect() {
     CollectCallbacks callbacks;
@@ -100,9 +89,8 @@ class GrpcClientTest : public ::testing::Test {
     return client_->Collect({}, callbacks);
   }
 
-  test::TempFolder directory_;
   ScriptedService service_;
-  std::unique_ptr<grpc::Server> server_;
+  test::ProfilerServer server_{service_};
   std::unique_ptr<GrpcClient> client_;
   std::uint32_t session_ = 0;
   std::vector<std::uint64_t> samples_;
@@ -190,7 +178,7 @@ TEST_F(GrpcClientTest, AProfdThatGoesAwayIsToldInWords) {
   std::jthread ender;
   CollectCallbacks callbacks;
   callbacks.started = [&](const v1::Started&) -> Result<void> {
-    ender = std::jthread([&] { server_->Shutdown(std::chrono::system_clock::now()); });
+    ender = std::jthread([&] { server_.Shutdown(); });
     return {};
   };
   callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };

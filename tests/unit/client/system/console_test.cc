@@ -3,27 +3,25 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
+#include <utility>
 
+#include "client/system/pipe.h"
 #include "client/system/terminal.h"
-#include "daemon/base/unique_fd.h"
 
 namespace profd::client {
 namespace {
 
 // What a console with these options says.
 std::string Said(Console::Options options, const std::function<void(Console&)>& talk) {
-  std::array<int, 2> fds{};
-  EXPECT_EQ(::pipe(fds.data()), 0);
-  const UniqueFd read(fds[0]);
+  Pipe pipe = *MakePipe();
   {
-    const UniqueFd write(fds[1]);
+    const UniqueFd write = std::move(pipe.write);
     options.fd = write.get();
     Console console(options);
     talk(console);
   }
   std::string text(65536, '\0');
-  const ssize_t got = ::read(read.get(), text.data(), text.size());
+  const ssize_t got = ::read(pipe.read.get(), text.data(), text.size());
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;
 }
@@ -31,7 +29,6 @@ std::string Said(Console::Options options, const std::function<void(Console&)>& 
 void Everything(Console& console) {
   console.Say("said");
   console.Explain("explained");
-  console.Warn("warned");
   console.Fail(Error{ErrorCode::kIo, "cannot do it: no luck", "try again"});
 }
 
@@ -42,9 +39,9 @@ TEST(ConsoleTest, QuietSaysErrorsOnly) {
 
 TEST(ConsoleTest, VerboseExplains) {
   EXPECT_EQ(Said({.palette = Palette()}, Everything),
-            "profctl: said\nprofctl: warned\nprofctl: cannot do it: no luck\n  try again\n");
+            "profctl: said\nprofctl: cannot do it: no luck\n  try again\n");
   EXPECT_EQ(Said({.verbose = true, .palette = Palette()}, Everything),
-            "profctl: said\nprofctl: explained\nprofctl: warned\n"
+            "profctl: said\nprofctl: explained\n"
             "profctl: cannot do it: no luck\n  try again\n");
 }
 
@@ -76,28 +73,22 @@ TEST(ConsoleTest, TheProgressLineIsErasedBeforeWordsAndAtTheEnd) {
 TEST(TerminalTest, ColorFollowsChoiceAndEnvironment) {
   EXPECT_EQ(*ParseColorChoice("always"), ColorChoice::kAlways);
   EXPECT_FALSE(ParseColorChoice("yes"));
-  std::array<int, 2> fds{};
-  ASSERT_EQ(::pipe(fds.data()), 0);
-  const UniqueFd read(fds[0]);
-  const UniqueFd write(fds[1]);
-  EXPECT_FALSE(UseColor(ColorChoice::kAuto, write.get())) << "a pipe is no terminal";
-  EXPECT_TRUE(UseColor(ColorChoice::kAlways, write.get()));
-  EXPECT_FALSE(UseColor(ColorChoice::kNever, write.get()));
+  const Pipe pipe = *MakePipe();
+  EXPECT_FALSE(UseColor(ColorChoice::kAuto, pipe.write.get())) << "a pipe is no terminal";
+  EXPECT_TRUE(UseColor(ColorChoice::kAlways, pipe.write.get()));
+  EXPECT_FALSE(UseColor(ColorChoice::kNever, pipe.write.get()));
 }
 
 TEST(TerminalTest, WidthWithoutATerminal) {
-  std::array<int, 2> fds{};
-  ASSERT_EQ(::pipe(fds.data()), 0);
-  const UniqueFd read(fds[0]);
-  const UniqueFd write(fds[1]);
+  const Pipe pipe = *MakePipe();
   ::unsetenv("COLUMNS");
-  EXPECT_EQ(WidthOf(write.get()), 80u);
+  EXPECT_EQ(WidthOf(pipe.write.get()), 80u);
   ::setenv("COLUMNS", "132", 1);
-  EXPECT_EQ(WidthOf(write.get()), 132u);
+  EXPECT_EQ(WidthOf(pipe.write.get()), 132u);
   ::setenv("COLUMNS", "3", 1);
-  EXPECT_EQ(WidthOf(write.get()), 20u);
+  EXPECT_EQ(WidthOf(pipe.write.get()), 20u);
   ::setenv("COLUMNS", "nonsense", 1);
-  EXPECT_EQ(WidthOf(write.get()), 80u);
+  EXPECT_EQ(WidthOf(pipe.write.get()), 80u);
   ::unsetenv("COLUMNS");
 }
 
