@@ -13,6 +13,7 @@
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {

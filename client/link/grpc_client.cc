@@ -11,12 +11,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "client/profile/check_profile.h"
+#include "daemon/base/files.h"
 #include "daemon/base/unique_fd.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
@@ -28,6 +27,7 @@ constexpr auto kCallTimeout = std::chrono::seconds(30);
 constexpr auto kQueryTimeout = std::chrono::minutes(5);
 constexpr int kMaxMessageBytes = 64 << 20;          // of one chunk
 constexpr std::size_t kMaxProfileBytes = 1u << 30;  // of all chunks
+constexpr std::size_t kMaxPemBytes = 1u << 20;
 constexpr std::string_view kHint = "is profd running there?";
 constexpr std::string_view kTlsHint =
     "is the certificate signed by that profd's tls.client_ca, and not expired? its log says whom "
@@ -54,10 +54,7 @@ Error Unreachable(const std::string& address, const std::string& reason) {
 }
 
 Result<std::string> ReadPem(const std::string& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (file && text.tellp() > 0) return text.str();
+  if (Result<std::string> text = ReadFile(path, kMaxPemBytes); text && !text->empty()) return text;
   return Error{ErrorCode::kIo, "cannot read " + path,
                "it must be a PEM file; see --tls-ca, --tls-cert and --tls-key"};
 }

@@ -7,6 +7,7 @@
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
+#include "daemon/base/files.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -50,7 +51,7 @@ bool Fits(std::string_view key, const std::string& value, const v1::Process& pro
   if (key == "user")
     return value == process.user() || (process.has_uid() && value == std::to_string(process.uid()));
   const std::string& path = process.executable();
-  return value == path || value == path.substr(path.rfind('/') + 1);
+  return value == path || value == BaseName(path);
 }
 
 bool Holds(const ThreadFilter& filter, const v1::Profile& profile, const v1::Thread& thread) {

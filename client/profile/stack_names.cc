@@ -3,7 +3,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "client/text/number.h"
+#include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 
 namespace profd::client {
@@ -27,7 +27,7 @@ std::string UnknownName(const v1::Frame& frame) {
   }
   if (frame.offset() != 0) {
     name += frame.module().empty() ? ' ' : '+';
-    name += FormatHex(frame.offset());
+    name += HexNumber(frame.offset());
   }
   return name + "]";
 }
@@ -163,7 +163,5 @@ std::string TitleOf(const v1::Profile& profile) {
   }
   return SafeName(profile.target()).append(part);
 }
-
-std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace profd::client

@@ -58,7 +58,4 @@ inline constexpr std::string_view kNoStack = "[no stack]";
 // or of the one that was requested and how many more came with it, else the target.
 [[nodiscard]] std::string TitleOf(const v1::Profile& profile);
 
-// The part behind the last slash.
-[[nodiscard]] std::string_view BaseName(std::string_view path);
-
 }  // namespace profd::client

@@ -1,11 +1,8 @@
 #include "client/system/console.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "client/system/terminal.h"
 #include "client/text/text.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {
@@ -57,12 +54,7 @@ void Console::ErasePrintedProgress() {
 
 void Console::Print(std::string_view text) {
   if (progress_shown_) ErasePrintedProgress();
-  while (!text.empty()) {
-    const ssize_t written = ::write(options_.fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  (void)WriteAll(options_.fd, text);  // nobody can be told
 }
 
 }  // namespace profd::client

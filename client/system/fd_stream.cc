@@ -1,8 +1,6 @@
 #include "client/system/fd_stream.h"
 
-#include <unistd.h>
-
-#include <cerrno>
+#include "daemon/base/files.h"
 
 namespace profd::client {
 
@@ -10,23 +8,14 @@ FdStreambuf::FdStreambuf(int fd) : fd_(fd) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());
 }
 
-bool FdStreambuf::WriteAll(const char* data, std::size_t size) {
-  while (size > 0 && error_ == 0) {
-    const ssize_t written = ::write(fd_, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      error_ = errno;
-    } else {
-      data += written;
-      size -= static_cast<std::size_t>(written);
-      bytes_ += static_cast<std::uint64_t>(written);
-    }
-  }
+bool FdStreambuf::Write(const char* data, std::size_t size) {
+  if (error_ == 0) error_ = WriteAll(fd_, {data, size});
+  if (error_ == 0) bytes_ += size;
   return error_ == 0;
 }
 
 bool FdStreambuf::Flush() {
-  const bool ok = WriteAll(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+  const bool ok = Write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
   setp(buffer_.data(), buffer_.data() + buffer_.size());
   return ok;
 }
@@ -45,7 +34,7 @@ std::streamsize FdStreambuf::xsputn(const char* data, std::streamsize size) {
     pbump(static_cast<int>(size));
     return size;
   }
-  return Flush() && WriteAll(data, static_cast<std::size_t>(size)) ? size : 0;
+  return Flush() && Write(data, static_cast<std::size_t>(size)) ? size : 0;
 }
 
 }  // namespace profd::client

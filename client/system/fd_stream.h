@@ -22,12 +22,12 @@ class FdStreambuf : public std::streambuf {
   std::streamsize xsputn(const char* data, std::streamsize size) override;
 
  private:
-  bool WriteAll(const char* data, std::size_t size);
+  bool Write(const char* data, std::size_t size);
   bool Flush();
 
   const int fd_;
   int error_ = 0;
-  std::uint64_t bytes_ = 0;  // written
+  std::uint64_t bytes_ = 0;  // written, without those of a write that failed
   std::array<char, 65536> buffer_;
 };
 

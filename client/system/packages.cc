@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "client/system/pipe.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {
@@ -18,18 +19,6 @@ namespace {
 constexpr std::size_t kMaxPaths = 1'000;
 constexpr std::size_t kMaxOutput = 1u << 20;
 constexpr std::string_view kMerged = "/usr";  // what lies below /usr/lib may be listed in /lib
-
-std::string ReadAll(int fd) {
-  std::string text;
-  char piece[4096];
-  while (text.size() < kMaxOutput) {
-    const ssize_t got = ::read(fd, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(piece, static_cast<std::size_t>(got));
-  }
-  return text;
-}
 
 // What it printed; its messages, of files it does not know, go nowhere.
 std::string RunDpkg(const std::vector<std::string>& patterns) {
@@ -55,11 +44,11 @@ std::string RunDpkg(const std::vector<std::string>& patterns) {
   ::posix_spawn_file_actions_destroy(&actions);
   pipe->write.Reset();
   if (failed != 0) return "";
-  std::string text = ReadAll(pipe->read.get());
+  Result<std::string> text = ReadAll(pipe->read.get(), "dpkg-query", kMaxOutput);
   pipe->read.Reset();
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return text;
+  return text ? *std::move(text) : "";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/system/terminal.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {
@@ -85,12 +86,8 @@ Result<std::string> Screen::ReadKeys() const {
 }
 
 Result<void> Screen::Write(std::string_view text) const {
-  while (!text.empty()) {
-    const ssize_t written = ::write(screen_fd_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return ErrorFromErrno(errno, "cannot write to the terminal");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (const int error = WriteAll(screen_fd_, text); error != 0)
+    return ErrorFromErrno(error, "cannot write to the terminal");
   return {};
 }
 

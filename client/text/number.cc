@@ -57,8 +57,6 @@ std::string FormatInstant(std::uint64_t unix_ns) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc);
 }
 
-std::string FormatHex(std::uint64_t number) { return fmt::format("{:#x}", number); }
-
 std::string FormatDecimals(double number, int decimals) {
   return fmt::format("{:.{}f}", number, decimals);
 }

@@ -14,8 +14,6 @@ namespace profd::client {
 [[nodiscard]] std::string FormatSpan(std::uint64_t ns);
 // "2026-11-20 13:05:59 UTC"; empty for a time beyond what the calendar of libc holds.
 [[nodiscard]] std::string FormatInstant(std::uint64_t unix_ns);
-// "0x7f12a0".
-[[nodiscard]] std::string FormatHex(std::uint64_t number);
 // "0.50" of (0.5, 2); "1.25" of (1.2514, 2).
 [[nodiscard]] std::string FormatDecimals(double number, int decimals);
 // Three significant digits: "1.5", "0.333".

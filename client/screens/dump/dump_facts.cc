@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "client/profile/profile_facts.h"
-#include "client/text/number.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {
@@ -89,7 +89,7 @@ std::string SyscallText(const v1::DumpThread& thread) {
   if (thread.syscall_arg().empty()) return name;
   const std::uint64_t first = thread.syscall_arg(0);
   const auto number = static_cast<std::int32_t>(first);
-  if (name == "futex") return name + " " + FormatHex(first);
+  if (name == "futex") return name + " " + HexNumber(first);
   // Not above 0: any child, or one of a group.
   if (name == "wait4" && number > 0) return name + " pid " + std::to_string(number);
   if (std::ranges::find(kOnDescriptors, name) != kOnDescriptors.end())

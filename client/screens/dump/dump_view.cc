@@ -9,6 +9,7 @@
 #include "client/screens/dump/dump_facts.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {

@@ -10,7 +10,7 @@
 #include "client/screens/dump/dump_facts.h"
 #include "client/screens/list/group_table.h"
 #include "client/screens/symbols/module_rows.h"
-#include "client/text/number.h"
+#include "daemon/base/files.h"
 #include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/status.pb.h"
@@ -170,7 +170,7 @@ json ProcessOf(const v1::Dump& dump, std::uint32_t index, const DumpOptions& opt
 json RowJson(const ModuleRow& row, const DebugPackages& packages) {
   json unnamed = json::array();
   for (const UnnamedFrame& frame : row.unnamed)
-    unnamed.push_back({{"offset", FormatHex(frame.offset)}, {"reason", frame.reason}});
+    unnamed.push_back({{"offset", HexNumber(frame.offset)}, {"reason", frame.reason}});
   const auto package = packages.find(row.path);
   return {{"path", row.path},
           {"build_id", row.info.build_id()},

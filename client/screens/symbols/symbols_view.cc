@@ -10,6 +10,7 @@
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {
@@ -87,7 +88,7 @@ std::string Unnamed(const std::vector<ModuleRow>& rows, const SymbolsOptions& op
       if (!options.complete) continue;
       std::string places;
       for (const UnnamedFrame& frame : row.unnamed)
-        if (frame.reason == reason) places += (places.empty() ? "" : " ") + FormatHex(frame.offset);
+        if (frame.reason == reason) places += (places.empty() ? "" : " ") + HexNumber(frame.offset);
       out += Wrapped(places, deep + deep + "at ", deep + deep, options.width);
     }
   }

@@ -17,6 +17,7 @@
 #include "client/screens/top/top_rows.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
+#include "daemon/base/files.h"
 
 namespace profd::client {
 namespace {

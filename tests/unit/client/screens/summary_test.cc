@@ -45,8 +45,7 @@ v1::Profile ServerProfile() {
   const auto worker = maker.AddThread(4300, "a-worker-with-a-name-that-is-long", child);
   maker.Add(worker, {"main", "Spool::Scan", "std::map<std::string, Row>::operator[]"},
             Running(2'500, 247));
-  maker.Add(worker, {"main", "Spool::Scan", "Spool::Read"},
-            testing::Runnable(400, 39));
+  maker.Add(worker, {"main", "Spool::Scan", "Spool::Read"}, testing::Runnable(400, 39));
   v1::Profile profile = maker.Make();
   v1::Thread& late = *profile.mutable_threads(7);
   late.set_began(true);

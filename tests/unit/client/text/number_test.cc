@@ -105,12 +105,6 @@ TEST(NumberTest, InstantsAreInUtc) {
   EXPECT_EQ(FormatInstant(1'793'187'112'999'000'000), "2026-10-28 11:31:52 UTC");
 }
 
-TEST(NumberTest, HexHasItsPrefix) {
-  EXPECT_EQ(FormatHex(0), "0x0");
-  EXPECT_EQ(FormatHex(0x7f12a0), "0x7f12a0");
-  EXPECT_EQ(FormatHex(~0ull), "0xffffffffffffffff");
-}
-
 TEST(NumberTest, FactorsAndChangesAreShort) {
   EXPECT_EQ(FormatDecimals(1.25149, 2), "1.25");
   EXPECT_EQ(FormatDecimals(3, 1), "3.0");
