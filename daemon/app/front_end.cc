@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
-#include "daemon/server/grpc/transport/listen_address.h"
+#include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/http/metrics_text.h"
 
 namespace profd::app {

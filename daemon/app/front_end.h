@@ -19,7 +19,7 @@
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/http/http_server.h"
-#include "daemon/server/http/readings.h"
+#include "daemon/server/http/metrics_text.h"
 #include "daemon/server/session_manager.h"
 
 namespace profd::app {

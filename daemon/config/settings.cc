@@ -8,9 +8,8 @@
 #include <span>
 #include <type_traits>
 
-#include "daemon/server/grpc/transport/listen_address.h"
 #include "daemon/server/grpc/transport/server.h"
-#include "daemon/server/http/loopback_address.h"
+#include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/tcp_address.h"
 
 namespace profd::config {

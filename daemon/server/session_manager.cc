@@ -10,9 +10,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// How often the watcher looks at running sessions. A target that is gone twice in a row is gone:
-// at the very start one thread's end may be seen before another one's first reading.
-constexpr milliseconds kLook{50};
+// How often the watcher checks running sessions. Two checks in a row must find that a target is
+// gone: at the start of a session, the end of one thread can come before the first reading of
+// another.
+constexpr milliseconds kCheckInterval{50};
 
 bool EndsWithItsThreads(const session::Target& target) {
   return target.kind == session::TargetKind::kPids || target.kind == session::TargetKind::kTids;
@@ -20,7 +21,7 @@ bool EndsWithItsThreads(const session::Target& target) {
 
 Error NoSession(std::uint32_t id) {
   return Error{ErrorCode::kNotFound, "no session " + std::to_string(id),
-               "`profctl status` lists those that run"};
+               "`profctl status` lists the sessions that run"};
 }
 
 }  // namespace
@@ -36,6 +37,7 @@ SessionManager::~SessionManager() { Shutdown(nanoseconds{0}); }
 
 Result<std::uint32_t> SessionManager::Admit(const std::string& client, std::size_t max_sessions) {
   if (closed_) return Error{ErrorCode::kUnavailable, "profd is shutting down", ""};
+  // Sessions that are starting count, too. Otherwise many calls at once would pass the limit.
   std::size_t all = entries_.size();
   for (const auto& [who, count] : starting_) all += count;
   if (all >= options_.max_sessions)
@@ -64,6 +66,7 @@ Result<std::shared_ptr<pipeline::Session>> SessionManager::Start(const session::
     if (!admitted) return admitted.error();
     id = *admitted;
   }
+  // Without the lock: a start takes some ms, and the watcher must end other sessions meanwhile.
   auto started = backend_.Start(id, spec);
 
   std::unique_lock lock(mutex_);
@@ -78,11 +81,11 @@ Result<std::shared_ptr<pipeline::Session>> SessionManager::Start(const session::
   changed_.notify_all();
   const bool closed = closed_;
   lock.unlock();
-  if (closed) End(*started);  // Shutdown did not see it yet
+  if (closed) End(*started);  // Shutdown came during the start, and did not see this session
   return started;
 }
 
-Result<std::string> SessionManager::ClientOfSession(std::uint32_t id) const {
+Result<std::string> SessionManager::SessionClient(std::uint32_t id) const {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return NoSession(id);
@@ -123,7 +126,8 @@ void SessionManager::Shutdown(nanoseconds timeout) {
     closed_ = true;
     for (const auto& [id, entry] : entries_) running.push_back(entry.session);
   }
-  // Each end reads all clocks, and again while some cannot be read.
+  // Each end reads the clocks of all members, and repeats that while some cannot be read. So all of
+  // them together may need more time than there is.
   for (const auto& session : running)
     if (left() > nanoseconds{0}) End(session);
   for (const auto& session : running) (void)session->WaitFinished(left());
@@ -139,32 +143,33 @@ std::vector<SessionSummary> SessionManager::List() const {
   return list;
 }
 
-std::vector<std::shared_ptr<pipeline::Session>> SessionManager::Due(std::uint64_t now_ns) {
-  std::vector<std::shared_ptr<pipeline::Session>> due;
+std::vector<std::shared_ptr<pipeline::Session>> SessionManager::Overdue(std::uint64_t now_ns) {
+  std::vector<std::shared_ptr<pipeline::Session>> overdue;
   for (auto& [id, entry] : entries_) {
     const auto& session = entry.session;
     const bool gone = EndsWithItsThreads(session->spec().target) && session->Progress().target_gone;
     const bool over = entry.deadline_ns != 0 && now_ns >= entry.deadline_ns;
-    if (over || (gone && entry.gone_before)) due.push_back(session);
+    if (over || (gone && entry.gone_before)) overdue.push_back(session);
     entry.gone_before = gone;
   }
-  return due;
+  return overdue;
 }
 
 void SessionManager::Watch(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const std::uint64_t now_ns = clock_.MonotonicNs();
-    if (const auto due = Due(now_ns); !due.empty()) {
+    if (const auto overdue = Overdue(now_ns); !overdue.empty()) {
       lock.unlock();
-      for (const auto& session : due) End(session);
+      for (const auto& session : overdue) End(session);
       lock.lock();
     }
     if (entries_.empty()) {
       changed_.wait(lock, stop, [this] { return !entries_.empty(); });
       continue;
     }
-    std::uint64_t next_ns = now_ns + static_cast<std::uint64_t>(nanoseconds(kLook).count());
+    std::uint64_t next_ns =
+        now_ns + static_cast<std::uint64_t>(nanoseconds(kCheckInterval).count());
     for (const auto& [id, entry] : entries_)
       if (entry.deadline_ns > now_ns) next_ns = std::min(next_ns, entry.deadline_ns);
     changed_.wait_for(lock, stop, nanoseconds(next_ns - now_ns), [] { return false; });

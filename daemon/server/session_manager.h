@@ -1,4 +1,4 @@
-// SessionManager: which sessions run, and when each of them ends.
+// SessionManager: the sessions of clients that run, and when each of them ends.
 #pragma once
 
 #include <condition_variable>
@@ -23,19 +23,19 @@ namespace profd::server {
 struct SessionSummary {
   std::uint32_t id = 0;
   std::string target;
-  std::string client;             // who requested it: ClientOf
+  std::string client;             // that requested it: ClientName
   std::uint64_t duration_ns = 0;  // 0: until stopped
   pipeline::SessionProgress progress;
 };
 
-// A session ends when its time is over, when it is stopped or cancelled, and, where the target is
-// a set of pids or tids, when none of its threads is left. A thread of its own sees to it, so that
-// a caller that is slow to read cannot make its session longer. Owned by the composition root;
-// methods from any thread.
+// A session ends when its time is over, or when it is stopped or cancelled. A session of pids or
+// tids also ends when none of its threads is left. The manager's own thread ends sessions, so a
+// client that reads slowly cannot make its session longer. Owned by the composition root; methods
+// may be called from any thread.
 class SessionManager {
  public:
   struct Options {
-    std::size_t max_sessions = PROFD_MAX_SESSIONS - 2;  // a history needs two when it rolls
+    std::size_t max_sessions = PROFD_MAX_SESSIONS - 2;  // the history needs two while it rolls
   };
 
   // Both must outlive this.
@@ -46,20 +46,21 @@ class SessionManager {
   SessionManager(const SessionManager&) = delete;
   SessionManager& operator=(const SessionManager&) = delete;
 
-  // duration_ns 0: until stopped. kExhausted: `client` (ClientOf) has `max_sessions` already, or
-  // there are too many altogether.
+  // duration_ns 0: until stopped. kExhausted: `client` (ClientName) already has `max_sessions`, or
+  // all clients together have too many.
   [[nodiscard]] Result<std::shared_ptr<pipeline::Session>> Start(const session::SessionSpec& spec,
                                                                  std::uint64_t duration_ns,
                                                                  const std::string& client,
                                                                  std::size_t max_sessions);
-  // Who requested it. kNotFound when there is none such.
-  [[nodiscard]] Result<std::string> ClientOfSession(std::uint32_t id) const;
-  // Ends it early; whoever waits for it gets the profile. kNotFound when there is none such.
+  // The client that requested the session. kNotFound: there is no such session.
+  [[nodiscard]] Result<std::string> SessionClient(std::uint32_t id) const;
+  // Ends the session early; its client gets the profile. kNotFound: there is no such session.
   [[nodiscard]] Result<void> Stop(std::uint32_t id);
-  // The caller is done with it: with its profile, or without (then the session ends now).
+  // Removes the session when its call ends. If the session still runs, it ends now, without a
+  // profile.
   void Release(const std::shared_ptr<pipeline::Session>& session);
-  // Ends all sessions, and starts no more. Waits for their profiles. After `timeout` those that are
-  // left go without an end of their own: the pipeline's is theirs.
+  // Ends all sessions, starts no more, and waits for their profiles. Sessions that are left after
+  // `timeout` end with the pipeline.
   void Shutdown(std::chrono::nanoseconds timeout);
 
   [[nodiscard]] std::vector<SessionSummary> List() const;
@@ -70,13 +71,14 @@ class SessionManager {
     std::string client;
     std::uint64_t duration_ns = 0;
     std::uint64_t deadline_ns = 0;  // 0: none
-    bool gone_before = false;       // target_gone was seen at the last look
+    bool gone_before = false;       // the last check has found that the target is gone
   };
 
-  // With mutex_ held: counts one that starts.
+  // Counts a session that starts, and returns its id. Needs mutex_, as Overdue does.
   [[nodiscard]] Result<std::uint32_t> Admit(const std::string& client, std::size_t max_sessions);
   void Watch(const std::stop_token& stop);
-  [[nodiscard]] std::vector<std::shared_ptr<pipeline::Session>> Due(std::uint64_t now_ns);
+  // The sessions whose time is over or whose target is gone.
+  [[nodiscard]] std::vector<std::shared_ptr<pipeline::Session>> Overdue(std::uint64_t now_ns);
   void End(const std::shared_ptr<pipeline::Session>& session);
 
   pipeline::SessionBackend& backend_;

@@ -19,11 +19,11 @@ std::optional<std::uint16_t> Port(const std::string& text) {
 }
 
 template <typename Address>
-TcpAddress Kept(const Address& address) {
-  TcpAddress kept;
-  std::memcpy(&kept.address, &address, sizeof(address));
-  kept.bytes = sizeof(address);
-  return kept;
+TcpAddress ToTcpAddress(const Address& address) {
+  TcpAddress tcp;
+  std::memcpy(&tcp.address, &address, sizeof(address));
+  tcp.bytes = sizeof(address);
+  return tcp;
 }
 
 }  // namespace
@@ -40,14 +40,22 @@ Result<TcpAddress> ParseTcpAddress(const std::string& text) {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(*port);
-  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) return Kept(v4);
+  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) return ToTcpAddress(v4);
   if (host.size() < 2 || host.front() != '[' || host.back() != ']') return unreadable;
   sockaddr_in6 v6{};
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(*port);
   if (inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &v6.sin6_addr) != 1)
     return unreadable;
-  return Kept(v6);
+  return ToTcpAddress(v6);
+}
+
+Result<TcpAddress> ParseLoopbackAddress(const std::string& text) {
+  auto address = ParseTcpAddress(text);
+  if (!address || IsLoopback(*address)) return address;
+  return Error{ErrorCode::kInvalidArgument,
+               "'" + text + "' is not a loopback address; metrics are for this host only",
+               "use 127.0.0.1:PORT or [::1]:PORT, and a collector or proxy on the host"};
 }
 
 bool IsLoopback(const TcpAddress& address) {
@@ -62,6 +70,7 @@ Result<UniqueFd> ListenAt(const TcpAddress& address) {
   const auto* where = reinterpret_cast<const sockaddr*>(&address.address);
   UniqueFd fd(socket(where->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return ErrorFromErrno(errno, "cannot make a socket");
+  // A restarted profd must not wait for connections of the old one that are still in TIME_WAIT.
   const int yes = 1;
   (void)setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(fd.get(), where, address.bytes) == 0 && listen(fd.get(), SOMAXCONN) == 0) return fd;
@@ -70,11 +79,11 @@ Result<UniqueFd> ListenAt(const TcpAddress& address) {
   return error;
 }
 
-std::uint16_t PortOf(int fd) {
+std::uint16_t BoundPort(int fd) {
   TcpAddress bound;
   bound.bytes = sizeof(bound.address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound.address), &bound.bytes) != 0) return 0;
-  // The port is at one place in both families.
+  // Both families have the port at the same offset.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&bound.address)->sin_port);
 }
 

@@ -1,4 +1,4 @@
-// TcpAddress: a numeric address and port to listen at.
+// TcpAddress: a numeric address and port to listen at, for TLS and for metrics.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,17 +16,20 @@ struct TcpAddress {
   socklen_t bytes = 0;
 };
 
-// "127.0.0.1:9899", "[::1]:9899", "localhost:9899" (127.0.0.1); port 0: one that is free.
-// kInvalidArgument for everything else: names of hosts are not looked up.
+// Parses "127.0.0.1:9899", "[::1]:9899" or "localhost:9899" (127.0.0.1). Port 0: any free one.
+// kInvalidArgument: anything else, because names of hosts are not resolved.
 [[nodiscard]] Result<TcpAddress> ParseTcpAddress(const std::string& text);
 
-// Whether only this host can reach it.
+// The same, for addresses that only this host can reach; others are kInvalidArgument, too.
+[[nodiscard]] Result<TcpAddress> ParseLoopbackAddress(const std::string& text);
+
+// True if only this host can reach the address.
 [[nodiscard]] bool IsLoopback(const TcpAddress& address);
 
-// A listening socket, non-blocking. kUnavailable: something else listens there.
+// Returns a listening, non-blocking socket. kUnavailable: another process listens there.
 [[nodiscard]] Result<UniqueFd> ListenAt(const TcpAddress& address);
 
-// Of a listening socket.
-[[nodiscard]] std::uint16_t PortOf(int fd);
+// The port of a listening socket.
+[[nodiscard]] std::uint16_t BoundPort(int fd);
 
 }  // namespace profd::server

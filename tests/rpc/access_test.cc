@@ -211,7 +211,7 @@ class AccessTest : public RpcFixture {
     const auto started = manager_.Start({}, 0, "uid 77", 1);
     ASSERT_TRUE(started);
     EXPECT_EQ(StatusOf(*stub_).sessions_size(), 0);
-    ExpectRefused(StopOf(*stub_, (*started)->id()), "is not yours to stop");
+    ExpectRefused(StopOf(*stub_, (*started)->id()), "is not yours");
     manager_.Release(*started);
   }
 
@@ -286,7 +286,7 @@ TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
   ExpectLogged(kStranger, "Collect pid 200: process 200 is not ");
   ExpectLogged(kStranger, "Collect tid 200: thread 200 is not ");
   ExpectLogged(kStranger, "Dump pid 200: process 200 is not ");
-  ExpectLogged(kStranger, "Stop session [0-9]+: session [0-9]+ is not yours to stop");
+  ExpectLogged(kStranger, "Stop session [0-9]+: session [0-9]+ is not yours");
 
   v1::QueryRequest request;
   request.set_since_ns(60);

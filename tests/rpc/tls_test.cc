@@ -182,7 +182,7 @@ TEST_F(TlsTest, NewFilesHoldForNewConnections) {
   std::filesystem::rename(renewed.key, ours_.key);
   // With the old certificate and the new key it goes on as it was.
   EXPECT_TRUE(StatusOf(*As(&before, old_ca)).ok());
-  EXPECT_THAT(log_.Text(), HasSubstr("TLS goes on with the certificate it had: "));
+  EXPECT_THAT(log_.Text(), HasSubstr("TLS still uses the previous certificate: "));
   std::filesystem::rename(renewed.certificate, ours_.certificate);
   std::filesystem::copy_file(other_ca_.certificate, ca_.certificate,
                              std::filesystem::copy_options::overwrite_existing);

@@ -7,12 +7,13 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/server/http/loopback_address.h"
+#include "daemon/server/tcp_address.h"
 
 namespace profd::server {
 namespace {
 
-// libmicrohttpd accepts no more at its own limit, and then could not tell us of a new one.
+// At its own limit, libmicrohttpd stops accepting and would not report a new connection. So its
+// limit is above ours.
 constexpr unsigned kLibraryLimit = HttpServer::kMaxConnections + 2;
 
 MHD_Result Send(MHD_Connection* connection, const HttpAnswer& answer) {
@@ -54,7 +55,7 @@ struct HttpServer::Callbacks {
       return;
     }
     known.push_back(fd);
-    // It is closed once the library has seen its end.
+    // The library owns the connection. It closes it when it finds the shutdown.
     if (known.size() > kMaxConnections) (void)shutdown(known.front(), SHUT_RDWR);
   }
 };
@@ -73,7 +74,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address
     return error;
   }
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(handler)));
-  server->port_ = PortOf(fd->get());
+  server->port_ = BoundPort(fd->get());
   server->daemon_.reset(MHD_start_daemon(
       MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &Callbacks::Answer,
       server.get(), MHD_OPTION_LISTEN_SOCKET, fd->get(), MHD_OPTION_CONNECTION_LIMIT, kLibraryLimit,

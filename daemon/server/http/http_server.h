@@ -1,4 +1,4 @@
-// HttpServer: answers GET on this host.
+// HttpServer: answers GET and HEAD at a loopback address.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "daemon/base/result.h"
 
-// libmicrohttpd's; its header stays out of ours.
+// Types of libmicrohttpd. Its header is included only in the .cc.
 struct MHD_Daemon;
 struct MHD_Connection;
 
@@ -22,10 +22,10 @@ struct HttpAnswer {
   std::string body = "profd serves /metrics and /healthz\n";
 };
 
-// One thread, libmicrohttpd's, which also runs the handler. Bounded: kMaxConnections, of which the
-// oldest gives way to a new one, so that nobody keeps others out; kMaxHeaderBytes; kIdleSeconds
-// without a byte. Bodies of requests are not read: only GET and HEAD are answered. Serves from
-// Start to destruction.
+// Serves from Start to destruction. One thread of libmicrohttpd does all the work and also calls
+// the handler. A new connection beyond kMaxConnections replaces the oldest one, so that no client
+// can keep others out. A connection ends after kMaxHeaderBytes of headers, or kIdleSeconds without
+// a byte. Bodies of requests are not read.
 class HttpServer {
  public:
   static constexpr std::size_t kMaxConnections = 16;
@@ -34,7 +34,7 @@ class HttpServer {
 
   using Handler = std::function<HttpAnswer(const std::string& path)>;
 
-  // `address`: see ParseLoopbackAddress. kUnavailable: something else listens there.
+  // `address`: see ParseLoopbackAddress. kUnavailable: another process listens there.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> Start(const std::string& address,
                                                                  Handler handler);
   ~HttpServer();
@@ -53,8 +53,8 @@ class HttpServer {
 
   const Handler handler_;
   std::uint16_t port_ = 0;
-  std::deque<int> connections_;               // descriptors, oldest first; of the thread
-  std::unique_ptr<MHD_Daemon, Stop> daemon_;  // first to go: its thread uses the above
+  std::deque<int> connections_;               // descriptors, oldest first; used by the thread
+  std::unique_ptr<MHD_Daemon, Stop> daemon_;  // destroyed first: its thread uses the above
 };
 
 }  // namespace profd::server

@@ -16,9 +16,10 @@ using Label = prometheus::ClientMetric::Label;
 
 double Seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-// "(it) does this" -> "Does this."
-std::string Sentence(std::string_view words) {
-  std::string text(words);
+// "ns of all threads" -> "Ns of all threads." Some texts are those of `profctl status`, which begin
+// with a small letter.
+std::string Sentence(std::string_view phrase) {
+  std::string text(phrase);
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text + ".";
@@ -63,25 +64,26 @@ class Families {
 
 void AddProcess(const Readings& readings, Families& to) {
   const auto& source = readings.backend.source;
-  to.Gauge("profd_build_info", "version of profd, kernel, and how it works there; always 1", 1.0,
+  to.Gauge("profd_build_info", "version of profd, its kernel and hook, as labels; always 1", 1.0,
            {{"version", PROFD_VERSION},
             {"kernel", source.kernel_release},
             {"hook", source.hook},
             {"split", source.split}});
-  to.Gauge("process_start_time_seconds", "when profd began, in seconds since 1970",
+  to.Gauge("process_start_time_seconds", "start time of profd, in seconds since 1970",
            Seconds(readings.start_unix_ns));
   to.Counter("process_cpu_seconds_total", "CPU time of profd, user and kernel",
              Seconds(readings.cpu_ns));
   to.Gauge("process_resident_memory_bytes", "resident memory of profd", readings.resident_bytes);
   constexpr const char* kThreads =
-      "CPU time of profd by thread; other: of all without a name of ours";
+      "CPU time of profd by thread; other: all threads that profd does not name";
   std::uint64_t named_ns = 0;
   for (const auto& [name, cpu_ns] : readings.thread_cpu_ns) {
     if (!name.starts_with("profd-")) continue;
     named_ns += cpu_ns;
     to.Counter("profd_thread_cpu_seconds_total", kThreads, Seconds(cpu_ns), {{"thread", name}});
   }
-  // gRPC's come and go.
+  // Threads of gRPC start and end all the time, so their sum is what is left of the process. A
+  // counter for each of them would go back.
   to.Counter("profd_thread_cpu_seconds_total", kThreads,
              Seconds(readings.cpu_ns - std::min(readings.cpu_ns, named_ns)), {{"thread", "other"}});
   to.Counter("profd_bpf_seconds_total", "estimated time in profd's BPF programs",
@@ -89,24 +91,25 @@ void AddProcess(const Readings& readings, Families& to) {
   to.Gauge("profd_bpf_map_bytes", "kernel memory of maps and rings", source.map_bytes);
   to.Gauge("profd_online_cpus", "CPUs of the host that are online",
            static_cast<std::uint64_t>(source.online_cpus));
-  to.Gauge("profd_missing_capabilities", "rights that profd has not; profctl status names them",
+  to.Gauge("profd_missing_capabilities", "capabilities that profd lacks; see profctl status",
            static_cast<std::uint64_t>(source.missing_capabilities.size()));
-  to.Gauge("profd_progress_age_seconds", "time since every stage of the pipeline has made a round",
+  to.Gauge("profd_progress_age_seconds", "time since each stage of the pipeline completed a round",
            Seconds(readings.progress_age_ns));
 }
 
-// One metric for each; times as such.
+// Makes a metric of each counter. Times become seconds, the base unit of Prometheus.
 void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
   for (const auto& count : counts) {
     if (count.name == "cost_ns") continue;  // profd_bpf_seconds_total
     if (count.name == "stacks_ns")
-      to.Counter("profd_bpf_stacks_seconds_total",
-                 "of the time in profd's BPF programs, that for samples", Seconds(count.count));
+      to.Counter("profd_bpf_stacks_seconds_total", "time in profd's BPF programs spent on samples",
+                 Seconds(count.count));
     else if (count.name == "background_stacks_ns")
       to.Counter("profd_bpf_background_stacks_seconds_total",
-                 "of that, for threads that no client has requested", Seconds(count.count));
+                 "time in profd's BPF programs spent on samples of the history",
+                 Seconds(count.count));
     else if (count.name == "names_ns")
-      to.Counter("profd_names_seconds_total", "CPU time spent on finding names",
+      to.Counter("profd_names_seconds_total", "CPU time spent on symbolization",
                  Seconds(count.count));
     else
       to.Counter("profd_" + count.name + "_total", count.text, count.count);
@@ -115,10 +118,10 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
 
 void AddStages(const pipeline::BackendStatus& backend, Families& to) {
   for (const auto& count : backend.by_kind.lost)
-    to.Counter("profd_lost_total", "what the kernel could not hand over, by reason", count.count,
+    to.Counter("profd_lost_total", "data that the kernel could not deliver, by reason", count.count,
                {{"reason", count.name}});
   for (const auto& count : backend.by_kind.dropped)
-    to.Counter("profd_dropped_total", "what profd gave up, by reason", count.count,
+    to.Counter("profd_dropped_total", "data that profd dropped, by reason", count.count,
                {{"reason", count.name}});
   AddCounters(backend.by_kind.counters, to);
   for (const auto& level : backend.gauges) {
@@ -136,36 +139,35 @@ std::uint64_t Sum(const std::vector<NamedCount>& counts) {
 
 void AddPython(const python::PythonReport& python, Families& to) {
   constexpr const char* kName = "profd_python_processes";
-  constexpr const char* kHelp = "processes with a Python interpreter, by what is known of it";
+  constexpr const char* kHelp = "processes with a Python interpreter, by its state";
   to.Gauge(kName, kHelp, python.attached, {{"state", "attached"}});
   to.Gauge(kName, kHelp, Sum(python.waiting), {{"state", "waiting"}});
   to.Gauge(kName, kHelp, Sum(python.refused), {{"state", "refused"}});
   to.Counter("profd_python_stacks_total", "stacks with Python frames", python.stacks);
   to.Counter("profd_python_stacks_not_merged_total",
-             "of those, whose Python frames found no place among the native ones",
+             "stacks whose Python frames could not be merged with the native ones",
              python.not_merged);
-  to.Counter("profd_python_stacks_cut_total", "of those, cut: too deep, or memory not read",
-             python.cut);
-  to.Counter("profd_python_names_stale_total", "Python frames whose code had gone when it was read",
-             python.names_stale);
-  to.Counter("profd_python_names_unknown_total", "Python frames whose code nobody told of",
+  to.Counter("profd_python_stacks_cut_total",
+             "stacks whose Python part is cut: too deep, or unreadable memory", python.cut);
+  to.Counter("profd_python_names_stale_total",
+             "Python frames whose code was freed before it was read", python.names_stale);
+  to.Counter("profd_python_names_unknown_total", "Python frames whose code was never reported",
              python.names_unknown);
 }
 
-// `of`: threads that clients' sessions look at, or those that only the history does.
+// `of`: "sessions" (threads of requested sessions) or "history" (all other threads).
 void AddSampling(const budget::SamplingStatus& status, const char* of, Families& to) {
-  to.Gauge("profd_budget_limited", "1 while a budget holds for sampling",
+  to.Gauge("profd_budget_limited", "1 while sampling has a budget",
            status.budget.limited ? 1.0 : 0.0, {{"of", of}});
-  to.Gauge("profd_budget_cpus", "what sampling may cost, in CPUs", status.budget.cpus,
-           {{"of", of}});
-  to.Gauge("profd_budget_spent_cpus", "what sampling has cost recently, in CPUs", status.spent_cpus,
+  to.Gauge("profd_budget_cpus", "budget of sampling, in CPUs", status.budget.cpus, {{"of", of}});
+  to.Gauge("profd_budget_spent_cpus", "recent cost of sampling, in CPUs", status.spent_cpus,
            {{"of", of}});
   constexpr const char* kFactor =
-      "by how much the governor makes periods longer than was requested; 1: not at all";
+      "factor by which the budget makes periods longer than requested; 1: not at all";
   constexpr const char* kFactors = "profd_budget_period_factor";
   to.Gauge(kFactors, kFactor, status.factors.on_cpu, {{"of", of}, {"period", "on_cpu"}});
   to.Gauge(kFactors, kFactor, status.factors.off_cpu, {{"of", of}, {"period", "off_cpu"}});
-  constexpr const char* kChange = "how often the governor has changed that";
+  constexpr const char* kChange = "changes of that factor";
   constexpr const char* kChanges = "profd_budget_period_changes_total";
   to.Counter(kChanges, kChange, status.on_cpu_changes, {{"of", of}, {"period", "on_cpu"}});
   to.Counter(kChanges, kChange, status.off_cpu_changes, {{"of", of}, {"period", "off_cpu"}});
@@ -173,66 +175,68 @@ void AddSampling(const budget::SamplingStatus& status, const char* of, Families&
 
 void AddBudget(const Readings& readings, Families& to) {
   const auto& budget = readings.backend.budget;
-  to.Gauge("profd_sessions", "collections that run for clients",
+  to.Gauge("profd_sessions", "running sessions of clients",
            static_cast<std::uint64_t>(readings.sessions));
   to.Counter("profd_refusals_total", "calls and connections refused", readings.refusals);
   AddSampling(budget.sampling.background, "history", to);
   AddSampling(budget.sampling.requested, "sessions", to);
-  to.Gauge("profd_clock_limit_cpus", "what exact thread clocks may cost, in CPUs; 0: no limit",
+  to.Gauge("profd_clock_limit_cpus", "limit for the cost of thread clocks, in CPUs; 0: none",
            budget.clock.limit_cpus);
-  to.Gauge("profd_clock_spent_cpus", "what they have cost recently, in CPUs",
+  to.Gauge("profd_clock_spent_cpus", "recent cost of thread clocks, in CPUs",
            budget.clock.spent_cpus);
-  to.Gauge("profd_clock_kernel_accounting", "1 while kernel accounting is used instead",
+  to.Gauge("profd_clock_kernel_accounting", "1 while clocks of the history use kernel accounting",
            budget.clock.kernel_accounting ? 1.0 : 0.0);
 }
 
 void AddMemory(const budget::MemoryStatus& memory, Families& to) {
-  to.Gauge("profd_memory_cap_bytes", "what profd may have in memory, with its maps",
+  to.Gauge("profd_memory_cap_bytes", "limit for the memory of profd, with its BPF maps",
            memory.cap_bytes);
-  to.Gauge("profd_memory_used_bytes", "what it has", memory.used_bytes);
-  to.Gauge("profd_memory_peak_bytes", "the most that it has had", memory.peak_bytes);
-  to.Counter("profd_memory_reclaim_requested_bytes_total", "what its parts were asked to give up",
-             memory.reclaim_requested_bytes);
+  to.Gauge("profd_memory_used_bytes", "memory of profd, with its BPF maps", memory.used_bytes);
+  to.Gauge("profd_memory_peak_bytes", "highest value of profd_memory_used_bytes",
+           memory.peak_bytes);
+  to.Counter("profd_memory_reclaim_requested_bytes_total",
+             "memory that caches were requested to release", memory.reclaim_requested_bytes);
   to.Gauge("profd_memory_dropping", "1 while samples are dropped to stay below the cap",
            memory.dropping ? 1.0 : 0.0);
   for (const auto& holder : memory.holders)
-    to.Gauge("profd_memory_held_bytes", "of that, what parts hold that can tell", holder.bytes,
+    to.Gauge("profd_memory_held_bytes", "memory of each part that counts it", holder.bytes,
              {{"holder", holder.name}});
 }
 
 void AddHistory(const history::HistoryStatus& history, Families& to) {
   const auto& store = history.store;
   to.Gauge("profd_history_bytes", "size of all files of the history", store.bytes);
-  to.Gauge("profd_history_limit_bytes", "size that they may have", store.limit_bytes);
-  to.Gauge("profd_history_limit_seconds", "age that windows may have", Seconds(store.limit_ns));
-  to.Gauge("profd_history_windows", "windows that are kept", store.windows);
+  to.Gauge("profd_history_limit_bytes", "limit for the size of the history", store.limit_bytes);
+  to.Gauge("profd_history_limit_seconds", "limit for the age of windows", Seconds(store.limit_ns));
+  to.Gauge("profd_history_windows", "windows in the history", store.windows);
   to.Gauge("profd_history_first_timestamp_seconds", "begin of the first window, since 1970",
            Seconds(store.first_unix_ns));
   to.Gauge("profd_history_last_timestamp_seconds", "end of the last window, since 1970",
            Seconds(store.last_unix_ns));
   to.Counter("profd_history_puts_total", "windows given to the store", store.puts);
-  to.Counter("profd_history_failed_puts_total", "of those, which it could not keep",
+  to.Counter("profd_history_failed_puts_total", "windows that the store could not keep",
              store.failed_puts);
   to.Gauge("profd_history_largest_put_bytes",
-           "most that the store has written for one window: it may be above its limit by that",
+           "most bytes written for one window; the history may exceed its limit by that",
            store.largest_put_bytes);
-  to.Counter("profd_history_windows_lost_total", "windows that did not come to the store",
+  to.Counter("profd_history_windows_lost_total", "windows that did not reach the store",
              history.windows_lost);
   to.Counter("profd_history_damages_total",
-             "how often the store was found damaged; the log says what was lost",
+             "times that the store was damaged; the log says what was lost",
              static_cast<std::uint64_t>(store.losses.size()));
   to.Gauge("profd_history_window_seconds", "length of a window", Seconds(history.window_ns));
   constexpr const char* kPeriod =
-      "mean time between samples of a thread, before the budget; 0: none are taken";
+      "mean time between samples of a thread, without the budget; 0: no samples";
   to.Gauge("profd_history_period_seconds", kPeriod, Seconds(history.on_cpu_period_ns),
            {{"period", "on_cpu"}});
   to.Gauge("profd_history_period_seconds", kPeriod, Seconds(history.off_cpu_period_ns),
            {{"period", "off_cpu"}});
   if (history.closure_error)
-    to.Gauge("profd_history_closure_error_ratio",
-             "by how much the states of a thread do not add up to the time that passed; the worst "
-             "thread of the last window",
-             *history.closure_error);
+    to.Gauge(
+        "profd_history_closure_error_ratio",
+        "difference between the sum of a thread's states and elapsed time, relative to elapsed "
+        "time; worst thread of the last window",
+        *history.closure_error);
 }
 
 }  // namespace

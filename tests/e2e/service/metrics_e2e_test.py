@@ -85,7 +85,7 @@ class Metrics(RunningProfd):
         said = subprocess.run([PROFD, "--metrics-listen", "0.0.0.0:9899"], capture_output=True, text=True, check=False)
         self.assertEqual(said.returncode, 2)
         self.assertEqual(said.stderr.splitlines(), [
-            "profd: --metrics-listen is '0.0.0.0:9899': '0.0.0.0:9899' is no loopback address; metrics are for this "
+            "profd: --metrics-listen is '0.0.0.0:9899': '0.0.0.0:9899' is not a loopback address; metrics are for this "
             "host only",
             "  use 127.0.0.1:PORT or [::1]:PORT, and a collector or proxy on the host"])
 

@@ -75,7 +75,7 @@ class Sockets(RunningProfd):
         said = subprocess.run([*options["before"], PROFD, "--listen", self.address], pass_fds=options["pass_fds"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(said.returncode, 2)
-        self.assertIn("descriptor 3 that systemd hands over is no listening unix socket", said.stderr)
+        self.assertIn("descriptor 3 from systemd is not a listening unix socket", said.stderr)
 
     def test_the_unit_listens_where_profd_does(self):
         with open(os.path.join(os.environ["PROFD_SOURCE_DIR"], "deploy/systemd/profd.socket"), encoding="utf-8") as file:

@@ -53,20 +53,20 @@ TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
                               ExclusiveOwner(5)));
   EXPECT_TRUE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = true, .user = ""}));
   EXPECT_FALSE(server::MaySee(User(5), process::Owner{.uid = 5, .sole = false, .user = ""}));
-  EXPECT_TRUE(server::MaySee(User(5), server::ClientOf(User(5))));
-  EXPECT_FALSE(server::MaySee(User(5), server::ClientOf(root_)));
+  EXPECT_TRUE(server::MaySee(User(5), server::ClientName(User(5))));
+  EXPECT_FALSE(server::MaySee(User(5), server::ClientName(root_)));
 }
 
 TEST_F(AuthorizationTest, AProcessIsOfOneUserOnlyIfAllItsIdsAre) {
-  EXPECT_EQ(*server::OwnerOf(12, fake_.proc()), ExclusiveOwner(kMe));
-  EXPECT_EQ(*server::OwnerOf(13, fake_.proc()), ExclusiveOwner());
+  EXPECT_EQ(*server::GetOwner(12, fake_.proc()), ExclusiveOwner(kMe));
+  EXPECT_EQ(*server::GetOwner(13, fake_.proc()), ExclusiveOwner());
   Add(14, Uids(kMe + 1, kMe + 1, kMe + 1, kMe + 1), 0);  // not dumpable: its files are another's
-  EXPECT_EQ(*server::OwnerOf(14, fake_.proc()), ExclusiveOwner());
+  EXPECT_EQ(*server::GetOwner(14, fake_.proc()), ExclusiveOwner());
   Add(15, Uids(kMe, kMe, kMe, kMe), 8);  // it has rights, and no user namespace of its own
-  EXPECT_EQ(*server::OwnerOf(15, fake_.proc()), ExclusiveOwner());
+  EXPECT_EQ(*server::GetOwner(15, fake_.proc()), ExclusiveOwner());
   fake_.Write("16/status", "Uid:\tnonsense\n");
-  EXPECT_EQ(*server::OwnerOf(16, fake_.proc()), ExclusiveOwner());
-  EXPECT_EQ(server::OwnerOf(99, fake_.proc()).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(*server::GetOwner(16, fake_.proc()), ExclusiveOwner());
+  EXPECT_EQ(server::GetOwner(99, fake_.proc()).error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(AuthorizationTest, ATargetIsConfinedToTheCaller) {
@@ -85,7 +85,7 @@ TEST_F(AuthorizationTest, ATargetIsConfinedToTheCaller) {
   const auto refused = server::Confine(User(kMe), fake_.proc(), others);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
-  EXPECT_EQ(refused.error().message, "process 13 is not alice's alone to look at");
+  EXPECT_EQ(refused.error().message, "process 13 is not owned by alice alone");
   EXPECT_THAT(refused.error().hint, HasSubstr("group profd"));
 }
 

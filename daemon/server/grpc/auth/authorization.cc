@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kMaxStatus = 1u << 16;
 
-// profctl always says which pid namespace it means.
+// Ids of another pid namespace mean other processes here, so they must not be looked up. 0: the
+// client does not say which namespace it means.
 bool IsOursOrNotSaid(std::uint32_t pidns_inode, const ProcFs& proc) {
   struct stat ours {};
   return pidns_inode == 0 ||
@@ -33,10 +34,10 @@ bool MaySee(const Caller& caller, const process::Owner& owner) {
 }
 
 bool MaySee(const Caller& caller, const std::string& client) {
-  return caller.sees_all || client == ClientOf(caller);
+  return caller.sees_all || client == ClientName(caller);
 }
 
-Result<ExclusiveOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
+Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc) {
   const std::string directory = std::to_string(id);
   const auto status = proc.Read(directory + "/status", kMaxStatus);
   if (!status)
@@ -47,18 +48,20 @@ Result<ExclusiveOwner> OwnerOf(std::uint32_t id, const ProcFs& proc) {
 
 Result<void> Confine(const Caller& caller, const ProcFs& proc, session::Target& target) {
   if (caller.sees_all) return {};
+  // The BPF side applies this to every thread, also after a fork and an exec. What follows only
+  // refuses a request early, with a message.
   target.uid = caller.uid;
   target.kernel_threads = false;
   if (!IsOursOrNotSaid(target.pidns_inode, proc)) return {};
   for (const auto id : target.ids) {
-    const auto owner = OwnerOf(id, proc);
+    const auto owner = GetOwner(id, proc);
     if (!owner) return owner.error();
     if (MaySee(caller, *owner)) continue;
     const std::string who = caller.name.empty() ? "uid " + std::to_string(caller.uid) : caller.name;
     return Error{ErrorCode::kPermissionDenied,
                  std::string(target.kind == session::TargetKind::kTids ? "thread " : "process ") +
-                     std::to_string(id) + " is not " + who + "'s alone to look at",
-                 "use sudo, or ask to be taken into group profd"};
+                     std::to_string(id) + " is not owned by " + who + " alone",
+                 "use sudo, or become a member of group profd"};
   }
   return {};
 }
@@ -69,7 +72,7 @@ void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
 void HideHost(v1::StatusResponse& status) {
   status.clear_replay_file();
   status.clear_recording_file();
-  status.clear_history();  // its file and its troubles
+  status.clear_history();  // it has the path of the file and its errors
   status.mutable_python()->clear_waiting();
   status.mutable_python()->clear_refused();
 }

@@ -1,4 +1,5 @@
-// Authorization: what of the host a caller may see.
+// Authorization: decides what a caller may see of the host. All functions are pure, except those
+// that read /proc.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,18 @@ namespace profd::server {
 
 using source::ExclusiveOwner;
 
-// The rule that everything below follows. Without an owner only those see it who see all.
+// The rule that all functions below follow: a user sees what that user owns exclusively. Only
+// callers who see everything see things without an exclusive owner.
 [[nodiscard]] bool MaySee(const Caller& caller, ExclusiveOwner owner);
 
-// A process of the past, as it was when /proc was last asked.
+// For a process of the past, as /proc last described it.
 [[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
 
-// A session, a query or whatever else was begun by `client` (ClientOf).
+// A session, a query or whatever else was begun by `client` (ClientName).
 [[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);
 
 // From /proc/ID of a process or thread. kNotFound: there is none.
-[[nodiscard]] Result<ExclusiveOwner> OwnerOf(std::uint32_t id, const ProcFs& proc);
+[[nodiscard]] Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc);
 
 // Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
 // it names somebody else's processes. Ids of another pid namespace are left to the kernel side.

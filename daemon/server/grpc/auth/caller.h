@@ -1,4 +1,4 @@
-// Caller: who makes a call, and how much of the host that is shown.
+// Caller: the user or certificate that makes a call, and how much of the host it may see.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace profd::server {
 
-// Made where a connection is accepted, from what the kernel or the TLS handshake says of it; never
-// from anything that the caller writes.
+// It is made when a connection is accepted, from what the kernel or the TLS handshake says, and
+// never from anything that the client writes.
 struct Caller {
   enum class Kind : std::uint8_t { kUser, kCertificate };
   Kind kind = Kind::kUser;
   std::uint32_t uid = 0;  // kUser
-  std::uint32_t pid = 0;  // kUser: who made the connection; 0: not known
-  std::string name;       // of the user, "" when the host has none; of the certificate
-  bool sees_all = false;  // else only processes that are wholly this user's
+  std::uint32_t pid = 0;  // kUser: the process that made the connection; 0: unknown
+  std::string name;       // of the user ("": the host has none) or of the certificate
+  bool sees_all = false;  // false: only processes that this user owns exclusively
 };
 
 // "alice (uid 1000, pid 4242)", "certificate 'ops'".
@@ -26,8 +26,9 @@ struct Caller {
   return text.append(")");
 }
 
-// The same for all connections of one user, or of one certificate: what limits and ownership go by.
-[[nodiscard]] inline std::string ClientOf(const Caller& caller) {
+// The key of limits and of the ownership of sessions. It is the same for all connections of one
+// user or of one certificate.
+[[nodiscard]] inline std::string ClientName(const Caller& caller) {
   if (caller.kind == Caller::Kind::kCertificate) return "certificate " + caller.name;
   return "uid " + std::to_string(caller.uid);
 }

@@ -25,12 +25,14 @@ Result<void> Limit(const ClientLimits& limits, CollectPlan& plan) {
 }
 
 Result<void> CallRates::Count(const Caller& caller) {
-  const ClientLimits& limits = LimitsOf(caller);
+  const ClientLimits& limits = LimitsFor(caller);
   const std::uint64_t now_ns = clock_.MonotonicNs();
   const std::scoped_lock lock(mutex_);
+  // A full bucket is one of a client that has not called recently; a new one would be equal. So it
+  // can be forgotten.
   if (buckets_.size() >= kMaxClients)
     std::erase_if(buckets_, [&](const auto& entry) { return entry.second.IsFull(now_ns); });
-  const std::string client = ClientOf(caller);
+  const std::string client = ClientName(caller);
   auto found = buckets_.find(client);
   if (found == buckets_.end() && buckets_.size() < kMaxClients)
     found = buckets_

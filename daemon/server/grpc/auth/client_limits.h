@@ -1,4 +1,4 @@
-// ClientLimits: how much of profd one client may take.
+// ClientLimits: how many sessions, calls and connections one client may have.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace profd::server {
 
 struct ClientLimits {
   std::uint32_t max_sessions = 0;     // at once
-  std::uint64_t max_duration_ns = 0;  // 0: until it is stopped, if need be
+  std::uint64_t max_duration_ns = 0;  // 0: no limit
   std::uint32_t max_frequency_hz = 0;
-  double calls_per_second = 0;  // and twice that at once
+  double calls_per_second = 0;  // on average; twice as many may come at once
   std::uint32_t max_connections = 0;
   int max_request_bytes = 0;
 };
 
-// Who sees all is trusted not to wear the host down on purpose, and kept from doing it by accident.
+// Callers who see everything are trusted. Their limits only protect the host from accidents.
 inline constexpr ClientLimits kTrustedLimits{64, 0, 100'000, 200, 256, 1 << 20};
 inline constexpr ClientLimits kPublicLimits{4, 3600ull * 1'000'000'000, 999, 20, 16, 1 << 16};
 
-[[nodiscard]] constexpr const ClientLimits& LimitsOf(const Caller& caller) {
+[[nodiscard]] constexpr const ClientLimits& LimitsFor(const Caller& caller) {
   return caller.sees_all ? kTrustedLimits : kPublicLimits;
 }
 
-// kExhausted: longer or finer than this client may ask for. Without a duration it is as long as it
-// may be.
+// kExhausted: the plan is longer or finer than the limits allow. A plan without a duration gets the
+// longest one.
 [[nodiscard]] Result<void> Limit(const ClientLimits& limits, CollectPlan& plan);
 
-// How often each client has called recently. Methods from any thread; bounded memory.
+// Counts the recent calls of each client. Methods may be called from any thread. Memory is bounded.
 class CallRates {
  public:
   explicit CallRates(const Clock& clock) : clock_(clock) {}

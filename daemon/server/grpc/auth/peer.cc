@@ -15,18 +15,19 @@ constexpr std::size_t kMaxGroups = 1u << 16;  // NGROUPS_MAX
 
 }  // namespace
 
-Result<Peer> PeerOf(int socket) {
+Result<Peer> GetPeer(int socket) {
   ucred credentials{};
   socklen_t bytes = sizeof(credentials);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0)
-    return ErrorFromErrno(errno, "cannot ask who connects");
+    return ErrorFromErrno(errno, "cannot get the credentials of a client");
   Peer peer{credentials.uid, credentials.gid, credentials.pid, {}};
+  // ERANGE returns the size that is needed, so the second round mostly succeeds.
   peer.groups.resize(64);
   while (true) {
     bytes = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
     if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &bytes) == 0) break;
     if (errno != ERANGE || bytes > kMaxGroups * sizeof(gid_t))
-      return ErrorFromErrno(errno, "cannot ask for the groups of who connects");
+      return ErrorFromErrno(errno, "cannot get the groups of a client");
     peer.groups.resize(bytes / sizeof(gid_t));
   }
   peer.groups.resize(bytes / sizeof(gid_t));

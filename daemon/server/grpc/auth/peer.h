@@ -1,4 +1,4 @@
-// Peer: who is at the other end of a unix socket, as the kernel says.
+// Peer: the process at the other end of a unix socket, as the kernel reports it.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,8 @@
 
 namespace profd::server {
 
-// As of the moment it connected; nothing that it does later changes these.
+// The credentials at the moment when the process connected. Nothing that it does later changes
+// them.
 struct Peer {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -18,14 +19,14 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
-[[nodiscard]] Result<Peer> PeerOf(int socket);
+[[nodiscard]] Result<Peer> GetPeer(int socket);
 
 [[nodiscard]] bool IsIn(const Peer& peer, gid_t group);
 
-// "" when the host does not name it.
+// "": the host has no name for the user.
 [[nodiscard]] std::string UserName(uid_t uid);
 
-// kNotFound when there is none such.
+// kNotFound: the host has no such group.
 [[nodiscard]] Result<gid_t> GroupId(const std::string& name);
 
 }  // namespace profd::server

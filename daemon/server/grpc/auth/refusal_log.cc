@@ -9,7 +9,8 @@ constexpr double kLinesPerSecond = 1;
 constexpr double kLinesAtOnce = 20;
 constexpr std::size_t kMaxLine = 512;
 
-// Names and requests are the caller's: one line stays one line.
+// Names and requests come from the client. Control characters in them must not forge other lines of
+// the log.
 std::string OneLine(std::string text) {
   if (text.size() > kMaxLine) text.resize(kMaxLine);
   std::ranges::replace_if(
@@ -26,11 +27,11 @@ void RefusalLog::Refused(const std::string& who, const std::string& what, const 
   const std::scoped_lock lock(mutex_);
   ++refusals_;
   if (!bucket_.Take(clock_.MonotonicNs())) {
-    ++unsaid_;
+    ++not_logged_;
     return;
   }
-  if (unsaid_ != 0) logger_.warn("refused {} more calls", unsaid_);
-  unsaid_ = 0;
+  if (not_logged_ != 0) logger_.warn("refused {} more calls", not_logged_);
+  not_logged_ = 0;
   logger_.warn("refused {}: {}: {}", OneLine(who), OneLine(what),
                OneLine(why.substr(0, why.find('\n'))));
 }

@@ -1,4 +1,4 @@
-// RefusalLog: every refusal, with who and what, as far as that does not fill the disk.
+// RefusalLog: logs refused calls and connections, at a bounded rate.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -12,13 +12,14 @@
 
 namespace profd::server {
 
-// Methods from any thread.
+// Methods may be called from any thread.
 class RefusalLog {
  public:
   // Both must outlive this.
   RefusalLog(const Clock& clock, spdlog::logger& logger);
 
-  // Says "refused WHO: WHAT: WHY", on one line; of a flood, some, and later how many more.
+  // Logs "refused WHO: WHAT: WHY" on one line. Above the rate it only counts, and the next line
+  // says how many were not logged.
   void Refused(const std::string& who, const std::string& what, const std::string& why);
   [[nodiscard]] std::uint64_t refusals() const;
 
@@ -28,7 +29,7 @@ class RefusalLog {
   mutable std::mutex mutex_;
   TokenBucket bucket_;
   std::uint64_t refusals_ = 0;
-  std::uint64_t unsaid_ = 0;
+  std::uint64_t not_logged_ = 0;
 };
 
 }  // namespace profd::server

@@ -1,4 +1,4 @@
-// TokenBucket: how often something may happen. Pure; not thread-safe.
+// TokenBucket: limits how often something may happen. Pure; not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -6,13 +6,14 @@
 
 namespace profd::server {
 
-// `burst` times at once, and `per_second` times a second for ever. Times are CLOCK_MONOTONIC.
+// It allows `burst` events at once, and `per_second` events a second on average. Times are
+// CLOCK_MONOTONIC.
 class TokenBucket {
  public:
   TokenBucket(double per_second, double burst, std::uint64_t now_ns)
       : per_second_(per_second), burst_(burst), tokens_(burst), filled_ns_(now_ns) {}
 
-  // False: not now.
+  // False: there is no token.
   [[nodiscard]] bool Take(std::uint64_t now_ns) {
     tokens_ = TokensAt(now_ns);
     filled_ns_ = std::max(filled_ns_, now_ns);
@@ -20,7 +21,7 @@ class TokenBucket {
     tokens_ -= 1;
     return true;
   }
-  // As if it had never been used.
+  // True if the bucket equals a new one.
   [[nodiscard]] bool IsFull(std::uint64_t now_ns) const { return TokensAt(now_ns) >= burst_; }
 
  private:

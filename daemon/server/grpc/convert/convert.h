@@ -1,4 +1,5 @@
-// Convert: between the domain and the protocol. The only file that knows both.
+// Convert: converts requests to plans of the domain, and results of the domain to messages of the
+// protocol. Its two sources are the only ones that know both. All functions are pure.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -21,20 +22,20 @@
 
 namespace profd::server {
 
-// What a CollectRequest asks for, checked.
+// A checked CollectRequest.
 struct CollectPlan {
   session::SessionSpec spec;
   std::uint64_t duration_ns = 0;  // 0: until stopped
   std::chrono::nanoseconds progress_interval{0};
 };
 
-// What a QueryRequest asks for, checked.
+// A checked QueryRequest.
 struct QueryPlan {
   store::TimeRange range;
   store::Filter filter;
 };
 
-// Ranges within which a request makes sense; the rest is refused with a message that says them.
+// The ranges of valid requests. The error for any other request names the range.
 struct RequestLimits {
   std::uint32_t max_frequency_hz = 100'000;  // kernel.perf_event_max_sample_rate
   std::uint64_t min_duration_ns = 1'000'000;
@@ -45,10 +46,10 @@ struct RequestLimits {
 };
 inline constexpr std::uint32_t kDefaultFrequencyHz = 99;
 inline constexpr std::uint64_t kDefaultProgressNs = 250'000'000;
-// Of a dump: who runs is sampled so often, if the kernel allows it.
+// The rate at which a dump samples running threads, if the kernel allows it.
 inline constexpr std::uint32_t kDumpFrequencyHz = 1'000;
 
-// Everything a StatusResponse says of the daemon itself.
+// The part of a StatusResponse about the process itself.
 struct DaemonStatus {
   std::uint64_t up_ns = 0;
   std::uint64_t cpu_ns = 0;
@@ -61,7 +62,7 @@ struct DaemonStatus {
 
 [[nodiscard]] Result<QueryPlan> ToPlan(const v1::QueryRequest& request, std::uint64_t now_unix_ns);
 
-// The session whose end is a dump.
+// The short session at whose end the dump is taken.
 [[nodiscard]] Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request,
                                                   const RequestLimits& limits);
 
@@ -74,7 +75,7 @@ struct DaemonStatus {
                                          const pipeline::BackendStatus& backend,
                                          const std::vector<SessionSummary>& sessions);
 
-// The message is "<what>: <why>", and the hint, where there is one, follows on a line of its own.
+// The message is "<what>: <why>". A hint follows on a line of its own.
 [[nodiscard]] grpc::Status ToStatus(const Error& error);
 
 }  // namespace profd::server

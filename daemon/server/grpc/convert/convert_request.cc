@@ -1,11 +1,13 @@
+#include "daemon/server/grpc/convert/convert.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "bpf/shared/limits.h"
 #include "daemon/budget/governor.h"
-#include "daemon/server/grpc/convert/convert.h"
 
 namespace profd::server {
 namespace {
@@ -37,6 +39,52 @@ Result<std::vector<std::uint32_t>> ToIds(const v1::Target::Ids& ids, const std::
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
   return list;
+}
+
+constexpr int kMaxItems = 1'000;  // of each list
+constexpr std::size_t kMaxTextBytes = 4'096;
+
+using Texts = google::protobuf::RepeatedPtrField<std::string>;
+
+Result<std::vector<std::string>> ToTexts(const Texts& texts, const char* what) {
+  if (texts.size() > kMaxItems)
+    return Invalid(std::string("more than ") + std::to_string(kMaxItems) + " names of a " + what);
+  for (const std::string& text : texts)
+    if (text.size() > kMaxTextBytes)
+      return Invalid(std::string("the name of a ") + what + " is longer than " +
+                     std::to_string(kMaxTextBytes) + " bytes");
+  return std::vector<std::string>(texts.begin(), texts.end());
+}
+
+Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
+  store::Filter filter;
+  if (proto.pid_size() > kMaxItems) return Invalid("more than 1000 processes are named");
+  filter.pids.assign(proto.pid().begin(), proto.pid().end());
+  struct List {
+    const Texts& texts;
+    const char* what;
+    std::vector<std::string>& into;
+  };
+  for (const List& list :
+       {List{proto.comm(), "process", filter.comms},
+        List{proto.executable(), "program", filter.executables},
+        List{proto.cgroup(), "cgroup", filter.cgroups},
+        List{proto.container(), "container", filter.containers},
+        List{proto.unit(), "unit", filter.units}, List{proto.user(), "user", filter.users},
+        List{proto.thread(), "thread", filter.threads}}) {
+    auto texts = ToTexts(list.texts, list.what);
+    if (!texts) return texts.error();
+    list.into = *std::move(texts);
+  }
+  if (proto.has_state()) {
+    if (!v1::State_IsValid(proto.state())) return Invalid("there is no such state");
+    filter.state = static_cast<process::State>(proto.state());
+  }
+  if (proto.has_wait()) {
+    if (!v1::WaitReason_IsValid(proto.wait())) return Invalid("there is no such wait reason");
+    filter.wait = static_cast<process::WaitReason>(proto.wait());
+  }
+  return filter;
 }
 
 }  // namespace
@@ -81,11 +129,11 @@ Result<session::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
-// A session's own budget: 2 % of a CPU per unit, at the default frequency.
+// The budget of a session that requests none: 2 % of a CPU per unit, at the default frequency.
 constexpr double kBudgetCpus = 0.02;
 
-double BudgetOf(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
-  if (!(request.budget_cpus() >= 0)) return 0;  // none, and what is not a number
+double SessionBudget(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
+  if (!(request.budget_cpus() >= 0)) return 0;  // negative (no budget), and NaN
   if (request.budget_cpus() > 0) return request.budget_cpus();
   const double rate = std::max(1.0, static_cast<double>(hz) / kDefaultFrequencyHz);
   return kBudgetCpus * budget::BudgetUnits(cpus) * std::sqrt(rate);
@@ -129,7 +177,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   plan.spec.inlined = !request.no_inlined();
   plan.spec.lines = !request.no_lines();
 
-  plan.spec.budget_cpus = BudgetOf(request, hz, limits.cpus);
+  plan.spec.budget_cpus = SessionBudget(request, hz, limits.cpus);
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();
@@ -144,7 +192,7 @@ Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request, const Reques
   auto target = ToTarget(request.target());
   if (!target) return target.error();
   if (target->kind != session::TargetKind::kPids && target->kind != session::TargetKind::kTids)
-    return Invalid("a dump is of processes or threads by their ids", "name pids or tids");
+    return Invalid("a dump needs ids of processes or threads", "name pids or tids");
   session::SessionSpec spec;
   spec.target = *std::move(target);
   spec.off_cpu = false;
@@ -153,6 +201,24 @@ Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request, const Reques
   spec.lines = !request.no_lines();
   spec.dump = true;
   return spec;
+}
+
+Result<QueryPlan> ToPlan(const v1::QueryRequest& request, std::uint64_t now_unix_ns) {
+  QueryPlan plan;
+  if (request.since_ns() != 0) {
+    if (request.from_unix_ns() != 0 || request.to_unix_ns() != 0)
+      return Invalid("both a span and a begin or an end are named", "leave one out");
+    plan.range.from_unix_ns = now_unix_ns - std::min(now_unix_ns, request.since_ns());
+  } else {
+    plan.range.from_unix_ns = request.from_unix_ns();
+    if (request.to_unix_ns() != 0) plan.range.to_unix_ns = request.to_unix_ns();
+  }
+  if (plan.range.from_unix_ns >= plan.range.to_unix_ns)
+    return Invalid("the time range ends before it begins");
+  auto filter = ToFilter(request.filter());
+  if (!filter) return filter.error();
+  plan.filter = *std::move(filter);
+  return plan;
 }
 
 }  // namespace profd::server

@@ -11,12 +11,13 @@ bool IsRefusal(const grpc::Status& status) {
          status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
 }
 
-std::string Of(const char* call, const v1::Target& target) {
+// For the log of refusals.
+std::string DescribeCall(const char* call, const v1::Target& target) {
   const auto known = ToTarget(target);
   return std::string(call) + " " + (known ? session::FormatTarget(*known) : "of no target");
 }
 
-std::string Of(const v1::QueryRequest& request) {
+std::string DescribeCall(const v1::QueryRequest& request) {
   const std::string question = request.ShortDebugString();
   return question.empty() ? "Query of all" : "Query " + question;
 }
@@ -26,7 +27,7 @@ std::string Of(const v1::QueryRequest& request) {
 template <typename Call>
 grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::string& what,
                                 const Call& call) {
-  const Caller caller = caller_of_(context);
+  const Caller caller = find_caller_(context);
   const auto counted = gate_.rates.Count(caller);
   grpc::Status status = counted ? call(caller) : ToStatus(counted.error());
   if (IsRefusal(status)) gate_.refusals.Refused(Describe(caller), what, status.error_message());
@@ -35,20 +36,20 @@ grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::s
 
 grpc::Status CallerService::Collect(grpc::ServerContext* context, const v1::CollectRequest* request,
                                     grpc::ServerWriter<v1::CollectResponse>* writer) {
-  return Run(*context, Of("Collect", request->target()), [&](const Caller& caller) {
+  return Run(*context, DescribeCall("Collect", request->target()), [&](const Caller& caller) {
     return gate_.service.Collect(caller, *context, *request, *writer);
   });
 }
 
 grpc::Status CallerService::Query(grpc::ServerContext* context, const v1::QueryRequest* request,
                                   grpc::ServerWriter<v1::QueryResponse>* writer) {
-  return Run(*context, Of(*request),
+  return Run(*context, DescribeCall(*request),
              [&](const Caller& caller) { return gate_.service.Query(caller, *request, *writer); });
 }
 
 grpc::Status CallerService::Dump(grpc::ServerContext* context, const v1::DumpRequest* request,
                                  v1::Dump* response) {
-  return Run(*context, Of("Dump", request->target()), [&](const Caller& caller) {
+  return Run(*context, DescribeCall("Dump", request->target()), [&](const Caller& caller) {
     return gate_.service.Dump(caller, *context, *request, *response);
   });
 }

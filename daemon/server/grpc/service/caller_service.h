@@ -1,4 +1,5 @@
-// CallerService: what stands between gRPC and the service: it knows who calls.
+// CallerService: the gRPC service. It finds the caller of each call, and passes the call to
+// ProfilerService.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace profd::server {
 
-// What all calls go through, whoever makes them. All outlive the server.
+// What every call needs. All four outlive the gRPC servers.
 struct Gate {
   ProfilerService& service;
   CallRates& rates;
@@ -20,15 +21,15 @@ struct Gate {
   Serving& serving;
 };
 
-// One for each gRPC server. A server that takes connections of one user only knows the caller by
-// itself; another must find it in what the handshake of the connection has left in the context.
+// Each gRPC server has one. A server that takes connections of one user knows the caller; the TLS
+// server finds the caller in the context of the call, where the handshake has put the certificate.
 // Runs on gRPC's threads.
 class CallerService final : public v1::Profiler::Service {
  public:
-  using CallerOf = std::function<Caller(const grpc::ServerContext&)>;
+  using FindCaller = std::function<Caller(const grpc::ServerContext&)>;
 
-  CallerService(const Gate& gate, CallerOf caller_of)
-      : gate_(gate), caller_of_(std::move(caller_of)) {}
+  CallerService(const Gate& gate, FindCaller find_caller)
+      : gate_(gate), find_caller_(std::move(find_caller)) {}
 
   grpc::Status Collect(grpc::ServerContext* context, const v1::CollectRequest* request,
                        grpc::ServerWriter<v1::CollectResponse>* writer) override;
@@ -42,12 +43,12 @@ class CallerService final : public v1::Profiler::Service {
                       v1::StatusResponse* response) override;
 
  private:
-  // Runs a call of somebody who has not called too often, and logs it where it is refused.
+  // Runs the call unless its caller calls too often, and logs a refusal.
   template <typename Call>
   grpc::Status Run(const grpc::ServerContext& context, const std::string& what, const Call& call);
 
   const Gate gate_;
-  const CallerOf caller_of_;
+  const FindCaller find_caller_;
 };
 
 }  // namespace profd::server

@@ -18,9 +18,10 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// How often a Collect looks whether its caller is still there.
-constexpr std::chrono::milliseconds kLook{50};
-// Of a dump: a few of its sampling periods.
+// How often a Collect or Dump checks that its client is still there. gRPC does not wake a thread
+// that waits for a session.
+constexpr std::chrono::milliseconds kPollInterval{50};
+// A dump samples running threads for a few periods of kDumpFrequencyHz.
 constexpr std::chrono::milliseconds kDumpWindow{8};
 constexpr std::size_t kChunkBytes = 1u << 20;
 
@@ -80,7 +81,7 @@ ProfilerService::ProfilerService(SessionManager& manager, const pipeline::Sessio
 RequestLimits ProfilerService::Limits() const {
   RequestLimits limits;
   limits.cpus = std::max(1u, std::thread::hardware_concurrency());
-  // The kernel lowers it when its interrupts take too long, so it is read again.
+  // The kernel lowers this limit when sampling interrupts take too long, so each request reads it.
   if (const auto text = proc_.Read("sys/kernel/perf_event_max_sample_rate", 64)) {
     std::uint32_t hz = 0;
     std::from_chars(text->data(), text->data() + text->size(), hz);
@@ -94,7 +95,7 @@ Result<CollectPlan> ProfilerService::Plan(const Caller& caller,
   auto plan = ToPlan(request, Limits());
   if (!plan) return plan.error();
   PROFD_TRY(Confine(caller, proc_, plan->spec.target));
-  PROFD_TRY(Limit(LimitsOf(caller), *plan));
+  PROFD_TRY(Limit(LimitsFor(caller), *plan));
   return plan;
 }
 
@@ -105,8 +106,8 @@ Result<session::SessionSpec> ProfilerService::Plan(const Caller& caller,
   PROFD_TRY(Confine(caller, proc_, spec->target));
   if (backend_.EndsByItself())
     return Error{ErrorCode::kUnsupported,
-                 "this profd replays a recording: there is no process to look at",
-                 "profctl collect shows what was recorded"};
+                 "this profd replays a recording, which has no live process to dump",
+                 "profctl collect shows the recording"};
   return spec;
 }
 
@@ -114,8 +115,8 @@ grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerCo
                                       const v1::CollectRequest& request, CollectWriter& writer) {
   const auto plan = Plan(caller, request);
   if (!plan) return ToStatus(plan.error());
-  auto started = manager_.Start(plan->spec, plan->duration_ns, ClientOf(caller),
-                                LimitsOf(caller).max_sessions);
+  auto started = manager_.Start(plan->spec, plan->duration_ns, ClientName(caller),
+                                LimitsFor(caller).max_sessions);
   if (!started) {
     logger_.info("collect {}: {}", session::FormatTarget(plan->spec.target),
                  started.error().message);
@@ -129,7 +130,7 @@ grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerCo
   v1::CollectResponse first;
   *first.mutable_started() = ToProto(session->id(), session->start());
   if (!writer.Write(first) || !StreamProgress(context, *session, plan->progress_interval, writer)) {
-    logger_.info("session {}: its caller went away", session->id());
+    logger_.info("session {}: its client has left", session->id());
     return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   }
   return StreamProfile(caller, *session, writer);
@@ -141,11 +142,11 @@ bool ProfilerService::StreamProgress(const grpc::ServerContext& context,
   auto next = steady_clock::now();
   bool finishing = false;
   while (true) {
-    const auto wait =
-        std::clamp(nanoseconds(next - steady_clock::now()), nanoseconds{0}, nanoseconds{kLook});
+    const auto wait = std::clamp(nanoseconds(next - steady_clock::now()), nanoseconds{0},
+                                 nanoseconds{kPollInterval});
     if (session.WaitFinished(wait)) return writer.Write(MakeProgress(session));
     if (context.IsCancelled()) return false;
-    // The step from collecting to finishing is told at once.
+    // Finishing can take seconds, so the client learns at once that it has begun.
     const bool step = session.Progress().finishing && !std::exchange(finishing, true);
     if (!step && steady_clock::now() < next) continue;
     if (!writer.Write(MakeProgress(session))) return false;
@@ -164,12 +165,12 @@ Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
                                                         const v1::QueryRequest& request) {
   if (history_ == nullptr)
     return Error{ErrorCode::kUnsupported, "this profd keeps no history",
-                 "the one that does is started with --history-directory DIR"};
+                 "start profd with --history-directory DIR"};
   auto plan = ToPlan(request, clock_.RealtimeNs());
   if (!plan) return plan.error();
   if (!caller.sees_all) plan->filter.exclusive_owner = caller.uid;
-  if (!query_slots_.try_acquire_for(kQueryPatience))
-    return Error{ErrorCode::kExhausted, "others are asking for the history, too", "try again"};
+  if (!query_slots_.try_acquire_for(kQueryTimeout))
+    return Error{ErrorCode::kExhausted, "other queries of the history are running", "try again"};
   auto profile = history_->store().Query(plan->range, plan->filter);
   query_slots_.release();
   return profile;
@@ -182,7 +183,8 @@ grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest
     if (!profile) return ToStatus(profile.error());
     return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
   }();
-  ::malloc_trim(0);  // a long time range is many windows, merged, converted and written
+  // A query of a long range allocates hundreds of MB in small pieces, which glibc would keep.
+  ::malloc_trim(0);
   return status;
 }
 
@@ -190,33 +192,33 @@ grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerConte
                                    const v1::DumpRequest& request, v1::Dump& response) {
   const auto spec = Plan(caller, request);
   if (!spec) return ToStatus(spec.error());
-  auto started = manager_.Start(*spec, 0, ClientOf(caller), LimitsOf(caller).max_sessions);
+  auto started = manager_.Start(*spec, 0, ClientName(caller), LimitsFor(caller).max_sessions);
   if (!started) return ToStatus(started.error());
   const std::shared_ptr<pipeline::Session> session = *started;
   const Releaser releaser(manager_, session);
-  // Who keeps a CPU busy is sampled by then; who waits is looked at in the end.
+  // Threads that keep a CPU busy are sampled in this time. The end of the session walks the others.
   (void)session->WaitFinished(kDumpWindow);
-  // It may have ended by itself, with its target.
+  // The session may have ended with its target; then there is nothing to stop.
   (void)manager_.Stop(session->id());
-  while (!session->WaitFinished(kLook))
+  while (!session->WaitFinished(kPollInterval))
     if (context.IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   const auto dump = session->dump();
   if (!dump) return ToStatus(dump.error());
   if ((*dump)->threads.empty())
     return ToStatus(
-        Error{ErrorCode::kNotFound, "it ended while it was looked at", "see what runs: ps -e"});
+        Error{ErrorCode::kNotFound, "the target ended during the dump", "see what runs: ps -e"});
   response = ToProto(**dump);
   if (!caller.sees_all) HideKernelAddresses(response);
   return grpc::Status::OK;
 }
 
 grpc::Status ProfilerService::Stop(const Caller& caller, const v1::StopRequest& request) {
-  const auto client = manager_.ClientOfSession(request.session());
+  const auto client = manager_.SessionClient(request.session());
   if (!client) return ToStatus(client.error());
   if (!MaySee(caller, *client))
     return ToStatus(Error{ErrorCode::kPermissionDenied,
-                          "session " + std::to_string(request.session()) + " is not yours to stop",
-                          "`profctl status` lists those that are"});
+                          "session " + std::to_string(request.session()) + " is not yours",
+                          "`profctl status` lists your sessions"});
   const auto stopped = manager_.Stop(request.session());
   return stopped ? grpc::Status::OK : ToStatus(stopped.error());
 }

@@ -1,4 +1,4 @@
-// ProfilerService: the calls of profd.v1.Profiler, for callers who are known.
+// ProfilerService: the calls of profd.v1.Profiler, for a known caller.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -21,20 +21,20 @@
 
 namespace profd::server {
 
-// Each call decides what its caller may see (Authorization) and how much of profd it may take
-// (ClientLimits). Runs on gRPC's own threads; one is busy for as long as its Collect or Dump runs,
-// and the manager bounds how many do. A caller that goes away is noticed within kLook, and its
-// session ends.
+// Each call decides what its caller may see (Authorization) and how much it may use (ClientLimits).
+// Runs on gRPC's threads. A Collect or Dump keeps its thread until it ends; SessionManager limits
+// their number. If the client goes away, the call ends within kPollInterval, and its session ends.
 class ProfilerService {
  public:
   using CollectWriter = grpc::ServerWriter<v1::CollectResponse>;
   using QueryWriter = grpc::ServerWriter<v1::QueryResponse>;
 
-  // At the same time: each may hold some 100 MB while its answer is made. Others wait in turn.
+  // The number of queries at the same time. Each may hold some 100 MB while its answer is made, so
+  // others wait, at most this long.
   static constexpr std::ptrdiff_t kMaxQueries = 2;
-  static constexpr std::chrono::seconds kQueryPatience{10};
+  static constexpr std::chrono::seconds kQueryTimeout{10};
 
-  // All must outlive this. `history` is null where none is kept.
+  // All must outlive this. `history` null: profd keeps none.
   ProfilerService(SessionManager& manager, const pipeline::SessionBackend& backend,
                   const pipeline::StatusSource& status, const Clock& clock, const ProcFs& proc,
                   spdlog::logger& logger, const history::History* history = nullptr);
@@ -48,21 +48,21 @@ class ProfilerService {
   grpc::Status Status(const Caller& caller, v1::StatusResponse& response);
 
  private:
-  // Whatever way a call ends, its session goes with it.
+  // Releases the session of a call, no matter how the call ends.
   class Releaser;
 
-  // Until the session has a result, or the caller is gone (false).
+  // Returns when the session has a result. False: the client has left.
   [[nodiscard]] bool StreamProgress(const grpc::ServerContext& context,
                                     const pipeline::Session& session,
                                     std::chrono::nanoseconds interval, CollectWriter& writer);
   [[nodiscard]] grpc::Status StreamProfile(const Caller& caller, const pipeline::Session& session,
                                            CollectWriter& writer);
-  // What is requested, as far as this caller may have it.
+  // Checks the request, and limits it to what this caller may have.
   [[nodiscard]] Result<CollectPlan> Plan(const Caller& caller,
                                          const v1::CollectRequest& request) const;
   [[nodiscard]] Result<session::SessionSpec> Plan(const Caller& caller,
                                                   const v1::DumpRequest& request) const;
-  // Of the windows that are kept, what this caller may see.
+  // Runs the query, limited to what this caller may see.
   [[nodiscard]] Result<aggregate::Profile> ReadHistory(const Caller& caller,
                                                        const v1::QueryRequest& request);
   [[nodiscard]] RequestLimits Limits() const;

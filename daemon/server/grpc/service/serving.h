@@ -1,4 +1,4 @@
-// Serving: what the health services of all gRPC servers say.
+// Serving: the common answer of the health services of all gRPC servers.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -8,13 +8,14 @@
 
 namespace profd::server {
 
-// All methods from any thread.
+// Methods may be called from any thread.
 class Serving {
  public:
-  // SERVING, or NOT_SERVING: of each server that is there, and of those to come.
+  // Sets SERVING or NOT_SERVING for all servers, including those that start later.
   void Set(bool serving);
 
-  // One server, which outlives this and has the default health service.
+  // Adds one server as long as it lives. The server must outlive it, and must have the default
+  // health service.
   class Member {
    public:
     Member(Serving& all, grpc::Server& server);

@@ -1,6 +1,11 @@
 #include "daemon/server/grpc/transport/connections.h"
 
 #include <fcntl.h>
+#include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -8,14 +13,26 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
+#include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/transport/server_settings.h"
 
 namespace profd::server {
 namespace {
 
-// Without descriptors or memory, accepting again at once would fail again.
+// accept4 has failed because descriptors or memory are missing, and the connection is still in the
+// backlog: poll() would return at once, again and again.
 constexpr int kPauseMs = 100;
 
 bool HasEnded(const UniqueFd& connection) {
@@ -23,7 +40,93 @@ bool HasEnded(const UniqueFd& connection) {
   return poll(&polled, 1, 0) > 0;
 }
 
+// How long the connection of a user who does not see everything may be idle.
+constexpr int kPublicIdleMs = 60'000;
+// Each running call takes a thread.
+constexpr int kTrustedThreads = 256;
+constexpr int kPublicThreads = 32;
+
 }  // namespace
+
+// The gRPC server of all connections of one user. gRPC does not say on which connection a call
+// came. So each user has a server of their own, which listens nowhere: the server that a call
+// arrives at identifies the user, and nothing that a client sends can change it. Owned by
+// Connections, on its thread.
+class UserServer {
+ public:
+  // `caller` has no pid. The members of `gate` must outlive this.
+  [[nodiscard]] static Result<std::unique_ptr<UserServer>> Start(const Caller& caller,
+                                                                 const Gate& gate);
+  ~UserServer();
+  UserServer(const UserServer&) = delete;
+  UserServer& operator=(const UserServer&) = delete;
+
+  // Serves a connection that process `pid` of the user has made. It must be non-blocking.
+  void Add(UniqueFd connection, pid_t pid);
+  // Stops taking calls. Running calls are cancelled at the deadline.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+  [[nodiscard]] const Caller& caller() const { return caller_; }
+
+ private:
+  UserServer(Caller caller, const Gate& gate);
+  [[nodiscard]] Caller GetCaller(const grpc::ServerContext& context) const;
+
+  const Caller caller_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::uint32_t>
+      pids_;  // by gRPC's name of the connection; for messages only
+  CallerService service_;
+  std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
+  std::optional<Serving::Member> health_;  // destroyed before its server
+};
+
+Result<std::unique_ptr<UserServer>> UserServer::Start(const Caller& caller, const Gate& gate) {
+  std::unique_ptr<UserServer> user(new UserServer(caller, gate));
+  grpc::ServerBuilder builder;
+  ApplySettings(builder);
+  builder.SetMaxReceiveMessageSize(LimitsFor(caller).max_request_bytes);
+  if (!caller.sees_all) builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kPublicIdleMs);
+  grpc::ResourceQuota quota("user " + std::to_string(caller.uid));
+  quota.SetMaxThreads(caller.sees_all ? kTrustedThreads : kPublicThreads);
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&user->service_);
+  user->server_ = builder.BuildAndStart();
+  if (!user->server_) return Error{ErrorCode::kInternal, "gRPC cannot make a server", ""};
+  user->health_.emplace(gate.serving, *user->server_);
+  return user;
+}
+
+UserServer::UserServer(Caller caller, const Gate& gate)
+    : caller_(std::move(caller)),
+      service_(gate, [this](const grpc::ServerContext& context) { return GetCaller(context); }) {}
+
+UserServer::~UserServer() { Shutdown(std::chrono::system_clock::now()); }
+
+void UserServer::Add(UniqueFd connection, pid_t pid) {
+  {
+    // gRPC names a connection by its descriptor, whose number is used again. So a late call of a
+    // connection that has ended may be attributed to the wrong process, but of the right user.
+    const std::scoped_lock lock(mutex_);
+    pids_["fd:" + std::to_string(connection.get())] = static_cast<std::uint32_t>(pid);
+  }
+  grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
+}
+
+Caller UserServer::GetCaller(const grpc::ServerContext& context) const {
+  Caller caller = caller_;
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = pids_.find(context.peer()); found != pids_.end())
+    caller.pid = found->second;
+  return caller;
+}
+
+void UserServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (!server_) return;
+  health_.reset();
+  server_->Shutdown(deadline);
+  server_->Wait();
+  server_.reset();
+}
 
 Result<std::unique_ptr<Connections>> Connections::Start(std::vector<Door> doors,
                                                         const std::string& group,
@@ -50,7 +153,7 @@ void Connections::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!thread_.joinable()) return;
   (void)eventfd_write(stop_.get(), 1);
   thread_.join();
-  // As long as it is listened at, it is ours.
+  // The path still belongs to this process: no other profd takes it over while this one listens.
   for (const Door& door : doors_)
     if (door.listener.made) (void)unlink(door.listener.path.c_str());
   for (auto& [key, user] : users_) user.server->Shutdown(deadline);
@@ -86,13 +189,14 @@ void Connections::Accept(const Door& door) {
       (void)poll(&stop, 1, kPauseMs);
     return;
   }
-  const auto peer = PeerOf(connection.get());
-  if (!peer) return gate_.refusals.Refused("somebody", "connecting", peer.error().message);
-  const Caller caller = CallerOf(door, *peer);
-  User* user = UserOf(caller);
+  const auto peer = GetPeer(connection.get());
+  if (!peer) return gate_.refusals.Refused("an unknown user", "connecting", peer.error().message);
+  const Caller caller = MakeCaller(door, *peer);
+  User* user = FindOrAddUser(caller);
   if (user == nullptr) return Refuse(caller, "too many users are connected");
-  if (user->connections.size() >= LimitsOf(caller).max_connections)
+  if (user->connections.size() >= LimitsFor(caller).max_connections)
     return Refuse(caller, "too many connections");
+  // gRPC owns the descriptor from here on, and does not say when it closes it.
   UniqueFd ours(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!ours.valid()) return Refuse(caller, "no descriptors are left");
   user->connections.push_back(std::move(ours));
@@ -103,7 +207,7 @@ void Connections::Refuse(const Caller& caller, const std::string& why) {
   gate_.refusals.Refused(Describe(caller), "connecting", why);
 }
 
-Caller Connections::CallerOf(const Door& door, const Peer& peer) const {
+Caller Connections::MakeCaller(const Door& door, const Peer& peer) const {
   Caller caller;
   caller.uid = peer.uid;
   caller.pid = static_cast<std::uint32_t>(peer.pid);
@@ -122,12 +226,14 @@ bool Connections::MakeRoom(bool sees_all) {
     if (idle == users_.end() || it->second.last_use < idle->second.last_use) idle = it;
   }
   if (users < kMaxUsers) return true;
+  // The server of a user without connections is kept for the next one. The oldest of them makes
+  // room.
   if (idle == users_.end()) return false;
   users_.erase(idle);
   return true;
 }
 
-Connections::User* Connections::UserOf(const Caller& caller) {
+Connections::User* Connections::FindOrAddUser(const Caller& caller) {
   const UserKey key{caller.uid, caller.sees_all};
   auto found = users_.find(key);
   if (found == users_.end()) {

@@ -1,4 +1,4 @@
-// Connections: accepts at unix sockets, and hands each connection to the server of its user.
+// Connections: accepts at unix sockets, and gives each connection to the gRPC server of its user.
 #pragma once
 
 #include <chrono>
@@ -15,26 +15,27 @@
 #include "daemon/server/grpc/auth/peer.h"
 #include "daemon/server/grpc/service/caller_service.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
-#include "daemon/server/grpc/transport/user_server.h"
 
 namespace profd::server {
 
-// Where connections come from.
+class UserServer;
+
+// A socket at which clients connect.
 struct Door {
   UnixListener listener;
-  // Whoever the file system lets connect sees all. Else root, profd's own user and members of the
-  // group do, and everybody else what is theirs.
+  // True: every client that the file system lets connect sees everything. False: root, profd's own
+  // user and members of the group see everything, and all others see what is theirs.
   bool trusted = true;
 };
 
-// A thread of its own accepts; it also sees when a connection ends, to keep count. Bounded: so many
-// connections a user (ClientLimits), so many users at once (kMaxUsers). What is too many is closed
-// at once, and logged.
+// Owned by Server. Its own thread accepts, and also sees when a connection ends, to count those
+// that are open. The number of connections per user (ClientLimits) and the number of users
+// (kMaxUsers) are bounded. A connection beyond them is closed at once, and logged.
 class Connections {
  public:
   static constexpr std::size_t kMaxUsers = 32;
 
-  // What is in `gate` must outlive this. `group`: whose members see all; "" for none.
+  // The members of `gate` must outlive this. Members of `group` see everything; "": no group.
   [[nodiscard]] static Result<std::unique_ptr<Connections>> Start(std::vector<Door> doors,
                                                                   const std::string& group,
                                                                   const Gate& gate);
@@ -42,14 +43,14 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Accepts no more; calls under way are cut off at the deadline.
+  // Stops accepting. Running calls are cancelled at the deadline.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  using UserKey = std::pair<uid_t, bool>;  // uid, sees all
+  using UserKey = std::pair<uid_t, bool>;  // uid, sees everything
   struct User {
     std::unique_ptr<UserServer> server;
-    std::vector<UniqueFd> connections;  // descriptors of our own, to see them end
+    std::vector<UniqueFd> connections;  // duplicates of gRPC's descriptors, to see connections end
     std::uint64_t last_use = 0;
   };
 
@@ -57,10 +58,11 @@ class Connections {
   void Run();
   void Accept(const Door& door);
   void Refuse(const Caller& caller, const std::string& why);
-  [[nodiscard]] Caller CallerOf(const Door& door, const Peer& peer) const;
+  [[nodiscard]] Caller MakeCaller(const Door& door, const Peer& peer) const;
   // Null: there are too many users.
-  [[nodiscard]] User* UserOf(const Caller& caller);
-  // Of those who see all, or of the others, so that these cannot keep those out.
+  [[nodiscard]] User* FindOrAddUser(const Caller& caller);
+  // Makes room for one more user. Users who see everything and all others have separate limits, so
+  // that the others cannot keep them out. False: all users of that kind have connections.
   [[nodiscard]] bool MakeRoom(bool sees_all);
   void ForgetEnded();
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/server/grpc/transport/listen_address.h"
 #include "daemon/server/grpc/transport/server_settings.h"
+#include "daemon/server/grpc/transport/unix_listener.h"
 
 namespace profd::server {
 namespace {
@@ -14,6 +14,7 @@ constexpr unsigned kPublicMode = 0666;
 
 Result<Door> MakeDoor(const std::string& path, bool trusted, ServerOptions& options,
                       spdlog::logger& logger) {
+  // systemd has made the socket: its unit decides on group and mode, and removes it.
   if (const auto made = options.inherited.find(path); made != options.inherited.end()) {
     Door door;
     door.listener.path = path;
@@ -26,7 +27,7 @@ Result<Door> MakeDoor(const std::string& path, bool trusted, ServerOptions& opti
       trusted ? ListenAt(path, kGroupMode, options.group) : ListenAt(path, kPublicMode, "");
   if (!listener) return listener.error();
   if (!listener->note.empty())
-    logger.warn("{}: only root and profd's own user may use {}", listener->note, path);
+    logger.warn("{}: only root and profd's own user can use {}", listener->note, path);
   return Door{*std::move(listener), trusted};
 }
 
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
     doors.push_back(*std::move(door));
   }
   for (const auto& [unused, fd] : options.inherited)
-    logger.warn("systemd listens at {}, where nothing is served", unused);
+    logger.warn("systemd listens at {}, but profd serves nothing there", unused);
   std::unique_ptr<Server> server(new Server(service, clock, logger));
   auto connections = Connections::Start(std::move(doors), options.group, server->gate_);
   if (!connections) return connections.error();
@@ -56,7 +57,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
     auto tls = TlsListener::Start(options.tls->address, options.tls->files, server->gate_, logger);
     if (!tls) return tls.error();
     server->tls_ = *std::move(tls);
-    logger.info("serving by TLS at {}, port {}", options.tls->address, server->tls_->port());
+    logger.info("serving TLS at {}, port {}", options.tls->address, server->tls_->port());
   }
   return server;
 }

@@ -1,4 +1,4 @@
-// Server: all the ways that lead to the service.
+// Server: serves ProfilerService at its unix sockets and by TLS.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -24,26 +24,28 @@ inline constexpr const char* kDefaultAddress = "unix:///run/profd/profd.sock";
 inline constexpr const char* kPublicSocket = "/run/profd/public.sock";
 inline constexpr const char* kGroup = "profd";
 
-// TCP, for clients with certificates.
+// For clients with certificates.
 struct TlsOptions {
-  std::string address;  // ParseTcpAddress
+  std::string address;  // see ParseTcpAddress
   TlsFiles files;
 };
 
 struct ServerOptions {
   std::string address;              // of the socket for root and the group
-  std::string group;                // whose members see all; "": profd's own user only, and root
-  std::string public_socket;        // path of the one for all users of the host; "": none
-  InheritedSockets inherited;       // taken where their paths are those above
+  std::string group;                // its members see everything; "": only root and profd's user do
+  std::string public_socket;        // path of the socket for all users of the host; "": none
+  InheritedSockets inherited;       // used if their paths are those above
   std::optional<TlsOptions> tls{};  // none: no TCP
 };
 
-// Listens from Start to Shutdown, with the health service and reflection. Sockets: mode 0660 and
-// 0666; their directory is made when missing; one that a dead daemon left is taken over, one that
-// answers is not.
+// Serves from Start to Shutdown, with the health service and reflection. The two sockets have the
+// modes 0660 and 0666. A missing directory is made. A socket that a dead daemon has left is
+// replaced; one that answers is not. Methods may be called from any thread; Start and Shutdown only
+// once.
 class Server {
  public:
-  // `service`, `clock` and `logger` must outlive this. kUnavailable: another daemon listens there.
+  // `service`, `clock` and `logger` must outlive this. kUnavailable: another daemon listens at the
+  // socket.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Start(ServerOptions options,
                                                              ProfilerService& service,
                                                              const Clock& clock,
@@ -51,13 +53,13 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Of TLS; 0: there is none.
+  // 0: TLS is off.
   [[nodiscard]] std::uint16_t tls_port() const { return tls_ ? tls_->port() : 0; }
   [[nodiscard]] std::uint64_t refusals() const { return refusals_.refusals(); }
 
-  // What gRPC health checks are told.
+  // The answer to gRPC health checks.
   void SetServing(bool serving) { serving_.Set(serving); }
-  // Takes no more calls; those under way are cut off after `grace`.
+  // Stops taking calls. Running calls are cancelled after `grace`.
   void Shutdown(std::chrono::milliseconds grace);
 
  private:

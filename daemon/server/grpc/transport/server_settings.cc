@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kKeepaliveMs = 20'000;
 
-// Each handshake that fails would be a line, at the pleasure of whoever connects; TlsListener says
-// the same with a limit. GRPC_VERBOSITY decides about the rest, as ever.
-void Log(gpr_log_func_args* said) {
-  if (std::string_view(said->file).ends_with("ssl_transport_security.cc")) return;
-  std::fprintf(stderr, "gRPC: %s:%d: %s\n", said->file, said->line, said->message);
+// gRPC logs each handshake that fails, so any client could fill the log. TlsListener logs them with
+// a rate limit instead. GRPC_VERBOSITY still decides about all other messages.
+void Log(gpr_log_func_args* message) {
+  if (std::string_view(message->file).ends_with("ssl_transport_security.cc")) return;
+  std::fprintf(stderr, "gRPC: %s:%d: %s\n", message->file, message->line, message->message);
 }
 
 }  // namespace
@@ -30,6 +30,7 @@ void InitializeGrpc() {
 }
 
 void ApplySettings(grpc::ServerBuilder& builder) {
+  // One completion queue each: there is a server per user, and each queue has threads.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);

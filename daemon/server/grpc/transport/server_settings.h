@@ -1,15 +1,16 @@
-// What all gRPC servers of profd have in common.
+// ServerSettings: the settings that all gRPC servers of profd have in common.
 #pragma once
 
 #include <grpcpp/server_builder.h>
 
 namespace profd::server {
 
-// Once, before the first server. Never undone: at its end gRPC waits up to 10 s for a poller of its
-// own where a large profile was sent.
+// Call this once, before the first server. It is never undone: after a large profile, the shutdown
+// of gRPC waits up to 10 s for one of its own pollers.
 void InitializeGrpc();
 
-// Keep-alive: a caller that does not answer for 20 s (stopped, or its machine suspended) is gone.
+// Turns on keep-alive: a connection whose client does not answer for 20 s is closed, because the
+// client is stopped or its machine suspended.
 void ApplySettings(grpc::ServerBuilder& builder);
 
 }  // namespace profd::server

@@ -36,10 +36,10 @@ std::unique_ptr<BIO, Free> Bytes(const std::string& text) {
   return std::unique_ptr<BIO, Free>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Nobody is there to type one.
+// A daemon has no terminal. Without this callback, OpenSSL would ask at one.
 int NoPassphrase(char* /*into*/, int /*size*/, int /*writing*/, void* /*context*/) { return -1; }
 
-// The first of the file.
+// Returns the first certificate of the file, which is the server's own.
 Result<Certificate> ParseCertificate(const std::string& text, const std::string& path) {
   ERR_clear_error();
   Certificate certificate(PEM_read_bio_X509(Bytes(text).get(), nullptr, nullptr, nullptr));
@@ -79,12 +79,13 @@ Result<TlsIdentity> LoadTlsIdentity(const TlsFiles& files) {
   return identity;
 }
 
-TlsFilesStamp StampOf(const TlsFiles& files) {
+TlsFilesStamp ReadStamp(const TlsFiles& files) {
   TlsFilesStamp stamp{};
   std::size_t at = 0;
   for (const auto* path : {&files.certificate, &files.key, &files.client_ca}) {
     struct stat info {};
     if (stat(path->c_str(), &info) != 0) info = {};
+    // The inode changes if the file is replaced by rename, even within one tick of its time stamp.
     stamp[at++] = info.st_ino;
     stamp[at++] = static_cast<std::uint64_t>(info.st_size);
     stamp[at++] = static_cast<std::uint64_t>(info.st_mtim.tv_sec);

@@ -1,4 +1,4 @@
-// TlsIdentity: what profd shows to clients by TLS, and by whose word it believes them.
+// TlsIdentity: the certificate and key of profd, and the CA whose client certificates it accepts.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 namespace profd::server {
 
 struct TlsFiles {
-  std::string certificate;  // PEM: ours, and those between it and its CA
+  std::string certificate;  // PEM: profd's certificate, and those between it and its CA
   std::string key;          // PEM, without a passphrase
-  std::string client_ca;    // PEM: who has signed the certificates of clients
+  std::string client_ca;    // PEM: the CA that has signed the certificates of clients
 };
 
-// Their contents, checked: they are what they should be, the key is the certificate's, and that has
-// not expired.
+// The contents of the files. Each file has been parsed, the key belongs to the certificate, and the
+// certificate has not expired.
 struct TlsIdentity {
   std::string certificate;
   std::string key;
@@ -24,8 +24,8 @@ struct TlsIdentity {
 };
 [[nodiscard]] Result<TlsIdentity> LoadTlsIdentity(const TlsFiles& files);
 
-// Changes when one of the files is written or replaced; a file that is missing is a state as well.
+// Changes when one of the files is written, replaced or removed.
 using TlsFilesStamp = std::array<std::uint64_t, 12>;
-[[nodiscard]] TlsFilesStamp StampOf(const TlsFiles& files);
+[[nodiscard]] TlsFilesStamp ReadStamp(const TlsFiles& files);
 
 }  // namespace profd::server

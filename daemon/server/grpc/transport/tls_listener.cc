@@ -2,6 +2,13 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,14 +19,29 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/server/grpc/auth/caller.h"
+#include "daemon/server/grpc/auth/client_limits.h"
+#include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/transport/server_settings.h"
+#include "daemon/server/grpc/transport/tls_identity.h"
 #include "daemon/server/tcp_address.h"
 
 namespace profd::server {
 namespace {
 
-constexpr int kPauseMs = 100;  // without descriptors, accepting again at once would fail again
+// accept4 has failed because descriptors or memory are missing, and the connection is still in the
+// backlog: poll() would return at once, again and again.
+constexpr int kPauseMs = 100;
 constexpr const char* kRefused = "no TLS, or no certificate that tls.client_ca has signed";
 
 bool HasEnded(int fd) {
@@ -27,7 +49,8 @@ bool HasEnded(int fd) {
   return poll(&polled, 1, 0) > 0;
 }
 
-// As gRPC's ServerContext::peer(): "ipv4:192.0.2.1:4242", "ipv6:%5B::1%5D:4242".
+// The name that gRPC's ServerContext::peer() has: "ipv4:192.0.2.1:4242", "ipv6:%5B::1%5D:4242". It
+// is the only link between a call and the connection that was accepted here.
 std::string PeerName(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.ss_family == AF_INET) {
@@ -45,7 +68,123 @@ std::string PeerName(const sockaddr_storage& address) {
   return std::string("ipv6:%5B") + text.data() + "%5D:" + port;
 }
 
+constexpr int kHandshakeMs = 10'000;
+constexpr int kThreads = 256;  // each running call takes one
+
+std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const TlsIdentity& identity) {
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = identity.client_ca;
+  options.pem_key_cert_pairs.push_back({identity.key, identity.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+std::string First(const grpc::AuthContext& context, const char* property) {
+  const auto values = context.FindPropertyValues(property);
+  return values.empty() ? "" : std::string(values.front().data(), values.front().size());
+}
+
 }  // namespace
+
+// The gRPC server of connections by TLS. gRPC does the handshake: a client without a certificate,
+// or with one that has expired or that the CA has not signed, cannot make a call. A client with a
+// valid certificate sees everything. Limits and logs use its name: the common name of the subject,
+// or the first alternative name. The server listens nowhere; TlsListener owns it and adds
+// connections.
+class TlsServer {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<TlsServer>> Start(const TlsIdentity& identity,
+                                                                const Gate& gate);
+  ~TlsServer();
+  TlsServer(const TlsServer&) = delete;
+  TlsServer& operator=(const TlsServer&) = delete;
+
+  // Serves a connection that was just accepted. It must be non-blocking.
+  void Add(UniqueFd connection);
+  // True if a call has come on the connection that gRPC calls `peer`.
+  [[nodiscard]] bool HasCalled(const std::string& peer) const;
+  // For a connection that has ended: another client may get its port.
+  void Forget(const std::string& peer);
+  // Stops taking calls. Running calls are cancelled at the deadline.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+
+ private:
+  explicit TlsServer(const Gate& gate);
+  [[nodiscard]] Caller GetCaller(const grpc::ServerContext& context);
+
+  mutable std::mutex mutex_;
+  std::set<std::string> called_;  // peers that have made a call
+  CallerService service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
+  std::optional<Serving::Member> health_;  // destroyed before its server
+};
+
+Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity, const Gate& gate) {
+  std::unique_ptr<TlsServer> tls(new TlsServer(gate));
+  grpc::ServerBuilder builder;
+  ApplySettings(builder);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.SetMaxReceiveMessageSize(kTrustedLimits.max_request_bytes);
+  grpc::ResourceQuota quota("tls");
+  quota.SetMaxThreads(kThreads);
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&tls->service_);
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  tls->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD,
+                                                                        MakeCredentials(identity));
+  tls->server_ = builder.BuildAndStart();
+  if (!tls->server_)
+    return Error{ErrorCode::kInternal, "gRPC cannot make a server with the TLS certificate", ""};
+  tls->health_.emplace(gate.serving, *tls->server_);
+  return tls;
+}
+
+TlsServer::TlsServer(const Gate& gate)
+    : service_(gate, [this](const grpc::ServerContext& context) { return GetCaller(context); }) {}
+
+TlsServer::~TlsServer() { Shutdown(std::chrono::system_clock::now()); }
+
+void TlsServer::Add(UniqueFd connection) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.fd = connection.Release();
+  acceptor_->HandleNewConnection(&parameters);
+}
+
+Caller TlsServer::GetCaller(const grpc::ServerContext& context) {
+  {
+    const std::scoped_lock lock(mutex_);
+    called_.insert(context.peer());
+  }
+  Caller caller;
+  caller.kind = Caller::Kind::kCertificate;
+  // gRPC has already refused clients without a certificate. This check keeps "sees everything" tied
+  // to a certificate even if those settings change.
+  if (const auto auth = context.auth_context(); auth && auth->IsPeerAuthenticated()) {
+    caller.sees_all = true;
+    caller.name = First(*auth, GRPC_X509_CN_PROPERTY_NAME);
+    if (caller.name.empty()) caller.name = First(*auth, GRPC_X509_SAN_PROPERTY_NAME);
+  }
+  return caller;
+}
+
+bool TlsServer::HasCalled(const std::string& peer) const {
+  const std::scoped_lock lock(mutex_);
+  return called_.contains(peer);
+}
+
+void TlsServer::Forget(const std::string& peer) {
+  const std::scoped_lock lock(mutex_);
+  called_.erase(peer);
+}
+
+void TlsServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (!server_) return;
+  health_.reset();
+  server_->Shutdown(deadline);
+  server_->Wait();
+  server_.reset();
+}
 
 Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& address,
                                                         const TlsFiles& files, const Gate& gate,
@@ -53,7 +192,8 @@ Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& addre
   const auto where = ParseTcpAddress(address);
   if (!where) return where.error();
   std::unique_ptr<TlsListener> tls(new TlsListener(files, gate, logger));
-  tls->stamp_ = StampOf(files);
+  // The stamp comes first: files that change while they are read are then read again.
+  tls->stamp_ = ReadStamp(files);
   const auto identity = LoadTlsIdentity(files);
   if (!identity) return identity.error().Wrap("cannot serve by TLS");
   auto server = TlsServer::Start(*identity, gate);
@@ -68,9 +208,12 @@ Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& addre
   return tls;
 }
 
+TlsListener::TlsListener(const TlsFiles& files, const Gate& gate, spdlog::logger& logger)
+    : files_(files), gate_(gate), logger_(logger) {}
+
 TlsListener::~TlsListener() { Shutdown(std::chrono::system_clock::now()); }
 
-std::uint16_t TlsListener::port() const { return PortOf(listener_.get()); }
+std::uint16_t TlsListener::port() const { return BoundPort(listener_.get()); }
 
 void TlsListener::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!thread_.joinable()) return;
@@ -105,6 +248,7 @@ void TlsListener::ForgetEnded() {
       generation.server->Forget(connection.peer);
       return true;
     });
+  // An old generation ends with its last connection. The current one waits for new connections.
   const auto current = std::prev(generations_.end());
   for (auto it = generations_.begin(); it != current;)
     it = it->connections.empty() ? generations_.erase(it) : std::next(it);
@@ -140,7 +284,7 @@ bool TlsListener::MakeRoom() {
   for (const auto& generation : generations_)
     for (const auto& connection : generation.connections)
       if (!generation.server->HasCalled(connection.peer)) {
-        // gRPC sees its end, and then so do we.
+        // gRPC owns the connection and closes it after this. ForgetEnded then removes it here.
         (void)shutdown(connection.fd.get(), SHUT_RDWR);
         return true;
       }
@@ -148,14 +292,14 @@ bool TlsListener::MakeRoom() {
 }
 
 void TlsListener::LoadIfChanged() {
-  const auto stamp = StampOf(files_);
+  const auto stamp = ReadStamp(files_);
   if (stamp == stamp_) return;
-  stamp_ = stamp;
+  stamp_ = stamp;  // also if the files are not valid: the error is logged once, not per connection
   const auto identity = LoadTlsIdentity(files_);
   auto server = identity ? TlsServer::Start(*identity, gate_)
                          : Result<std::unique_ptr<TlsServer>>(identity.error());
   if (!server) {
-    logger_.error("TLS goes on with the certificate it had: {}", server.error().message);
+    logger_.error("TLS still uses the previous certificate: {}", server.error().message);
     return;
   }
   generations_.push_back({*std::move(server), {}});

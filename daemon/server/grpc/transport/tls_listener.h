@@ -15,20 +15,21 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/server/grpc/service/caller_service.h"
 #include "daemon/server/grpc/transport/tls_identity.h"
-#include "daemon/server/grpc/transport/tls_server.h"
 
 namespace profd::server {
 
-// A thread of its own accepts. When the files have changed since the last connection, the next one
-// is served by what they hold now; connections that stand keep what they began with, and files that
-// are wrong change nothing. Bounded: kMaxConnections, of which the oldest that has made no call
-// gives way to a new one. A connection that ends without a call is logged as refused: it was not
-// TLS, or showed no certificate that is believed.
+class TlsServer;
+
+// Owned by Server; its own thread accepts. If the files have changed since the last connection, the
+// next connection gets their new contents. Open connections keep what they began with. Files that
+// are not valid change nothing. There are at most kMaxConnections; a new connection replaces the
+// oldest one that has made no call. A connection that ends without a call is logged as refused: its
+// client did not speak TLS, or had no valid certificate.
 class TlsListener {
  public:
   static constexpr std::size_t kMaxConnections = 256;
 
-  // `address`: see ParseTcpAddress. What is in `gate`, and `logger`, must outlive this.
+  // `address`: see ParseTcpAddress. The members of `gate`, and `logger`, must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<TlsListener>> Start(const std::string& address,
                                                                   const TlsFiles& files,
                                                                   const Gate& gate,
@@ -38,26 +39,27 @@ class TlsListener {
   TlsListener& operator=(const TlsListener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
-  // Accepts no more; calls under way are cut off at the deadline.
+  // Stops accepting. Running calls are cancelled at the deadline.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
   struct Connection {
-    UniqueFd fd;       // of our own, to see it end
-    std::string peer;  // as gRPC names it
+    UniqueFd fd;       // a duplicate of gRPC's descriptor, to see the connection end
+    std::string peer;  // gRPC's name of the connection
   };
-  // All connections that were made while the files held the same.
+  // All connections that were made with the same contents of the files.
   struct Generation {
     std::unique_ptr<TlsServer> server;
     std::vector<Connection> connections;  // oldest first
   };
 
-  TlsListener(const TlsFiles& files, const Gate& gate, spdlog::logger& logger)
-      : files_(files), gate_(gate), logger_(logger) {}
+  TlsListener(const TlsFiles& files, const Gate& gate, spdlog::logger& logger);
   void Run();
   void Accept();
-  // Also where the files are wrong: then that is said, and what was right goes on.
+  // Begins a new generation if the files have changed. If they are not valid, it logs that, and the
+  // last generation goes on.
   void LoadIfChanged();
+  // False: all connections have made calls.
   [[nodiscard]] bool MakeRoom();
   void ForgetEnded();
 

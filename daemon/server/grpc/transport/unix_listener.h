@@ -1,4 +1,4 @@
-// UnixListener: a unix socket that takes connections.
+// UnixListener: a unix socket that accepts connections, made by profd or by systemd.
 #pragma once
 
 #include <map>
@@ -9,16 +9,23 @@
 
 namespace profd::server {
 
+// Returns the path of "unix:PATH", "unix:///PATH" or "/PATH". kInvalidArgument: anything else.
+[[nodiscard]] Result<std::string> ParseSocketAddress(const std::string& text);
+
+// Makes the directory (mode 0755) if it is missing, and removes a socket that no process listens
+// at. kUnavailable: a process listens there. kIo: the path is not a socket.
+[[nodiscard]] Result<void> PrepareSocket(const std::string& path);
+
 struct UnixListener {
   std::string path;
   UniqueFd fd;        // non-blocking
-  bool made = false;  // by profd, which removes it in the end
-  // How the socket differs from the request: "no group profd"; "" when all is.
+  bool made = false;  // profd has made it, and removes it at the end
+  // How the socket differs from the request, such as "no group profd"; "": it does not.
   std::string note;
 };
 
-// Makes the socket (PrepareSocket) with `mode`, and gives it to `group` where that is not "" and
-// the host has it; where it has not, or profd may not, only the owner has access and `note` says
+// Makes the socket (after PrepareSocket) with `mode` and gives it to `group`; "": no group. If the
+// host does not have the group, or profd may not use it, only the owner has access, and `note` says
 // so.
 [[nodiscard]] Result<UnixListener> ListenAt(const std::string& path, unsigned mode,
                                             const std::string& group);
@@ -26,9 +33,9 @@ struct UnixListener {
 // Listening unix sockets by path.
 using InheritedSockets = std::map<std::string, UniqueFd>;
 
-// Those that systemd has made and handed over (LISTEN_FDS). Once, while there are no other threads:
-// what it leaves in the environment is for nobody else. Others than listening unix sockets are an
-// error.
+// Takes the sockets that systemd has made (LISTEN_FDS). Call it once, while there are no other
+// threads, because it changes the environment. kInvalidArgument: a descriptor is not a listening
+// unix socket.
 [[nodiscard]] Result<InheritedSockets> TakeInheritedSockets();
 
 }  // namespace profd::server

@@ -1,15 +1,100 @@
+#include "daemon/server/grpc/convert/convert.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
-#include "daemon/server/grpc/convert/convert.h"
-#include "daemon/server/grpc/convert/convert_parts.h"
 #include "daemon/source/probe/capabilities.h"
+#include "daemon/symbolize/names/symbolizer.h"
+#include "profd/v1/profile.pb.h"
 
 namespace profd::server {
 namespace {
+
+// The enums of both sides have the same values, so a cast converts them.
+static_assert(static_cast<int>(process::State::kBlocked) == v1::STATE_BLOCKED);
+static_assert(static_cast<int>(process::WaitReason::kLock) == v1::WAIT_LOCK);
+static_assert(static_cast<int>(process::WaitReason::kPoll) == v1::WAIT_POLL);
+static_assert(static_cast<int>(process::WaitReason::kOther) == v1::WAIT_OTHER);
+static_assert(static_cast<int>(process::Gil::kUnknown) == v1::GIL_UNKNOWN);
+static_assert(static_cast<int>(process::Gil::kHeld) == v1::GIL_HELD);
+static_assert(static_cast<int>(process::Gil::kWaited) == v1::GIL_WAITED);
+static_assert(static_cast<int>(symbolize::FrameKind::kKernel) == v1::FRAME_KERNEL);
+static_assert(static_cast<int>(symbolize::FrameKind::kPseudo) == v1::FRAME_PSEUDO);
+
+// Returns the bytes as UTF-8, which a proto3 string must be: protobuf refuses a whole profile
+// because of one bad name. Names come from ELF files and comms, and can have any bytes.
+std::string Utf8(const std::string& bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  const auto at = [&](std::size_t i) {
+    return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u;
+  };
+  for (std::size_t i = 0; i < bytes.size();) {
+    const unsigned lead = at(i);
+    std::size_t length = 0;
+    if (lead < 0x80) length = 1;
+    if (lead >= 0xC2 && lead < 0xE0) length = 2;
+    if (lead >= 0xE0 && lead < 0xF0) length = 3;
+    if (lead >= 0xF0 && lead < 0xF5) length = 4;
+    bool good = length != 0;
+    for (std::size_t j = 1; j < length; ++j) good = good && (at(i + j) & 0xC0) == 0x80;
+    // Overlong forms, surrogates, and values beyond U+10FFFF are not UTF-8.
+    if (lead == 0xE0) good = good && at(i + 1) >= 0xA0;
+    if (lead == 0xED) good = good && at(i + 1) < 0xA0;
+    if (lead == 0xF0) good = good && at(i + 1) >= 0x90;
+    if (lead == 0xF4) good = good && at(i + 1) < 0x90;
+    if (good) {
+      text.append(bytes, i, length);
+      i += length;
+    } else {
+      text += "\xEF\xBF\xBD";  // U+FFFD
+      ++i;
+    }
+  }
+  return text;
+}
+
+void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
+  proto.set_pid(process.shown_pid);
+  proto.set_start_ns(process.key.start_ns);
+  proto.set_comm(Utf8(process.comm));
+  proto.set_command_line(Utf8(process.command_line));
+  proto.set_cgroup(Utf8(process.cgroup));
+  proto.set_exited(process.exited);
+  proto.set_executable(Utf8(process.executable));
+  proto.set_container(Utf8(process.container));
+  proto.set_unit(Utf8(process.unit));
+  if (process.owner.uid) proto.set_uid(*process.owner.uid);
+  proto.set_user(Utf8(process.owner.user));
+  proto.set_build_id(Utf8(process.build_id));
+  if (!process.interpreter) return;
+  const auto& version = process.interpreter->version;
+  proto.set_python(version.empty() ? "?" : Utf8(version));
+  proto.set_python_refused(Utf8(process.interpreter->refused));
+}
+
+void Fill(const symbolize::Frame& frame, const std::map<std::string, std::string>& programs,
+          v1::Frame& proto) {
+  proto.set_kind(static_cast<v1::FrameKind>(frame.kind));
+  proto.set_inlined(frame.inlined);
+  proto.set_name(Utf8(frame.name));
+  proto.set_full_name(Utf8(frame.full_name));
+  proto.set_symbol(Utf8(frame.symbol));
+  proto.set_module(Utf8(frame.module));
+  proto.set_offset(frame.offset);
+  proto.set_file(Utf8(frame.file));
+  proto.set_line(frame.line);
+  proto.set_reason(Utf8(frame.reason));
+  proto.set_interpreter(frame.interpreter);
+  // A frame without a name is shown as its program, which may have run under another name.
+  if (!frame.name.empty()) return;
+  if (const auto program = programs.find(frame.module); program != programs.end())
+    proto.set_program(Utf8(program->second));
+}
 
 void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
   proto.set_on_cpu_ns(clock.on_cpu_ns);
@@ -43,8 +128,8 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_closure_error(aggregate::ClosureError(thread));
 }
 
-// Numbers what is said of each file. When more became known in the meantime (a debug file has
-// come), the latest word stands for all frames of it.
+// Numbers the modules of a profile. One file can have several descriptions, if a debug file arrived
+// during the session. The latest one counts for all frames of the file.
 class Modules {
  public:
   explicit Modules(v1::Profile& proto) : proto_(proto) {}
@@ -112,6 +197,30 @@ void Fill(const std::vector<NamedCount>& counts, List& proto) {
     added.set_text(count.text);
     added.set_count(count.count);
   }
+}
+
+void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
+  proto.set_tid(thread.shown_tid);
+  proto.set_start_ns(thread.key.start_ns);
+  proto.set_process(thread.process);
+  proto.set_comm(Utf8(thread.comm));
+  proto.set_state(static_cast<v1::State>(thread.state));
+  proto.set_wait(static_cast<v1::WaitReason>(thread.wait));
+  proto.set_seen_ns(thread.seen_ns);
+  proto.set_since_ns(thread.since_ns);
+  proto.set_stack_ns(thread.stack_ns);
+  for (const auto frame : thread.frames) proto.add_frame(frame);
+  proto.set_no_stack(thread.no_stack);
+  proto.set_stack_flags(thread.stack_flags);
+  if (thread.uncertain_from) proto.set_uncertain_from(*thread.uncertain_from);
+  proto.set_in_syscall(thread.syscall >= 0);
+  if (thread.syscall >= 0) {
+    proto.set_syscall(static_cast<std::uint32_t>(thread.syscall));
+    for (const auto argument : thread.syscall_args) proto.add_syscall_arg(argument);
+  }
+  proto.set_python(thread.python);
+  proto.set_gil(static_cast<v1::Gil>(thread.gil));
+  proto.set_merge_failed(thread.merge_failed);
 }
 
 }  // namespace
@@ -273,6 +382,42 @@ grpc::Status ToStatus(const Error& error) {
   }();
   return grpc::Status(code,
                       Utf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
+}
+
+v1::Dump ToProto(const aggregate::Dump& dump) {
+  v1::Dump proto;
+  proto.set_time_ns(dump.time_ns);
+  proto.set_time_unix_ns(dump.time_unix_ns);
+  proto.set_took_ns(dump.took_ns);
+  proto.set_host(Utf8(dump.host));
+  proto.set_kernel(Utf8(dump.kernel));
+  proto.set_profd_version(Utf8(dump.profd_version));
+  for (const auto& process : dump.processes) Fill(process, *proto.add_processes());
+  for (const auto& thread : dump.threads) Fill(thread, *proto.add_threads());
+  const auto programs = aggregate::ProgramNames(dump.processes);
+  for (const auto& frame : dump.frames) Fill(frame, programs, *proto.add_frames());
+  proto.set_threads_left_out(dump.threads_left_out);
+  return proto;
+}
+
+v1::HistoryStatus ToProto(const history::HistoryStatus& history) {
+  const auto& store = history.store;
+  v1::HistoryStatus proto;
+  proto.set_path(Utf8(store.path));
+  proto.set_bytes(store.bytes);
+  proto.set_limit_bytes(store.limit_bytes);
+  proto.set_limit_ns(store.limit_ns);
+  proto.set_windows(store.windows);
+  proto.set_first_unix_ns(store.first_unix_ns);
+  proto.set_last_unix_ns(store.last_unix_ns);
+  proto.set_failed_puts(store.failed_puts);
+  proto.set_last_error(Utf8(store.last_error));
+  for (const auto& loss : store.losses) proto.add_losses(Utf8(loss));
+  proto.set_on_cpu_period_ns(history.on_cpu_period_ns);
+  proto.set_off_cpu_period_ns(history.off_cpu_period_ns);
+  proto.set_window_ns(history.window_ns);
+  proto.set_windows_lost(history.windows_lost);
+  return proto;
 }
 
 }  // namespace profd::server

@@ -1,4 +1,4 @@
-#include "daemon/server/grpc/transport/listen_address.h"
+#include "daemon/server/grpc/transport/unix_listener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
