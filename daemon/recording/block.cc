@@ -8,7 +8,7 @@
 namespace profd::recording {
 namespace {
 
-// Room for `bytes` more, with their padding, at the end of the block.
+// Adds room for `bytes` and their padding at the end of the block, and returns its address.
 std::byte* Extend(RawBlock& block, std::size_t bytes) {
   const std::size_t at = block.bytes.size();
   block.bytes.resize(at + Padded(bytes));
@@ -21,7 +21,7 @@ std::byte* Put(std::string_view text, std::byte* to) {
   return to + text.size();
 }
 
-// Takes `bytes` off the front of `rest`.
+// Removes `bytes` from the front of `rest`, which must have them.
 std::string_view TakeText(std::span<const std::byte>& rest, std::size_t bytes) {
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), bytes);
   rest = rest.subspan(bytes);
@@ -66,7 +66,7 @@ BlockCompressor::BlockCompressor(int level) : context_(ZSTD_createCCtx()) {
 std::span<const std::byte> BlockCompressor::Compress(const RawBlock& block, std::uint32_t number) {
   BlockHeader header;
   stored_.resize(sizeof(header) + ZSTD_compressBound(block.bytes.size()));
-  // The bound is what zstd promises to need, so it cannot fail because of missing room.
+  // ZSTD_compressBound is always enough, so the call cannot fail because the buffer is too small.
   const std::size_t stored =
       ZSTD_compress2(context_.get(), stored_.data() + sizeof(header),
                      stored_.size() - sizeof(header), block.bytes.data(), block.bytes.size());
@@ -75,7 +75,7 @@ std::span<const std::byte> BlockCompressor::Compress(const RawBlock& block, std:
   header.records = block.records;
   header.raw_bytes = static_cast<std::uint32_t>(block.bytes.size());
   header.stored_bytes = static_cast<std::uint32_t>(stored);
-  header.check = CheckOf(header);
+  header.check = HeaderCheck(header);
   std::memcpy(stored_.data(), &header, sizeof(header));
   return std::span(stored_).first(sizeof(header) + stored);
 }
@@ -84,6 +84,7 @@ BlockDecompressor::BlockDecompressor() : context_(ZSTD_createDCtx()) {}
 
 Result<std::span<const std::byte>> BlockDecompressor::Decompress(
     const BlockHeader& header, std::span<const std::byte> stored) {
+  // HeaderFault has limited raw_bytes, so a hostile file cannot make this allocate too much.
   raw_.resize(header.raw_bytes);
   const std::size_t raw =
       ZSTD_decompressDCtx(context_.get(), raw_.data(), raw_.size(), stored.data(), stored.size());
@@ -97,14 +98,16 @@ Result<std::span<const std::byte>> BlockDecompressor::Decompress(
   return std::span<const std::byte>(raw_);
 }
 
-std::string_view FaultOf(const BlockHeader& header, std::uint32_t number) {
+std::string_view HeaderFault(const BlockHeader& header, std::uint32_t number) {
+  // In this order, so that a wrong number or length is reported only for a header that is not
+  // damaged.
   if (header.magic != kBlockMagic) return "no block begins here";
-  if (header.check != CheckOf(header)) return "the header of a block is damaged";
+  if (header.check != HeaderCheck(header)) return "the header of a block is damaged";
   if (header.number != number) return "a block is missing before this one";
   if (header.raw_bytes > kMaxBlockBytes || header.stored_bytes > kMaxStoredBytes)
-    return "the block is larger than any may be";
+    return "the block is larger than the format allows";
   if (header.kind < BlockKind::kInfo || header.kind > BlockKind::kFooter)
-    return "the block is of a kind that this profd does not know";
+    return "the block has a kind that this profd does not know";
   return {};
 }
 
@@ -119,7 +122,7 @@ bool TakeEvent(std::span<const std::byte>& rest, std::span<const std::byte>& eve
 bool TakeEnvironment(std::span<const std::byte>& rest, EnvironmentView& record) {
   EnvironmentFrame frame;
   if (!TakeFrame(rest, frame)) return false;
-  // Each alone before their sum, which could overflow.
+  // value_bytes alone, before the sum, which could overflow. The other two have 32 bits.
   if (frame.value_bytes > rest.size()) return false;
   const std::size_t bytes = std::size_t{frame.kind_bytes} + frame.key_bytes + frame.value_bytes;
   if (Padded(bytes) > rest.size()) return false;

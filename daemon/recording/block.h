@@ -1,4 +1,4 @@
-// Blocks: compressed pieces of a recording, each with its own checksum.
+// Block: a compressed piece of a recording with its own checksum, and the records in it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct ZSTD_DCtx_s;
 
 namespace profd::recording {
 
-// Records on their way into a block.
+// The records of a block before compression.
 struct RawBlock {
   BlockKind kind = BlockKind::kEvents;
   std::uint32_t records = 0;
@@ -30,8 +30,8 @@ void AppendEnvironment(std::string_view kind, std::string_view key, std::string_
 // Makes the bytes of a block: header and compressed contents. Used by one thread.
 class BlockCompressor {
  public:
-  explicit BlockCompressor(int level);
-  // Valid until the next call.
+  explicit BlockCompressor(int level);  // of zstd
+  // The result is valid until the next call.
   [[nodiscard]] std::span<const std::byte> Compress(const RawBlock& block, std::uint32_t number);
 
  private:
@@ -46,8 +46,8 @@ class BlockCompressor {
 class BlockDecompressor {
  public:
   BlockDecompressor();
-  // `header` is sound. kCorrupt when the contents are not what it says, or damaged. Valid until the
-  // next call; starts at an address that is a multiple of 8.
+  // `header` must be valid (HeaderFault). kCorrupt: the contents are damaged or do not agree with
+  // it. The result is valid until the next call, and begins at a multiple of 8, as events need it.
   [[nodiscard]] Result<std::span<const std::byte>> Decompress(const BlockHeader& header,
                                                               std::span<const std::byte> stored);
 
@@ -59,10 +59,10 @@ class BlockDecompressor {
   std::vector<std::byte> raw_;
 };
 
-// What is wrong with a header that should be that of block `number`; "" when it is sound.
-[[nodiscard]] std::string_view FaultOf(const BlockHeader& header, std::uint32_t number);
+// Says why a header is not a valid header of block `number`; "": it is valid.
+[[nodiscard]] std::string_view HeaderFault(const BlockHeader& header, std::uint32_t number);
 
-// The next record of a block, taken off the front of `rest`; false when it is not whole.
+// Removes the next record of a block from the front of `rest`. False: the record is cut.
 [[nodiscard]] bool TakeEvent(std::span<const std::byte>& rest, std::span<const std::byte>& event);
 struct EnvironmentView {
   std::string_view kind;

@@ -67,6 +67,7 @@ bool TakeField(InfoField field, std::span<const std::byte> bytes, RecordingInfo&
     case InfoField::kRealtimeOffsetNs:
       return ReadNumber(bytes, info.realtime_offset_ns);
   }
+  // A newer profd may write fields that this one does not know.
   return true;
 }
 
@@ -134,7 +135,7 @@ Result<RecordingInfo> DecodeInfo(std::span<const std::byte> bytes) {
 }
 
 Result<RecordingTotals> DecodeTotals(std::span<const std::byte> bytes) {
-  // Append-only: a newer writer has more of them, an older one fewer.
+  // Totals are only appended: a newer writer has more of them, an older one fewer.
   if (bytes.size() % sizeof(std::uint64_t) != 0)
     return Error{ErrorCode::kCorrupt, "the totals are cut", ""};
   std::array<std::uint64_t, kTotals> values{};

@@ -17,6 +17,7 @@ namespace profd::recording {
 
 Result<std::unique_ptr<RecordingReader>> RecordingReader::Open(const std::string& path,
                                                                const ReaderLimits& limits) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer. The check below then refuses it.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrorFromErrno(errno, "cannot open recording " + path);
   struct stat status {};
@@ -50,19 +51,21 @@ Result<void> RecordingReader::ReadFileHeader() {
 }
 
 Result<void> RecordingReader::Scan(const ReaderLimits& limits) {
+  // Blocks of events are skipped here. The environment must be complete before the first event is
+  // delivered, because it can come after the events that need it.
   Rewind();
   while (true) {
     const Result<MaybeHeader> header = ReadHeader();
     if (!header) return header.error();
     if (!header->has_value()) break;
-    if (totals_) return Corrupt("something follows the footer");
+    if (totals_) return Corrupt("there are bytes after the footer");
     if ((number_ == 0) != ((*header)->kind == BlockKind::kInfo))
-      return Corrupt("the first block, and it alone, must describe the recording");
+      return Corrupt("only the first block may, and must, describe the recording");
     PROFD_TRY(TakeBlock(**header, limits));
     Skip(**header);
     end_ = offset_;
   }
-  if (number_ == 0) return Corrupt("cut before it describes itself");
+  if (number_ == 0) return Corrupt("cut before the first block ends");
   if (!totals_) {
     cut_ = path_ + ": cut short at byte " + std::to_string(end_) + " of " +
            std::to_string(file_bytes_) + ", without a footer";
@@ -72,7 +75,7 @@ Result<void> RecordingReader::Scan(const ReaderLimits& limits) {
 }
 
 Result<void> RecordingReader::TakeBlock(const BlockHeader& header, const ReaderLimits& limits) {
-  if (header.kind == BlockKind::kEvents) return {};  // in its turn
+  if (header.kind == BlockKind::kEvents) return {};  // NextEvents reads it
   const auto bytes = ReadContents(header);
   if (!bytes) return bytes.error();
   if (header.kind == BlockKind::kEnvironment) return TakeEnvironmentBlock(header, *bytes, limits);
@@ -98,6 +101,7 @@ Result<void> RecordingReader::TakeEnvironmentBlock(const BlockHeader& header,
   for (std::uint32_t i = 0; i < header.records; ++i) {
     EnvironmentView record;
     if (!TakeEnvironment(bytes, record)) return Corrupt("an environment record is cut");
+    // With the struct itself: millions of empty records need memory, too.
     environment_bytes_ +=
         sizeof(EnvironmentRecord) + record.kind.size() + record.key.size() + record.value.size();
     if (environment_bytes_ > limits.environment_bytes) {
@@ -120,6 +124,8 @@ void RecordingReader::ForEachEnvironment(std::string_view kind, const Environmen
 }
 
 Result<bool> RecordingReader::NextEvents(const wire::EventSource::Sink& sink) {
+  // end_ is the end that Open has found. A profd that still records adds blocks after it, whose
+  // environment was not read.
   while (offset_ < end_) {
     const Result<MaybeHeader> header = ReadHeader();
     if (!header) return header.error();
@@ -148,10 +154,13 @@ Result<RecordingReader::MaybeHeader> RecordingReader::ReadHeader() {
   const std::uint64_t left = file_bytes_ - offset_;
   if (left < sizeof(header)) return MaybeHeader();
   PROFD_TRY(ReadAt(offset_, std::as_writable_bytes(std::span(&header, 1))));
-  const std::string_view fault = FaultOf(header, number_);
+  const std::string_view fault = HeaderFault(header, number_);
+  // A valid header whose contents are not all there: the writer was killed in the middle of a
+  // block.
   if (fault.empty())
     return header.stored_bytes > left - sizeof(header) ? MaybeHeader() : MaybeHeader(header);
-  // After a power failure the last blocks may never have reached the disk.
+  // After a power failure, the file system may know the length of the file but not its last bytes,
+  // and returns zeros. Such a file is cut, not damaged.
   const Result<bool> zero = RestIsZero();
   if (!zero) return zero.error();
   if (*zero) return MaybeHeader();

@@ -1,4 +1,4 @@
-// RecordingReader: reads a recording file, whole or cut short.
+// RecordingReader: reads a recording file, which may be complete or cut short.
 #pragma once
 
 #include <cstddef>
@@ -23,28 +23,30 @@ struct ReaderLimits {
   std::size_t environment_bytes = 512u << 20;  // kept in memory
 };
 
-// Open() walks the whole file once, from block to block, and takes in the environment; events are
-// read block by block afterwards. The file is hostile: no length in it is believed, memory is
-// bounded by the limits and kMaxBlockBytes, and each error says at which byte what is wrong.
-// A file without a footer (profd was killed, or is still recording) is read up to its last whole
-// block; one that is damaged is an error. Used by one thread.
+// Open() walks all blocks of the file once and reads the environment. NextEvents() then reads one
+// block of events at a time. The file is hostile: every length is checked, the limits and
+// kMaxBlockBytes bound the memory, and an error names the byte at which the file is wrong. A file
+// without a footer (profd was killed, or still records) is read up to its last whole block. A
+// damaged file is an error. Used by one thread.
 class RecordingReader {
  public:
+  // kCorrupt: not a recording, or damaged. kUnsupported: another version of profd made it.
+  // kExhausted: its environment is larger than the limit.
   [[nodiscard]] static Result<std::unique_ptr<RecordingReader>> Open(
       const std::string& path, const ReaderLimits& limits = {});
 
   [[nodiscard]] const RecordingInfo& info() const { return info_; }
-  // Nothing when the file was cut short.
+  // Nothing: the file was cut short.
   [[nodiscard]] const std::optional<RecordingTotals>& totals() const { return totals_; }
-  // Where and why it was cut short, for people; "" when it is complete.
+  // A message that says where the file was cut short; "": it is complete.
   [[nodiscard]] const std::string& cut() const { return cut_; }
 
-  // The environment records of one kind, in the order of the recording.
+  // Visits the environment records of one kind, in the order of the recording.
   using EnvironmentSink = std::function<void(std::string_view key, std::string_view value)>;
   void ForEachEnvironment(std::string_view kind, const EnvironmentSink& sink) const;
 
-  // Hands over the events of the next block in the order of the recording, each at an address that
-  // is a multiple of 8. False at the end.
+  // Delivers the events of the next block, in the order of the recording. Each event begins at an
+  // address that is a multiple of 8. False: there are no more blocks.
   [[nodiscard]] Result<bool> NextEvents(const wire::EventSource::Sink& sink);
 
  private:
@@ -53,7 +55,7 @@ class RecordingReader {
     std::string key;
     std::string value;
   };
-  // The header of the block at offset_; nothing at the end of what can be read.
+  // The header of the block at offset_; nothing: no whole block is left.
   using MaybeHeader = std::optional<BlockHeader>;
 
   RecordingReader(UniqueFd fd, std::string path, std::uint64_t file_bytes)
@@ -71,7 +73,7 @@ class RecordingReader {
   [[nodiscard]] Result<bool> RestIsZero() const;
   void Rewind();
   void Skip(const BlockHeader& header);
-  // "FILE: byte N: WHAT", N being offset_.
+  // "FILE: byte OFFSET: WHAT".
   [[nodiscard]] Error Corrupt(std::string_view what) const;
 
   const UniqueFd fd_;

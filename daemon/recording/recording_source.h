@@ -1,4 +1,4 @@
-// RecordingSource: passes events on and writes each of them into a recording, as it came.
+// RecordingSource: an event source that passes events on and records each of them unchanged.
 #pragma once
 
 #include "daemon/recording/recording_writer.h"
@@ -6,7 +6,7 @@
 
 namespace profd::recording {
 
-// A decorator over the live source. Both must outlive it. Used by the reader thread.
+// Wraps the live source. The source and the writer must outlive it. Used by the reader thread.
 class RecordingSource : public wire::EventSource {
  public:
   RecordingSource(wire::EventSource& inner, RecordingWriter& writer)

@@ -22,7 +22,8 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
 
 Result<UniqueFd> OpenForWriting(const std::string& path) {
   const std::string context = "cannot record into " + path;
-  // Not waiting: a FIFO without a reader would hold up the start for ever.
+  // O_NONBLOCK: opening a FIFO without a reader would wait for ever. No O_TRUNC: another process
+  // may be recording into the file, so it is truncated only after the lock.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
   UniqueFd fd(::open(path.c_str(), kFlags, 0600));
   if (!fd.valid()) return ErrorFromErrno(errno, context);
@@ -35,6 +36,7 @@ Result<UniqueFd> OpenForWriting(const std::string& path) {
                  "choose another file"};
   }
   if (::ftruncate(fd.get(), 0) != 0) return ErrorFromErrno(errno, context);
+  // The mode of open() counts only for a new file.
   if (::fchmod(fd.get(), 0600) != 0) return ErrorFromErrno(errno, context);
   return fd;
 }
@@ -116,6 +118,7 @@ std::size_t& RecordingWriter::QueuedBytes(BlockKind kind) {
 void RecordingWriter::Seal(RawBlock& block) {
   if (block.records == 0) return;
   RawBlock next{.kind = block.kind, .records = 0, .bytes = {}};
+  // Blocks of one kind have similar sizes. Growing step by step would copy events under the lock.
   next.bytes.reserve(block.bytes.size());
   queue_.push_back(std::exchange(block, std::move(next)));
   wake_.notify_one();
@@ -134,6 +137,8 @@ void RecordingWriter::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait_for(lock, options_.flush_interval, [this] { return closing_ || !queue_.empty(); });
+    // No block has become full within the interval, so what there is gets written. While full
+    // blocks wait, the disk is busy, and small blocks would compress worse.
     if (queue_.empty()) {
       Seal(environment_);
       Seal(events_);
@@ -143,6 +148,7 @@ void RecordingWriter::Run() {
     const RawBlock block = std::move(queue_.front());
     queue_.pop_front();
     if (status_.failure) {
+      // A block after a gap would hide the gap. The recording ends at the first error.
       Drop(block);
     } else {
       lock.unlock();
@@ -157,6 +163,7 @@ void RecordingWriter::Run() {
         status_.totals.environment += block.records;
       }
     }
+    // Only now: a block that is being written still takes memory.
     QueuedBytes(block.kind) -= block.bytes.size();
     status_.file_bytes = file_bytes_;
   }
@@ -173,7 +180,7 @@ Result<void> RecordingWriter::WriteBlock(const RawBlock& block) {
     file_bytes_ += bytes.size();
     return {};
   }
-  // A part of a block is worth nothing, and the footer may find room in its place.
+  // Part of a block cannot be read. Without it, the footer may find room on a full disk.
   const auto end = static_cast<off_t>(file_bytes_);
   static_cast<void>(::ftruncate(fd_.get(), end));
   static_cast<void>(::lseek(fd_.get(), end, SEEK_SET));
@@ -189,7 +196,7 @@ Result<void> RecordingWriter::WriteBlock(const RawBlock& block) {
 void RecordingWriter::WriteFooter() {
   const RawBlock footer{
       .kind = BlockKind::kFooter, .records = 1, .bytes = EncodeTotals(Status().totals)};
-  // A failure is in the status; without its footer the file is one that was cut.
+  // If this fails, the status has the error, and readers treat the file as one that was cut.
   static_cast<void>(WriteBlock(footer));
   const std::scoped_lock lock(mutex_);
   status_.file_bytes = file_bytes_;
@@ -203,7 +210,7 @@ Result<void> RecordingWriter::Close() {
   }
   const std::scoped_lock close_lock(close_mutex_);
   if (thread_.joinable()) thread_.join();
-  // Some file systems tell only now that there was no room.
+  // Some file systems, such as NFS, report only now that there was no space.
   if (fd_.valid() && ::close(fd_.Release()) != 0) {
     const int error = errno;
     const std::scoped_lock lock(mutex_);

@@ -1,4 +1,4 @@
-// RecordingWriter: writes a recording file while it grows.
+// RecordingWriter: writes events and their environment into a recording file.
 #pragma once
 
 #include <array>
@@ -23,16 +23,16 @@
 
 namespace profd::recording {
 
-// Callers only copy into memory; a thread of its own compresses and writes, and what that thread
-// cannot keep up with is dropped and counted. The file is good at every moment: whatever was
-// written a flush interval ago is there after a crash, and a block that could not be written whole
-// is cut off again. An error of the disk ends the recording, not the daemon: what comes after is
-// counted as dropped, and Status() says why. All methods may be called from any thread.
+// Callers only copy into memory. The writer's own thread compresses and writes; what it cannot keep
+// up with is dropped and counted. The file is valid at every moment: events from before the last
+// flush interval are there after a crash, and a block that was not written completely is removed
+// again. An error of the disk ends the recording but not the daemon: all later events count as
+// dropped, and Status() has the error. All methods may be called from any thread.
 class RecordingWriter {
  public:
   struct Options {
     std::size_t block_bytes = 256u << 10;  // before compression
-    // Memory for what waits to be written, before compression.
+    // Limits for the memory of blocks that wait to be written.
     std::size_t max_queued_event_bytes = 32u << 20;
     std::size_t max_queued_environment_bytes = 128u << 20;
     std::chrono::milliseconds flush_interval{1'000};
@@ -45,9 +45,9 @@ class RecordingWriter {
     std::optional<Error> failure;  // what ended the recording
   };
 
-  // Fails when the file cannot be made or begun: no such directory, no right, no room, no regular
-  // file, or another process is recording into it. An existing file is replaced. Readable by its
-  // owner alone: it tells what ran on the machine. `clock` must outlive this.
+  // Replaces an existing file. The file is readable by its owner only, because it shows what ran on
+  // the machine. It fails if the file cannot be made or written, is not a regular file, or if
+  // another process records into it (kUnavailable). `clock` must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<RecordingWriter>> Create(const std::string& path,
                                                                        const RecordingInfo& info,
                                                                        const Options& options,
@@ -58,12 +58,12 @@ class RecordingWriter {
 
   // Never waits for the disk.
   void Write(const wire::RawEvent& event);
-  // Something that is needed to interpret the events; a reader has it before the first of them.
-  // Records of one kind and key add up, in the order in which they were added.
+  // Adds data that is needed to interpret the events. A reader has all of it before the first
+  // event. Records of one kind and key add up, in the order in which they were added.
   void AddEnvironment(std::string_view kind, std::string_view key, std::string_view value);
 
-  // Writes what is left and the footer. The error is the first one of the recording. What is
-  // written later is dropped; closing twice is harmless.
+  // Writes all waiting blocks and the footer. Returns the first error of the recording. Later
+  // events are dropped. Closing twice is harmless.
   [[nodiscard]] Result<void> Close();
   [[nodiscard]] WriterStatus Status() const;
 
@@ -75,7 +75,7 @@ class RecordingWriter {
   [[nodiscard]] bool Admit(const RawBlock& block, std::size_t bytes, std::size_t max_bytes) const;
   [[nodiscard]] std::size_t& QueuedBytes(BlockKind kind);
   void Drop(const RawBlock& block);
-  // The first thread that writes is that of Create, later ones are that of Run.
+  // Create calls this for the first block, before the thread starts. Then only the thread does.
   [[nodiscard]] Result<void> WriteBlock(const RawBlock& block);
   void WriteFooter();
 
@@ -85,9 +85,9 @@ class RecordingWriter {
   const Clock& clock_;
   BlockCompressor compressor_;
   std::uint32_t next_block_ = 0;
-  std::uint64_t file_bytes_ = 0;  // up to the end of the last whole block; writing thread
+  std::uint64_t file_bytes_ = 0;  // to the end of the last whole block; used by the writing thread
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members down to close_mutex_
   std::condition_variable wake_;
   RawBlock events_;
   RawBlock environment_;
@@ -97,7 +97,7 @@ class RecordingWriter {
   WriterStatus status_;
   bool closing_ = false;
 
-  std::mutex close_mutex_;  // of the thread
+  std::mutex close_mutex_;  // guards thread_
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// ReplaySource: the events of a recording, in place of those of a kernel.
+// ReplaySource: an event source that delivers the events of a recording.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace profd::recording {
 
-// Never waits: each Poll hands over one block, then says kEnd. A file that was cut short ends where
-// it was cut (recording().cut() says so); one that is damaged is an error. Used by the reader
-// thread; recording() by anyone before that thread starts.
+// Poll never waits. It delivers one block per call, and returns kEnd after the last one. A file
+// that was cut short ends there (see recording().cut()); a damaged file is an error. Used by the
+// thread that replays; recording() may be called by any thread before that one starts.
 class ReplaySource : public wire::EventSource {
  public:
   explicit ReplaySource(std::unique_ptr<RecordingReader> reader) : reader_(std::move(reader)) {}

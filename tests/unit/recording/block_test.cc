@@ -42,7 +42,7 @@ Parts Compressed(const RawBlock& block, std::uint32_t number) {
 TEST(BlockTest, ContentsComeBack) {
   const RawBlock block = SomeEvents();
   const Parts parts = Compressed(block, 7);
-  EXPECT_EQ(FaultOf(parts.header, 7), "");
+  EXPECT_EQ(HeaderFault(parts.header, 7), "");
   EXPECT_EQ(parts.header.kind, BlockKind::kEvents);
   EXPECT_EQ(parts.header.records, 4u);
   EXPECT_EQ(parts.header.stored_bytes, parts.stored.size());
@@ -73,7 +73,7 @@ TEST(BlockTest, AnyChangedBitOfAHeaderIsSeen) {
     BlockHeader damaged = header;
     auto* bytes = reinterpret_cast<unsigned char*>(&damaged);
     bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ (1u << (bit % 8)));
-    EXPECT_NE(FaultOf(damaged, 7), "") << "bit " << bit;
+    EXPECT_NE(HeaderFault(damaged, 7), "") << "bit " << bit;
   }
 }
 
@@ -81,19 +81,19 @@ TEST(BlockTest, SoundHeadersThatMayNotBe) {
   const auto fault = [](const auto& change) {
     BlockHeader header = Compressed(SomeEvents(), 7).header;
     change(header);
-    header.check = CheckOf(header);
-    return FaultOf(header, 7);
+    header.check = HeaderCheck(header);
+    return HeaderFault(header, 7);
   };
   EXPECT_EQ(fault([](BlockHeader&) {}), "");
   EXPECT_EQ(fault([](BlockHeader& h) { h.magic = 0; }), "no block begins here");
   EXPECT_EQ(fault([](BlockHeader& h) { h.number = 8; }), "a block is missing before this one");
   EXPECT_EQ(fault([](BlockHeader& h) { h.raw_bytes = kMaxBlockBytes + 1; }),
-            "the block is larger than any may be");
+            "the block is larger than the format allows");
   EXPECT_EQ(fault([](BlockHeader& h) { h.stored_bytes = kMaxStoredBytes + 1; }),
-            "the block is larger than any may be");
+            "the block is larger than the format allows");
   for (const int kind : {0, 5, 65535}) {
     EXPECT_EQ(fault([kind](BlockHeader& h) { h.kind = static_cast<BlockKind>(kind); }),
-              "the block is of a kind that this profd does not know");
+              "the block has a kind that this profd does not know");
   }
 }
 

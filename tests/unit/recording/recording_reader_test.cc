@@ -183,7 +183,7 @@ TEST_F(RecordingReaderTest, WhatIsNoRecording) {
   EXPECT_EQ(ErrorOf(""), "too short for a recording");
   EXPECT_EQ(ErrorOf("PROFDREC"), "too short for a recording");
   EXPECT_EQ(ErrorOf(std::string(100, 'x')), "not a recording of profd");
-  EXPECT_EQ(ErrorOf(FileMaker().content()), "byte 16: cut before it describes itself");
+  EXPECT_EQ(ErrorOf(FileMaker().content()), "byte 16: cut before the first block ends");
   const auto none = RecordingReader::Open(folder_.Path("none"));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
@@ -201,16 +201,16 @@ TEST_F(RecordingReaderTest, OtherVersionsAreRefused) {
 
 TEST_F(RecordingReaderTest, BlocksInTheWrongPlace) {
   EXPECT_EQ(ErrorOf(FileMaker().Events({"one"}).content()),
-            "byte 16: the first block, and it alone, must describe the recording");
+            "byte 16: only the first block may, and must, describe the recording");
   FileMaker twice;
   twice.Info().Info();
   EXPECT_EQ(ErrorOf(twice.content()),
             "byte " + std::to_string(twice.begins()[1]) +
-                ": the first block, and it alone, must describe the recording");
+                ": only the first block may, and must, describe the recording");
   FileMaker after;
   after.Info().Footer().Events({"one"});
   EXPECT_EQ(ErrorOf(after.content()),
-            "byte " + std::to_string(after.begins()[2]) + ": something follows the footer");
+            "byte " + std::to_string(after.begins()[2]) + ": there are bytes after the footer");
   FileMaker missing;
   missing.Info().SkipNumber().Events({"one"});
   EXPECT_EQ(ErrorOf(missing.content()),
