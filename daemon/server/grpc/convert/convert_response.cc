@@ -7,6 +7,7 @@
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
+#include "daemon/base/utf8.h"
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/symbolize/names/symbolizer.h"
 #include "profd/v1/profile.pb.h"
@@ -25,75 +26,45 @@ static_assert(static_cast<int>(process::Gil::kWaited) == v1::GIL_WAITED);
 static_assert(static_cast<int>(symbolize::FrameKind::kKernel) == v1::FRAME_KERNEL);
 static_assert(static_cast<int>(symbolize::FrameKind::kPseudo) == v1::FRAME_PSEUDO);
 
-// Returns the bytes as UTF-8, which a proto3 string must be: protobuf refuses a whole profile
-// because of one bad name. Names come from ELF files and comms, and can have any bytes.
-std::string Utf8(const std::string& bytes) {
-  std::string text;
-  text.reserve(bytes.size());
-  const auto at = [&](std::size_t i) {
-    return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u;
-  };
-  for (std::size_t i = 0; i < bytes.size();) {
-    const unsigned lead = at(i);
-    std::size_t length = 0;
-    if (lead < 0x80) length = 1;
-    if (lead >= 0xC2 && lead < 0xE0) length = 2;
-    if (lead >= 0xE0 && lead < 0xF0) length = 3;
-    if (lead >= 0xF0 && lead < 0xF5) length = 4;
-    bool good = length != 0;
-    for (std::size_t j = 1; j < length; ++j) good = good && (at(i + j) & 0xC0) == 0x80;
-    // Overlong forms, surrogates, and values beyond U+10FFFF are not UTF-8.
-    if (lead == 0xE0) good = good && at(i + 1) >= 0xA0;
-    if (lead == 0xED) good = good && at(i + 1) < 0xA0;
-    if (lead == 0xF0) good = good && at(i + 1) >= 0x90;
-    if (lead == 0xF4) good = good && at(i + 1) < 0x90;
-    if (good) {
-      text.append(bytes, i, length);
-      i += length;
-    } else {
-      text += "\xEF\xBF\xBD";  // U+FFFD
-      ++i;
-    }
-  }
-  return text;
-}
+// Names come from ELF files and comms, and can have any bytes. proto3 strings must be UTF-8:
+// protobuf refuses a whole profile because of one bad name. So every text passes ValidUtf8.
 
 void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_pid(process.shown_pid);
   proto.set_start_ns(process.key.start_ns);
-  proto.set_comm(Utf8(process.comm));
-  proto.set_command_line(Utf8(process.command_line));
-  proto.set_cgroup(Utf8(process.cgroup));
+  proto.set_comm(ValidUtf8(process.comm));
+  proto.set_command_line(ValidUtf8(process.command_line));
+  proto.set_cgroup(ValidUtf8(process.cgroup));
   proto.set_exited(process.exited);
-  proto.set_executable(Utf8(process.executable));
-  proto.set_container(Utf8(process.container));
-  proto.set_unit(Utf8(process.unit));
+  proto.set_executable(ValidUtf8(process.executable));
+  proto.set_container(ValidUtf8(process.container));
+  proto.set_unit(ValidUtf8(process.unit));
   if (process.owner.uid) proto.set_uid(*process.owner.uid);
-  proto.set_user(Utf8(process.owner.user));
-  proto.set_build_id(Utf8(process.build_id));
+  proto.set_user(ValidUtf8(process.owner.user));
+  proto.set_build_id(ValidUtf8(process.build_id));
   if (!process.interpreter) return;
   const auto& version = process.interpreter->version;
-  proto.set_python(version.empty() ? "?" : Utf8(version));
-  proto.set_python_refused(Utf8(process.interpreter->refused));
+  proto.set_python(version.empty() ? "?" : ValidUtf8(version));
+  proto.set_python_refused(ValidUtf8(process.interpreter->refused));
 }
 
 void Fill(const symbolize::Frame& frame, const std::map<std::string, std::string>& programs,
           v1::Frame& proto) {
   proto.set_kind(static_cast<v1::FrameKind>(frame.kind));
   proto.set_inlined(frame.inlined);
-  proto.set_name(Utf8(frame.name));
-  proto.set_full_name(Utf8(frame.full_name));
-  proto.set_symbol(Utf8(frame.symbol));
-  proto.set_module(Utf8(frame.module));
+  proto.set_name(ValidUtf8(frame.name));
+  proto.set_full_name(ValidUtf8(frame.full_name));
+  proto.set_symbol(ValidUtf8(frame.symbol));
+  proto.set_module(ValidUtf8(frame.module));
   proto.set_offset(frame.offset);
-  proto.set_file(Utf8(frame.file));
+  proto.set_file(ValidUtf8(frame.file));
   proto.set_line(frame.line);
-  proto.set_reason(Utf8(frame.reason));
+  proto.set_reason(ValidUtf8(frame.reason));
   proto.set_interpreter(frame.interpreter);
   // A frame without a name is shown as its program, which may have run under another name.
   if (!frame.name.empty()) return;
   if (const auto program = programs.find(frame.module); program != programs.end())
-    proto.set_program(Utf8(program->second));
+    proto.set_program(ValidUtf8(program->second));
 }
 
 void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
@@ -118,7 +89,7 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_tid(thread.shown_tid);
   proto.set_start_ns(thread.key.start_ns);
   proto.set_process(thread.process);
-  proto.set_comm(Utf8(thread.comm));
+  proto.set_comm(ValidUtf8(thread.comm));
   proto.set_begin_ns(thread.begin_ns);
   proto.set_end_ns(thread.end_ns);
   Fill(thread.clock, *proto.mutable_clock());
@@ -142,13 +113,13 @@ class Modules {
     const auto [file, is_new] =
         files_.try_emplace({info->path, info->build_id}, proto_.modules_size());
     auto& module = is_new ? *proto_.add_modules() : *proto_.mutable_modules(file->second);
-    module.set_path(Utf8(info->path));
-    module.set_build_id(Utf8(info->build_id));
-    module.set_symbols_from(Utf8(info->symbols_from));
-    module.set_symbols_file(Utf8(info->symbols_file));
-    module.set_symbols_missing(Utf8(info->symbols_missing));
-    module.set_debug_file(Utf8(info->debug_file));
-    module.set_debug_missing(Utf8(info->debug_missing));
+    module.set_path(ValidUtf8(info->path));
+    module.set_build_id(ValidUtf8(info->build_id));
+    module.set_symbols_from(ValidUtf8(info->symbols_from));
+    module.set_symbols_file(ValidUtf8(info->symbols_file));
+    module.set_symbols_missing(ValidUtf8(info->symbols_missing));
+    module.set_debug_file(ValidUtf8(info->debug_file));
+    module.set_debug_missing(ValidUtf8(info->debug_missing));
     return known->second = static_cast<std::uint32_t>(file->second) + 1;
   }
 
@@ -203,7 +174,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
   proto.set_tid(thread.shown_tid);
   proto.set_start_ns(thread.key.start_ns);
   proto.set_process(thread.process);
-  proto.set_comm(Utf8(thread.comm));
+  proto.set_comm(ValidUtf8(thread.comm));
   proto.set_state(static_cast<v1::State>(thread.state));
   proto.set_wait(static_cast<v1::WaitReason>(thread.wait));
   proto.set_seen_ns(thread.seen_ns);
@@ -227,7 +198,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
 
 v1::Profile ToProto(const aggregate::Profile& profile) {
   v1::Profile proto;
-  proto.set_target(Utf8(profile.target));
+  proto.set_target(ValidUtf8(profile.target));
   proto.set_start_ns(profile.start_ns);
   proto.set_end_ns(profile.end_ns);
   proto.set_start_unix_ns(profile.start_unix_ns);
@@ -241,10 +212,10 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
     added.set_on_cpu_period_ns(change.on_cpu_period_ns);
     added.set_off_cpu_period_ns(change.off_cpu_period_ns);
   }
-  proto.set_host(Utf8(profile.host));
-  proto.set_kernel(Utf8(profile.kernel));
-  proto.set_hook(Utf8(profile.hook));
-  proto.set_profd_version(Utf8(profile.profd_version));
+  proto.set_host(ValidUtf8(profile.host));
+  proto.set_kernel(ValidUtf8(profile.kernel));
+  proto.set_hook(ValidUtf8(profile.hook));
+  proto.set_profd_version(ValidUtf8(profile.profd_version));
   for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
   Modules modules(proto);
@@ -297,12 +268,12 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   proto.set_daemon_cpu_ns(daemon.cpu_ns);
   proto.set_memory_bytes(daemon.resident_bytes);
   const auto& source = backend.source;
-  proto.set_kernel(Utf8(source.kernel_release));
-  proto.set_hook(Utf8(source.hook));
-  proto.set_hook_reason(Utf8(source.hook_reason));
-  proto.set_split(Utf8(source.split));
-  proto.set_snapshot(Utf8(source.snapshot));
-  proto.set_on_cpu_clock(Utf8(source.on_cpu_clock));
+  proto.set_kernel(ValidUtf8(source.kernel_release));
+  proto.set_hook(ValidUtf8(source.hook));
+  proto.set_hook_reason(ValidUtf8(source.hook_reason));
+  proto.set_split(ValidUtf8(source.split));
+  proto.set_snapshot(ValidUtf8(source.snapshot));
+  proto.set_on_cpu_clock(ValidUtf8(source.on_cpu_clock));
   proto.set_online_cpus(source.online_cpus);
   proto.set_switches(source.switches);
   proto.set_bpf_ns(source.bpf_cost_ns);
@@ -310,11 +281,11 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   for (const auto& session : sessions) {
     auto& added = *proto.add_sessions();
     added.set_id(session.id);
-    added.set_target(Utf8(session.target));
+    added.set_target(ValidUtf8(session.target));
     added.set_elapsed_ns(session.progress.elapsed_ns);
     added.set_duration_ns(session.duration_ns);
     added.set_samples(session.progress.samples);
-    added.set_client(Utf8(session.client));
+    added.set_client(ValidUtf8(session.client));
   }
   for (const auto& name : source.missing_capabilities) {
     auto& added = *proto.add_missing_capabilities();
@@ -352,8 +323,8 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
       added.set_bytes(holder.bytes);
     }
   }
-  proto.set_replay_file(Utf8(backend.replay_file));
-  proto.set_recording_file(Utf8(backend.recording_file));
+  proto.set_replay_file(ValidUtf8(backend.replay_file));
+  proto.set_recording_file(ValidUtf8(backend.recording_file));
   return proto;
 }
 
@@ -380,8 +351,8 @@ grpc::Status ToStatus(const Error& error) {
     }
     return grpc::StatusCode::UNKNOWN;
   }();
-  return grpc::Status(code,
-                      Utf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
+  return grpc::Status(
+      code, ValidUtf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
 }
 
 v1::Dump ToProto(const aggregate::Dump& dump) {
@@ -389,9 +360,9 @@ v1::Dump ToProto(const aggregate::Dump& dump) {
   proto.set_time_ns(dump.time_ns);
   proto.set_time_unix_ns(dump.time_unix_ns);
   proto.set_took_ns(dump.took_ns);
-  proto.set_host(Utf8(dump.host));
-  proto.set_kernel(Utf8(dump.kernel));
-  proto.set_profd_version(Utf8(dump.profd_version));
+  proto.set_host(ValidUtf8(dump.host));
+  proto.set_kernel(ValidUtf8(dump.kernel));
+  proto.set_profd_version(ValidUtf8(dump.profd_version));
   for (const auto& process : dump.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : dump.threads) Fill(thread, *proto.add_threads());
   const auto programs = aggregate::ProgramNames(dump.processes);
@@ -403,7 +374,7 @@ v1::Dump ToProto(const aggregate::Dump& dump) {
 v1::HistoryStatus ToProto(const history::HistoryStatus& history) {
   const auto& store = history.store;
   v1::HistoryStatus proto;
-  proto.set_path(Utf8(store.path));
+  proto.set_path(ValidUtf8(store.path));
   proto.set_bytes(store.bytes);
   proto.set_limit_bytes(store.limit_bytes);
   proto.set_limit_ns(store.limit_ns);
@@ -411,8 +382,8 @@ v1::HistoryStatus ToProto(const history::HistoryStatus& history) {
   proto.set_first_unix_ns(store.first_unix_ns);
   proto.set_last_unix_ns(store.last_unix_ns);
   proto.set_failed_puts(store.failed_puts);
-  proto.set_last_error(Utf8(store.last_error));
-  for (const auto& loss : store.losses) proto.add_losses(Utf8(loss));
+  proto.set_last_error(ValidUtf8(store.last_error));
+  for (const auto& loss : store.losses) proto.add_losses(ValidUtf8(loss));
   proto.set_on_cpu_period_ns(history.on_cpu_period_ns);
   proto.set_off_cpu_period_ns(history.off_cpu_period_ns);
   proto.set_window_ns(history.window_ns);
