@@ -3,10 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "daemon/process/maps_parser.h"
 
@@ -38,8 +36,7 @@ void ProcessTable::Apply(const wire::Event& event) {
 }
 
 const ProcessTable::Process* ProcessTable::Find(const ProcessKey& key) const {
-  const auto found = processes_.find(key);
-  return found == processes_.end() ? nullptr : &found->second;
+  return processes_.Peek(key);
 }
 
 ProcessInfoRef ProcessTable::Info(const ProcessKey& key) const {
@@ -63,7 +60,7 @@ void ProcessTable::On(const wire::SessionEvent& event) {
   sessions_ = event.end ? sessions_ & ~bit : sessions_ | bit;
   if (sessions_ != 0) return;
   current_.clear();
-  processes_.clear();
+  processes_.Clear();
   dead_.clear();
   dead_threads_.clear();
   names_.Clear();
@@ -132,8 +129,7 @@ void ProcessTable::On(const wire::MmapEvent& event) {
     mmaps_unplaced_.Add();
     return;
   }
-  Process& process = *current->second;
-  process.last_event_ns = std::max(process.last_event_ns, event.header.time_ns);
+  Process& process = *FindMutable(current->second->info->key);
   const Mapping mapping{.start = event.address,
                         .end = event.address + event.bytes,
                         .file_offset = event.file_offset,
@@ -176,22 +172,18 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
 }
 
 ProcessTable::Process* ProcessTable::FindMutable(const ProcessKey& key) {
-  const auto found = processes_.find(key);
-  return found == processes_.end() ? nullptr : &found->second;
+  return processes_.Find(key);
 }
 
 ProcessTable::Process& ProcessTable::FindOrMake(const ProcessKey& key, std::uint64_t time_ns) {
-  Process* process = FindMutable(key);
-  if (process == nullptr) {
-    if (processes_.size() >= limits_.processes) MakeRoom();
-    auto info = std::make_shared<ProcessInfo>();
-    info->key = key;
-    Process made{.info = std::move(info), .mappings = {limits_.mappings_per_process, budget_}};
-    process = &processes_.emplace(key, std::move(made)).first->second;
-    MakeCurrent(*process, time_ns);
-  }
-  process->last_event_ns = std::max(process->last_event_ns, time_ns);
-  return *process;
+  if (Process* known = FindMutable(key); known != nullptr) return *known;
+  if (processes_.size() >= limits_.processes) MakeRoom();
+  auto info = std::make_shared<ProcessInfo>();
+  info->key = key;
+  Process made{.info = std::move(info), .mappings = {limits_.mappings_per_process, budget_}};
+  Process& process = processes_.Put(key, std::move(made));
+  MakeCurrent(process, time_ns);
+  return process;
 }
 
 void ProcessTable::MakeCurrent(Process& process, std::uint64_t time_ns) {
@@ -255,11 +247,11 @@ void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
 }
 
 void ProcessTable::Forget(const ProcessKey& key) {
-  const auto found = processes_.find(key);
-  if (found == processes_.end()) return;
+  const Process* process = Find(key);
+  if (process == nullptr) return;
   const auto current = current_.find(key.pid);
-  if (current != current_.end() && current->second == &found->second) current_.erase(current);
-  processes_.erase(found);
+  if (current != current_.end() && current->second == process) current_.erase(current);
+  processes_.Erase(key);
 }
 
 void ProcessTable::ForgetDead() {
@@ -277,19 +269,23 @@ void ProcessTable::ForgetDead() {
 }
 
 void ProcessTable::MakeRoom() {
-  // A sixteenth at a time: choosing one costs as much as choosing many.
-  using Rank = std::tuple<bool, std::uint64_t, ProcessKey>;  // alive, last event
-  std::vector<Rank> ranks;
-  ranks.reserve(processes_.size());
-  for (const auto& [key, process] : processes_)
-    ranks.emplace_back(!process.info->exited, process.last_event_ns, key);
-  const auto count = static_cast<std::ptrdiff_t>(ranks.size() / 16 + 1);
-  const auto end = ranks.begin() + std::min(count, std::ssize(ranks));
-  std::ranges::partial_sort(ranks, end);
-  for (auto rank = ranks.begin(); rank != end; ++rank) {
-    (std::get<bool>(*rank) ? evicted_alive_ : evicted_early_).Add();
-    Forget(std::get<ProcessKey>(*rank));
+  if (ForgetOldestDead()) return;
+  if (const ProcessKey* quiet = processes_.oldest(); quiet != nullptr) {
+    evicted_alive_.Add();
+    Forget(ProcessKey(*quiet));
   }
+}
+
+bool ProcessTable::ForgetOldestDead() {
+  while (!dead_.empty()) {
+    const ProcessKey key = dead_.front();
+    dead_.pop_front();
+    if (Find(key) == nullptr) continue;
+    evicted_early_.Add();
+    Forget(key);
+    return true;
+  }
+  return false;
 }
 
 std::size_t ProcessTable::Bytes() const {
@@ -302,12 +298,8 @@ std::size_t ProcessTable::Bytes() const {
 void ProcessTable::AccountForMemory(budget::MemoryShare& memory) {
   const std::size_t requested = memory.TakeReclaimRequest();
   std::size_t bytes = Bytes();
-  for (const std::size_t before = bytes; before - bytes < requested && !dead_.empty();
-       bytes = Bytes()) {
-    if (Find(dead_.front()) != nullptr) evicted_early_.Add();
-    Forget(dead_.front());
-    dead_.pop_front();
-  }
+  for (const std::size_t before = bytes; before - bytes < requested && ForgetOldestDead();)
+    bytes = Bytes();
   memory.Set(bytes);
 }
 

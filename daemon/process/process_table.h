@@ -9,6 +9,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/process/address_space.h"
 #include "daemon/process/module_table.h"
@@ -50,10 +51,9 @@ class ProcessTable {
   struct Process {
     ProcessInfoRef info;
     AddressSpace mappings;
-    std::uint64_t comm_ns = 0;        // as of when info->comm is known
-    std::uint64_t renamed_ns = 0;     // the last COMM of the first thread; 0: none
-    std::uint64_t image_ns = 0;       // the last EXEC; 0: none
-    std::uint64_t last_event_ns = 0;  // of those that change something here
+    std::uint64_t comm_ns = 0;     // as of when info->comm is known
+    std::uint64_t renamed_ns = 0;  // the last COMM of the first thread; 0: none
+    std::uint64_t image_ns = 0;    // the last EXEC; 0: none
   };
 
   explicit ProcessTable(const ProcessLimits& limits);
@@ -102,7 +102,10 @@ class ProcessTable {
   void ReplaceMappings(Process& process, const std::string& maps, std::uint64_t time_ns);
   void Forget(const ProcessKey& key);
   void ForgetDead();
+  // For one more process.
   void MakeRoom();
+  // False: no process is dead.
+  bool ForgetOldestDead();
   [[nodiscard]] std::size_t Bytes() const;
   [[nodiscard]] bool IsAlive(std::uint32_t pid) const;
 
@@ -110,7 +113,7 @@ class ProcessTable {
   MappingBudget budget_;  // before processes_: they give back to it
   ThreadNames names_;
   ModuleTable modules_;
-  std::unordered_map<ProcessKey, Process> processes_;
+  LruCache<ProcessKey, Process> processes_{LruCache<ProcessKey, Process>::kUnbounded};
   std::unordered_map<std::uint32_t, Process*> current_;           // by pid, the youngest
   std::deque<ProcessKey> dead_;                                   // by time of exit
   std::deque<std::pair<ThreadKey, std::uint64_t>> dead_threads_;  // and when they did

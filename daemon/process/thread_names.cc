@@ -1,20 +1,12 @@
 #include "daemon/process/thread_names.h"
 
 #include <charconv>
-#include <utility>
-#include <vector>
-
-#include "daemon/base/oldest.h"
 
 namespace profd::process {
 
 void ThreadNames::Set(const ThreadKey& key, std::uint64_t time_ns, std::string_view comm) {
-  auto found = threads_.find(key.tid);
-  if (found == threads_.end()) {
-    if (threads_.size() >= max_threads_) MakeRoom();
-    found = threads_.emplace(key.tid, Thread{}).first;
-  }
-  Thread& thread = found->second;
+  Thread* known = threads_.Find(key.tid);
+  Thread& thread = known != nullptr ? *known : threads_.Put(key.tid, {});
   const bool other = key.start_ns != 0 && thread.start_ns != 0 && key.start_ns != thread.start_ns;
   if (other ? key.start_ns < thread.start_ns : time_ns < thread.since_ns) return;
   if (key.start_ns != 0) thread.start_ns = key.start_ns;
@@ -23,24 +15,14 @@ void ThreadNames::Set(const ThreadKey& key, std::uint64_t time_ns, std::string_v
 }
 
 std::string ThreadNames::Find(const ThreadKey& key) const {
-  const auto found = threads_.find(key.tid);
-  if (found == threads_.end()) return {};
-  const Thread& thread = found->second;
-  return thread.start_ns == 0 || thread.start_ns == key.start_ns ? thread.comm : std::string();
+  const Thread* thread = threads_.Peek(key.tid);
+  if (thread == nullptr) return {};
+  return thread->start_ns == 0 || thread->start_ns == key.start_ns ? thread->comm : std::string();
 }
 
 void ThreadNames::Forget(const ThreadKey& key) {
-  const auto found = threads_.find(key.tid);
-  if (found != threads_.end() && found->second.start_ns <= key.start_ns) threads_.erase(found);
-}
-
-void ThreadNames::MakeRoom() {
-  std::vector<std::uint64_t> times;
-  times.reserve(threads_.size());
-  for (const auto& [tid, thread] : threads_) times.push_back(thread.since_ns);
-  const std::uint64_t limit = OldestTenth(std::move(times));
-  forgotten_ +=
-      std::erase_if(threads_, [limit](const auto& t) { return t.second.since_ns <= limit; });
+  const Thread* thread = threads_.Peek(key.tid);
+  if (thread != nullptr && thread->start_ns <= key.start_ns) threads_.Erase(key.tid);
 }
 
 void ParseThreadNames(std::string_view text,

@@ -6,25 +6,28 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 
 namespace profd::process {
 
 // The youngest thread of each number; an older one of the same number is forgotten. Beyond
-// `max_threads` those whose names are oldest are forgotten, and counted. Used by the worker thread.
+// `max_threads` those whose names were set longest ago are forgotten, and counted. Used by the
+// worker thread.
 class ThreadNames {
  public:
-  explicit ThreadNames(std::size_t max_threads) : max_threads_(max_threads) {}
+  explicit ThreadNames(std::size_t max_threads)
+      : threads_(max_threads, LruCache<std::uint32_t, Thread>::kUnbounded,
+                 [this](std::uint32_t /*tid*/, const Thread& /*thread*/) { ++forgotten_; }) {}
 
   // `key.start_ns` 0: not known (/proc), fits whatever thread has the number. A name older than the
   // one that is known changes nothing.
   void Set(const ThreadKey& key, std::uint64_t time_ns, std::string_view comm);
-  void Forget(std::uint32_t tid) { threads_.erase(tid); }
+  void Forget(std::uint32_t tid) { threads_.Erase(tid); }
   // Unless its number has a younger thread by now.
   void Forget(const ThreadKey& key);
-  void Clear() { threads_.clear(); }
+  void Clear() { threads_.Clear(); }
   // "" when not known.
   [[nodiscard]] std::string Find(const ThreadKey& key) const;
 
@@ -38,11 +41,8 @@ class ThreadNames {
     std::string comm;
   };
 
-  void MakeRoom();
-
-  const std::size_t max_threads_;
-  std::unordered_map<std::uint32_t, Thread> threads_;  // by tid
   std::uint64_t forgotten_ = 0;
+  LruCache<std::uint32_t, Thread> threads_;  // by tid; a name that is set counts as a use
 };
 
 // Hands over each thread of a text of "tid\tcomm\n" lines; lines that are none are passed over.

@@ -12,9 +12,6 @@ struct DebugPool::Entry {
   UniqueFd alternate;
   std::atomic<State> state = State::kNew;
   std::unique_ptr<DwarfFile> file;  // the opening thread's until the state is kOpen
-  std::size_t bytes = 0;            // as they were counted
-  bool listed = false;              // in used_
-  std::list<EntryRef>::iterator place;
 };
 
 DebugPool::~DebugPool() {
@@ -93,46 +90,31 @@ void DebugPool::Serve(const std::stop_token& stop) {
 }
 
 void DebugPool::KeepBound(const EntryRef& used) {
-  if (used->listed) {
-    used_.splice(used_.begin(), used_, used->place);
-  } else {
-    used_.push_front(used);
-    used->place = used_.begin();
-    used->listed = true;
+  used_.Put(used.get(), used, used->file->bytes());
+  if (used_.cost() > options_.bytes) {
+    used->file->Shrink();
+    used_.Charge(used.get(), used->file->bytes());
   }
-  const std::size_t others = bytes_.value() - used->bytes;
-  used->bytes = used->file->bytes();
-  bytes_.Set(others + used->bytes);
-  while (used_.size() > 1 && (bytes_.value() > options_.bytes || used_.size() > options_.files))
-    CloseOldest();
-  if (bytes_.value() > options_.bytes) Shrink(*used);
-  memory_.Set(bytes_.value());
+  PublishBytes();
 }
 
-void DebugPool::CloseOldest() {
-  const EntryRef oldest = used_.back();
-  used_.pop_back();
-  oldest->listed = false;
-  bytes_.Set(bytes_.value() - std::exchange(oldest->bytes, 0));
-  DwarfFile::Descriptors descriptors = DwarfFile::Close(std::move(oldest->file));
-  oldest->fd = std::move(descriptors.fd);
-  oldest->alternate = std::move(descriptors.alternate);
-  oldest->state = Entry::State::kNew;
+void DebugPool::Close(Entry& entry) {
+  DwarfFile::Descriptors descriptors = DwarfFile::Close(std::move(entry.file));
+  entry.fd = std::move(descriptors.fd);
+  entry.alternate = std::move(descriptors.alternate);
+  entry.state = Entry::State::kNew;
 }
 
-void DebugPool::Shrink(Entry& entry) {
-  entry.file->Shrink();
-  const std::size_t others = bytes_.value() - entry.bytes;
-  entry.bytes = entry.file->bytes();
-  bytes_.Set(others + entry.bytes);
+void DebugPool::PublishBytes() {
+  bytes_.Set(used_.cost());
+  memory_.Set(used_.cost());
 }
 
 void DebugPool::GiveUp() {
   const std::uint64_t requested = memory_.TakeReclaimRequest();
   if (requested == 0) return;
-  const std::size_t keep = bytes_.value() - std::min<std::size_t>(requested, bytes_.value());
-  while (!used_.empty() && bytes_.value() > keep) CloseOldest();
-  memory_.Set(bytes_.value());
+  used_.Shrink(used_.cost() - std::min<std::size_t>(requested, used_.cost()));
+  PublishBytes();
 }
 
 }  // namespace profd::elf

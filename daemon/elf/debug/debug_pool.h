@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/elf/debug/dwarf_file.h"
@@ -40,7 +40,10 @@ class DebugPool {
   using EntryRef = std::shared_ptr<Entry>;
 
   DebugPool() : DebugPool(Options{}) {}
-  explicit DebugPool(const Options& options) : options_(options) {}
+  explicit DebugPool(const Options& options)
+      : options_(options),
+        used_(options.files, options.bytes,
+              [](const Entry* /*key*/, const EntryRef& entry) { Close(*entry); }) {}
   DebugPool(const DebugPool&) = delete;
   DebugPool& operator=(const DebugPool&) = delete;
   ~DebugPool();
@@ -63,11 +66,12 @@ class DebugPool {
   void OpenLater(const EntryRef& entry);
   void Serve(const std::stop_token& stop);
   void KeepBound(const EntryRef& used);
-  void CloseOldest();
-  void Shrink(Entry& entry);
+  // It can be opened again.
+  static void Close(Entry& entry);
+  void PublishBytes();
 
   const Options options_;
-  std::list<EntryRef> used_;  // most recently used first; those that are open
+  LruCache<const Entry*, EntryRef> used_;  // those that are open
   std::unordered_map<FileStamp, std::weak_ptr<Entry>> entries_;
   Counter bytes_;
   budget::MemoryShare memory_;

@@ -17,7 +17,6 @@ namespace {
 
 // What libdw keeps of a unit is freed with everything else alone: it is started again beyond this.
 constexpr std::size_t kLibdwBytes = 32u << 20;
-constexpr std::size_t kHeldUnitBytes = 32u << 20;
 constexpr std::size_t kMaxUnits = 1u << 20;
 constexpr std::size_t kMaxCode = 4u << 20;
 constexpr std::size_t kMaxInlined = 64;
@@ -221,30 +220,20 @@ bool DwarfFile::OpenUnit(std::uint32_t unit, LibdwUnit& opened) const {
 }
 
 const DwarfFile::HeldUnit* DwarfFile::Unit(std::uint32_t unit) {
-  if (const auto found = by_unit_.find(unit); found != by_unit_.end()) {
-    held_.splice(held_.begin(), held_, found->second);
-    HeldUnit& held = held_.front();
-    return held.libdw.start == starts_ || OpenUnit(unit, held.libdw) ? &held : nullptr;
-  }
+  if (HeldUnit* held = held_.Find(unit); held != nullptr)
+    return held->libdw.start == starts_ || OpenUnit(unit, held->libdw) ? held : nullptr;
   Dwarf_Die die;
   if (dwarf_offdie(main_->dwarf, units_[unit], &die) == nullptr) return nullptr;
   ++units_read_;
-  HeldUnit read{unit, UnitIndex::Build(die), {}};
+  HeldUnit read{UnitIndex::Build(die), {}};
   if (!OpenUnit(unit, read.libdw)) return nullptr;
-  held_.push_front(std::move(read));
-  by_unit_.emplace(unit, held_.begin());
-  held_bytes_ += held_.front().index.bytes();
-  libdw_bytes_ += 3 * held_.front().index.bytes();
-  while (held_bytes_ > kHeldUnitBytes && held_.size() > 1) {
-    held_bytes_ -= held_.back().index.bytes();
-    by_unit_.erase(held_.back().unit);
-    held_.pop_back();
-  }
-  return &held_.front();
+  const std::size_t bytes = read.index.bytes();
+  libdw_bytes_ += 3 * bytes;
+  return &held_.Put(unit, std::move(read), bytes);
 }
 
 std::size_t DwarfFile::bytes() const {
-  std::size_t bytes = sizeof(*this) + held_bytes_ + libdw_bytes_ + main_->image->resident() +
+  std::size_t bytes = sizeof(*this) + held_.cost() + libdw_bytes_ + main_->image->resident() +
                       units_.capacity() * sizeof(std::uint64_t) + code_.capacity() * sizeof(Code);
   if (alternate_) bytes += alternate_->image->resident();
   return bytes;
@@ -257,9 +246,7 @@ void DwarfFile::Shrink() {
     End(*alternate_);
     alternate_->image->Drop();
   }
-  held_.clear();
-  by_unit_.clear();
-  held_bytes_ = 0;
+  held_.Clear();
   libdw_bytes_ = 0;
 }
 

@@ -5,12 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/debug/debug_image.h"
@@ -73,11 +72,12 @@ class DwarfFile {
     const char* folder = nullptr;
   };
   struct HeldUnit {
-    std::uint32_t unit = 0;
     UnitIndex index;
     LibdwUnit libdw;
   };
-  using HeldUnits = std::list<HeldUnit>;
+
+  using HeldUnits = LruCache<std::uint32_t, HeldUnit>;
+  static constexpr std::size_t kHeldUnitBytes = 32u << 20;
 
   explicit DwarfFile(const DebugLimits& limits) : limits_(limits) {}
   [[nodiscard]] static Result<std::unique_ptr<Opened>> OpenOne(UniqueFd fd,
@@ -97,11 +97,9 @@ class DwarfFile {
   const DebugLimits limits_;
   std::unique_ptr<Opened> alternate_;  // outlives main_
   std::unique_ptr<Opened> main_;
-  std::vector<std::uint64_t> units_;  // offsets of their entries
-  std::vector<Code> code_;            // ascending
-  HeldUnits held_;                    // most recently used first
-  std::unordered_map<std::uint32_t, HeldUnits::iterator> by_unit_;
-  std::size_t held_bytes_ = 0;
+  std::vector<std::uint64_t> units_;                       // offsets of their entries
+  std::vector<Code> code_;                                 // ascending
+  HeldUnits held_{HeldUnits::kUnbounded, kHeldUnitBytes};  // by unit
   std::size_t libdw_bytes_ = 0;
   std::uint64_t starts_ = 0;  // of libdw
   std::size_t units_read_ = 0;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "bpf/shared/events.h"
-#include "daemon/base/oldest.h"
 #include "daemon/wire/event_bytes.h"
 #include "daemon/wire/packed_words.h"
 #include "daemon/wire/python_decoder.h"
@@ -31,7 +30,12 @@ bool IsRequested(const wire::RawEvent& event) {
 }  // namespace
 
 CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
-    : facts_(facts), clock_(clock), reported_(kMaxReported / 2), ration_ns_(kMaxRationNs) {}
+    : facts_(facts),
+      clock_(clock),
+      known_(kMaxKnown),
+      execs_(kMaxExecs),
+      reported_(kMaxReported),
+      ration_ns_(kMaxRationNs) {}
 
 void CodeBackfill::BeginRound() {
   const std::uint64_t now_ns = clock_.MonotonicNs();
@@ -39,8 +43,8 @@ void CodeBackfill::BeginRound() {
   ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
   round_ns_ = now_ns;
   for (const ProcessKey& process : ended_before_) {
-    const auto found = known_.find(process.pid);
-    if (found != known_.end() && found->second.facts.process == process) known_.erase(found);
+    const Known* known = known_.Peek(process.pid);
+    if (known != nullptr && known->facts.process == process) known_.Erase(process.pid);
   }
   ended_before_ = std::exchange(ended_, {});
 }
@@ -67,13 +71,12 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
       Fork(event, header);
       break;
     case PROFD_EVENT_EXEC:
-      known_.erase(header.pid);
-      if (execs_.size() >= kMaxExecs) execs_.clear();
-      execs_[header.pid] = header.time_ns;
+      known_.Erase(header.pid);
+      execs_.Put(header.pid, header.time_ns);
       break;
     case PROFD_EVENT_EXIT:
       if ((header.flags & PROFD_TASK_LAST_THREAD) == 0) break;
-      execs_.erase(header.pid);
+      execs_.Erase(header.pid);
       ended_.push_back({header.pid, header.process_start_ns});
       break;
     case PROFD_EVENT_SESSION_START:
@@ -94,70 +97,49 @@ void CodeBackfill::EndSession() {
   if (sessions_ == 0 || --sessions_ > 0) return;
   // Whoever hears the next session has heard nothing.
   reported_.Clear();
-  for (auto& [pid, known] : known_) known.reported = false;
+  known_.ForEach([](std::uint32_t /*pid*/, Known& known) { known.reported = false; });
 }
 
 void CodeBackfill::TakeFacts() {
   for (PythonFacts& facts : facts_.TakeAll()) {
     const std::uint32_t pid = facts.process.pid;
-    const auto found = known_.find(pid);
+    const Known* before = known_.Peek(pid);
     Known known;
     known.number = ++numbers_;
-    if (found != known_.end() && found->second.facts.process == facts.process) {
-      known.since_ns = found->second.since_ns;
-      known.parent = found->second.parent;
-    } else if (const auto exec = execs_.find(pid); exec != execs_.end()) {
-      known.since_ns = exec->second;
+    if (before != nullptr && before->facts.process == facts.process) {
+      known.since_ns = before->since_ns;
+      known.parent = before->parent;
+    } else if (const std::uint64_t* exec_ns = execs_.Peek(pid); exec_ns != nullptr) {
+      known.since_ns = *exec_ns;
     }
     known.facts = std::move(facts);
-    Add(pid, std::move(known));
+    known_.Put(pid, std::move(known));
   }
-}
-
-void CodeBackfill::Add(std::uint32_t pid, Known known) {
-  if (known_.size() >= kMaxKnown && !known_.contains(pid)) MakeRoom();
-  known.used_ns = round_ns_;
-  known_[pid] = std::move(known);
-}
-
-void CodeBackfill::MakeRoom() {
-  std::vector<std::uint64_t> times;
-  times.reserve(known_.size());
-  for (const auto& [pid, known] : known_) times.push_back(known.used_ns);
-  const std::uint64_t limit = OldestTenth(std::move(times));
-  std::size_t left = known_.size() / 10 + 1;  // of one round there may be thousands
-  std::erase_if(known_, [&](const auto& entry) {
-    return entry.second.used_ns <= limit && left > 0 && left-- > 0;
-  });
 }
 
 void CodeBackfill::Fork(const wire::RawEvent& event, const profd_event& header) {
   profd_task_event task{};
   if ((header.flags & PROFD_TASK_NEW_PROCESS) == 0 || !wire::ReadFixed(event.bytes, &task)) return;
-  execs_.erase(header.pid);
+  execs_.Erase(header.pid);
   TakeFacts();
-  const auto parent = known_.find(task.parent_pid);
-  if (parent == known_.end() ||
-      parent->second.facts.process.start_ns != task.parent_process_start_ns)
-    return;
+  const Known* parent = known_.Peek(task.parent_pid);
+  if (parent == nullptr || parent->facts.process.start_ns != task.parent_process_start_ns) return;
   Known child;
-  child.facts = parent->second.facts;
+  child.facts = parent->facts;
   child.facts.process = {header.pid, header.process_start_ns};
   child.since_ns = header.time_ns;
   child.number = ++numbers_;
-  child.parent = parent->second.number;
-  Add(header.pid, std::move(child));
+  child.parent = parent->number;
+  known_.Put(header.pid, std::move(child));
 }
 
 void CodeBackfill::PassSample(const wire::RawEvent& event, const profd_event& header,
                               const Sink& sink) {
   TakeFacts();
-  const auto found = known_.find(header.pid);
-  if (found == known_.end() ||
-      found->second.facts.process != ProcessKey{header.pid, header.process_start_ns})
+  Known* found = known_.Find(header.pid);
+  if (found == nullptr || found->facts.process != ProcessKey{header.pid, header.process_start_ns})
     return;
-  Known& known = found->second;
-  known.used_ns = round_ns_;
+  Known& known = *found;
   if (!known.reported) ReportProcess(known, header, sink);
   profd_sample_event fixed{};
   std::span<const std::byte> tail;

@@ -4,16 +4,15 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "bpf/shared/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/python/code/code_reader.h"
 #include "daemon/python/feed/fact_queue.h"
-#include "daemon/python/feed/two_generations.h"
 #include "daemon/wire/event_source.h"
 #include "daemon/wire/python_event.h"
 
@@ -57,7 +56,6 @@ class CodeBackfill {
   struct Known {
     PythonFacts facts;
     std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
-    std::uint64_t used_ns = 0;   // its last sample, or when it became known
     std::uint32_t number = 0;    // no other process or program had it
     std::uint32_t parent = 0;    // number of who forked it; 0: not known
     bool reported = false;
@@ -79,8 +77,6 @@ class CodeBackfill {
   };
 
   void TakeFacts();
-  void Add(std::uint32_t pid, Known known);
-  void MakeRoom();
   void PassSample(const wire::RawEvent& event, const profd_event& header,
                   const wire::EventSource::Sink& sink);
   void Fork(const wire::RawEvent& event, const profd_event& header);
@@ -97,14 +93,13 @@ class CodeBackfill {
   FactQueue& facts_;
   const Clock& clock_;
   CodeCounters counters_;
-  std::unordered_map<std::uint32_t, Known> known_;          // by pid, the youngest process of each
-  std::unordered_map<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
-  std::vector<ProcessKey> ended_;                           // in this round ...
+  LruCache<std::uint32_t, Known> known_;          // by pid, the youngest process of each
+  LruCache<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when
+  std::vector<ProcessKey> ended_;                 // in this round ...
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
-  TwoGenerations<CodeKey, std::uint64_t, CodeKeyHash>
-      reported_;                           // time of the first sample with it
-  std::vector<std::uint64_t> words_;       // of the sample at hand
-  std::vector<wire::PythonFrame> frames_;  // ... and the Python frames in them
+  LruCache<CodeKey, std::uint64_t, CodeKeyHash> reported_;  // time of the first sample with it
+  std::vector<std::uint64_t> words_;                        // of the sample at hand
+  std::vector<wire::PythonFrame> frames_;                   // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;            // running, as the stream has it
   std::uint32_t requested_sessions_ = 0;  // those of `sessions_` that a client requested

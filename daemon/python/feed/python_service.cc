@@ -20,7 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTasks = 65'536;
-constexpr std::size_t kMaxSeen = 65'536;
 constexpr std::size_t kMaxCandidates = 8;  // interpreters of one process
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
@@ -180,8 +179,7 @@ void PythonService::HandleProcess(ProcessKey key) {
     before = known->second.attached;
   }
   Forget(key.pid);
-  if (seen_.size() >= kMaxSeen) seen_.clear();
-  seen_[key.pid] = key;
+  seen_.Put(key.pid, key);
   const auto maps = proc_.Read(std::to_string(key.pid) + "/maps");
   if (!maps) return;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
@@ -201,8 +199,7 @@ void PythonService::HandleProcess(ProcessKey key) {
 
 void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   Forget(child.pid);
-  if (seen_.size() >= kMaxSeen) seen_.clear();
-  seen_[child.pid] = child;
+  seen_.Put(child.pid, child);
   const auto found = processes_.find(parent.pid);
   if (found == processes_.end() || found->second.key != parent) return;
   Process process;
@@ -236,12 +233,12 @@ void PythonService::HandleFault(ProcessKey key) {
 }
 
 void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
-  const auto seen = seen_.find(pid);
-  if (seen == seen_.end()) return;  // of no interest yet
+  const ProcessKey* seen = seen_.Find(pid);
+  if (seen == nullptr) return;  // of no interest yet
   auto file = files_.Find(pid, mapping);
   if (!file) return;
   Process& process = processes_[pid];
-  process.key = seen->second;
+  process.key = *seen;
   const bool known =
       std::any_of(process.candidates.begin(), process.candidates.end(),
                   [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
@@ -252,7 +249,7 @@ void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mappin
 }
 
 void PythonService::Forget(std::uint32_t pid) {
-  seen_.erase(pid);
+  seen_.Erase(pid);
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
   if (!found->second.attached.empty()) known_.Remove(pid);
@@ -273,7 +270,7 @@ void PythonService::Sweep() {
   for (const auto& [pid, process] : processes_)
     if (!IsThere(process.key)) ended.push_back(pid);
   for (const std::uint32_t pid : ended) Forget(pid);
-  std::erase_if(seen_, [this](const auto& entry) { return !IsThere(entry.second); });
+  seen_.EraseIf([this](std::uint32_t /*pid*/, ProcessKey key) { return !IsThere(key); });
 }
 
 bool PythonService::IsThere(ProcessKey key) const {

@@ -17,6 +17,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/python_processes.h"
@@ -72,6 +73,7 @@ class PythonService {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::size_t kMaxSeen = 65'536;
 
   struct Task {
     enum Kind { kProcess, kExec, kFork, kMapping, kExit, kFault } kind = kProcess;
@@ -129,7 +131,7 @@ class PythonService {
   FileCache files_;
   PythonCounters counters_;
   std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
-  std::unordered_map<std::uint32_t, ProcessKey> seen_;    // without, so that mappings find theirs
+  LruCache<std::uint32_t, ProcessKey> seen_{kMaxSeen};    // without, so that mappings find theirs
 
   mutable std::mutex mutex_;
   std::condition_variable_any ready_;

@@ -21,7 +21,10 @@ process::PythonFunctionRef MakeFunction(std::string name, std::string file) {
 }  // namespace
 
 Registry::Registry(std::size_t max_codes)
-    : codes_(max_codes / 2),
+    : processes_(
+          kMaxProcesses, Processes::kUnbounded,
+          [this](ProcessKey process, const Runtimes& /*runtimes*/) { parents_.erase(process); }),
+      codes_(max_codes),
       unknown_function_(MakeFunction("<unknown>", "")),
       stale_function_(MakeFunction("<stale>", "")),
       truncated_function_(MakeFunction("<truncated>", "")) {}
@@ -36,7 +39,7 @@ void Registry::Observe(const wire::Event& event) {
   } else if (const auto* exec = std::get_if<wire::ExecEvent>(&event)) {
     Forget(exec->header.process);
   } else if (const auto* exit = std::get_if<wire::ExitEvent>(&event)) {
-    if (exit->last_thread && processes_.contains(exit->header.process))
+    if (exit->last_thread && processes_.Peek(exit->header.process) != nullptr)
       ended_.push_back(exit->header.process);
     if (ended_.size() >= 2 * kMaxEnded) ForgetEnded();
   } else if (const auto* session = std::get_if<wire::SessionEvent>(&event)) {
@@ -45,11 +48,8 @@ void Registry::Observe(const wire::Event& event) {
 }
 
 void Registry::ObserveProcess(const wire::PythonProcessEvent& event) {
-  if (processes_.size() >= kMaxProcesses) {
-    processes_.clear();
-    parents_.clear();
-  }
-  auto& runtimes = processes_[event.header.process];
+  Runtimes* known = processes_.Find(event.header.process);
+  Runtimes& runtimes = known != nullptr ? *known : processes_.Put(event.header.process, {});
   if (event.runtime == 0) runtimes.clear();
   if (event.runtime == runtimes.size()) runtimes.push_back(event);
 }
@@ -70,13 +70,15 @@ void Registry::ObserveCode(const wire::PythonCodeEvent& event) {
 
 void Registry::ObserveFork(const wire::ForkEvent& event) {
   if (!event.new_process) return;
-  const auto parent = processes_.find({event.parent_pid, event.parent_process_start_ns});
-  if (parent == processes_.end() || processes_.size() >= kMaxProcesses) return;
-  auto runtimes = parent->second;
+  const ProcessKey parent{event.parent_pid, event.parent_process_start_ns};
+  const Runtimes* known = processes_.Find(parent);
+  if (known == nullptr) return;
+  Runtimes runtimes = *known;
   for (wire::PythonProcessEvent& runtime : runtimes) runtime.header = event.header;
-  parents_[event.header.process] = {parent->first, event.header.time_ns};
   // What was told of the child itself stands.
-  processes_.try_emplace(event.header.process, std::move(runtimes));
+  if (processes_.Peek(event.header.process) == nullptr)
+    processes_.Put(event.header.process, std::move(runtimes));
+  parents_[event.header.process] = {parent, event.header.time_ns};
 }
 
 void Registry::ObserveSession(const wire::SessionEvent& event) {
@@ -85,7 +87,7 @@ void Registry::ObserveSession(const wire::SessionEvent& event) {
     return;
   }
   if (sessions_ == 0 || --sessions_ > 0) return;
-  processes_.clear();
+  processes_.Clear();
   parents_.clear();
   ended_.clear();
   codes_.Clear();
@@ -93,8 +95,8 @@ void Registry::ObserveSession(const wire::SessionEvent& event) {
 
 void Registry::Forget(ProcessKey process) {
   parents_.erase(process);
-  if (processes_.erase(process) == 0) return;
-  codes_.EraseIf([&](const CodeKey& key) { return key.process == process; });
+  if (!processes_.Erase(process)) return;
+  codes_.EraseIf([&](const CodeKey& key, const CodeRef&) { return key.process == process; });
 }
 
 void Registry::ForgetEnded() {
@@ -102,18 +104,18 @@ void Registry::ForgetEnded() {
   std::unordered_set<ProcessKey> gone(ended_.begin(), ended_.begin() + kMaxEnded);
   ended_.erase(ended_.begin(), ended_.begin() + kMaxEnded);
   for (const ProcessKey& process : gone) {
-    processes_.erase(process);
+    processes_.Erase(process);
     parents_.erase(process);
   }
   // What they had said may still hold for those whom they have forked.
   for (const auto& [child, parent] : parents_) gone.erase(parent.process);
-  codes_.EraseIf([&](const CodeKey& key) { return gone.contains(key.process); });
+  codes_.EraseIf([&](const CodeKey& key, const CodeRef&) { return gone.contains(key.process); });
 }
 
-std::span<const wire::PythonProcessEvent> Registry::RuntimesOf(ProcessKey process) const {
-  const auto found = processes_.find(process);
-  if (found == processes_.end()) return {};
-  return found->second;
+std::span<const wire::PythonProcessEvent> Registry::RuntimesOf(ProcessKey process) {
+  const Runtimes* known = processes_.Find(process);
+  if (known == nullptr) return {};
+  return *known;
 }
 
 Registry::Code* Registry::FindCode(ProcessKey process, const wire::PythonFrame& frame) {

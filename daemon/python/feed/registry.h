@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/process/sample.h"
-#include "daemon/python/feed/two_generations.h"
 #include "daemon/wire/event.h"
 
 namespace profd::python {
@@ -36,7 +36,7 @@ class Registry {
   void Observe(const wire::Event& event);
 
   // What was told of the process, by runtime; empty: nothing. Valid until the next call.
-  [[nodiscard]] std::span<const wire::PythonProcessEvent> RuntimesOf(ProcessKey process) const;
+  [[nodiscard]] std::span<const wire::PythonProcessEvent> RuntimesOf(ProcessKey process);
 
   struct Described {
     process::PythonFunctionRef function;  // null: a frame that the interpreter adds for itself
@@ -79,6 +79,8 @@ class Registry {
   };
   using CodeRef = std::shared_ptr<Code>;
 
+  using Runtimes = std::vector<wire::PythonProcessEvent>;
+  using Processes = LruCache<ProcessKey, Runtimes>;
   struct Parent {
     ProcessKey process;
     std::uint64_t forked_ns = 0;
@@ -94,9 +96,9 @@ class Registry {
   void ForgetEnded();
   [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
 
-  std::unordered_map<ProcessKey, std::vector<wire::PythonProcessEvent>> processes_;
   std::unordered_map<ProcessKey, Parent> parents_;
-  TwoGenerations<CodeKey, CodeRef, CodeKeyHash> codes_;
+  Processes processes_;
+  LruCache<CodeKey, CodeRef, CodeKeyHash> codes_;
   std::deque<ProcessKey> ended_;
   std::uint32_t sessions_ = 0;
   std::uint64_t unknown_ = 0;

@@ -11,12 +11,11 @@ std::shared_ptr<const RuntimeFile> FileCache::Find(std::uint32_t pid,
   auto mapped = unwind::OpenMappedFile(proc_, pid, mapping.begin, mapping.end);
   if (!mapped) return nullptr;
   const elf::FileStamp stamp = mapped->stamp;
-  if (const auto known = files_.find(stamp); known != files_.end()) return known->second;
-  if (files_.size() >= kMaxFiles) files_.clear();
+  if (const auto* known = files_.Find(stamp); known != nullptr) return *known;
   std::shared_ptr<const RuntimeFile> file;
   if (auto found = FindRuntime(std::move(mapped->fd), stamp.bytes))
     file = std::make_shared<const RuntimeFile>(*std::move(found));
-  return files_[stamp] = std::move(file);
+  return files_.Put(stamp, std::move(file));
 }
 
 }  // namespace profd::python

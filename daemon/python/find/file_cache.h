@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/python/find/attachment.h"
@@ -12,8 +12,8 @@
 
 namespace profd::python {
 
-// By device, inode, size and times, so that a file that is replaced is read again. Used by one
-// thread.
+// By device, inode, size and times, so that a file that is replaced is read again. Keeps the
+// answers for the kMaxFiles files that were requested last. Used by one thread.
 class FileCache {
  public:
   static constexpr std::size_t kMaxFiles = 65'536;
@@ -25,7 +25,7 @@ class FileCache {
 
  private:
   const ProcFs proc_;
-  std::unordered_map<elf::FileStamp, std::shared_ptr<const RuntimeFile>> files_;
+  LruCache<elf::FileStamp, std::shared_ptr<const RuntimeFile>> files_{kMaxFiles};
 };
 
 }  // namespace profd::python

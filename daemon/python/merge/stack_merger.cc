@@ -52,6 +52,7 @@ process::Gil GilOf(const wire::StackEvent& event, const process::Sample& sample,
 }  // namespace
 
 process::PythonInterpreterRef StackMerger::InterpreterOf(Runtimes runtimes) {
+  // There are hardly ever ten; beyond the bound the map begins again.
   if (interpreters_.size() >= kMaxInterpreters) interpreters_.clear();
   Versions versions{};
   std::ranges::transform(runtimes, versions.begin(), &wire::PythonProcessEvent::version);

@@ -30,6 +30,9 @@ constexpr char kFindStack[] = "SELECT id, used FROM stack WHERE parent = ? AND f
 constexpr char kTouchStack[] = "UPDATE stack SET used = ? WHERE id = ?";
 constexpr char kAddStack[] = "INSERT INTO stack(parent, frame, used) VALUES(?, ?, ?)";
 
+// A cache that is full is emptied, which for these is better than to discard what was used longest
+// ago: a window uses each of its rows once, in about the same order as the window before, so with
+// more rows than places every row would be gone when it is used again.
 // Entries of each cache, at some 65 bytes each. Processes, threads and programs come and go, so few
 // are enough; frames and stacks are sized for what a busy host uses within minutes.
 constexpr std::size_t kMaxKnown = 20'000;

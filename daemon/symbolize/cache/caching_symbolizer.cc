@@ -25,19 +25,15 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, Detail det
                                 std::vector<Frame>& frames) {
   if (const std::uint64_t now = inner_.improvements(); now != improvements_) {
     improvements_ = now;
-    by_key_.clear();
-    answers_.clear();
-    counters_.bytes.Set(0);
+    answers_.Clear();
   }
   const bool in_module = !address.kernel && address.module != nullptr;
   const Key key{in_module ? address.module.get() : nullptr,
                 in_module ? address.file_offset : address.address, address.kernel,
                 address.return_address, detail};
-  if (const auto found = by_key_.find(key); found != by_key_.end()) {
+  if (const Answer* known = answers_.Find(key); known != nullptr) {
     counters_.hits.Add();
-    answers_.splice(answers_.begin(), answers_, found->second);
-    const std::vector<Frame>& known = answers_.front().frames;
-    frames.insert(frames.end(), known.begin(), known.end());
+    frames.insert(frames.end(), known->frames.begin(), known->frames.end());
     return;
   }
   counters_.misses.Add();
@@ -46,32 +42,24 @@ void CachingSymbolizer::Resolve(const process::AddressFrame& address, Detail det
   if ((address.kernel && !frames[first].reason.empty()) || MayChange(address, frames[first]))
     return;
 
-  constexpr std::size_t kNodeBytes = sizeof(Answer) + 2 * sizeof(Key) + 64;  // list, map, malloc
-  Answer& answer = answers_.emplace_front();
-  answer.key = key;
+  Answer answer;
   answer.module = in_module ? address.module : nullptr;
   answer.frames.assign(frames.begin() + static_cast<std::ptrdiff_t>(first), frames.end());
-  answer.bytes = kNodeBytes + BytesOf(answer.frames);
-  by_key_.emplace(key, answers_.begin());
-  counters_.bytes.Add(answer.bytes);
-  KeepTo(max_bytes_);
+  const std::size_t bytes = Answers::kEntryBytes + BytesOf(answer.frames);
+  answers_.Put(key, std::move(answer), bytes);
+  PublishBytes();
 }
 
-void CachingSymbolizer::KeepTo(std::size_t max_bytes) {
-  std::size_t bytes = counters_.bytes.value();
-  while (bytes > max_bytes && answers_.size() > 1) {
-    bytes -= answers_.back().bytes;
-    by_key_.erase(answers_.back().key);
-    answers_.pop_back();
-  }
-  counters_.bytes.Set(bytes);
-  memory_.Set(bytes);
+void CachingSymbolizer::PublishBytes() {
+  counters_.bytes.Set(answers_.cost());
+  memory_.Set(answers_.cost());
 }
 
 void CachingSymbolizer::GiveUp() {
   const std::uint64_t requested = memory_.TakeReclaimRequest();
-  const std::size_t bytes = counters_.bytes.value();
-  if (requested != 0) KeepTo(bytes - std::min<std::size_t>(requested, bytes));
+  if (requested == 0) return;
+  answers_.Shrink(answers_.cost() - std::min<std::size_t>(requested, answers_.cost()));
+  PublishBytes();
 }
 
 std::size_t CachingSymbolizer::Hash::operator()(const Key& key) const {

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
-#include <unordered_map>
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
@@ -27,7 +26,7 @@ class CachingSymbolizer : public Symbolizer {
   };
 
   CachingSymbolizer(Symbolizer& inner, std::size_t max_bytes)
-      : inner_(inner), max_bytes_(max_bytes) {}
+      : inner_(inner), answers_(Answers::kUnbounded, max_bytes) {}
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
@@ -51,20 +50,15 @@ class CachingSymbolizer : public Symbolizer {
     std::size_t operator()(const Key& key) const;
   };
   struct Answer {
-    Key key;
     process::ModuleRef module;
     std::vector<Frame> frames;
-    std::size_t bytes = 0;
   };
-  using Answers = std::list<Answer>;
+  using Answers = LruCache<Key, Answer, Hash>;
 
-  // Forgets the least recently used until the answers take no more, but for the last one.
-  void KeepTo(std::size_t bytes);
+  void PublishBytes();
 
   Symbolizer& inner_;
-  const std::size_t max_bytes_;
-  Answers answers_;  // most recently used first
-  std::unordered_map<Key, Answers::iterator, Hash> by_key_;
+  Answers answers_;
   std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
   Counters counters_;
   budget::MemoryShare memory_;

@@ -125,15 +125,10 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
     improvements_ = now;
     ForgetIncomplete();
   }
-  const auto found = by_module_.find(module.get());
-  if (found != by_module_.end()) {
-    held_.splice(held_.begin(), held_, found->second);
-    return held_.front();
-  }
+  if (const Held* known = held_.Find(module.get()); known != nullptr) return *known;
   Result<elf::ObjectRef> object = source_.Load(IdOf(*module));
-  Held& held = held_.emplace_front();
+  Held held;
   held.module = module;
-  by_module_.emplace(module.get(), held_.begin());
   if (object) {
     held.object = std::move(object).value();
     held.info = InfoOf(*module, held.object->info());
@@ -143,41 +138,35 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
     held.failure = CleanText(error.message + (error.hint.empty() ? "" : ": " + error.hint));
     held.info = InfoOf(*module, held.failure);
   }
-  while (held_.size() > 1 &&
-         (HeldBytes() > options_.held_bytes || held_.size() > options_.held_modules))
-    DropOldest();
+  const Held& kept = held_.Put(module.get(), std::move(held));
+  while (held_.size() > 1 && HeldBytes() > options_.held_bytes) held_.DiscardOldest();
   memory_.Set(HeldBytes());
-  return held_.front();
+  return kept;
 }
 
 void ElfSymbolizer::GiveUp() {
   const std::uint64_t requested = memory_.TakeReclaimRequest();
   if (requested == 0) return;
   const std::size_t keep = HeldBytes() - std::min<std::size_t>(requested, HeldBytes());
-  while (!held_.empty() && HeldBytes() > keep) DropOldest();
+  while (HeldBytes() > keep && held_.DiscardOldest()) {
+  }
   memory_.Set(HeldBytes());
 }
 
-void ElfSymbolizer::DropOldest() { Drop(std::prev(held_.end())); }
-
-void ElfSymbolizer::Drop(HeldList::iterator held) {
-  if (const auto user = users_.find(held->object.get()); user != users_.end()) {
-    if (--user->second == 0) {
-      bytes_.Set(bytes_.value() - held->object->bytes());
-      users_.erase(user);
-    }
-  }
-  by_module_.erase(held->module.get());
-  held_.erase(held);
+void ElfSymbolizer::Release(const Held& held) {
+  const auto user = users_.find(held.object.get());
+  if (user == users_.end() || --user->second > 0) return;
+  bytes_.Set(bytes_.value() - held.object->bytes());
+  users_.erase(user);
 }
 
 void ElfSymbolizer::ForgetIncomplete() {
-  for (auto held = held_.begin(); held != held_.end();) {
-    const auto next = std::next(held);
+  held_.EraseIf([this](const process::Module* /*module*/, const Held& held) {
     // What is not there at all stays so: files do not come back.
-    if (held->object && held->object->info().debug_file.empty()) Drop(held);
-    held = next;
-  }
+    if (!held.object || !held.object->info().debug_file.empty()) return false;
+    Release(held);
+    return true;
+  });
 }
 
 }  // namespace profd::symbolize

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/symbolize/names/symbolizer.h"
@@ -28,7 +28,11 @@ class ElfSymbolizer : public Symbolizer {
   };
 
   explicit ElfSymbolizer(elf::ObjectSource& source) : ElfSymbolizer(source, Options{}) {}
-  ElfSymbolizer(elf::ObjectSource& source, Options options) : source_(source), options_(options) {}
+  ElfSymbolizer(elf::ObjectSource& source, Options options)
+      : source_(source),
+        options_(options),
+        held_(options.held_modules, Modules::kUnbounded,
+              [this](const process::Module* /*module*/, const Held& held) { Release(held); }) {}
 
   // `address.module` must be set.
   void Resolve(const process::AddressFrame& address, Detail detail,
@@ -47,7 +51,7 @@ class ElfSymbolizer : public Symbolizer {
     std::string failure;
     ModuleInfoRef info;
   };
-  using HeldList = std::list<Held>;
+  using Modules = LruCache<const process::Module*, Held>;
 
   // Replaces frames[first], which has module and offset, by what the debug information says.
   static void AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
@@ -56,15 +60,14 @@ class ElfSymbolizer : public Symbolizer {
   [[nodiscard]] std::size_t HeldBytes() const {
     return bytes_.value() + held_.size() * kModuleBytes;
   }
-  void DropOldest();
-  void Drop(HeldList::iterator held);
+  // Its module holds the object no longer.
+  void Release(const Held& held);
   // Those that lack debug information are loaded again.
   void ForgetIncomplete();
 
   elf::ObjectSource& source_;
   const Options options_;
-  HeldList held_;  // most recently used first
-  std::unordered_map<const process::Module*, HeldList::iterator> by_module_;
+  Modules held_;  // bounded by memory in Hold, since modules share objects
   std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
   std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;

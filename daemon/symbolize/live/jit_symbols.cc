@@ -62,7 +62,12 @@ std::string DumpIn(const ProcFs& proc, std::uint32_t pid, std::uint32_t inner) {
 }  // namespace
 
 Result<JitSymbol> LiveJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
-  Process& process = Hold(pid);
+  Process* held = processes_.Find(pid);
+  if (held == nullptr) {
+    held = &processes_.Put(pid, {}, 0);
+    held->pid = pid;
+  }
+  Process& process = *held;
   const std::uint64_t now = clock_.MonotonicNs();
   if (process.looked_at_ns == 0 || now - process.looked_at_ns >= kRecheckNs) {
     process.looked_at_ns = now;
@@ -80,24 +85,7 @@ std::string LiveJitSymbols::WhyNot(const Process& process) {
   return process.perf_map.missing;
 }
 
-LiveJitSymbols::Process& LiveJitSymbols::Hold(std::uint32_t pid) {
-  if (const auto found = by_pid_.find(pid); found != by_pid_.end()) {
-    processes_.splice(processes_.begin(), processes_, found->second);
-    return processes_.front();
-  }
-  processes_.emplace_front().pid = pid;
-  by_pid_.emplace(pid, processes_.begin());
-  while (processes_.size() > 1 &&
-         (processes_.size() > kMaxProcesses || bytes_.value() > kMaxBytes)) {
-    bytes_.Set(bytes_.value() - processes_.back().map.bytes());
-    by_pid_.erase(processes_.back().pid);
-    processes_.pop_back();
-  }
-  return processes_.front();
-}
-
 void LiveJitSymbols::Look(Process& process) {
-  const std::size_t before = process.map.bytes();
   if (process.searched_at_ns == 0 ||
       process.looked_at_ns - process.searched_at_ns >= process.search_pause_ns) {
     process.searched_at_ns = process.looked_at_ns;
@@ -106,7 +94,8 @@ void LiveJitSymbols::Look(Process& process) {
   }
   ReadMore(process.perf_map, false, process.map);
   ReadMore(process.dump, true, process.map);
-  bytes_.Set(bytes_.value() - before + process.map.bytes());
+  processes_.Charge(process.pid, process.map.bytes());
+  bytes_.Set(processes_.cost());
 }
 
 bool LiveJitSymbols::Search(Process& process) {

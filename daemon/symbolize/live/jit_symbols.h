@@ -4,15 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
@@ -65,10 +64,8 @@ class LiveJitSymbols : public JitSymbols {
     File dump;
     JitMap map;
   };
-  using Processes = std::list<Process>;
 
   [[nodiscard]] static std::string WhyNot(const Process& process);
-  Process& Hold(std::uint32_t pid);
   void Look(Process& process);
   // The files that there are now; whether there is one, or a process, that was not known.
   [[nodiscard]] bool Search(Process& process);
@@ -77,8 +74,7 @@ class LiveJitSymbols : public JitSymbols {
 
   const ProcFs proc_;
   const Clock& clock_;
-  Processes processes_;  // most recently used first
-  std::unordered_map<std::uint32_t, Processes::iterator> by_pid_;
+  LruCache<std::uint32_t, Process> processes_{kMaxProcesses, kMaxBytes};  // by pid
   Counter bytes_;
 };
 

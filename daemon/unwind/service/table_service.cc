@@ -25,9 +25,7 @@ constexpr int kNiceMissed = 5;
 constexpr std::uint32_t kOftenWanted = 16;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
-constexpr std::size_t kMaxReaders = 4;
 constexpr std::size_t kMaxUnfinished = 16;
-constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
 constexpr std::chrono::seconds kTick{1};
 
 std::uint64_t HashOf(const profd_wanted& wanted) {
@@ -132,7 +130,7 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
     if (!busy_ || handled_last_wanted) progress_.notify_all();
     if (unfinished_.empty() && !any()) {
       // Readers' images are memory.
-      if (!ready_.wait_for(lock, stop, kTick, any)) readers_.clear();
+      if (!ready_.wait_for(lock, stop, kTick, any)) readers_.Clear();
       busy_ = true;
     }
     if (!unfinished_.empty() && unfinished_.front().missed) nice = kNiceMissed;
@@ -152,14 +150,14 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
 }
 
 void TableService::AccountForMemory() {
-  // In the order in which they go: the first in either list is the one at work.
+  // The reader that was used last and the first unfinished file are at work.
   if (readers_memory_.TakeReclaimRequest() != 0) {
-    if (readers_.size() > 1) readers_.erase(std::next(readers_.begin()), readers_.end());
+    while (readers_.size() > 1) readers_.DiscardOldest();
     if (unfinished_.size() > 1)
       unfinished_.erase(std::next(unfinished_.begin()), unfinished_.end());
   }
   std::uint64_t bytes = 0;
-  for (const OpenReader& open : readers_) bytes += open.reader->bytes();
+  readers_.ForEach([&](const auto& /*key*/, const Reader& reader) { bytes += reader->bytes(); });
   for (const Unfinished& one : unfinished_) bytes += one.reader->bytes();
   readers_memory_.Set(bytes);
   tables_memory_.Set(store_.counters().memory.value());
@@ -214,13 +212,7 @@ void TableService::LoadUnfinished() {
 }
 
 TableService::Reader TableService::ReaderFor(const profd_wanted& wanted) {
-  const auto open = std::find_if(readers_.begin(), readers_.end(), [&](const OpenReader& one) {
-    return FileKeyEqual()(one.key, wanted.key);
-  });
-  if (open != readers_.end()) {
-    readers_.splice(readers_.begin(), readers_, open);
-    return readers_.front().reader;
-  }
+  if (const Reader* open = readers_.Find(wanted.key); open != nullptr) return *open;
   if (IsVdso(wanted.key)) {
     const auto bytes = elf::OwnVdsoBytes();
     return Keep(wanted.key, bytes ? CfiReader::FromMemory(*bytes) : bytes.error());
@@ -237,7 +229,7 @@ TableService::Reader TableService::ReaderFor(const profd_wanted& wanted) {
     if (!store_.AddKey(*same, wanted.key)) return nullptr;
     if (!store_.Lacks(*same, wanted.file_offset)) return nullptr;
   }
-  Remember(stamp, wanted.key);
+  stamps_.Put(stamp, wanted.key);
   return Keep(wanted.key, CfiReader::Open(std::move(mapped->fd), stamp.bytes));
 }
 
@@ -247,9 +239,7 @@ TableService::Reader TableService::Keep(const profd_file_key& key, Result<CfiRea
     if (!store_.Find(key)) (void)store_.AddWithoutTables(key);
     return nullptr;
   }
-  if (readers_.size() == kMaxReaders) readers_.pop_back();
-  readers_.push_front({key, std::make_shared<CfiReader>(*std::move(reader))});
-  return readers_.front().reader;
+  return readers_.Put(key, std::make_shared<CfiReader>(*std::move(reader)));
 }
 
 void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
@@ -280,9 +270,9 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
   if (FindByStamp(mapped->stamp)) return;
   const elf::FileStamp stamp = mapped->stamp;
   const profd_file_key key = LikelyKey(*mapped);
-  if (store_.Find(key)) return Remember(stamp, key);
+  if (store_.Find(key)) return static_cast<void>(stamps_.Put(stamp, key));
   auto reader = CfiReader::Open(std::move(mapped->fd), stamp.bytes);
-  Remember(stamp, key);
+  stamps_.Put(stamp, key);
   if (!reader) {
     counters_.no_tables.Add();
     (void)store_.AddWithoutTables(key);
@@ -296,16 +286,9 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
   Finish(key, std::make_shared<CfiReader>(*std::move(reader)), false);
 }
 
-std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) const {
-  const auto found = stamps_.find(stamp);
-  return found == stamps_.end() ? std::nullopt : store_.Find(found->second);
-}
-
-void TableService::Remember(const elf::FileStamp& stamp, const profd_file_key& key) {
-  if (stamps_.size() >= kMaxStamps)
-    std::erase_if(stamps_, [this](const auto& entry) { return !store_.Find(entry.second); });
-  if (stamps_.size() >= kMaxStamps) stamps_.clear();
-  stamps_[stamp] = key;
+std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) {
+  const profd_file_key* key = stamps_.Find(stamp);
+  return key == nullptr ? std::nullopt : store_.Find(*key);
 }
 
 }  // namespace profd::unwind

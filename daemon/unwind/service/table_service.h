@@ -6,18 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "bpf/shared/unwind_table.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory_share.h"
 #include "daemon/source/bpf/unwind_maps.h"
@@ -82,10 +81,8 @@ class TableService {
 
  private:
   using Reader = std::shared_ptr<CfiReader>;
-  struct OpenReader {
-    profd_file_key key;
-    Reader reader;
-  };
+  static constexpr std::size_t kMaxReaders = 4;
+  static constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
   struct Unfinished {
     profd_file_key key;
     Reader reader;
@@ -117,8 +114,7 @@ class TableService {
   [[nodiscard]] Reader ReaderFor(const profd_wanted& wanted);
   Reader Keep(const profd_file_key& key, Result<CfiReader> reader);
   // The file that was made from the same contents, under another key.
-  [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp) const;
-  void Remember(const elf::FileStamp& stamp, const profd_file_key& key);
+  [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
   void Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
             TableStore::Room room);
 
@@ -126,9 +122,9 @@ class TableService {
   const std::uint64_t cap_bytes_;
   TableStore store_;
   ServiceCounters counters_;
-  std::list<OpenReader> readers_;      // used last first
+  LruCache<profd_file_key, Reader, FileKeyHash, FileKeyEqual> readers_{kMaxReaders};
   std::deque<Unfinished> unfinished_;  // small files first
-  std::unordered_map<elf::FileStamp, profd_file_key> stamps_;
+  LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it
   budget::MemoryShare tables_memory_;

@@ -41,8 +41,10 @@ struct StoreCounters {
   Counter cut;        // blocks with too many rows, or rules beyond what a file may have
 };
 
-// Publishes bytes first, then with a release store what leads to them; unpublishes in the opposite
-// order, and leaves it to the pool when bytes may be used again. Used by one thread.
+// Not an LruCache: the BPF programs use the tables and write the time of use into the shared
+// memory, so what was used longest ago is known only when the store looks there. Publishes bytes
+// first, then with a release store what leads to them; unpublishes in the opposite order, and
+// leaves it to the pool when bytes may be used again. Used by one thread.
 class TableStore {
  public:
   // A file's number in unwind_files.

@@ -392,16 +392,21 @@ TEST(ProcessTableBoundsTest, BeyondTheBoundTheDeadGoFirstThenTheQuiet) {
   table.Apply(ExitAt(200, 30));
   table.Apply(ExitAt(201, 31));
   table.Apply(ExitAt(202, 32));
-  table.Apply(ProcessAt(300, 100, ""));  // room for a sixteenth and one: three
+  for (std::uint32_t pid = 100; pid <= 102; ++pid) table.Apply(ProcessAt(300, pid, ""));
   EXPECT_EQ(table.Counters().evicted_early, 3u);
   EXPECT_EQ(table.Counters().evicted_alive, 0u);
   EXPECT_EQ(table.Find(Key(30)), nullptr);
+  EXPECT_NE(table.Find(Key(29)), nullptr);
   table.Apply(MmapAt(301, 1, 0x1000, 0x1000, "/a"));  // not quiet any more
-  for (std::uint32_t pid = 101; pid <= 103; ++pid) table.Apply(ProcessAt(302, pid, ""));
+  for (std::uint32_t pid = 103; pid <= 105; ++pid) table.Apply(ProcessAt(302, pid, ""));
+  EXPECT_EQ(table.Counters().evicted_early, 3u);
   EXPECT_EQ(table.Counters().evicted_alive, 3u);
   EXPECT_NE(table.Find(Key(1)), nullptr);
   EXPECT_EQ(table.Find(Key(2)), nullptr);
-  EXPECT_NE(table.Find(Key(103)), nullptr);
+  EXPECT_EQ(table.Find(Key(4)), nullptr);
+  EXPECT_NE(table.Find(Key(5)), nullptr);
+  EXPECT_NE(table.Find(Key(105)), nullptr);
+  EXPECT_EQ(table.Counters().processes, 32u);
 }
 
 TEST(ProcessTableBoundsTest, EveryBoundHoldsAndIsCounted) {
