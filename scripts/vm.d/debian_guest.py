@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 class DebianGuest:
-    """Boots a copy of an image that is discarded. Its agent (debian_image.py) is told by a serial port which command
+    """Boots a copy of an image that is discarded. Its agent (debian_image.py) gets by a serial port the command
     to run; commands and output lie in a folder that both see, the guest as /share."""
 
     def __init__(self, kernel, image, memory="1G"):

@@ -75,7 +75,7 @@ def require_qemu():
 
 
 def qemu_command(kernel, cpus, memory, console, shares, words="", more=()):
-    """`shares`: tag -> folder, of which `root` is read-only; `words`: what else the kernel is told."""
+    """`shares`: tag -> folder, of which `root` is read-only; `words`: further arguments of the kernel."""
     command = ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single"), "-cpu", "max",
                "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
                "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initramfs(kernel),
@@ -95,7 +95,7 @@ def last_words(console):
 
 
 def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory):
-    """Exit status of the command, or FAILED; the last words of the guest's console tell why."""
+    """Exit status of the command, or FAILED; the end of the guest's console says why."""
     require_qemu()
     with tempfile.TemporaryDirectory(prefix="profd-vm-") as share:
         write_words(os.path.join(share, "command"), command)

@@ -3,10 +3,10 @@
 // A share is a sum of weights over a sum of weights. Samples of one thread and state are taken at
 // instants that do not depend on what the thread does: on-CPU samples at a period redrawn all the
 // time (their phase within any loop is uniform, and that of one sample pairwise independent of the
-// next one's), off-CPU marks one in each period, uniform in it (stratified: the variance is at most
-// that of independent marks). So for n samples of equal weight and a true share p, the variance of
-// the share is at most p (1 - p) / n, and for weights w that differ, n is the effective number (sum
-// w)^2 / (sum w^2) of Kish.
+// next one's), off-CPU sampling points one in each period, uniform in it (stratified: the variance
+// is at most that of independent points). So for n samples of equal weight and a true share p, the
+// variance of the share is at most p (1 - p) / n, and for weights w that differ, n is the effective
+// number (sum w)^2 / (sum w^2) of Kish.
 //
 // Bernstein's inequality bounds the tail without leaning on the normal distribution, which is wrong
 // for few samples and shares near 0 or 1:
@@ -24,7 +24,7 @@ namespace profd::accuracy {
 inline constexpr int kMaxComparisons = 200;
 inline constexpr double kChance = 0.001 / kMaxComparisons;
 
-// Sums over samples; one with `count` marks counts as so many of equal weight.
+// Sums over samples; one with `count` points counts as so many of equal weight.
 struct Weights {
   double sum = 0;
   double sum_of_squares = 0;

@@ -54,7 +54,8 @@ class ThreadView {
 class TruthRun {
  public:
   // Runs `profctl collect OPTIONS -o FILE -- PROGRAM ARGUMENTS`: from the program's first
-  // instruction to its end. `frequency_hz` is that of samples on the CPU and of marks off it.
+  // instruction to its end. `frequency_hz` is that of samples on the CPU and of sampling points off
+  // it.
   [[nodiscard]] static Result<TruthRun> Collect(const std::string& program,
                                                 const std::vector<std::string>& arguments,
                                                 int frequency_hz);

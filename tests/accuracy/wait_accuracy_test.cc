@@ -48,7 +48,8 @@ TEST_P(LongSleepAccuracy, ASleepLongerThanTheCollection) {
 
 PROFD_EACH_BUILD(LongSleepAccuracy);
 
-// 100 Hz is a mark in every 10 ms: the beats are much shorter, ten times shorter, and the same.
+// 100 Hz is a sampling point in every 10 ms: the beats are much shorter, ten times shorter, and the
+// same.
 class PeriodicAccuracy
     : public TruthTest,
       public ::testing::WithParamInterface<std::tuple<const char*, const char*>> {};

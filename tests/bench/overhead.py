@@ -80,7 +80,7 @@ class PacedRedis(PacedRedis):
             client.wait()
         requests = after[1] - before[1]
         if requests < 0.99 * REDIS_HZ * (after[2] - before[2]):
-            print(f"bench: redis was asked {requests / (after[2] - before[2]):.0f} times a second, not {REDIS_HZ}",
+            print(f"bench: redis got {requests / (after[2] - before[2]):.0f} requests a second, not {REDIS_HZ}",
                   file=sys.stderr)
         return (after[0] - before[0]) / requests / 1e3
 

@@ -18,7 +18,7 @@ PAYLOAD_BYTES = 100_000
 
 
 def fill(agent, size):
-    """So many bytes of windows from before, which nobody asks for; returns their end in seconds since 1970."""
+    """Writes so many bytes of old windows, which no query needs; returns their end in seconds since 1970."""
     while not agent.metrics().get("profd_history_windows") and agent.alive:
         time.sleep(0.5)
     agent.end()

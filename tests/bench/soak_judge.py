@@ -109,7 +109,7 @@ def judge_closure(looks, windows):
     without, silent = (sum(len(window.without_clock) for window in some) for some in (windows, unexplained))
     good = max(said, worst) <= CLOSURE and seen >= SEEN * passed and not unexplained
     words = (f"worst {max(said, worst) * 100:.4f} % in {seen:.0f} s of windows of {passed:.0f} s; {without} threads without a clock, of which "
-             f"nobody accounts for {silent}")
+             f"not accounted for: {silent}")
     return Verdict("closure", good, "; ".join([words, *(window.without_clock[0] for window in unexplained[:3])]))
 
 

@@ -1,4 +1,4 @@
-"""What a soak runs beside profd: redis, postgres and a service in Python, each asked at a fixed rate."""
+"""What a soak runs beside profd: redis, postgres and a service in Python, each with a fixed rate of requests."""
 
 import os
 import socket
@@ -75,7 +75,7 @@ class Clients(Load):
 
 
 class PacedRedis(Clients):
-    """redis-server at a TCP port of the loopback interface; without a rate nobody asks."""
+    """redis-server at a TCP port of the loopback interface; without a rate it gets no requests."""
     name, programs = "redis", ("redis-server",)
 
     def __init__(self, rate=REDIS_HZ):

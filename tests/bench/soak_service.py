@@ -18,7 +18,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         text = json.dumps(sorted(entries, key=lambda entry: entry["number"])).encode()
         with self.lock:
             self.requested[self.path] = self.requested.get(self.path, 0) + 1
-        time.sleep(0.002)  # as if it asked another service
+        time.sleep(0.002)  # as if it waited for another service
         body = zlib.compress(text, 1)
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

@@ -76,7 +76,7 @@ class Bpftrace(Nothing):
 
     def __enter__(self):
         command = ["bpftrace", os.path.join(HERE, "off_cpu.bt")]
-        if not os.path.isdir("/sys/kernel/tracing/events"):  # it needs tracefs; nobody else shall see it
+        if not os.path.isdir("/sys/kernel/tracing/events"):  # it needs tracefs, in a mount namespace of its own
             command = ["unshare", "-m", "sh", "-c", 'mount -t tracefs none /sys/kernel/tracing && exec "$@"',
                        "sh", *command]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -77,7 +77,7 @@ def blocks_of_events(path):
 
 
 def sample_bytes(path):
-    """Samples of a recording, and their bytes: bpf/shared/events.h. What is told once a program is not in them."""
+    """Samples of a recording, and their bytes: bpf/shared/events.h. What is reported once a program is not in them."""
     samples = total = 0
     for block in blocks_of_events(path):
         at = 0

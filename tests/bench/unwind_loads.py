@@ -181,7 +181,7 @@ http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {se
 
 
 class Commands(Load):
-    """A shell that starts a program again whenever it is told to; the shell's own stacks do not count."""
+    """A shell that starts a program again on request; the shell's own stacks do not count."""
 
     def start(self):
         needed("sh")

@@ -125,7 +125,7 @@ void* user_pool_page(__u32 page);
 struct profd_unwind_file* user_unwind_file(__u32 index);
 void user_set_file(const struct profd_file_key* key, __u32 index);
 
-/* Tables that somebody else keeps, instead of those above, until the next reset. */
+/* Tables of another owner, used instead of those above until the next reset. */
 struct user_tables {
   void* pool; /* of PROFD_MAX_SLABS */
   struct profd_unwind_file* files;

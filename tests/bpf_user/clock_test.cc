@@ -38,7 +38,7 @@ TEST_F(ClockTest, RunsSleepsAndWaits) {
   EXPECT_EQ(clock.runnable_count[PROFD_AFTER_YIELD], 1);
 }
 
-TEST_F(ClockTest, TellsTheKindsOfBlockingApart) {
+TEST_F(ClockTest, DistinguishesTheKindsOfBlocking) {
   KernelModel thread(0);
   std::uint64_t now = 0;
   for (const profd_blocked kind : {PROFD_INTERRUPTIBLE, PROFD_UNINTERRUPTIBLE, PROFD_IOWAIT}) {

@@ -128,7 +128,7 @@ TEST_F(EpochTest, ThreadThatSleepsThroughSeveralKeepsTheLast) {
 }
 
 // One history, read at many moments after the epoch: before, between and after the switches that
-// follow it. All readings must tell the same, and it must be the truth.
+// follow it. All readings must agree, and must be true.
 TEST_F(EpochTest, TheMomentOfReadingDoesNotMatter) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t range) { return random() % range; };

@@ -28,7 +28,7 @@ class KernelAccountingTest : public testing::Test {
   void SetUp() override { user_reset(); }
 };
 
-TEST_F(KernelAccountingTest, AThreadThatSleepsIsToldExactly) {
+TEST_F(KernelAccountingTest, AThreadThatSleepsIsExact) {
   KernelModel thread(1'000);
   thread.Block(3'000);
   thread.Wake(4'000);
@@ -86,8 +86,8 @@ TEST_F(KernelAccountingTest, HooksGoOnWhereItRuns) {
 }
 
 // Hooks and kernel accounting in turn, with epochs and readings in between: every reading adds up
-// to the epoch, none takes back what an earlier one has told, and where the thread sleeps it is the
-// truth.
+// to the epoch, none takes back what an earlier one has reported, and where the thread sleeps it is
+// the truth.
 TEST_F(KernelAccountingTest, NoReadingTakesBackAnother) {
   std::mt19937_64 random(11);
   const auto below = [&](std::uint64_t range) { return random() % range; };

@@ -1,4 +1,4 @@
-// Code objects without versions: what tells one from another that was given its memory.
+// Code objects without versions: how one is distinguished from another one in the same memory.
 #include <set>
 #include <string>
 
@@ -118,7 +118,7 @@ TEST_P(PythonTextTest, WithoutVersionsLineTablesTellCodeApart) {
   validators.insert(validator(beginning + "ba"));
   EXPECT_EQ(validators.size(), 6u);
   EXPECT_TRUE(validators.contains(validator("a"))) << "the same table is the same";
-  EXPECT_TRUE(validators.contains(validator(beginning + "bb"))) << "it goes by the first bytes";
+  EXPECT_TRUE(validators.contains(validator(beginning + "bb"))) << "only the first bytes count";
 
   memory_.erase(memory_.lower_bound(kLines), memory_.lower_bound(kLines + 0x1000));
   ExpectNoValidator(process);

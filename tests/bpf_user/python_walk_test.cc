@@ -216,7 +216,7 @@ TEST_P(PythonWalkTest, HoldingTheGilIsBeingItsHolderWhileItIsLocked) {
   EXPECT_EQ(flags(1, kState + 8), PROFD_PYTHON_GIL_KNOWN);
   EXPECT_EQ(flags(0xffffffff, kState), 0u) << "it is being made";
   process.gil = 0;
-  EXPECT_EQ(flags(1, kState), 0u) << "nobody knows where it is";
+  EXPECT_EQ(flags(1, kState), 0u) << "its place is unknown";
 }
 
 TEST_P(PythonWalkTest, TheStateThatRunsGoesBeforeTheOneInTheSlot) {
@@ -242,7 +242,7 @@ TEST_P(PythonWalkTest, TheStateThatRunsGoesBeforeTheOneInTheSlot) {
   Put(kOther + 152, kThread + 0x1000);
   EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 4))) << "another thread runs";
   Put(0x9000 + 216, std::uint64_t{0});
-  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 4))) << "nobody runs";
+  EXPECT_THAT(Walk(process), ElementsAre(CodeOf(1), At(101, 4))) << "no thread runs";
 }
 
 TEST_P(PythonWalkTest, TheGilIsThatOfTheThreadsInterpreter) {
@@ -270,7 +270,7 @@ TEST_P(PythonWalkTest, TheGilIsThatOfTheThreadsInterpreter) {
   EXPECT_EQ(event()->python_flags & kGilFlags, 0u);
 }
 
-TEST_P(PythonWalkTest, AFutexOfTheGilIsToldFromOthers) {
+TEST_P(PythonWalkTest, AFutexOfTheGilIsDistinguishedFromOthers) {
   profd_python_process process = Layout(PROFD_PYTHON_ENTRY_FRAMES);
   process.gil = 0x9000;
   process.gil_holder = 8;

@@ -1,9 +1,9 @@
 // Marks: every ns of off-CPU time is as likely to be sampled as any other.
 //
-// With P the period, an interval that spans whole periods has one mark in each; only its two ends
-// are left to chance. So the marks in [0, T) differ from T / P by less than 1, and the number that
-// fall into a set of intervals has at most the variance of independent draws, one per period:
-// q (1 - q) with q the set's share of that period, which is at most 1/4 each.
+// With P the period, an interval that spans whole periods has one sampling point in each; only its
+// two ends are left to chance. So the points in [0, T) differ from T / P by less than 1, and the
+// number that fall into a set of intervals has at most the variance of independent draws, one per
+// period: q (1 - q) with q the set's share of that period, which is at most 1/4 each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -76,7 +76,7 @@ TEST_F(SamplingPointsTest, FirstIntervalOfAThreadIsNotPreferred) {
     NewThread();
     points += Pass(kLength);
   }
-  // Two draws per thread at most, 0 to 2 marks with mean 1/4: variance at most 1/4 + 1/16.
+  // Two draws per thread at most, 0 to 2 points with mean 1/4: variance at most 1/4 + 1/16.
   const double bound = kSigmas * std::sqrt(kThreads * (0.25 + 0.0625));
   EXPECT_NEAR(static_cast<double>(points), kThreads * 0.25, bound);
 }

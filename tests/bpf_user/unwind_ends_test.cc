@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kStack = UnwindWorld::kStack;
 constexpr std::uint64_t kStackEnd = kStack + UnwindWorld::kStackBytes - 0x100;  // start_stack
 
-TEST(UnwindEndsTest, UnknownFileIsAskedForOnceAtATime) {
+TEST(UnwindEndsTest, UnknownFileIsRequestedOnceAtATime) {
   UnwindWorld world;
   user_set_time(1'000'000'000);
   EXPECT_EQ(world.Walk(0x400100), "400100 | not-ready");
@@ -37,7 +37,7 @@ TEST(UnwindEndsTest, UnknownFileIsAskedForOnceAtATime) {
   EXPECT_EQ(user_counter(PROFD_COUNTER_TABLES_WANTED), 3u);
 }
 
-TEST(UnwindEndsTest, StretchThatIsNotLoadedIsAskedFor) {
+TEST(UnwindEndsTest, ChunkThatIsNotLoadedIsRequested) {
   UnwindWorld world;
   world.Publish({{0x400100, CfaAt(kRsp, 8)}});
   user_set_time(1'000'000'000);
@@ -49,7 +49,7 @@ TEST(UnwindEndsTest, StretchThatIsNotLoadedIsAskedFor) {
   EXPECT_EQ(world.event()->missing_stack_bytes, kStackEnd - kStack - 8);
 }
 
-TEST(UnwindEndsTest, StretchesOfCallersFurtherUpAreAskedForAtOnce) {
+TEST(UnwindEndsTest, ChunksOfCallersFurtherUpAreRequestedAtOnce) {
   for (const bool task_reader : {false, true}) {
     UnwindWorld world;
     world.Publish({{0x400100, CfaAt(kRsp, 8)}});
@@ -119,7 +119,7 @@ TEST(UnwindEndsTest, AThreadThatWasJustMadeHasNoCaller) {
   }
   world.Set(kRdi, 8);
   world.SetSyscall(kClone3);
-  EXPECT_EQ(world.Walk(0x400100), "400100 400201 | complete") << "nobody can say";
+  EXPECT_EQ(world.Walk(0x400100), "400100 400201 | complete") << "the tables do not say";
 }
 
 TEST(UnwindEndsTest, FrameThatDoesNotLieAboveItsCallee) {

@@ -80,7 +80,7 @@ TEST(UnwindFramePointerTest, CircleEndsTheWalk) {
   EXPECT_EQ(world.Walk(0x700100), "700100 700200? | uncertain no-frame-pointer");
 }
 
-TEST(UnwindFramePointerTest, WhereNobodyMakesTables) {
+TEST(UnwindFramePointerTest, WhereNoTablesAreMade) {
   UnwindWorld world;
   user_control()->tick = 0;
   world.Set(kRbp, kStack);

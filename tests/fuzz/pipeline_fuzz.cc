@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   "no frame is lost");
     fuzz::Require(
         (sample.state == process::State::kBlocked) == (sample.wait != process::WaitReason::kNone),
-        "whoever waits has a reason");
+        "a blocked thread has a wait reason");
   });
   std::uint64_t decoded = 0;
   std::span<const std::byte> rest = std::as_bytes(std::span(data, size));

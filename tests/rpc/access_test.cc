@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-// Nobody's on a host, as RpcFixture::kOwner.
+// No user of a host has it, as RpcFixture::kOwner.
 constexpr uid_t kMember = 4'200'200;
 constexpr uid_t kStranger = 4'200'300;
 constexpr const char* kGroupName = "daemon";  // one that every host has

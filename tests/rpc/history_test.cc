@@ -183,10 +183,10 @@ TEST_F(HistoryTest, WhatIsNotKeptIsNotFound) {
   request.set_to_unix_ns(1'000'000'000);
   v1::Profile profile;
   EXPECT_EQ(Query(*history_stub_, request, profile).error_code(), grpc::StatusCode::NOT_FOUND);
-  // Nobody passes: an empty profile that says which time it is of.
-  v1::QueryRequest nobody;
-  nobody.mutable_filter()->add_comm("nobody");
-  ASSERT_TRUE(Query(*history_stub_, nobody, profile).ok());
+  // No process matches: an empty profile with the time that it covers.
+  v1::QueryRequest none;
+  none.mutable_filter()->add_comm("no-such-comm");
+  ASSERT_TRUE(Query(*history_stub_, none, profile).ok());
   EXPECT_EQ(profile.threads_size(), 0);
   EXPECT_GT(profile.end_ns(), profile.start_ns());
 }
@@ -233,7 +233,7 @@ TEST_F(HistoryTest, WhatTheStoreLosesIsLoggedOnce) {
   EXPECT_EQ(text.find("3 windows", first + 1), std::string::npos);
 }
 
-TEST_F(HistoryTest, StatusTellsOfIt) {
+TEST_F(HistoryTest, StatusDescribesIt) {
   AwaitWindows(2);
   grpc::ClientContext context;
   v1::StatusResponse response;

@@ -101,8 +101,8 @@ class RpcFixture : public testing::Test {
     return Collect(request, [](std::uint32_t) {});
   }
 
-  // Of process 100; of nobody on a host: above what distributions hand out, below what namespaces
-  // are given.
+  // Of process 100. No user of a host has it: above what distributions assign, below what
+  // namespaces are given.
   static constexpr std::uint32_t kOwner = 4'200'100;
 
   // Made by the tests that need it.

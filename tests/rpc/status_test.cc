@@ -20,7 +20,7 @@ class StatusTest : public RpcFixture {
   }
 };
 
-TEST_F(StatusTest, TellsOfTheDaemon) {
+TEST_F(StatusTest, DescribesTheDaemon) {
   const auto status = Status();
   EXPECT_EQ(status.version(), PROFD_VERSION);
   EXPECT_EQ(status.kernel(), "synthetic");

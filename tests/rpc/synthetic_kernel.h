@@ -17,8 +17,8 @@
 namespace profd::test {
 
 // Its threads have lived since boot: each computes for 1 ms and then waits for 3 ms, over and over,
-// shifted by its tid. Every wait gives an event with one mark, every computing one on-CPU sample.
-// Time is the system's own, so sessions last as long as they are asked to. A process can be ended.
+// shifted by its tid. Every wait gives an event with one sampling point, every computing one on-CPU
+// sample. Time is the system's own, so sessions last as long as requested. A process can be ended.
 class SyntheticKernel : public wire::EventSource, public session::SessionControl {
  public:
   static constexpr std::uint64_t kOnCpuNs = 1'000'000;

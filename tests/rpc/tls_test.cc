@@ -162,7 +162,7 @@ TEST_F(TlsTest, NoCertificateIsKeptOut) { ExpectKeptOut(As(nullptr, ca_)); }
 
 TEST_F(TlsTest, PlainTextIsKeptOut) { ExpectKeptOut(By(grpc::InsecureChannelCredentials())); }
 
-TEST_F(TlsTest, AClientTellsAnotherServerFromOurs) {
+TEST_F(TlsTest, AClientDistinguishesAnotherServerFromOurs) {
   const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
   const auto status = StatusOf(*As(&ops, other_ca_));
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);

@@ -1,4 +1,4 @@
-// A stage that is stuck: the watchdog is fed by the pipeline's own progress, health checks tell of
+// A stage that is stuck: the watchdog is fed by the pipeline's own progress, health checks report
 // it, and an end comes in time.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>

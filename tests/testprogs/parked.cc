@@ -42,7 +42,7 @@ struct World {
   int locked_file = -1;
   int epoll = -1;
   pid_t child = -1;
-  volatile char* page = nullptr;  // that nobody fills; null where the kernel has no userfaultfd
+  volatile char* page = nullptr;  // that is never filled; null: the kernel has no userfaultfd
   std::atomic<std::uint64_t> work{0};
 };
 
@@ -96,7 +96,7 @@ constexpr Place kPlaces[] = {
     {"parked::Computes", Computes, ""},
 };
 
-// A page whose faults wait for somebody who fills it; null where the kernel has none.
+// A page whose faults wait for ever; null: the kernel has no userfaultfd.
 volatile char* UnfilledPage() {
   const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));

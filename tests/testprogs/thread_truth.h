@@ -60,7 +60,7 @@ class Report {
   // Starts a thread that runs `body(ThreadTruth&)` and reports what it finds at its end. It begins
   // to live between created_ns, read here, and begin_ns, which it reads itself, and ends between
   // end_ns, which it reads itself, and joined_ns, read when it has been joined: but for the rest of
-  // its way out of the kernel, which nobody in a program sees.
+  // its way out of the kernel, which no code of a program sees.
   template <typename Body>
   void Start(std::string name, Body body) {
     auto life = std::make_unique<Life>();

@@ -116,7 +116,7 @@ Child StartChild(const Case& run, std::uint32_t number) {
     ThreadTruth truth("child-" + std::to_string(number));
     truth.Phase("truth::SpinInChild", [&] { SpinInChild(run.counter.After(1'000'000)); });
     const std::string said = truth.Finish().dump();
-    // As much fits into a pipe that nobody reads yet.
+    // As much fits into a pipe without a reader.
     if (write(ends[1], said.data(), said.size()) != static_cast<ssize_t>(said.size())) std::abort();
     _exit(0);
   }

@@ -185,7 +185,7 @@ TEST_F(CollectTest, ByCommAndWholeMachine) {
   }
   EXPECT_EQ(comms.count("phases"), 1u);
   EXPECT_EQ(comms.count("profctl"), 1u);
-  EXPECT_EQ(pids.count(daemon->pid()), 0u) << "profd must not sample itself unless asked";
+  EXPECT_EQ(pids.count(daemon->pid()), 0u) << "profd must not sample itself unless requested";
 }
 
 TEST_F(CollectTest, SaysWhatItCost) {

@@ -110,7 +110,8 @@ TEST_F(DaemonTest, ARecordingReplaysToTheSameProfileByteForByte) {
     Stop(*daemon);
   }
   const auto live = ReadProfile(File("live.json"));
-  // The program is gone when the recording is replayed: nothing may be asked of the machine.
+  // The program has ended when the recording is replayed: the replay may read nothing of the
+  // machine.
   program_.reset();
   options_.uid = 65534;
   options_.gid = 65534;

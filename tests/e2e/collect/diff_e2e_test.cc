@@ -28,7 +28,7 @@ class DiffTest : public ProfctlTest {
   }
 };
 
-TEST_F(DiffTest, TellsWhatChangedBetweenTwoRuns) {
+TEST_F(DiffTest, ShowsWhatChangedBetweenTwoRuns) {
   ASSERT_NO_FATAL_FAILURE(Collect("a.json", "40", "10", "1"));
   ASSERT_NO_FATAL_FAILURE(Collect("b.json", "5", "60", "2"));
   const auto outcome = Profctl({"diff", File("a.json"), File("b.json"), "-o", File("d.json"), "-o",

@@ -102,7 +102,8 @@ TEST_F(EndingTest, ADaemonThatDiesIsAnErrorAndLeavesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(File("x.json")));
 }
 
-// A daemon that does not answer cannot keep profctl: the first Ctrl-C asks it, the second gives up.
+// A daemon that does not answer cannot keep profctl: the first Ctrl-C requests the end, the second
+// one ends profctl.
 TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   auto profctl = StartCollection({"-d", "1h", "-o", File("x.json")});
   ASSERT_TRUE(profctl.has_value());
@@ -122,7 +123,7 @@ TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   auto left = FilesLeft();
   left.erase("synced");  // of the program
   EXPECT_EQ(left, std::set<std::string>{});
-  // Whoever stops it lets it go on; then it sees that nobody is there.
+  // It is stopped and continued. Then it finds that profctl has ended.
   ::syscall(SYS_pidfd_send_signal, daemon.get(), SIGCONT, nullptr, 0);
   AwaitEnd(daemon);
 }

@@ -97,7 +97,7 @@ TEST_F(ErrorsTest, UnreachableDaemon) {
   ExpectError({"collect", "-p", "1", "-d", "1"}, 4, "other.sock", "is profd running there?");
 }
 
-TEST_F(ErrorsTest, ACommandThatNobodyWatchesIsNotRun) {
+TEST_F(ErrorsTest, ACommandThatIsNotProfiledIsNotRun) {
   ExpectError({"collect", "--host", "unix:" + File("none.sock"), "--", "touch", File("run")}, 4,
               "none.sock", "is profd running there?");
   EXPECT_FALSE(std::filesystem::exists(File("run")));

@@ -76,7 +76,7 @@ void ExpectCloses(const v1::Profile& profile) {
   }
 }
 
-TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
+TEST_F(HistoryTest, ShowsTheSharesOfKnownPhasesAfterARestartToo) {
   auto daemon = StartKeeping();
   ASSERT_TRUE(daemon.has_value());
   // profd serves before the session of the history runs.
@@ -165,7 +165,7 @@ TEST_F(HistoryTest, TellsTheSharesOfKnownPhasesAfterARestartToo) {
   StopKeeping(*again);
 }
 
-TEST_F(HistoryTest, TellsWhatChangedFromOneStretchToAnother) {
+TEST_F(HistoryTest, ShowsWhatChangedFromOneRangeToAnother) {
   // A minute that is over would be one window, in which both programs ran.
   auto daemon = StartKeeping("0s");
   ASSERT_TRUE(daemon.has_value());
@@ -220,10 +220,9 @@ TEST_F(HistoryTest, WithoutDataItSaysWhichTimeThereIs) {
   EXPECT_EQ(before.exit_code, 3);
   EXPECT_NE(before.err.find("nothing is kept of 2001-01-01"), std::string::npos) << before.err;
   EXPECT_NE(before.err.find("the history has 20"), std::string::npos) << before.err;
-  const auto nobody = Ask({"query", "--comm", "nobody-has-this-name"});
-  EXPECT_EQ(nobody.exit_code, 3);
-  EXPECT_NE(nobody.err.find("no thread of comm nobody-has-this-name"), std::string::npos)
-      << nobody.err;
+  const auto none = Ask({"query", "--comm", "no-such-name"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_NE(none.err.find("no thread of comm no-such-name"), std::string::npos) << none.err;
   const auto status = Ask({"status"});
   EXPECT_NE(status.out.find("\nhistory "), std::string::npos) << status.out;
   EXPECT_NE(status.out.find("19 Hz in windows of 2.00 s"), std::string::npos) << status.out;

@@ -17,7 +17,7 @@ namespace profd::e2e {
 namespace {
 
 constexpr int kFiles = 30;
-// Each is linked in less time than tables of a program nobody has run before may take.
+// Each is linked in less time than the tables of a new program may take.
 constexpr int kPrograms = 10;
 
 class MakeTest : public ProfctlTest {

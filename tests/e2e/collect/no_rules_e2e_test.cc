@@ -1,5 +1,5 @@
 // Code without unwind rules: its stacks are right where it keeps frame pointers, and marked in
-// every place where somebody may look.
+// every place where a reader may look.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -94,7 +94,7 @@ TEST_F(SymbolsTest, InlinedFunctionsAndLinesAreThereUnlessRefused) {
   for (const v1::Frame& frame : bare.frames()) EXPECT_EQ(frame.file(), "") << frame.name();
 }
 
-TEST_F(SymbolsTest, EachSessionHasWhatItAskedFor) {
+TEST_F(SymbolsTest, EachSessionHasWhatItRequested) {
   StartProgram(TestProgram("inlines_program"));
   const std::string host = "unix:" + File("profd.sock");
   auto daemon = testing::Subprocess::Start({Binary("profd"), "--listen", host}, options_);

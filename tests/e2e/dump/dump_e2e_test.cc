@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// A thread that has come to its CPU a moment ago has no sample yet: what it does then is asked
+// A thread that has come to its CPU a moment ago has no sample yet: the test requests that
 // again, so often.
 constexpr int kAttempts = 50;
 
@@ -103,7 +103,7 @@ class DumpTest : public RunningDaemonTest {
   std::optional<testing::Subprocess> daemon_;
 };
 
-TEST_F(DumpTest, TellsOfEveryThreadWhereItStandsAndWhy) {
+TEST_F(DumpTest, ShowsWhereEveryThreadIsAndWhy) {
   BeginWithDaemon();
   StartProgram({TestProgram("parked")});
   const json* computing = &truth_.back();
@@ -242,7 +242,7 @@ class PythonDumpTest : public DumpTest, public ::testing::WithParamInterface<int
   }
 };
 
-TEST_P(PythonDumpTest, TellsWhoHoldsTheGilAndWhoWaitsForIt) {
+TEST_P(PythonDumpTest, ShowsWhoHoldsTheGilAndWhoWaitsForIt) {
   const auto interpreters = test::FindInterpreters(GetParam());
   if (interpreters.empty()) GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
   BeginWithDaemon();

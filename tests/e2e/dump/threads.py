@@ -82,6 +82,6 @@ for _ in range(WAITERS):
     start(wants_the_gil, "gil")
 while not all_wait():
     pass
-# From now on nobody asks the holder to give the GIL up.
+# From now on no thread requests the GIL from its holder.
 sys.setswitchinterval(1000)
 holder()

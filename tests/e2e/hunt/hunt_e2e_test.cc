@@ -30,7 +30,7 @@ struct Stack {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
   std::uint64_t ns = 0;
-  std::uint64_t marks = 0;
+  std::uint64_t points = 0;
 
   [[nodiscard]] std::optional<std::size_t> Find(const std::string& name) const {
     const auto at = std::ranges::find(frames, name, &NamedFrame::name);
@@ -53,7 +53,7 @@ std::vector<std::vector<Stack>> StacksOf(const v1::Profile& profile) {
     stack.state = samples.state(i);
     stack.wait = samples.wait(i);
     stack.ns = samples.weight_ns(i);
-    stack.marks = samples.count(i);
+    stack.points = samples.count(i);
     for (std::uint32_t at = samples.node(i); at != 0;
          at = profile.nodes(static_cast<int>(at) - 1).parent()) {
       const auto& node = profile.nodes(static_cast<int>(at) - 1);
@@ -119,22 +119,23 @@ class HuntTest : public ProfctlTest {
   std::vector<std::vector<Stack>> stacks_;
 };
 
-// A mark falls into the function with the probability of its share; n independent ones vary by
-// sqrt(p (1 - p) / n), marks of which each has a period of its own by less. 4.5 standard deviations
-// are left once in 100,000 times.
+// A sampling point falls into the function with the probability of its share; n independent ones
+// vary by sqrt(p (1 - p) / n), points of which each has a period of its own by less. 4.5 standard
+// deviations are left once in 100,000 times.
 void HuntTest::ExpectShare(int thread, const std::string& function, double truth_ns) const {
   double seen = 0;
   double sum = 0;
-  double marks = 0;
+  double points = 0;
   for (const Stack& stack : stacks_[static_cast<std::size_t>(thread)]) {
     sum += static_cast<double>(stack.ns);
-    marks += static_cast<double>(stack.marks);
+    points += static_cast<double>(stack.points);
     if (stack.Find(function)) seen += static_cast<double>(stack.ns);
   }
   const double share = truth_ns / static_cast<double>(profile_.end_ns() - profile_.start_ns());
-  ASSERT_GT(marks, 500);
-  EXPECT_NEAR(seen / sum, share, 4.5 * std::sqrt(share * (1 - share) / marks))
-      << function << " of thread " << profile_.threads(thread).tid() << ", " << marks << " samples";
+  ASSERT_GT(points, 500);
+  EXPECT_NEAR(seen / sum, share, 4.5 * std::sqrt(share * (1 - share) / points))
+      << function << " of thread " << profile_.threads(thread).tid() << ", " << points
+      << " samples";
 }
 
 void HuntTest::ExpectTheSharesOfTheProgramsClocks() const {

@@ -1,4 +1,4 @@
-"""Threads that know what they do with the GIL: all on one CPU, so that whoever holds it is preempted at times.
+"""Threads that know what they do with the GIL: all on one CPU, so that its holder is preempted at times.
 
 The library's functions are called through CDLL, which gives the GIL back meanwhile, or PyDLL, which keeps it. Says
 "ready"; at the end one line of JSON: by thread a list of [held, begin, end, cpu]: whether it held the GIL while it ran,

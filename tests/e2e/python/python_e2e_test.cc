@@ -51,7 +51,7 @@ std::vector<Stack> StacksOf(const v1::Profile& complete) {
   return stacks;
 }
 
-// What has no certain place is told apart, below this.
+// Stacks without a certain place are counted apart, below.
 bool IsFlagged(const Stack& stack) {
   return std::ranges::find(stack.names, "[c] [merge=failed]") != stack.names.end();
 }
@@ -222,8 +222,8 @@ TEST_P(PythonTest, FramesStandInTheirTrueOrderWithTheirTrueShares) {
   }
 }
 
-// Whoever computes in Python and does not run waits for the GIL, or for a CPU.
-TEST_P(PythonTest, WaitsForTheGilAreToldFromOtherLocks) {
+// A thread that computes in Python and does not run waits for the GIL, or for a CPU.
+TEST_P(PythonTest, WaitsForTheGilAreDistinguishedFromOtherLocks) {
   const std::string interpreter = interpreters_.front();
   SCOPED_TRACE(interpreter);
   auto program = testing::Subprocess::Start(

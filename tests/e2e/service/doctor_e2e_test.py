@@ -35,7 +35,7 @@ class Doctor(RunningProfd):
         return subprocess.run([*as_user(OTHER), profctl, "doctor", *arguments], capture_output=True, text=True,
                               check=False, env=dict(os.environ, **(environment or {})))
 
-    def test_root_is_told_of_host_and_daemon(self):
+    def test_root_sees_host_and_daemon(self):
         self.start()
         said = self.profctl("doctor", "--json")
         checks, names = self.checks(said)
@@ -43,7 +43,7 @@ class Doctor(RunningProfd):
         self.assertEqual([name for index, name in enumerate(names) if name not in names[:index]], HOST + DAEMON)
         self.assertEqual(checks["kernel"]["found"], os.uname().release)
         self.assertEqual(checks["rights"], {"check": "rights", "verdict": "ok", "found": "none is missing", "fix": ""})
-        # Threads that are older than profd have no clock before it makes one; nobody has lost by that.
+        # Threads that are older than profd have no clock before it makes one; nothing is lost by that.
         self.assertNotIn("no clock", checks["losses"]["found"])
         plain = self.profctl("doctor")
         self.assertEqual((plain.returncode, plain.stderr), (0, ""))
@@ -64,13 +64,13 @@ class Doctor(RunningProfd):
         last = json.loads(said.stdout)["checks"][-1]
         self.assertEqual(last["check"], "Python")
         self.assertRegex(last["found"], r"^CPython 3\.\d+\.\d+ is understood$")
-        # It has been waited for: nobody is there.
+        # It has been waited for: there is no such process.
         gone = self.profctl("doctor", "--json", "-p", str(process.pid))
         self.assertEqual(gone.returncode, 1)
         self.assertEqual(self.checks(gone)[0]["process"]["verdict"], "fail")
 
     @unittest.skipIf(shutil.which("setpriv") is None, "setpriv is not installed")
-    def test_who_has_no_rights_is_told_which(self):
+    def test_missing_rights_are_named(self):
         if os.path.exists("/run/profd"):
             self.skipTest("a profd of the host answers in the place of a private one")
         # Where every user may go.
@@ -96,7 +96,7 @@ class Doctor(RunningProfd):
         self.assertEqual(refused["verdict"], "fail")
         self.assertIn("permission denied", refused["found"].lower())
 
-    def test_nobody_there_is_said(self):
+    def test_a_missing_process_is_reported(self):
         said = self.profctl("doctor", "--json")
         self.assertEqual(said.returncode, 1)
         self.assertIn("cannot reach profd at " + self.address, self.checks(said)[0]["profd"]["found"])

@@ -47,7 +47,7 @@ class Metrics(RunningProfd):
             time.sleep(0.05)
         return self.fail(f"no window and no sample within a minute\n{page}")
 
-    def test_tells_what_it_costs_and_what_it_lost(self):
+    def test_shows_what_it_costs_and_what_it_lost(self):
         url = self.serve()
         first = values(self.window(url))
         second = values(get(url + "/metrics")[1])

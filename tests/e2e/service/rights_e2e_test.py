@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from running_profd import OTHER, PROFD, RunningProfd, as_user  # noqa: E402
 
 RIGHTS = ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_SYSLOG", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE")
-AGENT = 4_200_400  # nobody's, as OTHER is
+AGENT = 4_200_400  # no user of the host has it, nor OTHER
 
 PUPPET = r"""
 #include <stdio.h>

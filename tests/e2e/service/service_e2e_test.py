@@ -1,4 +1,4 @@
-"""A running profd under a service manager: what it tells it, reloads, and an end within 5 seconds."""
+"""A running profd under a service manager: its notifications, reloads, and an end within 5 seconds."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ DRAIN_SECONDS = 5
 
 
 class Service(RunningProfd):
-    def test_tells_its_manager_what_it_does(self):
+    def test_notifies_its_manager(self):
         self.configure("")
         daemon = self.start(watchdog_us=200_000)
         for _ in range(3):

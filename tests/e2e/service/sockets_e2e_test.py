@@ -64,7 +64,7 @@ class Sockets(RunningProfd):
             self.start(**self.handing_over(made))
             self.assertEqual(early.recv(9)[3], SETTINGS)
 
-    def test_a_socket_that_is_not_asked_for_is_named(self):
+    def test_a_socket_that_is_not_configured_is_named(self):
         made = self.make("elsewhere.sock")
         self.start(**self.handing_over(made))
         self.assertRegex(self.log(), r"systemd listens at \S+elsewhere\.sock, where nothing is served")

@@ -1,4 +1,4 @@
-"""TCP by TLS with the real binaries: who is let in, who is not, what each is told, and a renewal."""
+"""TCP by TLS with the real binaries: who is let in, who is not, the errors, and a renewal."""
 
 import os
 import re
@@ -66,7 +66,7 @@ class Tls(RunningProfd):
         self.await_log(r"refused ipv4:127\.0\.0\.1:\d+: connecting: no TLS, or no certificate that tls\.client_ca "
                        r"has signed")
 
-    def test_whoever_the_ca_has_signed_is_let_in(self):
+    def test_clients_that_the_ca_has_signed_are_let_in(self):
         host = self.serve()
         self.expect_let_in(self.ask(host))
         self.expect_let_in(self.ask(host, environment={

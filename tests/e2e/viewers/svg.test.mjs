@@ -76,7 +76,7 @@ test('search says how much of the time matches, nested matches once', async (t) 
   assert.deepEqual(page.errors, []);
 });
 
-test('hovering tells name, place, module, time, shares and samples', async (t) => {
+test('hovering shows name, location, module, time, shares and samples', async (t) => {
   const page = await open(t, 'typical.svg');
   const {middle: [x, y]} = await boxOf(page, 'Tensor.numpy (tensor.py:31)');
   await page.mouse.move(x, y);
@@ -219,7 +219,7 @@ test('is as high as what is drawn, and grows where zooming shows more', async (t
   assert.deepEqual(page.errors, []);
 });
 
-test('fits narrow and wide windows, follows a change, and keeps its tools in sight', async (t) => {
+test('fits narrow and wide windows, follows a change, and keeps its tools visible', async (t) => {
   const page = await open(t, 'large.svg', {viewport: {width: 800, height: 700}, colorScheme: 'dark'});
   const right = () => page.$$eval('#frames rect', (rects) =>
       Math.max(...rects.map((rect) => rect.getBoundingClientRect().right)));

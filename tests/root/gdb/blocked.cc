@@ -16,7 +16,7 @@
 
 namespace {
 
-int never_ends[2];  // a pipe that nobody writes to
+int never_ends[2];  // a pipe without a writer
 
 // Not a leaf that may be left out: something happens after it.
 KEPT long Block() {

@@ -144,7 +144,7 @@ TEST_F(DebianPrograms, Clang) {
   SKIP_UNLESS_INSTALLED("/usr/bin/clang-16");
   const std::string fifo = folder_.path() + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  // Deep in the parser it opens a file that nobody writes.
+  // Deep in the parser it opens a FIFO without a writer.
   const std::string source =
       Write("nested.cc",
             "namespace a { namespace b { struct S { int f() { if (1) { while (1) {\n"

@@ -99,7 +99,7 @@ TEST_P(AttachmentTest, FindsTheVersionAndTheGil) {
     EXPECT_TRUE(attached->certain);
     EXPECT_NE(attached->layout.process.gil, 0u);
     EXPECT_GT(attached->module.end, attached->module.begin);
-    // Everybody waits: nobody holds it.
+    // All threads wait: none holds it.
     std::int32_t locked = -1;
     const profd_python_process& process = attached->layout.process;
     EXPECT_TRUE(ProcessMemory(program->pid()).Get(process.gil + process.gil_locked, &locked));

@@ -48,7 +48,7 @@ class KernelMap : public PythonProcesses {
   }
   [[nodiscard]] bool Has(std::uint32_t pid) { return CountOf(pid) > 0; }
   [[nodiscard]] std::size_t CountOf(std::uint32_t pid) { return RuntimesOf(pid).size(); }
-  // Runtimes that it was told of first.
+  // Runtimes that were reported to it first.
   [[nodiscard]] std::size_t FirstCountOf(std::uint32_t pid) {
     const std::scoped_lock lock(mutex_);
     return first_counts_[pid];
@@ -124,7 +124,7 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
   EXPECT_EQ(service.counters().attached.value(), 2u);
 }
 
-// What the kernel tells of the mappings that are there by now, when they have changed.
+// The kernel's report of the mappings as they are now, if they have changed.
 void TellMappings(PythonService& service, const profd_event& header, std::string& reported) {
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
   if (!maps || *maps == reported) return;
@@ -144,7 +144,7 @@ void TellMappings(PythonService& service, const profd_event& header, std::string
 
 TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
   PythonService service(map_, facts_, ProcFs());
-  // It is told of before it has mapped the interpreter, or while that starts.
+  // It is reported before it has mapped the interpreter, or while that starts.
   auto program =
       testing::Subprocess::Start({interpreter_, "-c", "import sys; sys.stdin.readline()"});
   ASSERT_TRUE(program);
@@ -197,7 +197,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   EXPECT_TRUE(test::Eventually([&] { return !map_.Has(header.pid); }));
 }
 
-TEST_F(ServiceTest, CodeIsToldOnceAndBeforeItsSample) {
+TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   const auto program = test::TruthProgram::Start(interpreter_);
   ASSERT_TRUE(program) << program.error().message;
   auto attachment = program->Attach();

@@ -47,7 +47,7 @@ TEST_F(ClockTest, ASpinningThreadRunsForAsLongAsItsOwnClockSays) {
   const Heard heard = live_->End(session);
   const profd_clock clock = InSession(heard, puppet.pid());
   ExpectCloses(clock, heard.ElapsedNs());
-  // It is on the CPU a little longer than it measures: waking up and telling us.
+  // It is on the CPU a little longer than it measures: waking up and reporting.
   EXPECT_GE(clock.on_cpu_ns + kTick, cpu_ns);
   EXPECT_LE(clock.on_cpu_ns, cpu_ns + kTick + (testing::StealNs() - steal_ns) + 2 * kTick);
   EXPECT_GE(clock.blocked_count[PROFD_INTERRUPTIBLE], 1u);

@@ -12,7 +12,7 @@ using wire::SampleOrigin;
 
 class HookTest : public testing::TestWithParam<profd_hook> {};
 
-// Every level that this kernel has must tell the same truth.
+// All levels that this kernel has must report the same truth.
 // Switch-ins that the hook was not called for.
 std::uint64_t Missed(const Heard& heard) {
   std::vector<std::uint64_t> values;
@@ -53,8 +53,8 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   EXPECT_NEAR(static_cast<double>(SumOf(clock)) / static_cast<double>(heard.ElapsedNs()), 1.0,
               0.001);
   EXPECT_GE(BlockedOf(clock), 250'000'000u) << "50 sleeps of at least 5 ms";
-  // 5 marks in each sleep, so every one of them has a stack whose end the hook has seen; others are
-  // counted, and their time is in the clock all the same.
+  // 5 sampling points in each sleep, so every one of them has a stack whose end the hook has seen;
+  // others are counted, and their time is in the clock all the same.
   const std::uint64_t seen = 50 - std::min<std::uint64_t>(50, Missed(heard));
   const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kOffCpu);
   EXPECT_GT(seen, 0u);
@@ -64,7 +64,7 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   std::uint64_t marked_ns = 0;
   std::uint64_t apart_ns = end->epoch_ns - end->since_ns;  // the wait at the end
   for (const auto& stack : stacks) {
-    // The wait from before the session has marks from before it, too.
+    // The wait from before the session has sampling points from before it, too.
     if (stack.begin_ns >= heard.start.epoch_ns) {
       points += stack.blocked_points + stack.runnable_points;
       blocked_ns += stack.header.time_ns - stack.begin_ns - stack.runnable_ns;
@@ -77,8 +77,9 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
               GetParam() == PROFD_HOOK_SWITCH_OUT && stack.begin_ns < heard.start.epoch_ns);
     EXPECT_EQ((stack.flags & PROFD_SAMPLE_SWITCH_OUT) != 0, GetParam() == PROFD_HOOK_SWITCH_OUT);
   }
-  // Stratified marks: one in each period of 1 ms off the CPU, and of the two at the ends, which are
-  // there in part, each has its mark there or not. Time without a mark is in none of the stacks.
+  // Stratified sampling points: one in each period of 1 ms off the CPU, and of the two at the ends,
+  // which are there in part, each has its point there or not. Time without a point is in none of
+  // the stacks.
   EXPECT_GE(blocked_ns, seen * 5'000'000u);
   const double off_cpu_ns = static_cast<double>(SumOf(clock) - clock.on_cpu_ns);
   const double unmarked_ns = std::max(0.0, off_cpu_ns - static_cast<double>(marked_ns + apart_ns));

@@ -11,7 +11,7 @@ constexpr int kTurns = 50;
 // Kernel accounting adds what runs at its ticks: 100 a second at least.
 constexpr std::uint64_t kTickNs = 10 * kMs;
 
-// At each word: computes and sleeps in turn, then tells its CPU time since the last.
+// At each word: computes and sleeps in turn, then prints its CPU time since the last one.
 Puppet::Body Turns() {
   return [](const Puppet::Strings& strings) {
     for (;;) {
@@ -30,7 +30,7 @@ std::uint64_t AccountedReadings(const BpfSource& source) {
   return source.Status().counters[PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING];
 }
 
-TEST_F(KernelAccountingTest, WindowsAddUpAndAnAskedForThreadHasItsClock) {
+TEST_F(KernelAccountingTest, WindowsAddUpAndARequestedThreadHasItsClock) {
   const Puppet sleeper(Turns());
   const Puppet requested(Turns());
   session::SessionSpec all = SpecOf("all");

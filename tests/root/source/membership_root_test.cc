@@ -176,7 +176,7 @@ TEST_F(MembershipTest, ACommIsTheThreadsOfThatNameAlsoLaterOnes) {
 }
 
 TEST_F(MembershipTest, AnEmptyStartIsAllowedForNames) {
-  const auto session = live_->Begin(SpecOf("comm nobody-has-this"));
+  const auto session = live_->Begin(SpecOf("comm no-such-comm"));
   EXPECT_TRUE(Members(live_->End(session)).empty());
 }
 
@@ -204,7 +204,7 @@ TEST_F(MembershipTest, WhatMovesIntoACgroupBelongsFromThenOn) {
   const std::string directory = *mount + "/profd-move-" + std::to_string(::getpid());
   if (::mkdir(directory.c_str(), 0755) != 0) GTEST_SKIP() << "cannot make " << directory;
   {
-    // Two threads: the kernel tells of the first alone that the process has moved.
+    // Two threads: the kernel reports the move of the process only for the first one.
     const Puppet puppet([](const Puppet::Strings& strings) {
       std::thread other([&] {
         strings.Say({ThreadId()});

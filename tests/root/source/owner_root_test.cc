@@ -24,7 +24,7 @@ void Become(uid_t uid) {
     ::_exit(1);
 }
 
-// Computes until it is told to end.
+// Computes until the test ends it.
 void Work(const Puppet::Strings& strings) {
   strings.Say({ThreadId()});
   strings.Wait();
@@ -132,7 +132,7 @@ TEST_F(OwnerTest, ChildrenOfTheUserAreTheUsersUntilTheyExecuteAnothersProgram) {
     EXPECT_TRUE(stack.header.process.pid != stranger || stack.header.time_ns <= executed_ns);
 }
 
-TEST_F(OwnerTest, OfSomebodyElsesProcessNothingIsFound) {
+TEST_F(OwnerTest, NothingIsFoundOfOtherUsersProcesses) {
   const Puppet bob([](const Puppet::Strings& strings) { Become(kBob), Work(strings); });
   ASSERT_NE(bob.Hear(1)[0], 0u);
   const auto refused =

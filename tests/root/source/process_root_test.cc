@@ -92,7 +92,7 @@ TEST_F(ProcessTest, MappingsOfOthersAreNotHandedOver) {
   for (const auto& mmap : heard.All<MmapEvent>()) EXPECT_EQ(mmap.header.process.pid, member.pid());
 }
 
-TEST_F(ProcessTest, ANewMappingOfAMemberIsToldWithItsTime) {
+TEST_F(ProcessTest, ANewMappingOfAMemberIsReportedWithItsTime) {
   Puppet puppet([](const Puppet::Strings& strings) {
     strings.Wait();
     const std::uint64_t before = MonotonicNs();

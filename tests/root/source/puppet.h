@@ -1,4 +1,4 @@
-// Puppet: a child process that does what a test tells it, at the time that the test chooses.
+// Puppet: a child process that obeys the commands of a test, at the time that the test chooses.
 #pragma once
 
 #include <sys/types.h>

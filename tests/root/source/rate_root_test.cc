@@ -14,7 +14,7 @@ using wire::SampleOrigin;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
-// Two functions in sections of their own: the sampled address tells which of them ran.
+// Two functions in sections of their own: the sampled address shows which of them ran.
 #define IN_SECTION(name) [[gnu::noinline, gnu::section(name)]]
 IN_SECTION("profd_first") void First(std::uint64_t counter) { testprog::SpinUntil(counter); }
 IN_SECTION("profd_second") void Second(std::uint64_t counter) { testprog::SpinUntil(counter); }
@@ -38,7 +38,7 @@ std::uint64_t OnCpuNs(const Heard& heard, const Puppet& puppet) {
   return start && end ? end->at_epoch.on_cpu_ns - start->at_epoch.on_cpu_ns : 0;
 }
 
-TEST_F(RateTest, SamplesComeAtTheRateAskedForWithTheirOwnPeriods) {
+TEST_F(RateTest, SamplesComeAtTheRequestedRateWithTheirOwnPeriods) {
   const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
   for (const std::uint64_t period_ns : {kMs, 4 * kMs}) {
     session::SessionSpec spec = SpecOf(puppet);

@@ -17,7 +17,7 @@ using wire::SampleOrigin;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kWindows = 3;
 
-// Spins for as long as each number says, tells its CPU time, and waits for the next word.
+// Spins for as long as each number says, prints its CPU time, and waits for the next command.
 Puppet::Body Phases(std::vector<std::uint64_t> spins) {
   return [spins = std::move(spins)](const Puppet::Strings& strings) {
     for (const std::uint64_t ns : spins) {
@@ -128,7 +128,7 @@ TEST_F(RolledWindows, EveryThreadEndsWhereItBegins) {
   }
 }
 
-TEST_F(RolledWindows, WhoIsBlockedAllThroughIsToldOfOnce) {
+TEST_F(RolledWindows, AThreadThatStaysBlockedIsReportedOnce) {
   const Puppet sleeper([](const Puppet::Strings& strings) { strings.Wait(); });
   const Puppet puppet(Phases({kMs, kMs, kMs}));
   sleeper.AwaitState('S');

@@ -1,4 +1,4 @@
-// The kernel's own symbols, those of its modules, and of BPF; as root and as nobody.
+// The kernel's own symbols, those of its modules, and of BPF; as root and as an unprivileged user.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ std::uint64_t AddressOf(const std::string& name) {
   return line ? line->address : 0;
 }
 
-// Machine code of a BPF program that this process holds, as bpf_prog_info tells of it.
+// Machine code of a BPF program that this process holds, as bpf_prog_info describes it.
 struct ProgramCode {
   int fd = -1;
   std::uint32_t types = 0;  // id of its BTF
@@ -193,8 +193,8 @@ TEST(KernelSymbols, OfAModule) {
   EXPECT_EQ(symbol->module, line->module);
 }
 
-TEST(KernelSymbols, HiddenFromNobody) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root: to become nobody";
+TEST(KernelSymbols, HiddenFromUnprivilegedUsers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: to become another user";
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

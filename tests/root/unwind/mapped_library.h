@@ -2,11 +2,11 @@
 #pragma once
 
 struct world {
-  void (*tell)(void* return_address);
+  void (*report)(void* return_address);
   void (*block)(void);
 };
 
 typedef long (*enter_function)(const struct world* world, long value);
 
-// Blocks two calls further down; each function tells where it returns to, the outermost first.
+// Blocks two calls further down; each function reports where it returns to, the outermost first.
 long Enter(const struct world* world, long value);

@@ -30,10 +30,10 @@
 static void* reported[8];
 static int reported_count;
 
-static void Tell(void* return_address) { reported[reported_count++] = return_address; }
+static void Report(void* return_address) { reported[reported_count++] = return_address; }
 
 static KEPT void Block(void) {
-  Tell(__builtin_return_address(0));
+  Report(__builtin_return_address(0));
   printf("%d", (int)getpid());
   while (reported_count > 0) printf(" %lx", (unsigned long)reported[--reported_count]);
   printf("\n");
@@ -44,7 +44,7 @@ static KEPT void Block(void) {
   } while (byte != '\n');
 }
 
-static const struct world world = {Tell, Block};
+static const struct world world = {Report, Block};
 
 static void Fail(const char* what) {
   printf("failed: %s\n", what);

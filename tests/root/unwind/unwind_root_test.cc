@@ -32,12 +32,12 @@ namespace {
 
 using source::Puppet;
 
-// The rest of a function after it has told its callers: what it waits in.
+// The rest of a function after it has reported its callers: what it waits in.
 using Ending = std::function<void()>;
 
 constexpr std::size_t kMaxFrames = 600;
 
-// Tells the return addresses of the callers of whoever calls this, root last.
+// Reports the return addresses of the callers of this function's caller, root last.
 [[gnu::noinline]] void TellCallers(const Puppet::Strings& strings) {
   std::array<void*, kMaxFrames> frames{};
   const int count = ::backtrace(frames.data(), kMaxFrames);
@@ -106,7 +106,7 @@ class UnwindRootTest : public testing::Test {
     return puppet.Hear(puppet.Hear(1)[0]);
   }
 
-  // The stack ends with exactly the frames that the program told, and says that it is whole.
+  // The stack ends with exactly the frames that the program reported, and says that it is complete.
   static void ExpectEndsWith(const wire::StackEvent& stack,
                              const std::vector<std::uint64_t>& callers) {
     std::vector<std::uint64_t> frames = stack.user_frames;
@@ -237,7 +237,7 @@ const Puppet::Strings* handler_strings = nullptr;
 
 void SleepInHandler(int) { Descend(3, *handler_strings, SleepLong); }
 
-// Gets the signal while it is in a leaf; the handler tells its callers, too.
+// Gets the signal while it is in a leaf; the handler reports its callers, too.
 void AwaitSignal(const Puppet::Strings& strings, int flags) {
   handler_strings = &strings;
   struct sigaction action {};

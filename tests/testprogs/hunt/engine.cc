@@ -26,7 +26,7 @@ std::int64_t Now() {
 }
 
 int OpenDevice(const std::string& path) {
-  // Of each process its own open file: that is what flock tells apart.
+  // Each process has its own open file: flock distinguishes open files.
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
   return fd;

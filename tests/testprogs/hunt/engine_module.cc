@@ -13,7 +13,7 @@
 // Not anonymous: they are to be read in profiles.
 namespace binding {
 
-// One for the process, as frameworks have it: the worker outlives whoever pushes.
+// One for the process, as frameworks have it: the worker outlives the threads that push.
 static std::unique_ptr<engine::Engine>& TheEngine() {
   static std::unique_ptr<engine::Engine> engine;
   return engine;

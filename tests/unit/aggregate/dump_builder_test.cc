@@ -123,7 +123,7 @@ TEST_F(DumpBuilderTest, OfAWokenThreadItIsNotKnownSinceWhen) {
   EXPECT_EQ(Build().threads.at(0).since_ns, 0u);
 }
 
-TEST_F(DumpBuilderTest, AThreadWithoutSnapshotIsToldWithItsClockAndAReason) {
+TEST_F(DumpBuilderTest, AThreadWithoutSnapshotHasItsClockAndAReason) {
   AddClock(11, 100, PROFD_STATE_BLOCKED);
   AddClock(11, 200, PROFD_STATE_RUNNABLE);
   const Dump dump = Build();
@@ -133,7 +133,7 @@ TEST_F(DumpBuilderTest, AThreadWithoutSnapshotIsToldWithItsClockAndAReason) {
   EXPECT_FALSE(dump.threads[0].no_stack.empty());
 }
 
-TEST_F(DumpBuilderTest, WhoHasEndedIsNotTold) {
+TEST_F(DumpBuilderTest, AThreadThatHasEndedIsLeftOut) {
   AddClock(11, 100, PROFD_STATE_BLOCKED);
   wire::ExitEvent exit;
   exit.header = Header(11);

@@ -57,7 +57,7 @@ TEST_F(ProfileBuilderGilTest, AThreadWithoutAStateHasNothingToDoWithIt) {
   EXPECT_TRUE(Sums(profile, 1).contains(Gil::kNone));
 }
 
-TEST_F(ProfileBuilderGilTest, WhatNobodySaidOfAPythonProcessIsUnknown) {
+TEST_F(ProfileBuilderGilTest, WhatIsNotReportedOfAPythonProcessIsUnknown) {
   // Taken before the interpreter was found.
   Add(Thread(kMain), Gil::kHeld, Gil::kNotHeld, PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD);
   Add(Thread(kOther), Gil::kNone, Gil::kNone, 0);

@@ -64,7 +64,7 @@ TEST(ProfileBuilder, DoesNotDependOnTheOrderOfThreads) {
   }
 }
 
-TEST_F(ProfileBuilderTest, TellsWhatItRestsOn) {
+TEST_F(ProfileBuilderTest, ListsTheEvidence) {
   process::ProcessInfo info;
   info.key = kProcess;
   info.comm = "server";
@@ -117,7 +117,7 @@ TEST(ProfileBuilder, ShowsThePidsOfAContainerToItsOwnPeople) {
 }
 
 TEST_F(ProfileBuilderTest, AThreadThatWasGoneBeforeItIsNotInIt) {
-  // All of its life is told late, when the session has begun.
+  // All of its life is reported late, when the session has begun.
   SyntheticThread thread({105, 900}, kProcess, kStartNs - 100 * kMs);
   thread.Run(State::kOnCpu, 50 * kMs, 1);
   wire::ForkEvent fork;

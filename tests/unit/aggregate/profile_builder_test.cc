@@ -39,7 +39,7 @@ TEST_F(ProfileBuilderTest, HeadAndEndOfAnIntervalAcrossTheBordersAreClipped) {
   for (const auto& sample : profile.samples) {
     EXPECT_GE(sample.time_ns, kStartNs);
     EXPECT_LT(sample.time_ns, kEndNs);
-    if (LeafName(profile, sample) == "f2") {  // 200 marks, half of them inside
+    if (LeafName(profile, sample) == "f2") {  // 200 sampling points, half of them inside
       EXPECT_EQ(sample.count, 200u);
       EXPECT_EQ(sample.raw_weight_ns, 1000 * kMs);
       EXPECT_FALSE(sample.exact);
@@ -93,7 +93,7 @@ TEST_F(ProfileBuilderTest, TheOpenIntervalComesBeforeTheSampledOnes) {
   thread.Run(State::kOnCpu, 4500 * kMs, 1);
   thread.Run(State::kBlocked, 1500 * kMs, 2);  // 5.5 s to 7 s
   thread.Run(State::kOnCpu, 1000 * kMs, 1);
-  thread.Run(State::kBlocked, 100'000 * kMs, 4);  // 8 s to the end, and nobody sees it
+  thread.Run(State::kBlocked, 100'000 * kMs, 4);  // 8 s to the end, which no snapshot shows
   AddReadings(thread);
   for (const auto& sample : thread.Samples(kPeriodNs, random_))
     if (sample.sample.time_ns < kEndNs) builder_.AddSample(sample);
@@ -231,7 +231,7 @@ wire::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
 
 Profile Empty(const ProfileBuilder& builder) { return builder.Build(EndEvent(), FrameOf); }
 
-TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
+TEST(ProfileBuilder, ListsWhichPeriodWasEffectiveWhen) {
   ProfileBuilder builder(StartEvent(), {});
   builder.SetEffectivePeriods(Periods(kStartNs - 5, kPeriodNs, kPeriodNs));
   builder.SetEffectivePeriods(Periods(kStartNs + 10, kPeriodNs, 4 * kPeriodNs));
@@ -250,7 +250,7 @@ TEST(ProfileBuilder, TellsWhichPeriodHeldWhen) {
 }
 
 // What a background session gets while another one has everything sampled more finely.
-TEST(ProfileBuilder, AStandingSessionKeepsWhatWasTakenForItAndThinsTheRest) {
+TEST(ProfileBuilder, ABackgroundSessionKeepsItsSamplesAndSubsamplesTheRest) {
   wire::SessionEvent start = StartEvent(3, 5 * kPeriodNs);
   start.mode |= PROFD_SESSION_BACKGROUND;
   ProfileBuilder builder(start, {});

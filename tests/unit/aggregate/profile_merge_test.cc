@@ -156,7 +156,7 @@ TEST(ProfileMerge, AThreadThatBeganAndEndedInsideKeepsItsOwnLength) {
   EXPECT_FALSE(merged.threads[0].exited);
 }
 
-TEST(ProfileMerge, AKeyTellsThreadsApartThatHaveOneNumber) {
+TEST(ProfileMerge, AKeyDistinguishesThreadsThatHaveOneNumber) {
   Window b(10, 10);
   b.profile().threads[0].key.start_ns = 2;
   EXPECT_EQ(MergeProfiles(std::vector{Window(0, 10).Make(), b.Make()}).threads.size(), 2u);
@@ -193,7 +193,7 @@ TEST(ProfileMerge, SumsEqualSamplesWithinAWindowOnly) {
   EXPECT_EQ(merged.samples[2].time_ns, 10 * kSecond);
 }
 
-TEST(ProfileMerge, WhatTellsSamplesApartKeepsThemApart) {
+TEST(ProfileMerge, SamplesThatDifferStayApart) {
   Window window(0, 10);
   for (int i = 0; i < 6; ++i) window.Add(0, "a", 1);
   auto& samples = window.profile().samples;

@@ -38,7 +38,8 @@ TEST(SubsamplePoints, KeepsTheWholePartAlways) {
 }
 
 TEST(SubsamplePoints, KeepsTheExpectedWeight) {
-  // 7 marks of 100 at a period of 300: 2 1/3. The sum of a fraction f has sd sqrt(n f (1 - f)).
+  // 7 sampling points of 100 at a period of 300: 2 1/3. The sum of a fraction f has sd sqrt(n f (1
+  // - f)).
   std::uint64_t kept = 0;
   for (std::uint64_t i = 0; i < kTrials; ++i)
     kept += SubsamplePoints({7, 100}, 300, KeyOf(i)).count;
@@ -104,7 +105,7 @@ TEST(MulDiv, DoesNotOverflow) {
 }
 
 TEST(ClipWeight, IsInProportionToTheLengthInside) {
-  // 3 marks of 10 in an interval of 40, a quarter of which is inside.
+  // 3 sampling points of 10 in an interval of 40, a quarter of which is inside.
   EXPECT_EQ(ClipWeight(30, {100, 140}, {130, 1000}), 7u);
   EXPECT_EQ(ClipWeight(30, {100, 140}, {0, 110}), 7u);
   EXPECT_EQ(ClipWeight(30, {100, 140}, {110, 130}), 15u);

@@ -26,7 +26,7 @@ TEST(ServiceManagerTest, SaysWhatProfdDoes) {
                           "WATCHDOG=1", "STOPPING=1\nSTATUS=ending sessions"));
 }
 
-TEST(ServiceManagerTest, ThePrivateProfdOfACommandSpeaksToNobodysManager) {
+TEST(ServiceManagerTest, ThePrivateProfdOfACommandSpeaksToNoManager) {
   const testing::NotifySocket socket;
   setenv("WATCHDOG_USEC", "1000000", 1);
   const app::ServiceManager manager(true);

@@ -36,7 +36,7 @@ TEST(BoundedQueueTest, ClosedQueueGivesOutWhatIsLeftAndThenNothing) {
   EXPECT_FALSE(queue.Pop());
 }
 
-TEST(BoundedQueueTest, CloseWakesWhoeverWaits) {
+TEST(BoundedQueueTest, CloseWakesAllWaiters) {
   BoundedQueue<int> empty(1);
   std::jthread consumer([&] { EXPECT_FALSE(empty.Pop()); });
   BoundedQueue<int> full(1);
@@ -46,7 +46,7 @@ TEST(BoundedQueueTest, CloseWakesWhoeverWaits) {
   full.Close();
 }
 
-TEST(BoundedQueueTest, StopWakesWhoeverWaits) {
+TEST(BoundedQueueTest, StopWakesAllWaiters) {
   BoundedQueue<int> empty(1);
   std::jthread consumer([&](const std::stop_token& stop) { EXPECT_FALSE(empty.Pop(stop)); });
   BoundedQueue<int> full(1);

@@ -41,7 +41,7 @@ TEST(OwnUsage, CountsItsOwnTimeAndThatOfEndedChildren) {
   EXPECT_GE(OwnCpuNs() - alone, 30'000'000u);
 }
 
-TEST(OwnUsage, ThreadsAreToldApartByName) {
+TEST(OwnUsage, ThreadsAreDistinguishedByName) {
   std::latch burnt(1);
   std::latch seen(1);
   std::jthread thread([&] {

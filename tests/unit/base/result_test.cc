@@ -51,7 +51,7 @@ TEST(ResultTest, ValuesMayBeMoveOnly) {
   EXPECT_EQ(*taken, 5);
 }
 
-TEST(ResultTest, WrapTellsWhatWasTriedAndKeepsCodeAndHint) {
+TEST(ResultTest, WrapSaysWhatWasTriedAndKeepsCodeAndHint) {
   const Error error = Half(3).error().Wrap("cannot halve");
   EXPECT_EQ(error.message, "cannot halve: 3 is odd");
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);

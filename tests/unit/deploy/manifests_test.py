@@ -78,7 +78,7 @@ class Budget(unittest.TestCase):
         self.assertEqual([f"+{nice}" for nice in values("systemd/profd.service", "Nice")],
                          values("systemd/profd.service", "LimitNICE"))
 
-    def test_the_comment_tells_the_same(self):
+    def test_the_comment_says_the_same(self):
         unit = read("systemd/profd.service")
         self.assertIn(f"({self.defaults['history']['budget']} % + 5 %) for every 8 CPUs", unit)
         self.assertIn(f"a host of {self.CPUS} CPUs", unit)

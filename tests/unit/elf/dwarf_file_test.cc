@@ -89,7 +89,7 @@ std::map<std::uint64_t, std::string> Addr2Line(const std::string& tool, const st
   return answers;
 }
 
-// A copy whose symbol tables nobody finds: addr2line takes names that the debug information lacks
+// A copy without symbol tables: addr2line takes names that the debug information lacks
 // from them.
 std::string WithoutSymbols(const std::string& path) {
   std::string bytes = ReadAll(path);

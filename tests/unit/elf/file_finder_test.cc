@@ -103,7 +103,7 @@ TEST_F(FileFinderTest, OnOverlayTheMapsOfTheProcessDecide) {
   ++later.inode;
   tree_.Write("proc/42/maps", MapsLine("00001000-00003000", later));
   EXPECT_THAT(Open(), HasSubstr("file gone"));
-  // By its path it cannot be told from a replaced one.
+  // Its path does not distinguish it from a replaced one.
   id_.path = mapped_;
   EXPECT_THAT(Open(), HasSubstr("another file is there now"));
 }
@@ -132,7 +132,7 @@ TEST_F(FileFinderTest, AnonymousMemoryIsNoFile) {
   EXPECT_EQ(Open(), "error: not a file");
 }
 
-TEST_F(FileFinderTest, TheStampTellsContentsApart) {
+TEST_F(FileFinderTest, TheStampDistinguishesContents) {
   id_.path = mapped_;
   const FileStamp first = finder_.Open(id_)->stamp;
   EXPECT_EQ(first, finder_.Open(id_)->stamp);

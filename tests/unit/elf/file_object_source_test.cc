@@ -42,7 +42,7 @@ TEST_F(FileObjectSourceTest, ReadsAFileOnceWhileItsObjectIsHeld) {
   EXPECT_EQ(source_.counters().files_read.value(), 1u);
 }
 
-TEST_F(FileObjectSourceTest, ReadsItAgainWhenNobodyHoldsIt) {
+TEST_F(FileObjectSourceTest, ReadsItAgainWhenItIsNotHeld) {
   const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
   ASSERT_TRUE(source_.Load(IdOf(path)));
   ASSERT_TRUE(source_.Load(IdOf(path)));
@@ -69,7 +69,7 @@ TEST_F(FileObjectSourceTest, SaysWhyThereIsNone) {
   EXPECT_EQ(source_.counters().failures.value(), 2u);
 }
 
-TEST_F(FileObjectSourceTest, ForgetsFilesThatNobodyHolds) {
+TEST_F(FileObjectSourceTest, ForgetsFilesThatAreNotHeld) {
   // Many files one after the other; each is dropped at once, so none may be confused with a later
   // one that gets its inode number.
   for (int i = 0; i < 300; ++i) {

@@ -1,4 +1,4 @@
-// RecordingObjectSource and ReplayObjectSource against each other: what was asked is answered
+// RecordingObjectSource and ReplayObjectSource against each other: recorded questions are answered
 // alike.
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class ObjectRecordingTest : public ::testing::Test {
   ReplayObjectSource replay_;
 };
 
-TEST_F(ObjectRecordingTest, AnswersAlikeForAllThatWasAsked) {
+TEST_F(ObjectRecordingTest, AnswersAllRecordedQuestionsAlike) {
   files_.objects["/lib"] = MakeObject("aa", {{"f", 0x1000}, {"g", 0x1010}, {"h", 0x1040}});
   const Result<ObjectRef> live = recording_.Load(IdOf("/lib"));
   std::map<std::uint64_t, std::string> requested;
@@ -89,7 +89,7 @@ TEST_F(ObjectRecordingTest, AnswersAlikeForAllThatWasAsked) {
   EXPECT_EQ((*replayed)->info(), (*live)->info());
   for (const auto& [vaddr, name] : requested) EXPECT_EQ(NameAt(replayed, vaddr), name);
   EXPECT_EQ((*replayed)->FindSymbol(0x1004), (*live)->FindSymbol(0x1004));
-  EXPECT_EQ(NameAt(replayed, 0x1040), "-") << "nobody asked, so it is not in the recording";
+  EXPECT_EQ(NameAt(replayed, 0x1040), "-") << "it was not requested, so it is not in the recording";
 }
 
 TEST_F(ObjectRecordingTest, FlushHandsOverOnlyWhatIsNew) {

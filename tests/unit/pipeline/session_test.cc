@@ -24,7 +24,7 @@ class SessionTest : public testing::Test {
   pipeline::Session session_{7, {}, Start(), clock_};
 };
 
-TEST_F(SessionTest, TellsItsProgress) {
+TEST_F(SessionTest, ReportsItsProgress) {
   EXPECT_EQ(session_.id(), 7u);
   EXPECT_EQ(session_.Progress().elapsed_ns, 500u);
   EXPECT_EQ(session_.Progress().threads, 3u);

@@ -106,7 +106,7 @@ TEST_F(BackgroundSession, KeepsNoMoreFramesThanItsWindowsHave) {
   }
 }
 
-TEST_F(BackgroundSession, EachSampleIsDeliveredOnceOrWantedByNobody) {
+TEST_F(BackgroundSession, EachSampleIsDeliveredOnceOrNotWanted) {
   constexpr std::uint32_t kOther = 5;
   Samples(BitOf(0), 0);
   EXPECT_EQ(counters_.samples_delivered.value(), 0u);

@@ -72,7 +72,7 @@ TEST_F(ModuleTableTest, VdsoAndVsyscallAreTheSameEverywhere) {
   EXPECT_EQ(table.kernel()->path, "[kernel]");
 }
 
-TEST_F(ModuleTableTest, WhoeverMapsItNextIsTheHomeOfAModuleWhoseHomeIsGone) {
+TEST_F(ModuleTableTest, TheNextProcessThatMapsItIsTheHomeOfAModuleWhoseHomeIsGone) {
   ModuleTable table = MakeTable();
   const ModuleRef old = table.Intern(File("/a", 7), {1, 100, 200});
   alive_.erase(1);

@@ -109,7 +109,7 @@ TEST_F(ProcessTableTest, ChildInheritsWhatItsParentHas) {
   EXPECT_EQ(PathAt(8, 0x5000), "no mapping");
 }
 
-TEST_F(ProcessTableTest, AnotherProgramIsNobodysAloneUntilProcSaysSo) {
+TEST_F(ProcessTableTest, AnotherProgramHasNoExclusiveOwnerUntilProcSaysSo) {
   wire::ProcessEvent shell = ProcessAt(10, 7, "", "sh\n");
   shell.blobs[PROFD_BLOB_USER] = "30\t30\t30\t30\nann\nsole";
   table_.Apply(shell);
@@ -205,7 +205,7 @@ TEST_F(ProcessTableTest, ProcReadBeforeTheExecDoesNotDescribeTheNewProgram) {
   EXPECT_EQ(table_.Info(Key(7))->command_line, "");
   EXPECT_THAT(table_.Info(Key(7))->namespace_pids, ElementsAre(7, 2));
   EXPECT_EQ(PathAt(7, 0x1000), "/bin/cat");
-  // Asked at the very time of the EXEC: that is the new one.
+  // Read at the very time of the EXEC: that is the new one.
   table_.Apply(ProcessAt(30, 7, "2000-3000 r-xp 0 08:01 5 /bin/cat\n", "cat\n"));
   EXPECT_EQ(PathAt(7, 0x1000), "no mapping");
   EXPECT_EQ(PathAt(7, 0x2000), "/bin/cat");
@@ -217,15 +217,15 @@ TEST_F(ProcessTableTest, MappingsMadeAfterProcWasReadSurviveIt) {
   table_.Apply(ProcessAt(10, 7, "1000-2000 r-xp 0 08:01 5 /listed\n"));
   table_.Apply(MmapAt(20, 7, 0x1800, 0x1000, "/newer"));
   table_.Apply(MmapAt(20, 7, 0x5000, 0x1000, "/newer"));
-  table_.Apply(ProcessAt(15, 7, "1000-3000 r-xp 0 08:01 5 /asked again\n"));
-  EXPECT_EQ(PathAt(7, 0x1000), "/asked again");
+  table_.Apply(ProcessAt(15, 7, "1000-3000 r-xp 0 08:01 5 /read again\n"));
+  EXPECT_EQ(PathAt(7, 0x1000), "/read again");
   EXPECT_EQ(PathAt(7, 0x1800), "/newer");
-  EXPECT_EQ(PathAt(7, 0x2800), "/asked again");
+  EXPECT_EQ(PathAt(7, 0x2800), "/read again");
   EXPECT_EQ(PathAt(7, 0x5000), "/newer");
   // What was unmapped in between is gone.
   table_.Apply(ProcessAt(30, 7, "1000-2000 r-xp 0 08:01 5 /listed\n"));
   EXPECT_EQ(PathAt(7, 0x5000), "no mapping");
-  // A process that would not tell keeps what is known of it.
+  // A process that cannot be read keeps what is known of it.
   table_.Apply(ProcessAt(40, 7, ""));
   EXPECT_EQ(PathAt(7, 0x1000), "/listed");
 }
@@ -345,7 +345,7 @@ TEST(ProcessTableBoundsTest, NamesOfThreadsAreKeptForTheGraceTime) {
   EXPECT_EQ(table.ThreadComm({9, 1'009}), "");
 }
 
-TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
+TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsRequested) {
   ProcessTable table;
   budget::MemoryShare memory;
   for (std::uint32_t pid = 7; pid < 10; ++pid)
@@ -354,7 +354,7 @@ TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsAskedFor) {
   table.Apply(ExitAt(21, 8));
   table.AccountForMemory(memory);
   const std::uint64_t three = memory.bytes();
-  EXPECT_NE(table.Find(Key(7)), nullptr) << "nobody has asked";
+  EXPECT_NE(table.Find(Key(7)), nullptr) << "no request has come";
   memory.Ask(1);
   table.AccountForMemory(memory);
   EXPECT_EQ(table.Find(Key(7)), nullptr);

@@ -33,7 +33,7 @@ TEST(ThreadNamesTest, ANumberThatIsUsedAgainIsAnotherThread) {
   EXPECT_EQ(names.Find({7, 200}), "new");
 }
 
-TEST(ThreadNamesTest, WithoutAStartTimeANameFitsWhoeverHasTheNumber) {
+TEST(ThreadNamesTest, WithoutAStartTimeANameFitsAnyThreadWithTheNumber) {
   ThreadNames names(10);
   names.Set({7, 0}, 1, "listed");
   EXPECT_EQ(names.Find({7, 100}), "listed");

@@ -56,7 +56,7 @@ class CodeBackfillTest : public ::testing::Test {
     header.flags = PROFD_TASK_LAST_THREAD;
     Pass(test::RawTask(PROFD_EVENT_EXIT, header, "python"));
   }
-  // In the next session it is told again, if it is known.
+  // In the next session it is reported again, if it is known.
   [[nodiscard]] bool IsKnown(std::uint32_t pid) {
     Pass(PROFD_EVENT_SESSION_END, kLong);
     Pass(PROFD_EVENT_SESSION_START, kLong);
@@ -81,7 +81,7 @@ TEST_F(CodeBackfillTest, AProcessIsForgottenARoundAfterItsEnd) {
   EXPECT_TRUE(IsKnown(kLong));
 }
 
-TEST_F(CodeBackfillTest, WatchesForWhoeverAsks) {
+TEST_F(CodeBackfillTest, WatchesForEveryReader) {
   Sample(kLong);
   EXPECT_TRUE(backfill_.IsWatching());
   Pass(PROFD_EVENT_SESSION_START, kLong, PROFD_SESSION_BACKGROUND);

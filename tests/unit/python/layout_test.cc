@@ -128,7 +128,7 @@ TEST(Layout, EveryTableFitsTheKernelSide) {
     EXPECT_LT(process.frame_previous, process.frame_bytes);
     EXPECT_LT(process.frame_owner, process.frame_bytes);
     EXPECT_GE(layout->CodeHeaderBytes(), layout->code_lines + 8u);
-    // Every code object can be told from one that was given its memory.
+    // Every code object can be distinguished from a later one in its memory.
     EXPECT_NE(process.code_version == 0, process.code_file == 0);
     EXPECT_EQ(process.code_lines, process.code_version == 0 ? layout->code_lines : 0);
   }

@@ -81,7 +81,7 @@ TEST(Merge, ACallThatRunsSomethingHasFrames) {
   frames[0].kernel = true;
   EXPECT_TRUE(Merge(python, Interpreter(), true, frames)) << "it has just begun";
   frames = {Native(kLibrary), Native(kInside, 0x7090), Native(kEval + 8)};
-  EXPECT_TRUE(Merge(python, Interpreter(), false, frames)) << "nobody knows what the end holds";
+  EXPECT_TRUE(Merge(python, Interpreter(), false, frames)) << "what the end holds is unknown";
 }
 
 TEST(Merge, WhatLiesBeyondTheEndOfACutStackStandsThere) {
@@ -150,7 +150,7 @@ TEST(Merge, WithoutAnchorsACallThatRunsSomethingHasItsFrame) {
   EXPECT_FALSE(Merge(one, WithoutAnchors(), true, frames));
 }
 
-// Two functions of its own look at it: the second asks whether there is an error.
+// Two functions of its own examine it: the second checks for an error.
 TEST(Merge, WithoutAnchorsACallThatLooksAtItsResultHasLeftItsFrame) {
   const PythonStack one{.segments = {{{Python("outer")}, 0}}};
   auto frames = CallbackStack();

@@ -51,7 +51,7 @@ wire::PythonFrame Frame(std::uint64_t code, std::uint32_t validator, std::uint32
   return {.address = code, .validator = validator, .instruction = at};
 }
 
-TEST(Registry, DescribesWhatItWasTold) {
+TEST(Registry, DescribesWhatWasReported) {
   Registry registry;
   registry.Observe(Code(kParent, 64, 1, "f"));
   const auto described = registry.Describe(kParent, Frame(64, 1, 2));
@@ -186,7 +186,7 @@ TEST(Registry, TheFirstRuntimeBeginsAnew) {
   auto second = Interpreter(kParent);
   second.runtime = 1;
   registry.Observe(second);
-  EXPECT_TRUE(registry.RuntimesOf(kParent).empty()) << "of the first one nothing was told";
+  EXPECT_TRUE(registry.RuntimesOf(kParent).empty()) << "nothing was reported of the first one";
   registry.Observe(Interpreter(kParent));
   registry.Observe(second);
   registry.Observe(second);

@@ -15,7 +15,7 @@ constexpr unsigned kThread = PROFD_PYTHON_PROCESS | PROFD_PYTHON_THREAD;
 
 class SampleGilTest : public testing::Test {
  protected:
-  void Tell(const std::string& reason = "", std::uint32_t runtime = 0) {
+  void Report(const std::string& reason = "", std::uint32_t runtime = 0) {
     wire::PythonProcessEvent event;
     event.header.process = kProcess;
     event.runtime = runtime;
@@ -43,13 +43,13 @@ class SampleGilTest : public testing::Test {
   StackMerger merger_{counters_};
 };
 
-TEST_F(SampleGilTest, OfAProcessThatNobodyToldOfThereIsNone) {
+TEST_F(SampleGilTest, AProcessThatWasNotReportedHasNone) {
   EXPECT_EQ(Merge(0).gil, Gil::kNone);
   EXPECT_EQ(Merge(0).interpreter, nullptr);
 }
 
 TEST_F(SampleGilTest, HeldNotHeldAndUnknownAreThree) {
-  Tell();
+  Report();
   EXPECT_EQ(Merge(kThread | PROFD_PYTHON_GIL_KNOWN | PROFD_PYTHON_GIL_HELD).gil, Gil::kHeld);
   EXPECT_EQ(Merge(kThread | PROFD_PYTHON_GIL_KNOWN).gil, Gil::kNotHeld);
   EXPECT_EQ(Merge(kThread).gil, Gil::kUnknown);
@@ -59,8 +59,8 @@ TEST_F(SampleGilTest, HeldNotHeldAndUnknownAreThree) {
 }
 
 TEST_F(SampleGilTest, OfARuntimeThatWasNotLookedAtItIsUnknown) {
-  Tell();
-  Tell("", 1);
+  Report();
+  Report("", 1);
   constexpr unsigned kBoth = PROFD_PYTHON_PROCESS | 1 << PROFD_PYTHON_MORE_SHIFT;
   EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS).gil, Gil::kUnknown) << "it may have a state in the other";
   EXPECT_EQ(Merge(kBoth).gil, Gil::kNone);
@@ -68,14 +68,14 @@ TEST_F(SampleGilTest, OfARuntimeThatWasNotLookedAtItIsUnknown) {
 }
 
 TEST_F(SampleGilTest, FramesThatCouldNotBeReadAreSaidToBeMissing) {
-  Tell();
+  Report();
   EXPECT_TRUE(Merge(kThread | PROFD_PYTHON_FAULT).merge_failed);
   EXPECT_FALSE(Merge(kThread).merge_failed) << "it runs no Python";
   EXPECT_FALSE(Merge(PROFD_PYTHON_PROCESS | PROFD_PYTHON_FAULT).merge_failed) << "it has no state";
 }
 
 TEST_F(SampleGilTest, AWaitForItIsOneByTheFutex) {
-  Tell();
+  Report();
   const auto main = Merge(kThread | PROFD_PYTHON_GIL_KNOWN, WaitReason::kLock, 0x1048);
   EXPECT_EQ(main.wait, WaitReason::kGil);
   EXPECT_EQ(main.gil, Gil::kWaited);
@@ -92,14 +92,14 @@ TEST_F(SampleGilTest, AWaitForItIsOneByTheFutex) {
 }
 
 TEST_F(SampleGilTest, WhoBlocksWithItHoldsIt) {
-  Tell();
+  Report();
   const unsigned held = kThread | PROFD_PYTHON_GIL_KNOWN | PROFD_PYTHON_GIL_HELD;
   EXPECT_EQ(Merge(held, WaitReason::kIo).gil, Gil::kHeld);
   EXPECT_EQ(Merge(held, WaitReason::kLock, 0x1048).gil, Gil::kHeld) << "about to give it back";
 }
 
 TEST_F(SampleGilTest, OfARefusedInterpreterItIsUnknown) {
-  Tell("free-threaded");
+  Report("free-threaded");
   const auto sample = Merge(0);
   EXPECT_EQ(sample.gil, Gil::kUnknown);
   ASSERT_NE(sample.interpreter, nullptr);

@@ -19,7 +19,7 @@ constexpr unsigned kMore = 1u << PROFD_PYTHON_MORE_SHIFT;
 
 class StackMergerTest : public testing::Test {
  protected:
-  void Tell(std::uint32_t runtime, std::uint32_t version) {
+  void Report(std::uint32_t runtime, std::uint32_t version) {
     wire::PythonProcessEvent event;
     event.header.process = kProcess;
     event.runtime = runtime;
@@ -67,8 +67,8 @@ class StackMergerTest : public testing::Test {
 };
 
 TEST_F(StackMergerTest, FramesAndGilOfTheSecond) {
-  Tell(0, 0x030c01f0);
-  Tell(1, 0x030b07f0);
+  Report(0, 0x030c01f0);
+  Report(1, 0x030b07f0);
   const auto sample = Merge(kThread | kMore | PROFD_PYTHON_GIL_KNOWN, 1, 0x22010);
   ASSERT_EQ(sample.frames.size(), 3u);
   ASSERT_NE(sample.frames[1].python, nullptr);
@@ -82,16 +82,16 @@ TEST_F(StackMergerTest, FramesAndGilOfTheSecond) {
 }
 
 TEST_F(StackMergerTest, BeforeTheKernelSideKnewOfItThereAreNone) {
-  Tell(0, 0x030c01f0);
-  Tell(1, 0x030b07f0);
+  Report(0, 0x030c01f0);
+  Report(1, 0x030b07f0);
   const auto early = Merge(PROFD_PYTHON_PROCESS, 1);
   EXPECT_FALSE(early.merge_failed);
   EXPECT_EQ(early.frames.size(), 2u);
   EXPECT_TRUE(Merge(PROFD_PYTHON_PROCESS | kMore, 1).merge_failed) << "its call runs something";
 }
 
-TEST_F(StackMergerTest, FramesOfOneThatNobodyToldOfArePutNowhere) {
-  Tell(0, 0x030c01f0);
+TEST_F(StackMergerTest, FramesOfAnUnreportedInterpreterArePutNowhere) {
+  Report(0, 0x030c01f0);
   const auto sample = Merge(kThread | kMore, 1);
   EXPECT_TRUE(sample.merge_failed);
   EXPECT_EQ(sample.frames.size(), 2u);

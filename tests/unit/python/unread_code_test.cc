@@ -89,7 +89,7 @@ class UnreadCodeTest : public testing::Test {
     task.parent_process_start_ns = test::RawHeader(0, parent).process_start_ns;
     Pass(test::RawEventBytes(PROFD_EVENT_FORK, task));
   }
-  // What is told of the code before a sample of the process; "-": nothing.
+  // What is reported of the code before a sample of the process; "-": nothing.
   std::string Reported(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
     profd_sample_event fixed{};
     fixed.event = test::RawHeader(time_ns, pid);
@@ -135,7 +135,7 @@ TEST_F(UnreadCodeTest, WhatItWasAndIsItWasInBetween) {
   EXPECT_EQ(Reported(self_, 13, 0), "0 work") << "each time";
 }
 
-TEST_F(UnreadCodeTest, WhatNobodyHasSeenBeforeIsNotNamed) {
+TEST_F(UnreadCodeTest, CodeThatWasNotSeenBeforeIsNotNamed) {
   Find(self_);
   EXPECT_EQ(Reported(self_, 10, 0), "0 ");
   EXPECT_EQ(Reported(self_, 20, 7), "7 work");
@@ -151,7 +151,7 @@ TEST_F(UnreadCodeTest, WhatHasBecomeAnotherIsNotNamed) {
 }
 
 TEST_F(UnreadCodeTest, AForkedChildHasWhatItsParentHadBefore) {
-  // The validator in the parent's sample tells, even where its memory could not be read.
+  // The validator in the parent's sample decides, even if its memory could not be read.
   const std::uint32_t parent = static_cast<std::uint32_t>(::getppid());
   Find(parent);
   EXPECT_EQ(Reported(parent, 10, 7), "7 ") << "not its memory";

@@ -39,7 +39,7 @@ TEST(VersionSearch, DoesNotGuess) {
   VersionSearch search;
   search.Look("cpython-39\0\0cpython-39-x86_64-linux-gnu\0\0cpython-3\0\0cpython-399\0"sv);
   EXPECT_EQ(search.version(), 0u);
-  search.Look("\0cpython-38\0\0cpython-39\0"sv);  // one of them is somebody else's
+  search.Look("\0cpython-38\0\0cpython-39\0"sv);  // one of them belongs to another library
   EXPECT_EQ(search.version(), 0u);
 }
 

@@ -52,7 +52,7 @@ TEST_F(ChannelTest, AMessageLargerThanTheSocketArrives) {
 
 TEST_F(ChannelTest, AMessageThatComesInPiecesIsContinued) {
   const std::string large(1u << 20, 'x');
-  // Nobody takes it: only a part fits into the socket until the deadline.
+  // It is not received: only a part fits into the socket until the deadline.
   EXPECT_FALSE(a_.Send(1, large, Now()));
   const auto got = b_.Receive(large.size(), Now());
   ASSERT_TRUE(got);

@@ -153,7 +153,7 @@ TEST_F(ReaderPoolTest, AnAnswerThatIsLateIsThereForTheNextCall) {
   const auto early = pool_->Ask(request, kNone);
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().message, "slow file: is being read");
-  // It holds up nobody.
+  // It holds up no other request.
   EXPECT_EQ(TextOf(Ask("echo other", 2)), "other");
   ASSERT_EQ(::write(to.get(), "now", 3), 3);
   EXPECT_EQ(TextOf(pool_->Ask(request, kLong)), "now");

@@ -31,7 +31,7 @@ EventTexts PollAll(wire::EventSource& source) {
   }
 }
 
-// Says what it was told to say.
+// Delivers prepared events.
 class FailingSource : public wire::EventSource {
  public:
   Result<PollStatus> Poll(std::chrono::milliseconds timeout, const Sink&) override {

@@ -62,7 +62,7 @@ class Judge(unittest.TestCase):
         filled = looks(resident=lambda s: 100 * MIB + s * 10240 + (s % 50 == 0) * 20 * MIB, held=lambda s: 40 * MIB + s * 10240)
         self.assertEqual(self.bad(filled, WINDOWS, ACCOUNT, []), [])
 
-    def test_what_nobody_accounts_for_may_not_grow(self):
+    def test_unaccounted_memory_may_not_grow(self):
         leaks = looks(resident=lambda s: 100 * MIB + s * 4096)  # 14 MiB an hour
         self.assertEqual(self.bad(leaks, WINDOWS, ACCOUNT, []), ["memory is flat"])
 

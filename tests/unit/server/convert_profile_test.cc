@@ -221,7 +221,7 @@ TEST(ProfileToProto, MakesEveryStringUtf8) {
   EXPECT_EQ(name_of("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond U+10FFFF
 }
 
-TEST(ProfileToProto, TellsOfTheGilWhereThereIsPython) {
+TEST(ProfileToProto, HasTheGilWhereThereIsPython) {
   aggregate::Profile profile = MakeProfile();
   EXPECT_EQ(server::ToProto(profile).samples().gil_size(), 0);
   EXPECT_EQ(server::ToProto(profile).processes(0).python(), "");

@@ -141,7 +141,7 @@ TEST(MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
   EXPECT_EQ(here, static_cast<std::size_t>(PROFD_COUNTER_MAX));
 }
 
-TEST(MetricsText, EachMetricHasWordsAndATypeThatItsNameTells) {
+TEST(MetricsText, EachMetricHasAHelpTextAndATypeThatItsNameSays) {
   std::istringstream lines(server::MetricsText(Example()));
   std::set<std::string> known;
   std::string help;
@@ -166,7 +166,7 @@ TEST(MetricsText, EachMetricHasWordsAndATypeThatItsNameTells) {
   EXPECT_GT(known.size(), 50u);
 }
 
-TEST(MetricsText, TellsNothingOfOthersAndSurvivesOddNames) {
+TEST(MetricsText, NamesNothingOfOthersAndSurvivesOddNames) {
   const auto text = server::MetricsText(Example());
   EXPECT_THAT(text, Not(HasSubstr("alice")));
   EXPECT_THAT(text, Not(HasSubstr("/var/lib")));

@@ -107,7 +107,7 @@ TEST_F(BackfillTest, TheTimeStampIsNotYoungerThanTheEvent) {
   EXPECT_THAT(Take(), ElementsAre("process 12 @900", "sample 12 @900"));
 }
 
-TEST_F(BackfillTest, AProcessThatIsGoneIsCountedAndNotAskedAgain) {
+TEST_F(BackfillTest, AProcessThatIsGoneIsCountedAndNotReadAgain) {
   Round({Sample(12, 0), Sample(12, 1)});
   EXPECT_THAT(Take(), ElementsAre("sample 12 @0", "sample 12 @0"));
   EXPECT_EQ(backfill_.gone(), 1u);

@@ -21,7 +21,7 @@ void Simulate(std::uint64_t nominal_ns, double duration_ns, OnSample on_sample) 
   }
 }
 
-TEST(PeriodJitter, TheMeanRateIsTheOneAskedFor) {
+TEST(PeriodJitter, TheMeanRateIsTheRequestedOne) {
   for (const std::uint64_t nominal_ns :
        {100'000ull, 1'000'000ull, 10'101'010ull, 50'000'000ull, 1'000'000'000ull}) {
     // 20,000 intervals: five standard deviations of their mean rate (0.31 each) are 1.1 %.

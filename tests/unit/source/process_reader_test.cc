@@ -55,7 +55,7 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
 TEST(ProcessReader, SaysWhetherAProcessIsWhollyItsUsers) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
-  // The files of a process that is not dumpable are root's, so those here are given to somebody.
+  // The files of a process that is not dumpable are root's, so those here get another owner.
   const auto user = [&fake](const std::string& uids, const std::string& rights, uid_t files) {
     fake.Write("12/status", "Name:\tw\nUid:\t" + uids + "\nCapPrm:\t" + rights + "\n");
     EXPECT_EQ(::chown((fake.root() / "12").c_str(), files, files), 0) << "needs root";

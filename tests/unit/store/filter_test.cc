@@ -45,7 +45,7 @@ class FilterTest : public ::testing::Test {
   aggregate::ProfileThread thread_;
 };
 
-TEST_F(FilterTest, NothingAskedForLetsAllPass) {
+TEST_F(FilterTest, AnEmptyFilterLetsAllPass) {
   EXPECT_TRUE(Matches(Filter{}, process_));
   EXPECT_TRUE(Matches(Filter{}, thread_));
   EXPECT_TRUE(Matches(Filter{}, aggregate::ProfileSample{}));
@@ -80,7 +80,7 @@ TEST_F(FilterTest, ExecutablesByPathOrName) {
 TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
   Filter filter;
   filter.exclusive_owner = 114;
-  EXPECT_FALSE(Matches(filter, process_));  // nobody knows whose it is
+  EXPECT_FALSE(Matches(filter, process_));  // its owner is unknown
   process_.owner.uid = 114;
   EXPECT_FALSE(Matches(filter, process_));  // it has had other rights
   process_.owner.sole = true;
@@ -95,7 +95,7 @@ TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
 TEST_F(FilterTest, OwnersByNameOrUid) {
   Filter filter;
   filter.users = {"*"};
-  EXPECT_FALSE(Matches(filter, process_));  // nobody knows whose it is
+  EXPECT_FALSE(Matches(filter, process_));  // its owner is unknown
   process_.owner.uid = 114;
   process_.owner.user = "postgres";
   for (const char* text : {"postgres", "post*", "114"}) {

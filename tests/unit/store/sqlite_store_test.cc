@@ -161,7 +161,7 @@ TEST_F(SqliteStoreTest, FiltersAsTheOneInMemoryDoes) {
     EXPECT_FALSE(got->samples.empty());
   }
   Filter none;
-  none.comms = {"nobody"};
+  none.comms = {"no-such-comm"};
   const auto got = store->Query({}, none);
   ASSERT_TRUE(got.ok());
   EXPECT_TRUE(got->threads.empty());

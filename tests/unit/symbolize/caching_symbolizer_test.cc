@@ -85,7 +85,7 @@ TEST_F(CachingSymbolizerTest, OneAddressOfTwoProcessesIsOnePlace) {
   EXPECT_EQ(inner_.requested, 1);
 }
 
-TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreAskedAgain) {
+TEST_F(CachingSymbolizerTest, KernelAddressesWithoutANameAreTriedAgain) {
   inner_.unresolved = true;
   ExpectRight(KernelAddress(0x10));
   ExpectRight(UserAddress(a_, 0x10));
@@ -113,7 +113,7 @@ TEST_F(CachingSymbolizerTest, OfCodeInMemoryOnlyAProgramsOwnNamesAreKept) {
   EXPECT_EQ(ask_twice(), 1);
 }
 
-TEST_F(CachingSymbolizerTest, ADetailThatWasNotAskedForIsNoAnswerToTheOther) {
+TEST_F(CachingSymbolizerTest, ADetailThatWasNotRequestedIsNoAnswerToTheOther) {
   std::vector<Frame> frames;
   for (int i = 0; i < 2; ++i) {
     cache_.Resolve(UserAddress(a_, 0x10), Detail::kSymbols, frames);
@@ -132,7 +132,7 @@ TEST_F(CachingSymbolizerTest, HoldsModulesSoThatNoneIsMistakenForAnother) {
   EXPECT_FALSE(weak.expired());
 }
 
-TEST_F(CachingSymbolizerTest, GivesUpTheLeastRecentlyUsedWhenAsked) {
+TEST_F(CachingSymbolizerTest, DiscardsTheLeastRecentlyUsedOnRequest) {
   for (std::uint64_t place = 0; place < 10; ++place) ExpectRight(UserAddress(a_, place));
   const std::uint64_t all = cache_.memory().bytes();
   ASSERT_EQ(all, cache_.counters().bytes.value());

@@ -150,7 +150,7 @@ TEST_F(ElfSymbolizerTest, HoldsTheObjectsUsedLastWithinItsBound) {
   EXPECT_EQ(source_.loads, 4) << "b was dropped for c";
 }
 
-TEST_F(ElfSymbolizerTest, GivesUpWhatItIsAskedForOldestFirst) {
+TEST_F(ElfSymbolizerTest, ReleasesTheRequestedBytesOldestFirst) {
   for (const char* path : {"/a", "/b", "/c"})
     source_.objects[path] = MakeObject({{"f", 0x401000, 0x10}});
   const std::size_t each = source_.objects["/a"]->bytes() + ElfSymbolizer::kModuleBytes;
@@ -158,7 +158,7 @@ TEST_F(ElfSymbolizerTest, GivesUpWhatItIsAskedForOldestFirst) {
   for (const auto& module : {a, b, c}) (void)Resolve(symbolizer_, UserAddress(module, 0x1000));
   EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each);
   symbolizer_.GiveUp();
-  EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each) << "nobody has asked";
+  EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each) << "no request has come";
   symbolizer_.memory().Ask(each + 1);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.memory().bytes(), each);

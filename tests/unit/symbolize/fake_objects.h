@@ -13,7 +13,7 @@
 
 namespace profd::symbolize::testing {
 
-// An ObjectSource over a table of paths, which counts what it is asked.
+// An ObjectSource over a table of paths, which counts the requests.
 class TableSource : public elf::ObjectSource {
  public:
   Result<elf::ObjectRef> Load(const elf::ObjectId& id) override {

@@ -63,7 +63,7 @@ TEST_F(KernelSymbolsTest, ReadAheadAndAgainForTheFirstThatCameSince) {
   EXPECT_EQ(symbols.reads(), 2u);
 }
 
-TEST_F(KernelSymbolsTest, AddressesNobodyHasDoNotKeepItBusy) {
+TEST_F(KernelSymbolsTest, UnknownAddressesDoNotKeepItBusy) {
   Write(kKernel);
   LiveKernelSymbols symbols{ProcFs(proc_), clock_};
   for (int i = 0; i < 1000; ++i) {

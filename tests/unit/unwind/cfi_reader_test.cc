@@ -65,7 +65,7 @@ TEST_P(SystemFile, RowsSayWhatLibdwSays) {
   EXPECT_GT(tally.known, 0u);
   EXPECT_LE(tally.inexpressible * 1000, tally.requested);
   EXPECT_LE(tally.lost * 1000, tally.requested);
-  std::printf("%zu asked, %zu with a rule, %zu inexpressible, %zu registers lost\n",
+  std::printf("%zu requested, %zu with a rule, %zu inexpressible, %zu registers lost\n",
               tally.requested, tally.known, tally.inexpressible, tally.lost);
 }
 

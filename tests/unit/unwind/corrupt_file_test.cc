@@ -12,7 +12,8 @@
 namespace profd::unwind {
 namespace {
 
-// Reads all there is, if the file can be opened; rows must be in order and inside what was asked.
+// Reads all there is, if the file can be opened; rows must be in order and inside the requested
+// range.
 void ReadAll(const std::vector<std::byte>& bytes) {
   auto reader = CfiReader::FromMemory(bytes);
   if (!reader) return;

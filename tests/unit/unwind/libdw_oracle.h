@@ -13,7 +13,7 @@
 
 namespace profd::unwind {
 
-// libdw, asked directly about a file that it opened itself, by its section headers.
+// libdw, used directly on a file that it opened itself, by its section headers.
 class LibdwOracle {
  public:
   explicit LibdwOracle(int fd);

@@ -123,11 +123,11 @@ TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
   EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
-TEST_F(Service, AwaitMissedReturnsWhenWhatWasAskedForIsThere) {
+TEST_F(Service, AwaitMissedReturnsWhenTheRequestedTablesAreThere) {
   TableService service(memory_, maps_, ProcFs());
   EXPECT_FALSE(service.AwaitMissed(1, std::chrono::milliseconds(1)));
   service.Prefetch(Pid());
-  EXPECT_TRUE(service.AwaitMissed(0, std::chrono::milliseconds(0))) << "nobody has asked";
+  EXPECT_TRUE(service.AwaitMissed(0, std::chrono::milliseconds(0))) << "no request has come";
   std::jthread late([&] { service.Want(wanted_); });
   ASSERT_TRUE(service.AwaitMissed(1, kLongest));
   profd_unwind_file* file = maps_.Find(wanted_.key);

@@ -26,7 +26,7 @@ profd_file_key Key(std::uint64_t inode) {
   return key;
 }
 
-// A rule that tells which file and which offset it was made for.
+// A rule that shows for which file and offset it was made.
 profd_unwind_rule RuleFor(std::uint64_t inode, std::uint64_t row) {
   profd_unwind_rule rule{};
   rule.cfa = PROFD_CFA_REGISTER;

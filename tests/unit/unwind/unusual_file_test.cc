@@ -95,7 +95,7 @@ TEST(UnusualFile, FramesWithAnUselessIndexGiveTheSameRows) {
               [](std::byte* header) { std::memset(header + 4, 0x7f, sizeof(std::int32_t)); });
 }
 
-// What the index was worth is told, not what was tried instead.
+// The report is about the index, not about what was tried instead.
 TEST(UnusualFile, AnUselessIndexWithoutSectionsIsAnError) {
   auto bytes = ContentsOf(kProgram);
   if (bytes.empty()) GTEST_SKIP() << "no bash here";

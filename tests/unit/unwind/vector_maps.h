@@ -15,7 +15,7 @@
 
 namespace profd::unwind {
 
-// `readers` stands for RCU: whoever reads holds it shared. Synchronize takes it once.
+// `readers` plays the part of RCU: each reader holds it shared. Synchronize takes it once.
 class VectorPoolMemory : public source::PoolMemory {
  public:
   VectorPoolMemory()

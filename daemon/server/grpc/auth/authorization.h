@@ -33,11 +33,11 @@ using source::ExclusiveOwner;
 [[nodiscard]] Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc);
 
 // Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
-// it names somebody else's processes. Ids of another pid namespace are left to the kernel side.
+// it names processes of other users. The BPF side checks ids of another pid namespace.
 [[nodiscard]] Result<void> Confine(const Caller& caller, const ProcFs& proc,
                                    session::Target& target);
 
-// For who does not see all: addresses of the kernel tell where it lies, its names do not.
+// For callers who do not see everything: addresses reveal where the kernel lies, its names do not.
 void HideKernelAddresses(v1::Profile& profile);
 void HideKernelAddresses(v1::Dump& dump);
 // Files, and reasons that may name other users' programs.

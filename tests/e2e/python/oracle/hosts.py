@@ -58,9 +58,9 @@ def library_of(interpreter):
     """Another interpreter's shared library, "" if there is none, and its home."""
     ask = ("import hosts, sys\ntry:\n    print(hosts.shared_library())\nexcept hosts.Skip:\n    print()\n"
            "print(sys.base_prefix)")
-    told = subprocess.run([interpreter, "-c", ask], check=True, stdout=subprocess.PIPE, universal_newlines=True,
+    answer = subprocess.run([interpreter, "-c", ask], check=True, stdout=subprocess.PIPE, universal_newlines=True,
                           env=dict(os.environ, PYTHONPATH=HERE, ORACLE_MARKS=""))
-    return told.stdout.split("\n")[:2]
+    return answer.stdout.split("\n")[:2]
 
 
 @case(30)

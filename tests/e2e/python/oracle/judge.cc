@@ -291,7 +291,7 @@ bool HasFrameOf(const v1::Profile& profile, std::uint32_t node, const std::strin
   return false;
 }
 
-// Of the process's samples since then, or of those of the thread that tells, the first one by whose
+// Of the process's samples since then, or of those of the known thread, the first one by whose
 // time the interpreter was understood.
 std::uint64_t UnderstoodNs(const v1::Profile& profile, const Window& window) {
   // Ids of another namespace are no ids here.
@@ -302,11 +302,11 @@ std::uint64_t UnderstoodNs(const v1::Profile& profile, const Window& window) {
     if (samples.gil(i) == v1::GIL_NONE || samples.gil(i) == v1::GIL_UNKNOWN) continue;
     const auto& thread = profile.threads(static_cast<int>(samples.thread(i)));
     const auto& process = profile.processes(static_cast<int>(thread.process()));
-    const bool tells = window.known_by != 0
-                           ? thread.tid() == window.known_by &&
-                                 HasFrameOf(profile, samples.node(i), window.known_in)
-                           : process.pid() == window.pid && samples.time_ns(i) >= window.begin_ns;
-    if (tells) first = std::min(first, samples.time_ns(i));
+    const bool is_known =
+        window.known_by != 0 ? thread.tid() == window.known_by &&
+                                   HasFrameOf(profile, samples.node(i), window.known_in)
+                             : process.pid() == window.pid && samples.time_ns(i) >= window.begin_ns;
+    if (is_known) first = std::min(first, samples.time_ns(i));
   }
   return first;
 }

@@ -155,7 +155,7 @@ class Table:
 
 
 def say(entry):
-    """One whole line, whoever else writes."""
+    """One whole line, even if other threads write."""
     entry.update(pid=os.getpid(), tid=libc.syscall(SYS_GETTID), version=list(sys.version_info[:3]))
     log = os.open(os.environ["ORACLE_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     line = (json.dumps(entry) + "\n").encode("utf-8", "surrogatepass")
@@ -176,7 +176,7 @@ def publish(number, begin, end, prefix, chains, **rules):
     gaps      <stale> and <unknown> are allowed
     apart     a stack may be flagged merge=failed
     alone     a chain may be all that there is
-    known_by  the thread whose samples tell from when on its runtime is understood, and all is to be seen:
+    known_by  the thread whose first understood sample begins the time in which all must be seen:
               those with a frame of the file `known_in`
     """
     table = Table()

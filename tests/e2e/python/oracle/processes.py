@@ -70,7 +70,7 @@ def programs_execute_others():
     wait_for(fork(lambda: os.execv(HOST, [HOST, "spin", "50"])))
     other = os.environ.get("ORACLE_OTHER")
     if other:
-        # This one may have been told where its modules are.
+        # This one may know where its modules are.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
         wait_for(fork(lambda: os.execve(other, [other, PROGRAM, "--measure", "26"], environment)))
 
@@ -112,7 +112,7 @@ def subinterpreters():
             continue
     # The C part of ctypes is for interpreters that share the GIL, in 3.12.
     shared = {"isolated": False} if sys.version_info[:2] == (3, 12) else {}
-    # Without anchors nobody knows which calls are whose.
+    # Without anchors it is unknown which calls are whose.
     how = "apart" if sys.version_info < (3, 10) else ""
 
     def in_another():

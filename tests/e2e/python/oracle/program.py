@@ -3,7 +3,7 @@
     program.py                                   all cases
     program.py NUMBER                            this one
     program.py --measure NUMBER [SECONDS] [HOW]  what a process that a case starts does; "ready": says so and waits
-                                                 for a line; "named": is told by its thread's name; "apart": a
+                                                 for a line; "named": known by its thread's name; "apart": a
                                                  stack may be flagged
     program.py --end NUMBER                      at the end of the interpreter
     program.py --away NUMBER                     its memory is taken away, and it sleeps

@@ -150,13 +150,13 @@ TEST_F(DoctorChecksTest, SaysHowManyStacksGoOnByFramePointer) {
     if (of_ten == 0) maker.profile().mutable_samples()->set_stack_flags(0, 32);
     return CheckSamples(maker.Make(), {});
   };
-  const auto is_told = [](const Finding& finding) {
+  const auto is_reported = [](const Finding& finding) {
     return finding.check == "stacks" && finding.verdict == Verdict::kWarn &&
            finding.found ==
                "60 of 200 stacks go on by frame pointer where code has no unwind rules: callers "
                "beyond may be wrong or missing";
   };
-  EXPECT_TRUE(std::ranges::any_of(found(3), is_told));
+  EXPECT_TRUE(std::ranges::any_of(found(3), is_reported));
   EXPECT_TRUE(std::ranges::none_of(found(0), [](const Finding& finding) {
     return finding.found.find("frame pointer") != std::string::npos;
   }));

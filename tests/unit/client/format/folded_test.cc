@@ -46,7 +46,7 @@ TEST(Folded, WallProfilesAreInMicrosecondsAndSayWhatIsWaitedFor) {
   ExpectGolden(Written(kFolded, testing::SmallProfile()), "small.folded");
 }
 
-TEST(Folded, TheSecondFrameIsTheThreadWhenAskedFor) {
+TEST(Folded, TheSecondFrameIsTheThreadOnRequest) {
   ExpectGolden(Written(kFolded, testing::SmallProfile(), {.threads = true}),
                "small.threads.folded");
 }

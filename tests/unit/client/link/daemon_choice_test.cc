@@ -44,7 +44,7 @@ TEST_F(DaemonChoiceTest, AnExplicitHostIsNeverReplacedByAPrivateOne) {
   EXPECT_NE(client.error().message.find("none.sock"), std::string::npos);
 }
 
-TEST_F(DaemonChoiceTest, ASocketThatNobodyServes) {
+TEST_F(DaemonChoiceTest, ASocketThatNoProcessServes) {
   const test::TempFolder directory;
   directory.Write("file.sock", "no socket at all");
   for (const std::string& path : {directory.Path("none.sock"), directory.Path("file.sock")}) {

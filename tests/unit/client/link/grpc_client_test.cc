@@ -168,7 +168,7 @@ TEST_F(GrpcClientTest, AProfdThatIsBusyIsNotOneThatIsGone) {
   EXPECT_EQ(Collect().error().message, "profd is ending");
 }
 
-TEST_F(GrpcClientTest, AProfdThatGoesAwayIsToldInWords) {
+TEST_F(GrpcClientTest, AProfdThatGoesAwayIsReportedInWords) {
   service_.collect = [&](grpc::ServerContext& context, const v1::CollectRequest&, Writer& writer) {
     writer.Write(StartedResponse());
     while (!context.IsCancelled()) {

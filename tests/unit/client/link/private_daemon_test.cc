@@ -59,7 +59,7 @@ TEST_F(PrivateDaemonTest, ItsErrorBecomesOurs) {
   EXPECT_EQ(error.hint, "run it as root");
 }
 
-TEST_F(PrivateDaemonTest, ADeathWithoutAWordIsToldToo) {
+TEST_F(PrivateDaemonTest, ADeathWithoutAMessageIsReportedToo) {
   EXPECT_EQ(Failed("kill -SEGV $$\n").message, "the private profd was killed by signal 11");
   const Error error = Failed("echo something odd >&2\nexit 1\n");
   EXPECT_EQ(error.message, "the private profd ended with exit code 1");
@@ -92,7 +92,7 @@ TEST_F(PrivateDaemonTest, ManyWordsDoNotBlockIt) {
   EXPECT_TRUE(daemon);
 }
 
-TEST_F(PrivateDaemonTest, TellsHowItEnded) {
+TEST_F(PrivateDaemonTest, ReportsHowItEnded) {
   const auto daemon = Start("echo ready\nkill -KILL $$\n");
   ASSERT_TRUE(daemon);
   // It has said "ready" and dies: the event must come.

@@ -122,14 +122,14 @@ TEST(Gil, OnlyTimeWithItIsKept) {
             "demo (4242);main;f 1000\n"
             "demo (4242);main;f;[runnable:gil-holder] 2000\n");
   ASSERT_EQ(held->counters_size(), 1);
-  EXPECT_EQ(held->counters(0).count(), 3u) << "nobody knows of these";
+  EXPECT_EQ(held->counters(0).count(), 3u) << "the GIL of these is unknown";
   EXPECT_EQ(held->threads(0).clock().on_cpu_ns(), profile.threads(0).clock().on_cpu_ns());
   const auto again = OnlyGil(*held);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->SerializeAsString(), held->SerializeAsString());
 }
 
-TEST(Gil, WhereNobodyHeldItTheReasonIsSaid) {
+TEST(Gil, WhereNoThreadHeldItTheReasonIsSaid) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
   maker.Add(thread, {"main"});

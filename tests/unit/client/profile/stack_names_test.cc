@@ -31,7 +31,7 @@ TEST(StackNames, AFrameWithoutNameKeepsItsPlace) {
   EXPECT_EQ(FrameName(frame, {}), "[unknown [kernel]+0xffffffff81000000]_[k]");
 }
 
-TEST(StackNames, SignaturesAreShownOnlyWhenAskedFor) {
+TEST(StackNames, SignaturesAreShownOnlyOnRequest) {
   v1::Frame frame = FrameFromText("f_[i]");
   frame.set_full_name("f(int, char)");
   EXPECT_EQ(FrameName(frame, {}), "f_[i]");
@@ -123,7 +123,7 @@ TEST(StackNames, ProcessesAndThreadsCarryTheirNumber) {
   EXPECT_EQ(TitleOf(v1::Profile()), "[unknown]");
 }
 
-TEST(StackNames, TitlesOfSeveralProcessesNameTheOneThatWasAskedFor) {
+TEST(StackNames, TitlesOfSeveralProcessesNameTheRequestedOne) {
   testing::ProfileMaker maker;
   maker.AddProcess(42, "child");
   maker.profile().set_target("pid 4242 +children");

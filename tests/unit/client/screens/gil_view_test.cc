@@ -59,7 +59,7 @@ TEST(GilViewTest, ARowAThreadThatPythonKnows) {
       "burner       4243   ~0.4 %    ~0.4 %\n");
 }
 
-TEST(GilViewTest, ProcessesInWhichNobodyWaitsAreALine) {
+TEST(GilViewTest, ProcessesInWhichNoThreadWaitsAreALine) {
   ProfileMaker maker;
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto process = maker.AddProcess(5000 + i * 100, "train");

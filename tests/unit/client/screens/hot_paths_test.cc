@@ -162,7 +162,7 @@ TEST(HotPathsTest, TheForkIsTheLastCommonFrame) {
   for (const HotPath& path : HotPaths(maker.Make(), kFirst, 6)) EXPECT_EQ(path.fork, 1u);
 }
 
-TEST(PathTextTest, NeverWiderThanAsked) {
+TEST(PathTextTest, NeverWiderThanRequested) {
   const HotPath path =
       Path({"主函数", "std::vector<int, std::allocator<int>>::push_back", "e\xcc\x81"});
   for (std::size_t width = 0; width < 80; ++width)

@@ -91,7 +91,7 @@ TEST(TopRowsTest, PythonFunctionsAreOneWhateverTheirLine) {
   EXPECT_EQ(rows[0].name, "work (a.py)");
 }
 
-TEST(TopRowsTest, SortedByTheColumnThatIsAskedFor) {
+TEST(TopRowsTest, SortedByTheRequestedColumn) {
   TopState state{.view = TopView::kThreads};
   EXPECT_EQ(TopRowsOf(testing::SmallProfile(), state).front().name, "demo");
   state.sort = TopSort::kBlocked;
@@ -114,7 +114,7 @@ TEST(TopRowsTest, FilterLooksAtNamesCommandLinesAndNumbers) {
   EXPECT_EQ(left("4243"), 1u);
   EXPECT_EQ(left("4242"), 2u);  // their process
   EXPECT_EQ(left("424"), 0u);
-  EXPECT_EQ(left("nobody"), 0u);
+  EXPECT_EQ(left("no-such-name"), 0u);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(TopScreenTest, BeforeTheFirstTable) {
   EXPECT_TRUE(Holds(lines, "the first table"));
 }
 
-TEST(TopScreenTest, ColoursTellStatesApartAndCanBeLeftOut) {
+TEST(TopScreenTest, ColoursDistinguishStatesAndCanBeLeftOut) {
   const v1::Profile profile = testing::SmallProfile();
   TopState state;
   const auto colored = RenderTopScreen(&profile, "", state, {80, 24, Palette(true)});

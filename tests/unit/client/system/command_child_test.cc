@@ -22,11 +22,11 @@ std::unique_ptr<CommandChild> Forked(const std::vector<std::string>& command,
 
 int StatusOf(CommandChild& child) { return ExitCodeOfWaitStatus(child.Wait()); }
 
-TEST(CommandChildTest, RunsAndTellsItsStatus) {
+TEST(CommandChildTest, RunsAndReturnsItsStatus) {
   const auto child = Forked({"sh", "-c", "exit 42"});
   ASSERT_TRUE(child->Release());
   EXPECT_EQ(StatusOf(*child), 42);
-  EXPECT_EQ(StatusOf(*child), 42) << "may be asked again";
+  EXPECT_EQ(StatusOf(*child), 42) << "can be read again";
 }
 
 TEST(CommandChildTest, RunsNothingBeforeItsRelease) {
@@ -38,7 +38,7 @@ TEST(CommandChildTest, RunsNothingBeforeItsRelease) {
   EXPECT_TRUE(directory.Names().empty());
 }
 
-TEST(CommandChildTest, TellsThatItEnded) {
+TEST(CommandChildTest, ReportsThatItEnded) {
   const auto child = Forked({"true"});
   std::promise<void> ended;
   child->Watch([&] { ended.set_value(); });
@@ -67,7 +67,7 @@ TEST(CommandChildTest, IsKilledBySignalsWhichItsStatusShows) {
   ASSERT_TRUE(child->Release());
   child->Kill(SIGTERM);
   EXPECT_EQ(StatusOf(*child), 128 + SIGTERM);
-  child->Kill(SIGTERM);  // to nobody
+  child->Kill(SIGTERM);  // to no process
 }
 
 TEST(CommandChildTest, GetsTheSignalMaskAndDispositionsBack) {
@@ -88,21 +88,21 @@ TEST(CommandChildTest, GetsTheSignalMaskAndDispositionsBack) {
 }
 
 TEST(CommandChildTest, DropsToTheInvokingUser) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root: only root can become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: only root can become another user";
   InvokingUser user;
   user.uid = 65534;
   user.gid = 65533;
   user.groups = {65533, 65532};
-  user.name = "somebody";
+  user.name = "someone-else";
   user.home = "/nonexistent";
   user.shell = "/bin/false";
   ::setenv("SUDO_UID", "65534", 1);
-  const auto child =
-      Forked({"sh", "-c",
-              "test \"$(id -u) $(id -g) $(id -G)\" = '65534 65533 65533 65532' && "
-              "test \"$HOME $USER $LOGNAME $SHELL\" = '/nonexistent somebody somebody /bin/false' "
-              "&& test -z \"$SUDO_UID\""},
-             user);
+  const auto child = Forked(
+      {"sh", "-c",
+       "test \"$(id -u) $(id -g) $(id -G)\" = '65534 65533 65533 65532' && "
+       "test \"$HOME $USER $LOGNAME $SHELL\" = '/nonexistent someone-else someone-else /bin/false' "
+       "&& test -z \"$SUDO_UID\""},
+      user);
   ::unsetenv("SUDO_UID");
   ASSERT_TRUE(child->Release());
   EXPECT_EQ(StatusOf(*child), 0);

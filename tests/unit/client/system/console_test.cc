@@ -45,7 +45,7 @@ TEST(ConsoleTest, VerboseExplains) {
             "profctl: cannot do it: no luck\n  try again\n");
 }
 
-TEST(ConsoleTest, ColorsOnlyWhenTold) {
+TEST(ConsoleTest, ColorsOnlyOnRequest) {
   EXPECT_NE(Said({.palette = Palette(true)}, Everything).find('\x1b'), std::string::npos);
   EXPECT_EQ(Said({.palette = Palette()}, Everything).find('\x1b'), std::string::npos);
 }

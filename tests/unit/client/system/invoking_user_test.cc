@@ -12,7 +12,7 @@ namespace {
 class InvokingUserTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root: nobody else has a user to drop to";
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root: only root can drop to another user";
     ::setenv("SUDO_UID", "65534", 1);
     ::setenv("SUDO_GID", "65534", 1);
   }
@@ -39,7 +39,7 @@ TEST_F(InvokingUserTest, OneWithoutAnEntryIsANumber) {
   EXPECT_EQ(user->groups, std::vector<gid_t>{65534});
 }
 
-TEST_F(InvokingUserTest, NobodyIsBehindRootOrNonsense) {
+TEST_F(InvokingUserTest, NoUserIsBehindRootOrNonsense) {
   for (const char* uid : {"0", "", "-1", "abc", "1x", "99999999999"}) {
     ::setenv("SUDO_UID", uid, 1);
     EXPECT_FALSE(InvokingUser::FromEnvironment().has_value()) << uid;

@@ -175,7 +175,7 @@ TEST_F(OutputFileTest, GivingUpRemovesThePartThatIsThere) {
   EXPECT_TRUE(directory_.Names().empty());
 }
 
-TEST(WriteToFdTest, AReaderThatIsGoneIsToldByAnEmptyError) {
+TEST(WriteToFdTest, AReaderThatIsGoneIsAnEmptyError) {
   int fds[2];
   ASSERT_EQ(::pipe(fds), 0);
   const UniqueFd write(fds[1]);

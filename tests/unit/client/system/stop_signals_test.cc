@@ -10,7 +10,7 @@
 namespace profd::client {
 namespace {
 
-// What the handler was told, waited for.
+// Waits for what the handler was called with.
 class Heard {
  public:
   void Add(int signal, bool from_terminal) {
