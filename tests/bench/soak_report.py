@@ -17,7 +17,7 @@ def made(values):
 
 
 def given_up(values):
-    """Samples and events that the kernel side could not hand over, and samples that were dropped."""
+    """Samples and events that the BPF side could not deliver, and samples that were dropped."""
     return sum(by_reason(values, "profd_lost_total").values()) + sum(by_reason(values, "profd_dropped_total").values())
 
 

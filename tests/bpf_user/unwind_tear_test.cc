@@ -42,7 +42,7 @@ std::vector<Row> RowsOf(std::uint64_t file, std::uint64_t begin) {
   return rows;
 }
 
-// Room for one slab, so that chunks are given up for others all the time.
+// Room for one slab, so that chunks are discarded for others all the time.
 class UnwindTearTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kCap = (1u << 20) + 3 * source::PoolMemory::kSlabCost;
@@ -117,7 +117,7 @@ TEST_F(UnwindTearTest, AFrameIsOfItsOwnRuleOrHasNone) {
     while (!stop) {
       const std::uint64_t at = random_() % UnwindWorld::kTextBytes;
       const std::shared_lock running(memory_.readers);
-      user_control()->tick = 1;  // as if it had last been used long ago: given up first
+      user_control()->tick = 1;  // as if it had last been used long ago: discarded first
       world_.Walk(UnwindWorld::kText + at);
       ++walks;
       if (world_.event()->cfas == 0) {

@@ -105,7 +105,7 @@ Result<std::uint32_t> Interner::Intern(Table& table, const Hash128& hash, const 
     if (!id) return id.error();
     entry = Entry{*id, now_};
   }
-  // A full cache starts again from empty. What is in use comes back within one window.
+  // A full cache is emptied. The rows in use are in it again after one window.
   if (table.known.size() >= (&table == &frames_ ? kMaxKnownFrames : kMaxKnown)) table.known.clear();
   return Touch(table.known.insert_or_assign(hash, entry).first->second, table.touch);
 }

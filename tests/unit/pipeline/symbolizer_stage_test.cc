@@ -1,4 +1,4 @@
-// What a session that stands for ever leaves behind.
+// The remains of sessions while the background session runs for ever.
 #include "daemon/pipeline/symbolizer_stage.h"
 
 #include <gtest/gtest.h>

@@ -146,7 +146,7 @@ TEST_F(AddressSpaceTest, NoMoreThanTheBoundOfOneProcess) {
   EXPECT_EQ(space.size(), 3u);
   // One that takes the place of another fits.
   EXPECT_TRUE(space.Insert(Range(100, 150, 5)));
-  // A hole would make two of one: the part behind it is given up, never shown wrongly.
+  // A hole would make two of one: the part behind it is discarded, never shown wrongly.
   EXPECT_FALSE(space.Remove(110, 120));
   EXPECT_NE(space.Find(109), nullptr);
   EXPECT_EQ(space.Find(115), nullptr);

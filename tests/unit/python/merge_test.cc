@@ -183,7 +183,7 @@ TEST(Merge, WithoutAnchorsACallOfACutStackThatLooksAtItsResultMayHaveLeftItsFram
   frames.resize(4);
   EXPECT_FALSE(Merge(both, WithoutAnchors(), false, frames));
   frames.insert(frames.begin(), Native(kInside));
-  EXPECT_TRUE(Merge(both, WithoutAnchors(), false, frames)) << "it looks at no more than that";
+  EXPECT_TRUE(Merge(both, WithoutAnchors(), false, frames)) << "it examines no more than that";
 }
 
 TEST(Merge, WithoutAnchorsCallsOfACutStackAreCountedFromTheLeaf) {

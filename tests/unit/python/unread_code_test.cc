@@ -24,7 +24,7 @@ constexpr std::uint32_t kElsewhere = 1;  // a pid whose memory is not looked at
 
 std::uint64_t AddressOf(const void* object) { return reinterpret_cast<std::uint64_t>(object); }
 
-// As much of an object of CPython's as a CodeReader looks at.
+// As much of an object of CPython's as a CodeReader reads.
 class Object {
  public:
   explicit Object(const char* type = "") {

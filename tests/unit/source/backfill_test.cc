@@ -94,7 +94,7 @@ TEST_F(BackfillTest, AProcessNotMetIsReadOnceAndBeforeItsFirstEvent) {
   Round({});  // begins at 1,100 ms
   Round({Sample(12, 1'120 * kMs), Sample(12, 1'130 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("process 12 @1100", "sample 12 @1120", "sample 12 @1130"))
-      << "the time stamp is that up to which every event has been handed over";
+      << "the time stamp is that up to which every event has been delivered";
   Round({Sample(12, 1'160 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("sample 12 @1160"));
 }

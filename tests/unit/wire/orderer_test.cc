@@ -85,7 +85,7 @@ TEST_F(OrdererTest, LateEventIsHandedOverAtOnceAndCounted) {
   orderer.Push(At(999));
   EXPECT_THAT(times_, ElementsAre(1'000, 999));
   EXPECT_EQ(orderer.Counters().late, 1u);
-  // As old as the newest that was handed over is not late.
+  // An event as old as the newest delivered one is not late.
   orderer.Push(At(1'000));
   EXPECT_THAT(times_, ElementsAre(1'000, 999, 1'000));
   EXPECT_EQ(orderer.Counters().late, 1u);

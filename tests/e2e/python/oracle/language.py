@@ -342,7 +342,7 @@ def greenlets():
             child.switch(greenlet.getcurrent())
             spin(50)
 
-    # One that ends has no Python frames any more, and stands on another one's calls. One that is given up has no caller.
+    # One that ends has no Python frames any more, and is called by another one's calls. An abandoned one has no caller.
     measure(13, switch13, 0.15, apart=True, alone=True)
 
 
