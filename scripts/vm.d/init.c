@@ -3,7 +3,7 @@
  * /dev, /proc and /sys, runs one command there and powers off. What to run and where its output
  * goes lies in a second, writable 9p share: `command`, `environment` and `directory` in
  * (zero-terminated words), `stdout`, `stderr` and `status` out. With `disk=DEVICE` on the kernel's
- * command line it hands over to the /sbin/init of that disk.
+ * command line it starts the /sbin/init of that disk.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -24,9 +24,9 @@ class Window(NamedTuple):
     end_ns: int
     closure: float  # of the worst thread, from its own states
     threads: int
-    without_clock: list  # threads, in words
+    without_clock: list  # threads, as text
     on_cpu_points: int
-    made_on_cpu: int  # as the kernel side counts them
+    made_on_cpu: int  # as the BPF side counts them
     lost: dict
     dropped: dict
 

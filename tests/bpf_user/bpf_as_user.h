@@ -39,7 +39,7 @@ struct user_reading {
   struct profd_clock now;
 };
 
-/* Words the user side writes. */
+/* Words that user space writes. */
 struct profd_control* user_control(void);
 struct profd_constants* user_constants(void);
 __u64 user_counter(enum profd_counter counter);
@@ -80,7 +80,8 @@ __u64 user_sequence(const struct user_thread* thread);
 /* Points passed by `length` of off-CPU time at `period`. */
 __u32 user_points(struct user_thread* thread, __u64 period, __u64 length);
 
-/* What an interrupt after `ticked` ns stands for, by the words of control; 0: it is no sample. */
+/* The ns that an interrupt after `ticked` ns represents, by the words of control; 0: it is no
+ * sample. */
 __u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u64 sessions,
                          __u64 ticked);
 
@@ -101,7 +102,7 @@ __u64 user_finish_sample(struct profd_sample_event* event);
 void user_set_stack_pointer(__u64 value);
 /* Walks the Python frames of a thread of process event->event.pid. `parent`: not 0 when it was
  * forked by that one and has not executed anything else. */
-/* Whether the user side would be woken for code that was not seen lately. */
+/* Whether user space would be woken for code that was not seen lately. */
 int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
                      int task_reader);
 /* One process with so many runtimes. */

@@ -29,7 +29,7 @@ std::uint32_t ModeKind(int fd) {
 }
 
 // What /proc says of an anonymous file, "anon_inode:[eventfd]", after the colon: the name the
-// kernel side reads.
+// BPF side reads.
 std::uint32_t AnonymousKind(int fd) {
   const std::string link =
       std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).string();

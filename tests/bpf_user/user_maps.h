@@ -1,4 +1,4 @@
-// The maps of bpf/maps.bpf.h and the mappings of a process, for the kernel side as user code.
+// The maps of bpf/maps.bpf.h and the mappings of a process, for the BPF side as user code.
 #pragma once
 
 #include "bpf/kernel/process_types.h"

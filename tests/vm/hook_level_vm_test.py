@@ -1,4 +1,4 @@
-"""The lower levels of the hook ladder: chosen where there is nothing better, and true; stacks with and without frame
+"""The lower levels of hooks: chosen where there is nothing better, and true; stacks with and without frame
 pointers."""
 
 import subprocess

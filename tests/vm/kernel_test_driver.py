@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the tests of the kernel side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER PART...
+"""Runs the tests of the BPF side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER PART...
 
 A part is "root" (every program of label root) or a file of unittest cases in this folder. The guest runs
 guest.py on them; its cases go, under the kernel's name, into the file that GTEST_OUTPUT names.

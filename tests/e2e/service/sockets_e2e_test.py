@@ -1,4 +1,4 @@
-"""Sockets that a service manager has made and hands over, as profd.socket has systemd do."""
+"""Sockets that a service manager makes for profd, as systemd does with profd.socket."""
 
 import fcntl
 import os

@@ -45,23 +45,23 @@ function contrast(a, b) {
 }
 
 // Machado, Oliveira, Fernandes 2009, severity 1.0, on linear RGB.
-const kSight = {
+const kVision = {
   full: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
   deuteranopia: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
   tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 };
 
-function lab(colour, sight) {
+function lab(colour, vision) {
   const rgb = colour.map(linear);
-  const [r, g, b] = kSight[sight].map((row) => Math.min(1, Math.max(0, row.reduce((sum, f, i) => sum + f * rgb[i], 0))));
+  const [r, g, b] = kVision[vision].map((row) => Math.min(1, Math.max(0, row.reduce((sum, f, i) => sum + f * rgb[i], 0))));
   const f = (t) => t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116;
   const [x, y, z] = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b,
                      (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089].map(f);
   return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
 }
 
-const distance = (a, b, sight) => Math.hypot(...lab(a, sight).map((value, i) => value - lab(b, sight)[i]));
+const distance = (a, b, vision) => Math.hypot(...lab(a, vision).map((value, i) => value - lab(b, vision)[i]));
 
 for (const colorScheme of ['light', 'dark']) {
   test(`names can be read (${colorScheme})`, async (t) => {
@@ -77,9 +77,9 @@ for (const colorScheme of ['light', 'dark']) {
     const page = await open(t, 'typical.svg', {colorScheme});
     const colours = await coloursOf(page, [...kStates, ...kFrames]);
     const apart = (a, b, least) => {
-      for (const sight in kSight) {
-        const found = distance(colours[a].fill, colours[b].fill, sight);
-        assert.ok(found >= least, `${a} and ${b}, ${sight}: ${found.toFixed(1)}`);
+      for (const vision in kVision) {
+        const found = distance(colours[a].fill, colours[b].fill, vision);
+        assert.ok(found >= least, `${a} and ${b}, ${vision}: ${found.toFixed(1)}`);
       }
     };
     // 2.3 is just noticeable; frames of different kinds lie next to each other, so more is requested.

@@ -1,4 +1,4 @@
-// pprof, folded and json in the programs that read them. The numbers that must come back are those
+// pprof, folded and json in the programs that read them. The numbers that they must show are those
 // of SmallProfile: 172 samples, 4.00 s, of it 1.68 s on CPU, 0.02 s runnable, 2.30 s blocked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The service and the back-fill on live interpreters, without the kernel side.
+// The service and the back-fill on live interpreters, without the BPF side.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// The map of the kernel side.
+// The map of the BPF side.
 class KernelMap : public PythonProcesses {
  public:
   bool Put(std::uint32_t pid, std::span<const profd_python_process> runtimes) override {
@@ -186,7 +186,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   for (const RuntimeFacts& runtime : runtimes) modules.insert(runtime.module.begin);
   EXPECT_EQ(modules.size(), runtimes.size());
 
-  // Meanwhile the kernel side would miss those that come later.
+  // Meanwhile the BPF side would miss those that come later.
   const auto child = static_cast<std::uint32_t>(::getpid());
   service.See({ForkEvent(header, child)});
   EXPECT_TRUE(test::Eventually([&] { return map_.Has(child); }));

@@ -1,4 +1,4 @@
-// Unwinder: the kernel side loaded on its own, with tables published as the programs ask for them.
+// Unwinder: the BPF side loaded on its own, with tables published as the programs request them.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 """Starts a training run of several processes and says "ready" when all of them train.
 
 Ends them after --seconds or by SIGTERM. Then stdout has one line of JSON, a list of what the clocks of each process
-say, and stderr the same in words.
+say, and stderr the same as text.
 """
 import argparse
 import json

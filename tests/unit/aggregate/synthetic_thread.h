@@ -1,4 +1,4 @@
-// A thread whose whole life is written down: what the kernel side would say of it, and the truth.
+// A thread with a prepared life: the events that the BPF side would send, and the truth.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Segment {
 };
 
 // Segments follow each other from `begin_ns`. Off-CPU: blocked and the runnable that follows it are
-// one interval with one stack, as the kernel side has them.
+// one interval with one stack, as the BPF side has them.
 class SyntheticThread {
  public:
   SyntheticThread(ThreadKey key, ProcessKey process, std::uint64_t begin_ns)

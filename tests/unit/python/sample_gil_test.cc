@@ -1,4 +1,4 @@
-// What a sample says of the GIL, by what the kernel side and the stream have said.
+// What a sample says of the GIL, by what the BPF side and the stream have reported.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
@@ -55,7 +55,7 @@ TEST_F(SampleGilTest, HeldNotHeldAndUnknownAreThree) {
   EXPECT_EQ(Merge(kThread).gil, Gil::kUnknown);
   EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS).gil, Gil::kNone) << "a thread of C";
   EXPECT_EQ(Merge(PROFD_PYTHON_PROCESS | PROFD_PYTHON_FAULT).gil, Gil::kUnknown);
-  EXPECT_EQ(Merge(0).gil, Gil::kUnknown) << "the kernel side did not know of it yet";
+  EXPECT_EQ(Merge(0).gil, Gil::kUnknown) << "the BPF side did not know of it yet";
 }
 
 TEST_F(SampleGilTest, OfARuntimeThatWasNotLookedAtItIsUnknown) {

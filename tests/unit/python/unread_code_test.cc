@@ -1,4 +1,4 @@
-// Names of code objects that the kernel side could not read at the sample. The process whose memory
+// Names of code objects that the BPF side could not read at the sample. The process whose memory
 // is read is this one.
 #include <gtest/gtest.h>
 #include <unistd.h>

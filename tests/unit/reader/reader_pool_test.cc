@@ -81,13 +81,13 @@ class ReaderPoolTest : public testing::Test {
     pool_ = std::make_unique<ReaderPool>(*zygote_, role, options);
   }
   Result<std::string> Ask(const std::string& body, std::uint64_t target = 1,
-                          milliseconds patience = kLong, std::uint32_t user = 0) {
+                          milliseconds timeout = kLong, std::uint32_t user = 0) {
     return pool_->Ask({.body = body,
                        .name = "file " + std::to_string(target),
                        .target = target,
                        .user = user,
                        .descriptors = {}},
-                      patience);
+                      timeout);
   }
   static std::string TextOf(const Result<std::string>& result) {
     return result ? *result : result.error().message;

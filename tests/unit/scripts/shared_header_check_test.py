@@ -8,7 +8,7 @@ HEADER = "#pragma once\n#include <linux/types.h>\n"
 class SharedHeader(SmallTreeTest):
     def test_good(self):
         self.write("bpf/shared/events.h", HEADER + "struct profd_a { __u32 a; __u32 b; __u64 c; __u64 tail[]; };\n")
-        self.write("bpf/thread/clock.bpf.h", "code of the kernel side, not shared\n")
+        self.write("bpf/thread/clock.bpf.h", "code of the BPF side, not shared\n")
         self.assert_passes("shared_header")
 
     def test_layout_that_depends_on_the_language(self):

@@ -14,7 +14,7 @@
 namespace profd::unwind {
 namespace {
 
-// The rule's meaning in words.
+// The meaning of the rule as text.
 std::string Say(const profd_unwind_rule& rule) {
   std::array<char, 256> text;
   std::snprintf(text.data(), text.size(), "cfa %d r%d %+d %+d flags %d ra %d rbp %d rbx %d",

@@ -32,8 +32,9 @@ using source::ExclusiveOwner;
 // From /proc/ID of a process or thread. kNotFound: there is none.
 [[nodiscard]] Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc);
 
-// Limits the target to what the caller may see; the kernel side holds on to it. kPermissionDenied:
-// it names processes of other users. The BPF side checks ids of another pid namespace.
+// Limits the target to what the caller may see; the BPF side enforces it for every thread.
+// kPermissionDenied: it names processes of other users. The BPF side checks ids of another pid
+// namespace.
 [[nodiscard]] Result<void> Confine(const Caller& caller, const ProcFs& proc,
                                    session::Target& target);
 

@@ -1,6 +1,6 @@
 // Memory that can be taken away: preloaded where ORACLE_MEMORY is set, what a program maps for its
-// objects is that of files without names. Pages of it that are taken away come back as they were at
-// the next touch, and until then a reader that may not wait cannot read them. So no swap is
+// objects is that of files without names. Pages of it that are taken away are restored as they were
+// at the next touch, and until then a reader that may not wait cannot read them. So no swap is
 // needed.
 #include <stdlib.h>
 #include <sys/mman.h>
