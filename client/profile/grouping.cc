@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "client/profile/stack_names.h"
+
 namespace profd::client {
 namespace {
 
@@ -17,11 +19,6 @@ constexpr std::array<std::pair<std::string_view, GroupKey>, 7> kNames{{
     {"cgroup", GroupKey::kCgroup},
 }};
 
-std::string UserOf(const v1::Process& process) {
-  if (!process.user().empty()) return process.user();
-  return process.has_uid() ? std::to_string(process.uid()) : "";
-}
-
 std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKey key) {
   switch (key) {
     case GroupKey::kThread:
@@ -33,7 +30,7 @@ std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKe
     case GroupKey::kContainer:
       return process.container();
     case GroupKey::kUser:
-      return UserOf(process);
+      return UserName(process);
     case GroupKey::kCgroup:
       return process.cgroup();
     case GroupKey::kProcess:

@@ -86,6 +86,11 @@ std::string ProcessName(const v1::Process& process) {
 
 std::string ThreadName(const v1::Thread& thread) { return Numbered(thread.comm(), thread.tid()); }
 
+std::string UserName(const v1::Process& process) {
+  if (!process.user().empty() || !process.has_uid()) return process.user();
+  return std::to_string(process.uid());
+}
+
 std::string WithoutNumbers(std::string_view name) {
   std::string stem;
   for (const char c : name) {

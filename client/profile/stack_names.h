@@ -34,6 +34,9 @@ struct FrameStyle {
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);
 
+// The name of its user, else the uid, "" where neither is known. Not made safe.
+[[nodiscard]] std::string UserName(const v1::Process& process);
+
 // "pool-12" -> "pool-*": what differs in numbers only.
 [[nodiscard]] std::string WithoutNumbers(std::string_view name);
 

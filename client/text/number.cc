@@ -88,6 +88,10 @@ std::string FormatBytes(std::uint64_t bytes) {
   return WithUnit(static_cast<double>(bytes), kUnits);
 }
 
+double ShareOf(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 std::string FormatShare(double fraction) {
   return std::isfinite(fraction) ? Percent(fraction * 100) : "- %";
 }

@@ -26,6 +26,8 @@ namespace profd::client {
 [[nodiscard]] std::string FormatCount(std::uint64_t count, std::string_view what);
 // "412 MiB".
 [[nodiscard]] std::string FormatBytes(std::uint64_t bytes);
+// Fraction of `part` in `whole`; 0 of nothing.
+[[nodiscard]] double ShareOf(std::uint64_t part, std::uint64_t whole);
 // Fraction 0.172 -> "17.2 %".
 [[nodiscard]] std::string FormatShare(double fraction);
 // The same of `part` in `whole`; "0.0 %" of nothing.

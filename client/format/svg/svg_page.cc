@@ -21,8 +21,7 @@ void OpenPane(std::string_view id, const SvgPage& page, std::ostream& out) {
 }  // namespace
 
 std::string SvgPercent(std::uint64_t part, std::uint64_t whole) {
-  const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-  return FormatDecimals(100 * share, 4) + "%";
+  return FormatDecimals(100 * ShareOf(part, whole), 4) + "%";
 }
 
 void WriteSvgPage(const SvgPage& page, const SvgWriter& head, const SvgWriter& data,

@@ -7,43 +7,14 @@
 #include <utility>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
+#include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
 #include "client/text/text.h"
 
 namespace profd::client {
 namespace {
-
-double Part(std::uint64_t ns, std::uint64_t of_ns) {
-  return of_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(of_ns);
-}
-
-struct Times {
-  std::uint64_t on_cpu_ns = 0;
-  std::uint64_t runnable_ns = 0;
-  std::uint64_t blocked_ns = 0;
-};
-
-Times ClockTimes(const v1::ThreadClock& clock) {
-  return {clock.on_cpu_ns(),
-          clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +
-              clock.runnable_after_yield_ns(),
-          clock.blocked_interruptible_ns() + clock.blocked_uninterruptible_ns() +
-              clock.blocked_iowait_ns()};
-}
-
-// Of threads without a clock what their samples add up to.
-std::vector<Times> SampledTimes(const v1::Profile& profile) {
-  std::vector<Times> times(static_cast<std::size_t>(profile.threads_size()));
-  const v1::Samples& samples = profile.samples();
-  for (int i = 0; i < samples.weight_ns_size(); ++i) {
-    Times& of = times[samples.thread(i)];
-    if (samples.state(i) == v1::STATE_ON_CPU) of.on_cpu_ns += samples.weight_ns(i);
-    if (samples.state(i) == v1::STATE_RUNNABLE) of.runnable_ns += samples.weight_ns(i);
-    if (samples.state(i) == v1::STATE_BLOCKED) of.blocked_ns += samples.weight_ns(i);
-  }
-  return times;
-}
 
 // Two processes of one name and number may have lived one after the other.
 using Key = std::tuple<std::string, std::uint64_t>;
@@ -61,8 +32,7 @@ void Describe(GroupRow& row, const v1::Process& process, const v1::Thread& threa
   row.name = key == GroupKey::kProcess ? process.comm() : thread.comm();
   row.pid = process.pid();
   if (key == GroupKey::kThread) row.tid = thread.tid();
-  row.user = !process.user().empty() || !process.has_uid() ? process.user()
-                                                           : std::to_string(process.uid());
+  row.user = UserName(process);
   row.unit = process.unit();
   row.container = process.container();
 }
@@ -79,7 +49,7 @@ std::string ShortId(const std::string& container) {
 }  // namespace
 
 std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
-  const std::vector<Times> sampled = SampledTimes(profile);
+  const std::vector<ThreadRow> threads = EachThread(profile);
   std::map<Key, std::size_t> places;
   std::vector<GroupRow> rows;
   std::vector<std::set<std::uint32_t>> processes;
@@ -93,11 +63,10 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
       processes.emplace_back();
     }
     GroupRow& row = rows[place->second];
-    const Times times =
-        thread.clock_missing() ? sampled[static_cast<std::size_t>(i)] : ClockTimes(thread.clock());
+    const ThreadRow& times = threads[static_cast<std::size_t>(i)];
     ++row.threads;
     processes[place->second].insert(thread.process());
-    row.elapsed_ns += LengthNs(thread);
+    row.elapsed_ns += times.elapsed_ns;
     row.on_cpu_ns += times.on_cpu_ns;
     row.runnable_ns += times.runnable_ns;
     row.blocked_ns += times.blocked_ns;
@@ -133,10 +102,11 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
     table.AddRow({SafeText(row.name), Number(row.pid), Number(row.tid),
                   single ? "" : FormatCount(row.processes),
                   options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
-                  FormatShare(Part(row.on_cpu_ns, length_ns)),
-                  FormatShare(Part(row.runnable_ns, length_ns)),
-                  FormatShare(Part(row.blocked_ns, row.elapsed_ns)), FormatDuration(row.on_cpu_ns),
-                  SafeText(row.user), SafeText(row.unit), SafeText(ShortId(row.container))});
+                  FormatShare(ShareOf(row.on_cpu_ns, length_ns)),
+                  FormatShare(ShareOf(row.runnable_ns, length_ns)),
+                  FormatShare(ShareOf(row.blocked_ns, row.elapsed_ns)),
+                  FormatDuration(row.on_cpu_ns), SafeText(row.user), SafeText(row.unit),
+                  SafeText(ShortId(row.container))});
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " +

@@ -52,13 +52,8 @@ std::string Switches(const v1::StatusResponse& status) {
 }
 
 std::string Cpu(const v1::StatusResponse& status) {
-  const double cpus = status.up_ns() == 0 ? 0
-                                          : static_cast<double>(status.daemon_cpu_ns()) /
-                                                static_cast<double>(status.up_ns());
-  const double bpf = status.up_ns() == 0 ? 0
-                                         : static_cast<double>(status.bpf_ns()) /
-                                               static_cast<double>(status.up_ns());
-  return FormatShare(cpus) + " of one CPU, " + FormatShare(bpf) + " in BPF programs";
+  return FormatShare(ShareOf(status.daemon_cpu_ns(), status.up_ns())) + " of one CPU, " +
+         FormatShare(ShareOf(status.bpf_ns(), status.up_ns())) + " in BPF programs";
 }
 
 // What the unwind tables hold; "" for a daemon that has none.

@@ -81,8 +81,7 @@ std::vector<GilTimes> TimesOfThreads(const v1::Profile& profile) {
 
 // Empty where nothing is shown of it.
 std::string Share(const Amount& amount, std::uint64_t elapsed_ns) {
-  const double share =
-      elapsed_ns == 0 ? 0 : static_cast<double>(amount.ns) / static_cast<double>(elapsed_ns);
+  const double share = ShareOf(amount.ns, elapsed_ns);
   if (share < kShownShare) return "";
   return FormatSampledShare(share, IsRough(amount.ns, amount.points, amount.exact_ns));
 }

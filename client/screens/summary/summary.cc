@@ -27,10 +27,6 @@ constexpr std::size_t kWidestPath = 120;  // a longer line is hard to follow
 constexpr double kShownShare = 0.0005;    // what FormatShare does not round to nothing
 constexpr double kBusyShare = 0.01;       // of the session; below it a row's paths are not shown
 
-double Share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 const v1::Process& ProcessOf(const v1::Profile& profile, const ThreadRow& row) {
   return profile.processes(static_cast<int>(row.process));
 }
@@ -117,7 +113,7 @@ std::string ThreadLabel(const ThreadRow& row) {
 std::string WaitList(const ThreadRow& row) {
   std::string list;
   for (const WaitTime& wait : row.waits) {
-    const double share = Share(wait.ns, row.elapsed_ns);
+    const double share = ShareOf(wait.ns, row.elapsed_ns);
     if (share < kShownShare) continue;
     const std::string_view name =
         wait.reason == v1::WAIT_NONE ? "not sampled" : WaitName(wait.reason);
@@ -161,7 +157,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
   for (std::size_t i = 0; i < shown; ++i) {
     const ThreadRow& row = rows[i];
     const auto share = [&](std::uint64_t ns) {
-      return FormatSampledShare(Share(ns, row.elapsed_ns), row.clock_missing);
+      return FormatSampledShare(ShareOf(ns, row.elapsed_ns), row.clock_missing);
     };
     const v1::Process& process = ProcessOf(profile, row);
     table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
@@ -182,9 +178,9 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     rest.blocked_ns += row.blocked_ns;
   }
   return out + "and " + FormatCount(threads, "more thread") + ": running " +
-         FormatShare(Share(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
-         FormatShare(Share(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
-         FormatShare(Share(rest.blocked_ns, rest.elapsed_ns)) + "\n";
+         FormatShare(ShareOf(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
+         FormatShare(ShareOf(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
+         FormatShare(ShareOf(rest.blocked_ns, rest.elapsed_ns)) + "\n";
 }
 
 // The rows whose paths are worth reading: the busiest, and what the main thread waits for.
@@ -253,11 +249,11 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
     const HotPath& path = paths[i];
     shown_ns += path.ns;
     const bool rough = IsRough(path.ns, path.points, path.exact_ns);
-    out += PadLeft(FormatSampledShare(Share(path.ns, row.elapsed_ns), rough), kShareWidth) + "  " +
-           PadRight(texts[i], text_width) + "   " +
+    out += PadLeft(FormatSampledShare(ShareOf(path.ns, row.elapsed_ns), rough), kShareWidth) +
+           "  " + PadRight(texts[i], text_width) + "   " +
            options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
   }
-  const double rest = 1 - Share(shown_ns, row.elapsed_ns);
+  const double rest = 1 - ShareOf(shown_ns, row.elapsed_ns);
   if (rest >= kShownShare)
     out += PadLeft(FormatShare(rest), kShareWidth) +
            (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
@@ -276,7 +272,7 @@ std::string BasisText(const v1::Profile& profile) {
 
 std::string CostText(const v1::Profile& profile) {
   return "cost " +
-         FormatShare(Share(profile.daemon_cpu_ns() + profile.bpf_ns(), LengthNs(profile))) +
+         FormatShare(ShareOf(profile.daemon_cpu_ns() + profile.bpf_ns(), LengthNs(profile))) +
          " of one CPU";
 }
 

@@ -42,13 +42,9 @@ std::string PoolOf(const v1::Profile& profile, const ThreadRow& row) {
          (IsMain(profile, row) ? "\nmain" : "\n" + WithoutNumbers(row.name));
 }
 
-double Share(std::uint64_t ns, const ThreadRow& row) {
-  return row.elapsed_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(row.elapsed_ns);
-}
-
 bool LookTheSame(const ThreadRow& a, const ThreadRow& b) {
   const auto near = [&](std::uint64_t ThreadRow::*state) {
-    return std::fabs(Share(a.*state, a) - Share(b.*state, b)) < kAlike;
+    return std::fabs(ShareOf(a.*state, a.elapsed_ns) - ShareOf(b.*state, b.elapsed_ns)) < kAlike;
   };
   return MainWait(a) == MainWait(b) && a.clock_missing == b.clock_missing &&
          near(&ThreadRow::on_cpu_ns) && near(&ThreadRow::runnable_ns) &&

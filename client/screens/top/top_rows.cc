@@ -26,11 +26,6 @@ StateTimes TimesOf(const ThreadRow& row) {
   return times;
 }
 
-std::string UserOf(const v1::Process& process) {
-  if (!process.user().empty()) return SafeText(process.user());
-  return process.has_uid() ? std::to_string(process.uid()) : "";
-}
-
 std::string CommandOf(const v1::Process& process) {
   return SafeText(process.command_line().empty() ? process.comm() : process.command_line());
 }
@@ -179,7 +174,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
     TopRow row;
     row.name = thread.name;
     row.detail = CommandOf(process);
-    row.user = UserOf(process);
+    row.user = SafeText(UserName(process));
     row.pid = process.pid();
     row.tid = thread.tid.value_or(0);
     row.threads = 1;
@@ -197,7 +192,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
     TopRow& row = rows[thread.process];
     row.name = SafeText(process.comm());
     row.detail = CommandOf(process);
-    row.user = UserOf(process);
+    row.user = SafeText(UserName(process));
     row.pid = process.pid();
     ++row.threads;
     row.elapsed_ns += thread.elapsed_ns;

@@ -61,7 +61,7 @@ struct Lines {
 };
 
 std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
-  const double share = of_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(of_ns);
+  const double share = ShareOf(ns, of_ns);
   if (share < 10) return FormatShare(share);
   return FormatCount(static_cast<std::uint64_t>(std::llround(share * 100))) + " %";
 }
