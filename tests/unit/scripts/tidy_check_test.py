@@ -7,12 +7,11 @@ import subprocess
 from small_tree import SmallTreeTest
 
 GOOD = "int Twice(int number) { return 2 * number; }\n"
-NINJA = """
+RULE = """
 rule cc
   command = c++ -I.. -MD -MF $out.d -o $out -c $in
   depfile = $out.d
   deps = gcc
-build a.o: cc ../daemon/base/a.cc
 """
 
 
@@ -23,12 +22,13 @@ class Tidy(SmallTreeTest):
         self.cache = os.path.join(self.root, "cache")
         self.build_folder = os.path.join(self.root, "build")
 
-    def build(self, options=""):
-        self.write("build/build.ninja", NINJA)
-        source = os.path.join(self.root, "daemon/base/a.cc")
-        self.write("build/compile_commands.json", json.dumps([{
-            "directory": self.build_folder, "file": source,
-            "command": f"c++ -std=c++20 {options} -I{self.root} -o a.o -c {source}"}]))
+    def build(self, options="", files=("daemon/base/a.cc",)):
+        self.write("build/build.ninja", RULE + "".join(f"build {number}.o: cc ../{path}\n" for number, path in enumerate(files)))
+        sources = [os.path.join(self.root, path) for path in files]
+        self.write("build/compile_commands.json", json.dumps([
+            {"directory": self.build_folder, "file": source,
+             "command": f"c++ -std=c++20 {options} -I{self.root} -o {number}.o -c {source}"}
+            for number, source in enumerate(sources)]))
         subprocess.run(["ninja", "-C", self.build_folder], stdout=subprocess.DEVNULL, check=True)
 
     def run_tidy(self):
@@ -59,6 +59,24 @@ class Tidy(SmallTreeTest):
             self.assertEqual(status, 1)
             self.assertTrue(lines[0].startswith("daemon/base/a.cc:2:"), lines)
         self.assertEqual(self.remembered(), 0)
+
+    def test_what_is_good_beside_a_bad_file_is_remembered(self):
+        self.write("daemon/base/a.cc", GOOD)
+        self.write("client/b.cc", "int badly_named(int number) { return number; }\n")
+        self.build(files=("daemon/base/a.cc", "client/b.cc"))
+        status, lines = self.run_tidy()
+        self.assertEqual(status, 1)
+        self.assertTrue(lines[0].startswith("client/b.cc:1:"), lines)
+        self.assertEqual(self.remembered(), 1)
+
+    def test_files_that_do_not_compile_together_are_checked(self):
+        self.write("daemon/base/a.cc", GOOD)
+        self.write("client/b.cc", GOOD + "int badly_named(int number) { return number; }\n")
+        self.build(files=("daemon/base/a.cc", "client/b.cc"))
+        status, lines = self.run_tidy()
+        self.assertEqual(status, 1)
+        self.assertTrue(lines[0].startswith("client/b.cc:2:"), lines)
+        self.assertEqual(self.remembered(), 1)
 
     def test_a_changed_header_is_looked_at(self):
         self.write("daemon/base/a.h", "#pragma once\nint Once(int number);\n")
