@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "daemon/elf/debug/debug_pool.h"
-#include "daemon/elf/file/elf_headers.h"
+#include "daemon/elf/file/elf_file.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/store/sqlite/sqlite_store.h"
 #include "daemon/symbolize/live/elf_symbolizer.h"

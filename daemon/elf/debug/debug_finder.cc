@@ -1,16 +1,13 @@
 #include "daemon/elf/debug/debug_finder.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <utility>
 
-#include "daemon/base/files.h"
+#include "daemon/elf/file/byte_source.h"
 
 namespace profd::elf {
 namespace {
@@ -22,36 +19,18 @@ std::string FolderOf(const std::string& path) {
   return path.substr(0, path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
 }
 
-Result<std::uint32_t> ChecksumOf(int fd, std::uint64_t bytes) {
-  if (bytes > kMaxChecksummed) return BeyondBound("bytes to checksum", bytes, kMaxChecksummed);
-  std::string buffer(256u << 10, '\0');
+Result<std::uint32_t> ChecksumOf(const ByteSource& file) {
+  if (file.size() > kMaxChecksummed)
+    return BeyondBound("bytes to checksum", file.size(), kMaxChecksummed);
+  constexpr std::uint64_t kPiece = 256u << 10;
   uLong crc = ::crc32(0, nullptr, 0);
-  for (std::uint64_t at = 0;; at += buffer.size()) {
-    const auto got = ReadAt(fd, at, buffer, "cannot read it");
-    if (!got) return got.error();
-    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(buffer.data()), static_cast<uInt>(*got));
-    if (*got < buffer.size()) return static_cast<std::uint32_t>(crc);
+  for (std::uint64_t at = 0; at < file.size(); at += kPiece) {
+    const auto piece = file.Copy(at, std::min(kPiece, file.size() - at));
+    if (!piece) return piece.error();
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(piece->data()),
+                  static_cast<uInt>(piece->size()));
   }
-}
-
-// A regular file below `root`, wherever links in it point.
-UniqueFd OpenBelow(const UniqueFd& root, const std::string& path) {
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  struct stat status {};
-  // Looked at first: opening a device could do something.
-  open_how look = how;
-  look.flags = O_PATH | O_CLOEXEC;
-  UniqueFd seen(
-      static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &look, sizeof look)));
-  if (!seen.valid()) return seen;
-  if (::fstat(seen.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    errno = ENOENT;
-    return UniqueFd();
-  }
-  const std::string by_fd = "/proc/self/fd/" + std::to_string(seen.get());
-  return UniqueFd(::open(by_fd.c_str(), static_cast<int>(how.flags)));
+  return static_cast<std::uint32_t>(crc);
 }
 
 }  // namespace
@@ -74,12 +53,16 @@ class DebugFinder::Attempt {
   // `crc`: required of a file that cannot be told by its build id.
   bool Take(const std::string& path, const std::string& build_id, const std::uint32_t* crc) {
     for (const UniqueFd& root : roots_) {
-      UniqueFd fd = OpenBelow(root, path);
-      if (!fd.valid()) {
-        if (errno != ENOENT && errno != ENOTDIR) Refuse(path, ErrorFromErrno(errno, "").message);
+      const Result<SeenFile> seen = LookBelow(root, path);
+      if (!seen && (seen.error().code == ErrorCode::kNotFound ||
+                    seen.error().code == ErrorCode::kUnsupported))
         continue;
+      Result<FoundFile> file = seen ? OpenSeen(*seen) : seen.error();
+      if (!file) {
+        Refuse(file.error().message);
+      } else if (TakeOpened(path, *std::move(file), build_id, crc)) {
+        return true;
       }
-      if (TakeOpened(path, std::move(fd), build_id, crc)) return true;
     }
     if (!refused_) Refuse(path, "none");
     refused_ = false;
@@ -103,37 +86,32 @@ class DebugFinder::Attempt {
     roots_.push_back(std::move(root));
   }
 
-  bool TakeOpened(const std::string& path, UniqueFd fd, const std::string& build_id,
+  bool TakeOpened(const std::string& path, FoundFile file, const std::string& build_id,
                   const std::uint32_t* crc) {
-    struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) return false;
-    const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    Result<ElfContents> contents = ReadElfContents(fd.get(), bytes, limits_, ElfKind::kAny);
+    const FileBytes bytes(file.fd.get(), file.stamp.bytes);
+    Result<ElfContents> contents = ReadElfContents(bytes, limits_, ElfKind::kAny);
     if (!contents) return Refuse(path, contents.error().message);
     const std::string& id = contents->info.build_id;
     if (!id.empty() && !build_id.empty()) {
       if (id != build_id) return Refuse(path, "of another build");
     } else if (crc != nullptr) {
-      const Result<std::uint32_t> sum = ChecksumOf(fd.get(), bytes);
+      const Result<std::uint32_t> sum = ChecksumOf(bytes);
       if (!sum) return Refuse(path, sum.error().message);
       if (*sum != *crc) return Refuse(path, "of another build (checksum)");
     } else {
       return Refuse(path, "has no build id to know it by");
     }
-    const auto ns = [](const timespec& time) {
-      return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-    };
-    found_.stamp =
-        FileStamp{status.st_dev, status.st_ino, bytes, ns(status.st_mtim), ns(status.st_ctim)};
-    found_.fd = std::move(fd);
+    found_.stamp = file.stamp;
+    found_.fd = std::move(file.fd);
     found_.path = path;
     found_.contents = std::move(contents).value();
     return true;
   }
 
-  bool Refuse(const std::string& path, const std::string& why) {
+  bool Refuse(const std::string& path, const std::string& why) { return Refuse(path + ": " + why); }
+  bool Refuse(const std::string& what) {
     if (!tried_.empty()) tried_ += ", ";
-    tried_ += path + ": " + why;
+    tried_ += what;
     refused_ = true;
     return false;
   }

@@ -24,7 +24,7 @@ std::uint64_t RoundUp(std::uint64_t bytes) { return (bytes + kStride - 1) / kStr
 
 }  // namespace
 
-Result<std::unique_ptr<DebugImage>> DebugImage::Create(int fd, DebugSections file,
+Result<std::unique_ptr<DebugImage>> DebugImage::Create(const FileBytes& source, DebugSections file,
                                                        const DebugLimits& limits) {
   const bool has_info =
       std::ranges::find(file.sections, ".debug_info", &DebugSection::name) != file.sections.end();
@@ -44,15 +44,15 @@ Result<std::unique_ptr<DebugImage>> DebugImage::Create(int fd, DebugSections fil
   }
   if (total <= limits.eager_bytes) {
     PROFD_TRY(image->memory_.MapPlain(end));
-    PROFD_TRY(image->FillEagerly(fd, file));
+    PROFD_TRY(image->FillEagerly(source, file));
   } else {
-    PROFD_TRY(image->MapLazily(fd, file, end));
+    PROFD_TRY(image->MapLazily(source, file, end));
   }
   image->WriteHeaders(file);
   return image;
 }
 
-Result<void> DebugImage::FillEagerly(int fd, const DebugSections& file) {
+Result<void> DebugImage::FillEagerly(const ByteSource& source, const DebugSections& file) {
   for (std::size_t i = 0; i < file.sections.size(); ++i) {
     char* place = data() + places_[i];
     std::uint64_t left = file.sections[i].unpacked;
@@ -63,35 +63,36 @@ Result<void> DebugImage::FillEagerly(int fd, const DebugSections& file) {
       left -= piece.size();
       return {};
     };
-    if (auto filled = UnpackSection(fd, file.sections[i], take); !filled)
+    if (auto filled = UnpackSection(source, file.sections[i], take); !filled)
       return filled.error().Wrap(file.sections[i].name);
   }
   return {};
 }
 
-Result<void> DebugImage::MapLazily(int fd, const DebugSections& file, std::size_t bytes) {
+Result<void> DebugImage::MapLazily(const FileBytes& source, const DebugSections& file,
+                                   std::size_t bytes) {
   std::vector<PagedMemory::Part> parts;
   for (std::size_t i = 0; i < file.sections.size(); ++i) {
     const DebugSection& section = file.sections[i];
     if (section.packing == Packing::kNone) {
-      parts.push_back({places_[i], section.bytes, fd, section.offset});
+      parts.push_back({places_[i], section.bytes, source.fd(), section.offset});
       continue;
     }
     const std::uint64_t start = unpacked_bytes_;
-    if (auto unpacked = UnpackToFile(fd, section); !unpacked)
+    if (auto unpacked = UnpackToFile(source, section); !unpacked)
       return unpacked.error().Wrap(section.name);
     parts.push_back({places_[i], section.unpacked, unpacked_.get(), start});
   }
   return memory_.MapPaged(bytes, std::move(parts));
 }
 
-Result<void> DebugImage::UnpackToFile(int fd, const DebugSection& section) {
+Result<void> DebugImage::UnpackToFile(const ByteSource& source, const DebugSection& section) {
   if (!unpacked_.valid()) {
     unpacked_.Reset(::open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
     if (!unpacked_.valid()) unpacked_.Reset(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!unpacked_.valid()) return ErrorFromErrno(errno, "cannot make a temporary file");
   }
-  PROFD_TRY(UnpackSection(fd, section, [this](std::string_view piece) -> Result<void> {
+  PROFD_TRY(UnpackSection(source, section, [this](std::string_view piece) -> Result<void> {
     const int error = WriteAll(unpacked_.get(), piece);
     if (error != 0) return ErrorFromErrno(error, "cannot write a temporary file");
     return {};

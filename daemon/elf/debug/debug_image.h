@@ -9,8 +9,9 @@
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/debug/paged_memory.h"
+#include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/debug_sections.h"
-#include "daemon/elf/file/elf_headers.h"
+#include "daemon/elf/file/elf_file.h"
 
 namespace profd::elf {
 
@@ -27,9 +28,11 @@ struct DebugLimits {
 // mapped, and what is compressed is unpacked within bounds. Each section is followed by zeros.
 class DebugImage {
  public:
-  // `fd` must outlive the image. Fails when the file has no debugging information, or damaged one.
-  // Takes time in proportion to what is read or unpacked: at most eager_bytes, or, compressed, all.
-  [[nodiscard]] static Result<std::unique_ptr<DebugImage>> Create(int fd, DebugSections file,
+  // The descriptor of `source` must outlive the image. Fails when the file has no debugging
+  // information, or damaged one. Takes time in proportion to what is read or unpacked: at most
+  // eager_bytes, or, compressed, all.
+  [[nodiscard]] static Result<std::unique_ptr<DebugImage>> Create(const FileBytes& source,
+                                                                  DebugSections file,
                                                                   const DebugLimits& limits);
   [[nodiscard]] char* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t size() const { return memory_.size(); }
@@ -44,9 +47,10 @@ class DebugImage {
  private:
   DebugImage() = default;
   void WriteHeaders(const DebugSections& file);
-  [[nodiscard]] Result<void> FillEagerly(int fd, const DebugSections& file);
-  [[nodiscard]] Result<void> MapLazily(int fd, const DebugSections& file, std::size_t bytes);
-  [[nodiscard]] Result<void> UnpackToFile(int fd, const DebugSection& section);
+  [[nodiscard]] Result<void> FillEagerly(const ByteSource& source, const DebugSections& file);
+  [[nodiscard]] Result<void> MapLazily(const FileBytes& source, const DebugSections& file,
+                                       std::size_t bytes);
+  [[nodiscard]] Result<void> UnpackToFile(const ByteSource& source, const DebugSection& section);
 
   std::vector<std::size_t> places_;  // of the sections
   UniqueFd unpacked_;                // what was compressed in a large file

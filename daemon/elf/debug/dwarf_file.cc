@@ -2,15 +2,13 @@
 
 #include <dwarf.h>
 #include <libelf.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 
+#include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/debug_sections.h"
-#include "daemon/elf/file/file_image.h"
 
 namespace profd::elf {
 namespace {
@@ -27,11 +25,9 @@ Error Damaged(const std::string& what) {
 }
 
 Result<DebugSections> SectionsOf(int fd, const DebugLimits& limits) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return ErrorFromErrno(errno, "cannot look at the file");
-  auto headers = FileImage::Create(fd, static_cast<std::uint64_t>(status.st_size));
-  if (!headers) return headers.error();
-  return FindDebugSections(*headers, limits.elf);
+  const auto file = FileBytes::Of(fd);
+  if (!file) return file.error();
+  return FindDebugSections(*file, limits.elf);
 }
 
 }  // namespace
@@ -81,9 +77,11 @@ Result<std::unique_ptr<DwarfFile::Opened>> DwarfFile::OpenOne(UniqueFd fd,
                                                               const DebugLimits& limits) {
   auto opened = std::make_unique<Opened>();
   opened->fd = std::move(fd);
-  auto sections = SectionsOf(opened->fd.get(), limits);
+  const auto file = FileBytes::Of(opened->fd.get());
+  if (!file) return file.error();
+  auto sections = FindDebugSections(*file, limits.elf);
   if (!sections) return sections.error();
-  auto image = DebugImage::Create(opened->fd.get(), std::move(sections).value(), limits);
+  auto image = DebugImage::Create(*file, std::move(sections).value(), limits);
   if (!image) return image.error();
   opened->image = std::move(image).value();
   return opened;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/elf/file/elf_headers.h"
-#include "daemon/elf/file/file_image.h"
+#include "daemon/elf/file/byte_source.h"
+#include "daemon/elf/file/elf_file.h"
 
 namespace profd::elf {
 
@@ -23,12 +23,12 @@ struct DebugSection {
 
 struct DebugSections {
   std::vector<DebugSection> sections;  // those that say functions and lines; none is empty
-  bool is_64 = true;
   bool big_endian = false;
   std::uint16_t machine = 0;
 };
 
 // Every section lies inside the file. Fails when the headers are damaged.
-[[nodiscard]] Result<DebugSections> FindDebugSections(FileImage& image, const ElfLimits& limits);
+[[nodiscard]] Result<DebugSections> FindDebugSections(const ByteSource& source,
+                                                      const ElfLimits& limits);
 
 }  // namespace profd::elf

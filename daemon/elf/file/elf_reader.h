@@ -1,14 +1,14 @@
-// Reads one ELF file into what profd keeps of it. With section_headers.h all that knows libelf.
+// ReadElf: one ELF file -> what profd keeps of it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/elf/file/elf_headers.h"
+#include "daemon/elf/file/byte_source.h"
+#include "daemon/elf/file/elf_file.h"
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/file/symbol_table.h"
 
@@ -32,16 +32,15 @@ struct ElfContents {
   DebugLinks links;
 };
 
-// `fd` is a regular file, open for reading; its contents are as hostile as whoever owns it. Any
-// class and byte order. Fails when this is no ELF file, or a damaged one; a file without symbols
-// is contents that say so. Reads headers, notes, links, stubs, one symbol table and its names,
-// nothing else.
-[[nodiscard]] Result<ElfContents> ReadElfContents(int fd, std::uint64_t file_bytes,
+// Of a program or shared library; or of any file, such as dwz's, which are relocatable.
+enum class ElfKind : std::uint8_t { kLoadable, kAny };
+
+// The contents of a file are as hostile as its owner. Any class and byte order. Fails when this is
+// no ELF file of this kind, or a damaged one; a file without symbols is contents that say so. Reads
+// headers, notes, links, stubs, one symbol table and its names, nothing else.
+[[nodiscard]] Result<ElfContents> ReadElfContents(const ByteSource& source,
                                                   const ElfLimits& limits = {},
                                                   ElfKind kind = ElfKind::kLoadable);
-// The same from memory.
-[[nodiscard]] Result<ElfContents> ReadElfContents(std::span<const std::byte> bytes,
-                                                  const ElfLimits& limits = {});
 // The symbols of both, with `more`'s names.
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
                 const std::string& names);
@@ -49,9 +48,6 @@ void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
 [[nodiscard]] ObjectRef MakeObject(ElfContents contents);
 
 // ReadElfContents and MakeObject.
-[[nodiscard]] Result<ObjectRef> ReadElf(int fd, std::uint64_t file_bytes,
-                                        const ElfLimits& limits = {});
-[[nodiscard]] Result<ObjectRef> ReadElf(std::span<const std::byte> bytes,
-                                        const ElfLimits& limits = {});
+[[nodiscard]] Result<ObjectRef> ReadElf(const ByteSource& source, const ElfLimits& limits = {});
 
 }  // namespace profd::elf

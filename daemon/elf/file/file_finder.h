@@ -2,32 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "daemon/base/keys.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
-#include "daemon/base/unique_fd.h"
 #include "daemon/elf/file/object_source.h"
+#include "daemon/elf/file/regular_file.h"
 
 namespace profd::elf {
-
-// Which contents a file had when it was opened: differs when it was replaced or rewritten.
-struct FileStamp {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t bytes = 0;
-  std::int64_t modified_ns = 0;
-  std::int64_t changed_ns = 0;
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-
-struct FoundFile {
-  UniqueFd fd;  // a regular file, open for reading
-  FileStamp stamp;
-};
 
 // Tries, in this order, and takes the first that is the mapped file:
 //   1. /proc/PID/map_files/START-END: also when it is deleted, replaced, or in another mount
@@ -59,12 +42,3 @@ class FileFinder {
 };
 
 }  // namespace profd::elf
-
-template <>
-struct std::hash<profd::elf::FileStamp> {
-  std::size_t operator()(const profd::elf::FileStamp& stamp) const {
-    using profd::MixBits;
-    const std::uint64_t place = MixBits(stamp.inode ^ MixBits(stamp.device));
-    return MixBits(place ^ MixBits(stamp.bytes ^ static_cast<std::uint64_t>(stamp.changed_ns)));
-  }
-};

@@ -9,8 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "daemon/base/files.h"
-
 namespace profd::elf {
 namespace {
 
@@ -21,22 +19,20 @@ Error Corrupt(const std::string& message) { return Error{ErrorCode::kCorrupt, me
 // The packed bytes of a section, a piece at a time.
 class Pieces {
  public:
-  Pieces(int fd, const DebugSection& section)
-      : fd_(fd), offset_(section.offset), left_(section.bytes), buffer_(kPiece, '\0') {}
+  Pieces(const ByteSource& source, const DebugSection& section)
+      : source_(source), offset_(section.offset), left_(section.bytes), buffer_(kPiece, '\0') {}
 
   // "" at the end.
   Result<std::string_view> Next() {
     const std::size_t wanted = std::min<std::uint64_t>(left_, buffer_.size());
-    const auto got = ReadAt(fd_, offset_, std::span(buffer_).first(wanted), "cannot read the file");
-    if (!got) return got.error();
-    if (*got < wanted) return Corrupt("the file shrank while it was read");
+    PROFD_TRY(source_.Read(offset_, std::span(buffer_).first(wanted)));
     offset_ += wanted;
     left_ -= wanted;
     return std::string_view(buffer_).substr(0, wanted);
   }
 
  private:
-  const int fd_;
+  const ByteSource& source_;
   std::uint64_t offset_;
   std::uint64_t left_;
   std::string buffer_;
@@ -98,8 +94,9 @@ Result<void> UnZstd(Pieces& pieces, std::uint64_t expected, const PieceSink& sin
 
 }  // namespace
 
-Result<void> UnpackSection(int fd, const DebugSection& section, const PieceSink& sink) {
-  Pieces pieces(fd, section);
+Result<void> UnpackSection(const ByteSource& source, const DebugSection& section,
+                           const PieceSink& sink) {
+  Pieces pieces(source, section);
   if (section.packing == Packing::kZlib) return Inflate(pieces, section.unpacked, sink);
   if (section.packing == Packing::kZstd) return UnZstd(pieces, section.unpacked, sink);
   for (;;) {

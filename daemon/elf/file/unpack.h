@@ -12,9 +12,9 @@
 namespace profd::elf {
 
 // Hands the section's bytes to `sink`, in order; they are exactly `section.unpacked`. kCorrupt when
-// the file holds other than what it claims. `fd` is the file it was found in.
+// the file holds other than what it claims. `source` is the file that it was found in.
 using PieceSink = std::function<Result<void>(std::string_view piece)>;
-[[nodiscard]] Result<void> UnpackSection(int fd, const DebugSection& section,
+[[nodiscard]] Result<void> UnpackSection(const ByteSource& source, const DebugSection& section,
                                          const PieceSink& sink);
 
 // An xz stream of at most `max_bytes` unpacked (.gnu_debugdata).

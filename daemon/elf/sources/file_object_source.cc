@@ -57,7 +57,7 @@ Result<ObjectRef> FileObjectSource::LoadFile(const ObjectId& id) {
     return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
                  "raise memory.cap"};
   counters_.files_read.Add();
-  Result<ElfContents> read = ReadElfContents(file->fd.get(), file->stamp.bytes, limits_);
+  Result<ElfContents> read = ReadElfContents(FileBytes(file->fd.get(), file->stamp.bytes), limits_);
   if (!read) return read.error().Wrap("cannot read the file");
   ElfContents contents = std::move(read).value();
   DebugPool::EntryRef entry;
@@ -112,7 +112,8 @@ void FileObjectSource::AddDebugSymbols(ElfContents& contents, const FoundDebugFi
     const Result<std::string> unpacked =
         UnpackXz(contents.links.minidebug, limits_.minidebug_bytes);
     const Result<ElfContents> more =
-        unpacked ? ReadElfContents(std::as_bytes(std::span(*unpacked)), limits_) : unpacked.error();
+        unpacked ? ReadElfContents(MemoryBytes(std::as_bytes(std::span(*unpacked))), limits_)
+                 : unpacked.error();
     if (more && !more->symbols.empty()) {
       AddSymbols(contents, more->symbols, more->names);
       info.symbols_from = SymbolOrigin::kSymtab;

@@ -13,7 +13,7 @@
 #include "daemon/elf/debug/debug_download.h"
 #include "daemon/elf/debug/debug_finder.h"
 #include "daemon/elf/debug/debug_pool.h"
-#include "daemon/elf/file/elf_headers.h"
+#include "daemon/elf/file/elf_file.h"
 #include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object_source.h"

@@ -1,39 +1,32 @@
 #include "daemon/elf/sources/vdso.h"
 
-#include <elf.h>
-#include <sys/auxv.h>
+#include <optional>
+#include <string>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
+#include "daemon/base/proc_fs.h"
+#include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/elf_reader.h"
+#include "daemon/process/maps_parser.h"
 
 namespace profd::elf {
 
 Result<std::span<const std::byte>> OwnVdsoBytes() {
-  const std::uint64_t address = ::getauxval(AT_SYSINFO_EHDR);
+  const auto maps = ProcFs().Read("self/maps");
+  if (!maps) return maps.error();
+  std::optional<process::MapsLine> vdso;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (line.path == kVdsoPath) vdso = std::move(line);
+  });
+  if (!vdso) return Error{ErrorCode::kNotFound, "this kernel maps no vdso", ""};
   const auto* start =
-      reinterpret_cast<const std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
-  if (start == nullptr) return Error{ErrorCode::kNotFound, "this kernel maps no vdso", ""};
-  // The kernel's own, so trusted. It ends with the section headers, or with what a section holds.
-  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(start);
-  std::uint64_t bytes = header->e_shoff + std::uint64_t{header->e_shnum} * sizeof(Elf64_Shdr);
-  const auto* segments = reinterpret_cast<const Elf64_Phdr*>(start + header->e_phoff);
-  for (const Elf64_Phdr& segment : std::span(segments, header->e_phnum))
-    bytes = std::max(bytes, segment.p_offset + segment.p_filesz);
-  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(start + header->e_shoff);
-  for (const Elf64_Shdr& section : std::span(sections, header->e_shnum)) {
-    if (section.sh_type != SHT_NOBITS) bytes = std::max(bytes, section.sh_offset + section.sh_size);
-  }
-  return std::span(start, bytes);
+      reinterpret_cast<const std::byte*>(vdso->start);  // NOLINT(performance-no-int-to-ptr)
+  return std::span(start, vdso->end - vdso->start);
 }
 
 Result<ObjectRef> ReadOwnVdso() {
   const auto bytes = OwnVdsoBytes();
   if (!bytes) return bytes.error();
-  return ReadElf(*bytes);
+  return ReadElf(MemoryBytes(*bytes));
 }
 
 }  // namespace profd::elf

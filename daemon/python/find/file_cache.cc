@@ -13,7 +13,7 @@ std::shared_ptr<const RuntimeFile> FileCache::Find(std::uint32_t pid,
   const elf::FileStamp stamp = mapped->stamp;
   if (const auto* known = files_.Find(stamp); known != nullptr) return *known;
   std::shared_ptr<const RuntimeFile> file;
-  if (auto found = FindRuntime(std::move(mapped->fd), stamp.bytes))
+  if (auto found = FindRuntime(elf::FileBytes(mapped->fd.get(), stamp.bytes)))
     file = std::make_shared<const RuntimeFile>(*std::move(found));
   return files_.Put(stamp, std::move(file));
 }

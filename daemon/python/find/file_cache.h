@@ -6,7 +6,7 @@
 
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/file/regular_file.h"
 #include "daemon/python/find/attachment.h"
 #include "daemon/python/find/runtime_finder.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/base/unique_fd.h"
+#include "daemon/elf/file/byte_source.h"
 
 namespace profd::python {
 
@@ -30,9 +30,9 @@ struct RuntimeFile {
                                                     std::uint64_t file_offset) const;
 };
 
-// `fd` is a regular file of that size, as hostile as whoever owns it. kNotFound: it holds no
-// interpreter. Looks at exported names first, so that most files cost a few reads; then, in files
-// that export nothing or little, at sections and .symtab, within bounds.
-[[nodiscard]] Result<RuntimeFile> FindRuntime(UniqueFd fd, std::uint64_t file_bytes);
+// The file is as hostile as its owner. kNotFound: it holds no interpreter. Looks at exported names
+// first, so that most files cost a few reads; then, in files that export nothing or little, at
+// sections and .symtab, within bounds.
+[[nodiscard]] Result<RuntimeFile> FindRuntime(const elf::ByteSource& source);
 
 }  // namespace profd::python

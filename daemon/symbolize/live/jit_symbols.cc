@@ -1,16 +1,17 @@
 #include "daemon/symbolize/live/jit_symbols.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
+#include <span>
 #include <sstream>
 #include <utility>
+
+#include "daemon/base/files.h"
+#include "daemon/base/proc_stat.h"
+#include "daemon/elf/file/regular_file.h"
 
 namespace profd::symbolize {
 namespace {
@@ -35,16 +36,11 @@ std::uint32_t InnerPid(const ProcFs& proc, std::uint32_t pid) {
   return inner;
 }
 
-// Field 22 of stat: when it started. The name before it may hold anything.
+// When it started, in ticks; 0 when it is gone.
 std::uint64_t StartOf(const ProcFs& proc, std::uint32_t pid) {
+  constexpr int kStartTime = 22;
   const auto stat = proc.Read(std::to_string(pid) + "/stat");
-  if (!stat) return 0;
-  std::istringstream fields(stat->substr(stat->rfind(')') + 1));
-  std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  std::uint64_t start = 0;
-  fields >> start;
-  return start;
+  return stat ? StatField(*stat, kStartTime).value_or(0) : 0;
 }
 
 // The dump that it has mapped: run times map one page of theirs, to be found by.
@@ -122,26 +118,26 @@ bool LiveJitSymbols::Open(std::uint32_t pid, File& file) {
   const UniqueFd root(::open((base + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat owner {};
   if (!root.valid() || ::stat(base.c_str(), &owner) != 0) return false;
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  UniqueFd fd(
-      static_cast<int>(::syscall(SYS_openat2, root.get(), file.path.c_str(), &how, sizeof how)));
-  struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) {
-    file.missing = errno == ENOENT ? "it wrote no " + file.path + std::string(kWhoWritesIt)
-                                   : ErrorFromErrno(errno, file.path).message;
+  const auto seen = elf::LookBelow(root, file.path, elf::LastLink::kKeep);
+  if (!seen && seen.error().code != ErrorCode::kUnsupported) {
+    file.missing = seen.error().code == ErrorCode::kNotFound
+                       ? "it wrote no " + file.path + std::string(kWhoWritesIt)
+                       : seen.error().message;
     return false;
   }
-  if (!S_ISREG(status.st_mode) || (status.st_uid != owner.st_uid && status.st_uid != 0)) {
+  if (!seen || (seen->owner != owner.st_uid && seen->owner != 0)) {
     file.missing = file.path + " is not a file of its user";
     return false;
   }
-  if (file.fd.valid() && file.inode == status.st_ino &&
-      static_cast<std::uint64_t>(status.st_size) >= file.read)
+  if (file.fd.valid() && file.inode == seen->stamp.inode && seen->stamp.bytes >= file.read)
     return false;
-  file.fd = std::move(fd);
-  file.inode = status.st_ino;
+  auto opened = elf::OpenSeen(*seen);
+  if (!opened) {
+    file.missing = opened.error().Wrap(file.path).message;
+    return false;
+  }
+  file.fd = std::move(opened->fd);
+  file.inode = seen->stamp.inode;
   file.read = 0;
   file.missing.clear();
   return true;
@@ -154,15 +150,10 @@ void LiveJitSymbols::ReadMore(File& file, bool is_dump, JitMap& map) {
   while (got_in_all < kMaxAtOnce) {
     const std::size_t kept = bytes.size();
     bytes.resize(kept + kPiece);
-    const ssize_t got =
-        ::pread(file.fd.get(), bytes.data() + kept, kPiece, static_cast<off_t>(file.read + kept));
-    if (got < 0 && errno == EINTR) {
-      bytes.resize(kept);
-      continue;
-    }
-    if (got <= 0) return;
-    bytes.resize(kept + static_cast<std::size_t>(got));
-    got_in_all += static_cast<std::size_t>(got);
+    const auto got = ReadAt(file.fd.get(), file.read + kept, std::span(bytes).subspan(kept), "");
+    if (!got || *got == 0) return;
+    bytes.resize(kept + *got);
+    got_in_all += *got;
     const std::size_t done =
         is_dump ? ReadJitDump(bytes, file.read == 0, map) : ReadPerfMap(bytes, map);
     file.read += done;

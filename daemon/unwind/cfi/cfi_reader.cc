@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "daemon/unwind/cfi/cfi_check.h"
-#include "daemon/unwind/cfi/frame_bytes.h"
 #include "daemon/unwind/cfi/frame_index.h"
 #include "daemon/unwind/cfi/frame_rule.h"
 #include "daemon/unwind/cfi/interpreter.h"
@@ -41,7 +40,119 @@ void Append(std::uint64_t offset, const profd_unwind_rule& rule, std::vector<Row
   if (rows.empty() || !Same(rows.back().rule, rule)) rows.push_back({offset, rule});
 }
 
+// Entry code is short; what follows it without rules may be anything.
+constexpr std::uint64_t kEntryBytes = 256;
+
+profd_unwind_rule EndRule() {
+  profd_unwind_rule rule{};
+  rule.cfa = PROFD_CFA_END;
+  return rule;
+}
+
+// A file together with its descriptor.
+class OwnedFile : public elf::FileBytes {
+ public:
+  OwnedFile(UniqueFd fd, std::uint64_t bytes) : FileBytes(fd.get(), bytes), owned_(std::move(fd)) {}
+
+ private:
+  UniqueFd owned_;
+};
+
+// A copy of memory.
+class OwnedMemory : public elf::ByteSource {
+ public:
+  explicit OwnedMemory(std::span<const std::byte> bytes)
+      : ByteSource(bytes.size()), owned_(bytes.begin(), bytes.end()) {}
+
+ private:
+  [[nodiscard]] Result<void> ReadInside(std::uint64_t offset, std::span<char> to) const override {
+    std::memcpy(to.data(), owned_.data() + offset, to.size());
+    return {};
+  }
+
+  const std::vector<std::byte> owned_;
+};
+
+// FrameBytes brings entries of `.eh_frame` into the image as they are needed.
+// Block by block, each once: what has been checked does not change. Of a large file only what is
+// requested takes memory. Used by one thread; the image is given each time, as its owner moves.
+class FrameBytes {
+ public:
+  // .eh_frame lies at `offset` of the file; `there`: all of it is in the image already.
+  FrameBytes(std::uint64_t offset, std::uint64_t bytes, bool there)
+      : offset_(offset), bytes_(bytes), there_(there) {}
+
+  // The FDE at `offset` of .eh_frame, and its CIE. False: it reaches outside, or cannot be read.
+  [[nodiscard]] bool Bring(elf::FileImage& image, std::uint64_t offset);
+  // In the image by now.
+  [[nodiscard]] std::uint64_t brought_bytes() const { return brought_bytes_; }
+
+ private:
+  static constexpr std::uint64_t kBlockBytes = 32u << 10;
+
+  [[nodiscard]] bool BringPart(elf::FileImage& image, std::uint64_t offset, std::uint64_t bytes);
+  // The whole entry; its second word, by which an FDE tells of its CIE.
+  [[nodiscard]] std::optional<std::uint32_t> BringEntry(elf::FileImage& image,
+                                                        std::uint64_t offset);
+
+  std::uint64_t offset_;
+  std::uint64_t bytes_;
+  bool there_;
+  std::vector<bool> blocks_;  // that are there
+  std::uint64_t brought_bytes_ = 0;
+};
+
+bool FrameBytes::Bring(elf::FileImage& image, std::uint64_t offset) {
+  if (there_) return true;
+  const auto to_cie = BringEntry(image, offset);
+  if (!to_cie) return false;
+  const std::uint64_t from = offset + sizeof(std::uint32_t);  // of that word
+  if (*to_cie == 0 || *to_cie > from) return true;            // no FDE; whoever reads it says so
+  return BringEntry(image, from - *to_cie).has_value();
+}
+
+std::optional<std::uint32_t> FrameBytes::BringEntry(elf::FileImage& image, std::uint64_t offset) {
+  std::uint32_t words[2] = {};  // NOLINT(modernize-avoid-c-arrays): as they lie in the file
+  if (!BringPart(image, offset, sizeof words)) return std::nullopt;
+  std::memcpy(words, image.data() + offset_ + offset, sizeof words);
+  if (!BringPart(image, offset, sizeof words[0] + std::uint64_t{words[0]})) return std::nullopt;
+  return words[1];
+}
+
+bool FrameBytes::BringPart(elf::FileImage& image, std::uint64_t offset, std::uint64_t bytes) {
+  if (offset > bytes_ || bytes > bytes_ - offset) return false;
+  if (blocks_.empty()) blocks_.resize((bytes_ + kBlockBytes - 1) / kBlockBytes);
+  const std::uint64_t last = (offset + bytes - 1) / kBlockBytes;
+  for (std::uint64_t block = offset / kBlockBytes; block <= last; ++block) {
+    if (blocks_[block]) continue;
+    const std::uint64_t begin = block * kBlockBytes;
+    const std::uint64_t length = std::min(kBlockBytes, bytes_ - begin);
+    if (!image.Fetch(offset_ + begin, length)) return false;
+    blocks_[block] = true;
+    brought_bytes_ += length;
+  }
+  return true;
+}
+
 }  // namespace
+
+void EndAtEntry(std::uint64_t entry, std::uint64_t end, std::vector<Row>& rows) {
+  std::vector<Row> with;
+  with.reserve(rows.size() + 2);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::uint64_t next = i + 1 < rows.size() ? rows[i + 1].offset : end;
+    const std::uint64_t from = std::max(rows[i].offset, entry);
+    const std::uint64_t to = std::min(next, entry + kEntryBytes);
+    if (rows[i].rule.cfa != PROFD_CFA_NONE || from >= to) {
+      with.push_back(rows[i]);
+      continue;
+    }
+    if (rows[i].offset < from) with.push_back(rows[i]);
+    with.push_back({from, EndRule()});
+    if (to < next) with.push_back({to, rows[i].rule});
+  }
+  rows = std::move(with);
+}
 
 class CfiReader::State {
  public:
@@ -56,8 +167,7 @@ class CfiReader::State {
     if (!elf_) return Error{ErrorCode::kCorrupt, "libelf cannot read the file", ""};
     cfi_.reset(::dwarf_getcfi_elf(elf_.get()));
     if (!cfi_) return Error{ErrorCode::kCorrupt, "libdw cannot read .eh_frame", ""};
-    // After libdw has read the headers: what this fetches may bring hidden ones back.
-    cpython_ = IsCpython(text_);
+    cpython_ = IsCpython(text_.file());
     frames_.d_buf = text_.image().data() + index_.frames_offset();
     frames_.d_size = index_.frames_bytes();
     frames_.d_type = ELF_T_BYTE;
@@ -164,11 +274,11 @@ CfiReader& CfiReader::operator=(CfiReader&&) noexcept = default;
 CfiReader::~CfiReader() = default;
 
 Result<CfiReader> CfiReader::Open(UniqueFd fd, std::uint64_t file_bytes) {
-  return Read(ElfText::Open(std::move(fd), file_bytes));
+  return Read(ElfText::Read(std::make_unique<OwnedFile>(std::move(fd), file_bytes)));
 }
 
 Result<CfiReader> CfiReader::FromMemory(std::span<const std::byte> bytes) {
-  return Read(ElfText::FromMemory(bytes));
+  return Read(ElfText::Read(std::make_unique<OwnedMemory>(bytes)));
 }
 
 Result<CfiReader> CfiReader::Read(Result<ElfText> text) {
@@ -184,13 +294,10 @@ const std::vector<TextRange>& CfiReader::text() const { return state_->text().te
 bool CfiReader::small() const { return state_->index().frames_bytes() <= kWholeFileFrameBytes; }
 bool CfiReader::cpython() const { return state_->cpython(); }
 std::optional<std::uint64_t> CfiReader::entry() const {
-  Elf64_Ehdr header;
-  const auto& image = state_->text().image();
-  if (image.size() < sizeof header) return std::nullopt;
-  std::memcpy(&header, image.data(), sizeof header);
+  const std::uint64_t entry = state_->text().file().header().entry;
   for (const TextRange& range : text())
-    if (header.e_entry != 0 && header.e_entry - range.vaddr < range.end - range.begin)
-      return header.e_entry - range.vaddr + range.begin;
+    if (entry != 0 && entry - range.vaddr < range.end - range.begin)
+      return entry - range.vaddr + range.begin;
   return std::nullopt;
 }
 std::vector<Row> CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end) {

@@ -21,6 +21,10 @@ struct Row {
   profd_unwind_rule rule{};
 };
 
+// Ends stacks at the entry point of a file, whose code has no caller: where no rule is known from
+// there on, as in glibc's dynamic loader. `rows` reach to `end`.
+void EndAtEntry(std::uint64_t entry, std::uint64_t end, std::vector<Row>& rows);
+
 // Interprets through libdw; only what a part of the text needs is read, where the file has an
 // `.eh_frame_hdr`. A file without `.eh_frame` is refused. Damaged entries leave gaps, and are
 // counted. Used by one thread.

@@ -4,13 +4,13 @@
 #include <elfutils/libdw.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "daemon/unwind/cfi/cfi_check.h"
-#include "daemon/unwind/cfi/section_frames.h"
 
 namespace profd::unwind {
 namespace {
@@ -41,10 +41,64 @@ std::uint64_t Plus(std::uint64_t base, std::int64_t offset) {
   return base + static_cast<std::uint64_t>(offset);
 }
 
+Error NotFound(const char* message) { return Error{ErrorCode::kNotFound, message, ""}; }
+
+Elf64_Shdr HeaderOf(const elf::ElfSection& section, std::uint32_t type, std::uint64_t flags) {
+  Elf64_Shdr header{};
+  header.sh_name = section.name;
+  header.sh_type = type;
+  header.sh_flags = flags;
+  header.sh_addr = section.vaddr;
+  header.sh_offset = section.offset;
+  header.sh_size = section.bytes;
+  header.sh_addralign = section.align;
+  header.sh_entsize = section.entry_bytes;
+  return header;
+}
+
+struct SectionFrames {
+  std::uint64_t offset = 0;  // in the file
+  std::uint64_t bytes = 0;
+  std::uint64_t vaddr = 0;
+};
+
+// `.eh_frame` by section headers, for files that have no `.eh_frame_hdr`. Brings the section into
+// the image, and shows libdw the headers of this section alone: the others may be damaged.
+// kNotFound: there is none; a file that was linked by a quick linker has its table of sections at
+// its end, and no other is looked at.
+Result<SectionFrames> ShowFrames(ElfText& text) {
+  const std::uint64_t table_at = text.file().header().sections_at;
+  if (!text.file().ReadSections() || text.file().sections().size() < 3 ||
+      table_at % alignof(Elf64_Shdr) != 0)
+    return NotFound("no .eh_frame_hdr, and no sections");
+  const elf::ElfSection* names = text.file().section_names();
+  if (names == nullptr) return NotFound("no .eh_frame_hdr, and no names of sections");
+  const elf::ElfSection* found = text.file().FindSection(".eh_frame");
+  if (found == nullptr || (found->type != SHT_PROGBITS && found->type != SHT_X86_64_UNWIND) ||
+      found->bytes > FrameIndex::kMaxBytes)
+    return NotFound("no .eh_frame_hdr or .eh_frame");
+  const auto part = text.file().PartAt(found->vaddr);
+  if (!part || part->offset != found->offset || part->bytes < found->bytes)
+    return Corrupt(".eh_frame: not in the memory of the program");
+  // What is written over must be nothing but the table.
+  if (table_at < text.headers_end() || table_at < found->offset + found->bytes ||
+      table_at < names->offset + names->bytes)
+    return NotFound("no .eh_frame_hdr, and sections are not listed at the end");
+  const auto name_bytes = text.image().Fetch(names->offset, names->bytes);
+  if (!name_bytes) return name_bytes.error().Wrap("names of sections");
+  const auto frames = text.image().Fetch(found->offset, found->bytes);
+  if (!frames) return frames.error().Wrap(".eh_frame");
+  const std::array<Elf64_Shdr, 3> all{Elf64_Shdr{}, HeaderOf(*found, SHT_PROGBITS, SHF_ALLOC),
+                                      HeaderOf(*names, SHT_STRTAB, 0)};
+  std::memcpy(text.image().data() + table_at, all.data(), sizeof all);
+  text.ShowSections(all.size(), all.size() - 1);
+  return SectionFrames{found->offset, found->bytes, found->vaddr};
+}
+
 }  // namespace
 
 Result<FrameIndex> FrameIndex::Read(ElfText& text) {
-  const ElfText::Segment* segment = text.FindSegment(PT_GNU_EH_FRAME);
+  const elf::ElfSegment* segment = text.file().FindSegment(PT_GNU_EH_FRAME);
   if (segment == nullptr) return Walk(text);
   auto read = ReadTable(text, *segment);
   if (read || read.error().code == ErrorCode::kExhausted) return read;
@@ -52,7 +106,7 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   return walked ? std::move(walked) : std::move(read);
 }
 
-Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const ElfText::Segment& segment) {
+Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const elf::ElfSegment& segment) {
   if (segment.file_bytes > kMaxIndexBytes)
     return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 16 MiB", ""};
   const auto bytes = text.image().Fetch(segment.file_offset, segment.file_bytes);
@@ -69,7 +123,7 @@ Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const ElfText::Segment& 
 
   FrameIndex index;
   index.frames_vaddr_ = Plus(segment.vaddr + offsetof(Header, frames), header.frames);
-  const auto part = text.PartAt(index.frames_vaddr_);
+  const auto part = text.file().PartAt(index.frames_vaddr_);
   if (!part) return Corrupt(".eh_frame: outside the file");
   // libdw finds it by the header's segment alone.
   if (part->offset - index.frames_vaddr_ != segment.file_offset - segment.vaddr)

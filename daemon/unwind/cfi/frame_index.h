@@ -43,7 +43,7 @@ class FrameIndex {
 
  private:
   FrameIndex() = default;
-  [[nodiscard]] static Result<FrameIndex> ReadTable(ElfText& text, const ElfText::Segment& segment);
+  [[nodiscard]] static Result<FrameIndex> ReadTable(ElfText& text, const elf::ElfSegment& segment);
   [[nodiscard]] static Result<FrameIndex> Walk(ElfText& text);
   std::vector<Entry> entries_;
   std::uint64_t frames_offset_ = 0;

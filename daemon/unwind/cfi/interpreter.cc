@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/unwind/cfi/dynamic_symbols.h"
+#include "daemon/elf/file/symbol_search.h"
 
 namespace profd::unwind {
 namespace {
@@ -17,23 +17,23 @@ constexpr std::string_view kSourceFile{"Python/ceval.c\0", 15};
 constexpr std::uint64_t kMaxSearchedBytes = 32u << 20;
 constexpr std::uint64_t kPartBytes = 1u << 20;
 
-bool Holds(const ElfText& text, const ElfText::Segment& segment, std::uint64_t bytes) {
+bool Holds(const elf::ElfFile& file, const elf::ElfSegment& segment, std::uint64_t bytes) {
   // Parts overlap, so that one of them holds the text whole.
   for (std::uint64_t at = 0; at < bytes; at += kPartBytes) {
     const std::uint64_t part = std::min(bytes - at, kPartBytes + kSourceFile.size());
-    const auto contents = text.image().Copy(segment.file_offset + at, part);
+    const auto contents = file.source().Copy(segment.file_offset + at, part);
     if (!contents) return false;
     if (contents->find(kSourceFile) != std::string::npos) return true;
   }
   return false;
 }
 
-bool HoldsSourceFile(const ElfText& text) {
+bool HoldsSourceFile(const elf::ElfFile& file) {
   std::uint64_t left = kMaxSearchedBytes;
-  for (const ElfText::Segment& segment : text.segments()) {
+  for (const elf::ElfSegment& segment : file.segments()) {
     if (segment.type != PT_LOAD || segment.executable) continue;
     const std::uint64_t bytes = std::min(left, segment.file_bytes);
-    if (Holds(text, segment, bytes)) return true;
+    if (Holds(file, segment, bytes)) return true;
     left -= bytes;
   }
   return false;
@@ -41,10 +41,11 @@ bool HoldsSourceFile(const ElfText& text) {
 
 }  // namespace
 
-bool IsCpython(ElfText& text) {
-  if (NeedsLibraries(text))
-    return std::ranges::any_of(kSymbols, [&](auto name) { return DefinesSymbol(text, name); });
-  return HoldsSourceFile(text);
+bool IsCpython(const elf::ElfFile& file) {
+  if (elf::NeedsLibraries(file))
+    return std::ranges::any_of(
+        kSymbols, [&](auto name) { return elf::FindDynamicSymbol(file, name).has_value(); });
+  return HoldsSourceFile(file);
 }
 
 }  // namespace profd::unwind

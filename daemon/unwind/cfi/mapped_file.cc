@@ -1,17 +1,12 @@
 #include "daemon/unwind/cfi/mapped_file.h"
 
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-#include <array>
-#include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,22 +18,14 @@ namespace {
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 
-std::int64_t Ns(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-// A regular file. Looked at before it is opened: opening a device or a FIFO would be noticed.
 Result<MappedFile> OpenRegular(const std::string& name) {
-  const UniqueFd seen(::open(name.c_str(), O_PATH | O_CLOEXEC));
-  struct stat status {};
-  if (!seen.valid() || ::fstat(seen.get(), &status) != 0) return ErrorFromErrno(errno, name);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kUnsupported, "not a regular file", ""};
-  const std::string path = "/proc/self/fd/" + std::to_string(seen.get());
+  const auto seen = elf::LookAt(name);
+  if (!seen) return seen.error();
+  auto found = elf::OpenSeen(*seen);
+  if (!found) return found.error();
   MappedFile file;
-  file.fd.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.fd.valid()) return ErrorFromErrno(errno, "cannot open a mapped file");
-  file.stamp = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                Ns(status.st_mtim), Ns(status.st_ctim)};
+  file.fd = std::move(found->fd);
+  file.stamp = found->stamp;
   struct statfs system {};
   file.overlay = ::fstatfs(file.fd.get(), &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
   return file;
@@ -65,10 +52,7 @@ std::optional<MappedFile> OpenByPath(const ProcFs& proc, std::uint32_t pid, std:
 
 Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid, std::uint64_t begin,
                                   std::uint64_t end) {
-  std::array<char, 80> name;
-  std::snprintf(name.data(), name.size(), "%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, begin,
-                end);
-  auto file = OpenRegular(proc.Path(name.data()));
+  auto file = OpenRegular(proc.Path(fmt::format("{}/map_files/{:x}-{:x}", pid, begin, end)));
   if (file || file.error().code == ErrorCode::kNotFound) return file;
   auto by_path = OpenByPath(proc, pid, begin, end);
   if (by_path) return *std::move(by_path);

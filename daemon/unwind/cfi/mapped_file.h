@@ -7,7 +7,7 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/file/regular_file.h"
 
 namespace profd::unwind {
 

@@ -11,7 +11,6 @@
 
 #include "daemon/elf/sources/vdso.h"
 #include "daemon/process/maps_parser.h"
-#include "daemon/unwind/cfi/entry_rows.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd::unwind {

@@ -32,7 +32,7 @@ Result<python::Attachment> TruthProgram::Attach() const {
     if (!line.executable || line.inode == 0) return;
     auto mapped = unwind::OpenMappedFile(proc, pid(), line.start, line.end);
     if (!mapped) return;
-    const auto file = python::FindRuntime(std::move(mapped->fd), mapped->stamp.bytes);
+    const auto file = python::FindRuntime(elf::FileBytes(mapped->fd.get(), mapped->stamp.bytes));
     if (!file) return;
     attached = python::Attach(python::ProcessMemory(pid()), *file,
                               {line.start, line.end, line.file_offset});

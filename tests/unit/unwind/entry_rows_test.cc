@@ -1,4 +1,4 @@
-#include "daemon/unwind/cfi/entry_rows.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
 
 #include <gtest/gtest.h>
 
