@@ -6,6 +6,7 @@
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/number.h"
+#include "daemon/base/python_versions.h"
 
 namespace profd::client {
 namespace {
@@ -44,7 +45,7 @@ Finding Interpreters(const v1::PythonStatus& python) {
   const std::string refused = Texts(python.refused());
   if (!refused.empty())
     return {"Python", Verdict::kWarn, attached + "; not: " + refused,
-            "CPython 3.7 to 3.15 with a GIL shows its Python frames"};
+            "CPython " + PythonVersionRange() + " with a GIL shows its Python frames"};
   const std::string waiting = Texts(python.waiting());
   return {"Python", Verdict::kOk, attached + (waiting.empty() ? "" : "; not yet: " + waiting), ""};
 }
@@ -68,7 +69,7 @@ Finding Python(const v1::Process& process) {
   if (!process.python_refused().empty())
     return {"Python", Verdict::kWarn,
             "CPython " + process.python() + ", without Python frames: " + process.python_refused(),
-            "CPython 3.7 to 3.15 with a GIL shows its Python frames"};
+            "CPython " + PythonVersionRange() + " with a GIL shows its Python frames"};
   if (process.python().empty()) return {"Python", Verdict::kOk, "no CPython interpreter in it", ""};
   return {"Python", Verdict::kOk, "CPython " + process.python() + " is understood", ""};
 }

@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   elf::ElfLimits limits;
   limits.symbols = 10'000;
   limits.string_bytes = 1u << 20;
-  const Result<elf::ObjectRef> object = elf::ReadElf(std::as_bytes(std::span(data, size)), limits);
+  const Result<elf::ObjectRef> object =
+      elf::ReadElf(elf::MemoryBytes(std::as_bytes(std::span(data, size))), limits);
   if (!object) {
     fuzz::Require(!object.error().message.empty(), "a refusal has a reason");
     return 0;

@@ -3,12 +3,18 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "daemon/base/python_versions.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::test {
 
-std::vector<int> WantedMinors() { return {7, 8, 9, 10, 11, 12, 13, 14, 15}; }
+std::vector<int> WantedMinors() {
+  std::vector<int> minors;
+  for (const PythonVersion& version : kPythonVersions)
+    minors.push_back(static_cast<int>(version.minor));
+  return minors;
+}
 
 std::vector<std::string> FindInterpreters(int minor) {
   static const std::string all = testing::Run({test::SourceDirectory() + "/scripts/pythons"}).out;

@@ -10,7 +10,6 @@ namespace {
 
 // Field release level and serial of PY_VERSION_HEX.
 constexpr std::uint32_t kFinal = 0xf;
-constexpr std::uint32_t kTagBits = 3;  // of a _PyStackRef
 
 Error Unsupported(std::string message) {
   return Error{ErrorCode::kUnsupported, std::move(message), ""};
@@ -134,45 +133,14 @@ Layout Python312() {
   return layout;
 }
 
-// Indexes of words in _Py_DebugOffsets.
-struct OffsetIndexes {
-  std::size_t threads_head;
-  std::size_t ceval_gil;  // then gil_runtime_state, its `enabled`, `locked`, `holder`
-  std::size_t thread;     // size of a thread state, then prev, next, interp, current_frame
-  std::size_t thread_id;  // then native_thread_id
-  std::size_t frame;      // size, previous, executable, instr_ptr, localsplus, owner
-  std::size_t code;       // size, filename, name, qualname, linetable, firstlineno
-  std::size_t code_instructions;
-};
-
 constexpr std::size_t kVersion = 1;
 constexpr std::size_t kFreeThreaded = 2;
 constexpr std::size_t kInterpretersHead = 5;
 constexpr std::size_t kInterpreterNext = 8;
 
-constexpr OffsetIndexes k313{9, 14, 19, 24, 28, 34, 43};
-constexpr OffsetIndexes k314{9, 15, 22, 27, 31, 39, 48};
-// base_frame and last_profiled_frame stand before thread_id, in releases a third, and holds_gil,
-// gil_requested, two for exceptions and a group of one word stand after the status.
-constexpr OffsetIndexes k315{9, 15, 22, 30, 39, 47, 56};
-constexpr OffsetIndexes k315Early{9, 15, 22, 29, 38, 46, 55};
-
-std::span<const OffsetIndexes> IndexesOf(std::uint32_t minor) {
-  static constexpr std::array k13{k313};
-  static constexpr std::array k14{k314};
-  static constexpr std::array k15{k315, k315Early};
-  switch (minor) {
-    case 0x030d:
-      return k13;
-    case 0x030e:
-      return k14;
-    default:
-      return k15;
-  }
-}
-
 // Whether the numbers at these indexes can be what they are taken for.
-bool MakesSense(std::span<const std::uint64_t> words, const OffsetIndexes& at) {
+bool MakesSense(std::span<const std::uint64_t> words, const PythonOffsets& at) {
+  if (at.threads_head == 0) return false;
   constexpr std::uint64_t kMaxInState = 1u << 20;  // interpreters are some 100 KiB
   constexpr std::uint64_t kMaxInObject = 1024;
   const auto below = [&](std::uint64_t bound, std::initializer_list<std::size_t> indexes) {
@@ -220,7 +188,7 @@ std::size_t Layout::CodeHeaderBytes() const {
 
 Result<Layout> LayoutOf(std::uint32_t version) {
   Layout layout;
-  switch (MinorVersion(version)) {
+  switch (version >> 16) {
     case 0x0307:
       layout = Python37();
       break;
@@ -256,23 +224,21 @@ Result<Layout> LayoutFromOffsets(std::span<const std::uint64_t> words) {
   if (words[0] == 0) return Error{ErrorCode::kUnavailable, "its offsets are not written yet", ""};
   if (std::memcmp(words.data(), "xdebugpy", 8) != 0) return Unsupported("no offsets are there");
   const auto version = Narrow<std::uint32_t>(words[kVersion]);
-  const std::uint32_t minor = MinorVersion(version);
-  if (words[kVersion] != version || minor < kFirstWithOffsets || minor > kNewestVersion)
+  const PythonVersion* known_version = KnownVersion(version);
+  if (words[kVersion] != version || known_version == nullptr || !known_version->has_offsets())
     return Unsupported("CPython " + VersionText(version) + " is not supported");
   if (words[kFreeThreaded] != 0)
     return Unsupported("CPython " + VersionText(version) +
                        ": free-threaded builds are not supported");
-  const auto all = IndexesOf(minor);
-  const auto at = std::find_if(all.begin(), all.end(),
-                               [&](const OffsetIndexes& one) { return MakesSense(words, one); });
-  if (at == all.end())
+  const PythonOffsets* at = &known_version->offsets;
+  if (!MakesSense(words, *at)) at = &known_version->early_offsets;
+  if (!MakesSense(words, *at))
     return Unsupported("the offsets of CPython " + VersionText(version) + " make no sense");
 
   Layout layout = Python312();
   layout.version = version;
   layout.interpreters_head = Narrow<std::uint32_t>(words[kInterpretersHead]);
-  // Not among the offsets: a first guess, which is checked by its value. 3.15 has no key.
-  layout.slot_key = minor == 0x030d ? 2160 : minor == 0x030e ? 2336 : 0;
+  layout.slot_key = known_version->slot_key;  // a guess, which is checked by its value
   layout.interpreter_next = Narrow<std::uint32_t>(words[kInterpreterNext]);
   layout.interpreter_threads = Narrow<std::uint32_t>(words[at->threads_head]);
   layout.interpreter_gil = Narrow<std::uint32_t>(words[at->ceval_gil]);
@@ -288,7 +254,7 @@ Result<Layout> LayoutFromOffsets(std::span<const std::uint64_t> words) {
   layout.code_first_line = Narrow<std::uint32_t>(words[at->code + 5]);
   profd_python_process& process = layout.process;
   process.chain = PROFD_PYTHON_ENTRY_FRAMES;
-  process.code_mask = minor >= 0x030e ? kTagBits : 0;
+  process.code_mask = known_version->tag_bits;
   process.thread_id = Narrow<__u16>(words[at->thread_id]);
   process.current = Narrow<__u16>(words[at->thread + 4]);
   process.cframe_previous = 0;

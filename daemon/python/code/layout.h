@@ -7,18 +7,15 @@
 #include <string>
 
 #include "bpf/shared/python_layout.h"
+#include "daemon/base/python_versions.h"
 #include "daemon/base/result.h"
 
 namespace profd::python {
 
-// The versions that are known, as major << 8 | minor.
-inline constexpr std::uint32_t kOldestVersion = 0x0307;
-inline constexpr std::uint32_t kNewestVersion = 0x030f;
-// From here on the process itself says where its fields lie (_Py_DebugOffsets).
-inline constexpr std::uint32_t kFirstWithOffsets = 0x030d;
-
-// Of a PY_VERSION_HEX.
-[[nodiscard]] constexpr std::uint32_t MinorVersion(std::uint32_t version) { return version >> 16; }
+// Its entry in the table of versions, of a PY_VERSION_HEX; null when it is not understood.
+[[nodiscard]] constexpr const PythonVersion* KnownVersion(std::uint32_t version) {
+  return FindPythonVersion(version >> 16);
+}
 // "3.11.7"; of a release candidate "3.15.0rc2"; "3.8" where no more is known.
 [[nodiscard]] std::string VersionText(std::uint32_t version);
 
@@ -61,11 +58,11 @@ inline constexpr std::uint64_t kStringState = 32;     // in a str: kind and form
 inline constexpr std::uint64_t kBytesData = 32;       // in a bytes object
 inline constexpr std::size_t kDebugOffsetWords = 96;  // of _Py_DebugOffsets, read at most
 
-// 3.7 to 3.12. kUnsupported for others, with the reason.
+// Of versions without offsets. kUnsupported for others, with the reason.
 [[nodiscard]] Result<Layout> LayoutOf(std::uint32_t version);
 
-// 3.13 and later, from the beginning of _PyRuntime in a process. kUnavailable: it is not written
-// yet. kUnsupported: another version, a free-threaded build, or numbers that make no sense.
+// Of versions with offsets, from the beginning of _PyRuntime in a process. kUnavailable: it is not
+// written yet. kUnsupported: another version, a free-threaded build, or numbers that make no sense.
 [[nodiscard]] Result<Layout> LayoutFromOffsets(std::span<const std::uint64_t> words);
 
 }  // namespace profd::python

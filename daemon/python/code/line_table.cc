@@ -8,8 +8,6 @@
 namespace profd::python {
 namespace {
 
-constexpr std::uint32_t kFirstWithRanges = 0x030a;
-constexpr std::uint32_t kFirstWithLocations = 0x030b;
 constexpr std::int8_t kNoLine = -128;
 constexpr std::int64_t kUnitBytes = 2;
 
@@ -108,11 +106,17 @@ std::uint32_t LineOf(std::uint32_t version, std::int32_t first_line, std::string
                      std::uint32_t instruction) {
   const auto wanted = static_cast<std::int32_t>(instruction);
   if (wanted < 0) return AsLine(first_line);
-  const std::uint32_t minor = MinorVersion(version);
-  if (minor < kFirstWithRanges) return LineByPairs(first_line, lines, wanted);
-  if (minor < kFirstWithLocations)
-    return LineByRanges(first_line, lines, std::int64_t{wanted} * kUnitBytes);
-  return LineByLocations(first_line, lines, wanted);
+  const PythonVersion* known = KnownVersion(version);
+  if (known == nullptr) return 0;
+  switch (known->lines) {
+    case PythonLines::kPairs:
+      return LineByPairs(first_line, lines, wanted);
+    case PythonLines::kRanges:
+      return LineByRanges(first_line, lines, std::int64_t{wanted} * kUnitBytes);
+    case PythonLines::kLocations:
+      return LineByLocations(first_line, lines, wanted);
+  }
+  return 0;
 }
 
 }  // namespace profd::python

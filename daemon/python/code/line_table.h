@@ -6,7 +6,7 @@
 
 namespace profd::python {
 
-// `version` as PY_VERSION_HEX says how `lines` is written:
+// `version` as PY_VERSION_HEX says how `lines` is written (0: a version that is not understood):
 //   3.7 to 3.9   co_lnotab      pairs of bytes: so many bytes of code, so many lines, signed
 //   3.10         co_linetable   the same, with ranges that have no line
 //   3.11 on      co_linetable   locations: a range of code each, in one of several short forms

@@ -107,7 +107,7 @@ std::optional<Slot> Reader::FindSlotOf(const std::vector<ThreadState>& states) c
     keys.push_back(*key);
     if (const auto slot = FindSlot(memory_, states, keys)) return slot;
   }
-  if (MinorVersion(layout_.version) < kFirstWithOffsets) return std::nullopt;
+  if (!KnownVersion(layout_.version)->has_offsets()) return std::nullopt;
   // The place of the key is not among the offsets: it may be another than in the first release.
   keys.resize(kTriedKeys);
   std::iota(keys.begin(), keys.end(), 0u);
@@ -207,8 +207,8 @@ Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
 // A version that has no exported number and left no text: the process itself tells.
 Result<Attachment> AttachUnknown(const ProcessMemory& memory, std::uint64_t runtime) {
   Result<Attachment> last = NotYet("its version is not known");
-  for (std::uint32_t minor = kOldestVersion; minor < kFirstWithOffsets; ++minor) {
-    const auto layout = LayoutOf(minor << 16);
+  for (const PythonVersion& version : kPythonVersions) {
+    const auto layout = LayoutOf(version.number() << 16);
     if (!layout) continue;
     last = AttachBy(*layout, memory, runtime);
     if (last) return last;
@@ -233,7 +233,8 @@ Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
   if (!bias) return NotYet("its mapping is none of the file's segments");
   const std::uint64_t runtime = *bias + file.runtime;
   Result<Attachment> attachment = NotYet("");
-  if (MinorVersion(file.version) >= kFirstWithOffsets) {
+  const PythonVersion* version = KnownVersion(file.version);
+  if (version != nullptr && version->has_offsets()) {
     attachment = AttachByOffsets(memory, runtime);
   } else if (file.version != 0) {
     const auto layout = LayoutOf(file.version);

@@ -115,8 +115,7 @@ Result<RuntimeFile> FindRuntime(const elf::ByteSource& source) {
     if (segment.type == PT_LOAD && segment.executable)
       file.segments.push_back({segment.file_offset, segment.vaddr, segment.file_bytes});
   file.version = VersionOf(*elf, found, file.runtime);
-  const std::uint32_t minor = MinorVersion(file.version);
-  if (file.version != 0 && (minor < kOldestVersion || minor > kNewestVersion))
+  if (file.version != 0 && KnownVersion(file.version) == nullptr)
     file.refused = "CPython " + VersionText(file.version) + " is not supported";
   return file;
 }

@@ -150,7 +150,7 @@ TEST_P(AttachmentTest, CodeObjectsReadAsTheirInterpreterHasThem) {
     const auto attached = program->Attach();
     ASSERT_TRUE(attached) << attached.error().message;
     const std::uint32_t version = attached->layout.version;
-    const bool in_units = MinorVersion(version) == 0x030a;
+    const bool in_units = version >> 16 == 0x030a;
     CodeReader reader(ProcessMemory(program->pid()), attached->layout);
     std::uint64_t instructions = 0;
     std::uint64_t wrong = 0;

@@ -62,7 +62,7 @@ class DebugFinderTest : public ::testing::Test {
     id_.device_major = major(status.st_dev);
     id_.device_minor = minor(status.st_dev);
     const std::string bytes = ReadAll(path);
-    auto contents = ReadElfContents(std::as_bytes(std::span(bytes)));
+    auto contents = ReadElfContents(MemoryBytes(std::as_bytes(std::span(bytes))));
     ASSERT_TRUE(contents) << contents.error().message;
     contents_ = std::move(contents).value();
   }

@@ -24,7 +24,7 @@ using testing::SectionHeaderAt;
 using testing::SmallPlan;
 
 Result<ObjectRef> Read(const std::string& elf, const ElfLimits& limits = {}) {
-  return ReadElf(std::as_bytes(std::span(elf)), limits);
+  return ReadElf(MemoryBytes(std::as_bytes(std::span(elf))), limits);
 }
 
 std::string NameAt(const Result<ObjectRef>& object, std::uint64_t vaddr) {
@@ -323,9 +323,9 @@ TEST(ElfReader, AFileThatShrinksIsNoFault) {
   for (std::size_t length = 0; length < elf.size(); length += 64) {
     tree.Write("object", elf);
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    ASSERT_EQ(NameAt(ReadElf(fd.get(), elf.size()), 0x2000), "alpha");
+    ASSERT_EQ(NameAt(ReadElf(FileBytes(fd.get(), elf.size())), 0x2000), "alpha");
     ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(length)), 0);
-    const auto object = ReadElf(fd.get(), elf.size());
+    const auto object = ReadElf(FileBytes(fd.get(), elf.size()));
     ASSERT_FALSE(object);
     EXPECT_THAT(object.error().message, HasSubstr("the file shrank while it was read"));
   }

@@ -97,8 +97,11 @@ TEST(Layout, RefusesWithAReason) {
   EXPECT_EQ(LayoutFromOffsets(words).error().message,
             "CPython 3.13.0: free-threaded builds are not supported");
   words = Offsets313();
-  words[1] = 0x031000f0;
-  EXPECT_EQ(LayoutFromOffsets(words).error().message, "CPython 3.16.0 is not supported");
+  words[1] = 0x036300f0;
+  EXPECT_EQ(LayoutFromOffsets(words).error().message, "CPython 3.99.0 is not supported");
+  words[1] = 0x030c00f0;
+  EXPECT_EQ(LayoutFromOffsets(words).error().message, "CPython 3.12.0 is not supported")
+      << "has no offsets";
   words[0] = 0;
   EXPECT_EQ(LayoutFromOffsets(words).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(VersionText(0x030f00c2), "3.15.0rc2");
@@ -117,9 +120,10 @@ TEST(Layout, BelievesNoNumber) {
 }
 
 TEST(Layout, EveryTableFitsTheKernelSide) {
-  for (std::uint32_t minor = kOldestVersion; minor < kFirstWithOffsets; ++minor) {
-    const auto layout = LayoutOf(minor << 16);
-    ASSERT_TRUE(layout);
+  for (const PythonVersion& version : kPythonVersions) {
+    const auto layout = LayoutOf(version.number() << 16);
+    ASSERT_EQ(layout.ok(), !version.has_offsets()) << version.minor;
+    if (!layout) continue;
     const profd_python_process& process = layout->process;
     EXPECT_EQ(process.frame_bytes % 8, 0);
     EXPECT_LE(process.frame_bytes, PROFD_PYTHON_FRAME_BYTES);
