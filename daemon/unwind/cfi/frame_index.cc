@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -198,13 +197,6 @@ std::pair<std::size_t, std::size_t> FrameIndex::Overlapping(std::uint64_t begin,
     first = std::lower_bound(entries_.begin(), first, std::prev(first)->begin, before);
   return {static_cast<std::size_t>(first - entries_.begin()),
           static_cast<std::size_t>(past - entries_.begin())};
-}
-
-std::uint64_t FrameIndex::NextAfter(std::uint64_t vaddr) const {
-  const auto next =
-      std::upper_bound(entries_.begin(), entries_.end(), vaddr,
-                       [](std::uint64_t value, const Entry& entry) { return value < entry.begin; });
-  return next == entries_.end() ? std::numeric_limits<std::uint64_t>::max() : next->begin;
 }
 
 }  // namespace profd::unwind

@@ -32,8 +32,6 @@ class FrameIndex {
   // Entries that may hold code of [begin, end): [first, second) of entries().
   [[nodiscard]] std::pair<std::size_t, std::size_t> Overlapping(std::uint64_t begin,
                                                                 std::uint64_t end) const;
-  // Begin of the first FDE after `vaddr`; all bits set when there is none.
-  [[nodiscard]] std::uint64_t NextAfter(std::uint64_t vaddr) const;
   // .eh_frame: where it lies in the image, and how far its FDEs reach.
   [[nodiscard]] std::uint64_t frames_offset() const { return frames_offset_; }
   [[nodiscard]] std::uint64_t frames_bytes() const { return frames_bytes_; }

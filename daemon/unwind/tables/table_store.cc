@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <tuple>
 
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/unwind/tables/rule_table.h"
-#include "daemon/unwind/tables/table_lookup.h"
 
 namespace profd::unwind {
 namespace {
@@ -26,6 +26,14 @@ std::uint32_t LastUsed(__u32& last_used) {
 
 void StorePlace(__u32& where, std::uint32_t place) {
   std::atomic_ref(where).store(place, std::memory_order_release);
+}
+
+// The programs read `rules` and `rule_count` as one word.
+void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count) {
+  using RulesWord [[gnu::may_alias]] = std::uint64_t;
+  static_assert(offsetof(profd_unwind_file, rules) % sizeof(RulesWord) == 0);
+  __atomic_store_n(reinterpret_cast<RulesWord*>(&file.rules), std::uint64_t{count} << 32 | place,
+                   __ATOMIC_RELEASE);
 }
 
 std::uint64_t ChunkBytes(std::uint64_t rows) {

@@ -8,10 +8,10 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/replay_source.h"
-#include "daemon/wire/vector_source.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/recording_files.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/vector_source.h"
 
 namespace profd::recording {
 namespace {
@@ -57,7 +57,7 @@ TEST_F(RecordingSourceTest, WhatPassesThroughComesBackByteForByte) {
     events.push_back(RawSample(PROFD_EVENT_ON_CPU, RawHeader(i), {}, {i, i + 1, i + 2}));
     events.push_back(RawTask(PROFD_EVENT_COMM, RawHeader(i), "comm"));
   }
-  wire::VectorSource live(events);
+  test::VectorSource live(events);
   EventTexts passed;
   {
     auto writer = Create();

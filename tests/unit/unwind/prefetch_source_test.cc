@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "daemon/process/maps_parser.h"
-#include "daemon/wire/vector_source.h"
 #include "tests/support/raw_events.h"
+#include "tests/support/vector_source.h"
 #include "tests/unit/unwind/vector_maps.h"
 
 namespace profd::unwind {
@@ -47,7 +47,7 @@ class PrefetchTest : public testing::Test {
     VectorPoolMemory memory;
     VectorFileMaps maps;
     TableService tables(memory, maps, ProcFs());
-    wire::VectorSource inner(events);
+    test::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;
     const auto polled = source.Poll(std::chrono::milliseconds(0), [&](const wire::RawEvent& event) {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "daemon/process/maps_parser.h"
-#include "daemon/unwind/tables/table_lookup.h"
 #include "tests/support/eventually.h"
+#include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
 
 namespace profd::unwind {

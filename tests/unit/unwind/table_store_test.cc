@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/unwind/tables/chunk_builder.h"
-#include "daemon/unwind/tables/table_lookup.h"
 #include "tests/unit/unwind/system_files.h"
+#include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
 
 namespace profd::unwind {

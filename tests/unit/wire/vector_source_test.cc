@@ -1,4 +1,4 @@
-#include "daemon/wire/vector_source.h"
+#include "tests/support/vector_source.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ namespace profd::wire {
 namespace {
 
 TEST(VectorSource, HandsOverInBatchesThenEnds) {
-  wire::VectorSource source({{std::byte{1}}, {std::byte{2}}, {std::byte{3}}}, 2);
+  test::VectorSource source({{std::byte{1}}, {std::byte{2}}, {std::byte{3}}}, 2);
   std::vector<std::byte> seen;
   const auto sink = [&](const wire::RawEvent& event) { seen.push_back(event.bytes[0]); };
   EXPECT_EQ(source.Poll(std::chrono::milliseconds(0), sink).value(), wire::PollStatus::kEvents);

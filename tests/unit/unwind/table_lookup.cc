@@ -1,4 +1,4 @@
-#include "daemon/unwind/tables/table_lookup.h"
+#include "tests/unit/unwind/table_lookup.h"
 
 #include <algorithm>
 #include <atomic>
@@ -30,24 +30,14 @@ std::uint16_t RuleInChunk(const std::byte* pool, std::uint32_t place, std::uint3
   return past == begin ? std::uint16_t{0} : (past - 1)->rule;
 }
 
-// `rules` and `rule_count`, which are one word to both sides.
+// `rules` in the lower half, `rule_count` in the upper one: one word to both sides.
 using RulesWord [[gnu::may_alias]] = std::uint64_t;
-static_assert(offsetof(profd_unwind_file, rules) % sizeof(RulesWord) == 0);
-
-const RulesWord* RulesOf(const profd_unwind_file& file) {
-  return reinterpret_cast<const RulesWord*>(&file.rules);
-}
-RulesWord* RulesOf(profd_unwind_file& file) { return reinterpret_cast<RulesWord*>(&file.rules); }
-
-}  // namespace
 
 std::uint64_t LoadRules(const profd_unwind_file& file) {
-  return __atomic_load_n(RulesOf(file), __ATOMIC_ACQUIRE);
+  return __atomic_load_n(reinterpret_cast<const RulesWord*>(&file.rules), __ATOMIC_ACQUIRE);
 }
 
-void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count) {
-  __atomic_store_n(RulesOf(file), std::uint64_t{count} << 32 | place, __ATOMIC_RELEASE);
-}
+}  // namespace
 
 LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file, std::uint64_t file_offset,
                     std::uint32_t tick) {

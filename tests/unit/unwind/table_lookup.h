@@ -20,8 +20,4 @@ struct LookupAnswer {
 [[nodiscard]] LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file,
                                   std::uint64_t file_offset, std::uint32_t tick);
 
-// `rules` in the lower half, `rule_count` in the upper one, read and written at once.
-[[nodiscard]] std::uint64_t LoadRules(const profd_unwind_file& file);
-void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count);
-
 }  // namespace profd::unwind

@@ -1,4 +1,4 @@
-// VectorSource: an EventSource that hands over events it was given; for tests.
+// VectorSource: an EventSource that hands over events that it was given.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 #include "daemon/wire/event_source.h"
 
-namespace profd::wire {
+namespace profd::test {
 
 // Each Poll hands over up to `batch` events in the order given, then says kEnd. Never waits.
-class VectorSource : public EventSource {
+class VectorSource : public wire::EventSource {
  public:
   explicit VectorSource(std::vector<std::vector<std::byte>> events, std::size_t batch = 64)
       : events_(std::move(events)), batch_(batch) {}
 
-  [[nodiscard]] Result<PollStatus> Poll(std::chrono::milliseconds /*timeout*/,
-                                        const Sink& sink) override {
-    if (next_ == events_.size()) return PollStatus::kEnd;
+  [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds /*timeout*/,
+                                              const Sink& sink) override {
+    if (next_ == events_.size()) return wire::PollStatus::kEnd;
     for (std::size_t handed = 0; handed < batch_ && next_ < events_.size(); ++handed)
-      sink(RawEvent{events_[next_++]});
-    return PollStatus::kEvents;
+      sink(wire::RawEvent{events_[next_++]});
+    return wire::PollStatus::kEvents;
   }
 
  private:
@@ -29,4 +29,4 @@ class VectorSource : public EventSource {
   std::size_t next_ = 0;
 };
 
-}  // namespace profd::wire
+}  // namespace profd::test
