@@ -21,10 +21,6 @@ struct Module {
   std::uint32_t first_pid = 0;  // a process that maps it: /proc/PID/map_files and /proc/PID/root
   std::uint64_t map_start = 0;  // one mapping of it there, for map_files
   std::uint64_t map_end = 0;
-  friend bool SameFile(const Module& a, const Module& b) {
-    return a.inode == b.inode && a.device_major == b.device_major &&
-           a.device_minor == b.device_minor && a.path == b.path;
-  }
 };
 using ModuleRef = std::shared_ptr<const Module>;
 

@@ -192,12 +192,4 @@ WaitReason ReasonFor(const WaitFacts& facts) {
   return uninterruptible ? WaitReason::kKernel : wait.reason;
 }
 
-std::string_view WaitReasonName(WaitReason reason) {
-  constexpr std::array<std::string_view, 13> kNames{"",       "lock",  "gil",  "io",  "driver",
-                                                    "kernel", "sleep", "poll", "net", "pipe",
-                                                    "child",  "fault", "other"};
-  const auto index = static_cast<std::size_t>(reason);
-  return index < kNames.size() ? kNames[index] : std::string_view();
-}
-
 }  // namespace profd::process

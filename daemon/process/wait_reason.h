@@ -36,7 +36,4 @@ struct WaitFacts {
 // stacks, not here.
 [[nodiscard]] WaitReason ReasonFor(const WaitFacts& facts);
 
-// "lock", "io", ...; "" for kNone.
-[[nodiscard]] std::string_view WaitReasonName(WaitReason reason);
-
 }  // namespace profd::process

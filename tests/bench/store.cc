@@ -16,6 +16,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/store/sqlite/sqlite_store.h"
 #include "daemon/store/sqlite/store_reader.h"
+#include "tests/support/manual_clock.h"
 
 namespace profd::store {
 namespace {
@@ -149,7 +150,7 @@ int Main(const std::string& source, const std::string& path, std::uint64_t hours
               windows.back().processes.size(), windows.back().threads.size());
 
   Repeater repeater(std::move(windows));
-  ManualClock clock;
+  test::ManualClock clock;
   SqliteOptions to;
   to.path = path;
   clock.Set(repeater.now_ns(), kFirstUnixNs + repeater.now_ns());

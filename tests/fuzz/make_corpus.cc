@@ -10,6 +10,7 @@
 
 #include "daemon/recording/block.h"
 #include "daemon/recording/recording_writer.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::test {
@@ -149,7 +150,7 @@ void Save(const std::filesystem::path& path, std::span<const std::byte> bytes) {
 }
 
 void MakeRecording(const std::string& path) {
-  ManualClock clock;
+  test::ManualClock clock;
   recording::RecordingInfo info;
   info.events_version = PROFD_EVENTS_VERSION;
   info.host = "host";

@@ -17,6 +17,7 @@
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
+#include "tests/support/manual_clock.h"
 
 namespace profd::test {
 namespace {
@@ -220,7 +221,7 @@ class AccessTest : public RpcFixture {
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
   server::ProfilerService access_service_{manager_,      pipeline_, status_,  clock_,
                                           callers_proc_, logger_,   &history_};
-  const ManualClock still_;  // for the limits
+  const test::ManualClock still_;  // for the limits
 };
 
 TEST_F(AccessTest, TheSocketsHaveTheirModes) {

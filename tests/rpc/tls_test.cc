@@ -11,6 +11,7 @@
 #include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
 #include "tests/support/certificates.h"
+#include "tests/support/manual_clock.h"
 
 namespace profd::test {
 namespace {
@@ -89,7 +90,7 @@ class TlsTest : public RpcFixture {
   }
 
   const Certificates certificates_{directory_};
-  const ManualClock still_;  // for the limits
+  const test::ManualClock still_;  // for the limits
   KeptLog log_;
   const KeptWindow history_{{{100, kOwner}, {200, 0}}};
   server::ProfilerService tls_service_{manager_,      pipeline_, status_,  clock_,

@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "tests/support/manual_clock.h"
+
 namespace profd {
 namespace {
 
@@ -25,7 +27,7 @@ TEST(ClockTest, SystemClockIsTheKernels) {
 }
 
 TEST(ClockTest, ManualClockStandsStill) {
-  ManualClock clock;
+  test::ManualClock clock;
   clock.Set(1, 2);
   EXPECT_EQ(clock.MonotonicNs(), 1u);
   EXPECT_EQ(clock.RealtimeNs(), 2u);

@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "tests/support/manual_clock.h"
+
 namespace profd::pipeline {
 namespace {
 
@@ -20,7 +22,7 @@ class SessionTest : public testing::Test {
     return start;
   }
 
-  ManualClock clock_;
+  test::ManualClock clock_;
   pipeline::Session session_{7, {}, Start(), clock_};
 };
 

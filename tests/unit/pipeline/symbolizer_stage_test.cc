@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/numbering_symbolizer.h"
 
 namespace profd::pipeline {
@@ -73,7 +74,7 @@ class BackgroundSession : public testing::Test {
     stage_.Handle({SessionEvent(slot, true, window), nullptr});
   }
 
-  ManualClock clock_;
+  test::ManualClock clock_;
   test::NumberingSymbolizer symbolizer_;
   pipeline::StageCounters counters_;
   std::vector<std::shared_ptr<pipeline::Session>> sessions_;

@@ -78,7 +78,10 @@ TEST_F(ModuleTableTest, TheNextProcessThatMapsItIsTheHomeOfAModuleWhoseHomeIsGon
   alive_.erase(1);
   const ModuleRef fresh = table.Intern(File("/a", 7), {2, 300, 400});
   EXPECT_NE(fresh, old);
-  EXPECT_TRUE(SameFile(*fresh, *old));
+  EXPECT_EQ(fresh->path, old->path);
+  EXPECT_EQ(fresh->inode, old->inode);
+  EXPECT_EQ(fresh->device_major, old->device_major);
+  EXPECT_EQ(fresh->device_minor, old->device_minor);
   EXPECT_EQ(fresh->first_pid, 2u);
   EXPECT_EQ(fresh->map_start, 300u);
   EXPECT_EQ(table.Intern(File("/a", 7), {3, 500, 600}), fresh);

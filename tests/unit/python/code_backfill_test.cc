@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::python {
@@ -65,7 +66,7 @@ class CodeBackfillTest : public ::testing::Test {
     return reported_ == std::vector{pid};
   }
 
-  ManualClock clock_;
+  test::ManualClock clock_;
   FactQueue facts_;
   CodeBackfill backfill_{facts_, clock_};
   std::vector<std::uint32_t> reported_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/python/feed/code_backfill.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 
 namespace profd::python {
@@ -121,7 +122,7 @@ class UnreadCodeTest : public testing::Test {
   Object name_;
   Object file_;
   Object lines_;
-  ManualClock clock_;
+  test::ManualClock clock_;
   FactQueue facts_;
   CodeBackfill backfill_{facts_, clock_};
   std::string reported_;

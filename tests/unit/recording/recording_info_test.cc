@@ -7,6 +7,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/recording_format.h"
+#include "tests/support/manual_clock.h"
 
 namespace profd::recording {
 namespace {
@@ -80,7 +81,7 @@ TEST(RecordingInfoTest, TotalsOfOlderAndNewerWriters) {
 }
 
 TEST(RecordingInfoTest, ThisMachine) {
-  ManualClock clock;
+  test::ManualClock clock;
   clock.Set(1'000, 5'000);
   const RecordingInfo info = DescribeThisMachine(clock);
   utsname name{};

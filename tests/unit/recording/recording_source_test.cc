@@ -8,6 +8,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/replay_source.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/recording_files.h"
 #include "tests/support/temp_folder.h"
@@ -46,7 +47,7 @@ class RecordingSourceTest : public ::testing::Test {
     return RecordingWriter::Create(path_, DescribeThisMachine(clock_), {}, clock_).value();
   }
 
-  ManualClock clock_;
+  test::ManualClock clock_;
   TempFolder folder_;
   std::string path_ = folder_.Path("recording");
 };

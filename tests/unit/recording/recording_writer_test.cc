@@ -16,6 +16,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/recording_reader.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/recording_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -68,7 +69,7 @@ class RecordingWriterTest : public ::testing::Test {
 
   TempFolder folder_;
   std::string path_ = folder_.Path("recording");
-  ManualClock clock_;
+  test::ManualClock clock_;
 };
 
 TEST_F(RecordingWriterTest, WhatIsWrittenIsRead) {
@@ -257,7 +258,7 @@ TEST_F(RecordingWriterTest, AFileThatWasThereIsReplacedAndPrivate) {
 }
 
 std::string ErrorOf(const std::string& path, ErrorCode code) {
-  const ManualClock clock;
+  const test::ManualClock clock;
   const auto writer = RecordingWriter::Create(path, {}, {}, clock);
   if (writer) return "created";
   EXPECT_EQ(writer.error().code, code) << writer.error().message;

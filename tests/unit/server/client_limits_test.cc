@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "daemon/server/grpc/auth/refusal_log.h"
+#include "tests/support/manual_clock.h"
 
 namespace profd::server {
 namespace {
@@ -52,7 +53,7 @@ TEST(ClientLimitsTest, WithoutADurationItIsTheLongest) {
 }
 
 TEST(CallRatesTest, CountsEachClientByItself) {
-  ManualClock clock;
+  test::ManualClock clock;
   server::CallRates rates(clock);
   int answered = 0;
   while (answered < 1000 && rates.Count(kStranger)) ++answered;
@@ -65,7 +66,7 @@ TEST(CallRatesTest, CountsEachClientByItself) {
 }
 
 TEST(RefusalLogTest, SaysWhoAndWhatOnOneLineAndHowManyItDidNotSay) {
-  ManualClock clock;
+  test::ManualClock clock;
   std::ostringstream said;
   spdlog::logger logger("test", std::make_shared<spdlog::sinks::ostream_sink_st>(said));
   logger.set_pattern("%v");

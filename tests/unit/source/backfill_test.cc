@@ -6,6 +6,7 @@
 #include <map>
 
 #include "daemon/wire/event_bytes.h"
+#include "tests/support/manual_clock.h"
 #include "tests/unit/source/fake_proc.h"
 
 namespace profd::source {
@@ -76,7 +77,7 @@ class BackfillTest : public testing::Test {
   std::vector<std::string> Take() { return std::exchange(out_, {}); }
 
   FakeProc fake_;
-  ManualClock clock_;
+  test::ManualClock clock_;
   std::uint64_t now_ns_ = 1'000 * kMs;
   std::vector<std::string> out_;
   wire::EventSource::Sink sink_ = [this](const wire::RawEvent& event) {

@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/manual_clock.h"
+
 namespace profd::source {
 namespace {
 
 TEST(Epochs, LieAheadAndAreNumbered) {
   profd_control control{};
-  ManualClock clock;
+  test::ManualClock clock;
   clock.Set(5'000'000, 0);
   Epochs epochs(control, clock);
   const Epoch first = epochs.Announce();

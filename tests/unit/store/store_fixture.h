@@ -9,6 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/store/sqlite/sqlite_store.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/store/window_maker.h"
 
@@ -41,7 +42,7 @@ class StoreFixture : public ::testing::Test {
                                ? std::filesystem::path("/dev/shm")
                                : std::filesystem::temp_directory_path()};
   SqliteOptions options_;
-  ManualClock clock_;
+  test::ManualClock clock_;
 };
 
 }  // namespace profd::store

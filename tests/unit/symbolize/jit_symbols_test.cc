@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/symbolize/live/host_symbolizer.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/symbolize/fake_objects.h"
 
@@ -43,7 +44,7 @@ class JitSymbolsTest : public ::testing::Test {
   void Wait() { clock_.Set(clock_.MonotonicNs() + LiveJitSymbols::kRecheckNs, 0); }
 
   test::TempFolder tree_;
-  ManualClock clock_;
+  test::ManualClock clock_;
   LiveJitSymbols jit_{ProcFs(tree_.Path("proc")), clock_};
 };
 

@@ -1,4 +1,5 @@
 #include "daemon/symbolize/live/kernel_symbols.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class KernelSymbolsTest : public ::testing::Test {
 
   test::TempFolder folder_;
   const std::string proc_ = folder_.path();
-  ManualClock clock_;
+  test::ManualClock clock_;
 };
 
 constexpr char kKernel[] = "ffffffff81000000 T schedule\nffffffff81001000 T _etext\n";
