@@ -12,9 +12,10 @@
 
 namespace profd::elf {
 
-// Asks, on a thread of its own, the servers that DEBUGINFOD_URLS names, once for each build id, and
-// keeps the paths of what libdebuginfod has put into its cache. Nobody waits for it: whoever asks
-// gets what is there, and improvements() counts up when there is more. Any thread.
+// A thread of its own requests each build id once from the servers that DEBUGINFOD_URLS names, and
+// keeps the paths of the files that libdebuginfod puts into its cache. No caller waits: Ask returns
+// what is there, and improvements() grows when there is more. Any thread. Owned by
+// FileObjectSource.
 class DebugDownload {
  public:
   static constexpr std::size_t kMaxRequested = 65'536;
@@ -25,12 +26,12 @@ class DebugDownload {
   DebugDownload();
   DebugDownload(const DebugDownload&) = delete;
   DebugDownload& operator=(const DebugDownload&) = delete;
-  // Gives up what is under way.
+  // Cancels the download under way.
   ~DebugDownload();
 
   struct Answer {
     std::string path;  // of the debug file; "" when it is not there
-    std::string why;   // then: "being requested", or what the servers said
+    std::string why;   // then: "being requested", or the answer of the servers
   };
   // `build_id` in hexadecimal.
   [[nodiscard]] Answer Ask(const std::string& build_id);

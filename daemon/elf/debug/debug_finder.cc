@@ -50,7 +50,7 @@ class DebugFinder::Attempt {
     AddRoot("/");
   }
 
-  // `crc`: required of a file that cannot be told by its build id.
+  // `crc`: required of a file without a build id.
   bool Take(const std::string& path, const std::string& build_id, const std::uint32_t* crc) {
     for (const UniqueFd& root : roots_) {
       const Result<SeenFile> seen = LookBelow(root, path);

@@ -26,8 +26,8 @@ struct FoundDebugFile {
 //   /usr/lib/debug/.build-id/ab/cdef.debug
 //   DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME, by .gnu_debuglink; its checksum must be
 //   right, unless both files have a build id
-// Links inside a target's root stay inside of it, and
-// nothing but regular files is opened. Stateless; safe from any thread.
+// Links inside a target's root stay inside of it, and only regular files are opened. Stateless;
+// safe from any thread.
 class DebugFinder {
  public:
   explicit DebugFinder(ProcFs proc) : proc_(std::move(proc)) {}
@@ -35,7 +35,7 @@ class DebugFinder {
   // The error says what was tried.
   [[nodiscard]] Result<FoundDebugFile> Find(const ObjectId& id, const std::string& build_id,
                                             const DebugLinks& links, const ElfLimits& limits) const;
-  // One file of this machine that is said to be of this build.
+  // One file of this machine that should be of this build.
   [[nodiscard]] Result<FoundDebugFile> TakeDownloaded(const std::string& path,
                                                       const std::string& build_id,
                                                       const ElfLimits& limits) const;

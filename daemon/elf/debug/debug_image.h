@@ -23,9 +23,10 @@ struct DebugLimits {
   std::uint64_t max_bytes = 4ull << 30;  // unpacked; more is refused
 };
 
-// An ELF file made by us in memory, of well-formed headers and those debugging sections of another
-// file that name functions and lines: so libelf and libdw never see the other's headers, nothing is
-// mapped, and what is compressed is unpacked within bounds. Each section is followed by zeros.
+// An ELF file that profd makes in memory, of well-formed headers and those debugging sections of
+// another file that name functions and lines. So libelf and libdw never see the headers of the
+// other file, nothing is mapped, and compressed sections are unpacked within bounds. Zeros follow
+// each section. Owned by a DwarfFile and used by its thread.
 class DebugImage {
  public:
   // The descriptor of `source` must outlive the image. Fails when the file has no debugging
@@ -41,7 +42,7 @@ class DebugImage {
   [[nodiscard]] bool damaged() const { return memory_.damaged(); }
   // False: it is all in memory, and cannot be read again.
   [[nodiscard]] bool paged() const { return memory_.paged(); }
-  // Gives back what can be read again; nobody may be reading.
+  // Frees what can be read again. No thread may read the image meanwhile.
   void Drop() { memory_.Drop(); }
 
  private:

@@ -22,10 +22,10 @@
 
 namespace profd::elf {
 
-// Used by the thread of its ObjectSource; large files are opened (unpacked, listed) by a thread of
-// the pool, so that they hold up nobody: until then they have no answer, and improvements() counts
-// up when they have. The least recently used are closed, and opened again when they are asked; the
-// one in use is shrunk when it alone is beyond the bound.
+// Used by the thread of its ObjectSource. A thread of the pool opens large files (unpacks them,
+// lists their units), so that no look-up waits. Until then they have no answers; improvements()
+// grows when they have. The pool closes the files that were used longest ago, and opens them again
+// at the next look-up. It shrinks the file in use when that alone is beyond the bound.
 class DebugPool {
  public:
   struct Options {
@@ -52,7 +52,7 @@ class DebugPool {
   [[nodiscard]] EntryRef Add(const FileStamp& stamp, UniqueFd fd, UniqueFd alternate);
   // As Object::FindSource; empty also while the file is being opened, or cannot be.
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
-  // Gives up what was requested, the least recently used first.
+  // Closes files until what the memory budget requests is free, the least recently used first.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   // How often an entry has got answers after it had none. Any thread.

@@ -18,9 +18,9 @@
 
 namespace profd::elf {
 
-// Opening it reads the list of units and what code each has; a unit is read when an address in it
-// is first requested. Everything beyond the list can be forgotten and is read again when needed.
-// Used by one thread at a time.
+// Open reads the list of units and the code of each. A unit is read when an address in it is first
+// requested. Shrink forgets everything beyond the list; it is read again when it is needed. Owned
+// by DebugPool; used by one thread at a time.
 class DwarfFile {
  public:
   // Owns the descriptors; `alternate` is the dwz file that it shares, or none.

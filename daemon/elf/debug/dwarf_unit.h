@@ -26,15 +26,16 @@ struct LineRow {
   std::uint32_t line = 0;
 };
 
-// Built in one pass over the unit, because libdw's own search walks it for every address. Bounded:
-// a unit of too many entries, or nested too deep, is refused. Immutable.
+// Built in one pass over the unit, because libdw's own search walks the unit for every address. The
+// pass ends at a bound on the number of entries and on their depth. Immutable. Owned by a
+// DwarfFile.
 class UnitIndex {
  public:
   static constexpr std::size_t kMaxEntries = 8u << 20;
   static constexpr std::size_t kMaxDepth = 256;
 
-  // `unit` is the entry of a compilation unit. Damage inside of it ends the pass: what was found
-  // up to there is kept, and damaged() says so.
+  // `unit` is the entry of a compilation unit. Damage inside of it ends the pass. The index then
+  // holds what comes before the damage, and damaged() is true.
   [[nodiscard]] static UnitIndex Build(Dwarf_Die unit);
 
   // Innermost scope that holds the address; kNone when there is none.

@@ -13,11 +13,12 @@
 
 namespace profd::elf {
 
-// For libraries that want a large file in memory but read little of it. A mapping of the file would
-// end in SIGBUS when its owner cuts it; this is anonymous memory with userfaultfd, and a thread of
-// its own reads what is touched: bytes that can no longer be read are zero, and damaged() says so.
-// The bytes may change when they are read again after Drop. The memory must not be given to the
-// kernel (read, write): that would fail.
+// For libraries that want a large file in memory but read little of it. A read of a mapped file
+// ends in SIGBUS when the owner has cut the file. PagedMemory is anonymous memory with userfaultfd,
+// and a thread of its own reads the parts that are touched. Bytes that can no longer be read are
+// zero, and damaged() is true. The bytes may change when they are read again after Drop. System
+// calls must not use the memory: they would fail. Owned by a DebugImage; used by the thread of its
+// DwarfFile.
 class PagedMemory {
  public:
   // Bytes [file_offset, file_offset + bytes) of `fd` lie at `at`, a multiple of kPage. The rest is
@@ -47,7 +48,7 @@ class PagedMemory {
   // Bytes that were touched and are held; of plain memory all.
   [[nodiscard]] std::size_t resident() const { return paged() ? resident_.load() : size_; }
   [[nodiscard]] bool damaged() const { return damaged_.load(); }
-  // Gives back what was read, if paged; nobody may be reading.
+  // Frees what was read, if paged. No thread may read the memory meanwhile.
   void Drop();
 
  private:

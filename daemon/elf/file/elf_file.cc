@@ -150,7 +150,7 @@ void ElfFile::ReadNumbersFromSectionZero(const typename Class::Ehdr& header) {
   if (!known_section_size_) return;
   const auto zero = ReadStruct<typename Class::Shdr>(*source_, header_.sections_at);
   if (!zero) {
-    // ReadSections says so: a table of one section lies outside, too.
+    // Then ReadSections fails, because a table of one section lies outside, too.
     if (many_sections) header_.sections = 1;
     return;
   }

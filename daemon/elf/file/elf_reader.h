@@ -36,8 +36,8 @@ struct ElfContents {
 enum class ElfKind : std::uint8_t { kLoadable, kAny };
 
 // The contents of a file are as hostile as its owner. Any class and byte order. Fails when this is
-// no ELF file of this kind, or a damaged one; a file without symbols is contents that say so. Reads
-// headers, notes, links, stubs, one symbol table and its names, nothing else.
+// no ELF file of this kind, or a damaged one; a file without symbols gives contents with the
+// reason. Reads headers, notes, links, stubs, one symbol table and its names, nothing else.
 [[nodiscard]] Result<ElfContents> ReadElfContents(const ByteSource& source,
                                                   const ElfLimits& limits = {},
                                                   ElfKind kind = ElfKind::kLoadable);

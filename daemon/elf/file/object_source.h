@@ -1,4 +1,4 @@
-// ObjectSource: the ELF object behind a mapping. The only door to ELF files for the rest of profd.
+// ObjectSource: the ELF object behind a mapping, for the symbolizer.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ struct ObjectId {
 class ObjectSource {
  public:
   virtual ~ObjectSource() = default;
-  // Fails when the file cannot be had or is not what was mapped; the message says what was tried.
+  // Fails when the file cannot be opened or is not the mapped one; the message lists the attempts.
   [[nodiscard]] virtual Result<ObjectRef> Load(const ObjectId& id) = 0;
-  // Counts up when objects, loaded again or not, may say more than they did.
+  // Grows when objects may have more answers than before, after they are loaded again or at once.
   [[nodiscard]] virtual std::uint64_t improvements() const { return 0; }
 };
 

@@ -1,4 +1,4 @@
-// RegularFile: opens files of others without effect on them, and tells their contents apart.
+// RegularFile: opens files of others without effect on them; a stamp identifies their contents.
 #pragma once
 
 #include <cstdint>

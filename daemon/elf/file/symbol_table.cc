@@ -7,7 +7,8 @@
 namespace profd::elf {
 namespace {
 
-// Longer names are cut: nobody reads them, and a hostile file could make one out of its whole pool.
+// Longer names are cut: no reader needs them, and a hostile file could make its whole pool one
+// name.
 constexpr std::size_t kMaxNameBytes = 4096;
 
 std::uint64_t EndOf(const RawSymbol& symbol) {

@@ -21,10 +21,9 @@
 namespace profd::elf {
 
 // Owned by the composition root, used by the symbolizer thread; any thread may read the counters.
-// A file is opened again at every Load, so that a replaced or rewritten one is noticed, but read
-// only when nobody holds its object any more: all processes that map a file, also in containers,
-// share its object. What is kept, and for how long, is its users' choice. Reading may wait for the
-// disk.
+// Load opens the file each time, so that it notices one that is replaced or rewritten. It reads the
+// file only if no object of it is held: all processes that map a file, also in containers, share
+// its object. The callers decide how long they hold objects. Reading may wait for the disk.
 class FileObjectSource : public ObjectSource {
  public:
   struct Counters {
@@ -33,7 +32,7 @@ class FileObjectSource : public ObjectSource {
     Counter failures;    // those without an answer
   };
 
-  // Where more is looked for than is in the mapped files themselves.
+  // Where names come from beside the mapped files themselves.
   struct DebugSearch {
     bool inlined = true;    // inlined functions and lines too, not only symbols
     bool download = false;  // from the servers of DEBUGINFOD_URLS, for later look-ups
@@ -82,7 +81,8 @@ class FileObjectSource : public ObjectSource {
   const std::unique_ptr<DebugPool> pool_;
   budget::MemoryGate* const memory_ = nullptr;
   std::unordered_map<FileStamp, std::weak_ptr<const Object>> held_;
-  std::size_t sweep_at_ = 64;  // when `held_` grows to this, those nobody holds are forgotten
+  std::size_t sweep_at_ =
+      64;  // when `held_` grows to this, objects that are no longer held are forgotten
   ObjectRef vdso_;
   Counters counters_;
 };

@@ -1,4 +1,4 @@
-// ObjectBlob: what one file said while it was recorded, as bytes. Layout in daemon/elf/README.md.
+// ObjectBlob: what is known of a file, as bytes of a recording. Layout in daemon/elf/README.md.
 #pragma once
 
 #include <cstdint>

@@ -14,10 +14,10 @@
 
 namespace profd::elf {
 
-// A decorator over the live source. Remembers for each file how Load ended and the symbols that
-// look-ups found; Flush hands over what is new. An answer is the first one that a file gave: where
-// the same path, device and inode later hold another file, its symbols are added to the first's.
-// Used by the symbolizer thread.
+// A decorator of the live source. It remembers for each file how Load ended and the symbols that
+// look-ups found; Flush hands over what is new. The first answer of a file counts: if the same
+// path, device and inode hold another file later, its symbols are added to those of the first. Used
+// by the symbolizer thread.
 class RecordingObjectSource : public ObjectSource {
  public:
   // kind, key, bytes; as recordings take it.

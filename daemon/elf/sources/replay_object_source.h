@@ -9,8 +9,8 @@
 
 namespace profd::elf {
 
-// Gives for every address that was looked up while recording the answer it had then. Addresses
-// nobody requested may have a name in the file and none here. Used by one thread.
+// For every address that was looked up while recording, it has the answer of that time. Addresses
+// that were not looked up may have a name in the file and none here. Used by one thread.
 class ReplayObjectSource : public ObjectSource {
  public:
   // One blob of kind kObjectBlobKind. Blobs of one key add up, in the order of the recording.

@@ -1,4 +1,4 @@
-// CodeReader: what one code object of a process says of itself.
+// CodeReader: reads the names and the line table of a code object in a process.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct CodeText {
   std::string lines;  // the line table, as it is
 };
 
-// Of one process; used by one thread. Takes some ten reads, about 10 us. Texts are UTF-8; longer
-// ones than the bounds are cut.
+// Belongs to one process and is used by one thread. A code object takes some ten reads, about 10
+// us. Texts are UTF-8, cut at the bounds.
 class CodeReader {
  public:
   static constexpr std::size_t kMaxNameBytes = 4'096;
@@ -42,7 +42,7 @@ class CodeReader {
  private:
   [[nodiscard]] bool ReadHeader(std::uint64_t code, std::string* header) const;
   [[nodiscard]] std::optional<std::uint32_t> ValidatorOf(const std::string& header) const;
-  // They add what is there, as their namesakes in bpf/stack/python.bpf.h do.
+  // These add bytes to the sum as the functions of the same names in bpf/stack/python.bpf.h do.
   [[nodiscard]] bool FoldBytes(std::uint64_t address, std::uint64_t bytes,
                                std::uint64_t* sum) const;
   [[nodiscard]] bool FoldText(std::uint64_t string, std::uint64_t* sum) const;

@@ -95,7 +95,7 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
 
 void CodeBackfill::EndSession() {
   if (sessions_ == 0 || --sessions_ > 0) return;
-  // Whoever hears the next session has heard nothing.
+  // The next session needs all events again.
   reported_.Clear();
   known_.ForEach([](std::uint32_t /*pid*/, Known& known) { known.reported = false; });
 }
@@ -182,8 +182,8 @@ void CodeBackfill::ReportProcess(Known& known, const profd_event& header, const 
   }
 }
 
-// What it was in an earlier sample, its parent's before the fork too, and is now, it was in
-// between.
+// A code object that is now the one of an earlier sample was that one in between, too. A sample of
+// the parent before the fork counts.
 Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_event& header,
                                                const wire::PythonFrame& frame, CodeReader& reader) {
   const Error unproven{ErrorCode::kNotFound, "a code object was not read in time", ""};
@@ -205,7 +205,7 @@ void CodeBackfill::ReportCode(Known& known, const profd_event& header,
   const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
   if (!runtime.attachment) return;
   const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
-  // Of what has none each sample is another question.
+  // Without a validator, each sample may hold another code object at this address.
   const bool validated = frame.validator != 0;
   if (validated) {
     if (reported_.Find(key) != nullptr || !TakeRation()) return;

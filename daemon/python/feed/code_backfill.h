@@ -1,4 +1,4 @@
-// CodeBackfill: puts what code objects say of themselves into the stream, before whoever needs it.
+// CodeBackfill: puts names and line tables of code objects into the stream before they are needed.
 #pragma once
 
 #include <array>
@@ -25,15 +25,15 @@ struct CodeCounters {
   Counter rationed;  // frames whose code was not read: too many at a time
 };
 
-// Every event of the live source passes through here, after its back-fill. In each interval of
-// sessions every process is told once, before its first sample, and every code object before the
-// first sample that has it: read at that moment, since its memory may be another one's soon. One
-// that the kernel side could not read, as while its page is copied after a fork, is told of before
-// each such sample: by its texts, if it is now what it was in an earlier sample.
-// What was told keeps the time of events that have all been handed over, so that it also comes
-// first in order of time, but never one before the process executed its program. A process is
-// forgotten when it has ended; beyond a bound those that were sampled longest ago go.
-// Used by the thread that polls.
+// Every event of the live source passes through CodeBackfill. While sessions run, it adds one event
+// for each process before the first sample of the process, and one for each code object before the
+// first sample that holds it. It reads the code object at that moment, because its memory may soon
+// belong to another one. The kernel side cannot read some code objects, for instance while their
+// page is copied after a fork. For these CodeBackfill adds an event before each sample, with texts
+// if the code object is still the one of an earlier sample. Its events carry the time of events
+// that have all been handed over, so that they also come first in order of time, but never a time
+// before the process executed its program. A process is forgotten when it has ended; beyond a bound
+// the processes that were sampled longest ago are forgotten. Used by the reader thread.
 class CodeBackfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 20'000;  // of some 20 us
@@ -46,9 +46,9 @@ class CodeBackfill {
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
   void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
-  // Whether samples of Python may come for somebody who has requested them: all of their code
-  // objects should be read soon. For others it does that the kernel side wakes for those it has not
-  // seen lately.
+  // Whether samples of Python may come for a requested session: then all their code objects have to
+  // be read soon. Without one it is enough that the kernel side wakes the reader thread for code
+  // objects that it has not seen lately.
   [[nodiscard]] bool IsWatching() const { return requested_sessions_ > 0 && !known_.empty(); }
   [[nodiscard]] const CodeCounters& counters() const { return counters_; }
 

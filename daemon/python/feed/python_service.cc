@@ -160,8 +160,8 @@ void PythonService::Handle(const Task& task) {
   }
 }
 
-// Also of one that is known, if that is long ago: it may have executed another program while no
-// session heard of it.
+// A process that is known is examined again if that was long ago: it may have executed another
+// program while no session ran.
 void PythonService::HandleProcess(ProcessKey key) {
   const Time now = std::chrono::steady_clock::now();
   const auto known = processes_.find(key.pid);
@@ -171,7 +171,7 @@ void PythonService::HandleProcess(ProcessKey key) {
   Process process;
   process.key = key;
   process.looked = now;
-  // One that has waited for long is told of at once; runtimes keep their numbers.
+  // The reason of a process that has waited for long goes out at once; runtimes keep their numbers.
   Attachments before;
   if (known != processes_.end() && known->second.key == key) {
     process.tries = known->second.tries;
@@ -210,7 +210,7 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   const bool waits = found->second.waits;
   Process& made = processes_[child.pid] = std::move(process);
   if (made.attached.empty()) return TryAttach(made);
-  // All at once: until then the kernel side takes it for what its parent is.
+  // All runtimes at once: until then the kernel side uses those of the parent.
   if (!Install(made)) {
     known_.Remove(child.pid);
     made.attached.clear();
@@ -292,7 +292,7 @@ void PythonService::TryAttach(Process& process) {
     }
     if (attachment.error().code == ErrorCode::kUnavailable) {
       process.waits = true;
-      // One that is not used says nothing of the others.
+      // An interpreter that is not used is no reason for the others.
       if (waits_for.empty() || waits_for == kNotInitialised) waits_for = attachment.error().message;
     }
     if (attachment.error().code != ErrorCode::kUnsupported) continue;
@@ -300,7 +300,7 @@ void PythonService::TryAttach(Process& process) {
     reason = attachment.error().message;
   }
   if (!found.empty()) {
-    // Whose memory that was, if its number is the same process's still.
+    // The memory was that of this process if its pid still is.
     const bool more = process.waits;
     process.waits = false;
     if (!IsThere(process.key)) return;
@@ -320,7 +320,7 @@ void PythonService::TryAttach(Process& process) {
   }
 }
 
-// Its samples have no Python frames, perhaps for ever.
+// The samples of such a process have no Python frames, perhaps for ever.
 void PythonService::ReportWhyItWaits(Process& process) {
   if (!process.attached.empty() || process.tries <= kQuickTries ||
       process.reason == kNotInitialised || process.reason == process.reported)
@@ -371,7 +371,7 @@ void PythonService::Accept(Process& process, const Attachment& attachment) {
   else
     attached.push_back(std::move(made));
   if (!again) process.another.clear();  // which may have been this one
-  // Of one that joins others the stream hears before samples have its frames.
+  // A runtime that joins others is in the stream before samples have its frames.
   if (!before.empty()) Tell(process);
   if (!Install(process)) {
     attached = before;

@@ -1,4 +1,4 @@
-// PythonService: finds the interpreters of processes and tells the kernel side where to walk.
+// PythonService: finds the interpreters of processes, for the kernel side and for the stream.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct PythonStatus {
   std::map<std::string, std::uint64_t> refused;  // never
 };
 
-// Written by the service's thread, `dropped` by whoever calls See; any thread may read.
+// Written by the service's thread, `dropped` also by the callers of See; any thread may read.
 struct PythonCounters {
   Counter attached;  // processes whose interpreter is understood
   Counter refused;   // processes whose interpreter is not, for a reason
@@ -41,17 +41,20 @@ struct PythonCounters {
   Counter dropped;   // processes and mappings that found no room in the queue
 };
 
-// Has a thread of its own, at low priority; nobody waits for it. Owned by the composition root.
+// Has a thread of its own, at low priority; no other thread waits for it, but for Await. Owned by
+// the composition root.
 //
 //   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
-//     -> attached: the kernel side and the stream are told
-//     -> not yet: again, every 20 ms for a second, then ever slower, to every 5 s; after that
-//        second the stream is told why, unless the interpreter is not used at all
-//     -> refused: the stream is told
-//   a sample that met memory that is away -> what its process's threads run is read: it comes back
+//     -> attached: facts for the kernel side and the stream
+//     -> not yet: Attach again, every 20 ms for a second, then less and less often, at last every
+//        5 s; after that second the reason goes to the stream, unless the interpreter is not used
+//     -> refused: the reason goes to the stream
+//   a sample that met memory that was away -> the service reads what the threads of the process
+//     run, so that the memory comes back
 //
-// Each runtime of a process is attached to by itself and keeps its number; of those beyond
-// PROFD_MAX_PYTHON_RUNTIMES, or refused, the stream is told.
+// The service attaches to each runtime of a process separately, and the runtime keeps its number.
+// For runtimes that are refused, or beyond PROFD_MAX_PYTHON_RUNTIMES, the reason goes to the
+// stream.
 class PythonService {
  public:
   // All must outlive this.

@@ -75,7 +75,7 @@ void Registry::ObserveFork(const wire::ForkEvent& event) {
   if (known == nullptr) return;
   Runtimes runtimes = *known;
   for (wire::PythonProcessEvent& runtime : runtimes) runtime.header = event.header;
-  // What was told of the child itself stands.
+  // Events of the child itself count more than those of its parent.
   if (processes_.Peek(event.header.process) == nullptr)
     processes_.Put(event.header.process, std::move(runtimes));
   parents_[event.header.process] = {parent, event.header.time_ns};
@@ -107,7 +107,7 @@ void Registry::ForgetEnded() {
     processes_.Erase(process);
     parents_.erase(process);
   }
-  // What they had said may still hold for those whom they have forked.
+  // Their events may still hold for the processes that they have forked.
   for (const auto& [child, parent] : parents_) gone.erase(parent.process);
   codes_.EraseIf([&](const CodeKey& key, const CodeRef&) { return gone.contains(key.process); });
 }
@@ -127,7 +127,7 @@ Registry::Code* Registry::FindCode(ProcessKey process, const wire::PythonFrame& 
       best = found->get();
       if (best->function != nullptr) return best;
     }
-    if (frame.validator == 0) break;  // it is told of for each sample
+    if (frame.validator == 0) break;  // its event comes before each sample
     const auto parent = parents_.find(process);
     if (parent == parents_.end()) break;
     process = parent->second.process;

@@ -1,4 +1,4 @@
-// Registry: what the stream has told of Python: interpreters by process, functions by code object.
+// Registry: interpreters by process and functions by code object, from the events of the stream.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 
 namespace profd::python {
 
-// Pure: takes events in order of time, answers from them alone, so a replay has the same answers.
-// A process that was forked has its parent's interpreters until it executes another program. Its
-// code objects are its own, as both go on from the same memory and may make different ones at one
-// address; one that cannot be read any more is what the parent had said of it before the fork. When
-// no session runs any more everything is forgotten: the source tells it again. Used by the worker
-// thread.
+// Takes events in order of time and answers from them alone, so a replay has the same answers. A
+// forked process has the interpreters of its parent until it executes another program. It has code
+// objects of its own, because parent and child go on from the same memory and may make different
+// ones at one address. For a code object that can no longer be read, the parent's event before the
+// fork counts. The registry forgets everything when the last session ends: the source sends it
+// again in the next one. Used by the worker thread.
 class Registry {
  public:
-  // Code objects; beyond that those that were not requested lately are forgotten. More than the
-  // source remembers to have told (CodeBackfill), so that nothing is missing that was told once.
+  // Code objects; beyond that the least recently used ones are forgotten. It holds more than
+  // CodeBackfill remembers to have sent, so no code object is missing that was sent once.
   static constexpr std::size_t kDefaultMaxCodes = 524'288;
   static constexpr std::size_t kMaxProcesses = 65'536;
   static constexpr std::size_t kMaxEnded = 256;  // processes whose last samples may come yet
@@ -35,7 +35,8 @@ class Registry {
 
   void Observe(const wire::Event& event);
 
-  // What was told of the process, by runtime; empty: nothing. Valid until the next call.
+  // The interpreters of the process, by runtime; empty when none is known. Valid until the next
+  // call.
   [[nodiscard]] std::span<const wire::PythonProcessEvent> RuntimesOf(ProcessKey process);
 
   struct Described {
@@ -43,8 +44,8 @@ class Registry {
     // Of an instruction that has none the function's first; 0: not known.
     std::uint32_t line = 0;
   };
-  // A frame of a sample. A code object that nobody told of is the function "<unknown>", one that
-  // had gone when it was read "<stale>".
+  // A frame of a sample. A code object without an event is the function "<unknown>". One that was
+  // gone when profd read it is "<stale>".
   [[nodiscard]] Described Describe(ProcessKey process, const wire::PythonFrame& frame);
 
   // The function "<truncated>": stands for the frames that were not kept.
@@ -86,7 +87,7 @@ class Registry {
     std::uint64_t forked_ns = 0;
   };
 
-  // What its parent had said of a code object before the fork holds for the child.
+  // The parent's event for a code object, from before the fork, holds for the child.
   [[nodiscard]] Code* FindCode(ProcessKey process, const wire::PythonFrame& frame);
   void ObserveProcess(const wire::PythonProcessEvent& event);
   void ObserveCode(const wire::PythonCodeEvent& event);

@@ -16,14 +16,14 @@ namespace profd::python {
 namespace {
 
 constexpr std::size_t kMaxInterpreters = 256;
-constexpr std::size_t kMaxStates = 64;  // that are looked at; any of them tells
+constexpr std::size_t kMaxStates = 64;  // any of them shows the place
 constexpr int kMaxEntryFrames = 8;      // that may lie on top of the first Python frame
 constexpr std::size_t kTriedKeys = 64;
 constexpr std::uint64_t kMaxAddress = 1ull << 47;
 
 Error NotYet(std::string message) { return Error{ErrorCode::kUnavailable, std::move(message), ""}; }
 
-// With the right to it, it has ended, or is about to.
+// If profd has the right to read it, the process has ended or is about to.
 Error Unreadable() {
   const auto missing = source::MissingCapabilities(source::EffectiveCapabilities());
   const bool may = std::ranges::find(missing, "CAP_SYS_PTRACE") == missing.end();
@@ -204,7 +204,7 @@ Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
   return attachment;
 }
 
-// A version that has no exported number and left no text: the process itself tells.
+// The file has neither a number nor a text of its version: the layout that fits the process counts.
 Result<Attachment> AttachUnknown(const ProcessMemory& memory, std::uint64_t runtime) {
   Result<Attachment> last = NotYet("its version is not known");
   for (const PythonVersion& version : kPythonVersions) {

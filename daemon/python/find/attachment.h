@@ -1,4 +1,4 @@
-// Attach: what a running interpreter's memory says of where its threads and frames are.
+// Attach: finds threads and frames of a running interpreter in its memory.
 #pragma once
 
 #include <cstdint>
@@ -26,24 +26,24 @@ struct Attachment {
   wire::AddressRange module;
   wire::AddressRange eval;
   wire::AddressRange gil;  // futexes of those who wait for the GIL
-  // False: several places hold a thread's state and only time can tell which one always does; the
-  // likeliest was taken. Attach again later.
+  // False: several places hold a thread's state, and only later readings show which one always
+  // does. This is the likeliest one. Attach again later.
   bool certain = true;
 };
 
-// Why Attach says kUnavailable of programs that have an interpreter and do not use it.
+// The message of kUnavailable for programs that have an interpreter and do not use it.
 inline constexpr std::string_view kNotInitialised = "the interpreter has not been initialised";
 
-// Reads, within bounds, the interpreters and their threads, and finds by its value where a thread
-// keeps its state. Errors:
-//   kUnavailable  not yet: it has not been initialised, or no thread could be understood just now
-//   kUnsupported  never: for the reason in the message
+// Reads the interpreters and their threads, within bounds, and finds the place where a thread keeps
+// its state, by its value. Errors:
+//   kUnavailable  not yet: the interpreter is not initialised, or no thread can be understood now
+//   kUnsupported  never, for the reason in the message
 //   kNotFound     the process is gone
 [[nodiscard]] Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
                                         const ModuleMapping& mapping);
 
-// Reads what walks of its threads read, so that it is in memory: the kernel side cannot wait for
-// pages that are away.
+// Reads the memory that walks of the process's threads read, so that it is present: the kernel side
+// cannot wait for pages that are not.
 void TouchFrames(const ProcessMemory& memory, const Attachment& attachment);
 
 }  // namespace profd::python

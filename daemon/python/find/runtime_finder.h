@@ -16,7 +16,7 @@ struct RuntimeFile {
   std::uint64_t runtime = 0;     // _PyRuntime
   std::uint64_t eval_begin = 0;  // _PyEval_EvalFrameDefault; 0, 0: not known
   std::uint64_t eval_end = 0;
-  std::uint32_t version = 0;  // as PY_VERSION_HEX; 0: only a running process can tell
+  std::uint32_t version = 0;  // as PY_VERSION_HEX; 0: only a running process has it
   std::string refused;        // not empty: why it is not understood
   struct Segment {
     std::uint64_t file_offset = 0;

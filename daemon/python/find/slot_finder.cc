@@ -39,7 +39,7 @@ bool IsThreadPointer(const ProcessMemory& memory, std::uint64_t pointer) {
 
 enum class Verdict { kHolds, kHoldsNot, kOpen };
 
-// Of one thread; `states` tells which states are its own: one of several may be bound.
+// What one thread keeps there. A thread may have several states, of which any may be bound.
 Verdict Judge(const ProcessMemory& memory, std::span<const ThreadState> states,
               std::uint64_t pointer, const Slot& slot) {
   const auto word = Word(memory, pointer, slot);
@@ -108,8 +108,8 @@ std::optional<Slot> FindSlot(const ProcessMemory& memory, std::span<const Thread
     const auto holders = CountHolders(memory, states, pointers, slot);
     if (!holders || *holders == 0) continue;
     if (best && *holders == most && keys.empty()) {
-      // The always-bound one holds at least as often as the others; where they are equal, only a
-      // thread that waits can tell. GCC lays it out below its neighbours.
+      // The variable that is always bound holds the state at least as often as the others. Where
+      // they are equal, only a waiting thread shows the difference. GCC places it below the others.
       if (best->offset - slot.offset <= kNeighbourBytes) best->offset = slot.offset;
       best->certain = false;
     } else if (*holders > most) {

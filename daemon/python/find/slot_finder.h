@@ -26,11 +26,12 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-// Found by value: some thread's slot holds its state, and no thread's holds anything else. What a
-// pthread key names is right for ever (glibc: two levels of arrays; musl: one); without a key, as
-// from 3.15 on, it is a thread-local variable, of which others hold the state only while the thread
-// runs Python code.
-// `keys`: pthread keys that may be the one; none: look for variables. x86-64.
+// FindSlot finds the slot by its value: the slot of some thread holds the state of that thread, and
+// no thread's slot holds anything else. A slot that a pthread key names (glibc: two levels of
+// arrays; musl: one) is always bound. Without a key, as from 3.15 on, the slot is a thread-local
+// variable; other such variables hold the state only while the thread runs Python code.
+// `keys` are the pthread keys that may be the right one; without any, FindSlot searches variables.
+// x86-64 only.
 [[nodiscard]] std::optional<Slot> FindSlot(const ProcessMemory& memory,
                                            std::span<const ThreadState> states,
                                            std::span<const std::uint32_t> keys);

@@ -15,7 +15,8 @@ using process::AddressFrame;
 using Frames = std::vector<AddressFrame>;
 using Segment = PythonStack::Segment;
 
-// By segment: the index of the native frame before which it stands.
+// For each segment, the index of the native frame before which it stands; the number of frames when
+// it lies beyond the end of the native stack.
 using Places = std::vector<std::size_t>;
 
 bool IsEval(const AddressFrame& frame, const wire::PythonProcessEvent& process) {
@@ -24,7 +25,8 @@ bool IsEval(const AddressFrame& frame, const wire::PythonProcessEvent& process) 
   return process.eval.Contains(after_call ? frame.address - 1 : frame.address);
 }
 
-// The interpreter's frame, at `from` or beyond, whose part of the stack holds the address.
+// Frames lie one after the other on the C stack and a CFA is the end of a frame. So the first frame
+// whose CFA is above the address holds it. The search begins at `from`.
 std::optional<std::size_t> FrameAround(std::uint64_t address, std::size_t from,
                                        const Frames& frames) {
   for (std::size_t i = from; i < frames.size(); ++i)
@@ -39,13 +41,14 @@ std::optional<std::size_t> NextEval(std::size_t from, const Frames& frames,
   return std::nullopt;
 }
 
-// Of user code: all that stands before it is the kernel's.
+// Whether this is the innermost frame of user code.
 bool IsLeaf(std::size_t index, const Frames& frames) {
   return index == 0 || frames[index - 1].kernel;
 }
 
-// A call of the eval function that begins or ends, maybe: it stands at the leaf, or has `depth` of
-// the interpreter's functions look at its result, at most. All others have Python frames.
+// Whether a call of the eval function may have no Python frame: it has none while it is entered and
+// after it has left its frame. Such a call is the leaf, or the interpreter's functions that check
+// its result stand on top of it, at most `depth` of them. Every other call has a Python frame.
 bool MayHaveNone(std::size_t call, const Frames& frames, const wire::PythonProcessEvent& process,
                  std::size_t depth = 1) {
   for (; !IsLeaf(call, frames); --call, --depth)
@@ -53,10 +56,11 @@ bool MayHaveNone(std::size_t call, const Frames& frames, const wire::PythonProce
   return true;
 }
 
-// _Py_CheckFunctionResult and PyErr_Occurred, after the frame has been left.
+// _Py_CheckFunctionResult and PyErr_Occurred run after the eval function has left its frame.
 constexpr std::size_t kLooksAtResult = 2;
 
-// Of one that is the end of a cut stack nobody knows what it holds: it has no CFA.
+// Whether any of the first `end` frames is a call that certainly runs Python code. The last frame
+// of a cut stack has no CFA and does not count: which frames it holds is unknown.
 bool AnyCallRuns(std::size_t end, const Frames& frames, const wire::PythonProcessEvent& process) {
   for (std::size_t i = 0; i < end; ++i)
     if (frames[i].cfa != 0 && IsEval(frames[i], process) && !MayHaveNone(i, frames, process))
@@ -70,23 +74,27 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
   Places places;
   std::size_t from = 0;
   for (const Segment& segment : python.segments) {
-    // The rest of a stack that is deeper than what was kept, in the next call there is. If the
-    // walk ended for another reason and passed no call before, nobody knows in which.
+    // A segment without an anchor is the rest of a stack that is deeper than the kernel side keeps.
+    // It belongs to the next call. If no segment came before it and the walk ended for another
+    // reason, the call that it belongs to is unknown.
     const bool rest = segment.anchor == 0;
     if (rest && places.empty() && !python.truncated) return std::nullopt;
     const auto place = rest ? NextEval(places.empty() ? 0 : from + 1, frames, process)
                             : FrameAround(segment.anchor, from, frames);
-    // Beyond where the native stack ends early; what runs in no call of the eval function has
-    // nothing to show.
+    // A segment may lie beyond the end of a native stack that ends early. A segment without frames
+    // belongs to code that runs outside of the eval function, and needs no place.
     if (!place && !segment.frames.empty() && native_is_complete) return std::nullopt;
     places.push_back(place.value_or(frames.size()));
     from = places.back();
   }
-  // Else another thread state's frames are missing there: that of another interpreter.
+  // A call before the first segment runs code of another thread state, which belongs to another
+  // interpreter; its frames were not walked.
   if (AnyCallRuns(places.front(), frames, process)) return std::nullopt;
   return places;
 }
 
+// Both stacks are whole, so the calls and the segments are counted from the root. One more call may
+// have begun or ended at the leaf.
 std::optional<Places> PlaceFromRoot(const PythonStack& python,
                                     const wire::PythonProcessEvent& process, const Frames& frames) {
   std::vector<std::size_t> calls;
@@ -99,10 +107,10 @@ std::optional<Places> PlaceFromRoot(const PythonStack& python,
   return Places(calls.end() - static_cast<std::ptrdiff_t>(segments), calls.end());
 }
 
-// Where either stack ends early: the innermost call has its frame if it is in the middle of its
-// work. One that begins or ends may have it or not, which makes no difference where nothing but the
-// interpreter's own frames is there. Where there is no call at all, all Python frames lie beyond
-// the end.
+// A stack that ends early has no root to count from, so the calls are counted from the leaf. This
+// is right if the innermost call certainly has a Python frame. If it may have none, the result is
+// the same only where the stack holds nothing but frames of the interpreter and the kernel. Without
+// any call, all Python frames lie beyond the end of the native stack.
 std::optional<Places> PlaceFromLeaf(const PythonStack& python,
                                     const wire::PythonProcessEvent& process,
                                     bool native_is_complete, const Frames& frames) {
@@ -136,8 +144,9 @@ struct Placed {
   const Segment* segment = nullptr;
 };
 
-// `placed` in order of place. No native frame runs code of two runtimes; which of two stands first
-// beyond the end of a cut stack nobody knows.
+// `placed` is in order of place. No native frame runs code of two runtimes, so two segments of one
+// place must belong to one runtime. Beyond the end of a cut stack the order of two runtimes is
+// unknown.
 bool IsOrderKnown(const std::vector<Placed>& placed,
                   std::span<const wire::PythonProcessEvent> runtimes, const Frames& frames) {
   for (std::size_t i = 0; i < placed.size(); ++i) {

@@ -23,28 +23,27 @@ struct PythonStack {
 // A stack whose frames have no anchors: each is the only frame of its call.
 [[nodiscard]] PythonStack OneCallEach(PythonStack stack);
 
-// `frames` are leaf first: kernel frames, then user frames, of which those of the interpreter know
-// their CFA. By address: a segment belongs to the interpreter's frame whose part of the C stack
-// holds its anchor, and stands before it, since what that frame calls comes before both. Segments
-// of a version without anchors belong to the calls of the eval function, counted from the root; one
-// more call may have begun at the leaf. Where either stack ends early they are counted from the
-// leaf, if the innermost call is on its way to something else, or nothing but the interpreter's own
-// frames are seen. Frames of the interpreter itself are marked.
+// `frames` come with the leaf first: kernel frames, then user frames. The interpreter's frames know
+// their CFA. A segment with an anchor belongs to the interpreter's frame whose part of the C stack
+// holds the anchor. It stands before that frame, because the calls of its Python code come before
+// both. Segments of a version without anchors belong to the calls of the eval function, counted
+// from the root; one more call may have begun at the leaf. Where either stack ends early, they are
+// counted from the leaf, if that is certain. Merge sets `interpreter` of the interpreter's own
+// frames.
 //
-// False when a segment finds no place, or a call that runs something has none: `frames` are as they
-// were. Nothing is ever guessed: Python
-// frames that are put somewhere stand where they belong. Where the native stack ends early,
-// segments with anchors beyond its end stand there.
+// False when a segment has no place, or a call that runs Python code has no segment: then `frames`
+// are as they were. Merge never guesses: each Python frame stands where it belongs. Where the
+// native stack ends early, segments with anchors beyond its end stand there.
 [[nodiscard]] bool Merge(const PythonStack& python, const wire::PythonProcessEvent& process,
                          bool native_is_complete, std::vector<process::AddressFrame>& frames);
 
 // The same, of a process with several runtimes: `stacks` and `runtimes` by runtime, as many of
-// each. Frames of several stand in the order of the native ones; false where these do not tell it.
+// each. Their frames stand in the order of the native ones; false where that order is unknown.
 [[nodiscard]] bool MergeAll(std::span<const PythonStack> stacks,
                             std::span<const wire::PythonProcessEvent> runtimes,
                             bool native_is_complete, std::vector<process::AddressFrame>& frames);
 
-// Whether the stack of a thread that has no Python frames says so itself: no call of the eval
+// Whether the native stack of a thread shows that it has no Python frames: no call of the eval
 // function runs anything.
 [[nodiscard]] bool HasNone(const wire::PythonProcessEvent& process,
                            const std::vector<process::AddressFrame>& frames);

@@ -23,14 +23,14 @@ struct MergeCounters {
   Counter failed;   // of those, not merged
   Counter cut;      // of those, cut: too deep, or memory that could not be read
   Counter stale;    // frames whose code object had gone when it was read
-  Counter unknown;  // frames whose code object nobody told of
+  Counter unknown;  // frames whose code object is not in the stream
 };
 
-// Takes events in order of time, and samples as the process stage has placed them. Where the
-// frames of a stack find no place among the native ones they are kept apart, and the sample says
-// so. A wait for a lock that is the interpreter's own is one for the GIL, and each sample knows
-// what its thread has to do with that. Owned and used by the worker thread; the counters may be
-// read by any.
+// Takes events in order of time, and samples as the process stage has placed them. It puts the
+// Python frames of a stack among the native ones. Frames without a certain place are kept apart in
+// `unmerged_python`, and `merge_failed` is set. A wait for the interpreter's own lock becomes a
+// wait for the GIL, and each sample gets the relation of its thread to the GIL. Owned and used by
+// the worker thread; any thread may read the counters.
 class StackMerger {
  public:
   // `counters` must outlive this.

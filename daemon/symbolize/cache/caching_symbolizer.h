@@ -12,11 +12,11 @@
 
 namespace profd::symbolize {
 
-// A decorator, bounded by the memory of the answers; the least recently used go first. The key is
-// the module object and the place looked up in it; it holds the module, so that no other takes its
-// address. Kernel addresses without a name are not kept: a BPF program may be listed later; nor is
-// code made at run time. Used by
-// the symbolizer thread; any thread may read the counters.
+// A decorator that is bounded by the memory of its answers; the least recently used ones leave
+// first. The key is the module object and the place in it. An answer holds its module, so that no
+// other module takes the same address. Kernel addresses without a name are not kept, because a BPF
+// program may be listed later, nor are names of code that is made at run time. Used by the
+// symbolizer thread; any thread may read the counters.
 class CachingSymbolizer : public Symbolizer {
  public:
   struct Counters {
@@ -32,7 +32,7 @@ class CachingSymbolizer : public Symbolizer {
                std::vector<Frame>& frames) override;
   void Prepare() override { inner_.Prepare(); }
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
-  // Gives up what was requested.
+  // Discards answers until what the memory budget requests is free.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }

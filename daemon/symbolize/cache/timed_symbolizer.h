@@ -8,8 +8,8 @@
 
 namespace profd::symbolize {
 
-// Passes every question on, and counts the CPU time until its answer. Stands behind the caches, so
-// that it is asked only for what is not known yet. Threads as those of the other one.
+// Passes every call on and counts the CPU time that it takes. It stands behind the caches, so only
+// addresses that are not known yet reach it. Has the same threads as the other symbolizer.
 class TimedSymbolizer : public Symbolizer {
  public:
   // `other` must outlive this.
@@ -20,7 +20,7 @@ class TimedSymbolizer : public Symbolizer {
   void Prepare() override;
   [[nodiscard]] std::uint64_t improvements() const override { return other_.improvements(); }
 
-  // CPU time of the asking thread, since the beginning; from any thread.
+  // CPU time of the calling thread, since the beginning; any thread may read it.
   [[nodiscard]] std::uint64_t spent_ns() const { return spent_ns_.value(); }
 
  private:

@@ -14,9 +14,9 @@
 
 namespace profd::symbolize {
 
-// Holds the objects of the modules used last, so that an address is still named after its process
-// and its file are gone; bounded by the memory that these take, and by their number. What could not
-// be loaded is remembered too, and not tried again for that module. Used by the symbolizer thread.
+// Holds the objects of the modules that were used last, so that an address has a name after its
+// process and its file are gone; bounded by memory and by their number. A module whose object
+// cannot be loaded is kept with the reason, and not tried again. Used by the symbolizer thread.
 class ElfSymbolizer : public Symbolizer {
  public:
   static constexpr std::size_t kModuleBytes = 1'024;  // beside the object, about
@@ -38,10 +38,10 @@ class ElfSymbolizer : public Symbolizer {
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
-  // Gives up what was requested, the objects used longest ago first.
+  // Discards objects until what the memory budget requests is free, those used longest ago first.
   void GiveUp();
   [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
-  // Memory in the objects held now; any thread may ask.
+  // Memory in the objects held now; any thread may read it.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
  private:

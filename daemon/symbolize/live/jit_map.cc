@@ -66,7 +66,7 @@ std::size_t ReadPerfMap(std::string_view bytes, JitMap& map) {
   for (;;) {
     const std::size_t newline = bytes.find('\n', done);
     if (newline == std::string_view::npos) {
-      // Nobody writes such lines: not to wait for its end for ever.
+      // No run time writes such lines; do not wait for the end of this one for ever.
       constexpr std::size_t kMaxLine = 64u << 10;
       return bytes.size() - done > kMaxLine ? bytes.size() : done;
     }

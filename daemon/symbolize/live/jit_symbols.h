@@ -27,12 +27,12 @@ class JitSymbols {
   [[nodiscard]] virtual Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) = 0;
 };
 
-// From /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
-// process and by its pid there. Read when code of the process is first requested, and, because they
-// grow, what is new when the last look is kRecheckNs old. Whether there are others by now is looked
-// for ever less often while there are not, at last every kLongestSearchNs: most run times write
-// none. Only regular files that belong to the process's user or to root are believed; nothing is
-// waited for but the disk. Keeps kMaxProcesses, those used last.
+// Reads /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
+// process and by its pid there. It reads them when code of the process is first requested. Because
+// they grow, it reads their new parts when the last reading is kRecheckNs old. It searches for
+// files that are not there yet less and less often, at last every kLongestSearchNs: most run times
+// write none. Only regular files of the process's user or of root count, and the only wait is for
+// the disk. Keeps the kMaxProcesses that were used last. Used by the symbolizer thread.
 class LiveJitSymbols : public JitSymbols {
  public:
   static constexpr std::uint64_t kRecheckNs = 20'000'000;
@@ -43,7 +43,7 @@ class LiveJitSymbols : public JitSymbols {
   LiveJitSymbols(ProcFs proc, const Clock& clock) : proc_(std::move(proc)), clock_(clock) {}
 
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
-  // Memory of all maps; any thread may ask.
+  // Memory of all maps; any thread may read it.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
  private:
@@ -56,7 +56,7 @@ class LiveJitSymbols : public JitSymbols {
   };
   struct Process {
     std::uint32_t pid = 0;
-    std::uint64_t start = 0;  // tells it from others of this pid
+    std::uint64_t start = 0;  // other processes of this pid have another one
     std::uint64_t looked_at_ns = 0;
     std::uint64_t searched_at_ns = 0;
     std::uint64_t search_pause_ns = kRecheckNs;

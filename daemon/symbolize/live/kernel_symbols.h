@@ -38,7 +38,7 @@ class LiveKernelSymbols : public KernelSymbols {
 
   [[nodiscard]] Result<KernelSymbol> Find(std::uint64_t address) override;
   void Prepare() override;
-  // How often the file was read; any thread may ask.
+  // How often the file was read; any thread may read the number.
   [[nodiscard]] std::uint64_t reads() const { return reads_.value(); }
 
  private:
@@ -52,7 +52,7 @@ class LiveKernelSymbols : public KernelSymbols {
   Result<Kallsyms> symbols_ = Error{ErrorCode::kUnavailable, "not read yet", ""};
 };
 
-// Kind under which recordings keep what the kernel said; there is one, its key is "".
+// Kind under which recordings keep kernel symbols; there is one blob, its key is "".
 inline constexpr std::string_view kKallsymsBlobKind = "kallsyms";
 
 // A decorator: remembers the symbols that look-ups found; Flush hands over the new ones as lines

@@ -33,7 +33,7 @@ class FrameTable {
   // Forgets all frames but those that `keep` says yes to. Whoever kept ids of these must take the
   // new ones, here by the old; the others have kNoFrame.
   [[nodiscard]] std::vector<FrameId> Retain(const std::function<bool(FrameId)>& keep);
-  // Forgets all frames: whoever kept ids must have forgotten them.
+  // Forgets all frames. No id may be in use any more.
   void Clear();
 
  private:

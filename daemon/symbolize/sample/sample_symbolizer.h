@@ -41,7 +41,7 @@ class SampleSymbolizer {
   [[nodiscard]] SymbolizedSample Symbolize(process::Sample sample, Detail detail = Detail::kSource);
   // Forgets all addresses, and all frames but some: see FrameTable::Retain.
   [[nodiscard]] std::vector<FrameId> Retain(const std::function<bool(FrameId)>& keep);
-  // Forgets all addresses and clears the table; for when nobody holds FrameIds of it, that is when
+  // Forgets all addresses and clears the table; for when no FrameId of it is held, that is when
   // no session is running. Bounds what an always-on daemon keeps.
   void Clear();
   // Of the addresses seen, by an estimate; the table's come to that.
@@ -68,7 +68,7 @@ class SampleSymbolizer {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     KernelRole role = KernelRole::kOther;
-    bool lasting = false;  // false: asked again each time
+    bool lasting = false;  // false: looked up again each time
   };
 
   static constexpr std::size_t kAddressBytes = sizeof(Key) + sizeof(Known) + 32;  // and a node

@@ -1,4 +1,4 @@
-// CfiCheck: whether libdw may be let loose on an entry of `.eh_frame`.
+// CfiCheck: whether libdw may interpret an entry of `.eh_frame`.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -9,9 +9,9 @@
 
 namespace profd::unwind {
 
-// libdw makes room for whatever register number an instruction names (up to 2 GiB), and for every
-// remembered state; a hostile file must not get that far. Steps over instructions, means none.
-// Used by one thread.
+// libdw allocates memory by the register number that an instruction names (up to 2 GiB) and for
+// every remembered state. CfiCheck refuses entries of hostile files before libdw sees them. It
+// steps over instructions and executes none. Owned by a reader of a file; used by one thread.
 class CfiCheck {
  public:
   static constexpr std::uint64_t kMaxRegister = 255;
@@ -21,11 +21,11 @@ class CfiCheck {
   // `frames` is .eh_frame and must outlive this.
   CfiCheck(const unsigned char* ident, Elf_Data* frames) : ident_(ident), frames_(frames) {}
 
-  // Bytes of instructions that libdw executes for the FDE at `offset`, its CIE's included; nothing
-  // when it is none, or one that is out of bounds.
+  // Bytes of instructions that libdw executes for the FDE at `offset`, those of its CIE included.
+  // Nothing when there is no FDE, or when it is out of bounds.
   [[nodiscard]] std::optional<std::uint64_t> Fde(std::uint64_t offset);
-  // Where the code of such an FDE begins, when .eh_frame lies at `frames_vaddr`; nothing when that
-  // is written in a way that linkers do not use.
+  // Where the code of such an FDE begins, when .eh_frame lies at `frames_vaddr`. Nothing when its
+  // address has an encoding that linkers do not use.
   [[nodiscard]] std::optional<std::uint64_t> CodeOf(std::uint64_t offset,
                                                     std::uint64_t frames_vaddr);
 

@@ -91,7 +91,7 @@ class FrameBytes {
   static constexpr std::uint64_t kBlockBytes = 32u << 10;
 
   [[nodiscard]] bool BringPart(elf::FileImage& image, std::uint64_t offset, std::uint64_t bytes);
-  // The whole entry; its second word, by which an FDE tells of its CIE.
+  // The whole entry. Returns its second word, which leads from an FDE to its CIE.
   [[nodiscard]] std::optional<std::uint32_t> BringEntry(elf::FileImage& image,
                                                         std::uint64_t offset);
 
@@ -107,7 +107,7 @@ bool FrameBytes::Bring(elf::FileImage& image, std::uint64_t offset) {
   const auto to_cie = BringEntry(image, offset);
   if (!to_cie) return false;
   const std::uint64_t from = offset + sizeof(std::uint32_t);  // of that word
-  if (*to_cie == 0 || *to_cie > from) return true;            // no FDE; whoever reads it says so
+  if (*to_cie == 0 || *to_cie > from) return true;            // no FDE: CfiCheck refuses it
   return BringEntry(image, from - *to_cie).has_value();
 }
 
@@ -224,8 +224,8 @@ class CfiReader::State {
     }
   }
 
-  // glibc ends the FDE of clone before its `syscall`, as what follows is the new thread's as well.
-  // Whoever waits there, for a vfork child, has not moved its stack since.
+  // glibc ends the FDE of clone before its `syscall`, because the new thread runs the code that
+  // follows, too. A parent that waits there for its vfork child has not moved its stack since.
   bool GoesOnAfterSyscall(std::uint64_t offset, std::uint64_t bytes) {
     constexpr std::array<char, 2> kSyscall{'\x0f', '\x05'};
     if (bytes < kSyscall.size() || bytes > kMaxBytesAfterSyscall) return false;

@@ -25,9 +25,9 @@ struct Row {
 // there on, as in glibc's dynamic loader. `rows` reach to `end`.
 void EndAtEntry(std::uint64_t entry, std::uint64_t end, std::vector<Row>& rows);
 
-// Interprets through libdw; only what a part of the text needs is read, where the file has an
-// `.eh_frame_hdr`. A file without `.eh_frame` is refused. Damaged entries leave gaps, and are
-// counted. Used by one thread.
+// Interprets through libdw. Of a file with `.eh_frame_hdr` it reads only the entries that a part of
+// the text needs. It refuses a file without `.eh_frame`. Damaged entries leave gaps, and are
+// counted. Owned by the thread of TableService, which alone uses it.
 class CfiReader {
  public:
   // Below this a file has some 100,000 rows, which take about 100 ms: read it whole.
@@ -49,8 +49,8 @@ class CfiReader {
   // Where the kernel, or the loader, begins to run the file, as file offset.
   [[nodiscard]] std::optional<std::uint64_t> entry() const;
 
-  // Rows of [begin, end) of the file, ascending, the first at `begin`, no two neighbours with the
-  // same rule.
+  // Rows of [begin, end) of the file, ascending; the first is at `begin`, and no two neighbours
+  // have the same rule.
   [[nodiscard]] std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end);
   // FDEs, or parts of them, that were out of bounds so far.
   [[nodiscard]] std::uint64_t damaged() const;

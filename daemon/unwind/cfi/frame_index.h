@@ -10,8 +10,8 @@
 
 namespace profd::unwind {
 
-// Brings `.eh_frame_hdr` into the image, and `.eh_frame` where it must be walked. Immutable;
-// addresses are the object's own.
+// Read fetches `.eh_frame_hdr` into the image, or `.eh_frame` if it has to walk it. Immutable after
+// that. Addresses are the object's own.
 class FrameIndex {
  public:
   struct Entry {
@@ -22,9 +22,9 @@ class FrameIndex {
   static constexpr std::uint64_t kMaxBytes = 256u << 20;      // of .eh_frame
   static constexpr std::uint64_t kMaxIndexBytes = 16u << 20;  // of .eh_frame_hdr: two million FDEs
 
-  // A file without such a table, or with one that is no use, has its `.eh_frame` walked, and is
-  // refused if any of it is damaged: libdw will walk it, too. kNotFound: it has neither. FDEs lie
-  // inside the file.
+  // Walks `.eh_frame` of a file without a usable table, and refuses the file if any of it is
+  // damaged, because libdw will walk it, too. kNotFound: the file has neither. All FDEs lie inside
+  // the file.
   [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
 
   // Ascending by `begin`.

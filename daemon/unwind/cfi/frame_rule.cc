@@ -76,7 +76,7 @@ profd_unwind_rule CfaRule(profd_cfa_kind kind, RegisterOffset place, std::int64_
   return rule;
 }
 
-// The part of the rule that says where the CFA is; cfa is NONE when it cannot be said.
+// Sets the part of the rule for the CFA; cfa is NONE when a rule cannot express it.
 profd_unwind_rule CfaOf(Operations ops, bool signal) {
   if (ops.empty()) return kNoRule;
   const auto place = AsRegisterOffset(ops[0]);
@@ -146,7 +146,7 @@ void SetSaved(Dwarf_Frame* frame, profd_unwind_rule& rule) {
   std::array<SavedPlace, PROFD_SAVED_MAX> places;
   for (std::size_t i = 0; i < places.size(); ++i) {
     places[i] = SavedPlaceOf(frame, kSavedRegisters[i]);
-    // libdw's list of registers that functions keep unless told otherwise has rax where rbx
+    // libdw's list of registers that functions keep by default has rax where rbx
     // belongs.
     if (i == PROFD_SAVED_RBX && places[i].kind == SavedPlace::kUndefined)
       places[i] = {SavedPlace::kSame, 0};

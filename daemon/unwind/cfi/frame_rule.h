@@ -1,4 +1,4 @@
-// FrameRule: what libdw says of a frame, as a rule that the unwinder can follow.
+// FrameRule: a frame as libdw describes it -> a rule that the unwinder can follow.
 #pragma once
 
 #include <elfutils/libdw.h>

@@ -5,9 +5,9 @@
 
 namespace profd::unwind {
 
-// By the symbols that CPython exports even where it is stripped, as extension modules need them. A
-// program that is linked with nothing exports none: it is searched for the name of the
-// interpreter's own source file, which its messages hold, in its first 32 MiB of constants.
+// Looks for symbols that CPython exports even where it is stripped, because extension modules need
+// them. A program that is linked with no library exports none. In its first 32 MiB of constants
+// IsCpython looks for the name of a source file of the interpreter, which its messages contain.
 [[nodiscard]] bool IsCpython(const elf::ElfFile& file);
 
 }  // namespace profd::unwind

@@ -14,8 +14,9 @@ namespace profd::unwind {
 struct MappedFile {
   UniqueFd fd;           // a regular file, open for reading
   elf::FileStamp stamp;  // as stat says
-  // What is mapped is a file of another file system, by another inode number: that of the layer
-  // that holds it, where stat makes up one of its own, or keeps that of a copied file's original.
+  // The mapping shows a file of another file system with another inode number: that of the
+  // overlayfs layer that holds the file. stat reports a number of its own, or that of a copied
+  // file's original.
   bool overlay = false;
 };
 
@@ -25,9 +26,9 @@ struct MappedFile {
 [[nodiscard]] Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid,
                                                 std::uint64_t begin, std::uint64_t end);
 
-// Whether this is the file that the kernel means. Devices may differ, as on overlayfs and btrfs,
-// where stat shows another one than the mapping has, and on overlayfs inode numbers, too;
-// generations cannot be seen everywhere.
+// Whether this is the file of the kernel's key. It does not compare devices, since stat reports
+// another one than the mapping on overlayfs and btrfs, nor inode numbers on overlayfs, nor
+// generations, which not every file system shows.
 [[nodiscard]] bool Fits(const MappedFile& file, const profd_file_key& key);
 
 // The key that the kernel will most likely have for it.

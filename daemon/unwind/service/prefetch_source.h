@@ -1,4 +1,4 @@
-// PrefetchSource: decorator of the live source that has tables made before a program asks.
+// PrefetchSource: decorator of the live source that requests tables before a program does.
 #pragma once
 
 #include <chrono>

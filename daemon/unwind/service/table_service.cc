@@ -16,11 +16,11 @@
 namespace profd::unwind {
 namespace {
 
-// Tables that nobody misses can wait longer than the program that is being looked at; those of a
-// file that stacks end in now, less long.
+// Tables that no program has requested yet can wait longer than the programs that are profiled.
+// Tables of a file in which stacks end now can wait less long.
 constexpr int kNiceAhead = 10;
 constexpr int kNiceMissed = 5;
-// Chunks of a large file that programs must ask for before it is loaded whole.
+// Chunks of a large file that programs must request before it is loaded whole.
 constexpr std::uint32_t kOftenWanted = 16;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
@@ -48,7 +48,7 @@ std::uint32_t FlagsOf(const CfiReader& reader) {
 TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
                            std::uint64_t cap_bytes)
     : proc_(std::move(proc)), cap_bytes_(cap_bytes), store_(memory, maps, cap_bytes) {
-  // From now on programs ask.
+  // From now on programs send requests.
   store_.SetTick(1);
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
@@ -96,7 +96,7 @@ void TableService::Run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-unwind");
   own_nice_ = ::getpriority(PRIO_PROCESS, 0);
   const auto start = std::chrono::steady_clock::now();
-  // Every process has it, and no mapping of a file tells of it.
+  // Every process has the vdso, and no mapping of a file leads to it.
   profd_wanted vdso{};
   vdso.key = VdsoKey();
   HandleWanted(vdso);
@@ -194,7 +194,7 @@ void TableService::Finish(const profd_file_key& key, const Reader& reader, bool 
     known->missed |= missed;
     return;
   }
-  // What is forgotten here is requested when it is missed.
+  // Programs request what is discarded here.
   if (unfinished_.size() == kMaxUnfinished) unfinished_.pop_back();
   unfinished_.insert(reader->small() ? unfinished_.begin() : unfinished_.end(),
                      {key, reader, missed});
@@ -218,7 +218,7 @@ TableService::Reader TableService::ReaderFor(const profd_wanted& wanted) {
   }
   auto mapped = OpenMappedFile(proc_, wanted.pid, wanted.mapping_begin, wanted.mapping_end);
   if (!mapped && mapped.error().code == ErrorCode::kNotFound)
-    return counters_.gone.Add(), nullptr;  // whoever maps it still will ask
+    return counters_.gone.Add(), nullptr;  // other processes that map it will request it
   if (!mapped) return Keep(wanted.key, mapped.error());
   if (!Fits(*mapped, wanted.key)) return counters_.changed.Add(), nullptr;
   const elf::FileStamp stamp = mapped->stamp;
@@ -277,7 +277,7 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
     (void)store_.AddWithoutTables(key);
     return;
   }
-  if (!reader->small()) return;  // nobody knows yet which chunks
+  if (!reader->small()) return;  // which chunks are needed is not known yet
   const auto file = store_.AddFile(key, reader->text(), FlagsOf(*reader), TableStore::Room::kFree);
   if (!file) return;
   counters_.files_read.Add();

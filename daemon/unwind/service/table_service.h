@@ -1,4 +1,4 @@
-// TableService: makes the unwind tables that the programs ask for, and those they will need.
+// TableService: makes the unwind tables that the programs request, and those that they will need.
 #pragma once
 
 #include <chrono>
@@ -36,12 +36,13 @@ struct ServiceCounters {
   Counter gone;        // the process or its mapping was gone
   Counter changed;     // another file lay there, or it had been changed
   Counter damaged;     // FDEs that were left out
-  Counter prefetched;  // files read before a program asked
+  Counter prefetched;  // files read before a program requested them
 };
 
-// Has a thread of its own. What programs ask for comes first; then, chunk by chunk and at a low
+// Has a thread of its own. Requests of programs come first; then, chunk by chunk and at a low
 // priority, the rest of small files, then what is fetched ahead. Owned by the composition root; the
-// maps outlive it.
+// maps outlive it. It does not promise a table for every file: files may be gone, damaged or too
+// many.
 class TableService {
  public:
   // Of kernel memory, all tables and lists together.
@@ -59,7 +60,7 @@ class TableService {
   TableService& operator=(const TableService&) = delete;
   ~TableService() = default;
 
-  // Any thread; they return at once. What finds no room is counted; programs ask again.
+  // Any thread; they return at once. A request without room is counted; programs repeat theirs.
   void Want(const profd_wanted& wanted);
   void Prefetch(std::uint32_t pid);  // all executable mappings
   void Prefetch(const Mapping& mapping);
@@ -94,20 +95,20 @@ class TableService {
     std::optional<Mapping> mapping;
   };
 
-  template <typename Done>  // it is asked with the lock held
+  template <typename Done>  // called with the lock held
   bool AwaitUntil(std::chrono::milliseconds timeout, const Done& done);
   // With the lock held.
   [[nodiscard]] bool HasMissed(std::uint64_t requests) const;
   void Run(const std::stop_token& stop);
   [[nodiscard]] Task NextTask(const std::stop_token& stop);
   void SetNice(int nice);
-  // Tells what it holds, and gives up what was requested.
+  // Reports what it holds, and discards what was requested.
   void AccountForMemory();
   void HandleWanted(const profd_wanted& wanted);
   void HandleProcess(std::uint32_t pid);
   void HandlePrefetch(const Mapping& mapping);
-  // A file's other chunks, as far as nobody has to go for them: of small files, and of those
-  // that are requested again and again.
+  // Loads a file's other chunks while there is room: of small files, and of files that programs
+  // request again and again.
   void Finish(const profd_file_key& key, const Reader& reader, bool missed);
   void LoadUnfinished();
   // A reader of the wanted file; nothing when there is none, which is counted and published.

@@ -15,9 +15,9 @@ namespace profd::unwind {
 
 using Place = std::uint32_t;  // in units of PROFD_PLACE_UNIT bytes; 0: nowhere
 
-// First fit, slab after slab, as far as the cap allows. What is freed may still be read: it waits
-// until all programs that run now have ended, and many such waits are made as one. Used by one
-// thread.
+// First fit, slab after slab, up to the cap. Programs may still read memory that was freed, so it
+// stays in quarantine until all programs that run now have ended; one wait serves many places.
+// Owned by TableStore; used by its thread.
 class TablePool {
  public:
   // `cap_bytes` of kernel memory for slabs. `memory` must outlive this.

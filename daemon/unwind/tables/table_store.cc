@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kRuleUnits = sizeof(profd_unwind_rule) / PROFD_PLACE_UNIT;
 constexpr std::size_t kMaxKeys = 16;
-// Given up at once, so that the wait that follows pays for many.
+// Discarded at once, so that one wait for the programs serves many chunks.
 constexpr std::uint64_t kEvictionBytes = 2u << 20;
 
 Error Crowded(const char* what) { return Error{ErrorCode::kExhausted, what, ""}; }
@@ -157,7 +157,7 @@ bool TableStore::GrowRules(FileIndex file, std::span<const profd_unwind_rule> ru
   const auto count = static_cast<std::uint32_t>(rules.size());
   if (count == entry.rule_count) return true;
   if (count <= known.rule_capacity) {
-    // Beyond rule_count nobody looks yet.
+    // The programs do not read beyond rule_count.
     std::memcpy(pool_.At<profd_unwind_rule>(entry.rules) + entry.rule_count,
                 rules.data() + entry.rule_count,
                 (count - entry.rule_count) * sizeof(profd_unwind_rule));

@@ -50,8 +50,8 @@ class TableStore {
   // A file's number in unwind_files.
   using FileIndex = std::uint32_t;
   enum class Room {
-    kMake,  // give up what was used longest ago
-    kFree   // only what nobody uses
+    kMake,  // by discarding what was used longest ago
+    kFree   // only memory that is not in use
   };
 
   // `cap_bytes`: kernel memory of pool and lists. Both parts must outlive this.
@@ -62,7 +62,7 @@ class TableStore {
   [[nodiscard]] Result<FileIndex> AddFile(const profd_file_key& key,
                                           const std::vector<TextRange>& text, std::uint32_t flags,
                                           Room room);
-  // One that has been looked at in vain.
+  // A file without usable tables.
   [[nodiscard]] Result<FileIndex> AddWithoutTables(const profd_file_key& key);
   // The same file under one more name that the kernel has for it.
   [[nodiscard]] Result<void> AddKey(FileIndex file, const profd_file_key& key);
