@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <array>
+
 namespace profd {
 
 CodePoint TakeCodePoint(std::string_view& text) {
@@ -14,6 +16,13 @@ CodePoint TakeCodePoint(std::string_view& text) {
   const CodePoint taken{valid ? static_cast<char32_t>(code) : 0, text.substr(0, bytes), valid};
   text.remove_prefix(bytes);
   return taken;
+}
+
+void AppendCodePoint(std::string& text, char32_t code) {
+  std::array<utf8proc_uint8_t, 4> bytes{};
+  const utf8proc_ssize_t size =
+      utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());
+  text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(size));
 }
 
 bool IsUnsafeToPrint(char32_t code) {

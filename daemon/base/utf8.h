@@ -17,6 +17,9 @@ struct CodePoint {
 // by itself.
 [[nodiscard]] CodePoint TakeCodePoint(std::string_view& text);
 
+// Appends one code point, which must be valid: up to U+10FFFF and no surrogate.
+void AppendCodePoint(std::string& text, char32_t code);
+
 // A code point that breaks a line or a terminal, is invisible, changes the direction of writing, or
 // is refused by XML: control and format characters, line separators, tags, noncharacters.
 [[nodiscard]] bool IsUnsafeToPrint(char32_t code);

@@ -10,9 +10,8 @@ namespace profd::symbolize {
 // Longest name, path or reason in a Frame.
 inline constexpr std::size_t kMaxTextBytes = 4096;
 
-// Valid UTF-8 of at most `max_bytes`, in which every control character, line or paragraph
-// separator and change of writing direction, and every byte that is no UTF-8, is "?". A text that
-// is cut ends in "...".
+// Valid UTF-8 of at most `max_bytes`, in which every code point that is unsafe to print and every
+// byte that is not UTF-8 is "?". A text that is cut ends in "...".
 [[nodiscard]] std::string CleanText(std::string_view text, std::size_t max_bytes = kMaxTextBytes);
 
 }  // namespace profd::symbolize

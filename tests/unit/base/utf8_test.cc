@@ -48,6 +48,18 @@ TEST(Utf8, EveryCodePointButSurrogatesIsValid) {
   }
 }
 
+TEST(Utf8, WhatIsAppendedIsTakenAgain) {
+  for (const char32_t code : {0x0u, 0x7Fu, 0x80u, 0x7FFu, 0x800u, 0xFFFFu, 0x10000u, 0x10FFFFu}) {
+    std::string text = "a";
+    AppendCodePoint(text, code);
+    std::string_view rest = std::string_view(text).substr(1);
+    const CodePoint taken = TakeCodePoint(rest);
+    EXPECT_TRUE(taken.valid);
+    EXPECT_EQ(taken.code, code);
+    EXPECT_EQ(rest, "");
+  }
+}
+
 TEST(Utf8, BytesThatAreNoUtf8AreTakenOneByOne) {
   const std::string kBad(kReplacementCharacter);
   EXPECT_EQ(ValidUtf8("\xFF\xFE"), kBad + kBad);
