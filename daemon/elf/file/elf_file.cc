@@ -180,19 +180,22 @@ Result<void> ElfFile::ReadSegments(const typename Class::Ehdr& header) {
     segment.vaddr = InHostOrder(raw.p_vaddr, swap);
     segment.file_bytes = InHostOrder(raw.p_filesz, swap);
     segment.align = InHostOrder(raw.p_align, swap);
-    if (source_->Holds(segment.file_offset, segment.file_bytes)) segments_.push_back(segment);
+    segment.in_file = source_->Holds(segment.file_offset, segment.file_bytes);
+    segments_.push_back(segment);
   }
   return {};
 }
 
 const ElfSegment* ElfFile::FindSegment(std::uint32_t type) const {
-  const auto found = std::ranges::find(segments_, type, &ElfSegment::type);
+  const auto found = std::ranges::find_if(segments_, [&](const ElfSegment& segment) {
+    return segment.type == type && segment.in_file;
+  });
   return found == segments_.end() ? nullptr : &*found;
 }
 
 std::optional<FilePart> ElfFile::PartAt(std::uint64_t vaddr) const {
   for (const ElfSegment& segment : segments_) {
-    if (segment.type != PT_LOAD || vaddr < segment.vaddr) continue;
+    if (segment.type != PT_LOAD || !segment.in_file || vaddr < segment.vaddr) continue;
     const std::uint64_t inside = vaddr - segment.vaddr;
     if (inside >= segment.file_bytes) continue;
     return FilePart{segment.file_offset + inside, segment.file_bytes - inside};

@@ -46,6 +46,7 @@ struct ElfHeader {
 struct ElfSegment {
   std::uint32_t type = 0;  // PT_*
   bool executable = false;
+  bool in_file = true;  // all of it; the kernel maps no other
   std::uint64_t file_offset = 0;
   std::uint64_t vaddr = 0;
   std::uint64_t file_bytes = 0;
@@ -114,12 +115,11 @@ class ElfFile {
   // A 64-bit x86 file.
   [[nodiscard]] bool IsX86_64() const;
 
-  // In the order of the file. Those that reach outside of the file are left out: the kernel would
-  // not have mapped them.
+  // In the order of the file.
   [[nodiscard]] const std::vector<ElfSegment>& segments() const { return segments_; }
-  // The first of this type; null when there is none.
+  // The first of this type that is in the file; null when there is none.
   [[nodiscard]] const ElfSegment* FindSegment(std::uint32_t type) const;
-  // The bytes from `vaddr` to the end of the PT_LOAD that holds it, in the file.
+  // The bytes from `vaddr` to the end of the PT_LOAD in the file that holds it.
   [[nodiscard]] std::optional<FilePart> PartAt(std::uint64_t vaddr) const;
 
   // Reads the section headers and their names; the first call does, later ones return the same.

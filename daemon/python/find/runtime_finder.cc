@@ -112,7 +112,7 @@ Result<RuntimeFile> FindRuntime(const elf::ByteSource& source) {
     file.eval_end = file.eval_begin + found[kEval]->bytes;
   }
   for (const elf::ElfSegment& segment : elf->segments())
-    if (segment.type == PT_LOAD && segment.executable)
+    if (segment.type == PT_LOAD && segment.in_file && segment.executable)
       file.segments.push_back({segment.file_offset, segment.vaddr, segment.file_bytes});
   file.version = VersionOf(*elf, found, file.runtime);
   if (file.version != 0 && KnownVersion(file.version) == nullptr)

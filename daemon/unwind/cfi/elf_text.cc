@@ -31,7 +31,9 @@ Result<ElfText> ElfText::Read(std::unique_ptr<elf::ByteSource> source) {
 
 Result<void> ElfText::FindText() {
   for (const elf::ElfSegment& segment : file_.segments()) {
-    if (segment.type != PT_LOAD || !segment.executable || segment.file_bytes == 0) continue;
+    if (segment.type != PT_LOAD || !segment.in_file || !segment.executable ||
+        segment.file_bytes == 0)
+      continue;
     const std::uint64_t end = segment.file_offset + segment.file_bytes;
     if (end > kMaxTextOffset)
       return Error{ErrorCode::kExhausted, "code beyond 4 GiB of the file", ""};
@@ -61,6 +63,7 @@ void ElfText::WriteHeaders() {
   const elf::ElfHeader& known = file_.header();
   std::vector<Elf64_Phdr> segments;
   for (const elf::ElfSegment& segment : file_.segments()) {
+    if (!segment.in_file) continue;
     Elf64_Phdr made{};
     made.p_type = segment.type == hidden_ ? PT_NULL : segment.type;
     made.p_flags = segment.executable ? PF_R | PF_X : PF_R;
