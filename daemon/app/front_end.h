@@ -14,7 +14,7 @@
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
 #include "daemon/history/history.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"

@@ -32,9 +32,22 @@ history::HistoryRecorder::Options HistoryOptions(const config::Options& options)
           .window = options.history_window};
 }
 
+aggregate::MergeLimits QueryLimits(double share) {
+  const aggregate::MergeLimits most = store::SqliteOptions{}.query_limits;
+  const auto part = [share](std::size_t bound) {
+    return static_cast<std::size_t>(share * static_cast<double>(bound));
+  };
+  return {.processes = part(most.processes),
+          .threads = part(most.threads),
+          .frames = part(most.frames),
+          .nodes = part(most.nodes),
+          .samples = part(most.samples)};
+}
+
 // Null: the options say that no history is kept.
 Result<std::unique_ptr<store::ProfileStore>> OpenStore(const config::Options& options,
-                                                       const MemoryPlan& plan, const Clock& clock) {
+                                                       const budget::MemoryLimits& memory,
+                                                       const Clock& clock) {
   const std::string directory = config::HistoryDirectory(options, std::getenv("STATE_DIRECTORY"));
   if (directory.empty()) return std::unique_ptr<store::ProfileStore>();
   std::error_code failed;
@@ -45,7 +58,7 @@ Result<std::unique_ptr<store::ProfileStore>> OpenStore(const config::Options& op
        .limit_bytes = options.history_max_size.count,
        .limit_ns = static_cast<std::uint64_t>(options.history_max_age.count()),
        .compact_ns = static_cast<std::uint64_t>(options.history_compact.count()),
-       .query_limits = plan.query},
+       .query_limits = QueryLimits(memory.query)},
       clock);
   if (!store) return store.error().Wrap("cannot open the history");
   return std::unique_ptr<store::ProfileStore>(*std::move(store));
@@ -86,20 +99,19 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
     if (!created) return created.error();
     writer = std::move(*created);
   }
-  auto memory = std::make_unique<budget::MemoryGate>();
-  const MemoryPlan plan = PlanMemory(options.memory_cap.count, memory.get());
-  auto store = OpenStore(options, plan, clock);
+  auto memory = std::make_unique<budget::MemoryBudget>(options.memory_cap.count);
+  const budget::MemoryLimits limits = memory->limits();
+  auto store = OpenStore(options, limits, clock);
   if (!store) return store.error();
 
   auto& maps = (*source)->unwind_maps();
-  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs(), plan.unwind_bytes);
+  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs(), limits.unwind_tables);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source);
   (*source)->UseTables(TablesFor(*tables, python->service()));
 
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
-            .plan = plan,
             .source = std::move(*source),
             .tables = std::move(tables),
             .python = std::move(python),
@@ -120,10 +132,10 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       parts_(std::move(parts)),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(), parts_.writer.get(),
               *parts_.tables, clock),
-      symbols_(proc_, clock, parts_.plan, options.debug_info, *parts_.memory, parts_.writer.get()),
+      symbols_(proc_, clock, *parts_.memory, options.debug_info, parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
-      keeper_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
-      memory_keeper_(options.memory_cap.count, MemoryHolders(), *parts_.memory, proc_,
+      cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
+      memory_budget_(*parts_.memory, MemoryAccounts(), proc_,
                      [this] { return KernelBytesBeyondResident(); }),
       history_(parts_.store
                    ? std::make_unique<history::HistoryRecorder>(
@@ -135,16 +147,12 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
                                                         spdlog::logger& logger) {
   return {.source = events_.end(),
           .control = *parts_.source,
-          .symbolizer = symbols_.symbolizer(),
+          .names = symbols_,
           .clock = clock,
           .proc = proc_,
           .logger = logger,
-          .origin = parts_.origin,
-          .detach = [this] { parts_.source->Detach(); },
-          .flush_environment = [this] { symbols_.RecordEnvironment(); },
-          .reclaim_memory = [this] { symbols_.ReclaimMemory(); },
           .memory = *parts_.memory,
-          .limits = parts_.plan.pipeline};
+          .origin = parts_.origin};
 }
 
 FrontEnd::Parts LiveDaemon::FrontEndParts(const SystemClock& clock, spdlog::logger& logger) {
@@ -168,8 +176,8 @@ Result<void> LiveDaemon::Stop() {
   if (history_) history_->BeginStop(begin + kHistoryUntil);
   front_end_.EndSessions(kSessionsUntil);
   if (history_) history_->Stop();
-  keeper_.Stop();
-  memory_keeper_.Stop();
+  cpu_budget_.Stop();
+  memory_budget_.Stop();
   pipeline_.Stop();
   const auto left = begin + kCallsUntil - std::chrono::steady_clock::now();
   front_end_.StopServing(
@@ -189,28 +197,29 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   auto status =
       pipeline::DescribeCounters(parts_.source->Status(), pipeline_.counters(), std::move(others));
   status.python = Describe(parts_.python->service().status(), pipeline_.counters().python);
-  status.budget = keeper_.status();
-  status.memory = memory_keeper_.status();
+  status.budget = cpu_budget_.status();
+  status.memory = memory_budget_.status();
   status.recording_file = recording_file_;
   return status;
 }
 
 // The budget of the sessions does not pay for names: they are found once, whatever the rate is.
-budget::BudgetKeeper::Work LiveDaemon::WorkDone() {
+budget::CpuThread::Work LiveDaemon::WorkDone() {
   const std::uint64_t all_ns = pipeline_.StageCpuNs();
-  return {.cpu_ns = all_ns - std::min(all_ns, symbols_.spent_ns()), .samples = pipeline_.samples()};
+  return {.stages_ns = all_ns - std::min(all_ns, symbols_.spent_ns()),
+          .samples = pipeline_.samples()};
 }
 
-// The first of them gives up first: what is cheapest to make again.
-std::vector<budget::MemoryHolder> LiveDaemon::MemoryHolders() {
-  std::vector<budget::MemoryHolder> holders;
-  if (auto* debug = symbols_.debug_memory()) holders.push_back({"debug information", debug});
-  holders.push_back({"files being unwound", &parts_.tables->readers_memory()});
-  holders.push_back({"symbol tables", &symbols_.table_memory()});
-  holders.push_back({"names", &symbols_.name_memory()});
-  for (auto& holder : pipeline_.memory_holders()) holders.push_back(std::move(holder));
-  holders.push_back({"unwind tables", &parts_.tables->tables_memory(), false});
-  return holders;
+// What is cheapest to make again is freed first.
+std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
+  std::vector<budget::MemoryAccount*> accounts;
+  if (auto* debug = symbols_.debug_memory()) accounts.push_back(debug);
+  accounts.push_back(&parts_.tables->readers_memory());
+  accounts.push_back(&symbols_.table_memory());
+  accounts.push_back(&symbols_.name_memory());
+  std::ranges::copy(pipeline_.memory_accounts(), std::back_inserter(accounts));
+  accounts.push_back(&parts_.tables->tables_memory());
+  return accounts;
 }
 
 // The kernel holds two things for profd that its resident size does not show: maps that are not

@@ -13,13 +13,13 @@
 #include "daemon/app/front_end.h"
 #include "daemon/app/live_python.h"
 #include "daemon/app/live_symbols.h"
-#include "daemon/app/memory_plan.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
-#include "daemon/budget/budget_keeper.h"
-#include "daemon/budget/memory_guard.h"
-#include "daemon/budget/memory_keeper.h"
+#include "daemon/budget/cpu/cpu_thread.h"
+#include "daemon/budget/memory/memory_account.h"
+#include "daemon/budget/memory/memory_budget.h"
+#include "daemon/budget/memory/memory_thread.h"
 #include "daemon/config/options.h"
 #include "daemon/history/history_recorder.h"
 #include "daemon/pipeline/pipeline.h"
@@ -45,8 +45,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
 
   // What can fail, made by Start.
   struct Parts {
-    std::unique_ptr<budget::MemoryGate> memory;
-    MemoryPlan plan;  // refers to `memory`
+    std::unique_ptr<budget::MemoryBudget> memory;
     std::unique_ptr<source::BpfSource> source;
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
@@ -68,8 +67,8 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   [[nodiscard]] pipeline::LivePipeline::Parts PipelineParts(const SystemClock& clock,
                                                             spdlog::logger& logger);
   [[nodiscard]] FrontEnd::Parts FrontEndParts(const SystemClock& clock, spdlog::logger& logger);
-  [[nodiscard]] budget::BudgetKeeper::Work WorkDone();
-  [[nodiscard]] std::vector<budget::MemoryHolder> MemoryHolders();
+  [[nodiscard]] budget::CpuThread::Work WorkDone();
+  [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();
   [[nodiscard]] std::int64_t KernelBytesBeyondResident() const;
 
   const ProcFs proc_;
@@ -78,8 +77,8 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   EventChain events_;
   LiveSymbols symbols_;
   pipeline::LivePipeline pipeline_;
-  budget::BudgetKeeper keeper_;
-  budget::MemoryKeeper memory_keeper_;
+  budget::CpuThread cpu_budget_;
+  budget::MemoryThread memory_budget_;
   const std::unique_ptr<history::HistoryRecorder> history_;
   FrontEnd front_end_;
 };

@@ -1,5 +1,7 @@
 #include "daemon/app/live_symbols.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -17,6 +19,30 @@ Record Into(recording::RecordingWriter& writer) {
   };
 }
 
+// The part's own bound, if the budget allows it.
+template <typename T>
+T Within(T bound, std::uint64_t allowed) {
+  return static_cast<T>(std::min<std::uint64_t>(bound, allowed));
+}
+
+elf::ElfLimits FileLimits(const budget::MemoryLimits& memory) {
+  constexpr std::uint64_t kSymbolBytes = 64;  // in the file, and once more in the table
+  elf::ElfLimits limits;
+  limits.symbols = Within(limits.symbols, memory.elf_file / kSymbolBytes);
+  limits.string_bytes = Within(limits.string_bytes, memory.elf_file);
+  limits.minidebug_bytes = Within(limits.minidebug_bytes, memory.elf_file / 2);
+  return limits;
+}
+
+elf::DebugPool::Options DebugOptions(budget::MemoryBudget& memory) {
+  elf::DebugPool::Options options;
+  options.bytes = Within(options.bytes, memory.limits().debug_info);
+  options.limits.elf = FileLimits(memory.limits());
+  options.limits.eager_bytes = Within(options.limits.eager_bytes, memory.limits().elf_file);
+  options.memory = &memory;
+  return options;
+}
+
 }  // namespace
 
 LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& writer)
@@ -24,20 +50,19 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
       objects(live.objects_, Into(writer)),
       jit(live.jit_, Into(writer)) {}
 
-LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, const MemoryPlan& plan,
-                         bool debug_info, budget::MemoryGate& memory,
-                         recording::RecordingWriter* writer)
+LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
+                         bool debug_info, recording::RecordingWriter* writer)
     : kernel_(proc, clock),
-      objects_(proc, plan.elf_file,
+      objects_(proc, FileLimits(memory.limits()),
                {.inlined = debug_info,
                 .download = elf::DebugDownload::HasServers(),
-                .pool = plan.debug,
+                .pool = DebugOptions(memory),
                 .memory = &memory}),
       jit_(proc, clock),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
-      host_(Kernel(), Objects(), &Jit(), plan.elf),
+      host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),
       timed_(host_),
-      symbolizer_(timed_, plan.names_bytes) {}
+      symbolizer_(timed_, memory.limits().names) {}
 
 symbolize::KernelSymbols& LiveSymbols::Kernel() {
   if (recorded_) return recorded_->kernel;
@@ -71,7 +96,7 @@ Diagnostics LiveSymbols::Describe() const {
   return symbolize::Describe(symbolizer_, timed_, objects_);
 }
 
-budget::MemoryShare* LiveSymbols::debug_memory() {
+budget::MemoryAccount* LiveSymbols::debug_memory() {
   return objects_.pool() == nullptr ? nullptr : &objects_.pool()->memory();
 }
 

@@ -1,16 +1,17 @@
-// LiveSymbols: names for the addresses of this host, within the plan for memory.
+// LiveSymbols: names for the addresses of this host, within the memory budget.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "daemon/app/memory_plan.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
+#include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/sources/file_object_source.h"
 #include "daemon/elf/sources/recording_object_source.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/recording/recording_writer.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
 #include "daemon/symbolize/cache/timed_symbolizer.h"
@@ -24,28 +25,25 @@ namespace profd::app {
 // Job: owns what names frames: the symbols of the kernel, of ELF files and of code made at run
 // time, the cache of names above them, and what puts them into a recording. Thread: the symbolizer
 // thread uses it, except where a method says otherwise. Owner: LiveDaemon.
-class LiveSymbols {
+class LiveSymbols : public pipeline::NameService {
  public:
   // `debug_info`: inlined functions and lines are found, too. `writer`: null if no recording is
   // made. All must outlive this.
-  LiveSymbols(const ProcFs& proc, const Clock& clock, const MemoryPlan& plan, bool debug_info,
-              budget::MemoryGate& memory, recording::RecordingWriter* writer);
+  LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory, bool debug_info,
+              recording::RecordingWriter* writer);
 
-  [[nodiscard]] symbolize::Symbolizer& symbolizer() { return symbolizer_; }
-  // Gives up what the memory budget has requested.
-  void ReclaimMemory();
-  // Puts what has been read until now into the recording, if one is made.
-  void RecordEnvironment();
+  [[nodiscard]] symbolize::Symbolizer& symbolizer() override { return symbolizer_; }
+  void ReclaimMemory() override;
+  void RecordEnvironment() override;
 
   // CPU time that finding names has taken, in ns. From any thread.
   [[nodiscard]] std::uint64_t spent_ns() const { return timed_.spent_ns(); }
   // Counters and gauges of the caches. From any thread.
   [[nodiscard]] Diagnostics Describe() const;
 
-  // What the memory budget counts, and may take back.
-  [[nodiscard]] budget::MemoryShare* debug_memory();  // null: there is no debug information
-  [[nodiscard]] budget::MemoryShare& table_memory() { return host_.elf().memory(); }
-  [[nodiscard]] budget::MemoryShare& name_memory() { return symbolizer_.memory(); }
+  [[nodiscard]] budget::MemoryAccount* debug_memory();  // null: debug information is not read
+  [[nodiscard]] budget::MemoryAccount& table_memory() { return host_.elf().memory(); }
+  [[nodiscard]] budget::MemoryAccount& name_memory() { return symbolizer_.memory(); }
 
  private:
   // Between the symbols and those who ask for them while a recording is made.

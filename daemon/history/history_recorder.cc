@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/budget/governor.h"
+#include "daemon/budget/cpu/period_controller.h"
 
 namespace profd::history {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "daemon/base/own_usage.h"
 #include "daemon/pipeline/symbolizer_stage.h"
-#include "daemon/pipeline/target_description.h"
 #include "daemon/pipeline/worker_stage.h"
 #include "daemon/wire/decoder.h"
 
@@ -20,14 +19,28 @@ using wire::PollStatus;
 
 constexpr milliseconds kPoll{100};
 
+constexpr std::uint64_t kNodeBytes = 48;  // of a stack tree, about
+
 void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
+// How many batches of items a queue of so many bytes holds.
+std::size_t Batches(std::uint64_t bytes, std::uint64_t item_bytes) {
+  return std::max<std::uint64_t>(bytes / item_bytes / BatchSender<int>::kBatch, 4);
+}
+
+aggregate::ProfileBuilder::Limits SessionLimits(std::uint64_t bytes) {
+  aggregate::ProfileBuilder::Limits limits;
+  limits.parts = std::min<std::size_t>(limits.parts, bytes / sizeof(aggregate::SamplePart));
+  limits.nodes = std::min<std::size_t>(limits.nodes, bytes / kNodeBytes);
+  return limits;
+}
 
 }  // namespace
 
 LivePipeline::LivePipeline(Parts parts)
     : parts_(std::move(parts)),
-      events_(parts_.limits.event_batches),
-      items_(parts_.limits.item_batches),
+      events_(Batches(parts_.memory.limits().queue, kEventBytes)),
+      items_(Batches(parts_.memory.limits().queue, kItemBytes)),
       symbolizer_thread_([this] { Symbolize(); }),
       worker_thread_([this] { Work(); }),
       reader_thread_([this](const std::stop_token& stop) { Read(stop); }) {}
@@ -93,7 +106,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
   };
   bool detached = false;
   while (true) {
-    if (stop.stop_requested() && !std::exchange(detached, true)) parts_.detach();
+    if (stop.stop_requested() && !std::exchange(detached, true)) parts_.control.Detach();
     const std::uint64_t now_ns = parts_.clock.MonotonicNs();
     const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
     beats_.reader.Set(parts_.clock.MonotonicNs());
@@ -133,15 +146,16 @@ void LivePipeline::Work() {
 
 void LivePipeline::Symbolize() {
   NameThread("profd-symbolize");
-  parts_.symbolizer.Prepare();
-  SymbolizerStage stage(parts_.symbolizer, counters_,
+  symbolize::Symbolizer& symbolizer = parts_.names.symbolizer();
+  symbolizer.Prepare();
+  SymbolizerStage stage(symbolizer, counters_,
                         [this](const wire::SessionEvent& event) {
                           SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
                           waiting.origin.innermost_pids =
                               waiting.session && waiting.session->spec().target.pidns_inode != 0;
                           return waiting;
                         },
-                        {.session = parts_.limits.session});
+                        {.session = SessionLimits(parts_.memory.limits().session)});
   constexpr std::uint64_t kFlushNs = 1'000'000'000;
   std::uint64_t flushed_ns = 0;
   while (auto batch = items_.Pop()) {
@@ -155,14 +169,14 @@ void LivePipeline::Symbolize() {
       beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     }
     stage.Report();
-    parts_.reclaim_memory();
+    parts_.names.ReclaimMemory();
     stage.AccountForMemory(memory_.frames, memory_.sessions);
     beats_.symbolizer.Set(parts_.clock.MonotonicNs());
     if (batch->now_ns - flushed_ns < kFlushNs) continue;
     flushed_ns = batch->now_ns;
-    parts_.flush_environment();
+    parts_.names.RecordEnvironment();
   }
-  parts_.flush_environment();
+  parts_.names.RecordEnvironment();
   FailAll(stage);
 }
 
@@ -255,11 +269,8 @@ void LivePipeline::End(const std::shared_ptr<Session>& session) {
   session->Finish(stopped.error());
 }
 
-std::vector<budget::MemoryHolder> LivePipeline::memory_holders() {
-  return {{"frames", &memory_.frames},
-          {"processes", &memory_.processes},
-          {"queues", &memory_.queues, false},
-          {"sessions", &memory_.sessions, false}};
+std::vector<budget::MemoryAccount*> LivePipeline::memory_accounts() {
+  return {&memory_.frames, &memory_.processes, &memory_.queues, &memory_.sessions};
 }
 
 void LivePipeline::SetFailure(Error error) {

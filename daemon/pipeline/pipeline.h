@@ -21,13 +21,11 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/budget/memory_guard.h"
-#include "daemon/budget/memory_share.h"
-#include "daemon/pipeline/batch_sender.h"
-#include "daemon/pipeline/heartbeats.h"
-#include "daemon/pipeline/pipeline_item.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/budget/memory/memory_account.h"
+#include "daemon/budget/memory/memory_budget.h"
+#include "daemon/pipeline/session.h"
 #include "daemon/pipeline/stage_counters.h"
+#include "daemon/pipeline/stage_queue.h"
 #include "daemon/session/session_control.h"
 #include "daemon/symbolize/names/symbolizer.h"
 #include "daemon/wire/event.h"
@@ -37,33 +35,37 @@ namespace profd::pipeline {
 
 class SymbolizerStage;
 
-// How much the pipeline may hold, in whole batches of its queues and of each session.
-struct PipelineLimits {
-  std::size_t event_batches;  // between reader and worker
-  std::size_t item_batches;   // between worker and symbolizer
-  aggregate::ProfileBuilder::Limits session;
+// What finds the names of frames, with what it needs besides questions. The symbolizer thread calls
+// all methods.
+class NameService {
+ public:
+  virtual ~NameService() = default;
+  [[nodiscard]] virtual symbolize::Symbolizer& symbolizer() = 0;
+  // After each batch: frees the memory that the memory budget has requested.
+  virtual void ReclaimMemory() {}
+  // Once a second, and at the end: puts what names are made from into the recording, if there is
+  // one.
+  virtual void RecordEnvironment() {}
 };
 
-// reader: polls and decodes, never waits for the others; worker: WorkerStage; symbolizer:
-// SymbolizerStage. Between them are bounded queues; a stage that falls behind loses samples, which
-// are counted, and never clocks or lifecycle events. Owned by the composition root; runs from
-// construction to Stop.
+// Job: runs the stages on three threads. The reader polls and decodes, and never waits for the
+// others; the worker runs WorkerStage; the symbolizer thread runs SymbolizerStage. Between them are
+// bounded queues. A stage that falls behind loses samples, which are counted, and never clocks or
+// lifecycle events.
+// Thread: all methods may be called from any thread, except where one says otherwise.
+// Owner: the composition root. It runs from construction to Stop.
 class LivePipeline : public SessionBackend {
  public:
   // All must outlive the pipeline.
   struct Parts {
     wire::EventSource& source;
     session::SessionControl& control;
-    symbolize::Symbolizer& symbolizer;
+    NameService& names;
     const Clock& clock;
     const ProcFs& proc;
     spdlog::logger& logger;
+    const budget::MemoryBudget& memory;  // full: samples are dropped, sessions refused
     aggregate::ProfileOrigin origin;
-    std::function<void()> detach;             // the source's programs: no new events after it
-    std::function<void()> flush_environment;  // of the recording; on the symbolizer thread
-    std::function<void()> reclaim_memory;     // of names, if requested; on the symbolizer thread
-    const budget::MemoryGate& memory;         // shut: samples are dropped, sessions refused
-    PipelineLimits limits;
   };
 
   explicit LivePipeline(Parts parts);
@@ -80,8 +82,8 @@ class LivePipeline : public SessionBackend {
   [[nodiscard]] const StageCounters& counters() const { return counters_; }
   [[nodiscard]] const Heartbeats& heartbeats() const { return beats_; }
 
-  // What the stages hold.
-  [[nodiscard]] std::vector<budget::MemoryHolder> memory_holders();
+  // What the stages hold, in the order in which they must free memory.
+  [[nodiscard]] std::vector<budget::MemoryAccount*> memory_accounts();
 
   // CPU time of the three stages so far. Not after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
@@ -125,10 +127,10 @@ class LivePipeline : public SessionBackend {
   Heartbeats beats_;
   std::atomic<std::uint64_t> deadline_ns_ = UINT64_MAX;
   struct {
-    budget::MemoryShare queues;
-    budget::MemoryShare processes;
-    budget::MemoryShare frames;
-    budget::MemoryShare sessions;
+    budget::MemoryAccount queues{"queues", false};
+    budget::MemoryAccount processes{"processes"};
+    budget::MemoryAccount frames{"frames"};
+    budget::MemoryAccount sessions{"sessions", false};
   } memory_;
   BoundedQueue<EventBatch> events_;
   BoundedQueue<ItemBatch> items_;

@@ -1,10 +1,12 @@
-// Session: one running collection, between the pipeline that feeds it and whoever waits for it.
+// Session: one running collection, between the pipeline that feeds it and the caller that waits for
+// it; and the interface to what runs sessions.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,18 +15,26 @@
 #include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/session/session_control.h"
 
 namespace profd::pipeline {
 
-// What is known when a session starts. Processes only where the target names them.
+// What is known when a session starts. Processes only if the target names them.
 struct SessionStart {
   std::vector<aggregate::ProfileProcess> processes;
   std::uint32_t threads = 0;
   std::uint64_t start_ns = 0;  // CLOCK_MONOTONIC, to a few ms; the profile has it exactly
   std::uint64_t start_unix_ns = 0;
 };
+
+// The processes and the number of threads that /proc shows now for a target of pids or tids of
+// profd's own pid namespace; nothing for other targets. At most 64 processes. Times are left 0.
+[[nodiscard]] SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc);
+
+// Inode of the pid namespace in which profd runs; 0: /proc does not show it.
+[[nodiscard]] std::uint32_t OwnPidNamespace(const ProcFs& proc);
 
 struct SessionProgress {
   std::uint64_t elapsed_ns = 0;
@@ -35,8 +45,10 @@ struct SessionProgress {
   bool target_gone = false;   // had threads, and none is alive
 };
 
-// Shared by the pipeline and the RPC side; all methods from any thread. The pipeline reports and
-// finishes, exactly once; the other side waits. Ending a session is its backend's business.
+// Job: carries progress and the result from the pipeline to the caller that has started the
+// session. The pipeline reports, and finishes it once; the caller waits.
+// Thread: all methods may be called from any thread.
+// Owner: shared by the pipeline and the caller. It does not end itself: SessionBackend::End does.
 class Session {
  public:
   // `clock` must outlive this.
@@ -53,19 +65,19 @@ class Session {
   void ReportBegin(std::uint64_t begin_ns) { begin_ns_ = begin_ns; }
   void Report(std::uint64_t samples, std::uint64_t lost, std::uint32_t threads);
   void ReportTargetGone(bool gone) { target_gone_.store(gone, std::memory_order_relaxed); }
-  // The result for whoever waits. Later calls change nothing.
+  // Sets the result that the caller waits for. Later calls change nothing.
   void Finish(Result<aggregate::ProfileRef> result);
-  // The same for a session whose spec says `dump`.
+  // The same for a session whose spec has `dump`.
   void FinishDump(aggregate::DumpRef dump);
-  // Nobody waits any more: the profile need not be made.
+  // The caller has left: its profile is not built.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
-  // --- whoever ends it
-  // True for the first caller, who then ends it; the elapsed time stands still from now on.
+  // --- the thread that ends it
+  // True for the first caller, which must then end the session. The elapsed time stops here.
   [[nodiscard]] bool BeginEnd();
   void Abandon() { abandoned_.store(true, std::memory_order_relaxed); }
 
-  // --- whoever waits
+  // --- the caller that waits
   [[nodiscard]] SessionProgress Progress() const;
   // True as soon as there is a result.
   [[nodiscard]] bool WaitFinished(std::chrono::nanoseconds timeout) const;
@@ -89,6 +101,21 @@ class Session {
   mutable std::condition_variable finished_;
   std::optional<Result<aggregate::ProfileRef>> result_;
   aggregate::DumpRef dump_;
+};
+
+// Job: runs sessions, on a live kernel or on a recording. Thread: all methods may be called from
+// any thread. Owner: the composition root.
+class SessionBackend {
+ public:
+  virtual ~SessionBackend() = default;
+  // The caller chooses the id, which must be free.
+  [[nodiscard]] virtual Result<std::shared_ptr<Session>> Start(
+      std::uint32_t id, const session::SessionSpec& spec) = 0;
+  // Ends a session; only after its BeginEnd() returned true to the caller. The session finishes
+  // soon afterwards, with a profile or with an error.
+  virtual void End(const std::shared_ptr<Session>& session) = 0;
+  // True if a session lasts as long as its recording, not as long as requested.
+  [[nodiscard]] virtual bool EndsByItself() const = 0;
 };
 
 }  // namespace profd::pipeline

@@ -1,6 +1,7 @@
-// StageCounters: what the stages in user space had to give up.
+// StageCounters: what the stages read, deliver and drop, and when they last made progress.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,13 +19,13 @@ struct StageCounters {
   // Of the samples that are read, each is delivered, unwanted, dropped or on its way.
   Counter on_cpu_read;              // reader
   Counter off_cpu_read;             // reader
-  Counter background_on_cpu_read;   // reader: of those, of threads that no client has requested
+  Counter background_on_cpu_read;   // reader: the part of it from background sessions
   Counter background_off_cpu_read;  // reader: the same
-  Counter snapshots_read;           // reader: stacks of threads as they stood
+  Counter snapshots_read;           // reader: stacks of threads that stay blocked
   Counter samples_delivered;        // symbolizer: to one session or several
   Counter unwanted_events;          // worker: of sessions that had not begun, or had ended
   Counter unwanted_items;           // symbolizer: the same
-  Counter undecodable;              // reader: events whose bytes do not mean what they must
+  Counter undecodable;              // reader: events whose bytes are invalid
   Counter queue_full;               // reader: samples dropped because the worker was behind
   Counter names_behind;             // worker: samples dropped because the symbolizer was behind
   Counter memory_events;            // reader: samples dropped because memory was short
@@ -50,12 +51,33 @@ struct StageReport {
   std::vector<NamedCount> gauges;  // go up and down
 };
 
-// All counters, with words; those that are zero, too.
+// All counters with their descriptions, including those that are zero.
 [[nodiscard]] StageReport Describe(const StageCounters& counters);
 
-// A line on where samples are. `kernel`: the source's counters, by number. Once nothing is on its
-// way any more, made = read, and read + snapshots = delivered + unwanted + dropped.
+// One line with all counts of samples. `kernel`: the source's counters, by number. When all queues
+// are empty, made = read, and read + snapshots = delivered + unwanted + dropped.
 [[nodiscard]] std::string AccountOfSamples(const StageCounters& counters,
                                            std::span<const std::uint64_t> kernel);
+
+// When each stage last ended a round: CLOCK_MONOTONIC in ns, 0 before the first round. A stage ends
+// many rounds a second, also when it has nothing to do; a stuck stage does not. Each counter has
+// one writer; any thread may read.
+struct Heartbeats {
+  Counter reader;
+  Counter worker;
+  Counter symbolizer;
+
+  // Every stage has ended a round since then.
+  [[nodiscard]] std::uint64_t OldestNs() const {
+    return std::min({reader.value(), worker.value(), symbolizer.value()});
+  }
+};
+
+// How long a round may take: half of the watchdog's time in profd.service.
+inline constexpr std::uint64_t kStuckNs = 30'000'000'000;
+
+// The stage that has ended no round for kStuckNs, or none at all: "symbolizer: no round for 31 s".
+// "": no stage is stuck.
+[[nodiscard]] std::string StuckStage(const Heartbeats& beats, std::uint64_t now_ns);
 
 }  // namespace profd::pipeline

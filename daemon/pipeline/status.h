@@ -7,8 +7,8 @@
 
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/base/named_count.h"
-#include "daemon/budget/governor.h"
-#include "daemon/budget/memory_guard.h"
+#include "daemon/budget/cpu/cpu_controller.h"
+#include "daemon/budget/memory/memory_controller.h"
 #include "daemon/pipeline/stage_counters.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/session/session_control.h"
@@ -23,7 +23,7 @@ struct BackendStatus {
   aggregate::CounterReport by_kind;
   std::vector<NamedCount> gauges;
   python::PythonReport python;
-  budget::BudgetStatus budget;
+  budget::CpuStatus budget;
   std::optional<budget::MemoryStatus> memory;  // nothing: there is no cap
   std::string replay_file;
   std::string recording_file;

@@ -73,7 +73,8 @@ void SymbolizerStage::ForgetFrames() {
   forget_at_ = std::max(idle_frames_, 2 * frames_.size());
 }
 
-void SymbolizerStage::AccountForMemory(budget::MemoryShare& frames, budget::MemoryShare& sessions) {
+void SymbolizerStage::AccountForMemory(budget::MemoryAccount& frames,
+                                       budget::MemoryAccount& sessions) {
   const auto bytes = [this] { return frames_.bytes() + symbolizer_.bytes(); };
   // What was in use a moment ago still is: not again until a quarter more has come.
   if (frames.TakeReclaimRequest() != 0 && bytes() > held_bytes_ + held_bytes_ / 4) {

@@ -8,10 +8,10 @@
 
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/result.h"
-#include "daemon/budget/memory_share.h"
-#include "daemon/pipeline/pipeline_item.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/pipeline/session_builders.h"
 #include "daemon/pipeline/stage_counters.h"
+#include "daemon/pipeline/stage_queue.h"
 #include "daemon/symbolize/sample/frame_table.h"
 #include "daemon/symbolize/sample/sample_symbolizer.h"
 
@@ -46,7 +46,7 @@ class SymbolizerStage {
   void Report() { builders_.Report(); }
   // Sets both accounts. Forgets addresses and frames that no builder holds if their account has a
   // reclaim request.
-  void AccountForMemory(budget::MemoryShare& frames, budget::MemoryShare& sessions);
+  void AccountForMemory(budget::MemoryAccount& frames, budget::MemoryAccount& sessions);
   // No more items will come: sessions that still run fail with this error.
   void Fail(const Error& error);
   [[nodiscard]] std::size_t frames() const { return frames_.size(); }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "daemon/pipeline/pipeline_item.h"
 #include "daemon/pipeline/stage_counters.h"
+#include "daemon/pipeline/stage_queue.h"
 #include "daemon/process/process_table.h"
 #include "daemon/process/sampler.h"
 #include "daemon/python/merge/stack_merger.h"
@@ -29,7 +29,7 @@ class WorkerStage {
 
   void Push(wire::Event&& event);
   // Of what is known of processes, and of events that are held; see ProcessTable.
-  void AccountForMemory(budget::MemoryShare& processes) { table_.AccountForMemory(processes); }
+  void AccountForMemory(budget::MemoryAccount& processes) { table_.AccountForMemory(processes); }
   [[nodiscard]] std::size_t held() const { return orderer_.held(); }
   // See Orderer::Advance.
   void Advance(std::uint64_t now_ns);

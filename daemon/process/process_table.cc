@@ -295,7 +295,7 @@ std::size_t ProcessTable::Bytes() const {
   return processes_.size() * kProcessBytes + budget_.used * kMappingBytes;
 }
 
-void ProcessTable::AccountForMemory(budget::MemoryShare& memory) {
+void ProcessTable::AccountForMemory(budget::MemoryAccount& memory) {
   const std::size_t requested = memory.TakeReclaimRequest();
   std::size_t bytes = Bytes();
   for (const std::size_t before = bytes; before - bytes < requested && ForgetOldestDead();)

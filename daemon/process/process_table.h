@@ -10,7 +10,7 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/process/address_space.h"
 #include "daemon/process/module_table.h"
 #include "daemon/process/process_info.h"
@@ -74,7 +74,7 @@ class ProcessTable {
   [[nodiscard]] ProcessCounters Counters() const;
   // Tells what it holds and gives up what was requested: processes that have ended, within
   // their grace time, too.
-  void AccountForMemory(budget::MemoryShare& memory);
+  void AccountForMemory(budget::MemoryAccount& memory);
 
  private:
   void On(const wire::StackEvent&) {}

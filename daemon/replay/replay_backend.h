@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
 #include "daemon/recording/recording_reader.h"
 

@@ -16,7 +16,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/session.h"
-#include "daemon/pipeline/session_backend.h"
 
 namespace profd::server {
 

@@ -130,6 +130,9 @@ class SessionControl {
   // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
   // books.
   virtual bool UseKernelAccounting(bool use) = 0;
+  // Detaches the BPF programs: they make no new events. The source still delivers the events that
+  // it has. All sessions must have ended.
+  virtual void Detach() = 0;
 };
 
 }  // namespace profd::session

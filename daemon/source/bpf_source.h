@@ -52,8 +52,6 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   // Who is waited for where tables are missing at a session's start or end. Set before the first
   // session.
   void UseTables(Sessions::Tables tables) { sessions_.UseTables(std::move(tables)); }
-  // No new events after it; Poll still hands over those there are. Sessions must have ended.
-  void Detach() { objects_->Detach(); }
 
   [[nodiscard]] Result<session::StartedSession> StartSession(
       const session::SessionSpec& spec) override;
@@ -67,6 +65,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
     sessions_.SetPeriodFactors(factors);
   }
   bool UseKernelAccounting(bool use) override { return sessions_.UseKernelAccounting(use); }
+  void Detach() override { objects_->Detach(); }
 
  private:
   // Longest time that events wait in a ring while a client has requested a session, and while

@@ -11,14 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "daemon/app/memory_plan.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/budget/memory/memory_budget.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/session_manager.h"
 #include "profd/v1/profiler.grpc.pb.h"
+#include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/rpc/synthetic_status.h"
 #include "tests/support/numbering_symbolizer.h"
@@ -113,21 +114,17 @@ class RpcFixture : public testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   NumberingSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100, kOwner}, {100, 101, kOwner}, {200, 200, 0}}, clock_};
-  const budget::MemoryGate memory_;
-  const app::MemoryPlan plan_ = app::PlanMemory(256u << 20);
+  PlainNames names_{symbolizer_};
+  const budget::MemoryBudget memory_{256u << 20};
   pipeline::LivePipeline pipeline_{
       pipeline::LivePipeline::Parts{kernel_,
                                     kernel_,
-                                    symbolizer_,
+                                    names_,
                                     clock_,
                                     proc_,
                                     logger_,
-                                    {"host", "synthetic", "0.1.0", 1000},
-                                    [] {},
-                                    [] {},
-                                    [] {},
                                     memory_,
-                                    plan_.pipeline}};
+                                    {"host", "synthetic", "0.1.0", 1000}}};
   const SyntheticStatus status_{kernel_, pipeline_};
   server::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();

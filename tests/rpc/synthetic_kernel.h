@@ -44,6 +44,7 @@ class SyntheticKernel : public wire::EventSource, public session::SessionControl
   session::BudgetReading Budget() override { return {}; }
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& /*factors*/) override {}
   bool UseKernelAccounting(bool /*use*/) override { return false; }
+  void Detach() override {}
   session::SourceStatus Status() const override;
 
   // --- the test

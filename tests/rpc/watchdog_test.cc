@@ -15,12 +15,13 @@
 #include <vector>
 
 #include "daemon/app/front_end.h"
-#include "daemon/app/memory_plan.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/budget/memory/memory_budget.h"
 #include "daemon/pipeline/pipeline.h"
 #include "tests/rpc/foreign_service.h"
+#include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/rpc/synthetic_status.h"
 #include "tests/support/notify_socket.h"
@@ -80,20 +81,16 @@ class WatchdogFeedTest : public ::testing::Test {
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   StuckSymbolizer symbolizer_;
   SyntheticKernel kernel_{{{100, 100}, {100, 101}}, clock_};
-  const budget::MemoryGate memory_;
-  const app::MemoryPlan plan_ = app::PlanMemory(256u << 20);
+  PlainNames names_{symbolizer_};
+  const budget::MemoryBudget memory_{256u << 20};
   pipeline::LivePipeline pipeline_{{.source = kernel_,
                                     .control = kernel_,
-                                    .symbolizer = symbolizer_,
+                                    .names = names_,
                                     .clock = clock_,
                                     .proc = proc_,
                                     .logger = logger_,
-                                    .origin = {"host", "synthetic", "0.1.0", 1000},
-                                    .detach = [] {},
-                                    .flush_environment = [] {},
-                                    .reclaim_memory = [] {},
                                     .memory = memory_,
-                                    .limits = plan_.pipeline}};
+                                    .origin = {"host", "synthetic", "0.1.0", 1000}}};
   const SyntheticStatus status_{kernel_, pipeline_};
   profd::testing::NotifySocket socket_;
   app::ServiceManager manager_{false};

@@ -15,7 +15,8 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
+#include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/debug/dwarf_file.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object.h"
@@ -33,7 +34,7 @@ class DebugPool {
     std::size_t files = 128;
     std::uint64_t prompt_bytes = 32u << 20;  // debugging sections up to here are opened at once
     DebugLimits limits;
-    budget::MemoryGate* memory =
+    budget::MemoryBudget* memory =
         nullptr;  // what does not fit is not opened for now; null: all fits
   };
   struct Entry;  // one file
@@ -54,7 +55,7 @@ class DebugPool {
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
   // Closes files until what the memory budget requests is free, the least recently used first.
   void GiveUp();
-  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryAccount& memory() { return memory_; }
   // How often an entry has got answers after it had none. Any thread.
   [[nodiscard]] std::uint64_t improvements() const { return improvements_.value(); }
   // Memory held now. Any thread.
@@ -74,7 +75,7 @@ class DebugPool {
   LruCache<const Entry*, EntryRef> used_;  // those that are open
   std::unordered_map<FileStamp, std::weak_ptr<Entry>> entries_;
   Counter bytes_;
-  budget::MemoryShare memory_;
+  budget::MemoryAccount memory_{"debug information"};
   Counter improvements_;
 
   std::mutex mutex_;

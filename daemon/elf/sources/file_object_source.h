@@ -10,6 +10,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/debug/debug_download.h"
 #include "daemon/elf/debug/debug_finder.h"
 #include "daemon/elf/debug/debug_pool.h"
@@ -37,7 +38,7 @@ class FileObjectSource : public ObjectSource {
     bool inlined = true;    // inlined functions and lines too, not only symbols
     bool download = false;  // from the servers of DEBUGINFOD_URLS, for later look-ups
     DebugPool::Options pool;
-    budget::MemoryGate* memory = nullptr;  // files that do not fit are refused; null: all fit
+    budget::MemoryBudget* memory = nullptr;  // files that do not fit are refused; null: all fit
   };
 
   // The mapped files' own symbols alone.
@@ -79,7 +80,7 @@ class FileObjectSource : public ObjectSource {
   const std::optional<DebugFinder> debug_finder_;
   const std::unique_ptr<DebugDownload> download_;
   const std::unique_ptr<DebugPool> pool_;
-  budget::MemoryGate* const memory_ = nullptr;
+  budget::MemoryBudget* const memory_ = nullptr;
   std::unordered_map<FileStamp, std::weak_ptr<const Object>> held_;
   std::size_t sweep_at_ =
       64;  // when `held_` grows to this, objects that are no longer held are forgotten

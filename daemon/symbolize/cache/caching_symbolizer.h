@@ -7,7 +7,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::symbolize {
@@ -34,7 +34,7 @@ class CachingSymbolizer : public Symbolizer {
   [[nodiscard]] std::uint64_t improvements() const override { return inner_.improvements(); }
   // Discards answers until what the memory budget requests is free.
   void GiveUp();
-  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryAccount& memory() { return memory_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
@@ -61,7 +61,7 @@ class CachingSymbolizer : public Symbolizer {
   Answers answers_;
   std::uint64_t improvements_ = 0;  // of inner_, when the answers were given
   Counters counters_;
-  budget::MemoryShare memory_;
+  budget::MemoryAccount memory_{"names"};
 };
 
 }  // namespace profd::symbolize

@@ -8,7 +8,7 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
@@ -40,7 +40,7 @@ class ElfSymbolizer : public Symbolizer {
   [[nodiscard]] std::uint64_t improvements() const override { return source_.improvements(); }
   // Discards objects until what the memory budget requests is free, those used longest ago first.
   void GiveUp();
-  [[nodiscard]] budget::MemoryShare& memory() { return memory_; }
+  [[nodiscard]] budget::MemoryAccount& memory() { return memory_; }
   // Memory in the objects held now; any thread may read it.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
 
@@ -71,7 +71,7 @@ class ElfSymbolizer : public Symbolizer {
   std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
   std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;
-  budget::MemoryShare memory_;
+  budget::MemoryAccount memory_{"symbol tables"};
 };
 
 }  // namespace profd::symbolize

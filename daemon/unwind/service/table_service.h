@@ -18,7 +18,7 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
-#include "daemon/budget/memory_share.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/source/bpf/unwind_maps.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/cfi/mapped_file.h"
@@ -76,9 +76,9 @@ class TableService {
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
   [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
   // Kernel memory of tables: bounded, and kept.
-  [[nodiscard]] budget::MemoryShare& tables_memory() { return tables_memory_; }
+  [[nodiscard]] budget::MemoryAccount& tables_memory() { return tables_memory_; }
   // What was read of files: can be read again.
-  [[nodiscard]] budget::MemoryShare& readers_memory() { return readers_memory_; }
+  [[nodiscard]] budget::MemoryAccount& readers_memory() { return readers_memory_; }
 
  private:
   using Reader = std::shared_ptr<CfiReader>;
@@ -128,8 +128,8 @@ class TableService {
   LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it
-  budget::MemoryShare tables_memory_;
-  budget::MemoryShare readers_memory_;
+  budget::MemoryAccount tables_memory_{"unwind tables", false};
+  budget::MemoryAccount readers_memory_{"files being unwound"};
 
   std::mutex mutex_;
   std::condition_variable_any ready_;

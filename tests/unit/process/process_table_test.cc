@@ -347,7 +347,7 @@ TEST(ProcessTableBoundsTest, NamesOfThreadsAreKeptForTheGraceTime) {
 
 TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsRequested) {
   ProcessTable table;
-  budget::MemoryShare memory;
+  budget::MemoryAccount memory{"processes"};
   for (std::uint32_t pid = 7; pid < 10; ++pid)
     table.Apply(ProcessAt(10, pid, "1000-4000 r-xp 0 08:00 5 /a.so\n"));
   table.Apply(ExitAt(20, 7));
@@ -355,12 +355,12 @@ TEST(ProcessTableBoundsTest, TheDeadGoEarlyWhenMemoryIsRequested) {
   table.AccountForMemory(memory);
   const std::uint64_t three = memory.bytes();
   EXPECT_NE(table.Find(Key(7)), nullptr) << "no request has come";
-  memory.Ask(1);
+  memory.RequestReclaim(1);
   table.AccountForMemory(memory);
   EXPECT_EQ(table.Find(Key(7)), nullptr);
   EXPECT_NE(table.Find(Key(8)), nullptr);
   EXPECT_EQ(memory.bytes(), three / 3 * 2);
-  memory.Ask(three);
+  memory.RequestReclaim(three);
   table.AccountForMemory(memory);
   EXPECT_EQ(table.Find(Key(8)), nullptr);
   EXPECT_NE(table.Find(Key(9)), nullptr) << "it lives";

@@ -136,7 +136,7 @@ TEST_F(CachingSymbolizerTest, DiscardsTheLeastRecentlyUsedOnRequest) {
   for (std::uint64_t place = 0; place < 10; ++place) ExpectRight(UserAddress(a_, place));
   const std::uint64_t all = cache_.memory().bytes();
   ASSERT_EQ(all, cache_.counters().bytes.value());
-  cache_.memory().Ask(all / 2);
+  cache_.memory().RequestReclaim(all / 2);
   cache_.GiveUp();
   EXPECT_LE(cache_.memory().bytes(), all - all / 2);
   EXPECT_EQ(cache_.memory().requested(), 0u);

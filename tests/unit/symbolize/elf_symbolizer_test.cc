@@ -159,12 +159,12 @@ TEST_F(ElfSymbolizerTest, ReleasesTheRequestedBytesOldestFirst) {
   EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.memory().bytes(), 3 * each) << "no request has come";
-  symbolizer_.memory().Ask(each + 1);
+  symbolizer_.memory().RequestReclaim(each + 1);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.memory().bytes(), each);
   (void)Resolve(symbolizer_, UserAddress(c, 0x1000));
   EXPECT_EQ(source_.loads, 3) << "the last used is still there";
-  symbolizer_.memory().Ask(100 * each);
+  symbolizer_.memory().RequestReclaim(100 * each);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.bytes(), 0u);
 }
@@ -173,7 +173,7 @@ TEST_F(ElfSymbolizerTest, WhatHasNoObjectTakesMemoryToo) {
   const auto a = MakeModule("/a"), b = MakeModule("/b");
   for (const auto& module : {a, b}) (void)Resolve(symbolizer_, UserAddress(module, 0x1000));
   EXPECT_EQ(symbolizer_.memory().bytes(), 2 * ElfSymbolizer::kModuleBytes);
-  symbolizer_.memory().Ask(1);
+  symbolizer_.memory().RequestReclaim(1);
   symbolizer_.GiveUp();
   EXPECT_EQ(symbolizer_.memory().bytes(), ElfSymbolizer::kModuleBytes);
   EXPECT_EQ(a.use_count(), 1) << "the oldest went";

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bpf/shared/limits.h"
-#include "daemon/budget/governor.h"
+#include "daemon/budget/cpu/period_controller.h"
 
 namespace profd::server {
 namespace {

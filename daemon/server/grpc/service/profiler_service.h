@@ -11,7 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/history/history.h"
-#include "daemon/pipeline/session_backend.h"
+#include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"

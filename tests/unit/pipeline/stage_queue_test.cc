@@ -1,4 +1,4 @@
-#include "daemon/pipeline/batch_sender.h"
+#include "daemon/pipeline/stage_queue.h"
 
 #include <gtest/gtest.h>
 

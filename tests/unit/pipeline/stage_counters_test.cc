@@ -1,4 +1,4 @@
-#include "daemon/pipeline/heartbeats.h"
+#include "daemon/pipeline/stage_counters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,114 @@
+#include "daemon/budget/cpu/cpu_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/mul_div.h"
+
+namespace profd::budget {
+namespace {
+
+std::uint64_t Sum(const session::SampleCounts& counts) { return counts.on_cpu + counts.off_cpu; }
+
+std::uint64_t Growth(std::uint64_t before, std::uint64_t now) {
+  return now - std::min(now, before);
+}
+
+// 1 if there are no samples.
+double OffCpuShare(const session::SampleCounts& before, const session::SampleCounts& now) {
+  const auto on_cpu = static_cast<double>(now.on_cpu - before.on_cpu);
+  const auto off_cpu = static_cast<double>(now.off_cpu - before.off_cpu);
+  return on_cpu + off_cpu > 0 ? off_cpu / (on_cpu + off_cpu) : 1;
+}
+
+}  // namespace
+
+std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples) {
+  return samples > stages_ns / kMostPerSampleNs ? stages_ns : samples * kMostPerSampleNs;
+}
+
+bool IsComplete(std::uint64_t elapsed_ns, std::uint64_t spent_ns,
+                const session::SamplingBudget& budget) {
+  return elapsed_ns >= kMeasurementNs ||
+         (budget.limited && MeanCpus(kMeasurementNs, spent_ns) > budget.cpus);
+}
+
+double MeanCpus(std::uint64_t elapsed_ns, std::uint64_t spent_ns) {
+  return static_cast<double>(spent_ns) / static_cast<double>(std::max(elapsed_ns, kMeasurementNs));
+}
+
+CpuController::Changes CpuController::Update(const Reading& now) {
+  Changes changes{.factors = {}, .kernel_accounting = MeasureClocks(now)};
+  const auto& budgets = now.kernel.sampling;
+  frequent_ = budgets.requested.limited && !budgets.requested.on_cpu_adjusts;
+
+  Measurement measured{.now_ns = now.now_ns,
+                       .budget = budgets.requested,
+                       .stages_ns = now.stages_ns,
+                       .all_samples = Sum(now.samples.requested) + Sum(now.samples.background),
+                       .own = now.samples.requested};
+  bool changed = Measure(kinds_.requested, measured, status_.sampling.requested);
+  measured.budget = budgets.background;
+  measured.own = now.samples.background;
+  changed = Measure(kinds_.background, measured, status_.sampling.background) || changed;
+  if (changed)
+    changes.factors = {.requested = status_.sampling.requested.factors,
+                       .background = status_.sampling.background.factors};
+  return changes;
+}
+
+void CpuController::DisableKernelAccounting() {
+  clock_controller_.Disable();
+  status_.clock = clock_controller_.status();
+}
+
+// The CPU time of the stages is shared out by the number of samples.
+std::uint64_t CpuController::SpentBetween(const Measurement& before, const Measurement& now) {
+  const std::uint64_t stages_ns = Growth(before.stages_ns, now.stages_ns);
+  const std::uint64_t programs_ns = Growth(before.budget.spent_ns, now.budget.spent_ns);
+  const std::uint64_t samples = now.all_samples - before.all_samples;
+  const std::uint64_t own = Sum(now.own) - Sum(before.own);
+  if (samples == 0) return programs_ns;
+  return programs_ns + MulDiv(SpentOnSamples(stages_ns, samples), own, samples);
+}
+
+bool CpuController::Measure(Kind& kind, const Measurement& now, SamplingStatus& status) {
+  const std::uint64_t elapsed_ns = now.now_ns - kind.last.now_ns;
+  const std::uint64_t spent_ns = SpentBetween(kind.last, now);
+  // The source sets the factors to 1 for a new session, which does not pay for the time before it.
+  const bool starts = kind.last.budget.starts != now.budget.starts;
+  if (!starts && !IsComplete(elapsed_ns, spent_ns, now.budget)) return false;
+  const Measurement before = std::exchange(kind.last, now);
+  const double spent_cpus = MeanCpus(elapsed_ns, spent_ns);
+  session::PeriodFactors factors;
+  if (starts) {
+    kind.controller.Reset();
+  } else {
+    factors = kind.controller.Update(spent_cpus, OffCpuShare(before.own, now.own), now.budget,
+                                     elapsed_ns < kMeasurementNs);
+  }
+  const session::PeriodFactors were = std::exchange(status.factors, factors);
+  if (were.on_cpu != factors.on_cpu) ++status.on_cpu_changes;
+  if (were.off_cpu != factors.off_cpu) ++status.off_cpu_changes;
+  status.budget = now.budget;
+  if (!starts)
+    status.spent_cpus = now.budget.limited ? kind.controller.smoothed_cpus() : spent_cpus;
+  return were != factors;
+}
+
+std::optional<bool> CpuController::MeasureClocks(const Reading& now) {
+  const std::uint64_t elapsed_ns = now.now_ns - clocks_measured_ns_;
+  if (elapsed_ns < kMeasurementNs) return {};
+  clocks_measured_ns_ = now.now_ns;
+  const std::uint64_t clock_ns =
+      Growth(std::exchange(clock_ns_, now.kernel.clock_ns), now.kernel.clock_ns);
+  const std::uint64_t switches =
+      now.kernel.switches - std::exchange(switches_, now.kernel.switches);
+  const bool before = clock_controller_.status().kernel_accounting;
+  const bool accounting = clock_controller_.Update(clock_ns, switches, elapsed_ns);
+  status_.clock = clock_controller_.status();
+  if (accounting == before) return {};
+  return accounting;
+}
+
+}  // namespace profd::budget

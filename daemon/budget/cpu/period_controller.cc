@@ -1,0 +1,85 @@
+#include "daemon/budget/cpu/period_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace profd::budget {
+namespace {
+
+constexpr unsigned kCpusOfUnit = 8;
+constexpr double kSmoothing = 0.5;    // share of the newest whole measurement
+constexpr double kMostAtOnce = 8;     // one update raises by no more than this ...
+constexpr double kLeastAtOnce = 0.5;  // ... and lowers by no more
+// Where on-CPU samples alone cost too much, off-CPU periods come down only if off-CPU samples cost
+// less than this share of what they may.
+constexpr double kKept = 0.5;
+// Below kCalm of the budget periods may come down, to where the expected cost is kAim of it.
+// Because kCalm / kAim < 1, lowering alone never exceeds the budget.
+constexpr double kCalm = 0.6;
+constexpr double kAim = 0.85;
+
+// Multiplies the factor within [1, most]; returns the effective multiplier.
+double Multiply(double& factor, double by, double most) {
+  const double before = std::exchange(factor, std::clamp(factor * by, 1.0, most));
+  return factor / before;
+}
+
+}  // namespace
+
+double BudgetUnits(unsigned cpus) { return std::max(1.0, static_cast<double>(cpus) / kCpusOfUnit); }
+
+session::PeriodFactors PeriodController::Update(double spent_cpus, double off_cpu_share,
+                                                const session::SamplingBudget& budget, bool early) {
+  if (!budget.limited) {
+    Reset();
+    return factors_;
+  }
+  const double newest = early || !updated_ ? 1 : kSmoothing;
+  smoothed_ += newest * (spent_cpus - smoothed_);
+  off_cpu_share_ += newest * (off_cpu_share - off_cpu_share_);
+  updated_ = true;
+  if (smoothed_ > budget.cpus) {
+    calm_ticks_ = 0;
+    // From now on the expected cost counts, so that one excess does not raise the periods twice.
+    smoothed_ = Raise(budget);
+  } else if (smoothed_ >= kCalm * budget.cpus) {
+    calm_ticks_ = 0;
+  } else if (++calm_ticks_ >= kCalmTicks) {
+    calm_ticks_ = 0;
+    Lower(std::max(smoothed_ / (kAim * budget.cpus), kLeastAtOnce));
+  }
+  return factors_;
+}
+
+void PeriodController::Reset() {
+  factors_ = {};
+  smoothed_ = 0;
+  off_cpu_share_ = 1;
+  updated_ = false;
+  calm_ticks_ = 0;
+}
+
+double PeriodController::Raise(const session::SamplingBudget& budget) {
+  const double aim = kAim * budget.cpus;
+  double off_cpu = smoothed_ * off_cpu_share_;
+  double on_cpu = smoothed_ - off_cpu;
+  const double off_cpu_aim = std::max(aim - on_cpu, kOffCpuShare * aim);
+  double by = std::clamp(off_cpu / off_cpu_aim, kLeastAtOnce, kMostAtOnce);
+  if (by > kKept && by < 1) by = 1;
+  off_cpu /= Multiply(factors_.off_cpu, by, kMostOffCpu);
+  // On-CPU periods follow only when off-CPU periods cannot do it alone.
+  if (budget.on_cpu_adjusts && (by < kMostAtOnce || factors_.off_cpu == kMostOffCpu)) {
+    const double on_cpu_aim = aim - std::min(off_cpu, kOffCpuShare * aim);
+    const double on_cpu_by = std::clamp(on_cpu / on_cpu_aim, 1.0, kMostAtOnce);
+    on_cpu /= Multiply(factors_.on_cpu, on_cpu_by, kMostOnCpu);
+  }
+  off_cpu_share_ = off_cpu / (off_cpu + on_cpu);
+  return off_cpu + on_cpu;
+}
+
+void PeriodController::Lower(double by) {
+  double& factor = factors_.on_cpu > 1 ? factors_.on_cpu : factors_.off_cpu;
+  factor = std::max(1.0, factor * by);
+}
+
+}  // namespace profd::budget
