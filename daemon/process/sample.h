@@ -1,4 +1,4 @@
-// Sample: one stack of one thread with its addresses placed in modules. Third hand-off.
+// Sample: one stack of one thread, whose addresses are resolved to modules. Third hand-off.
 #pragma once
 
 #include <array>
@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "daemon/base/keys.h"
+#include "daemon/process/wait_reason.h"
 
 namespace profd::process {
 
-// A file (or vdso, or the kernel) as it was mapped. Immutable; shared by everything that names it.
+// A file (or the vdso, or the kernel) as it was mapped. Immutable; all frames in it share it.
 struct Module {
   // As /proc/PID/maps had it, without " (deleted)"; "[vdso]"; "[kernel]"; "" = anonymous.
   std::string path;
@@ -26,54 +27,37 @@ using ModuleRef = std::shared_ptr<const Module>;
 
 enum class State : std::uint8_t { kOnCpu, kRunnable, kBlocked };
 
-// Why a blocked thread waits (the words of the profile and of the folded pseudo-frames).
-enum class WaitReason : std::uint8_t {
-  kNone,
-  kLock,
-  kGil,
-  kIo,
-  kDriver,
-  kKernel,
-  kSleep,
-  kPoll,
-  kNet,
-  kPipe,
-  kChild,
-  kFault,
-  kOther
-};
-
-// A Python function, as its code object names it. Immutable; shared by its frames.
+// A Python function, as its code object names it. Immutable; its frames share it.
 struct PythonFunction {
-  std::string name;  // qualified where the version knows it (3.11); "<stale>" when it had gone
+  std::string name;  // qualified from 3.11 on; "<stale>": the code object was gone when it was read
   std::string file;
 };
 using PythonFunctionRef = std::shared_ptr<const PythonFunction>;
 
-// What a thread has to do with the GIL of its interpreter.
+// The relation of a thread to the GIL of its interpreter.
 enum class Gil : std::uint8_t {
-  kNone,     // it has no thread state, or nothing is known of an interpreter in its process
-  kUnknown,  // nobody could tell, or the interpreter is not understood
+  kNone,     // it has no thread state, or its process has no known interpreter
+  kUnknown,  // the holder could not be read, or the interpreter is not supported
   kNotHeld,
   kHeld,
-  kWaited,  // it wants it: blocked for it, and until it runs again
+  kWaited,  // blocked for it, and then runnable until it runs again
 };
 
-// What is known of a process's interpreter. Immutable; shared by its samples.
+// The interpreter of a process. Immutable; its samples share it.
 struct PythonInterpreter {
-  std::string version;  // "3.12.1"; "" when it is not known
-  std::string refused;  // why its frames are not shown; "" when they are
+  std::string version;  // "3.12.1"; "": not known
+  std::string refused;  // why its frames are not shown; "": they are
 };
 using PythonInterpreterRef = std::shared_ptr<const PythonInterpreter>;
 
 struct AddressFrame {
   bool kernel = false;
-  bool return_address = false;    // not the leaf: look up at address - 1
+  bool return_address = false;    // not the leaf: its name is that of address - 1
   bool uncertain = false;         // found by frame pointer where no unwind rule was known
   std::uint64_t address = 0;      // as the CPU saw it
   ModuleRef module;               // null: no mapping held this address
   std::uint64_t file_offset = 0;  // within the module's file; where there is none, the address
-  std::uint64_t cfa = 0;          // of frames that may hold an interpreter; 0: not kept
+  std::uint64_t cfa = 0;          // of frames that may be an interpreter's; 0: not kept
   bool interpreter = false;       // code of the interpreter itself, on a stack with Python frames
   // A Python frame: `address` is its code object's, and nothing above but this is set.
   PythonFunctionRef python = nullptr;
@@ -103,10 +87,11 @@ struct Sample {
   std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
   std::vector<AddressFrame> frames;       // leaf first, kernel then user
   std::uint16_t python_flags = 0;         // PROFD_PYTHON_*
-  Gil gil = Gil::kNone;                   // all through the interval: only who runs can change it
-  PythonInterpreterRef interpreter = nullptr;  // null: nothing was told of one
-  // Python frames that could not be put among the native ones; leaf first. Else they are in
-  // `frames`. Moved out where they get their names; the flag stays.
+  // The same through the whole interval, because only a running thread can change it.
+  Gil gil = Gil::kNone;
+  PythonInterpreterRef interpreter = nullptr;  // null: no interpreter is known
+  // Python frames whose place among the native ones is not certain, leaf first; else they are in
+  // `frames`. SampleSymbolizer moves them out; the flag stays.
   std::vector<AddressFrame> unmerged_python;
   bool merge_failed = false;
 };

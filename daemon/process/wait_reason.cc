@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
 #include "bpf/shared/events.h"
 
@@ -21,7 +20,7 @@ constexpr std::uint32_t kWakeOnKill = 0x100;  // with kUninterruptible: fatal si
 constexpr std::uint32_t kNoLoad = 0x400;      // with kUninterruptible: an idle kernel thread
 constexpr std::uint32_t kRealTimeLock = 0x1000;
 
-// Younger than the headers of the oldest build machine.
+// The headers of the oldest build machine do not have it yet.
 constexpr std::int32_t kFutexWait = 455;
 
 enum class Rule : std::uint8_t {
@@ -121,10 +120,10 @@ constexpr auto kByNumber = [] {
 
 static_assert(std::ranges::adjacent_find(kByNumber, {}, &SyscallRule::number) == kByNumber.end());
 
-// A wait in a state in which only `reason` can be what is waited for.
+// `reason` holds if the wait is interruptible; if `certain`, always.
 struct Wait {
   WaitReason reason = WaitReason::kOther;
-  bool certain = false;  // in any state
+  bool certain = false;
 };
 
 Wait ByDescriptor(std::uint16_t fd_kind) {
@@ -167,8 +166,8 @@ Wait BySyscall(const WaitFacts& facts) {
       if (facts.arguments[1] != F_SETLKW && facts.arguments[1] != F_OFD_SETLKW) return {};
       return {found->reason, true};
     case Rule::kSpawn:
-      // The parent's wait ends when the child is killed too; no other wait of these syscalls does.
-      // The flags alone do not tell: clone3 has them in the caller's memory.
+      // The wait of a vfork also ends when the parent is killed; no other wait of these syscalls
+      // does. The flags do not help: those of clone3 are in the caller's memory.
       if ((facts.task_state & kWakeOnKill) == 0) return {};
       return {found->reason, true};
   }

@@ -69,7 +69,8 @@ void VisitClock(Clock& clock, const Visit& visit) {
   visit(clock.migrations);
 }
 
-// State, wait reason, GIL word, exact and stack flags as one number.
+// State, wait reason, GIL word, exact and stack flags as one number. The wait reason has four bits.
+static_assert(process::kWaitReasons.size() <= 16);
 std::uint64_t PackAttributes(const ProfileSample& sample) {
   return static_cast<std::uint64_t>(sample.state) | static_cast<std::uint64_t>(sample.wait) << 2 |
          static_cast<std::uint64_t>(sample.gil) << 6 | std::uint64_t{sample.exact} << 9 |
@@ -84,7 +85,7 @@ bool UnpackAttributes(std::uint64_t attributes, ProfileSample& sample) {
   sample.gil = static_cast<process::Gil>(attributes >> 6 & 7);
   sample.exact = (attributes >> 9 & 1) != 0;
   sample.stack_flags = static_cast<std::uint16_t>(attributes >> 10);
-  return sample.state <= State::kBlocked && sample.wait <= process::WaitReason::kOther &&
+  return sample.state <= State::kBlocked && sample.wait <= process::kWaitReasons.back().reason &&
          sample.gil <= process::Gil::kWaited && attributes >> 26 == 0;
 }
 

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <bit>
+#include <cctype>
 #include <memory>
+#include <string>
 
 #include "daemon/server/grpc/convert/convert.h"
 
@@ -290,6 +292,15 @@ TEST(ErrorToStatus, HasACodeOfItsOwnAndTheHintOnALineOfItsOwn) {
   EXPECT_EQ(server::ToStatus({ErrorCode::kNotFound, "gone", ""}).error_message(), "gone");
   EXPECT_EQ(server::ToStatus({ErrorCode::kExhausted, "", ""}).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST(ConvertProfile, WaitReasonsHaveTheSameNamesOnBothSides) {
+  for (const auto& info : process::kWaitReasons) {
+    std::string name = "WAIT_";
+    for (const char c : info.reason == process::WaitReason::kNone ? "none" : info.name)
+      name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    EXPECT_EQ(v1::WaitReason_Name(static_cast<v1::WaitReason>(info.reason)), name);
+  }
 }
 
 }  // namespace

@@ -56,6 +56,16 @@ Result<std::vector<std::string>> ToTexts(const Texts& texts, const char* what) {
   return std::vector<std::string>(texts.begin(), texts.end());
 }
 
+// "lock, gil, ...".
+std::string WaitReasonNames() {
+  std::string names;
+  for (const auto& info : process::kWaitReasons) {
+    if (!names.empty()) names += ", ";
+    names += info.name;
+  }
+  return names;
+}
+
 Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
   store::Filter filter;
   if (proto.pid_size() > kMaxItems) return Invalid("more than 1000 processes are named");
@@ -81,7 +91,8 @@ Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
     filter.state = static_cast<process::State>(proto.state());
   }
   if (proto.has_wait()) {
-    if (!v1::WaitReason_IsValid(proto.wait())) return Invalid("there is no such wait reason");
+    if (!v1::WaitReason_IsValid(proto.wait()))
+      return Invalid("there is no such wait reason", "it must be one of " + WaitReasonNames());
     filter.wait = static_cast<process::WaitReason>(proto.wait());
   }
   return filter;

@@ -17,9 +17,10 @@ namespace {
 
 // The enums of both sides have the same values, so a cast converts them.
 static_assert(static_cast<int>(process::State::kBlocked) == v1::STATE_BLOCKED);
+static_assert(process::kWaitReasons.size() == v1::WaitReason_ARRAYSIZE);
 static_assert(static_cast<int>(process::WaitReason::kLock) == v1::WAIT_LOCK);
 static_assert(static_cast<int>(process::WaitReason::kPoll) == v1::WAIT_POLL);
-static_assert(static_cast<int>(process::WaitReason::kOther) == v1::WAIT_OTHER);
+static_assert(static_cast<int>(process::kWaitReasons.back().reason) == v1::WaitReason_MAX);
 static_assert(static_cast<int>(process::Gil::kUnknown) == v1::GIL_UNKNOWN);
 static_assert(static_cast<int>(process::Gil::kHeld) == v1::GIL_HELD);
 static_assert(static_cast<int>(process::Gil::kWaited) == v1::GIL_WAITED);
