@@ -60,4 +60,16 @@ double WorstClosureError(const Profile& profile) {
   return worst;
 }
 
+double SumClosureError(const Profile& profile) {
+  double elapsed = 0;
+  double error = 0;  // in ns; the difference of two large sums would lose it
+  for (const auto& thread : profile.threads) {
+    if (thread.clock_missing || thread.end_ns <= thread.begin_ns) continue;
+    const auto own = static_cast<double>(thread.end_ns - thread.begin_ns);
+    elapsed += own;
+    error += ClosureError(thread) * own;
+  }
+  return elapsed > 0 ? error / elapsed : 0;
+}
+
 }  // namespace profd::aggregate

@@ -123,5 +123,7 @@ using ProfileRef = std::shared_ptr<const Profile>;
 [[nodiscard]] double ClosureError(const ProfileThread& thread);
 // The largest absolute closure error of all threads; 0 if there are none.
 [[nodiscard]] double WorstClosureError(const Profile& profile);
+// The closure error of the sum of all threads that have a clock; 0 if none has.
+[[nodiscard]] double SumClosureError(const Profile& profile);
 
 }  // namespace profd::aggregate

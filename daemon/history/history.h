@@ -1,4 +1,4 @@
-// History: what calls see of the windows that the daemon keeps.
+// History: the windows that the daemon keeps, as calls see them.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@ struct HistoryStatus {
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
   std::uint64_t window_ns = 0;
-  std::uint64_t windows_lost = 0;  // since start, before they came to the store
-  // Of the last window whose profile was made (aggregate::WorstClosureError); none yet: nothing.
-  std::optional<double> closure_error;
+  std::uint64_t windows_lost = 0;  // since start; they did not reach the store
+  // Closure errors of the last window whose profile was built: of its worst thread, and of the sum
+  // of its threads (aggregate::WorstClosureError, SumClosureError). Nothing: no window yet.
+  std::optional<double> worst_closure_error;
+  std::optional<double> sum_closure_error;
 };
 
-// All methods from any thread.
+// All methods may be called from any thread.
 class History {
  public:
   virtual ~History() = default;

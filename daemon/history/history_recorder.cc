@@ -13,17 +13,17 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Clients' sessions are numbered from 1.
+// Sessions of clients are numbered from 1.
 constexpr std::uint32_t kFirstId = 1u << 31;
-// Windows that wait for their profile and the store: so much time of them.
+// The total length of windows that may wait for their profile and for the store.
 constexpr std::chrono::seconds kWaiting{40};
 constexpr std::size_t kFewestWaiting = 4;
 constexpr std::size_t kMostWaiting = 32;
-// A profile is made within a second; where all names are new and CPUs are busy, much later.
+// A profile is usually built within a second; with many new names and busy CPUs, much later.
 constexpr std::chrono::minutes kProfileTimeout{1};
-// All that is left at the end.
+// For all windows that are left at the end.
 constexpr std::chrono::seconds kEndTimeout{4};
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kProfileCheck{100};
 constexpr std::chrono::minutes kQuiet{1};
 
 std::size_t WindowsThatWait(std::chrono::nanoseconds window) {
@@ -77,7 +77,9 @@ HistoryStatus HistoryRecorder::Status() const {
   status.store = store_->Status();
   status.window_ns = static_cast<std::uint64_t>(options_.window.count());
   status.windows_lost = lost_;
-  if (const double worst = closure_error_; worst != kNoWindow) status.closure_error = worst;
+  if (const double worst = worst_closure_error_; worst != kNoWindow)
+    status.worst_closure_error = worst;
+  if (const double sum = sum_closure_error_; sum != kNoWindow) status.sum_closure_error = sum;
   if (!running_) return status;
   status.on_cpu_period_ns = spec_.on_cpu_period_ns;
   status.off_cpu_period_ns = spec_.off_cpu_period_ns;
@@ -89,7 +91,7 @@ void HistoryRecorder::Roll(const std::stop_token& stop) {
   auto next = steady_clock::now();
   while (!stop.stop_requested()) {
     BeginWindow();
-    // Who was held up for a whole window does not catch up with short ones.
+    // After a delay of a whole window, no short windows follow to catch up.
     next = std::max(next + options_.window, steady_clock::now() + options_.window / 2);
     std::unique_lock lock(mutex_);
     wake_.wait_until(lock, stop, next, [] { return false; });
@@ -109,7 +111,7 @@ void HistoryRecorder::BeginWindow() {
   auto begun = session_ ? pipeline_.Roll(session_, id) : pipeline_.Start(id, spec_);
   if (!begun) {
     complaints_.Say("history: no new window: " + begun.error().message);
-    // Where the pipeline has given it up there is nothing to go on from.
+    // If the pipeline has failed the session, no window can continue it.
     if (session_ && session_->WaitFinished(std::chrono::nanoseconds(0)))
       HandOver(std::exchange(session_, nullptr));
     running_ = session_ != nullptr;
@@ -148,7 +150,7 @@ void HistoryRecorder::ReportLosses() {
 bool HistoryRecorder::AwaitProfile(const pipeline::Session& session) {
   const auto late = steady_clock::now() + kProfileTimeout;
   while (steady_clock::now() < std::min(late, end_.load()))
-    if (session.WaitFinished(kLook)) return true;
+    if (session.WaitFinished(kProfileCheck)) return true;
   return false;
 }
 
@@ -163,15 +165,17 @@ Result<void> HistoryRecorder::Keep(SessionRef session) {
     ++lost_;
     return profile.error();
   }
-  // By what the time of day is now: it may have been set since profd began, or the host slept.
+  // By the present time of day: it may have been set since profd started, or the host was
+  // suspended.
   aggregate::Profile window = **profile;
   *profile = nullptr;
-  session = nullptr;  // one of the two is enough while it is stored
-  closure_error_ = aggregate::WorstClosureError(window);
+  session = nullptr;  // frees the session's copy while this one is stored
+  worst_closure_error_ = aggregate::WorstClosureError(window);
+  sum_closure_error_ = aggregate::SumClosureError(window);
   window.start_unix_ns = clock_.RealtimeNs() - (clock_.MonotonicNs() - window.start_ns);
   auto kept = store_->Put(window);
   window = {};
-  ::malloc_trim(0);  // of this and the store's work, which is over until the next window
+  ::malloc_trim(0);  // the next window comes much later
   return kept;
 }
 

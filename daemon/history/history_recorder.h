@@ -1,4 +1,5 @@
-// HistoryRecorder: the background session on the whole host, and what becomes of its windows.
+// HistoryRecorder: the background session on the whole host, and the way of its windows to the
+// store.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -8,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,16 +26,17 @@
 
 namespace profd::history {
 
-// One thread rolls the session at the end of each window, so that the next one begins at the same
-// instant; another one waits for the profiles and puts them into the store, so that a slow disk
-// holds up neither the windows nor the pipeline. Windows that the store is too slow for are given
-// up and counted. No error is fatal: what fails is tried again with the next window, and said at
-// most once a minute. Not a client's session: it counts against nobody's limit. Owned by the
-// composition root; Stop before the pipeline's.
+// Job: keeps a background session running and stores its windows. No error is fatal: after a
+// failure the next window tries again, and the log has at most one message a minute. The session
+// counts against no client's limit. If the store is too slow, windows are dropped and counted.
+// Thread: two of its own. "profd-history" rolls the session at the end of each window, so that the
+// next one starts at the same instant. "profd-store" waits for the profiles and stores them, so
+// that a slow disk delays neither the windows nor the pipeline. Owner: the composition root, which
+// stops it before the pipeline.
 class HistoryRecorder : public History {
  public:
   struct Options {
-    std::uint32_t frequency_hz = 19;  // on the CPU; marks off it have the same period
+    std::uint32_t frequency_hz = 19;  // on the CPU; sampling points off it have the same period
     double budget = 0.01;  // of one CPU for every 8 of the host, and at least of one; 0: no limit
     std::chrono::nanoseconds window = std::chrono::seconds(10);
   };
@@ -45,9 +48,10 @@ class HistoryRecorder : public History {
   HistoryRecorder& operator=(const HistoryRecorder&) = delete;
   ~HistoryRecorder() override;
 
-  // Begins to end the last window. What is not in the store at `end` is lost, and counted.
+  // Starts to end the last window. Windows that are not in the store at `end` are lost and counted.
   void BeginStop(std::chrono::steady_clock::time_point end);
-  // Waits until the last window is kept, or is lost. Idempotent; begins by itself.
+  // Waits until the last window is stored or lost. Calls BeginStop if that was not called.
+  // Idempotent.
   void Stop();
 
   [[nodiscard]] const store::ProfileStore& store() const override { return *store_; }
@@ -55,10 +59,11 @@ class HistoryRecorder : public History {
 
  private:
   using SessionRef = std::shared_ptr<pipeline::Session>;
-  static constexpr double kNoWindow = -1;
+  // No closure error is like that.
+  static constexpr double kNoWindow = std::numeric_limits<double>::infinity();
   static constexpr auto kNoEnd = std::chrono::steady_clock::time_point::max();
 
-  // Says what goes wrong, at most once a minute.
+  // Logs failures, at most once a minute.
   class Complaints {
    public:
     explicit Complaints(spdlog::logger& logger) : logger_(logger) {}
@@ -72,13 +77,13 @@ class HistoryRecorder : public History {
   };
 
   void Roll(const std::stop_token& stop);
-  // The session of the next window; what it ends is handed to the writer.
+  // Starts the session of the next window, and gives the previous one to the writer.
   void BeginWindow();
   void HandOver(const SessionRef& ended);
   void Write();
   [[nodiscard]] bool AwaitProfile(const pipeline::Session& session);
   Result<void> NotMade();
-  // What the store has lost, as soon as it knows.
+  // Logs what the store has lost.
   void ReportLosses();
   [[nodiscard]] Result<void> Keep(SessionRef session);
 
@@ -89,13 +94,14 @@ class HistoryRecorder : public History {
   const session::SessionSpec spec_;
   spdlog::logger& logger_;
   Complaints complaints_;
-  std::size_t losses_reported_ = 0;  // Write's
-  SessionRef session_;               // of the present window; null: it could not be started. Roll's
+  std::size_t losses_reported_ = 0;  // used by Write alone
+  SessionRef session_;  // of the present window, used by Roll alone; null: it could not be started
   std::uint32_t next_id_;
   std::atomic<bool> running_ = false;
   std::atomic<std::uint64_t> lost_ = 0;
   std::atomic<std::chrono::steady_clock::time_point> end_ = kNoEnd;  // of all waiting
-  std::atomic<double> closure_error_ = kNoWindow;
+  std::atomic<double> worst_closure_error_ = kNoWindow;
+  std::atomic<double> sum_closure_error_ = kNoWindow;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   BoundedQueue<SessionRef> ended_;

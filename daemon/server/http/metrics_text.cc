@@ -231,12 +231,16 @@ void AddHistory(const history::HistoryStatus& history, Families& to) {
            {{"period", "on_cpu"}});
   to.Gauge("profd_history_period_seconds", kPeriod, Seconds(history.off_cpu_period_ns),
            {{"period", "off_cpu"}});
-  if (history.closure_error)
+  if (history.worst_closure_error)
     to.Gauge(
         "profd_history_closure_error_ratio",
         "difference between the sum of a thread's states and elapsed time, relative to elapsed "
-        "time; worst thread of the last window",
-        *history.closure_error);
+        "time; worst thread of the last window, without its sign",
+        *history.worst_closure_error);
+  if (history.sum_closure_error)
+    to.Gauge("profd_history_sum_closure_error_ratio",
+             "the same for the sum of all threads of the last window, with its sign",
+             *history.sum_closure_error);
 }
 
 }  // namespace

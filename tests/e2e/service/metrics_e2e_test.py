@@ -58,6 +58,8 @@ class Metrics(RunningProfd):
         threads = sum(value for name, value in second.items() if name.startswith("profd_thread_cpu"))
         self.assertAlmostEqual(threads, second["process_cpu_seconds_total"], places=6)
         self.assertLess(second["profd_history_closure_error_ratio"], 0.001)
+        worst = second["profd_history_closure_error_ratio"]
+        self.assertLessEqual(abs(second["profd_history_sum_closure_error_ratio"]), worst)
         self.assertIn('profd_lost_total{reason="on_cpu_ring_full"}', second)
         self.assertIn('profd_dropped_total{reason="queue_full"}', second)
         self.assertGreater(second["profd_processes"], 0)

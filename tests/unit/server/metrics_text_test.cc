@@ -49,7 +49,8 @@ server::Readings Example() {
   history.store.path = "/var/lib/profd/history.db";
   history.store.puts = 12;
   history.store.losses = {"of /var/lib/profd/history.db"};
-  history.closure_error = 0.00025;
+  history.worst_closure_error = 0.00025;
+  history.sum_closure_error = -0.0000625;
   readings.history = history;
   readings.sessions = 1;
   readings.refusals = 9;
@@ -88,7 +89,9 @@ TEST(MetricsText, ValuesInBaseUnits) {
                   "profd_budget_period_changes_total{of=\"sessions\",period=\"on_cpu\"} 0",
                   "profd_budget_period_changes_total{of=\"sessions\",period=\"off_cpu\"} 0"));
   EXPECT_THAT(LinesOf(text, "profd_history_closure_error_ratio"),
-              ElementsAre(HasSubstr(" 0.00025")));
+              ElementsAre("profd_history_closure_error_ratio 0.00025"));
+  EXPECT_THAT(LinesOf(text, "profd_history_sum_closure_error_ratio"),
+              ElementsAre("profd_history_sum_closure_error_ratio -6.25e-05"));
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));
   EXPECT_THAT(LinesOf(text, "profd_dropped_total"),
               ElementsAre("profd_dropped_total{reason=\"queue_full\"} 5"));
@@ -110,6 +113,13 @@ TEST(MetricsText, MemoryAndItsHolders) {
 TEST(MetricsText, ADamagedStoreIsCounted) {
   EXPECT_THAT(LinesOf(server::MetricsText(Example()), "profd_history_damages_total"),
               ElementsAre("profd_history_damages_total 1"));
+}
+
+TEST(MetricsText, BeforeTheFirstWindowThereIsNoClosureError) {
+  auto readings = Example();
+  readings.history->worst_closure_error.reset();
+  readings.history->sum_closure_error.reset();
+  EXPECT_THAT(server::MetricsText(readings), Not(HasSubstr("closure_error")));
 }
 
 TEST(MetricsText, ThreadsAddUpToTheProcess) {
