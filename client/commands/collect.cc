@@ -100,6 +100,7 @@ v1::CollectRequest Collection::Request() const {
   if (child_)
     request.mutable_target()->mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
   request.set_duration_ns(Duration());
+  request.set_duration_is_default(!options_.duration_ns);
   request.set_mode(options_.mode);
   request.set_frequency_hz(options_.frequency_hz);
   request.set_budget_cpus(options_.budget_cpus);

@@ -92,6 +92,7 @@ class Examination {
     v1::CollectRequest request;
     *request.mutable_target() = TargetFromHere(std::move(target));
     request.set_duration_ns(kLookNs);
+    request.set_duration_is_default(true);
     CollectCallbacks callbacks;
     callbacks.started = [](const v1::Started&) -> Result<void> { return {}; };
     callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };

@@ -17,14 +17,14 @@
 
 namespace profd::replay {
 
-// Each session runs the pipeline of its own over the whole file, on a thread of its own: one stage
-// after the other, so that the same file gives the same profile byte for byte. It begins at the
-// first session start in the recording and ends at the last session end. Its target and its
-// periods are applied to what was recorded: nothing finer, and no other threads, can be had.
-// Owned by the composition root; methods from any thread.
+// Job: runs each session as a ReplayRun over the whole recording, on a thread of its own. A session
+// starts at the first session start in the recording and ends at the last session end, or earlier
+// if its spec limits the recorded time. Its target and its periods select from what was recorded:
+// it cannot have a finer period, or threads that were not recorded.
+// Thread: all methods may be called from any thread. Owner: the composition root.
 class ReplayBackend : public pipeline::SessionBackend, public pipeline::StatusSource {
  public:
-  // Reads the file once to find out what it is. `clock` and `logger` must outlive this.
+  // Reads the file once to check it. `clock` and `logger` must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<ReplayBackend>> Open(const std::string& path,
                                                                    const Clock& clock,
                                                                    spdlog::logger& logger);

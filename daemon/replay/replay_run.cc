@@ -1,6 +1,8 @@
 #include "daemon/replay/replay_run.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -23,13 +25,13 @@ using wire::PollStatus;
 
 constexpr std::size_t kSymbolCacheBytes = 64u << 20;
 
-// The smaller of those that are set.
+// The smaller one that is not 0.
 std::uint64_t Finest(std::uint64_t a, std::uint64_t b) {
   if (a == 0 || b == 0) return std::max(a, b);
   return std::min(a, b);
 }
 
-// What the recording keeps of ELF files, of the kernel's symbols and of code made at run time.
+// ELF files, symbols of the kernel and code made at run time, as the recording has them.
 struct Environment {
   symbolize::ReplayKernelSymbols kernel;
   elf::ReplayObjectSource objects;
@@ -51,6 +53,43 @@ struct Environment {
                               });
     return result;
   }
+};
+
+// Which items a session needs that ends at `end_ns`, before its recording does. Items come in order
+// of time.
+class TimeLimit {
+ public:
+  explicit TimeLimit(std::uint64_t end_ns) : end_ns_(end_ns) {}
+
+  [[nodiscard]] bool Takes(pipeline::PipelineItem& item) {
+    if (const auto* sample = std::get_if<process::Sample>(&item.what)) {
+      if (sample->time_ns <= end_ns_) return true;
+      // A later sample has the stack of an interval that began before the end. What is known of its
+      // process may be younger than the end.
+      item.process = nullptr;
+      return sample->state != process::State::kOnCpu && sample->begin_ns < end_ns_;
+    }
+    const bool late = TimeOf(item) > end_ns_;
+    // Losses until the end are certainly in the first counters after it.
+    if (std::holds_alternative<wire::CountersEvent>(item.what))
+      return !late || !std::exchange(counted_, true);
+    return !late;
+  }
+
+ private:
+  static std::uint64_t TimeOf(const pipeline::PipelineItem& item) {
+    return std::visit(
+        [](const auto& what) -> std::uint64_t {
+          if constexpr (std::is_same_v<std::decay_t<decltype(what)>, process::Sample>)
+            return what.time_ns;
+          else
+            return what.header.time_ns;
+        },
+        item.what);
+  }
+
+  const std::uint64_t end_ns_;
+  bool counted_ = false;  // counters after the end have come
 };
 
 }  // namespace
@@ -110,6 +149,26 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   return event;
 }
 
+std::uint64_t ReplayRun::LimitNs(const session::SessionSpec& requested) const {
+  const std::uint64_t start_ns = extent_.start->epoch_ns;
+  const std::uint64_t left = std::numeric_limits<std::uint64_t>::max() - start_ns;
+  return start_ns + (requested.recorded_ns == 0 ? left : std::min(left, requested.recorded_ns));
+}
+
+wire::SessionEvent ReplayRun::EarlyEnd(const session::SessionSpec& requested,
+                                       std::uint64_t newest_ns) const {
+  wire::SessionEvent end = Boundary(*extent_.start, requested);
+  const std::uint64_t limit_ns = LimitNs(requested);
+  end.end = true;
+  end.header.time_ns = newest_ns;
+  // Only the readings of the start belong to a session that ends at the limit. A recording that is
+  // cut off has no reliable readings at all.
+  const bool limited = newest_ns >= limit_ns;
+  end.epoch = limited ? extent_.start->epoch : 0;
+  end.epoch_ns = limited ? limit_ns : std::max(newest_ns, extent_.start->epoch_ns + 1);
+  return end;
+}
+
 void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
                     const std::stop_token& stop) {
   const auto& info = source_->recording().info();
@@ -131,8 +190,13 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     return waiting;
   });
   TargetSelector selector(session->spec().target);
+  const std::uint64_t limit_ns = LimitNs(session->spec());
+  TimeLimit limit(limit_ns);
   pipeline::WorkerStage worker(
-      counters, [&](pipeline::PipelineItem&& item) { names.Handle(std::move(item)); },
+      counters,
+      [&](pipeline::PipelineItem&& item) {
+        if (limit.Takes(item)) names.Handle(std::move(item));
+      },
       [&](const wire::Event& event, const process::ProcessTable& table) {
         return std::uint64_t{selector.Takes(event, table)};
       });
@@ -145,7 +209,8 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     newest_ns = std::max(newest_ns, wire::HeaderOf(*event).time_ns);
     if (auto* boundary = std::get_if<wire::SessionEvent>(&*event)) {
       const bool begins = !boundary->end && boundary->epoch == extent_.start->epoch;
-      const bool ends = boundary->end && extent_.end && boundary->epoch == extent_.end->epoch;
+      const bool ends = boundary->end && extent_.end && boundary->epoch == extent_.end->epoch &&
+                        boundary->epoch_ns <= limit_ns;
       if (!begins && !ends) return;
       *boundary = Boundary(*boundary, session->spec());
     }
@@ -162,15 +227,8 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     if (*polled == PollStatus::kEnd) break;
   }
   worker.Flush();
-  if (!session->WaitFinished(std::chrono::nanoseconds{0})) {
-    // Cut short, or stopped: the session ends where the recording does.
-    wire::SessionEvent end = Boundary(*extent_.start, session->spec());
-    end.end = true;
-    end.header.time_ns = newest_ns;
-    end.epoch = 0;
-    end.epoch_ns = std::max(newest_ns, extent_.start->epoch_ns + 1);
-    names.Handle({std::move(end), nullptr});
-  }
+  if (!session->WaitFinished(std::chrono::nanoseconds{0}))
+    names.Handle({EarlyEnd(session->spec(), newest_ns), nullptr});
   names.Fail(Error{ErrorCode::kCorrupt, path_ + " holds no session that began", ""});
 }
 

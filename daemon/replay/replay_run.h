@@ -14,18 +14,21 @@
 
 namespace profd::replay {
 
-// Used by one thread. Deterministic: no clock, no file but the recording, no other thread.
+// Job: runs all stages over the recording, one after the other, and finishes the session. The same
+// recording gives the same profile: it uses no clock, no other file and no other thread.
+// Thread: one. Owner: ReplayBackend.
 class ReplayRun {
  public:
   [[nodiscard]] static Result<std::unique_ptr<ReplayRun>> Open(const std::string& path);
 
   [[nodiscard]] std::uint64_t start_unix_ns() const;
-  // Finishes the session, with its profile or with an error. When stopped early the profile ends
-  // where the recording had got to.
+  // Finishes the session, with its profile or with an error. If it is stopped early, the profile
+  // ends with the last event that was read. If the spec limits the recorded time, threads that live
+  // at its end have no clock: a recording has readings only where its own sessions start and end.
   void Run(const std::shared_ptr<pipeline::Session>& session, const std::stop_token& stop);
 
  private:
-  // What the recording was made with, found by a first pass over its session events.
+  // The sessions that were recorded, found by a first pass over the recording.
   struct Extent {
     std::optional<wire::SessionEvent> start;  // the first
     std::optional<wire::SessionEvent> end;    // the last
@@ -36,9 +39,14 @@ class ReplayRun {
   ReplayRun(std::string path, Extent extent, std::unique_ptr<recording::ReplaySource> source)
       : path_(std::move(path)), extent_(std::move(extent)), source_(std::move(source)) {}
   [[nodiscard]] static Result<Extent> Scan(recording::ReplaySource& source);
-  // What this session's own start or end says, in place of the recorded one.
+  // The start or end event of this session, made from a recorded one.
   [[nodiscard]] wire::SessionEvent Boundary(const wire::SessionEvent& recorded,
                                             const session::SessionSpec& requested) const;
+  // Where the requested time ends; the recording may end before.
+  [[nodiscard]] std::uint64_t LimitNs(const session::SessionSpec& requested) const;
+  // The end of a session whose recorded end does not count: `newest_ns` is the last event's time.
+  [[nodiscard]] wire::SessionEvent EarlyEnd(const session::SessionSpec& requested,
+                                            std::uint64_t newest_ns) const;
 
   const std::string path_;
   const Extent extent_;

@@ -16,7 +16,7 @@ bool TargetSelector::Matches(const wire::EventHeader& header,
     case session::TargetKind::kAll:
       return true;
     case session::TargetKind::kPids:
-      // By the number it had in the innermost pid namespace, too: the caller may have been there.
+      // The caller may have named the pid that the process has in its innermost pid namespace.
       return Lists(header.process.pid) ||
              (info && !info->namespace_pids.empty() && Lists(info->namespace_pids.back()));
     case session::TargetKind::kTids:
@@ -25,7 +25,7 @@ bool TargetSelector::Matches(const wire::EventHeader& header,
       return (info && info->comm == target_.name) ||
              table.ThreadComm(header.thread) == target_.name;
     case session::TargetKind::kCgroup:
-      // The recording has the path within the hierarchy, the target one with the mount point.
+      // The target has a path with the mount point, the recording one without it.
       return info && !info->cgroup.empty() && target_.name.ends_with(info->cgroup);
   }
   return false;

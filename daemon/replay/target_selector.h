@@ -1,4 +1,4 @@
-// TargetSelector: which recorded events a session's target takes, decided in user space.
+// TargetSelector: which recorded events belong to the target of a session.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace profd::replay {
 
-// For replays, where no kernel filters. Sees all events in order of time, so that it learns which
-// processes are children. Used by one thread.
+// Job: filters the events of a replay, as the BPF side does on a live kernel. It must get all
+// events in order of time, because it learns from them which processes are children. Thread: one.
+// Owner: the function that runs the replay.
 class TargetSelector {
  public:
   explicit TargetSelector(session::Target target) : target_(std::move(target)) {}

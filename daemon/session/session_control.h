@@ -40,8 +40,10 @@ struct SessionSpec {
   OnCpuClock clock = OnCpuClock::kCpuClock;
   bool inlined = true;  // inlined functions as frames, where debug information is local
   bool lines = true;    // source files and lines, likewise
-  // Its end tells of every thread, whatever that does, and what comes of it is a Dump.
+  // Its end reports every thread, whatever the thread does, and its result is a Dump.
   bool dump = false;
+  // Replays: how much of the recording, from its start; 0: all of it. The kernel side ignores it.
+  std::uint64_t recorded_ns = 0;
   // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
   double budget_cpus = 0;
   // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their

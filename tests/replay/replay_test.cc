@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <tuple>
 
 #include "client/format/exporter.h"
 #include "daemon/base/clock.h"
@@ -94,6 +96,44 @@ TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {
   const auto profile = Replay(coarse);
   EXPECT_EQ(profile.off_cpu_period_ns(), 101'010'101u);
   EXPECT_LT(profile.samples().time_ns_size(), fine.samples().time_ns_size());
+}
+
+TEST_F(ReplayTest, ADurationLimitsTheRecordedTime) {
+  const auto whole = Replay({});
+  session::SessionSpec spec;
+  spec.recorded_ns = (whole.end_ns() - whole.start_ns()) / 2;
+  const auto half = Replay(spec);
+  EXPECT_EQ(half.start_ns(), whole.start_ns());
+  EXPECT_EQ(half.end_ns(), whole.start_ns() + spec.recorded_ns);
+  EXPECT_EQ(Write(half, "json"), Write(Replay(spec), "json"));
+  ASSERT_EQ(half.threads_size(), whole.threads_size());
+  for (const auto& thread : half.threads()) {
+    EXPECT_LE(thread.end_ns(), half.end_ns());
+    EXPECT_TRUE(thread.clock_missing()) << "nothing has read it at that time";
+  }
+  // Its samples are those of the whole recording that begin in time, and none weighs more.
+  const auto weights = [&half](const v1::Profile& profile) {
+    std::map<std::tuple<std::uint64_t, std::uint32_t, int>, std::uint64_t> raw;
+    const auto& samples = profile.samples();
+    for (int i = 0; i < samples.time_ns_size(); ++i)
+      if (samples.count(i) != 0 && samples.time_ns(i) < half.end_ns())
+        raw[{samples.time_ns(i), samples.thread(i), samples.state(i)}] += samples.raw_weight_ns(i);
+    return raw;
+  };
+  const auto of_half = weights(half);
+  const auto of_whole = weights(whole);
+  EXPECT_GT(of_half.size(), 10u);
+  ASSERT_EQ(of_half.size(), of_whole.size());
+  for (auto a = of_half.begin(), b = of_whole.begin(); a != of_half.end(); ++a, ++b) {
+    EXPECT_EQ(a->first, b->first);
+    EXPECT_LE(a->second, b->second);
+  }
+}
+
+TEST_F(ReplayTest, ADurationBeyondTheRecordingTakesAllOfIt) {
+  session::SessionSpec spec;
+  spec.recorded_ns = 3'600'000'000'000;
+  EXPECT_EQ(Write(Replay(spec), "json"), Write(Replay({}), "json"));
 }
 
 TEST_F(ReplayTest, AFileThatIsNoRecordingIsAnError) {

@@ -126,6 +126,17 @@ TEST_F(DaemonTest, ARecordingReplaysToTheSameProfileByteForByte) {
     Stop(*daemon);
   }
   EXPECT_EQ(ReadFile(File("first.json")), ReadFile(File("second.json")));
+  {
+    auto daemon = StartDaemon({"--replay", File("run.profd")});
+    ASSERT_TRUE(daemon.has_value());
+    const auto outcome =
+        Profctl({"collect", "--host", host_, "-p", pid_, "-d", "500ms", "-o", File("half.json")});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    Stop(*daemon);
+  }
+  const auto half = ReadProfile(File("half.json"));
+  EXPECT_EQ(half.end_ns() - half.start_ns(), 500'000'000u);
+  EXPECT_GT(TimeIn(half, "phases::Sleep").blocked_ns[v1::WAIT_SLEEP], 0u);
   const auto replayed = ReadProfile(File("first.json"));
   EXPECT_EQ(replayed.end_ns() - replayed.start_ns(), live.end_ns() - live.start_ns());
   EXPECT_GT(TimeIn(replayed, "phases::Sleep").blocked_ns[v1::WAIT_SLEEP], 0u);

@@ -41,6 +41,15 @@ TEST(ToPlan, FillsInWhatIsNotSaid) {
   EXPECT_EQ(plan->progress_interval, std::chrono::milliseconds(250));
 }
 
+TEST(ToPlan, AReplayIsLimitedOnlyByADurationThatWasNamed) {
+  auto request = Request();
+  EXPECT_EQ(server::ToPlan(request, server::RequestLimits{})->spec.recorded_ns, 1'000'000'000u);
+  request.set_duration_is_default(true);
+  const auto plan = server::ToPlan(request, server::RequestLimits{});
+  EXPECT_EQ(plan->duration_ns, 1'000'000'000u);
+  EXPECT_EQ(plan->spec.recorded_ns, 0u);
+}
+
 TEST(ToPlan, TakesEveryTarget) {
   auto request = Request();
   request.mutable_target()->mutable_tids()->add_id(9);

@@ -162,6 +162,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
     return Invalid("duration " + Seconds(plan.duration_ns) + " is outside " +
                        Seconds(limits.min_duration_ns) + " to " + Seconds(limits.max_duration_ns),
                    "0 collects until it is stopped");
+  if (!request.duration_is_default()) plan.spec.recorded_ns = plan.duration_ns;
 
   const std::uint32_t hz =
       request.frequency_hz() == 0 ? kDefaultFrequencyHz : request.frequency_hz();
