@@ -19,7 +19,7 @@ class Daemon {
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
-  // CLOCK_MONOTONIC ns: every stage of the pipeline has made a round since then; 0: not yet.
+  // CLOCK_MONOTONIC ns: every stage of the pipeline has ended a round since then; 0: not yet.
   [[nodiscard]] virtual std::uint64_t ProgressNs() const = 0;
   // Updates what gRPC health checks report, by the same measure. The run loop calls it regularly.
   virtual void ReportHealth() const = 0;

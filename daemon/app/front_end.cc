@@ -28,7 +28,7 @@ FrontEndOptions AccessOf(const config::Options& options, server::InheritedSocket
                    .group = options.private_use ? "" : server::kGroup,
                    .public_socket = PublicSocketOf(options),
                    .inherited = std::move(sockets)};
-  if (options.private_use) return access;  // nobody else reaches it
+  if (options.private_use) return access;  // no other client may connect
   access.metrics = options.metrics_listen;
   if (!options.tls_listen.empty())
     access.server.tls = {options.tls_listen,

@@ -1,4 +1,4 @@
-// FrontEnd: how clients and machines reach a backend.
+// FrontEnd: sessions, gRPC and HTTP in front of a backend.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -29,16 +29,17 @@ struct FrontEndOptions {
   std::string metrics;  // loopback address; "": none
 };
 
-// The addresses that the options ask for; with --private-use, only the socket of the owner.
+// The addresses that the options name; with --private, only the socket of the owner.
 [[nodiscard]] FrontEndOptions AccessOf(const config::Options& options,
                                        server::InheritedSockets sockets);
 
-// Sessions, the gRPC server, and HTTP for metrics. Owned by the composition root.
+// Job: runs the session manager, the gRPC servers, and HTTP for metrics. Thread: the main thread
+// makes and stops it; each server has its own threads. Owner: the composition root.
 class FrontEnd {
  public:
-  // What /healthz asks, from any thread.
+  // What /healthz reports. Called from any thread.
   struct Progress {
-    std::function<std::uint64_t()> last_ns;  // every stage has made a round since then
+    std::function<std::uint64_t()> last_ns;  // every stage has ended a round since then
     std::function<std::string()> trouble;    // which stage is stuck; "": none
   };
   // All must outlive this.
@@ -48,16 +49,16 @@ class FrontEnd {
     const Clock& clock;
     const ProcFs& proc;
     spdlog::logger& logger;
-    const history::History* history;  // null: none is kept
+    const history::History* history;  // null: no history is kept
     Progress progress;
   };
 
   explicit FrontEnd(Parts parts);
 
   [[nodiscard]] Result<void> Serve(FrontEndOptions options);
-  // Tells gRPC health checks whether a stage is stuck, as /healthz does; while it serves.
+  // Updates gRPC health checks, which report the same as /healthz. Only while it serves.
   void ReportHealth() const { server_->SetServing(parts_.progress.trouble().empty()); }
-  // Clients get what their sessions have so far.
+  // Ends all sessions; clients get the profiles of the time so far.
   void EndSessions(std::chrono::nanoseconds grace) { manager_.Shutdown(grace); }
   void StopServing(std::chrono::milliseconds grace);
 
@@ -70,7 +71,7 @@ class FrontEnd {
   server::SessionManager manager_;
   server::ProfilerService service_;
   std::unique_ptr<server::Server> server_;
-  std::unique_ptr<server::HttpServer> http_;  // first to go: asks all of the above
+  std::unique_ptr<server::HttpServer> http_;  // last: reads all of the above
 };
 
 }  // namespace profd::app

@@ -23,7 +23,7 @@ class LivePython {
   [[nodiscard]] python::FactQueue& facts() { return facts_; }
 
  private:
-  // Tells the BPF programs about interpreters.
+  // Writes interpreters into the map of the BPF programs.
   class Map : public python::PythonProcesses {
    public:
     explicit Map(source::PythonProcessMap& map) : map_(map) {}

@@ -46,7 +46,7 @@ class LiveSymbols : public pipeline::NameService {
   [[nodiscard]] budget::MemoryAccount& name_memory() { return symbolizer_.memory(); }
 
  private:
-  // Between the symbols and those who ask for them while a recording is made.
+  // Decorators that record each answer.
   struct Recorded {
     Recorded(LiveSymbols& live, recording::RecordingWriter& writer);
     symbolize::RecordingKernelSymbols kernel;

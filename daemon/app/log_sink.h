@@ -1,4 +1,4 @@
-// LogSink: where profd's log goes: standard error, as the journal wants it where that reads it.
+// LogSink: the log of profd on standard error, in the journal's format if the journal reads it.
 #pragma once
 
 #include <spdlog/sinks/base_sink.h>
@@ -18,8 +18,8 @@ namespace profd::app {
 // The journal's prefix of a level, "<3>" for an error.
 [[nodiscard]] const char* JournalPrefix(spdlog::level::level_enum level);
 
-// A flood of messages of one kind is cut and counted (RateLimit). Thread-safe, as spdlog's sinks
-// are.
+// Job: writes messages. Of a flood of one kind it writes a few and counts the others (RateLimit).
+// Thread: any. Owner: main() and the logger.
 class LogSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   enum class Style { kPlain, kJournal };
@@ -28,9 +28,9 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
 
   LogSink(Style style, Write write, NowNs now_ns)
       : style_(style), write_(std::move(write)), now_ns_(std::move(now_ns)) {}
-  // Says what was held back in periods that are over. Called now and then.
+  // Writes how many messages were held back in periods that are over. Called regularly.
   void ReportHeld();
-  // The same of all periods, at the end.
+  // The same for all periods; called at the end.
   void ReportAllHeld();
 
  protected:

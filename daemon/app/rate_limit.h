@@ -1,4 +1,4 @@
-// RateLimit: how often messages of one kind are let through.
+// RateLimit: how many messages of one kind are written.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace profd::app {
 
-// Messages are of one kind when they begin alike, numbers aside: their first kKindLength
-// characters. A kind has kBurst messages in a period; the rest is held back and counted. Not
-// thread-safe.
+// Job: admits kBurst messages of each kind in a period, and counts the others. Two messages are of
+// one kind if their first kKindLength characters are equal, digits aside.
+// Thread: one at a time. Owner: LogSink.
 class RateLimit {
  public:
   static constexpr std::size_t kBurst = 10;
   static constexpr std::uint64_t kPeriodNs = 10'000'000'000;
   static constexpr std::size_t kKindLength = 48;
-  static constexpr std::size_t kMostKinds = 256;  // together; what comes beyond is of one kind
+  static constexpr std::size_t kMostKinds = 256;  // all further messages are of one kind
 
   struct Held {
     std::string kind;
     std::uint64_t count;
   };
 
-  // Whether the message is to be written. `now_ns` does not go back.
+  // True: the message is to be written. `now_ns` must not go back.
   [[nodiscard]] bool Admit(std::string_view message, std::uint64_t now_ns);
-  // What was held back in periods that are over; said once.
+  // What was held back in periods that are over. Each period is returned once.
   [[nodiscard]] std::vector<Held> TakeHeld(std::uint64_t now_ns);
-  // The same of all periods: nothing more will come.
+  // The same for all periods, when no more messages come.
   [[nodiscard]] std::vector<Held> TakeAll();
 
  private:

@@ -18,8 +18,8 @@
 namespace profd::app {
 
 // Job: connects a ReplayBackend with the front end. Thread: the main thread makes and stops it.
-// Owner: main(), through Daemon. Limits: no BPF, no history, no budgets; each session replays the
-// whole file.
+// Owner: main(), through Daemon. It has no BPF, no history and no budgets; each session replays the
+// recording for itself.
 class ReplayDaemon : public Daemon {
  public:
   // Serves when it returns. `clock` and `logger` must outlive the daemon.

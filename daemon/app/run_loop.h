@@ -1,4 +1,4 @@
-// RunLoop: what the main thread does while profd serves: signals, the watchdog, reloads.
+// RunLoop: the work of the main thread while profd serves: signals, the watchdog, reloads.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -19,7 +19,7 @@ namespace profd::app {
 // SIGINT, SIGTERM and SIGHUP, blocked in this thread and those it starts, as a descriptor.
 [[nodiscard]] UniqueFd BlockedSignals();
 
-// Used by the main thread.
+// Job: handles signals and ticks until profd ends. Thread: main. Owner: main().
 class RunLoop {
  public:
   // All must outlive this.
@@ -35,14 +35,14 @@ class RunLoop {
 
   RunLoop(Parts parts, config::Options options);
 
-  // Until SIGINT or SIGTERM comes or, in private use, standard input ends. SIGHUP reads the
-  // configuration again: what is wrong in it changes nothing.
+  // Returns after SIGINT or SIGTERM or, in private use, when standard input ends. SIGHUP reads the
+  // configuration again; an invalid configuration changes nothing.
   void Run(int signals);
 
  private:
   void Reload();
   void Take(const config::SettingChange& change);
-  // Whether to go on.
+  // False: the loop ends.
   [[nodiscard]] bool Handle(int signals);
   void Tick();
 

@@ -1,4 +1,4 @@
-// ServiceManager: what profd tells systemd, or whoever else gave it a NOTIFY_SOCKET.
+// ServiceManager: what profd reports to systemd, or to another manager with a NOTIFY_SOCKET.
 #pragma once
 
 #include <chrono>
@@ -8,17 +8,17 @@
 
 namespace profd::app {
 
-// Says nothing where nobody listens. Used by the main thread.
+// Job: sends notifications; without a manager it does nothing. Thread: main. Owner: main().
 class ServiceManager {
  public:
-  // `private_use`: the socket is that of whoever runs profctl, and not for us.
+  // `private_use`: the socket belongs to the parent of profctl, so nothing is sent.
   explicit ServiceManager(bool private_use) : silent_(private_use) {}
 
   void Ready(const std::string& status) const;
   // The configuration is read again, from now to the next Ready.
   void Reloading(std::uint64_t monotonic_ns) const;
   void Stopping() const;
-  // How often the manager wants to hear WATCHDOG=1; none: never.
+  // How often the manager expects WATCHDOG=1; nothing: it does not.
   [[nodiscard]] std::optional<std::chrono::microseconds> WatchdogInterval() const;
   void Alive() const;
 
@@ -28,14 +28,15 @@ class ServiceManager {
   const bool silent_;
 };
 
-// Feeds the watchdog by the pipeline's own progress: only when every stage has made a round since
-// the last time. A stage that is stuck so gets profd restarted. Used by the main thread.
+// Job: feeds the manager's watchdog only if every stage of the pipeline has ended a round since the
+// last time, so that the manager restarts profd when a stage is stuck. Thread: main. Owner:
+// RunLoop.
 class Watchdog {
  public:
   explicit Watchdog(const ServiceManager& manager) : manager_(manager) {}
 
-  // `progress_ns`: every stage has made a round since then. Whether it was fed; `now_ns` is kept as
-  // the time of it.
+  // `progress_ns`: every stage has ended a round since then. True: the watchdog was fed at
+  // `now_ns`.
   bool Tick(std::uint64_t progress_ns, std::uint64_t now_ns);
 
  private:

@@ -1,4 +1,4 @@
-// Times of the daemon's end.
+// StopTimes: when each step of the end of profd must be done.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 namespace profd::app {
 
 // All times count from SIGTERM, and the last ends 0.5 s before systemd's limit of 5 s. Work that is
-// not done by its time is given up and counted.
+// not done in time is dropped and counted.
 constexpr std::chrono::milliseconds kNamesUntil{1000};
 constexpr std::chrono::milliseconds kSessionsUntil{3000};
 constexpr std::chrono::milliseconds kHistoryUntil{3500};

@@ -52,15 +52,15 @@ void LivePipeline::FinishWithin(std::chrono::nanoseconds time) {
 }
 
 bool LivePipeline::IsPastDeadline() const {
-  const std::uint64_t since_ns = deadline_ns_.load(std::memory_order_relaxed);
-  return since_ns != UINT64_MAX &&
-         parts_.clock.MonotonicNs() >= since_ns;  // no clock for each event
+  const std::uint64_t deadline_ns = deadline_ns_.load(std::memory_order_relaxed);
+  // Without a deadline the clock is not read for each event.
+  return deadline_ns != UINT64_MAX && parts_.clock.MonotonicNs() >= deadline_ns;
 }
 
 void LivePipeline::Stop() {
   SetFailure(Error{ErrorCode::kUnavailable, "profd is shutting down", ""});
   const bool ran = reader_thread_.joinable();
-  // Each stage closes its queue when it is done, which ends the next one.
+  // Each stage closes the queue behind it when it is done, which ends the next stage.
   reader_thread_.request_stop();
   for (auto* thread : {&reader_thread_, &worker_thread_, &symbolizer_thread_})
     if (thread->joinable()) thread->join();
@@ -96,8 +96,9 @@ void LivePipeline::Read(const std::stop_token& stop) {
   BatchSender<wire::Event> sender(events_, counters_.queue_full);
   const auto sink = [&](const wire::RawEvent& raw) {
     auto event = decoder.Decode(raw);
-    if (!event) return;
+    if (!event) return;  // the decoder has counted it
     if (const auto* stack = std::get_if<wire::StackEvent>(&*event)) Count(*stack);
+    // The earlier a sample is dropped, the less it costs.
     if (MayDrop(*event)) {
       if (parts_.memory.full()) return counters_.memory_events.Add();
       if (IsPastDeadline()) return counters_.ending_events.Add();
@@ -106,7 +107,10 @@ void LivePipeline::Read(const std::stop_token& stop) {
   };
   bool detached = false;
   while (true) {
+    // After the programs are detached, the rings still have events; the loop ends when it finds
+    // none.
     if (stop.stop_requested() && !std::exchange(detached, true)) parts_.control.Detach();
+    // Read before Poll: all events up to this time are in what Poll delivers.
     const std::uint64_t now_ns = parts_.clock.MonotonicNs();
     const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
     beats_.reader.Set(parts_.clock.MonotonicNs());
@@ -116,7 +120,6 @@ void LivePipeline::Read(const std::stop_token& stop) {
       SetFailure(polled.error().Wrap("profd lost its event source"));
       break;
     }
-    // Everything up to `now_ns` has been handed over.
     sender.Send(now_ns);
     memory_.queues.Set((events_.size() * kEventBytes + items_.size() * kItemBytes) *
                        BatchSender<wire::Event>::kBatch);
@@ -195,6 +198,7 @@ Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
                  "try again, or raise memory.cap; `profctl status` shows what holds memory"};
   const std::scoped_lock start_lock(start_mutex_);
   session::SessionSpec spec = requested;
+  // Ids of the pid namespace of profd itself need no translation.
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
   return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
 }
@@ -207,7 +211,7 @@ Result<std::shared_ptr<Session>> LivePipeline::Roll(const std::shared_ptr<Sessio
     const std::scoped_lock lock(mutex_);
     const auto found = slots_.find(session->id());
     if (found == slots_.end())
-      return Error{ErrorCode::kNotFound, "the session to go on from has ended", ""};
+      return Error{ErrorCode::kNotFound, "the session to continue has ended", ""};
     slot = found->second;
   }
   auto next = StartExpected(id, session->spec(), [&] { return parts_.control.RollSession(slot); });
@@ -227,6 +231,7 @@ Result<std::shared_ptr<Session>> LivePipeline::StartExpected(std::uint32_t id,
   {
     const std::scoped_lock lock(mutex_);
     if (failure_) return *failure_;
+    // The start event may come before StartSession returns.
     expected_.push_back({session, std::nullopt});
   }
   const auto started = start_session();
@@ -238,6 +243,7 @@ Result<std::shared_ptr<Session>> LivePipeline::StartExpected(std::uint32_t id,
     if (mine != expected_.end()) expected_.erase(mine);
     return started.error();
   }
+  // The symbolizer thread may have taken it already.
   if (mine != expected_.end()) mine->slot = started->number;
   slots_[id] = started->number;
   session->ReportBegin(started->start_ns);
@@ -247,7 +253,8 @@ Result<std::shared_ptr<Session>> LivePipeline::StartExpected(std::uint32_t id,
 std::shared_ptr<Session> LivePipeline::TakeExpected(const wire::SessionEvent& event) {
   const std::scoped_lock lock(mutex_);
   if (expected_.empty()) return nullptr;
-  // Of a start that failed after it was announced: nobody waits for it.
+  // The event belongs to a start that failed after the BPF side had reported it. The first expected
+  // session still waits for its own event.
   if (expected_.front().slot && *expected_.front().slot != event.session) return nullptr;
   auto session = std::move(expected_.front().session);
   expected_.pop_front();
@@ -264,7 +271,7 @@ void LivePipeline::End(const std::shared_ptr<Session>& session) {
     slots_.erase(found);
   }
   const auto stopped = parts_.control.StopSession(slot);
-  if (stopped) return;
+  if (stopped) return;  // its end event finishes the session
   parts_.logger.error("session {}: cannot end it: {}", session->id(), stopped.error().message);
   session->Finish(stopped.error());
 }

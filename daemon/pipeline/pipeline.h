@@ -74,8 +74,8 @@ class LivePipeline : public SessionBackend {
   [[nodiscard]] Result<std::shared_ptr<Session>> Start(
       std::uint32_t id, const session::SessionSpec& requested) override;
   void End(const std::shared_ptr<Session>& session) override;
-  // Ends a session on the whole host, which nobody else ends, and starts another one at the same
-  // instant (see source::SessionControl::RollSession). In error the old one runs on.
+  // Ends a session on the whole host and starts the next one at the same instant (see
+  // SessionControl::RollSession). The caller alone may end `session`. On error it runs on.
   [[nodiscard]] Result<std::shared_ptr<Session>> Roll(const std::shared_ptr<Session>& session,
                                                       std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
@@ -85,18 +85,18 @@ class LivePipeline : public SessionBackend {
   // What the stages hold, in the order in which they must free memory.
   [[nodiscard]] std::vector<budget::MemoryAccount*> memory_accounts();
 
-  // CPU time of the three stages so far. Not after Stop.
+  // CPU time of the three stages so far. Must not be called after Stop.
   [[nodiscard]] std::uint64_t StageCpuNs();
-  // That have come from the kernel side so far.
+  // Samples that the reader has got so far.
   [[nodiscard]] session::PerKind<session::SampleCounts> samples() const {
     return SamplesRead(counters_);
   }
 
-  // For an end that comes in time however much waits in the queues: samples that are not handled by
-  // then are dropped and counted instead of named. Clocks and lifecycle events still count.
+  // Limits the time that the queues take: samples that wait longer are dropped and counted. Clocks
+  // and lifecycle events are still handled.
   void FinishWithin(std::chrono::nanoseconds time);
-  // Detaches the kernel side, lets every stage finish what it has, and ends the threads. Sessions
-  // that still run fail. Idempotent.
+  // Detaches the BPF side, lets each stage finish its queue, and ends the threads. Sessions that
+  // still run fail. Idempotent.
   void Stop();
 
  private:
@@ -104,7 +104,7 @@ class LivePipeline : public SessionBackend {
   using ItemBatch = Batch<PipelineItem>;
   struct Expected {
     std::shared_ptr<Session> session;
-    std::optional<std::uint32_t> slot;  // once StartSession has returned
+    std::optional<std::uint32_t> slot;  // set once StartSession has returned
   };
 
   using StartSession = std::function<Result<session::StartedSession>()>;
@@ -135,9 +135,9 @@ class LivePipeline : public SessionBackend {
   BoundedQueue<EventBatch> events_;
   BoundedQueue<ItemBatch> items_;
 
-  std::mutex start_mutex_;  // one StartSession at a time: starts and their events have one order
+  std::mutex start_mutex_;  // one StartSession at a time, so that start events come in its order
   mutable std::mutex mutex_;
-  std::deque<Expected> expected_;                 // sessions whose start event has not come yet
+  std::deque<Expected> expected_;                 // sessions that wait for their start event
   std::map<std::uint32_t, std::uint32_t> slots_;  // session id -> the source's number of it
   std::optional<Error> failure_;                  // why there are no more events
 

@@ -39,8 +39,8 @@ void SessionBuilders::AddSample(const symbolize::SymbolizedSample& symbolized,
     if (running.dump) running.dump->AddSample(sample);
     running.builder.AddSample(sample);
   };
-  // A frame is named once for all sessions, with what the most curious one needs. The others get a
-  // copy without inlined functions, which is made when the first of them comes up.
+  // A frame is named once for all sessions, as the most detailed request needs it. Sessions without
+  // inlined functions share a copy, which is made for the first of them.
   std::optional<symbolize::SymbolizedSample> outer;
   ForEach(symbolized.sample.sessions, [&](Running& running) {
     AddProcess(running, process);
@@ -90,7 +90,7 @@ void SessionBuilders::SetPeriods(const PeriodsEvent& event) {
 }
 
 void SessionBuilders::Begin(const SessionEvent& event) {
-  if (event.session >= slots_.size()) return;
+  if (event.session >= slots_.size()) return;  // the event is hostile
   auto waiting = finder_(event);
   auto& slot = slots_[event.session];
   if (slot) {
@@ -98,7 +98,7 @@ void SessionBuilders::Begin(const SessionEvent& event) {
     slot->session->Finish(Error{ErrorCode::kInternal, "the session's end was lost", ""});
     Close(slot);
   }
-  if (!waiting.session) return;
+  if (!waiting.session) return;  // its start has failed meanwhile
   slot = std::make_unique<Running>(event, std::move(waiting), limits_);
   slot->dropped_before = Describe(counters_).dropped;
   if (!counter_values_.empty()) slot->builder.SetCounters(counter_values_);
@@ -117,10 +117,11 @@ void SessionBuilders::LinkNextSession(const SessionEvent& start) {
 void SessionBuilders::End(const SessionEvent& event) {
   if (event.session >= slots_.size()) return;
   auto& slot = slots_[event.session];
-  if (!slot) return;
-  // Also for an abandoned session: the next one needs to know the threads that live.
+  if (!slot) return;  // its start event was lost
+  // Also for an abandoned session: the next one needs the stacks of threads that stay blocked.
   if (slot->next_session && slots_[*slot->next_session])
     slots_[*slot->next_session]->builder.ContinueFrom(slot->builder, event);
+  // To build a profile costs much; without a caller it would be wasted.
   if (slot->session->abandoned())
     slot->session->Finish(
         Error{ErrorCode::kUnavailable, "the client has left: this profile is not built", ""});
@@ -142,13 +143,14 @@ void SessionBuilders::Finish(Running& running, const SessionEvent& end) const {
     return;
   }
   auto profile = running.builder.Build(end, lookup);
+  // Frames have lines if another session requests them.
   if (!lines) ForgetLines(profile.frames);
   const auto& builder = running.builder;
   running.session->Report(builder.samples(), builder.lost(), builder.live_threads());
   running.session->Finish(std::make_shared<const aggregate::Profile>(std::move(profile)));
 }
 
-// The stages count since the start of profd; a profile has what was dropped while its session ran.
+// The stages count since the start of profd; a profile has only the drops during its session.
 void SessionBuilders::AddDropped(Running& running) const {
   const auto& before = running.dropped_before;
   for (const auto& now : Describe(counters_).dropped) {
@@ -165,8 +167,8 @@ void SessionBuilders::Close(Slot& slot) {
   SharePeriods();
 }
 
-// The periods that the source reports are exact. Recordings from before those events say less: the
-// finest period that a running session requests is effective for all of them.
+// The periods that the source reports are exact. Older recordings do not have these events; there
+// the finest period that a running session requests is effective for all sessions.
 void SessionBuilders::SharePeriods() {
   if (periods_) {
     ForEach(active_, [&](Running& running) { running.builder.SetEffectivePeriods(*periods_); });

@@ -34,12 +34,12 @@ namespace profd::pipeline {
 // refer to. Limits: it never forgets a frame itself; ForEachFrame says which ones are needed.
 class SessionBuilders {
  public:
-  // The session that waits for the profile which begins with an event, and what the profile says of
-  // its origin. No session: nothing is collected.
+  // The session that a start event belongs to, and the origin that its profile states. Null:
+  // nothing is collected.
   struct Waiting {
     std::shared_ptr<Session> session;
     aggregate::ProfileOrigin origin;
-    // Replays: the finest period that on-CPU samples were recorded with; 0: the running sessions'.
+    // Replays: the finest period of the recorded on-CPU samples. 0: that of the running sessions.
     std::uint64_t effective_on_cpu_period_ns = 0;
   };
   using Finder = std::function<Waiting(const wire::SessionEvent&)>;
@@ -51,7 +51,7 @@ class SessionBuilders {
 
   // Bit i: a session with number i runs.
   [[nodiscard]] std::uint64_t active() const { return active_; }
-  // The most that one of these sessions needs to know of a frame.
+  // The most detailed request among these sessions.
   [[nodiscard]] symbolize::Detail DetailFor(std::uint64_t sessions) const;
 
   void AddSample(const symbolize::SymbolizedSample& sample, const process::ProcessInfoRef& process);
@@ -65,7 +65,7 @@ class SessionBuilders {
   void End(const wire::SessionEvent& event);
   // No more events will come: sessions that still run fail with this error.
   void Fail(const Error& error);
-  // Each running session learns how much it has.
+  // Reports progress to each running session.
   void Report();
 
   [[nodiscard]] std::uint64_t bytes() const;
@@ -86,7 +86,7 @@ class SessionBuilders {
     aggregate::ProfileBuilder builder;
     std::optional<aggregate::DumpBuilder> dump;  // if set, the result is the dump
     std::uint64_t effective_on_cpu_period_ns;
-    std::vector<NamedCount> dropped_before;     // by the stages, when the session began
+    std::vector<NamedCount> dropped_before;     // by the stages, before the session
     std::optional<std::uint32_t> next_session;  // the one that continues where this one ends
   };
   using Slot = std::unique_ptr<Running>;

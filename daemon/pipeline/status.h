@@ -17,14 +17,14 @@ namespace profd::pipeline {
 
 struct BackendStatus {
   session::SourceStatus source;
-  std::vector<NamedCount> lost;      // since start, by the BPF side and all stages; no zeros
-  std::vector<NamedCount> counters;  // the other counters and gauges; no zeros
-  // For machines: the same by kind, with zeros.
+  std::vector<NamedCount> lost;      // since start, by the BPF side and all stages; without zeros
+  std::vector<NamedCount> counters;  // the other counters and gauges; without zeros
+  // For /metrics: the same counters by kind, with zeros.
   aggregate::CounterReport by_kind;
   std::vector<NamedCount> gauges;
   python::PythonReport python;
   budget::CpuStatus budget;
-  std::optional<budget::MemoryStatus> memory;  // nothing: there is no cap
+  std::optional<budget::MemoryStatus> memory;  // nothing: a replay, which has no cap
   std::string replay_file;
   std::string recording_file;
 };
@@ -36,7 +36,7 @@ class StatusSource {
   [[nodiscard]] virtual BackendStatus Status() const = 0;
 };
 
-// The counters of the source, of the stages and of all else that counts (`others`).
+// The counters of the source, of the stages, and of all other parts (`others`).
 [[nodiscard]] BackendStatus DescribeCounters(session::SourceStatus source,
                                              const StageCounters& stages, Diagnostics others);
 

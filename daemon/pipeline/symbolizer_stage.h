@@ -26,8 +26,8 @@ class SymbolizerStage {
   using Waiting = SessionBuilders::Waiting;
   using Finder = SessionBuilders::Finder;
 
-  // So many frames are kept when a session ends while others run. Beyond it, frames that none of
-  // the others holds are forgotten.
+  // When a session ends while others run, and there are more frames than this, the stage forgets
+  // frames that no other session holds.
   static constexpr std::size_t kIdleFrames = 100'000;
 
   struct Limits {
@@ -42,7 +42,7 @@ class SymbolizerStage {
       : SymbolizerStage(symbolizer, counters, std::move(finder), Limits{}) {}
 
   void Handle(PipelineItem&& item);
-  // Each running session learns how much it has.
+  // Reports progress to each running session.
   void Report() { builders_.Report(); }
   // Sets both accounts. Forgets addresses and frames that no builder holds if their account has a
   // reclaim request.

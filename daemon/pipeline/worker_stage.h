@@ -1,4 +1,5 @@
-// WorkerStage: second stage of the pipeline: order, process table, samples.
+// WorkerStage: the second stage of the pipeline. It orders events, keeps the process table and
+// makes samples.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,15 @@
 
 namespace profd::pipeline {
 
-// Takes decoded events in order of arrival, gives items in order of time. Does no I/O, so that a
-// replay gives the same. Used by the worker thread.
+// Job: takes decoded events in the order of their arrival and makes items in order of time. It does
+// no I/O, so a replay gives the same result.
+// Thread: the worker thread; in a replay, the thread of the replay.
+// Owner: LivePipeline or ReplayRun.
 class WorkerStage {
  public:
   using Sink = std::function<void(PipelineItem&&)>;
-  // Which sessions an event counts for, instead of those in its header. Called after the process
-  // table knows the event.
+  // The sessions of an event, in place of those in its header. Called after the process table has
+  // the event.
   using Selector =
       std::function<std::uint64_t(const wire::Event& event, const process::ProcessTable& table)>;
 
@@ -28,12 +31,12 @@ class WorkerStage {
   WorkerStage(StageCounters& counters, Sink sink, Selector selector = nullptr);
 
   void Push(wire::Event&& event);
-  // Of what is known of processes, and of events that are held; see ProcessTable.
+  // See ProcessTable.
   void AccountForMemory(budget::MemoryAccount& processes) { table_.AccountForMemory(processes); }
   [[nodiscard]] std::size_t held() const { return orderer_.held(); }
   // See Orderer::Advance.
   void Advance(std::uint64_t now_ns);
-  // Nothing more will come.
+  // Handles all events that are left; no more will come.
   void Flush();
 
  private:

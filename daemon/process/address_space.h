@@ -1,4 +1,4 @@
-// AddressSpace: which file lies where in one process.
+// AddressSpace: the executable mappings of one process.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,39 @@
 
 namespace profd::process {
 
-// [start, end) of a process shows `module` from `file_offset` on. Executable mappings only.
+// [start, end) of a process maps `module` from `file_offset` on.
 struct Mapping {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   std::uint64_t file_offset = 0;
-  std::uint64_t since_ns = 0;  // when it was made, or later
+  std::uint64_t since_ns = 0;  // not before it was made
   ModuleRef module;            // null: there were too many modules
 };
 
-// How many mappings all address spaces may hold together. Outlives them all.
+// How many mappings all address spaces may hold together. It must outlive them.
 struct MappingBudget {
   std::size_t limit = 1'000'000;
   std::size_t used = 0;
 };
 
-// Mappings in order, without overlap: a new one takes the place of what it covers, also in part.
-// A copy shares the mappings until one of the two changes (fork). Used by the worker thread.
+// Job: keeps mappings in order and without overlap. A new mapping replaces what it covers, also a
+// part of an older one. A copy, as a fork makes it, shares the mappings until one of the two
+// changes. Thread: the worker. Owner: ProcessTable.
 class AddressSpace {
  public:
   // `max_mappings` of this process; `budget` of all.
   AddressSpace(std::size_t max_mappings, MappingBudget& budget);
 
-  // False when it has no length, or when a bound is reached: then it, or what it covers, may be
-  // missing, but nothing that is no longer there is left.
+  // False: the mapping has no length, or a limit is reached. Then it may be missing, with what it
+  // covers; a mapping that no longer exists is never left.
   [[nodiscard]] bool Insert(Mapping mapping);
-  // Nothing executable lies in [start, end) any more. False when a bound was in the way: then more
-  // than that has been forgotten.
+  // Removes all mappings in [start, end). False: a limit was reached, and more has been removed.
   [[nodiscard]] bool Remove(std::uint64_t start, std::uint64_t end);
-  // Forgets what was mapped before `since_ns`.
+  // Removes mappings from before `since_ns`.
   void RemoveOlder(std::uint64_t since_ns);
   void Clear();
 
-  // The mapping that holds `address`; null when none does. Valid until the next change.
+  // The mapping that contains `address`, or null. Valid until the next change.
   [[nodiscard]] const Mapping* Find(std::uint64_t address) const;
   [[nodiscard]] std::size_t size() const { return mappings_->ranges.size(); }
   // All of them, by start.
@@ -51,7 +51,7 @@ class AddressSpace {
   }
 
  private:
-  // Accounts for what it holds as long as anybody shares it.
+  // Counts in the budget as long as an address space shares it.
   struct Mappings {
     explicit Mappings(MappingBudget& shared) : budget(shared) {}
     Mappings(const Mappings& other) : budget(other.budget), ranges(other.ranges) {
@@ -64,10 +64,10 @@ class AddressSpace {
     std::map<std::uint64_t, Mapping> ranges;  // by start
   };
 
-  // No longer shared with anybody. False when there is no room for a copy.
+  // Ends the sharing, by a copy. False: there is no room for one.
   [[nodiscard]] bool MakeOwn();
   [[nodiscard]] bool Emplace(std::uint64_t start, Mapping mapping);
-  // Keeps the part of `mapping` from `start` on as a mapping of its own.
+  // Inserts the part of `mapping` from `start` on.
   [[nodiscard]] bool InsertRest(Mapping mapping, std::uint64_t start);
   [[nodiscard]] bool Overlaps(std::uint64_t start, std::uint64_t end) const;
 

@@ -1,4 +1,4 @@
-// What the path of a cgroup says of the processes in it. Pure.
+// CgroupNames: container and systemd unit, from the path of a cgroup. Pure.
 #pragma once
 
 #include <string>
@@ -11,8 +11,9 @@ namespace profd::process {
 // an LXC one. "": in none. A container's monitor (conmon) is not in its container.
 [[nodiscard]] std::string ContainerOf(std::string_view cgroup);
 
-// The system's unit, as `ps -o unit` has it: the first part of the path that is no slice, when its
-// name is one of a unit. What users' own managers start is in their user@UID.service. "": in none.
+// The unit of the system's systemd, as in `ps -o unit`: the first part of the path that is no
+// slice, if its name is that of a unit. Units of a user's own systemd are in user@UID.service. "":
+// in none.
 [[nodiscard]] std::string UnitOf(std::string_view cgroup);
 
 }  // namespace profd::process

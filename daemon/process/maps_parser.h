@@ -1,4 +1,4 @@
-// Parses the text of /proc/PID/maps.
+// MapsParser: lines of /proc/PID/maps.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace profd::process {
 
-// One line: [start, end) shows `file_offset` onwards of a file, or nothing but memory.
+// One line: [start, end) maps a file from `file_offset` on, or anonymous memory.
 struct MapsLine {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
@@ -21,11 +21,11 @@ struct MapsLine {
   std::string path;  // newlines unescaped; "" for anonymous memory
 };
 
-// Nothing when the line is not one of such a file, or not a range of addresses.
+// Nothing: the line is not in the format of /proc/PID/maps, or has no range of addresses.
 [[nodiscard]] std::optional<MapsLine> ParseMapsLine(std::string_view line);
 
-// Hands over every line of `text` that can be understood; returns the number of those that cannot.
-// The text is not believed: it may be cut, and its lines need not be in order or free of overlap.
+// Calls `sink` for each valid line of `text` and returns the number of invalid ones. The text is
+// hostile: it may be cut, and its lines may overlap or be out of order.
 std::uint64_t ParseMaps(std::string_view text, const std::function<void(MapsLine&&)>& sink);
 
 }  // namespace profd::process

@@ -12,8 +12,8 @@
 
 namespace profd::process {
 
-// What makes two mappings show the same file. Anonymous memory differs from process to process,
-// since what lies in it does; the vdso is the same everywhere.
+// Two mappings with equal identities map the same file. Anonymous memory of each process has an
+// identity of its own, because its contents differ; the vdso is the same in all processes.
 struct ModuleIdentity {
   std::string path;  // without " (deleted)"
   std::uint32_t device_major = 0;
@@ -28,31 +28,32 @@ struct ModuleIdentity {
                                         std::uint32_t device_minor, std::uint64_t inode,
                                         std::uint32_t pid);
 
-// A mapping that shows no file: what lies in it has no offset but its address.
+// A mapping without a file: its addresses stand for offsets.
 [[nodiscard]] bool IsAnonymous(const Module& module);
 
-// Where a module can be found: a process that maps it, and one mapping of it there.
+// Through which process a module can be opened: its pid, and one mapping of the module.
 struct ModuleHome {
   std::uint32_t pid = 0;
   std::uint64_t start = 0;
   std::uint64_t end = 0;
 };
 
-// Holds modules only as long as somebody else does. A module whose home has ended can no longer be
-// opened through it: whoever maps the file next gets a new object with a home that lives, and so
-// does Rehome(). Owned by ProcessTable; used by the worker thread.
+// Job: makes sure that all mappings of a file share one Module. It does not keep a module alive.
+// After its home process has ended, a module can no longer be opened; then Intern() and Rehome()
+// return a new object of the same file with a living home.
+// Thread: the worker. Owner: ProcessTable.
 class ModuleTable {
  public:
   using IsAlive = std::function<bool(std::uint32_t pid)>;
 
   ModuleTable(std::size_t max_modules, IsAlive is_alive);
 
-  // Null when there are `max_modules` in use already; counted.
+  // Null, and counted: `max_modules` are in use.
   [[nodiscard]] ModuleRef Intern(const ModuleIdentity& identity, const ModuleHome& home);
-  // `module`, or one of the same file with a home that lives when `home` does; anonymous memory
-  // that was inherited becomes the heir's own.
+  // `module` if its home lives, else a module of the same file with this home. Anonymous memory
+  // that a fork has copied becomes a module of the child.
   [[nodiscard]] ModuleRef Rehome(const ModuleRef& module, const ModuleHome& home);
-  // All of the kernel, with its modules and BPF programs.
+  // The kernel with its modules and BPF programs.
   [[nodiscard]] const ModuleRef& kernel() const { return kernel_; }
 
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
@@ -69,7 +70,7 @@ class ModuleTable {
   const IsAlive is_alive_;
   const ModuleRef kernel_;
   std::unordered_map<ModuleIdentity, std::weak_ptr<const Module>, Hash> modules_;
-  std::size_t drop_at_;  // size at which unused entries are looked for
+  std::size_t drop_at_;  // size at which unused entries are removed
   std::uint64_t refused_ = 0;
 };
 

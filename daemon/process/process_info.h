@@ -1,4 +1,4 @@
-// ProcessInfo: what is known of a process beside its mappings.
+// ProcessInfo: the facts about a process, without its mappings.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace profd::process {
 
-// Whose a process is.
+// The user to whom a process belongs.
 struct Owner {
-  std::optional<std::uint32_t> uid;  // the effective one; nothing when not known
-  // Wholly the uid's (source::ExclusiveOwner). False while /proc has not been asked about a new
-  // program.
+  std::optional<std::uint32_t> uid;  // the effective one; nothing: not known
+  // The kernel would let the uid trace it (source::ExclusiveOwner). False after an exec, until
+  // /proc has been read again.
   bool sole = false;
-  std::string user;  // what the host calls the uid; "" when it does not
+  std::string user;  // the host's name of the uid; "": it has none
 };
 
-// Immutable; a change makes a new one. All texts are bounded and hostile: they may hold any byte
+// Immutable: a change makes a new object. All texts are bounded and hostile: they may have any byte
 // but zero.
 struct ProcessInfo {
   ProcessKey key;
   std::string comm;          // of the first thread
-  std::string executable;    // path; "" when not known
-  std::string command_line;  // arguments, separated by spaces; "" when not known
+  std::string executable;    // path; "": not known
+  std::string command_line;  // arguments, separated by spaces; "": not known
   std::string cgroup;        // path in the v2 hierarchy, "/system.slice/foo.service"
   std::vector<std::uint32_t> namespace_pids;  // profd's pid namespace first, then each inner one
   Owner owner;
@@ -37,7 +37,7 @@ struct ProcessInfo {
 };
 using ProcessInfoRef = std::shared_ptr<const ProcessInfo>;
 
-// From what /proc says.
+// From texts of /proc.
 [[nodiscard]] std::string ParseComm(std::string_view text);
 [[nodiscard]] std::string ParseCommandLine(std::string_view text);
 [[nodiscard]] std::string ParseCgroup(std::string_view text);

@@ -11,6 +11,8 @@
 namespace profd::process {
 namespace {
 
+// Samples share the info of their process and must not see later changes, so each change makes a
+// copy.
 template <typename Change>
 void ChangeInfo(ProcessTable::Process& process, const Change& change) {
   auto changed = std::make_shared<ProcessInfo>(*process.info);
@@ -59,6 +61,7 @@ void ProcessTable::On(const wire::SessionEvent& event) {
   const std::uint64_t bit = std::uint64_t{1} << (event.session % PROFD_MAX_SESSIONS);
   sessions_ = event.end ? sessions_ & ~bit : sessions_ | bit;
   if (sessions_ != 0) return;
+  // Without a session there are no events, so everything here would become outdated.
   current_.clear();
   processes_.Clear();
   dead_.clear();
@@ -67,7 +70,8 @@ void ProcessTable::On(const wire::SessionEvent& event) {
 }
 
 void ProcessTable::On(const wire::ClockEvent& event) {
-  // The last reading of a thread may come when its process has been forgotten already.
+  // The last reading of a thread may come after its process was forgotten. It must not make the
+  // process again, because no exit event would ever remove it.
   if (!event.end && event.state != PROFD_STATE_DEAD)
     FindOrMake(event.header.process, event.header.time_ns);
   NameThread(event.header, event.comm);
@@ -78,6 +82,7 @@ void ProcessTable::On(const wire::ForkEvent& event) {
     Process& child = FindOrMake(event.header.process, event.header.time_ns);
     const Process* parent = Find({event.parent_pid, event.parent_process_start_ns});
     if (parent != nullptr) {
+      // The kernel copies the address space, and the program is the same until an exec.
       child.mappings = parent->mappings;
       ChangeInfo(child, [parent](ProcessInfo& info) {
         info.executable = parent->info->executable;
@@ -93,18 +98,19 @@ void ProcessTable::On(const wire::ForkEvent& event) {
 void ProcessTable::On(const wire::ExecEvent& event) {
   const std::uint64_t time_ns = event.header.time_ns;
   Process& process = FindOrMake(event.header.process, time_ns);
-  if (time_ns < process.image_ns) return;
-  // The kernel first renames the process, then maps the program and its loader, and says EXEC when
-  // all that is done: what was mapped since the new name belongs to the new program.
+  if (time_ns < process.image_ns) return;  // a newer exec is known
+  // The kernel first renames the process, then maps the program and its loader, and reports EXEC
+  // last. Mappings since the new name belong to the new program.
   const bool renamed = process.renamed_ns > process.image_ns;
   process.mappings.RemoveOlder(renamed ? process.renamed_ns : time_ns);
   process.image_ns = time_ns;
   ChangeInfo(process, [&event](ProcessInfo& info) {
     info.executable = event.path;
     info.command_line.clear();
-    info.owner.sole = false;  // the new program may have rights, or be secret: /proc will say
+    // The new program may have capabilities, or be unreadable for its user; /proc will show it.
+    info.owner.sole = false;
   });
-  // All other threads are gone, and the one that is left has the number of the first.
+  // An exec ends all other threads. The one that remains takes the tid of the first thread.
   if (event.old_tid != event.header.thread.tid) names_.Forget(event.old_tid);
   NameThread(event.header, event.comm);
 }
@@ -124,6 +130,7 @@ void ProcessTable::On(const wire::ExitEvent& event) {
 }
 
 void ProcessTable::On(const wire::MmapEvent& event) {
+  // The kernel's record has a pid without a start time.
   const auto current = current_.find(event.header.process.pid);
   if (current == current_.end()) {
     mmaps_unplaced_.Add();
@@ -140,6 +147,7 @@ void ProcessTable::On(const wire::MmapEvent& event) {
         IdentityOf(event.path, event.device_major, event.device_minor, event.inode,
                    event.header.process.pid),
         mapping);
+    // A mapping without code replaces the code that was there.
   } else if (!process.mappings.Remove(mapping.start, mapping.end)) {
     mappings_refused_.Add();
   }
@@ -149,7 +157,7 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
   const std::uint64_t time_ns = event.header.time_ns;
   Process& process = FindOrMake(event.header.process, time_ns);
   const auto& blobs = event.blobs;
-  // What was asked before the last EXEC came is of the program before.
+  // A text that was read before the last EXEC belongs to the previous program.
   const bool current_image = time_ns >= process.image_ns;
   ChangeInfo(process, [&blobs, current_image](ProcessInfo& info) {
     const std::string cgroup = ParseCgroup(blobs[PROFD_BLOB_CGROUP]);
@@ -189,7 +197,7 @@ ProcessTable::Process& ProcessTable::FindOrMake(const ProcessKey& key, std::uint
 void ProcessTable::MakeCurrent(Process& process, std::uint64_t time_ns) {
   const auto [current, made] = current_.emplace(process.info->key.pid, &process);
   if (made) return;
-  // One of the two has ended and nobody said so: the number was free for the younger one.
+  // Two processes with one pid: the older one has ended, and its exit event was lost.
   Process* ended = &process;
   if (process.info->key.start_ns > current->second->info->key.start_ns)
     std::swap(ended, current->second);
@@ -241,6 +249,7 @@ void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
          .since_ns = time_ns,
          .module = nullptr});
   }));
+  // The text of /proc shows the state at `time_ns`; younger mappings came as events.
   for (const auto& [start, mapping] : before.mappings()) {
     if (mapping.since_ns > time_ns && !process.mappings.Insert(mapping)) mappings_refused_.Add();
   }
@@ -249,6 +258,7 @@ void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
 void ProcessTable::Forget(const ProcessKey& key) {
   const Process* process = Find(key);
   if (process == nullptr) return;
+  // The pid may belong to a younger process by now.
   const auto current = current_.find(key.pid);
   if (current != current_.end() && current->second == process) current_.erase(current);
   processes_.Erase(key);
@@ -261,7 +271,7 @@ void ProcessTable::ForgetDead() {
   for (; !dead_threads_.empty() && is_over(dead_threads_.front().second); dead_threads_.pop_front())
     names_.Forget(dead_threads_.front().first);
   while (!dead_.empty()) {
-    const Process* oldest = Find(dead_.front());
+    const Process* oldest = Find(dead_.front());  // null: evicted before
     if (oldest != nullptr && !is_over(oldest->info->exited_ns)) return;
     Forget(dead_.front());
     dead_.pop_front();
@@ -289,7 +299,7 @@ bool ProcessTable::ForgetOldestDead() {
 }
 
 std::size_t ProcessTable::Bytes() const {
-  // Estimates: entries with their nodes and a few texts of some 40 bytes each.
+  // Estimates: an entry with its nodes and a few texts of 40 bytes each.
   constexpr std::size_t kProcessBytes = 1024;
   constexpr std::size_t kMappingBytes = 120;
   return processes_.size() * kProcessBytes + budget_.used * kMappingBytes;

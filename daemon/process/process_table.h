@@ -1,4 +1,4 @@
-// ProcessTable: which processes there are, what they are called and what they have mapped.
+// ProcessTable: the processes of the host, with their names and their mappings.
 #pragma once
 
 #include <cstddef>
@@ -28,30 +28,31 @@ struct ProcessLimits {
   std::uint64_t grace_after_exit_ns = 5'000'000'000;  // samples come late
 };
 
-// What the bounds cost, and what did not make sense.
 struct ProcessCounters {
-  std::uint64_t processes = 0;         // known now, dead ones in their grace time included
-  std::uint64_t evicted_alive = 0;     // forgotten, to make room, while they lived
-  std::uint64_t evicted_early = 0;     // forgotten, to make room, within their grace time
-  std::uint64_t mappings_refused = 0;  // beyond a bound
-  std::uint64_t modules_refused = 0;   // beyond a bound: these mappings show nothing
+  std::uint64_t processes = 0;         // known now, including dead ones in their grace time
+  std::uint64_t evicted_alive = 0;     // living processes that were forgotten to make room
+  std::uint64_t evicted_early = 0;     // dead ones, forgotten to make room in their grace time
+  std::uint64_t mappings_refused = 0;  // beyond a limit
+  std::uint64_t modules_refused = 0;   // beyond a limit: frames in these mappings have no module
   std::uint64_t mmaps_unplaced = 0;    // of a process that is not known
   std::uint64_t maps_malformed = 0;    // lines of /proc/PID/maps
   std::uint64_t threads_forgotten = 0;
 };
 
-// Takes events in order of time; what comes late does not overwrite what is newer. Processes are
-// kept for a grace time after their exit, because their last samples come late, and so are names of
-// threads. When there are too many, the dead go first, then those that were quiet longest. When the
-// last session ends everything is forgotten: nobody tells of forks, mappings and exits between
-// sessions, and the source asks /proc again in the next one. Nothing here touches /proc: a replay
-// is the same as life. Owned and used by the worker thread; Counters() from any.
+// Job: builds the table from events, which must come in order of time. An event that comes late
+// does not overwrite newer facts. A process, and the names of its threads, are kept for a grace
+// time after its exit, because its last samples come late. If there are too many processes, the
+// table forgets dead ones first, then those without events for the longest time. When the last
+// session ends, it forgets everything: between sessions the BPF side reports no forks, mappings and
+// exits, and the source reads /proc again for the next session. The table itself reads no file, so
+// a replay gives the same result. Thread: the worker; Counters() may be called from any thread.
+// Owner: WorkerStage.
 class ProcessTable {
  public:
   struct Process {
     ProcessInfoRef info;
     AddressSpace mappings;
-    std::uint64_t comm_ns = 0;     // as of when info->comm is known
+    std::uint64_t comm_ns = 0;     // time of the event that info->comm is from
     std::uint64_t renamed_ns = 0;  // the last COMM of the first thread; 0: none
     std::uint64_t image_ns = 0;    // the last EXEC; 0: none
   };
@@ -64,16 +65,16 @@ class ProcessTable {
   // Samples and counters change nothing.
   void Apply(const wire::Event& event);
 
-  // Null when it is not known (any more). Valid until the next Apply.
+  // Null: the table does not know it, or has forgotten it. Valid until the next Apply.
   [[nodiscard]] const Process* Find(const ProcessKey& key) const;
-  // The same object as long as nothing has changed; null when it is not known.
+  // The same object until a fact changes; null: the table does not know the process.
   [[nodiscard]] ProcessInfoRef Info(const ProcessKey& key) const;
-  // "" when it is not known.
+  // "": the table does not know the thread.
   [[nodiscard]] std::string ThreadComm(const ThreadKey& key) const { return names_.Find(key); }
   [[nodiscard]] ModuleTable& modules() { return modules_; }
   [[nodiscard]] ProcessCounters Counters() const;
-  // Tells what it holds and gives up what was requested: processes that have ended, within
-  // their grace time, too.
+  // Sets the account. If it has a reclaim request, forgets dead processes, also in their grace
+  // time.
   void AccountForMemory(budget::MemoryAccount& memory);
 
  private:
@@ -95,7 +96,7 @@ class ProcessTable {
   Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);
   void MakeCurrent(Process& process, std::uint64_t time_ns);
   void MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code);
-  // Also the process's own name when `header.thread` is its first thread.
+  // The name of the first thread is also the name of the process.
   void NameThread(const wire::EventHeader& header, const std::string& comm);
   void SetComm(Process& process, std::uint64_t time_ns, const std::string& comm);
   void Map(Process& process, const ModuleIdentity& identity, Mapping mapping);
@@ -110,14 +111,14 @@ class ProcessTable {
   [[nodiscard]] bool IsAlive(std::uint32_t pid) const;
 
   const ProcessLimits limits_;
-  MappingBudget budget_;  // before processes_: they give back to it
+  MappingBudget budget_;  // before processes_, which return their share to it
   ThreadNames names_;
   ModuleTable modules_;
   LruCache<ProcessKey, Process> processes_{LruCache<ProcessKey, Process>::kUnbounded};
   std::unordered_map<std::uint32_t, Process*> current_;           // by pid, the youngest
   std::deque<ProcessKey> dead_;                                   // by time of exit
-  std::deque<std::pair<ThreadKey, std::uint64_t>> dead_threads_;  // and when they did
-  std::uint64_t sessions_ = 0;                                    // that run, one bit each
+  std::deque<std::pair<ThreadKey, std::uint64_t>> dead_threads_;  // with the time of exit
+  std::uint64_t sessions_ = 0;                                    // one bit per running session
   std::uint64_t now_ns_ = 0;                                      // newest event
   Counter known_;
   Counter evicted_alive_;

@@ -8,7 +8,8 @@ namespace {
 
 State StateOf(const wire::StackEvent& event) {
   if (event.origin == wire::SampleOrigin::kOnCpu) return State::kOnCpu;
-  // Whoever is preempted may be on its way to sleep: its state says so, but it does not sleep.
+  // A thread may be preempted on its way to sleep. Then its task state is a sleeping one, but it is
+  // still runnable.
   const bool preempted = (event.flags & (PROFD_SAMPLE_PREEMPTED | PROFD_SAMPLE_YIELDED)) != 0;
   if (event.origin == wire::SampleOrigin::kSnapshot) {
     if ((event.flags & PROFD_SAMPLE_RUNNING) != 0) return State::kOnCpu;
@@ -18,7 +19,7 @@ State StateOf(const wire::StackEvent& event) {
   return preempted || event.task_state == 0 ? State::kRunnable : State::kBlocked;
 }
 
-// Words on a broken stack may have the same bit: they are no addresses, but kept as they are.
+// A word on a broken stack may have the same bits by chance. It is no address, and stays as it is.
 bool IsMarkedExact(std::uint64_t address) { return address >> 56 == PROFD_FRAME_EXACT >> 56; }
 
 WaitReason WaitOf(const wire::StackEvent& event) {

@@ -1,4 +1,4 @@
-// Sampler: StackEvent -> Sample: each address gets the file it lies in, each wait its reason.
+// Sampler: StackEvent -> Sample. Each address gets its module, each wait its reason.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,17 @@ struct SamplerCounters {
   std::uint64_t unplaced_frames = 0;  // user frames in no mapping of a process that is known
 };
 
-// Which addresses are exact, and which are where a call returns to:
+// Job: resolves addresses to modules. It must know which addresses are exact and which are return
+// addresses:
 // - The first kernel frame of an on-CPU sample is the interrupted instruction. All other kernel
 //   frames are return addresses; a thread that waits has called into the scheduler.
 // - The first user frame is exact where an interrupt or a fault stopped it. In a syscall it is the
 //   instruction after `syscall`, which is as good as a return address: the function may end there.
 // - Where a signal is returned from, and what it interrupted, are exact: the unwinder says so.
 // - All other user frames are return addresses.
-// A return address is placed by the byte before it, since the call may be the last instruction of
-// a mapping. Owned and used by the worker thread; Counters() from any.
+// A return address belongs to the mapping of the byte before it, because the call may be the last
+// instruction of a mapping.
+// Thread: the worker; Counters() may be called from any thread. Owner: WorkerStage.
 class Sampler {
  public:
   // `processes` must outlive this.

@@ -1,4 +1,4 @@
-// ThreadNames: the names threads gave themselves.
+// ThreadNames: the names of threads.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,22 @@
 
 namespace profd::process {
 
-// The youngest thread of each number; an older one of the same number is forgotten. Beyond
-// `max_threads` those whose names were set longest ago are forgotten, and counted. Used by the
-// worker thread.
+// Job: keeps the name of the youngest thread of each tid. Beyond `max_threads` it forgets the names
+// that were set longest ago, and counts them. Thread: the worker. Owner: ProcessTable.
 class ThreadNames {
  public:
   explicit ThreadNames(std::size_t max_threads)
       : threads_(max_threads, LruCache<std::uint32_t, Thread>::kUnbounded,
                  [this](std::uint32_t /*tid*/, const Thread& /*thread*/) { ++forgotten_; }) {}
 
-  // `key.start_ns` 0: not known (/proc), fits whatever thread has the number. A name older than the
-  // one that is known changes nothing.
+  // `key.start_ns` 0: not known, as in texts of /proc; it fits any thread with this tid. A name
+  // from an older event changes nothing.
   void Set(const ThreadKey& key, std::uint64_t time_ns, std::string_view comm);
   void Forget(std::uint32_t tid) { threads_.Erase(tid); }
-  // Unless its number has a younger thread by now.
+  // Does nothing if the tid belongs to a younger thread by now.
   void Forget(const ThreadKey& key);
   void Clear() { threads_.Clear(); }
-  // "" when not known.
+  // "": not known.
   [[nodiscard]] std::string Find(const ThreadKey& key) const;
 
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
@@ -45,7 +44,7 @@ class ThreadNames {
   LruCache<std::uint32_t, Thread> threads_;  // by tid; a name that is set counts as a use
 };
 
-// Hands over each thread of a text of "tid\tcomm\n" lines; lines that are none are passed over.
+// Calls `sink` for each line "tid\tcomm\n" of a text, and skips other lines.
 void ParseThreadNames(std::string_view text,
                       const std::function<void(std::uint32_t tid, std::string_view comm)>& sink);
 

@@ -84,7 +84,7 @@ TEST_F(CpuControllerTest, ACheapMeasurementTakesItsWholeTimeAndChangesNothing) {
   EXPECT_FALSE(Tick(kTick / 5).factors);
   EXPECT_EQ(requested().spent_cpus, 0) << "not complete";
   EXPECT_FALSE(Tick(kTick - kTick / 5).factors);
-  EXPECT_DOUBLE_EQ(requested().spent_cpus, 1.0 / 250);
+  EXPECT_DOUBLE_EQ(requested().spent_cpus, 0.5 / 250) << "smoothed with the measurement before";
 }
 
 TEST_F(CpuControllerTest, ANewSessionStartsWithTheRequestedPeriods) {
