@@ -27,9 +27,9 @@ typedef __s64 s64;
 #define LOADED_CONST const
 #endif
 
-/* Set by the user side before load. */
+/* Set by user space before load. */
 LOADED_CONST volatile struct profd_constants constants = {};
-/* Mapped by the user side, which alone writes it. */
+/* Mapped by user space, which alone writes it. */
 volatile struct profd_control control SEC(".data") = {};
 
 /* Whether a client has requested a thread of these sessions. */
@@ -46,13 +46,15 @@ struct epoch_totals {
   struct profd_clock clock;
 };
 
-/* What readings told of an interval that uses kernel accounting, see kernel_accounting.bpf.h. */
+/*
+ * The part of an interval with kernel accounting that readings have reported; see
+ * kernel_accounting.bpf.h.
+ */
 struct reported {
-  u64 since_ns; /* the interval: that of since_ns in the thread's storage; else it is an old one's
-                 */
-  u64 end_ns;   /* up to here */
+  u64 since_ns; /* of the interval; if it differs from the thread's since_ns, this is an old one */
+  u64 end_ns;   /* reported up to here */
   u64 on_cpu_ns;
-  u64 first_ns;    /* in the state in which the interval began, if that has a kind of its own */
+  u64 first_ns; /* in the state in which the interval began, if kernel accounting lacks its kind */
   u64 runnable_ns; /* the rest was blocked */
 };
 
@@ -145,7 +147,7 @@ struct registers {
 #define PYTHON_FRAME_WORDS (PROFD_PYTHON_FRAME_BYTES / 8)
 #define PYTHON_SEEN_CODES 65536 /* a power of two */
 
-/* A code object that the walk at hand has validated. */
+/* A code object that the current walk has validated. */
 struct python_code {
   u64 address;
   u32 validator;
@@ -154,7 +156,7 @@ struct python_code {
 
 /* A walk along the frames of an interpreter. */
 struct python_walk {
-  struct profd_python_process process; /* the runtime at hand */
+  struct profd_python_process process; /* the current runtime */
   struct profd_python_runtime_key key; /* of it; whose `runtime` 0 is the first one */
   u64 frame;                           /* to be read next; 0: none */
   u64 cframe;                          /* of the eval call that runs it */
@@ -168,7 +170,7 @@ struct python_walk {
   u32 anchors;
   u32 restarted;
   u32 more;        /* runtimes of the process beyond the first */
-  u32 over;        /* nothing is to be read of the runtime at hand any more */
+  u32 over;        /* nothing more is read of the current runtime */
   u32 steps;       /* along its frames */
   u32 first_word;  /* what runtimes before had kept */
   u32 first_kept;  /* ... in frames */
@@ -178,7 +180,7 @@ struct python_walk {
   u32 frames;
   u32 flags;                           /* PROFD_PYTHON_* */
   u32 unseen;                          /* a code object was not among those seen lately */
-  u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the frame at hand */
+  u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the current frame */
   u64 code_words[PROFD_PYTHON_CODE_WORDS];
   struct python_code codes[PYTHON_CODES]; /* each at a place that its address gives */
 };
@@ -194,7 +196,7 @@ struct walk {
   u64 mm; /* struct mm_struct */
   u64 pc;
   struct registers registers;
-  struct profd_unwind_rule rule; /* of the frame at hand */
+  struct profd_unwind_rule rule; /* of the current frame */
   u32 exact;                     /* pc is the next instruction, not the one after a call */
   u32 frames;
   u32 first; /* index of the first user frame in event->frames */
@@ -272,7 +274,7 @@ struct {
 } membership_copy SEC(".maps");
 
 /*
- * Key: pid, as in events. Written and deleted by the user side, which knows interpreters. Made
+ * Key: pid, as in events. Written and deleted by user space, which knows interpreters. Made
  * whole in advance: nothing is allocated while a sample is taken.
  */
 struct {
@@ -311,7 +313,7 @@ struct {
   __type(value, struct switch_state);
 } switch_states SEC(".maps");
 
-/* Key: enum profd_counter. Written by all programs, summed over CPUs by the user side. */
+/* Key: enum profd_counter. Written by all programs, summed over CPUs by user space. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, PROFD_COUNTER_MAX);
@@ -319,7 +321,7 @@ struct {
   __type(value, u64);
 } counters SEC(".maps");
 
-/* Key: session. Written by the user side. */
+/* Key: session. Written by user space. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, PROFD_MAX_SESSIONS);
@@ -327,7 +329,7 @@ struct {
   __type(value, struct profd_filter);
 } filters SEC(".maps");
 
-/* Pids and tids of PROFD_TARGET_PID and _TID filters. Written and deleted by the user side. */
+/* Pids and tids of PROFD_TARGET_PID and _TID filters. Written and deleted by user space. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, PROFD_MAX_FILTER_IDS);
@@ -369,7 +371,7 @@ struct {
   __type(value, struct wanted_recently);
 } wanted_recently SEC(".maps");
 
-/* Unwind tables: unwind_table.h. Written by the user side, all but last_used. */
+/* Unwind tables: unwind_table.h. Written by user space, all but last_used. */
 
 /* The value is an index in unwind_files. */
 struct {
@@ -389,7 +391,7 @@ struct {
 
 #define PAGE_UNITS (PROFD_POOL_PAGE_BYTES / PROFD_PLACE_UNIT)
 
-/* One slab; it lives as long as the user side wants it. */
+/* One slab; it lives as long as user space holds it. */
 struct unwind_slab {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, PROFD_SLAB_PAGES);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Every hook of the kernel side: the table of contents. What each does stands in its header. */
+/* All hooks of the BPF side: the table of contents. The header of each says what it does. */
 #include "bpf/kernel/iterator_types.h"
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/membership.bpf.h"

@@ -143,7 +143,7 @@ union exec_buffer {
   u64 words[(sizeof(struct profd_task_event) + PROFD_PATH_LEN) / sizeof(u64)];
 };
 
-/* The tid before the exec; only the initial pid namespace's is at hand. */
+/* The tid before the exec; only that of the initial pid namespace is known. */
 static __always_inline u32 tid_before_exec(struct task_struct* task, u32 old_tid, u32 tid) {
   if (constants.pidns_level == 0) return old_tid;
   return old_tid == (u32)task->pid ? tid : 0;

@@ -67,7 +67,7 @@ static __always_inline void thread_renamed(struct task_struct* task, const char*
   send_name(task, thread, name);
 }
 
-/* Processes that have moved as a whole, of which the kernel tells the leader alone. */
+/* Counts processes that have moved as a whole: the kernel reports only their leaders. */
 __u64 process_moves;
 
 static __always_inline void thread_moved(struct task_struct* task,
@@ -81,9 +81,9 @@ static __always_inline void thread_moved(struct task_struct* task,
 }
 
 /*
- * A program that is executed may make a thread another user's. By now it has its new user and name;
- * who looks at the threads of one user loses it, or finds it. A function of its own: beside what
- * send_exec needs there is no stack left for it.
+ * An executed program may give its thread to another user. By now the thread has its new user and
+ * name, so sessions of one user lose it or get it. This is a function of its own, because send_exec
+ * leaves no stack for it.
  */
 static __noinline void reevaluate_owner(struct task_struct* task) {
   u64 confined = control.confined_sessions & control.sessions;
@@ -94,7 +94,7 @@ static __noinline void reevaluate_owner(struct task_struct* task) {
   if (!thread || !confined) return;
   context.parents = thread->sessions & ~starting;
   revision.matched = matching_sessions(&context);
-  /* Nothing has been told of these. */
+  /* No events of these sessions have been sent, so their bits change without an event. */
   __sync_fetch_and_and(&thread->sessions, revision.matched | ~starting);
   __sync_fetch_and_or(&thread->sessions, revision.matched & starting);
   revision.matched &= ~starting;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Off-CPU samples. A sample is decided on when the thread comes back and the length of its absence
- * is known; the thread then takes its own stack, which still shows why it waited. On the switch-out
- * level there is no hook at that moment: every departure of a session's member is captured into the
- * thread's own buffer, and sent at its return if it is due.
+ * Off-CPU samples. Whether a wait is sampled is decided when the thread switches in, because only
+ * then the length of the wait is known. The thread then takes its own stack, which still shows why
+ * it waited. On the switch-out level there is no hook at that moment: every member of a session
+ * captures its stack at each switch-out into its own buffer, which is sent at the switch-in if the
+ * wait contains a sampling point.
  */
 #pragma once
 
@@ -11,13 +12,13 @@
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
-/* Marks in the two parts of an interval. */
+/* Sampling points in the two parts of an interval. */
 struct points {
   u32 blocked;
   u32 runnable;
 };
 
-/* Counts the marks in an interval of a member of `sessions`; 0: it is not sampled. */
+/* Counts the sampling points in an interval of a member of `sessions`; 0: it is not sampled. */
 static __always_inline int count_points(struct thread* thread, u64 sessions,
                                         const struct interval* interval, struct points* points) {
   u64 period =
@@ -93,7 +94,7 @@ static __noinline void capture_switch_out(void* ctx, struct task_struct* task,
                                           const struct thread* thread) {
   struct sample_buffer* buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   u32 zero = 0;
-  /* On this level nobody else uses it. */
+  /* On this level no other program uses it. */
   struct scratch* scratch = bpf_map_lookup_elem(&scratch_switch_in, &zero);
   if (!buffer || !scratch) return;
   begin_sample(&buffer->event, task, PROFD_EVENT_OFF_CPU, 0, 0);
@@ -102,7 +103,7 @@ static __noinline void capture_switch_out(void* ctx, struct task_struct* task,
   take_current_stacks(ctx, &buffer->event, &scratch->walk, task);
 }
 
-/* It left before it was a member: its time is told, but no stack is known. */
+/* The thread left before it was a member: its time is reported, but no stack is known. */
 static __always_inline void begin_without_stack(struct profd_sample_event* event,
                                                 struct task_struct* task) {
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, 0, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What is sampled is a matter of chance. Which interrupts are, see on_cpu_weight. Which off-CPU
- * intervals are: a thread's off-CPU time is cut into periods, and each period
- * has one mark at a freshly drawn place. An interval is sampled once for all the marks it contains,
- * and each mark stands for one period: every ns is as likely as any other to be marked, whatever
- * the lengths of the intervals and whatever rhythm they have.
+ * Chance decides what is sampled. For interrupts see on_cpu_weight. For off-CPU intervals, the
+ * off-CPU time of a thread is cut into periods, and each period has one sampling point at a freshly
+ * drawn time. An interval is sampled once for all the points it contains, and each point represents
+ * one period: every ns is equally likely to be sampled, whatever the lengths and the rhythm of the
+ * intervals.
  */
 #pragma once
 
@@ -17,8 +17,9 @@ static __always_inline u64 draw_below(u64 range) {
 }
 
 /*
- * How long a time the interrupt stands for; 0: it is not sampled. Where events tick more often than
- * a thread needs that no client has requested, every ns is as likely as before to be in a sample.
+ * The time that the interrupt represents; 0: it is not sampled. Events may tick more often than a
+ * background session needs. Then interrupts of its threads are drawn by chance, so every ns is as
+ * likely as before to be in a sample.
  */
 static __always_inline u64 on_cpu_weight(u64 sessions, u64 ticked_ns) {
   u64 period = is_requested(sessions) ? 0 : control.background_on_cpu_period;

@@ -66,7 +66,7 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   if (!reader) return;
   copy = &reader->copy;
   if (!read_thread(task, thread, copy)) return;
-  /* Born after the epoch, or ended meanwhile: its end has been told. */
+  /* The thread began after the epoch, or ended meanwhile: then its end was reported. */
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
       copy->state == PROFD_STATE_DEAD)
     return;
@@ -109,7 +109,7 @@ static __always_inline u16 present_state_flags(struct task_struct* task,
          (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
 }
 
-/* Whether the snapshot tells of a thread: it is blocked since between the times set, or dumped. */
+/* Whether the snapshot has a thread: it is blocked since a time within the limits, or dumped. */
 static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
   u64 left_ns = left_at(thread);
   if (dumping) return thread->state != PROFD_STATE_DEAD;

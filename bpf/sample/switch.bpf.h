@@ -64,7 +64,7 @@ static __always_inline void follow_queue_clock(struct task_struct* task,
     learn_offset(offset, switch_in_ns, task->sched_info.last_arrival);
 }
 
-/* Whoever asks for the thread has its clock from now on. */
+/* A requested session takes over the clock of the thread. */
 static __noinline void take_clock_back(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
                                        int running) {
   struct kernel_accounting accounting = {.run_delay = run_delay, .sum_exec = sum_exec};
@@ -90,7 +90,7 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
   struct kernel_accounting accounting;
   struct leaving leaving;
   if (!thread) {
-    /* Before all have their clocks there is no session: nobody has lost anything. */
+    /* While threads still get their clocks there is no session, so nothing is lost. */
     if (control.sessions) count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How the user side steers the programs: constants fixed at load, and words in mapped memory that
- * it may change while they run. Written only by the user side; read by every program.
+ * How user space controls the programs: constants that are fixed at load, and words in mapped
+ * memory that it changes while they run. Only user space writes them; every program reads them.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "bpf/shared/limits.h"
 
-/* HookLevel of the hook ladder in use for switch-in. */
+/* The level of hooks that is used for switch-in. */
 enum profd_hook {
   PROFD_HOOK_SCHED_EXIT = 1,  /* tp_btf/sched_exit_tp */
   PROFD_HOOK_FINISH_TASK = 2, /* kprobe on finish_task_switch*, verified by hits */
@@ -34,7 +34,7 @@ struct profd_constants {
 };
 
 /*
- * An epoch is an instant at which all clocks are read. The user side sets epoch_ns a little into
+ * An epoch is an instant at which all clocks are read. User space sets epoch_ns a little into
  * the future, then raises epoch; a program that closes an interval across epoch_ns first keeps the
  * totals as of epoch_ns in the thread's storage. So every thread is read as of the same instant,
  * however long the reading takes.
@@ -52,9 +52,9 @@ struct profd_control {
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
   __u64 python_processes;   /* entries of the map of that name; 0: no thread has Python frames */
   __u64
-      tick; /* seconds, for unwind tables' last use; 0: nobody makes tables, frame pointers only */
-  __u64 dump_sessions;     /* of those, the snapshot iterator tells of threads whatever they do */
-  __u64 snapshot_since_ns; /* threads blocked since before this have been told of; not for dumps */
+      tick; /* seconds, for unwind tables' last use; 0: there are no tables, frame pointers only */
+  __u64 dump_sessions;     /* of these, the snapshot iterator reports threads in every state */
+  __u64 snapshot_since_ns; /* threads blocked since before this were reported; not for dumps */
   __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
   __u64
       kernel_accounted_sessions; /* of `sessions`, those that are content with kernel accounting */
@@ -74,7 +74,7 @@ enum profd_target_kind {
 
 #define PROFD_TARGET_CHILDREN 1       /* processes forked by members become members */
 #define PROFD_TARGET_KERNEL_THREADS 2 /* ALL and COMM: also kernel threads */
-#define PROFD_TARGET_OF_USER 4        /* of all that, only threads that are wholly user `uid`'s */
+#define PROFD_TARGET_OF_USER 4 /* of all these, only threads that user `uid` owns exclusively */
 
 /* Value of the array map `filters`, indexed by session. */
 struct profd_filter {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * THE list of the source's counters: name, kind, description. Both sides are generated from it.
- * MMAP_LOST to MALFORMED and CLOCKS_UNREAD are counted by the user side of the source, all others
- * by the kernel side. Kind LOST is a sample or event that the kernel could not hand over; SKIPPED
- * is one it chose not to take; INFO counts work. Append only: the numbers stand in recordings.
+ * User space counts MMAP_LOST to MALFORMED and CLOCKS_UNREAD; the BPF side counts all others. Kind
+ * LOST is a sample or event that the kernel could not deliver; SKIPPED is one that it decided not
+ * to take; INFO counts work. Append only: recordings have the numbers.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
   X(FILTER_FULL, LOST, "filter ids that did not fit")                                          \
   X(SWITCH_OUT_MISSED, INFO, "switch-outs not seen; on_cpu taken from sum_exec_runtime")       \
   X(MMAP_LOST, LOST, "new mappings lost: side-band ring full")                                 \
-  X(PROCESS_GONE, INFO, "processes that ended before /proc could be asked about them")         \
+  X(PROCESS_GONE, INFO, "processes that ended before /proc could be read")                     \
   X(SNAPSHOT_TIMEOUT, LOST, "snapshots given up: a thread's memory could not be read in time") \
   X(MALFORMED, LOST, "events of impossible size discarded")                                    \
   X(USER_STACKS, INFO, "user stacks walked")                                                   \

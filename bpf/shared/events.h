@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * THE wire format between the kernel side and the user side, and of event frames in recordings.
+ * THE wire format between the BPF side and user space, and of event frames in recordings.
  *
  * Rules: plain C with fixed-width types; 8-byte groups, explicit padding; the common header first;
  * at most one variable tail, last, with its length in the fixed part; kinds are append-only. `pid`
@@ -37,7 +37,7 @@ enum profd_event_kind {
   /* From task iterators. */
   PROFD_EVENT_CLOCK = 8,    /* struct profd_clock_event: totals as of an epoch */
   PROFD_EVENT_SNAPSHOT = 9, /* struct profd_sample_event: stack of a thread that is blocked */
-  /* Made by the user side of the source, so that recordings hold them too. */
+  /* Made by the source in user space, so that recordings have them, too. */
   PROFD_EVENT_MMAP = 16,           /* struct profd_mmap_event: from perf side-band records */
   PROFD_EVENT_PROCESS = 17,        /* struct profd_process_event: what /proc said */
   PROFD_EVENT_SESSION_START = 18,  /* struct profd_session_event */
@@ -112,7 +112,7 @@ struct profd_clock_event {
 };
 
 /* flags of sample events */
-#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third level of the hook ladder) */
+#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third level of hooks) */
 #define PROFD_SAMPLE_IOWAIT 2     /* the task was in_iowait when it left the CPU */
 #define PROFD_SAMPLE_PREEMPTED 4  /* it did not block: all of it is runnable */
 #define PROFD_SAMPLE_YIELDED 8
@@ -170,11 +170,11 @@ enum profd_fd_kind {
 };
 
 /*
- * ON_CPU: `period_ns` is the weight, marks are 0, begin_ns is 0.
+ * ON_CPU: `period_ns` is the weight, the counts of points are 0, begin_ns is 0.
  * OFF_CPU: the interval [begin_ns, event.time_ns): blocked first, then `runnable_ns` of runnable.
- * A mark stands for `period_ns`; marks that fell into the blocked and the runnable part are counted
- * apart. SNAPSHOT: [begin_ns, epoch) is blocked, marks are 0, time_ns is when the stack was read;
- * of a dump: begin_ns is when the present state began, as of time_ns.
+ * A sampling point represents `period_ns`; those in the blocked and in the runnable part are
+ * counted apart. SNAPSHOT: [begin_ns, epoch) is blocked, the counts of points are 0, time_ns is
+ * when the stack was read; of a dump: begin_ns is when the state at time_ns began.
  *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
@@ -182,8 +182,8 @@ enum profd_fd_kind {
  *
  * PACKED: of the words behind the common header, up to `frames`, those are left out that are 0
  * (event.kept), and the tail is made of units of 16 bits, the lowest of a word first. A word is
- * told by its difference d to the last one before it with the same bit 63; where there is none, to
- * 0; that which a CFA word is told by counts as larger by one index. With B = bit 63:
+ * encoded as its difference d to the last one before it with the same bit 63, or to 0 if there is
+ * none; for a CFA word, the one before counts as larger by one index. With B = bit 63:
  *   1 unit:  (d + 2^13) << 2 | B, where it has PROFD_UNIT_BITS bits
  *   2 units: (d + 2^28) << 3 | 2 | B, where it has PROFD_TWO_UNITS_BITS bits
  *   4 units: the word itself << 3 | 6 | B; its bits 61 and 62 are as bit 60 in all such words
@@ -251,7 +251,7 @@ enum profd_process_blob {
   PROFD_BLOB_MAPS,
   PROFD_BLOB_THREADS /* "tid\tcomm\n" lines */,
   /* The Uid line of status, "\n", the host's name of the effective one or ""; with "\nsole" where
-   * the process is wholly that user's: same uids, dumpable, no rights over the host. */
+   * that user owns the process exclusively: same uids, dumpable, no capability on the host. */
   PROFD_BLOB_USER,
   PROFD_BLOB_MAX
 };
@@ -317,7 +317,7 @@ struct profd_python_process_event {
   __u64 gil_begin; /* futexes inside are waits for the GIL */
   __u64 gil_end;
   __u32 reason_bytes;
-  __u32 runtime; /* of the process; of the first, 0: all others are forgotten, and told again */
+  __u32 runtime; /* of the process; 0 is the first: all others are then forgotten, and sent again */
   char reason[];
 };
 

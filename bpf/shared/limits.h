@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Sizes that the kernel side and the user side must agree on. */
+/* Sizes on which the BPF side and user space must agree. */
 #pragma once
 
 /* Sessions at a time: a session is one bit of a 64 bit mask in each thread's storage. */

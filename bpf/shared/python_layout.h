@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the kernel side must know of a process to walk its Python stacks: where a thread finds its
- * thread state, and where the fields lie that lead from there to the frames and their code. Made by
- * the user side (daemon/python), one for each process with an interpreter; offsets are bytes.
- * Layouts: Include/internal/pycore_frame.h, Include/cpython/code.h and pystate.h of each version;
- * from 3.13 on those of _Py_DebugOffsets in the process itself.
+ * The layout that the BPF side needs to walk the Python stacks of a process: where a thread finds
+ * its thread state, and the offsets of the fields that lead from there to the frames and their
+ * code. User space (daemon/python) makes one for each process with an interpreter; offsets are
+ * bytes. Layouts: Include/internal/pycore_frame.h, Include/cpython/code.h and pystate.h of each
+ * version; from 3.13 on those of _Py_DebugOffsets in the process itself.
  */
 #pragma once
 
@@ -44,7 +44,8 @@ enum profd_python_chain {
 /*
  * A str of 3.7 to 3.11 (Include/cpython/unicodeobject.h): the head's words from its length on, the
  * last of them the state (two bits interned, three of bytes a character, compact, ascii), and where
- * the characters begin. Its last bytes tell it from another of its length: files differ there.
+ * the characters begin. Its last bytes distinguish it from others of its length: files differ
+ * there.
  */
 #define PROFD_PYTHON_TEXT_HEAD 16
 #define PROFD_PYTHON_TEXT_HEAD_WORDS 3
@@ -84,7 +85,7 @@ struct profd_python_process {
   /* Not 0: each interpreter has its GIL: in it the address of struct _gil_runtime_state. */
   __u32 interpreter_gil;
   __u16 thread_interpreter; /* in the thread state: its interpreter */
-  __u16 gil_locked;         /* in the GIL: an int, 1 while somebody holds it */
+  __u16 gil_locked;         /* in the GIL: an int, 1 while a thread holds it */
   __u16 gil_holder;         /* in the GIL: the thread state that holds it or did last */
   /* In a code object: its file and qualified name, each a str whose text goes into the validator,
    * and its line table, a bytes object; another may have the same memory by now. 0: it does not. */
@@ -131,9 +132,10 @@ struct profd_python_runtime_key {
 #define PROFD_PYTHON_THREAD 2    /* and the thread has a thread state */
 #define PROFD_PYTHON_TRUNCATED 4 /* more frames than are kept; the leaf side is */
 #define PROFD_PYTHON_FAULT 8     /* the walk ended on memory that could not be read */
-/* 3.10 to 3.12: the sample came as a call was being entered or left: no frames are told */
+/* 3.10 to 3.12: the sample came while a call was entered or left: it has no Python frames */
 #define PROFD_PYTHON_TORN 128
-/* Of its interpreter's GIL. While a thread does not run nobody but itself changes what it has. */
+/* The GIL of its interpreter. While a thread does not run, no other thread changes what it holds.
+ */
 #define PROFD_PYTHON_GIL_HELD 16  /* it holds it */
 #define PROFD_PYTHON_GIL_KNOWN 32 /* it could be read: without HELD it does not hold it */
 #define PROFD_PYTHON_GIL_FUTEX 64 /* the first syscall argument is a futex of it */

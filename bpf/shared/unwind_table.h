@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Unwind tables as the user side writes and the unwinder reads them.
+ * Unwind tables. User space writes them, and the unwinder reads them.
  *
- * All tables lie in one pool: slabs of 256 pages, inner maps of one array of maps, mapped by the
- * user side. A `place` counts units of 8 bytes from the pool's beginning; 0 is nowhere. A file's
+ * All tables lie in one pool: slabs of 256 pages, inner maps of one array of maps, mapped by user
+ * space. A `place` counts units of 8 bytes from the pool's beginning; 0 is nowhere. A file's
  * text, in file offsets (not virtual addresses: no load bias is needed), is cut into chunks of
  * 64 KiB; each has a reference in the file's index and is loaded or absent as a whole:
  *

@@ -21,7 +21,7 @@ enum mapping_kind {
 
 #define NO_FILE 0xffffffff
 
-/* Nodes are 256 bytes, aligned to as much: the low bits of a pointer to one tell its type. */
+/* Nodes are 256 bytes, aligned to as much: the low bits of a pointer to one hold its type. */
 #define MAPLE_NODE_BYTES (MAPLE_NODE_WORDS * sizeof(u64))
 #define MAPLE_NODE_MASK (MAPLE_NODE_BYTES - 1)
 #define MAPLE_TYPE_SHIFT 3

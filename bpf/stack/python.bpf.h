@@ -2,10 +2,9 @@
 /*
  * Python stacks, independent of native ones: from the thread pointer to the thread state, which
  * must say that it is this thread's, and along its frames. Two reads a frame where code objects
- * have versions, else up to nine; one where the walk has met the code before. What the words mean
- * is found out by the user side: the validators say whether a code object is still the one that was
- * seen. One walk goes along the frames of every runtime of the process in which the thread has a
- * state.
+ * have versions, else up to nine; one where the walk has met the code before. User space finds the
+ * meaning of the words: the validators say whether a code object is still the one that was seen.
+ * One walk follows the frames of every runtime of the process in which the thread has a state.
  */
 #pragma once
 
@@ -32,7 +31,7 @@ static __always_inline int has_python_room(struct python_walk* python) {
   return 0;
 }
 
-/* A word, an int, a byte of the frame at hand. */
+/* A word, an int, a byte of the current frame. */
 static __always_inline u64 frame_word(const struct python_walk* python, u32 offset) {
   return python->frame_words[(offset / sizeof(u64)) % PYTHON_FRAME_WORDS];
 }
@@ -131,7 +130,7 @@ static __always_inline int validate_code(struct walk_context* context, u64 code,
   return fold_code(context, code, validator, reader);
 }
 
-/* The user side has to read a code object while it is there: it is woken for new ones. */
+/* User space has to read a code object before it is freed, so it is woken for new ones. */
 static __always_inline void note_code(struct walk_context* context, u64 code, u32 validator) {
   u64 sum = profd_python_fold(profd_python_fold(validator, code), context->event->event.pid);
   u32* seen = &seen_codes[(sum >> 32) & (PYTHON_SEEN_CODES - 1)];
@@ -368,7 +367,7 @@ static __always_inline int find_first_frame(struct walk_context* context, u64 st
   }
 }
 
-/* Before the frames of the runtime at hand. 0: there are none, or the walk is flagged. */
+/* Before the frames of the current runtime. 0: there are none, or the walk is flagged. */
 static __always_inline int begin_frames(struct walk_context* context, u64 state, int reader) {
   struct python_walk* python = &context->walk->python;
   python->frame = python->cframe = python->outer = python->first_frame = python->tortoise = 0;

@@ -117,7 +117,7 @@ static __always_inline void note_gil(struct walk_context* context, u64 state, in
     python->flags |= PROFD_PYTHON_GIL_FUTEX;
 }
 
-/* The thread's state in the runtime at hand; 0: it has none. Sets flags in the walk. */
+/* The thread's state in the current runtime; 0: it has none. Sets flags in the walk. */
 static __always_inline u64 begin_runtime(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   u32 before = python->flags;

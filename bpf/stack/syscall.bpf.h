@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a thread asked of the kernel: syscall number, arguments, and what kind of file the first
+ * The syscall of a thread: its number, arguments, and what kind of file the first
  * one names. x86-64 only: other machines and 32-bit code report no syscall.
  */
 #pragma once
@@ -82,7 +82,7 @@ static __always_inline int starts_with(const char* text, const char* prefix, int
   return 1;
 }
 
-/* Files without a directory entry of their own are told apart by the name they were made with. */
+/* Files without a directory entry are distinguished by the name they were made with. */
 static __always_inline enum profd_fd_kind anonymous_kind(const char* name) {
   if (starts_with(name, "[eventfd", 8)) return PROFD_FD_EVENTFD;
   if (starts_with(name, "[timerfd", 8)) return PROFD_FD_TIMERFD;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The rule for an address in a mapping: file -> chunk -> rows -> rule (unwind_table.h). Tables
- * are written by the user side, and may be anything: each place is looked up in the maps, each
- * number bounded. What is missing is requested.
+ * The rule for an address in a mapping: file -> chunk -> rows -> rule (unwind_table.h). User space
+ * writes the tables, and they are not trusted: each place is looked up in the maps, and each number
+ * is bounded. Missing chunks are requested.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 enum rule_search {
   RULE_FOUND,     /* in walk->rule */
-  RULE_NONE,      /* nobody knows one: go on by frame pointer */
+  RULE_NONE,      /* the tables have none: continue by frame pointer */
   RULE_NOT_READY, /* not loaded yet */
   RULE_NO_MAPPING /* the address is no code */
 };

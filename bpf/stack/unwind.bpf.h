@@ -66,7 +66,7 @@ static __always_inline void end_outside_code(struct walk* walk) {
   walk->flags &= ~PROFD_STACK_UNCERTAIN;
 }
 
-/* Makes sure that walk->rule leads on from the frame at hand; 0: the walk ends here. */
+/* Makes sure that walk->rule leads on from the current frame; 0: the walk ends here. */
 static __always_inline int choose_rule(struct walk_context* context, int reader) {
   struct walk* walk = context->walk;
   enum rule_search search = RULE_NONE;
@@ -103,7 +103,7 @@ static __always_inline u64 find_cfa(struct walk_context* context, int reader) {
   return 0;
 }
 
-/* The return address of the frame at hand; 0: there is none. */
+/* The return address of the current frame; 0: there is none. */
 static __always_inline u64 find_return_address(struct walk_context* context, u64 cfa, int reader) {
   struct walk* walk = context->walk;
   s64 place = walk->rule.return_address;
@@ -124,7 +124,7 @@ static __always_inline void keep_cfa(struct walk* walk, u64 cfa) {
   walk->cfas = index + 1;
 }
 
-/* From the frame at hand to its caller; 0: the walk ends here. */
+/* From the current frame to its caller; 0: the walk ends here. */
 static __always_inline int leave_by_rule(struct walk_context* context, int reader) {
   struct walk* walk = context->walk;
   u64 cfa = find_cfa(context, reader);
@@ -201,9 +201,9 @@ static long walk_task_frame(u32 index, struct walk_context* context) {
 }
 
 /*
- * A walk that ends because tables are missing knows of one missing chunk, though each of its
- * callers may lie in another: of large files only what is requested is loaded. So the words above
- * are asked about, too, as far up as this.
+ * A walk that ends because tables are missing knows one missing chunk, though each of its callers
+ * may lie in another: of large files only requested chunks are loaded. So the chunks of the words
+ * above are requested, too, as far up as this.
  */
 #define WORDS_AHEAD 256
 
@@ -241,7 +241,7 @@ static __always_inline void count_walk(u32 flags) {
   if (flags & PROFD_STACK_UNCERTAIN) count(PROFD_COUNTER_USER_STACK_UNCERTAIN);
 }
 
-/* Hands over what the walk found. */
+/* Writes the result of the walk into the event. */
 static __always_inline void end_walk(struct walk_context* context) {
   struct profd_sample_event* event = context->event;
   struct walk* walk = context->walk;
@@ -279,8 +279,8 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
 #define CLONE3_ARGUMENTS_STACK 40 /* of struct clone_args, linux/sched.h */
 
 /*
- * A thread that has been made just now, on a stack of its own: it comes back from the syscall that
- * its maker is in, and nobody has called it.
+ * A thread that has just been made, on a stack of its own: it returns from the syscall that made
+ * it, and has no caller.
  */
 static __always_inline int is_newborn(struct walk_context* context, int reader) {
   const u64* registers = context->walk->registers.value;

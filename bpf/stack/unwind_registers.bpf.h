@@ -69,7 +69,7 @@ static __always_inline int read_user(struct walk_context* context, void* to, u32
   return 0;
 }
 
-/* Value of a register in the frame at hand; 0, and the walk is flagged, when it is not known. */
+/* Value of a register in the current frame; 0, and the walk is flagged, when it is not known. */
 static __always_inline int read_register(struct walk_context* context, u32 number, u64* value,
                                          int reader) {
   struct registers* registers = &context->walk->registers;

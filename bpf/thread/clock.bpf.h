@@ -9,10 +9,10 @@
  *              |                                     |          |
  *              +---------- switch-in ----------------+----------+
  *
- * A BLOCKED interval ends at the switch-in too; how much of its end was spent waiting for a CPU is
- * told by kernel accounting (run_delay) or by a wake-up hook, and goes to RUNNABLE as
- * PROFD_AFTER_WAKEUP. Everything here works on one `struct thread` and on times passed in; nothing
- * looks at the kernel, so tests compile it as user code.
+ * A BLOCKED interval ends at the switch-in, too. Kernel accounting (run_delay) or a wake-up hook
+ * says how much of its end was spent waiting for a CPU; that part goes to RUNNABLE as
+ * PROFD_AFTER_WAKEUP. Everything here works on one `struct thread` and on times passed in. Nothing
+ * reads the kernel, so tests compile it as user code.
  */
 #pragma once
 
@@ -182,8 +182,8 @@ static __always_inline void come_back(struct thread* thread, u64 now,
 }
 
 /*
- * The thread was off CPU when last seen but runs now, and its switch-in was not seen: the kernel's
- * run time, `books`, tells how long it has been on the CPU. Off-CPU comes first.
+ * The thread was off CPU when last seen but runs now, and its switch-in was not seen. The kernel's
+ * run time (`accounting`) says how long it has been on the CPU. Off-CPU time comes first.
  */
 static __always_inline void reconcile_missed_switch_in(struct thread* thread, u64 now,
                                                        const struct kernel_accounting* accounting,
@@ -252,7 +252,7 @@ static __always_inline void clock_switch_out(struct thread* thread, u64 now,
   end_write(thread);
 }
 
-/* The thread comes back, seen at `now`; tells the interval that ends. */
+/* The thread switches in, seen at `now`. Returns the interval that ends. */
 static __always_inline void clock_switch_in(struct thread* thread, u64 now,
                                             const struct kernel_accounting* accounting, u32 cpu,
                                             struct interval* interval) {

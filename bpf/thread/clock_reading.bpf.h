@@ -50,10 +50,10 @@ static __always_inline void learn_offset(struct queue_offset* offset, u64 now, u
 }
 
 /*
- * When the wait for a CPU began that the kernel dates `last_queued`, for a reading at `now`; 0: it
- * does not wait. A reading at an epoch may tell neither more blocked time nor more runnable time
- * than the switch-in, which must still come, will tell: half of what has passed since the epoch is
- * left for errors on either side, if that is not more than they can be.
+ * When the wait for a CPU began that the kernel dates `last_queued`, for a reading at `now`; 0: the
+ * thread does not wait. A reading at an epoch must report neither more blocked time nor more
+ * runnable time than the later switch-in will. So half of the time since the epoch is left for
+ * errors on either side, but not more than they can be.
  */
 #define MAX_QUEUED_ERROR_NS 20000
 

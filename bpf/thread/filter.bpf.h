@@ -132,8 +132,8 @@ static long check_owner(u32 session, struct owner_check* check) {
 }
 
 /*
- * Those of the sessions that may not see the task. Whoever makes a thread a member asks once more
- * after that: it may have executed a program meanwhile, and been found a stranger then.
+ * Those of the sessions that may not see the task. A program that makes a thread a member checks
+ * this once more afterwards: the thread may have executed a program of another user meanwhile.
  */
 static __always_inline u64 foreign_sessions(struct task_struct* task, u64 sessions) {
   struct owner_check check = {.task = task, .sessions = sessions & control.confined_sessions};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Where so many threads switch that clocks cost too much, threads of background sessions alone
- * use kernel accounting: the hooks note when they leave, and nothing else. What kernel accounting
- * have grown by is split off when the thread is read, or when the hooks have its clock again: run
- * time is on_cpu, run_delay is runnable, the rest blocked. The sum stays exact; what is lost are
- * counts, kinds, off-CPU samples, and, of what runs at that moment, up to a tick.
+ * If threads switch so often that clocks cost too much, threads that are only in background
+ * sessions use kernel accounting: the hooks note when they leave, and nothing else. The growth of
+ * kernel accounting is added when the thread is read, or when the hooks update its clock again: run
+ * time is on_cpu, run_delay is runnable, and the rest is blocked. The sum stays exact. Counts,
+ * kinds and off-CPU samples are lost, and up to a tick of a thread that runs at that moment.
  *
- * Like clock.bpf.h, this looks at nothing but its arguments.
+ * Like clock.bpf.h, this uses nothing but its arguments.
  */
 #pragma once
 
@@ -44,11 +44,11 @@ static __always_inline u64 reported_waits(const struct thread* thread) {
 }
 
 /*
- * Tells the present interval up to `end_ns`. What was told before stands: kernel accounting is only
- * read some time after the instant that is told of, so it may hold more than fits.
+ * Reports the current interval up to `end_ns`. Earlier reports stay as they are: kernel accounting
+ * is read some time after the instant that is reported, so it may hold more than fits.
  */
-static __always_inline void tell(struct thread* thread, u64 end_ns,
-                                 const struct kernel_accounting* accounting) {
+static __always_inline void report(struct thread* thread, u64 end_ns,
+                                   const struct kernel_accounting* accounting) {
   struct reported* reported = &thread->reported;
   u64 left, more, waited;
   if (reported->since_ns != thread->since_ns) {
@@ -81,7 +81,7 @@ static __always_inline void add_reported(const struct thread* thread, struct pro
   clock->blocked_ns[PROFD_INTERRUPTIBLE] += left - first - runnable;
 }
 
-/* What a reading has told of the present epoch stands for all that follow. */
+/* Keeps what a reading has reported of the current epoch: later readings must agree with it. */
 static __always_inline void keep_reported(struct thread* thread, const struct thread* copy) {
   const struct profd_clock* shown = &copy->kept.clock;
   struct reported* reported = &thread->reported;
@@ -105,14 +105,15 @@ static __always_inline void close_kernel_accounting(struct thread* thread, u64 e
                                                     const struct kernel_accounting* accounting) {
   struct epoch_totals* kept = &thread->kept;
   u64 waited;
-  /* Of all that it came since, the first time counts: a reading may have told of that. */
+  /* The thread may have switched in several times. The first one is counted: a reading may have
+   * reported it. */
   if (thread->state != PROFD_STATE_ON_CPU) {
     if (thread->state == PROFD_STATE_BLOCKED || thread->kind == PROFD_AFTER_WAKEUP)
       thread->clock.runnable_count[PROFD_AFTER_WAKEUP]++;
     thread->clock.on_cpu_count++;
   }
   if (kept->number != control.epoch && end_ns >= control.epoch_ns) {
-    tell(thread, control.epoch_ns, accounting);
+    report(thread, control.epoch_ns, accounting);
     kept->clock = thread->clock;
     add_reported(thread, &kept->clock);
     kept->state = PROFD_STATE_ON_CPU;
@@ -120,10 +121,10 @@ static __always_inline void close_kernel_accounting(struct thread* thread, u64 e
     kept->time_ns = control.epoch_ns;
     kept->number = control.epoch;
   }
-  tell(thread, end_ns, accounting);
+  report(thread, end_ns, accounting);
   add_reported(thread, &thread->clock);
   thread->since_ns = thread->reported.end_ns;
-  /* Of a wait that goes on, a part may have been told. */
+  /* A part of a wait that continues may have been reported. */
   waited = thread->run_delay + reported_waits(thread);
   thread->run_delay = waited > accounting->run_delay ? waited : accounting->run_delay;
   thread->sum_exec = accounting->sum_exec;
