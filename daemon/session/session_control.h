@@ -1,4 +1,4 @@
-// SessionControl: what the rest of the daemon may ask of the kernel side.
+// SessionControl: starts and ends sessions on the BPF side, for the rest of the daemon.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ struct Target {
   bool children = false;             // processes forked by members become members
   bool kernel_threads = false;       // kAll, kComm
   std::uint32_t pidns_inode = 0;
-  // Of all that, only threads that are wholly this user's: those which the kernel would let the
-  // user trace.
+  // Only threads that this user owns exclusively: those that the kernel would let the user trace.
   std::optional<std::uint32_t> uid{};
 };
 
@@ -38,13 +37,13 @@ struct SessionSpec {
   std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own
   std::uint64_t off_cpu_period_ns = 10'101'010;
   OnCpuClock clock = OnCpuClock::kCpuClock;
-  bool inlined = true;  // inlined functions as frames, where debug information is local
-  bool lines = true;    // source files and lines, likewise
-  // Its end reports every thread, whatever the thread does, and its result is a Dump.
+  bool inlined = true;  // inlined functions as frames, if there is debug information
+  bool lines = true;    // source files and lines, if there is debug information
+  // Its end reports every thread in every state. The result is a Dump.
   bool dump = false;
-  // Replays: how much of the recording, from its start; 0: all of it. The kernel side ignores it.
+  // Replays: how much of the recording, from its start; 0: all of it. The BPF side ignores it.
   std::uint64_t recorded_ns = 0;
-  // Of one CPU, which sampling for it may cost; over it periods are raised. 0: no limit.
+  // The cost of sampling, in CPUs, above which periods are raised. 0: no limit.
   double budget_cpus = 0;
   // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their
   // longest, and its clocks may be those of the kernel (UseKernelAccounting).
@@ -91,7 +90,7 @@ struct PeriodFactors {
 // What the running sessions of one kind may cost together, in CPUs: 0.01 is one percent of one.
 struct SamplingBudget {
   bool limited = false;         // false: no session runs, or one has no limit
-  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: nobody requested them
+  bool on_cpu_adjusts = false;  // on-CPU periods may be raised, too: no client has requested them
   double cpus = 0;
   std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
   std::uint64_t starts = 0;    // of sessions, since then
@@ -109,9 +108,9 @@ struct StartedSession {
   std::uint64_t start_ns = 0;  // its exact start, CLOCK_MONOTONIC
 };
 
-// All methods may be called from any thread; each returns when the kernel side has been told, and
-// the events that answer (SESSION_START with every thread's CLOCK; CLOCK, SNAPSHOT, SESSION_END)
-// come through the EventSource in due order.
+// All methods may be called from any thread. Each returns when the BPF side has the change. The
+// events that follow from it (SESSION_START with the CLOCK of every thread; CLOCK, SNAPSHOT,
+// SESSION_END) come through the EventSource, in order.
 class SessionControl {
  public:
   virtual ~SessionControl() = default;

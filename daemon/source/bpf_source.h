@@ -30,7 +30,7 @@
 namespace profd::source {
 
 struct BpfSourceOptions {
-  std::optional<profd_hook> force_hook;  // only this level of the hook ladder (tests)
+  std::optional<profd_hook> force_hook;  // only this level of hooks (tests)
 };
 
 // Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
@@ -81,11 +81,11 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,
             WantedRing wanted, std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake);
 
-  // Hands over what is there; returns the number of events.
+  // Delivers the waiting events; returns their number.
   std::uint64_t Round(const Sink& sink);
   [[nodiscard]] std::chrono::milliseconds RoundInterval() const;
   void Wait(std::chrono::milliseconds longest) const;
-  // By enum profd_counter: the kernel side's and those of this folder.
+  // By enum profd_counter: those of the BPF side and of this folder.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
 
   const ProcFs proc_;

@@ -28,8 +28,8 @@ struct DecodeCounters {
 
 // Pure: no state. Every length in the bytes is checked against the bytes that are there; events
 // whose parts contradict each other (an interval that ends before it begins) are kCorrupt too, so
-// that what follows may subtract without asking. Bytes beyond the event's size are ignored, and so
-// is what stands between its tail and its end: the kernel side may pad.
+// that later code may subtract without checks. Bytes beyond the event's size are ignored, and so
+// are bytes between its tail and its end, because the BPF side may pad.
 [[nodiscard]] Result<Event> DecodeEvent(const RawEvent& raw);
 
 // Decodes and counts. Owned and used by the reader thread; Counters() from any thread.

@@ -1,4 +1,4 @@
-// EventBytes: events made by the user side, laid out as bpf/shared/events.h has them.
+// EventBytes: events that user space makes, in the layout of bpf/shared/events.h.
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ struct RawEvent {
 };
 
 enum class PollStatus {
-  kEvents,   // at least one event was handed over
+  kEvents,   // at least one event was delivered
   kTimeout,  // none came in time; not an error
   kEnd,      // there will never be another (end of a recording)
 };
@@ -29,7 +29,7 @@ class EventSource {
   using Sink = std::function<void(const RawEvent&)>;
 
   virtual ~EventSource() = default;
-  // Hands over what is there; waits up to `timeout` when nothing is. An error is final.
+  // Delivers the waiting events; waits up to `timeout` if there are none. An error is final.
   [[nodiscard]] virtual Result<PollStatus> Poll(std::chrono::milliseconds timeout,
                                                 const Sink& sink) = 0;
 };

@@ -23,7 +23,7 @@ void Orderer::Push(Event&& event) {
     return;
   }
   const std::uint64_t time_ns = HeaderOf(event).time_ns;
-  if (time_ns < handed_over_ns_) {
+  if (time_ns < delivered_ns_) {
     late_.Add();
     sink_(std::move(event));
     return;
@@ -77,7 +77,7 @@ void Orderer::HandOverOldest() {
   std::ranges::pop_heap(heap_, Newer);
   const Entry oldest = heap_.back();
   heap_.pop_back();
-  handed_over_ns_ = std::max(handed_over_ns_, oldest.time_ns);
+  delivered_ns_ = std::max(delivered_ns_, oldest.time_ns);
   Event event = std::move(slots_[oldest.slot]);
   free_slots_.push_back(oldest.slot);
   ordered_.Add();

@@ -12,20 +12,21 @@
 namespace profd::wire {
 
 struct OrderCounters {
-  std::uint64_t ordered = 0;  // handed over in order of time
-  std::uint64_t late = 0;     // arrived after a newer one was handed over; handed over at once
-  std::uint64_t crowded = 0;  // handed over before the delay was over: too many were held
+  std::uint64_t ordered = 0;  // delivered in order of time
+  std::uint64_t late = 0;     // arrived after a newer one was delivered; delivered at once
+  std::uint64_t crowded = 0;  // delivered before the delay was over: too many were held
 };
 
-// Each producer's events come in order of time, but the producers are read one after the other: an
-// event is held until one has been seen that is `delay_ns` newer, and the oldest goes first; equal
-// times keep the order of arrival. A session's end hands over everything that arrived before it:
-// the source guarantees that all events of the session stand before it. Events of other sessions
-// that are on their way at that moment may come late.
+// The events of each producer come in order of time, but the producers are read one after the
+// other. So an event is held until one arrives that is `delay_ns` newer. The oldest is delivered
+// first; equal times keep the order of arrival. The end of a session delivers everything that
+// arrived before it, because the source puts all events of the session before it. Events of other
+// sessions that arrive after that moment may be late.
 //
-// The order depends on the events alone, so a replay has the same one; Advance() is for live
+// The order depends on the events alone, so a replay has the same one. Advance() is for live
 // sources, whose last events would otherwise wait for newer ones. One event from the far future
-// makes those after it late, no more. Owned and used by the worker thread; Counters() from any.
+// only makes those after it late. Owned and used by the worker thread; any thread may call
+// Counters().
 class Orderer {
  public:
   struct Options {
@@ -39,7 +40,7 @@ class Orderer {
   void Push(Event&& event);
   // It is `now_ns` and whatever happened before `now_ns - delay_ns` has arrived.
   void Advance(std::uint64_t now_ns);
-  // Hands over everything that is held: nothing more will come.
+  // Delivers everything that is held, because nothing more will come.
   void Flush();
 
   [[nodiscard]] OrderCounters Counters() const;
@@ -66,8 +67,8 @@ class Orderer {
   std::vector<Event> slots_;
   std::vector<std::size_t> free_slots_;
   std::uint64_t arrivals_ = 0;
-  std::uint64_t newest_ns_ = 0;       // of all events seen
-  std::uint64_t handed_over_ns_ = 0;  // newest that was handed over
+  std::uint64_t newest_ns_ = 0;     // of all events seen
+  std::uint64_t delivered_ns_ = 0;  // newest that was delivered
   Counter ordered_;
   Counter late_;
   Counter crowded_;

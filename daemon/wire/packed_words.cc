@@ -40,7 +40,7 @@ class Units {
   Bytes from_;
 };
 
-// Numbers that are told by their difference to the one before with the same bit 63.
+// Numbers that are encoded as their difference to the one before with the same bit 63.
 class Numbers {
  public:
   bool Take(Units& units, std::uint64_t& number) {

@@ -27,8 +27,8 @@ struct AddressRange {
   }
 };
 
-// A runtime of a process. `chain` 0: it is not understood, for a `reason`. Of the first one, 0:
-// what was told of the others holds no more.
+// A runtime of a process. `chain` 0: profd does not support it, for a `reason`. An event of the
+// first runtime, 0, makes earlier reports of the others invalid.
 struct PythonProcessEvent {
   EventHeader header;
   std::uint32_t runtime = 0;  // below PROFD_MAX_PYTHON_RUNTIMES

@@ -190,7 +190,7 @@ int BpfObjects::snapshot_link_fd() const {
 
 std::vector<RingReader::Ring> BpfObjects::rings() const {
   std::vector<RingReader::Ring> rings;
-  // Forks and execs first: samples of the processes they tell of follow.
+  // Forks and execs first: samples of their processes follow.
   for (const bpf_map* map : {skeleton_->maps.ring_sched, skeleton_->maps.ring_on_cpu})
     rings.push_back({::bpf_map__fd(map), ::bpf_map__max_entries(map)});
   return rings;
@@ -238,7 +238,7 @@ std::uint64_t BpfObjects::MapBytes() const {
   std::uint64_t bytes = 0;
   const bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton_->obj) {
-    // Until 6.4 the kernel told nothing of rings.
+    // Until 6.4 the kernel did not report the memory of rings.
     const bool ring = ::bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
     const std::uint64_t least = ring ? ::bpf_map__max_entries(map) : 0;
     bytes += std::max(least, MemlockOf(::bpf_map__fd(map)));

@@ -25,8 +25,9 @@ namespace profd::source {
 // words may be written by one thread at a time; everything else is safe from any thread.
 class BpfObjects {
  public:
-  // Loads for one level of the hook ladder and attaches. kPermissionDenied: names what is missing.
-  // kUnsupported: the kernel's verifier refused a program, or the level cannot be attached here.
+  // Loads the programs for one level of hooks and attaches them. kPermissionDenied: names what is
+  // missing. kUnsupported: the kernel's verifier refused a program, or the level cannot be attached
+  // here.
   [[nodiscard]] static Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level,
                                                                 const Features& features);
   ~BpfObjects();

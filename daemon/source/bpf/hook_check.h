@@ -1,4 +1,4 @@
-// The self-test of the hook ladder: does the switch-in hook see switches?
+// HookCheck: a self-test that shows whether the switch-in hook sees switches.
 #pragma once
 
 #include "daemon/base/result.h"
@@ -6,9 +6,9 @@
 
 namespace profd::source {
 
-// Makes a thread that sleeps a few times, and asks the kernel side whether it saw it come back. A
-// kprobe can be attached and yet never be hit (the function was inlined where it matters).
-// kUnsupported: it was not. Takes some ms.
+// Starts a thread that sleeps a few times, and checks that the BPF side has seen it switch in. A
+// kprobe can be attached and still never be hit, because the function was inlined where it matters.
+// kUnsupported: the hook was not hit. Takes some ms.
 [[nodiscard]] Result<void> TestSwitchInHook(const BpfObjects& objects);
 
 }  // namespace profd::source

@@ -11,7 +11,7 @@ namespace profd::source {
 namespace {
 
 Error ErrorOfMap() {
-  Error error = ErrorFromErrno(errno, "cannot tell the kernel side of an interpreter");
+  Error error = ErrorFromErrno(errno, "cannot write the layout of an interpreter for the BPF side");
   if (errno == E2BIG || errno == ENOMEM) error.code = ErrorCode::kExhausted;
   return error;
 }

@@ -1,4 +1,4 @@
-// PythonProcessMap: what the kernel side knows of interpreters.
+// PythonProcessMap: the interpreters that the BPF side knows.
 #pragma once
 
 #include <cstdint>

@@ -11,14 +11,14 @@ struct ring_buffer;
 
 namespace profd::source {
 
-// Wakes whoever waits on wait_fd() with every request. Used by one thread.
+// Every request wakes the thread that waits on wait_fd(). Used by one thread.
 class WantedRing {
  public:
   using Sink = std::function<void(const profd_wanted&)>;
 
   [[nodiscard]] static Result<WantedRing> Open(int map_fd);
 
-  // Hands over what is there, at most kMaxDrained requests.
+  // Delivers the waiting requests, at most kMaxDrained.
   void Drain(const Sink& sink);
   [[nodiscard]] int wait_fd() const { return wait_fd_; }
 

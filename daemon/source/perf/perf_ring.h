@@ -15,7 +15,7 @@ namespace profd::source {
 // One record with its header, contiguous; valid only during the call.
 using PerfRecordSink = std::function<void(std::span<const std::byte>)>;
 
-// Hands over the records in [tail, head) of `ring`, whose size is a power of two. False when a
+// Delivers the records in [tail, head) of `ring`, whose size is a power of two. False when a
 // record's length makes no sense: what follows it cannot be found, so the rest is given up.
 [[nodiscard]] bool WalkPerfRing(std::span<const std::byte> ring, std::uint64_t tail,
                                 std::uint64_t head, const PerfRecordSink& sink);
@@ -26,7 +26,7 @@ class PerfRing {
   // `data_pages` is a power of two.
   [[nodiscard]] static Result<PerfRing> Map(const UniqueFd& event, std::size_t data_pages);
 
-  // Hands over what is there. False as WalkPerfRing; the ring is empty in any case.
+  // Delivers all records. False as WalkPerfRing; the ring is empty in any case.
   bool Drain(const PerfRecordSink& sink);
 
  private:

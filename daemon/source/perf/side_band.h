@@ -15,8 +15,8 @@
 namespace profd::source {
 
 // A perf event per online CPU (software, dummy) whose ring takes PERF_RECORD_MMAP2 of every process
-// of the machine; pids are those of profd's pid namespace. Closed while no session runs: it costs
-// nothing then, and nobody would hear it. Fork, exec, comm and exit come from BPF instead.
+// of the machine; pids are those of profd's pid namespace. Closed while no session runs, so that it
+// costs nothing then. Fork, exec, comm and exit come from BPF instead.
 // All methods may be called from any thread.
 class SideBand {
  public:
@@ -26,10 +26,10 @@ class SideBand {
 
   // Opens on every CPU that is online; nothing happens when it is open already.
   [[nodiscard]] Result<void> Open();
-  // What has come until now is still handed over by the next Drain.
+  // The next Drain still delivers what has come until now.
   void Close();
 
-  // Hands over what has come since; time order holds within a CPU only.
+  // Delivers what has come since the last call; time order holds within a CPU only.
   void Drain(const Sink& sink);
   // Opens on CPUs that came, and again on those that went and came. Call about once a second.
   void Refresh();

@@ -13,7 +13,7 @@ namespace profd::source {
 [[nodiscard]] std::uint64_t EffectiveCapabilities();
 
 // Names ("CAP_BPF") of what is needed and not in `effective`, most important first.
-// CAP_SYS_ADMIN stands for CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE.
+// CAP_SYS_ADMIN includes CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE.
 [[nodiscard]] std::vector<std::string> MissingCapabilities(std::uint64_t effective);
 
 // kPermissionDenied when BPF programs cannot be used at all; the others only make less visible.

@@ -1,4 +1,4 @@
-// How deep profd's own pid namespace lies: the kernel side shows ids as seen in it.
+// PidNamespace: the depth of profd's own pid namespace. The BPF side shows ids of that namespace.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ struct PidNamespace {
   std::uint32_t level = 0;  // 0: the machine's initial one
 };
 
-// Inside another namespace than the initial one the kernel tells nobody how deep it lies; it is
-// taken for a child of the initial one, which is what containers are. The kernel side compares the
-// inode, too: when it lies deeper, no thread is visible, rather than the wrong ones.
+// The kernel does not say how deep a namespace lies. Any other than the initial one is taken for a
+// child of the initial one, as those of containers are. The BPF side compares the inode, too: if
+// the namespace lies deeper, no thread is visible, rather than the wrong ones.
 [[nodiscard]] PidNamespace OwnPidNamespace();
 
 }  // namespace profd::source

@@ -51,7 +51,7 @@ void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& 
       ++sessions_;
       break;
     case PROFD_EVENT_SESSION_END:
-      // From here on nobody hears of new mappings: what is known grows old.
+      // From here on new mappings are not reported, so the description may become outdated.
       if (sessions_ > 0 && --sessions_ == 0) met_.clear();
       break;
     default:

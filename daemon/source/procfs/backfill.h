@@ -1,4 +1,5 @@
-// Backfill: puts what /proc says of a process into the stream where the events alone do not tell.
+// Backfill: adds descriptions of processes from /proc to the stream where the events do not
+// suffice.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,17 @@
 namespace profd::source {
 
 // Every event of the live source passes through here on its way to the sink. A process is `met`
-// once the stream tells of it: by PROCESS, by EXEC, or by the FORK of a process that was met. Then:
-// - An event of a process not met: a PROCESS stands before it. Its time stamp is not younger than
-//   any event of that process still to come, so it also comes first in order of time.
-// - EXEC: a PROCESS follows, with the time of the EXEC (mappings that come later say more).
-// - MMAP of a process not met: held until the rings have been drained once more, then handed over
-//   if the process was met by then, else discarded: most processes of the machine concern nobody.
-// Reading costs some 100 us a process, so it is rationed. A process that had to wait is read at a
-// later event of its own; one that was gone is counted.
-// Used by one thread (the one that polls).
+// once the stream describes it: by PROCESS, by EXEC, or by the FORK of a process that was met.
+// - An event of a process that was not met: a PROCESS is added before it. Its time stamp is not
+// younger
+//   than any later event of that process, so it also comes first in order of time.
+// - EXEC: a PROCESS is added after it, with the time of the EXEC. Later mappings add to it.
+// - MMAP of a process that was not met: it is held until the rings have been drained once more, and
+//   then delivered if the process was met by then. Otherwise it is discarded, because most
+//   processes of the host are in no session.
+// Reading /proc takes about 100 us per process, so it is limited. A process that had to wait is
+// read at one of its later events; one that was gone by then is counted. Used by the thread that
+// polls.
 class Backfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 500;
@@ -66,7 +69,7 @@ class Backfill {
   std::vector<ProcessKey> ended_before_;            // ... and in the one before
   std::uint32_t sessions_ = 0;                      // running, as the stream has it
   std::uint64_t round_ns_ = 0;                      // begin of this round
-  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events have been handed over
+  std::uint64_t settled_ns_ = 0;  // begin of the one before: older events were delivered
   std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
   std::uint64_t gone_ = 0;
   std::uint64_t dropped_ = 0;

@@ -10,12 +10,12 @@
 
 namespace profd::source {
 
-// All user ids of the process are this one, it keeps nothing from that user (it is dumpable), and
-// it has no rights over the host. Nothing: it is of nobody alone.
+// The user who owns a process exclusively: all its user ids are this one, it is dumpable, and it
+// has no capability on the host. Nothing: no user does.
 using ExclusiveOwner = std::optional<std::uint32_t>;
 
 // `directory`: the process's or thread's below /proc, "1234". `status`: what its status file says.
-// Nothing, too, when that cannot be told.
+// Nothing, too, if it cannot be read.
 [[nodiscard]] ExclusiveOwner SoleOwnerOf(const std::string& directory, std::string_view status,
                                          const ProcFs& proc);
 

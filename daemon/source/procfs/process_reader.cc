@@ -88,7 +88,7 @@ std::optional<wire::EventBytes> ProcessReader::Read(ProcessKey process, std::uin
   if (exe) blobs[PROFD_BLOB_EXE] = *std::move(exe);
   blobs[PROFD_BLOB_THREADS] = ReadThreads(directory);
 
-  // Asked last: if the number belongs to the process now, it did all the time.
+  // Checked last: if the number belongs to the process now, it did all the time.
   if (!StillThere(process)) return std::nullopt;
   profd_process_event fixed{};
   fixed.event.time_ns = time_ns;

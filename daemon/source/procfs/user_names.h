@@ -10,9 +10,9 @@
 
 namespace profd::source {
 
-// From a file in the form of /etc/passwd, read again when it has changed. A name service that is
-// asked over the network could hold up events, so users who are only known there have no name.
-// Bounded; safe from any thread.
+// Reads names from a file in the form of /etc/passwd, again if it has changed. A name service on
+// the network could hold up events, so users who are only known there have no name. Bounded; safe
+// from any thread.
 class UserNames {
  public:
   explicit UserNames(std::string file) : file_(std::move(file)) {}

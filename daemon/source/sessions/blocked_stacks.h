@@ -1,4 +1,4 @@
-// BlockedStacks: the stacks of threads that stand where they are, read while they do.
+// BlockedStacks: reads the stacks of threads while these stay blocked.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,27 @@
 
 namespace profd::source {
 
-// Runs the snapshot iterator. Where stacks end early because unwind tables are missing, waits for
-// these and walks again. Owned by Sessions, used with its lock held; the counters may be read by
-// any thread.
+// Runs the snapshot iterator. If stacks end early because unwind tables are missing, it waits for
+// the tables and walks again. Owned by Sessions, used with its lock held; any thread may read the
+// counters.
 class BlockedStacks {
  public:
   static constexpr std::chrono::milliseconds kTimeout{1'000};
   // It waits this long for tables that were missed.
   static constexpr std::chrono::milliseconds kTablesAtEnd{100};
 
-  // Whom a wait is for: a dump is wanted now, and does with what its own stacks have missed.
+  // The purpose of a wait: a dump is wanted now, and waits only for tables that its own stacks
+  // need.
   enum class For { kSession, kDump };
   // As Sessions::Tables::await.
   using Await =
       std::function<bool(For whom, std::uint64_t requests, std::chrono::milliseconds timeout)>;
 
-  // What windows in a row have left behind.
+  // The state that consecutive windows share.
   struct Rolled {
-    std::uint64_t reported_until_ns = 0;  // who is blocked since before this has been told of
-    std::uint32_t windows = 0;            // since everybody was walked
-    bool lacks_tables = false;  // a stack told of since then ends because tables are missing
+    std::uint64_t reported_until_ns = 0;  // threads blocked since before this were reported
+    std::uint32_t windows = 0;            // since all threads were walked
+    bool lacks_tables = false;  // a stack reported since then ends because tables are missing
   };
 
   // Both must outlive this.

@@ -13,10 +13,10 @@
 
 namespace profd::source {
 
-// The finest period that a session asks for, times the budget's factor, is effective on the
-// kernel side: for threads that sessions look at which a client has requested, the finest of all;
-// for others that of background sessions. A PERIODS event tells of each change. Owned by Sessions,
-// used with its lock held.
+// The effective period of the BPF side is the finest one that sessions request, times the factor of
+// the budget: for threads of requested sessions the finest of all, for other threads that of
+// background sessions. A PERIODS event reports each change. Owned by Sessions, used with its lock
+// held.
 class EffectivePeriods {
  public:
   // All must outlive this.

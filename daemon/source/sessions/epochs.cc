@@ -9,7 +9,8 @@ namespace profd::source {
 
 Epoch Epochs::Announce() {
   Epoch epoch;
-  // This thread can be put aside in between: a date that is no longer ahead is exact for nobody.
+  // This thread can be preempted in between. An epoch that is no longer ahead is exact for no
+  // thread.
   for (int i = 0; i < kMaxAnnouncements; ++i) {
     epoch = {control_.epoch + 1, clock_.MonotonicNs() + kAheadNs};
     StoreControl(control_.epoch_ns, epoch.time_ns);

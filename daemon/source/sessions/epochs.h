@@ -13,8 +13,8 @@ struct Epoch {
   std::uint64_t time_ns = 0;
 };
 
-// The kernel side keeps the totals of one epoch per thread: whoever announces an epoch must have
-// read all clocks before the next one. Not thread-safe: the sessions' mutex covers it.
+// The BPF side keeps the totals of one epoch per thread. So all clocks must have been read before
+// the next epoch is announced. Not thread-safe: the mutex of Sessions covers it.
 class Epochs {
  public:
   // Ahead far enough that every program that started before the announcement has ended by then.

@@ -1,4 +1,4 @@
-// Filter: a session's target in the form the kernel side evaluates.
+// Filter: a session's target in the form that the BPF side evaluates.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace profd::source {
 
-// Checks the target as far as it can be without asking the kernel side: kInvalidArgument for what
-// makes no sense, kNotFound for a process, thread or cgroup that is not there (ids of another pid
-// namespace are left to the kernel side). The ids themselves go to the map `filter_ids`.
+// Checks the target as far as user space can. kInvalidArgument: it is not valid. kNotFound: there
+// is no such process, thread or cgroup; only the BPF side can check ids of another pid namespace.
+// The ids themselves go to the map `filter_ids`.
 [[nodiscard]] Result<profd_filter> MakeFilter(const session::Target& target, const ProcFs& proc);
 
 // "cannot open process 1234: no such process": for a target of ids of which no thread was found.

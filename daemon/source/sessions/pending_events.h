@@ -1,4 +1,4 @@
-// PendingEvents: events made by the user side, on their way to the thread that polls.
+// PendingEvents: events that user space makes, on their way to the thread that polls.
 #pragma once
 
 #include <mutex>
@@ -10,12 +10,12 @@
 
 namespace profd::source {
 
-// Any thread puts, one takes. Whoever takes first, then drains the rings, then hands over `after`
-// has every ring event that was written before PutAfter in front of those of `after`.
+// Any thread puts, and one takes. If that one first takes, then drains the rings, and then delivers
+// `after`, every ring event that was written before PutAfter comes before those of `after`.
 class PendingEvents {
  public:
   struct Taken {
-    std::vector<wire::EventBytes> before;  // to be handed over before the rings are drained ...
+    std::vector<wire::EventBytes> before;  // to be delivered before the rings are drained ...
     std::vector<wire::EventBytes> after;   // ... and after
   };
 

@@ -1,4 +1,4 @@
-// SessionTable: which sessions run, and what the kernel side must do for all of them together.
+// SessionTable: the sessions that run, and what the BPF side must do for all of them together.
 #pragma once
 
 #include <array>
@@ -31,12 +31,12 @@ class SessionTable {
 
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
-  // ... and somebody has.
+  // Bit i: session i runs and a client has requested it.
   [[nodiscard]] std::uint64_t requested() const { return running() & ~background(); }
 
   [[nodiscard]] bool AnyOf(session::TargetKind kind) const;
 
-  // The finest period that a running session of a kind asks for; 0: none asks.
+  // The finest period that a running session of a kind requests; 0: none does.
   [[nodiscard]] session::PerKind<std::uint64_t> on_cpu_periods_ns() const;
   [[nodiscard]] session::PerKind<std::uint64_t> off_cpu_periods_ns() const;
   // Their sum; a session without a limit lifts that of all of its kind.

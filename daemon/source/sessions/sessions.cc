@@ -112,12 +112,12 @@ Result<void> Sessions::WriteFilter(std::uint32_t slot, const session::SessionSpe
     const __u8 listed = 1;
     if (::bpf_map_update_elem(parts_.objects.filter_ids_fd(), &key, &listed, BPF_ANY) == 0)
       continue;
-    Error error = ErrorFromErrno(errno, "cannot tell the kernel side the ids of the target");
+    Error error = ErrorFromErrno(errno, "cannot write the ids of the target for the BPF side");
     if (errno == E2BIG || errno == ENOSPC || errno == ENOMEM) error.code = ErrorCode::kExhausted;
     return error;
   }
   if (::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &filter, BPF_ANY) != 0)
-    return ErrorFromErrno(errno, "cannot tell the kernel side the target");
+    return ErrorFromErrno(errno, "cannot write the target for the BPF side");
   return {};
 }
 
@@ -127,8 +127,8 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& sp
   PROFD_TRY(WriteFilter(slot, spec, *filter));
   PROFD_TRY(parts_.side_band.Open());
 
-  // New threads are asked from here on; those that are there, by the iterator. Until it is through,
-  // bits of an earlier session of this slot may still be set: `starting` says so.
+  // New threads are matched from here on; the iterator matches the existing ones. Until it is
+  // through, bits of an earlier session of this slot may still be set: `starting` says so.
   profd_control& control = parts_.objects.control();
   StoreControl(control.starting_sessions, BitOf(slot));
   StoreSessions();
@@ -334,7 +334,8 @@ std::vector<wire::EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<wire::EventBytes>> Sessions::ReadClocks(std::uint64_t sessions) {
-  // A thread whose CPU is taken away in the middle of a switch cannot be read until it comes back.
+  // A thread that loses its CPU to the hypervisor in the middle of a switch cannot be read until
+  // later.
   Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
   std::uint64_t torn = 0;
   for (int left = kClockReadings; left > 0; --left) {

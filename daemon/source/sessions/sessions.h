@@ -1,4 +1,4 @@
-// Sessions: starts and ends them on the kernel side, and makes the events that say so.
+// Sessions: starts and ends sessions on the BPF side, and makes the events that say so.
 #pragma once
 
 #include <atomic>
@@ -29,16 +29,16 @@
 
 namespace profd::source {
 
-// One session is started or ended at a time: the control words and the epoch are for all.
+// One session is started or ended at a time, because all share the control words and the epoch.
 //
-// Start: filter -> side-band open -> every thread asked whether it belongs (the assign iterator) ->
+// Start: filter -> side-band open -> the assign iterator evaluates the filter for every thread ->
 // members listed, PROCESS of each -> epoch announced, COUNTERS, SESSION_START -> epoch passes ->
 // CLOCK of each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of
 // those that are blocked, or for a dump of all -> bits withdrawn -> COUNTERS -> SESSION_END.
 //
-// Roll: as a start, but nobody is asked in /proc again, and the epoch is also the end of the
-// session before: its CLOCK events count for both. SNAPSHOT only of threads that were not blocked
-// yet at the roll before (who is blocked all through has been told of).
+// Roll: as a start, but /proc is not read again, and the epoch is also the end of the session
+// before: its CLOCK events count for both. SNAPSHOT only of threads that were not blocked yet at
+// the roll before; those that stay blocked were reported then.
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may
@@ -48,7 +48,7 @@ class Sessions {
   // A start waits this long for the unwind tables of its members.
   static constexpr std::chrono::milliseconds kTablesAtStart{200};
 
-  // Who makes unwind tables; may be called with a lock held. Empty functions: nobody.
+  // The maker of unwind tables; called with a lock held. Empty functions: there is none.
   struct Tables {
     std::function<void(const ProcessKey& process)> prefetch;
     // Until so many requests of the programs, since they were loaded, are done; for a session also
@@ -66,7 +66,7 @@ class Sessions {
     const Clock& clock;
     profd_hook hook;
     bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
-    // All counters: those of the programs and those of the user side.
+    // All counters: those of the programs and those of user space.
     std::function<std::vector<std::uint64_t>()> counters;
   };
 
@@ -108,7 +108,7 @@ class Sessions {
                                          const profd_filter& filter);
   void ReevaluateMembers();
   void NoteRunning();
-  // Tells the kernel side which sessions run.
+  // Writes which sessions run, for the BPF side.
   void StoreSessions();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const session::SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
