@@ -15,7 +15,7 @@
 namespace profd::client {
 namespace {
 
-// Frames as speedscope tells them apart: by name and file. Its line is a function's, ours that of
+// Frames as speedscope distinguishes them: by name and file. Its line is a function's, ours that of
 // an address: it is given only where there is but one.
 class FrameTable {
  public:

@@ -73,8 +73,8 @@ struct Diff {
                                           const DiffOptions& options);
 };
 
-// `values` times numerator / denominator in whole ns. Their sum is that of `values` likewise scaled
-// and rounded down; each is less than 1 ns from its own.
+// `values` times numerator / denominator in whole ns. Their sum is that of `values`, scaled in the
+// same way and rounded down; each is less than 1 ns from its own.
 [[nodiscard]] std::vector<std::uint64_t> ScaleToSum(std::vector<std::uint64_t> values,
                                                     std::uint64_t numerator,
                                                     std::uint64_t denominator);

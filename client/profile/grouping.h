@@ -1,4 +1,4 @@
-// Grouping: what stands for a process where others than processes are told apart.
+// Grouping: the group of a process, if a table is grouped by something else than processes.
 #pragma once
 
 #include <cstdint>

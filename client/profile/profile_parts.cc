@@ -63,8 +63,8 @@ bool Holds(const ThreadFilter& filter, const v1::Profile& profile, const v1::Thr
          });
 }
 
-// Nobody held the GIL: most often since there is no interpreter that is understood.
-Error NobodyHeldIt(const v1::Profile& profile) {
+// No thread held the GIL: mostly because the target has no interpreter that profd supports.
+Error NoHolder(const v1::Profile& profile) {
   Error error{ErrorCode::kNotFound, "no data: nothing is known of a Python interpreter there",
               "--gil is for CPython; without it all time is shown"};
   for (const v1::Process& process : profile.processes()) {
@@ -148,11 +148,11 @@ Result<v1::Profile> OnlyGil(const v1::Profile& profile) {
     if (gil == v1::GIL_UNKNOWN) unknown += samples.count(i);
     if (gil == v1::GIL_HELD) CopySample(samples, i, *held.mutable_samples());
   }
-  if (held.samples().weight_ns_size() == 0) return NobodyHeldIt(profile);
+  if (held.samples().weight_ns_size() == 0) return NoHolder(profile);
   if (unknown == 0) return held;
   v1::NamedCount& note = *held.add_counters();
   note.set_name("gil_unknown");
-  note.set_text("samples left out: nobody could tell whether they held the GIL");
+  note.set_text("samples left out: it is unknown whether they held the GIL");
   note.set_count(unknown);
   return held;
 }

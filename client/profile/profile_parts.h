@@ -35,7 +35,7 @@ struct ThreadFilter {
                                               const ThreadFilter& filter);
 
 // The profile's time with the GIL held, running or not, and nothing else: `only_gil` is set, and a
-// note says how many samples were left out for which nobody could tell. Clocks stay as they are. A
+// note says how many samples were left out because that is unknown. Clocks stay as they are. A
 // profile that is restricted already stays as it is. kNotFound, with a reason: there is no such
 // time. Errors of CheckProfile.
 [[nodiscard]] Result<v1::Profile> OnlyGil(const v1::Profile& profile);

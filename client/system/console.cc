@@ -54,7 +54,7 @@ void Console::ErasePrintedProgress() {
 
 void Console::Print(std::string_view text) {
   if (progress_shown_) ErasePrintedProgress();
-  (void)WriteAll(options_.fd, text);  // nobody can be told
+  (void)WriteAll(options_.fd, text);  // there is nowhere to report a failure
 }
 
 }  // namespace profd::client

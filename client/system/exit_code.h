@@ -1,4 +1,4 @@
-// ExitCode: what profctl tells the shell. Part of its interface: scripts branch on it.
+// ExitCode: the exit codes of profctl. They are part of its interface: scripts branch on them.
 #pragma once
 
 #include "daemon/base/result.h"

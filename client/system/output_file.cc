@@ -88,7 +88,7 @@ Result<void> SyncAndRename(const TempFile& file, const Place& place,
     return CannotWrite(place.path, errno);
   if (::fsync(file.fd.get()) != 0) return CannotWrite(place.path, errno);
   if (::rename(file.path.c_str(), place.path.c_str()) != 0) return CannotWrite(place.path, errno);
-  // The name itself; that it may fail on odd file systems harms nobody.
+  // Writes the name itself to the disk. Some file systems cannot, which does no harm.
   const UniqueFd directory(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) ::fsync(directory.get());
   return {};

@@ -33,7 +33,7 @@ class OutputFile {
 };
 
 // The same onto a descriptor that is open already, as stdout is. kIo with an empty message when the
-// reader has gone away (EPIPE): nothing is to be said to nobody.
+// reader has gone away (EPIPE): there is no reader for a message.
 [[nodiscard]] Result<std::uint64_t> WriteToFd(int fd, std::string_view name,
                                               const OutputFile::Writer& writer);
 

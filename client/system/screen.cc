@@ -39,7 +39,7 @@ Result<Screen> Screen::Open(int keys_fd, int screen_fd) {
   Screen screen(keys_fd, screen_fd, before);
   termios raw = before;
   ::cfmakeraw(&raw);
-  raw.c_cc[VMIN] = 0;  // whoever reads has polled
+  raw.c_cc[VMIN] = 0;  // the reader has polled
   raw.c_cc[VTIME] = 0;
   if (::tcsetattr(keys_fd, TCSAFLUSH, &raw) != 0)
     return ErrorFromErrno(errno, "cannot take the terminal's keys");
@@ -54,7 +54,7 @@ Screen::Screen(Screen&& other) noexcept
 
 Screen::~Screen() {
   if (keys_fd_ < 0) return;
-  // Nobody can be told that the terminal has gone.
+  // There is nowhere to report that the terminal has gone.
   (void)Write(kLeave);
   ::tcsetattr(keys_fd_, TCSAFLUSH, &before_);
 }

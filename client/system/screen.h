@@ -18,8 +18,8 @@ namespace profd::client {
 [[nodiscard]] Result<UniqueFd> WindowChanges();
 
 // Plain ANSI, on the alternate screen, without a cursor and with keys as they come (Ctrl-C is one).
-// While it exists nobody else may write to the terminal. The destructor leaves the terminal as it
-// was. Used by one thread.
+// While it exists, no other code may write to the terminal. The destructor leaves the terminal as
+// it was. Used by one thread.
 class Screen {
  public:
   // kUnavailable: one of them is no terminal.

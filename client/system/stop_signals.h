@@ -14,7 +14,7 @@ namespace profd::client {
 
 // Made by the main thread before any other: from then on the signals are blocked in this thread and
 // in all it starts, and wait for Handle. SIGHUP is left alone where it is ignored (nohup). SIGPIPE
-// and SIGXFSZ are ignored, so that a write tells of them.
+// and SIGXFSZ are ignored, so that a write returns them as errors.
 class StopSignals {
  public:
   // `from_terminal`: sent by the kernel to the whole foreground group, our children included.

@@ -7,8 +7,8 @@
 
 namespace profd::client {
 
-// Owned by main; used from any thread. Holds names only: whoever made a file or directory adds it
-// before and takes it out after its life. SIGKILL leaves behind what was in it.
+// Owned by main; used from any thread. Holds names only: the code that makes a file or directory
+// adds it before and takes it out after its life. SIGKILL leaves behind what was in it.
 class TempFiles {
  public:
   TempFiles() = default;

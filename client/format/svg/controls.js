@@ -52,10 +52,10 @@ function find(node) {
 function setCurrent(frame) {
   if (current) current.element.removeAttribute('tabindex');
   current = frame;
-  const told = describe(frame);
+  const described = describe(frame);
   const attributes = {
     tabindex: kTabFrames, role: 'treeitem', 'aria-level': graph.depth[frame.node] + 1,
-    'aria-label': [told.name, ...told.rows].join(', '),
+    'aria-label': [described.name, ...described.rows].join(', '),
   };
   for (const key in attributes) frame.element.setAttribute(key, attributes[key]);
 }
@@ -149,9 +149,9 @@ function changeSide() {
 }
 
 function showTip(frame, x, y) {
-  const told = describe(frame);
-  const [time, ...rest] = told.rows;
-  tip.replaceChildren(html('b', {}, told.name), html('div', {class: 'time'}, time),
+  const described = describe(frame);
+  const [time, ...rest] = described.rows;
+  tip.replaceChildren(html('b', {}, described.name), html('div', {class: 'time'}, time),
                       ...rest.map((row) => html('div', {}, row)));
   for (const key of ['x', 'y', 'width']) ring.setAttribute(key, frame.element.getAttribute(key));
   ring.setAttribute('visibility', 'visible');
@@ -248,7 +248,7 @@ resetButton.addEventListener('click', () => zoom(whole(0)));
 turnButton.addEventListener('click', turn);
 sideButton.addEventListener('click', changeSide);
 
-// The tools stay in sight.
+// The tools stay visible.
 const place = () => tools.setAttribute('y', Math.max(kToolsTop, scrollY));
 addEventListener('scroll', place, {passive: true});
 

@@ -9,7 +9,7 @@
 
 namespace profd::client {
 
-// kUnknown: nobody here could tell, and `found` says why.
+// kUnknown: it could not be found out, and `found` says why.
 enum class Verdict { kOk, kWarn, kFail, kUnknown };
 
 struct Finding {

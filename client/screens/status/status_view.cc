@@ -142,7 +142,7 @@ std::string Holders(const v1::MemoryStatus& memory) {
   std::ranges::stable_sort(holders, std::greater<>(),
                            [](const auto* holder) { return holder->bytes(); });
   constexpr std::size_t kShown = 4;
-  std::string text = "asked back: " + FormatBytes(memory.reclaim_requested_bytes());
+  std::string text = "requested back: " + FormatBytes(memory.reclaim_requested_bytes());
   for (std::size_t i = 0; i < std::min(kShown, holders.size()); ++i)
     text += (i == 0 ? "; now " : ", ") + SafeText(holders[i]->name()) + " " +
             FormatBytes(holders[i]->bytes());

@@ -119,7 +119,7 @@ std::string Line(const std::string& text, const SummaryOptions& options) {
   return "\n" + options.palette.Paint(Tone::kFaint, CutMiddle(text, options.width)) + "\n";
 }
 
-// Nobody waited for it and one thread at most held it: a table would say nothing more.
+// No thread waited for it and at most one held it: a table would say nothing more.
 bool IsQuiet(const v1::Profile& profile, const ProcessTimes& process,
              const std::vector<GilTimes>& threads) {
   const auto is_shown = [&](std::uint32_t thread) {
@@ -179,7 +179,8 @@ std::string Refusals(const v1::Profile& profile, const SummaryOptions& options) 
     out += options.palette.Paint(Tone::kWarning, CutMiddle(line, options.width)) + "\n";
   }
   if (refused > kMaxRefused && !options.complete)
-    out += "and " + FormatCount(refused - kMaxRefused) + " more Python processes, likewise\n";
+    out += "and " + FormatCount(refused - kMaxRefused) +
+           " more Python processes whose frames are not shown\n";
   return out.empty() ? out : "\n" + out;
 }
 
@@ -190,7 +191,7 @@ std::vector<ProcessTimes> TimesOfProcesses(const v1::Profile& profile,
     const v1::Thread& thread = profile.threads(static_cast<int>(i));
     ProcessTimes& process = processes[thread.process()];
     process.process = thread.process();
-    // While no thread of it lives nobody can hold it; while some do the longest one tells.
+    // The GIL can be held only while a thread lives: the longest life is the time that can have it.
     process.times.elapsed_ns = std::max(process.times.elapsed_ns, threads[i].elapsed_ns);
     if (!threads[i].python) continue;
     process.threads.push_back(i);
@@ -224,10 +225,10 @@ std::string QuietLines(const v1::Profile& profile, const std::vector<ProcessTime
   std::string out;
   for (std::size_t i = 0; i < std::min(groups.size(), kMaxProcesses); ++i)
     out += Line(Title(profile, groups[i]) + (groups[i].size() == 1 ? "" : " each") +
-                    ", nobody waited for it, by samples",
+                    ", no thread waited for it, by samples",
                 options);
   if (groups.size() > kMaxProcesses)
-    out += "and " + FormatCount(groups.size() - kMaxProcesses) + " more programs, likewise\n";
+    out += "and " + FormatCount(groups.size() - kMaxProcesses) + " more programs like these\n";
   return out;
 }
 

@@ -29,7 +29,7 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
-// Bytes may come in pieces: what is not whole yet is kept. Sequences nobody knows are no keys.
+// Bytes may come in pieces: what is not whole yet is kept. Unknown sequences are no keys.
 class KeyReader {
  public:
   [[nodiscard]] std::vector<Key> Read(std::string_view bytes);

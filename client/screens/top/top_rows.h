@@ -36,7 +36,7 @@ struct TopRow {
   std::string name;       // safe text, like all
   std::string detail;     // of a process its command line, of a thread that of its process
   std::string user;       // of processes and threads
-  std::uint32_t pid = 0;  // likewise
+  std::uint32_t pid = 0;  // of processes and threads
   std::uint32_t tid = 0;  // of threads
   std::size_t threads = 0;
   std::uint64_t elapsed_ns = 0;  // that the threads lived

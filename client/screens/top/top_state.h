@@ -1,4 +1,4 @@
-// TopState: what a person has asked the live table to show.
+// TopState: what the user wants the live table to show.
 #pragma once
 
 #include <cstddef>

@@ -68,9 +68,10 @@ TEST(GilViewTest, ProcessesInWhichNoThreadWaitsAreALine) {
     maker.Add(thread, {"f"}, Gil(v1::GIL_HELD, 1'000 + i * 500, 100));
     maker.Add(thread, {"f"}, Gil(v1::GIL_NOT_HELD, 9'000 - i * 500, 900));
   }
-  EXPECT_EQ(Rendered(maker.Make(), 100),
-            "\nGIL of train x 3, CPython 3.11.2: held 10.0 % to 20.0 % each, nobody waited for it, "
-            "by samples\n");
+  EXPECT_EQ(
+      Rendered(maker.Make(), 100),
+      "\nGIL of train x 3, CPython 3.11.2: held 10.0 % to 20.0 % each, no thread waited for it, "
+      "by samples\n");
   const std::string complete = Rendered(maker.Make(), 100, true);
   EXPECT_NE(complete.find("GIL of train (5100), CPython 3.11.2: held 15.0 %, threads waited 0 ns"),
             std::string::npos)

@@ -170,7 +170,7 @@ TEST(StatusViewTest, MemoryBelowItsCapAndWhatWasGivenUpForIt) {
     holder.set_bytes(mib << 20);
   }
   EXPECT_NE(text().find("near the cap, samples are dropped"), std::string::npos) << text();
-  EXPECT_NE(text().find("asked back: 3.00 MiB; now sessions 9.00 MiB, names 1.00 MiB"),
+  EXPECT_NE(text().find("requested back: 3.00 MiB; now sessions 9.00 MiB, names 1.00 MiB"),
             std::string::npos)
       << text();
 }
