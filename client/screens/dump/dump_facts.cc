@@ -84,7 +84,7 @@ std::string SyscallName(std::uint32_t number) {
 
 std::string SyscallText(const v1::DumpThread& thread) {
   if (!thread.in_syscall()) return "";
-  const std::string name = SyscallName(thread.syscall());
+  std::string name = SyscallName(thread.syscall());
   if (name.empty()) return "syscall " + std::to_string(thread.syscall());
   if (thread.syscall_arg().empty()) return name;
   const std::uint64_t first = thread.syscall_arg(0);
