@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <type_traits>
 
+#include "daemon/base/duration.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/tcp_address.h"
@@ -71,15 +71,6 @@ struct Unit {
 };
 
 // From small to large. Of several names of one size the first one is written.
-constexpr std::array<Unit, 9> kDurations = {{{"ns", 1},
-                                             {"us", 1'000},
-                                             {"ms", 1'000'000},
-                                             {"s", 1'000'000'000},
-                                             {"m", 60'000'000'000},
-                                             {"min", 60'000'000'000},
-                                             {"h", 3'600'000'000'000},
-                                             {"d", 86'400'000'000'000},
-                                             {"w", 604'800'000'000'000}}};
 constexpr std::array<Unit, 13> kBytes = {{{"B", 1},
                                           {"kB", 1'000},
                                           {"KiB", 1ull << 10},
@@ -101,25 +92,9 @@ std::optional<double> ParseNumber(std::string_view text) {
   return number;
 }
 
-// A number that is not negative and below 2^63, in the unit of size 1. Without a unit its size is
-// `bare`.
-std::optional<std::uint64_t> ParseAmount(std::string_view text, std::span<const Unit> units,
-                                         std::uint64_t bare) {
-  const std::size_t letters = text.find_first_not_of("0123456789.");
-  const auto number = ParseNumber(text.substr(0, letters));
-  if (!number) return {};
-  std::uint64_t size = letters == std::string_view::npos ? bare : 0;
-  if (size == 0)
-    for (const auto& unit : units)
-      if (unit.name == text.substr(text.find_first_not_of(' ', letters))) size = unit.size;
-  const double amount = *number * static_cast<double>(size);
-  if (size == 0 || amount >= 0x1p63) return {};
-  return static_cast<std::uint64_t>(std::llround(amount));
-}
-
-std::string AmountText(std::uint64_t amount, std::span<const Unit> units) {
-  Unit best = units.front();
-  for (const auto& unit : units)
+std::string BytesText(std::uint64_t amount) {
+  Unit best = kBytes.front();
+  for (const auto& unit : kBytes)
     if (amount != 0 && amount % unit.size == 0 && unit.size > best.size) best = unit;
   return std::to_string(amount / best.size) + std::string(best.name);
 }
@@ -148,7 +123,11 @@ std::optional<std::uint64_t> Parse(std::string_view text, std::uint64_t) {
   return number;
 }
 std::optional<double> Parse(std::string_view text, double) { return ParseNumber(text); }
-std::optional<nanoseconds> Parse(std::string_view text, nanoseconds) { return ParseDuration(text); }
+std::optional<nanoseconds> Parse(std::string_view text, nanoseconds) {
+  const auto ns = ParseDuration(text);
+  if (!ns) return {};
+  return nanoseconds(*ns);
+}
 std::optional<Bytes> Parse(std::string_view text, Bytes) { return ParseBytes(text); }
 
 std::string Text(bool value) { return value ? "true" : "false"; }
@@ -156,17 +135,16 @@ std::string Text(const std::string& value) { return value; }
 std::string Text(std::uint64_t value) { return std::to_string(value); }
 std::string Text(double value) { return NumberText(value); }
 std::string Text(nanoseconds value) {
-  if (value.count() == 0) return "0s";
-  return AmountText(static_cast<std::uint64_t>(value.count()), kDurations);
+  return DurationText(static_cast<std::uint64_t>(value.count()));
 }
-std::string Text(Bytes value) { return AmountText(value.count, kBytes); }
+std::string Text(Bytes value) { return BytesText(value.count); }
 
-const char* Kind(bool) { return "true or false"; }
-const char* Kind(const std::string&) { return "a string"; }
-const char* Kind(std::uint64_t) { return "a whole number"; }
-const char* Kind(double) { return "a number"; }
-const char* Kind(nanoseconds) { return "a duration such as 500ms, 10s, 2h or 7d"; }
-const char* Kind(Bytes) { return "a size such as 500MB or 1GiB"; }
+std::string Kind(bool) { return "true or false"; }
+std::string Kind(const std::string&) { return "a string"; }
+std::string Kind(std::uint64_t) { return "a whole number"; }
+std::string Kind(double) { return "a number"; }
+std::string Kind(nanoseconds) { return "a duration such as " + std::string(kDurationForms); }
+std::string Kind(Bytes) { return "a size such as 500MB or 1GiB"; }
 
 template <typename Value>
 bool Less(const Value& a, const Value& b) {
@@ -370,16 +348,17 @@ std::vector<SettingChange> Differences(const Options& before, const Options& aft
   return changes;
 }
 
-std::optional<nanoseconds> ParseDuration(std::string_view text) {
-  const auto amount = ParseAmount(text, kDurations, 1'000'000'000);
-  if (!amount) return {};
-  return nanoseconds(*amount);
-}
-
 std::optional<Bytes> ParseBytes(std::string_view text) {
-  const auto amount = ParseAmount(text, kBytes, 1);
-  if (!amount) return {};
-  return Bytes{*amount};
+  const std::size_t letters = text.find_first_not_of("0123456789.");
+  const auto number = ParseNumber(text.substr(0, letters));
+  if (!number) return {};
+  std::uint64_t size = letters == std::string_view::npos ? 1 : 0;
+  if (size == 0)
+    for (const auto& unit : kBytes)
+      if (unit.name == text.substr(text.find_first_not_of(' ', letters))) size = unit.size;
+  const double amount = *number * static_cast<double>(size);
+  if (size == 0 || amount >= 0x1p63) return {};
+  return Bytes{static_cast<std::uint64_t>(std::llround(amount))};
 }
 
 Result<void> SetValue(const Setting& setting, std::string_view text, Options& options) {
@@ -414,8 +393,7 @@ std::string Expected(const Setting& setting) {
     return text;
   }
   std::string text = std::visit(
-      [](auto member) { return std::string(Kind(std::decay_t<decltype(Options().*member)>{})); },
-      setting.field);
+      [](auto member) { return Kind(std::decay_t<decltype(Options().*member)>{}); }, setting.field);
   if (!setting.least.empty() && !setting.most.empty())
     return text + ", from " + std::string(setting.least) + " to " + std::string(setting.most);
   if (!setting.least.empty()) return text + ", at least " + std::string(setting.least);

@@ -56,9 +56,8 @@ struct SettingChange {
 
 // --- values: from the text of a flag, a variable or a file to a field of Options, and back
 
-// "10s", "500ms", "7d"; a number without a unit is in seconds. None: not a duration.
-[[nodiscard]] std::optional<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 // "1GiB", "500MB", "64K"; a number without a unit is in bytes; K, M, G, T are KiB, MiB, GiB, TiB.
+// None: not a size, or 2^63 bytes or more.
 [[nodiscard]] std::optional<Bytes> ParseBytes(std::string_view text);
 
 // Checks kind, choices and range. kInvalidArgument: "is 'x'; it must be ...", a message that the

@@ -87,13 +87,22 @@ TEST(SettingsTest, ChangesAreNamedWithBothValues) {
 }
 
 TEST(SettingValuesTest, DurationsHaveUnits) {
-  EXPECT_EQ(config::ParseDuration("19"), std::chrono::seconds(19));
-  EXPECT_EQ(config::ParseDuration("7d"), std::chrono::hours(168));
-  EXPECT_EQ(config::ParseDuration("1.5 h"), std::chrono::minutes(90));
-  EXPECT_EQ(config::ParseDuration("500ms"), std::chrono::milliseconds(500));
-  EXPECT_EQ(config::ParseDuration("0"), nanoseconds(0));
+  config::Options options;
+  const config::Setting setting{.key = "x", .field = &config::Options::history_max_age};
+  const auto value_of = [&](std::string_view text) {
+    EXPECT_TRUE(config::SetValue(setting, text, options)) << text;
+    return options.history_max_age;
+  };
+  EXPECT_EQ(value_of("19"), std::chrono::seconds(19));
+  EXPECT_EQ(value_of("7d"), std::chrono::hours(168));
+  EXPECT_EQ(value_of("1.5 h"), std::chrono::minutes(90));
+  EXPECT_EQ(value_of("500ms"), std::chrono::milliseconds(500));
+  EXPECT_EQ(value_of("0"), nanoseconds(0));
+  EXPECT_EQ(config::ValueText(setting, options), "0s");
   for (const char* wrong : {"", "s", "-1s", "1x", "1e3s", "nan", "10s ", "1s2", "99999999999d"})
-    EXPECT_FALSE(config::ParseDuration(wrong)) << wrong;
+    EXPECT_EQ(
+        config::SetValue(setting, wrong, options).error().message,
+        "is '" + std::string(wrong) + "'; it must be a duration such as 500ms, 10s, 2h or 7d");
 }
 
 TEST(SettingValuesTest, SizesHaveUnits) {
