@@ -3,6 +3,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "client/profile/wait_reasons.h"
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 
@@ -10,14 +11,6 @@ namespace profd::client {
 namespace {
 
 constexpr std::string_view kCut = "...";
-
-// Indexed by v1::WaitReason.
-constexpr std::string_view kBlockedPrefix = "[blocked:";
-constexpr std::string_view kBlockedFrames[] = {
-    "[blocked]",        "[blocked:lock]",  "[blocked:gil]",  "[blocked:io]",  "[blocked:driver]",
-    "[blocked:kernel]", "[blocked:sleep]", "[blocked:poll]", "[blocked:net]", "[blocked:pipe]",
-    "[blocked:child]",  "[blocked:fault]", "[blocked:other]"};
-static_assert(std::size(kBlockedFrames) == v1::WaitReason_ARRAYSIZE);
 
 std::string UnknownName(const v1::Frame& frame) {
   std::string name = "[unknown";
@@ -111,12 +104,7 @@ std::string ProgramOf(const v1::Process& process) {
   return program;
 }
 
-std::string_view WaitName(v1::WaitReason wait) {
-  if (wait == v1::WAIT_NONE) return "";
-  std::string_view name = StateFrameName(v1::STATE_BLOCKED, wait);
-  name.remove_prefix(kBlockedPrefix.size());
-  return name.substr(0, name.size() - 1);
-}
+std::string_view WaitName(v1::WaitReason wait) { return EntryOf(wait).name(); }
 
 std::string_view GilName(v1::Gil gil) {
   switch (gil) {
@@ -148,7 +136,7 @@ std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gi
   if (state == v1::STATE_ON_CPU) return "[running]";
   if (state == v1::STATE_RUNNABLE)
     return gil == v1::GIL_HELD ? "[runnable:gil-holder]" : "[runnable]";
-  return kBlockedFrames[v1::WaitReason_IsValid(wait) ? wait : v1::WAIT_OTHER];
+  return EntryOf(wait).frame;
 }
 
 std::string TitleOf(const v1::Profile& profile) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/format/svg/svg_assets.h"
+#include "client/profile/wait_reasons.h"
 #include "client/text/escape.h"
 #include "client/text/number.h"
 
@@ -12,6 +13,23 @@ namespace {
 constexpr std::uint32_t kMargin = 12;
 // A graph without frames has this place for saying so.
 constexpr std::uint32_t kEmptyHeight = 60;
+
+// The style, with the colours of the wait reasons in their place.
+void WriteStyle(std::ostream& out) {
+  constexpr std::string_view kPlace = "@WAIT_REASONS@\n";
+  const std::size_t at = kSvgStyle.find(kPlace);
+  out << kSvgStyle.substr(0, at);
+  for (const WaitReasonEntry& entry : WaitReasons()) {
+    if (entry.light.empty()) continue;
+    const std::string name(entry.name());
+    out << "." << name << " { fill: " << entry.light << "; }\n";
+    if (entry.is_pale) out << "text." << name << " { fill: var(--pale-ink); }\n";
+  }
+  out << "@media screen and (prefers-color-scheme: dark) {\n";
+  for (const WaitReasonEntry& entry : WaitReasons())
+    if (!entry.dark.empty()) out << "  ." << entry.name() << " { fill: " << entry.dark << "; }\n";
+  out << "}\n" << kSvgStyle.substr(at + kPlace.size());
+}
 
 void OpenPane(std::string_view id, const SvgPage& page, std::ostream& out) {
   out << "<svg id=\"" << id << R"(" x="1%" y=")" << page.head_height << R"(" width="98%" height=")"
@@ -30,8 +48,9 @@ void WriteSvgPage(const SvgPage& page, const SvgWriter& head, const SvgWriter& d
       page.head_height + kMargin + (page.rows == 0 ? kEmptyHeight : page.rows * kSvgRowHeight);
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       << R"(<svg xmlns="http://www.w3.org/2000/svg" width="1200" height=")" << height
-      << "\" class=\"page\">\n<title>" << EscapeXml(page.title) << "</title>\n<style>" << kSvgStyle
-      << "</style>\n"
+      << "\" class=\"page\">\n<title>" << EscapeXml(page.title) << "</title>\n<style>";
+  WriteStyle(out);
+  out << "</style>\n"
       << R"(<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" )"
       << "patternTransform=\"rotate(45)\"><rect class=\"hatched\" width=\"6\" height=\"6\"/>"
       << R"(<rect class="hatching" width="2.5" height="6"/></pattern></defs>)" << '\n'
