@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/commands/command_line.h"
-#include "client/commands/commands.h"
 #include "client/system/console.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
@@ -33,43 +33,16 @@ int PrintHelp(const std::string& text) {
   return ToInt(written ? client::ExitCode::kOk : client::ExitCode::kFailure);
 }
 
-int Run(const client::CommandLine& line, const client::Context& context) {
-  switch (line.verb) {
-    case client::Verb::kHelp:
-      return PrintHelp(line.help);
-    case client::Verb::kVersion:
-      return client::RunVersion(context);
-    case client::Verb::kCollect:
-      return client::RunCollect(line.collect, context);
-    case client::Verb::kTop:
-      return client::RunTop(line.top, context);
-    case client::Verb::kQuery:
-      return client::RunQuery(line.query, context);
-    case client::Verb::kDump:
-      return client::RunDump(line.dump, context);
-    case client::Verb::kDiff:
-      return client::RunDiff(line.diff, context);
-    case client::Verb::kDoctor:
-      return client::RunDoctor(line.doctor, context);
-    case client::Verb::kStatus:
-      return client::RunStatus(line.status, context);
-    case client::Verb::kFormats:
-      return client::RunFormats(context);
-    case client::Verb::kExport:
-      return client::RunExport(line.export_command, context);
-  }
-  return ToInt(client::ExitCode::kFailure);
-}
-
 int Main(std::vector<std::string> arguments) {
   const bool terminal = client::IsTerminal(STDERR_FILENO);
-  const Result<client::CommandLine> line = client::ParseCommandLine(std::move(arguments));
+  const client::Verbs verbs;
+  const Result<client::CommandLine> line = client::ParseCommandLine(verbs, std::move(arguments));
+  if (line && !line->help.empty()) return PrintHelp(line->help);
   client::Console::Options options;
   if (line) {
     options.quiet = line->global.quiet;
     options.verbose = line->global.verbose;
-    // The words of a command that is being profiled come on the same terminal.
-    options.progress = terminal && !line->collect.no_progress && line->collect.command.empty();
+    options.progress = terminal && line->verb->ShowsProgress();
   }
   const auto color = line ? line->global.color : client::ColorChoice::kAuto;
   options.palette = client::Palette(client::UseColor(color, STDERR_FILENO));
@@ -79,8 +52,7 @@ int Main(std::vector<std::string> arguments) {
     return ToInt(client::ExitCodeOf(line.error().code));
   }
   client::TempFiles temp_files;
-  const client::Exporters exporters;
-  return Run(*line, client::Context{line->global, console, temp_files, exporters});
+  return line->verb->Run(client::Context{line->global, console, temp_files});
 }
 
 }  // namespace

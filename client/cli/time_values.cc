@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
+#include <chrono>
 #include <ctime>
 #include <optional>
 
@@ -11,29 +11,8 @@ namespace profd::client {
 namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-constexpr double kLongestSpanNs = 3650.0 * 86'400e9;
 constexpr std::string_view kTimeForms =
     "write 14:05, 2026-11-20, \"2026-11-20 14:05\", 2026-11-20T14:05:00Z, or 1h for an hour ago";
-
-struct Unit {
-  std::string_view name;
-  double ns;
-};
-constexpr std::array<Unit, 8> kUnits{{{"s", 1e9},
-                                      {"sec", 1e9},
-                                      {"m", 60e9},
-                                      {"min", 60e9},
-                                      {"h", 3600e9},
-                                      {"d", 86'400e9},
-                                      {"w", 604'800e9},
-                                      {"ms", 1e6}}};
-
-Error Refuse(std::string_view option, std::string_view text, std::string_view why,
-             std::string_view hint) {
-  return Error{ErrorCode::kInvalidArgument,
-               std::string(option) + " " + std::string(text) + ": " + std::string(why),
-               std::string(hint)};
-}
 
 // Takes `digits` decimal digits off the text.
 std::optional<int> TakeNumber(std::string_view& text, std::size_t digits) {
@@ -139,19 +118,10 @@ std::optional<std::uint64_t> ParseDate(std::string_view text) {
 
 }  // namespace
 
-Result<std::uint64_t> ParseSpan(std::string_view option, std::string_view text) {
-  constexpr std::string_view kForms = "write 90s, 30m, 1h, 2d or 1w";
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + digits, value, std::chars_format::fixed);
-  const auto unit = std::ranges::find(kUnits, text.substr(digits), &Unit::name);
-  if (digits == 0 || error != std::errc{} || end != text.data() + digits || unit == kUnits.end())
-    return Refuse(option, text, "not a time range", kForms);
-  const double ns = value * unit->ns;
-  if (ns < 1 || ns > kLongestSpanNs)
-    return Refuse(option, text, "it must be longer than nothing and at most ten years", kForms);
-  return static_cast<std::uint64_t>(std::llround(ns));
+std::uint64_t NowUnixNs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
 Result<std::uint64_t> ParseTime(std::string_view option, std::string_view text,
@@ -159,8 +129,11 @@ Result<std::uint64_t> ParseTime(std::string_view option, std::string_view text,
   if (text == "now") return now_unix_ns;
   if (const auto time = ParseTimeOfDay(text, now_unix_ns)) return *time;
   if (const auto time = ParseDate(text)) return *time;
-  if (const auto span = ParseSpan(option, text)) return now_unix_ns - std::min(now_unix_ns, *span);
-  return Refuse(option, text, "not a time", kTimeForms);
+  if (const auto span = ParseDuration(text, kSpanLimits))
+    return now_unix_ns - std::min(now_unix_ns, *span);
+  return Error{ErrorCode::kInvalidArgument,
+               std::string(option) + " " + std::string(text) + ": not a time",
+               std::string(kTimeForms)};
 }
 
 std::string FormatTime(std::uint64_t unix_ns) {

@@ -1,26 +1,12 @@
 #include "client/cli/values.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <string>
+#include <utility>
 
 namespace profd::client {
 namespace {
-
-struct Unit {
-  std::string_view name;
-  double ns;
-};
-constexpr std::array<Unit, 8> kUnits{{{"", 1e9},
-                                      {"us", 1e3},
-                                      {"ms", 1e6},
-                                      {"s", 1e9},
-                                      {"sec", 1e9},
-                                      {"m", 60e9},
-                                      {"min", 60e9},
-                                      {"h", 3600e9}}};
 
 Error Refuse(std::string_view option, std::string_view text, std::string_view why,
              std::string_view hint) {
@@ -31,25 +17,15 @@ Error Refuse(std::string_view option, std::string_view text, std::string_view wh
 
 }  // namespace
 
-Result<std::uint64_t> ParseDuration(std::string_view text) {
-  constexpr std::string_view kOption = "-d";
-  constexpr std::string_view kRange = "the duration must be between 1ms and 24h";
-  constexpr std::string_view kForms = "write 10s, 500ms, 2m or 1h; a bare number is seconds";
-  // No sign, no exponent, no "inf": digits with at most one point, then a unit.
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::string_view number = text.substr(0, digits);
-  if (text.starts_with('-') && text.size() > 1) return Refuse(kOption, text, kRange, kForms);
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value,
-                                            std::chars_format::fixed);
-  if (number.empty() || error != std::errc{} || end != number.data() + number.size())
-    return Refuse(kOption, text, "not a duration", kForms);
-  const auto unit = std::ranges::find(kUnits, text.substr(digits), &Unit::name);
-  if (unit == kUnits.end()) return Refuse(kOption, text, "not a duration", kForms);
-  const double ns = value * unit->ns;
-  if (ns < static_cast<double>(kShortestNs) || ns > static_cast<double>(kLongestNs))
-    return Refuse(kOption, text, kRange, kForms);
-  return static_cast<std::uint64_t>(std::llround(ns));
+Error Usage(std::string message, std::string hint) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), std::move(hint)};
+}
+
+Result<std::uint64_t> ParseDurationOf(std::string_view option, std::string_view text,
+                                      const DurationLimits& limits) {
+  Result<std::uint64_t> duration = ParseDuration(text, limits);
+  if (duration) return duration;
+  return Refuse(option, text, duration.error().message, duration.error().hint);
 }
 
 Result<void> ParseIds(std::string_view option, std::string_view text,

@@ -2,20 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/duration.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
 
-inline constexpr std::uint64_t kShortestNs = 1'000'000;           // 1ms
-inline constexpr std::uint64_t kLongestNs = 86'400'000'000'000u;  // 24h
-inline constexpr std::uint32_t kHighestHz = 1'000'000;            // the kernel's own limit is lower
-inline constexpr double kHighestPercent = 6'400;                  // of one CPU
+inline constexpr DurationLimits kSessionLimits{.least = "1ms", .most = "24h"};
+inline constexpr std::uint32_t kHighestHz = 1'000'000;  // the kernel's own limit is lower
+inline constexpr double kHighestPercent = 6'400;        // of one CPU
 
-// "10s", "500ms", "2m", "1h", "1.5"; a bare number is seconds. Between 1ms and 24h.
-[[nodiscard]] Result<std::uint64_t> ParseDuration(std::string_view text);
+// An error of whoever wrote the command line: kInvalidArgument.
+[[nodiscard]] Error Usage(std::string message, std::string hint);
+
+// In ns. The errors of ParseDuration, with the option in front: "-d 10x: not a duration".
+[[nodiscard]] Result<std::uint64_t> ParseDurationOf(std::string_view option, std::string_view text,
+                                                    const DurationLimits& limits);
 
 // "12,13": positive numbers of processes or threads; appended to `ids`, each once.
 [[nodiscard]] Result<void> ParseIds(std::string_view option, std::string_view text,

@@ -1,3 +1,5 @@
+#include "client/commands/collect.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "client/commands/collect_target.h"
-#include "client/commands/commands.h"
-#include "client/commands/output_plan.h"
-#include "client/commands/target_daemon.h"
+#include "client/cli/values.h"
+#include "client/commands/common/collect_target.h"
+#include "client/commands/common/output_plan.h"
+#include "client/commands/common/target_daemon.h"
 #include "client/link/collect_session.h"
 #include "client/link/daemon_choice.h"
 #include "client/system/command_child.h"
@@ -101,9 +103,9 @@ v1::CollectRequest Collection::Request() const {
     request.mutable_target()->mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
   request.set_duration_ns(Duration());
   request.set_duration_is_default(!options_.duration_ns);
-  request.set_mode(options_.mode);
-  request.set_frequency_hz(options_.frequency_hz);
-  request.set_budget_cpus(options_.budget_cpus);
+  request.set_mode(options_.sampling.mode);
+  request.set_frequency_hz(options_.sampling.frequency_hz);
+  request.set_budget_cpus(options_.sampling.budget_cpus);
   request.set_hardware_cycles(options_.hardware_cycles);
   request.set_no_inlined(!options_.inlined);
   request.set_no_lines(!options_.lines);
@@ -111,8 +113,7 @@ v1::CollectRequest Collection::Request() const {
 }
 
 Result<void> Collection::Prepare() {
-  Result<OutputPlan> plan =
-      OutputPlan::Make(options_.output, context_.exporters, IsTerminal(STDOUT_FILENO));
+  Result<OutputPlan> plan = OutputPlan::Make(options_.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   plan_ = *std::move(plan);
   user_ = InvokingUser::FromEnvironment();
@@ -142,7 +143,7 @@ Result<void> Collection::Connect() {
 }
 
 Result<void> Collection::OnStarted(const v1::Started& started) {
-  progress_.target = DescribeStarted(options_, started);
+  progress_.target = DescribeStarted(options_.target, child_ != nullptr, started);
   progress_.duration_ns = Duration();
   context_.console.Explain("collecting " + progress_.target);
   if (!child_) return {};
@@ -186,12 +187,13 @@ Result<v1::Profile> Collection::Collect() {
 Result<void> Collection::CheckData(const v1::Profile& profile) const {
   if (profile.samples().weight_ns_size() > 0) return {};
   const std::string span = FormatDuration(profile.end_ns() - profile.start_ns());
-  const std::string who = child_ ? options_.command.front() : TargetArguments(options_);
+  const std::string who =
+      child_ ? options_.command.front() : TargetArguments(options_.target, child_ != nullptr);
   const std::string threads =
       profile.threads_size() == 0 ? "no thread of " + who : "not one sample of " + who;
-  return Error{
-      ErrorCode::kNotFound, "no data: " + threads + " in " + span,
-      options_.mode == v1::MODE_WALL ? "see what runs: ps -e" : "-m wall shows all its time"};
+  return Error{ErrorCode::kNotFound, "no data: " + threads + " in " + span,
+               options_.sampling.mode == v1::MODE_WALL ? "see what runs: ps -e"
+                                                       : "-m wall shows all its time"};
 }
 
 void Collection::Explain(const v1::Profile& profile) const {
@@ -216,7 +218,8 @@ void Collection::SayWhatEnded(int wait_status) const {
 }
 
 std::string Collection::Footer() const {
-  const std::string target = child_ ? "-- COMMAND" : TargetArguments(options_);
+  const std::string target =
+      child_ ? "-- COMMAND" : TargetArguments(options_.target, child_ != nullptr);
   return "open it:  profctl collect -o out.svg " + target + "      all formats: profctl formats";
 }
 
@@ -249,7 +252,84 @@ int Collection::Run() {
   return code == ExitCode::kOk ? ExitCodeOfWaitStatus(wait_status) : ToInt(code);
 }
 
+constexpr const char* kUsage =
+    "profctl collect TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
+    "       profctl collect [OPTIONS] -- COMMAND [ARGUMENT]...";
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  profctl collect -p 1234 -d 30s -o out.svg -o out.json\n"
+    "  profctl collect -a -d 5 -f folded > all.folded\n"
+    "  sudo profctl collect -o out.svg -- ./program --its-option\n"
+    "\n"
+    "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
+    "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.";
+
 }  // namespace
+
+CollectVerb::CollectVerb()
+    : Verb({.name = "collect",
+            .alias = "record",
+            .usage = kUsage,
+            .summary = "collect a wall-clock profile of processes that run, or of a command",
+            .about = "Without -o it prints a summary on a terminal and folded stacks into a pipe. "
+                     "Ctrl-C ends the collection early and still writes; a second Ctrl-C gives up.",
+            .footer = kFooter}) {
+  command().behind = &raw_.command;
+  AddTarget(command(), raw_.target);
+  command().Add(
+      {.group = kWhatGroup,
+       .names = "-d,--duration",
+       .into = &raw_.duration,
+       .value = "TIME",
+       .help = "how long: 10s, 500ms, 2m; a bare number is seconds; default 10s, with -- "
+               "COMMAND until it ends",
+       .more = "It is between 1ms and 24h. Of a profd that replays a recording: how much of its "
+               "time, from its start; the default is all of it."});
+  AddSampling(command(), raw_.sampling);
+  AddChildren(command(), raw_.target);
+  command().Add({.group = kWhatGroup,
+                 .names = "--no-children",
+                 .into = &raw_.target.no_children,
+                 .help = "with -- COMMAND: only itself; else its children are followed"});
+  AddKernelThreads(command(), raw_.target);
+  command().Add({.group = kWhatGroup,
+                 .names = "--cycles",
+                 .into = &raw_.cycles,
+                 .help = "take samples by the hardware's cycle counter instead of a timer"});
+  AddNative(command(), kWhatGroup);
+  AddPlaces(command(), kWhatGroup, raw_.places);
+  AddOutput(command(), raw_.output);
+  AddNoProgress(command(), raw_.no_progress);
+}
+
+Result<void> CollectVerb::Take() {
+  const bool has_command = !raw_.command.empty();
+  const Result<v1::Target> target = ParseTarget(raw_.target, has_command, "-- COMMAND");
+  if (!target) return target.error();
+  options_.target = *target;
+  options_.command = raw_.command;
+  if (!raw_.duration.empty()) {
+    const auto duration = ParseDurationOf("-d", raw_.duration, kSessionLimits);
+    if (!duration) return duration.error();
+    options_.duration_ns = *duration;
+  }
+  const Result<Sampling> sampling = ParseSampling(raw_.sampling);
+  if (!sampling) return sampling.error();
+  options_.sampling = *sampling;
+  if (raw_.cycles && sampling->mode == v1::MODE_OFF_CPU)
+    return Usage("--cycles has no meaning with -m off", "leave one out");
+  options_.hardware_cycles = raw_.cycles;
+  options_.inlined = !raw_.places.no_inlines;
+  options_.lines = !raw_.places.no_lines;
+  options_.no_progress = raw_.no_progress;
+  options_.output = raw_.output;
+  return {};
+}
+
+// The output of a command that is being profiled comes on the same terminal.
+bool CollectVerb::ShowsProgress() const {
+  return !options_.no_progress && options_.command.empty();
+}
 
 int RunCollect(const CollectOptions& options, const Context& context) {
   return Collection(options, context).Run();

@@ -1,19 +1,25 @@
+#include "client/commands/diff.h"
+
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "client/commands/commands.h"
-#include "client/commands/history.h"
-#include "client/commands/profile_file.h"
+#include "client/cli/time_values.h"
+#include "client/cli/values.h"
+#include "client/commands/common/history.h"
+#include "client/commands/common/profile_file.h"
 #include "client/format/diff_svg.h"
 #include "client/format/diff_text.h"
+#include "client/format/exporter.h"
 #include "client/link/daemon_choice.h"
 #include "client/profile/diff.h"
 #include "client/profile/profile_parts.h"
@@ -30,61 +36,109 @@ namespace {
 
 constexpr std::string_view kStdout = "-";
 constexpr std::size_t kFileWidth = 120;  // columns of a table that goes elsewhere
+constexpr const char* kAbout =
+    "A and B are json files of collect or query, - for standard input, or ranges of the history "
+    "that profd keeps: 2h..1h, 14:05..14:20, 1h.. up to now, ..1h from its beginning. Times of A "
+    "are scaled to the elapsed time of B. Processes and threads are compared by their names, not "
+    "their ids. Without -o it prints a table on a terminal and folded stacks with two columns into "
+    "a pipe. Two files need no profd.";
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  profctl diff before.json after.json\n"
+    "  profctl diff before.json after.json -o diff.svg\n"
+    "  profctl diff 2h..1h 1h.. --unit nginx\n"
+    "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13";
 
-enum class Format { kTable, kFolded, kSvg, kJson };
+// What Write writes; a file name says which by its extension.
+struct Format {
+  std::string_view name;
+  std::vector<std::string_view> extensions;
+  bool for_terminals = true;
+  Result<void> (*write)(const Diff& diff, const v1::Profile& a, const v1::Profile& b,
+                        std::ostream& out) = nullptr;  // null: the table
+};
+
+std::span<const Format> Formats() {
+  using P = const v1::Profile&;
+  static const std::array<Format, 4> formats{{
+      {.name = "folded",
+       .extensions = {".folded", ".collapsed", ".txt"},
+       .write = [](const Diff& diff, P, P,
+                   std::ostream& out) { return WriteDiffFolded(diff, out); }},
+      {.name = "svg",
+       .extensions = {".svg"},
+       .for_terminals = false,
+       .write = [](const Diff& diff, P a, P b,
+                   std::ostream& out) { return WriteDiffSvg(diff, a, b, out); }},
+      {.name = "json",
+       .extensions = {".json"},
+       .write = [](const Diff& diff, P, P, std::ostream& out) { return WriteDiffJson(diff, out); }},
+      {.name = "table", .extensions = {}},
+  }};
+  return formats;
+}
+const Format& Folded() { return Formats().front(); }
+const Format& Table() { return Formats().back(); }
 
 struct Output {
   std::string path;
-  Format format = Format::kTable;
+  const Format* format;
 };
 
-Result<Format> FormatByName(const std::string& name) {
-  if (name == "folded") return Format::kFolded;
-  if (name == "svg") return Format::kSvg;
-  if (name == "json") return Format::kJson;
-  if (name == "table" || name == "summary") return Format::kTable;
-  return Error{ErrorCode::kInvalidArgument, "no format of a diff is called '" + name + "'",
-               "the formats are folded, svg, json and table"};
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const Format& format : Formats()) names.emplace_back(format.name);
+  return names;
 }
 
-std::optional<Format> FormatByFileName(std::string_view path) {
-  if (path.ends_with(".svg")) return Format::kSvg;
-  if (path.ends_with(".json")) return Format::kJson;
-  if (path.ends_with(".folded") || path.ends_with(".collapsed") || path.ends_with(".txt"))
-    return Format::kFolded;
-  return std::nullopt;
+Result<const Format*> FormatByName(std::string_view name) {
+  if (name == kSummaryFormat) return &Table();  // what collect calls its table
+  for (const Format& format : Formats())
+    if (format.name == name) return &format;
+  return Error{ErrorCode::kInvalidArgument,
+               "no format of a diff is called '" + std::string(name) + "'",
+               "it is one of " + OneOf(FormatNames())};
+}
+
+// Null: the extension names none.
+const Format* FormatByFileName(std::string_view path) {
+  for (const Format& format : Formats())
+    for (const std::string_view extension : format.extensions)
+      if (path.ends_with(extension)) return &format;
+  return nullptr;
 }
 
 // As collect has it: what the name of a file says goes before -f, and the terminal gets the table.
 Result<std::vector<Output>> PlanOutputs(const DiffCommandOptions& options) {
-  std::optional<Format> format;
+  const Format* format = nullptr;
   if (!options.format.empty()) {
-    const Result<Format> named = FormatByName(options.format);
+    const Result<const Format*> named = FormatByName(options.format);
     if (!named) return named.error();
     format = *named;
   }
   const bool terminal = IsTerminal(STDOUT_FILENO);
   if (options.files.empty()) {
-    if (terminal && format == Format::kSvg)
-      return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
+    if (terminal && format != nullptr && !format->for_terminals)
+      return Error{ErrorCode::kInvalidArgument,
+                   "a terminal cannot show " + std::string(format->name),
                    "name a file with -o, or say -o - if it is meant"};
-    return std::vector<Output>{
-        {std::string(kStdout), format.value_or(terminal ? Format::kTable : Format::kFolded)}};
+    if (format == nullptr) format = terminal ? &Table() : &Folded();
+    return std::vector<Output>{{std::string(kStdout), format}};
   }
   std::vector<Output> outputs;
-  bool format_used = !format;
+  bool format_used = format == nullptr;
   for (const std::string& file : options.files) {
     if (std::ranges::find(outputs, file, &Output::path) != outputs.end())
       return Error{ErrorCode::kInvalidArgument, file + " is named twice",
                    "each output needs a name of its own"};
     if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
-    std::optional<Format> by_name = FormatByFileName(file);
-    if (format && (!by_name || file.ends_with(".txt"))) by_name = format;
-    if (!by_name && file == kStdout) by_name = Format::kFolded;
-    if (!by_name)
+    const Format* by_name = FormatByFileName(file);
+    if (format != nullptr && (by_name == nullptr || file.ends_with(".txt"))) by_name = format;
+    if (by_name == nullptr && file == kStdout) by_name = &Folded();
+    if (by_name == nullptr)
       return Error{ErrorCode::kInvalidArgument, "the extension of '" + file + "' names no format",
                    "end the name in .svg, .folded or .json, or name the format with -f"};
-    outputs.push_back({file, *by_name});
+    outputs.push_back({file, by_name});
     format_used = format_used || format == by_name;
   }
   if (!format_used)
@@ -137,8 +191,8 @@ class Comparison {
     Result<Diff> diff = Diff::Build(a_, b_,
                                     {.absolute = options_.absolute,
                                      .threads = options_.threads,
-                                     .signatures = options_.signatures,
-                                     .mangled = options_.mangled,
+                                     .signatures = options_.names.signatures,
+                                     .mangled = options_.names.mangled,
                                      .a_name = NameOf(options_.a),
                                      .b_name = NameOf(options_.b)});
     if (!diff) return diff.error();
@@ -163,7 +217,7 @@ class Comparison {
       profile = OnlyThreads(*profile, *filter);
       if (!profile) return profile.error().Wrap(side.source + ", " + side.filter);
     }
-    if (options_.interpreter_frames) return profile;
+    if (options_.names.interpreter_frames) return profile;
     std::optional<v1::Profile> shown = WithoutInterpreterFrames(*profile);
     return shown ? *std::move(shown) : *std::move(profile);
   }
@@ -180,17 +234,8 @@ class Comparison {
   Result<void> Write(const Diff& diff, const Output& output) const {
     const bool to_stdout = output.path == kStdout;
     const auto writer = [&](std::ostream& out) -> Result<void> {
-      switch (output.format) {
-        case Format::kFolded:
-          return WriteDiffFolded(diff, out);
-        case Format::kSvg:
-          return WriteDiffSvg(diff, a_, b_, out);
-        case Format::kJson:
-          return WriteDiffJson(diff, out);
-        case Format::kTable:
-          out << Table(diff, to_stdout);
-          return {};
-      }
+      if (output.format->write != nullptr) return output.format->write(diff, a_, b_, out);
+      out << TableText(diff, to_stdout);
       return {};
     };
     if (to_stdout) {
@@ -204,7 +249,7 @@ class Comparison {
     return {};
   }
 
-  std::string Table(const Diff& diff, bool to_stdout) const {
+  std::string TableText(const Diff& diff, bool to_stdout) const {
     const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
     return RenderDiff(
         diff, {.width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth,
@@ -222,8 +267,72 @@ class Comparison {
 
 }  // namespace
 
-int RunDiff(const DiffCommandOptions& options, const Context& context) {
-  const Result<bool> compared = Comparison(options, context).Run();
+DiffVerb::DiffVerb()
+    : Verb({.name = "diff",
+            .usage = "profctl diff A B [WHO]... [-o FILE]... [OPTIONS]",
+            .summary = "compare two profiles, of files or of the history: what changed from A to B",
+            .about = kAbout,
+            .footer = kFooter}) {
+  command().Add({.names = "SIDES", .into = &sides_, .offer = Offer::kFiles});
+  AddFilters(command(), filters_);
+  command().Add({.group = kWhatGroup,
+                 .names = "--absolute",
+                 .into = &options_.absolute,
+                 .help = "compare times as they are, not scaled"});
+  command().Add({.group = kWhatGroup,
+                 .names = "--filter-a",
+                 .into = &options_.a.filter,
+                 .value = "FILTER",
+                 .help = "only a part of A: pid=N, tid=N, or comm, exe, cgroup, container, unit, "
+                         "user or thread=NAME, with commas between them"});
+  command().Add({.group = kWhatGroup,
+                 .names = "--filter-b",
+                 .into = &options_.b.filter,
+                 .value = "FILTER",
+                 .help = "only a part of B"});
+  AddOutput();
+}
+
+void DiffVerb::AddOutput() {
+  AddOutputFiles(command(), options_.files,
+                 "write to FILE: .svg, .folded or .json; may be given again for more files; - is "
+                 "standard output");
+  command().Add({.group = kOutputGroup,
+                 .names = "-f,--format",
+                 .into = &options_.format,
+                 .value = "FORMAT",
+                 .help = "the format of standard output and of files whose names do not say it: " +
+                         OneOf(FormatNames()),
+                 .words = FormatNames()});
+  command().Add({.group = kOutputGroup,
+                 .names = "--threads",
+                 .into = &options_.threads,
+                 .help = "tell threads apart by their names"});
+  AddNames(command(), options_.names);
+}
+
+Result<void> DiffVerb::Take() {
+  const std::string form = "as in profctl diff before.json after.json, or profctl diff 2h..1h 1h..";
+  if (sides_.size() < 2)
+    return Usage(sides_.empty() ? "nothing to compare is named" : "only one side is named", form);
+  if (sides_.size() > 2) return Usage("more than two sides are named", form);
+  if (sides_[0] == "-" && sides_[1] == "-") return Usage("both sides are standard input", form);
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  for (const auto& [side, word] : {std::pair(&options_.a, sides_[0]), {&options_.b, sides_[1]}}) {
+    auto question = ParseRange(filters_, word, now_unix_ns);
+    if (!question) return question.error();
+    side->source = word;
+    side->history = *std::move(question);
+  }
+  const std::string filter = FirstFilter(filters_);
+  if (!filter.empty() && !options_.a.history && !options_.b.history)
+    return Usage(filter + " is for the history, and both sides are files",
+                 "--filter-a and --filter-b take a part of a file; a range is written 2h..1h");
+  return {};
+}
+
+int DiffVerb::Run(const Context& context) {
+  const Result<bool> compared = Comparison(options_, context).Run();
   if (compared) return ToInt(*compared ? ExitCode::kOk : ExitCode::kFailure);
   context.console.Fail(compared.error());
   return ToInt(ExitCodeOf(compared.error().code));

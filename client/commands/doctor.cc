@@ -1,3 +1,5 @@
+#include "client/commands/doctor.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/commands/collect_target.h"
-#include "client/commands/commands.h"
-#include "client/commands/doctor_checks.h"
-#include "client/commands/target_daemon.h"
+#include "client/cli/output_options.h"
+#include "client/cli/values.h"
+#include "client/commands/common/collect_target.h"
+#include "client/commands/common/doctor_checks.h"
+#include "client/commands/common/target_daemon.h"
 #include "client/link/daemon_choice.h"
 #include "client/screens/json/screen_json.h"
 #include "client/screens/symbols/module_rows.h"
@@ -117,17 +120,41 @@ class Examination {
 
 }  // namespace
 
-int RunDoctor(const DoctorOptions& options, const Context& context) {
+DoctorVerb::DoctorVerb()
+    : Verb({.name = "doctor",
+            .usage = "profctl doctor [-p PID] [--json] [OPTIONS]",
+            .summary = "say what keeps profd, or the profile of a process, from being complete, "
+                       "and what fixes it",
+            .about = "A line a check: ok, warn, fail, or unknown where nobody here can tell. Exit "
+                     "code 0 when nothing fails, else 1."}) {
+  command().Add({.group = kWhatGroup,
+                 .names = "-p,--pid",
+                 .into = &pids_,
+                 .value = "PID",
+                 .help = "this process, too: it is looked at for a second",
+                 .offer = Offer::kPids});
+  AddJson(command(), options_.json, "as JSON");
+}
+
+Result<void> DoctorVerb::Take() {
+  std::vector<std::uint32_t> ids;
+  for (const std::string& text : pids_) PROFD_TRY(ParseIds("-p", text, ids));
+  if (ids.size() > 1) return Usage("more than one process is named", "one at a time");
+  if (!ids.empty()) options_.pid = ids.front();
+  return {};
+}
+
+int DoctorVerb::Run(const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
     return ToInt(ExitCodeOf(error.code));
   };
-  const Result<std::vector<Finding>> findings = Examination(options, context).Run();
+  const Result<std::vector<Finding>> findings = Examination(options_, context).Run();
   if (!findings) return fail(findings.error());
   const std::string text =
-      options.json ? FindingsJson(*findings)
-                   : RenderFindings(*findings, WidthOf(STDOUT_FILENO),
-                                    Palette(UseColor(context.global.color, STDOUT_FILENO)));
+      options_.json ? FindingsJson(*findings)
+                    : RenderFindings(*findings, WidthOf(STDOUT_FILENO),
+                                     Palette(UseColor(context.global.color, STDOUT_FILENO)));
   const auto written = WriteToStdout(text);
   if (!written) return fail(written.error());
   return ToInt(AnyFailed(*findings) ? ExitCode::kFailure : ExitCode::kOk);

@@ -1,8 +1,10 @@
+#include "client/commands/export.h"
+
 #include <unistd.h>
 
-#include "client/commands/commands.h"
-#include "client/commands/output_plan.h"
-#include "client/commands/profile_file.h"
+#include "client/cli/values.h"
+#include "client/commands/common/output_plan.h"
+#include "client/commands/common/profile_file.h"
 #include "client/system/exit_code.h"
 #include "client/system/invoking_user.h"
 #include "client/system/stop_signals.h"
@@ -12,8 +14,7 @@ namespace profd::client {
 namespace {
 
 Result<bool> Export(const ExportCommandOptions& options, const Context& context) {
-  const Result<OutputPlan> plan =
-      OutputPlan::Make(options.output, context.exporters, IsTerminal(STDOUT_FILENO));
+  const Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   Result<v1::Profile> read = ReadProfileFile(options.input);
   if (!read) return read.error();
@@ -31,6 +32,23 @@ Result<bool> Export(const ExportCommandOptions& options, const Context& context)
 }
 
 }  // namespace
+
+ExportVerb::ExportVerb()
+    : Verb({.name = "export",
+            .usage = "profctl export FILE.json [-o FILE]... [OPTIONS]",
+            .summary = "make other formats from a json file of collect",
+            .about = "Needs no profd. Without -o it prints a summary on a terminal and folded "
+                     "stacks into a pipe; the file - is standard input.",
+            .footer = "Example:\n  profctl export out.json -o out.svg -o out.pb.gz"}) {
+  command().Add({.names = "FILE", .into = &options_.input, .offer = Offer::kFiles});
+  AddOutput(command(), options_.output);
+}
+
+Result<void> ExportVerb::Take() {
+  if (options_.input.empty())
+    return Usage("no file is named", "as in profctl export out.json -o out.svg");
+  return {};
+}
 
 int RunExport(const ExportCommandOptions& options, const Context& context) {
   const Result<bool> exported = Export(options, context);

@@ -1,12 +1,14 @@
+#include "client/commands/query.h"
+
 #include <unistd.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "client/commands/commands.h"
-#include "client/commands/history.h"
-#include "client/commands/output_plan.h"
+#include "client/cli/time_values.h"
+#include "client/commands/common/history.h"
+#include "client/commands/common/output_plan.h"
 #include "client/link/daemon_choice.h"
 #include "client/system/exit_code.h"
 #include "client/system/invoking_user.h"
@@ -17,8 +19,7 @@ namespace profd::client {
 namespace {
 
 Result<bool> Query(const QueryOptions& options, const Context& context) {
-  const Result<OutputPlan> plan =
-      OutputPlan::Make(options.output, context.exporters, IsTerminal(STDOUT_FILENO));
+  const Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   // Only the temporary files have to be looked after: asking may be broken off at any time.
   const Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
@@ -38,6 +39,37 @@ Result<bool> Query(const QueryOptions& options, const Context& context) {
 }
 
 }  // namespace
+
+QueryVerb::QueryVerb()
+    : Verb({.name = "query",
+            .usage = "profctl query [--since SPAN | --from TIME --to TIME] [WHO]...\n"
+                     "                     [-o FILE]... [OPTIONS]",
+            .summary = "show where time was spent, from the history that profd keeps",
+            .about = "As collect, but of the past. Without -o it prints a summary on a terminal "
+                     "and folded stacks into a pipe. The history is told in windows: those at both "
+                     "ends are taken whole.",
+            .footer = "Examples:\n"
+                      "  profctl query --since 1h\n"
+                      "  profctl query --from 14:05 --to 14:20 --unit nginx -o out.svg\n"
+                      "  profctl query --since 1d --group-by unit\n"
+                      "\n"
+                      "Exit codes: 0 ok, 1 failure, 2 usage, 3 no data, 4 profd unreachable,\n"
+                      "5 permission denied."}) {
+  AddTimes(command(), raw_.times);
+  AddFilters(command(), raw_.filters);
+  AddOutput(command(), raw_.output);
+  AddGroupBy(command(), raw_.group_by, "the rows of the table and the first frame of stacks");
+}
+
+Result<void> QueryVerb::Take() {
+  auto question = ParseQuestion(raw_.times, raw_.filters, NowUnixNs());
+  if (!question) return question.error();
+  options_ = {*std::move(question), raw_.output};
+  const auto key = ParseGroupBy(raw_.group_by);
+  if (!key) return key.error();
+  options_.output.group_by = *key;
+  return {};
+}
 
 int RunQuery(const QueryOptions& options, const Context& context) {
   const Result<bool> written = Query(options, context);

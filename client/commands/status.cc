@@ -1,6 +1,8 @@
+#include "client/commands/status.h"
+
 #include <unistd.h>
 
-#include "client/commands/commands.h"
+#include "client/cli/output_options.h"
 #include "client/link/daemon_choice.h"
 #include "client/screens/json/screen_json.h"
 #include "client/screens/status/status_view.h"
@@ -10,7 +12,14 @@
 
 namespace profd::client {
 
-int RunStatus(const StatusOptions& options, const Context& context) {
+StatusVerb::StatusVerb()
+    : Verb({.name = "status",
+            .usage = "profctl status [--json] [OPTIONS]",
+            .summary = "show what profd does and what it costs"}) {
+  AddJson(command(), json_, "as JSON");
+}
+
+int StatusVerb::Run(const Context& context) {
   const auto fail = [&](const Error& error) {
     if (!error.message.empty()) context.console.Fail(error);
     return ToInt(ExitCodeOf(error.code));
@@ -20,10 +29,10 @@ int RunStatus(const StatusOptions& options, const Context& context) {
   const Result<v1::StatusResponse> status = (*client)->Status();
   if (!status) return fail(status.error());
   const std::string text =
-      options.json ? StatusJson(*status)
-                   : RenderStatus(*status, WidthOf(STDOUT_FILENO),
-                                  Palette(UseColor(context.global.color, STDOUT_FILENO)),
-                                  context.global.verbose);
+      json_ ? StatusJson(*status)
+            : RenderStatus(*status, WidthOf(STDOUT_FILENO),
+                           Palette(UseColor(context.global.color, STDOUT_FILENO)),
+                           context.global.verbose);
   const auto written = WriteToStdout(text);
   return written ? ToInt(ExitCode::kOk) : fail(written.error());
 }

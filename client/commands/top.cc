@@ -1,3 +1,5 @@
+#include "client/commands/top.h"
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -5,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -12,10 +15,10 @@
 #include <string>
 #include <utility>
 
-#include "client/commands/collect_target.h"
-#include "client/commands/commands.h"
-#include "client/commands/live_windows.h"
-#include "client/commands/target_daemon.h"
+#include "client/cli/values.h"
+#include "client/commands/common/collect_target.h"
+#include "client/commands/common/live_windows.h"
+#include "client/commands/common/target_daemon.h"
 #include "client/link/daemon_choice.h"
 #include "client/profile/profile_parts.h"
 #include "client/screens/top/top_keys.h"
@@ -218,9 +221,9 @@ class Top {
     windows_made_ = true;
     v1::CollectRequest request;
     *request.mutable_target() = TargetFromHere(options_.target);
-    request.set_mode(options_.mode);
-    request.set_frequency_hz(options_.frequency_hz);
-    request.set_budget_cpus(options_.budget_cpus);
+    request.set_mode(options_.sampling.mode);
+    request.set_frequency_hz(options_.sampling.frequency_hz);
+    request.set_budget_cpus(options_.sampling.budget_cpus);
     request.set_progress_interval_ns(kProgressNs);
     request.set_no_lines(true);
     return request;
@@ -265,10 +268,130 @@ class Top {
   std::unique_ptr<LiveWindows> windows_;
 };
 
+constexpr DurationLimits kIntervalLimits{.least = "100ms", .most = "24h"};
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  profctl top\n"
+    "  profctl top -p 1234 --functions\n"
+    "  profctl top -n 3 --threads --sort blocked --filter redis > out.txt\n"
+    "\n"
+    "Exit codes: 0 ok, 1 failure, 2 usage, 3 no such process or thread,\n"
+    "4 profd unreachable, 5 permission denied.";
+
+std::vector<std::string> SortNames() {
+  std::vector<std::string> names;
+  for (const TopSort sort : {TopSort::kRunning, TopSort::kRunnable, TopSort::kBlocked,
+                             TopSort::kSelf, TopSort::kTotal, TopSort::kName})
+    names.emplace_back(NameOf(sort));
+  return names;
+}
+
 }  // namespace
 
-int RunTop(const TopOptions& options, const Context& context) {
-  return Top(options, context).Run();
+TopVerb::TopVerb()
+    : Verb({.name = "top",
+            .usage = "profctl top [TARGET] [--interval TIME] [OPTIONS]",
+            .summary = "show live who spends time, and on what: processes, threads or functions",
+            .about = "A table every two seconds, of everything in them: running, runnable and "
+                     "blocked, and what most of the waiting is for. On a terminal h shows the "
+                     "keys; elsewhere the tables stand one below the other. Without a target it "
+                     "shows the whole host.",
+            .footer = kFooter}) {
+  AddTarget(command(), raw_.target);
+  command().Add({.group = kWhatGroup,
+                 .names = "-i,--interval",
+                 .into = &raw_.interval,
+                 .value = "TIME",
+                 .help = "from table to table, at least 100ms; default 2s"});
+  AddSampling(command(), raw_.sampling);
+  AddChildren(command(), raw_.target);
+  AddKernelThreads(command(), raw_.target);
+  AddOutput();
 }
+
+void TopVerb::AddOutput() {
+  const auto add = [this](Option option) {
+    option.group = kOutputGroup;
+    command().Add(std::move(option));
+  };
+  add({.names = "--functions", .into = &raw_.functions, .help = "a row a function"});
+  add({.names = "--threads", .into = &raw_.threads, .help = "a row a thread"});
+  add({.names = "--processes", .into = &raw_.processes, .help = "a row a process: the default"});
+  add({.names = "--sort",
+       .into = &raw_.sort,
+       .value = "COLUMN",
+       .help = "sort by this column: running, runnable, blocked or name; of functions also self "
+               "or total; default running",
+       .words = SortNames()});
+  add({.names = "--filter",
+       .into = &raw_.filter,
+       .value = "TEXT",
+       .help = "only rows with TEXT in them",
+       .more = "TEXT is a part of the name, the command line or the user, in capitals or not, or "
+               "a whole pid or tid."});
+  add({.names = "-n,--count",
+       .into = &raw_.count,
+       .value = "COUNT",
+       .help = "so many tables, one below the other"});
+  add({.names = "-b,--batch",
+       .into = &raw_.batch,
+       .help = "tables one below the other, without keys",
+       .more = "They have 50 rows each; -v shows all."});
+}
+
+Result<void> TopVerb::Take() {
+  RawTarget with_default = raw_.target;
+  if (raw_.target.kinds() == 0) with_default.all = true;
+  const auto target = ParseTarget(with_default, false, "nothing: that is -a");
+  if (!target) return target.error();
+  options_.target = *target;
+  const Result<Sampling> sampling = ParseSampling(raw_.sampling);
+  if (!sampling) return sampling.error();
+  options_.sampling = *sampling;
+  if (!raw_.interval.empty()) {
+    const auto interval = ParseDurationOf("--interval", raw_.interval, kIntervalLimits);
+    if (!interval) return interval.error();
+    options_.interval_ns = *interval;
+  }
+  if (!raw_.count.empty()) {
+    const char* end = raw_.count.data() + raw_.count.size();
+    const auto parsed = std::from_chars(raw_.count.data(), end, options_.count);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || options_.count == 0)
+      return Usage("-n " + raw_.count + " is no number of tables", "it is 1 or more");
+  }
+  // Who counts the tables wants them one below the other.
+  options_.plain = raw_.batch || options_.count > 0;
+  PROFD_TRY(TakeView());
+  PROFD_TRY(TakeSort());
+  options_.state.filter = raw_.filter;
+  return {};
+}
+
+Result<void> TopVerb::TakeView() {
+  if (static_cast<int>(raw_.threads) + static_cast<int>(raw_.functions) +
+          static_cast<int>(raw_.processes) >
+      1)
+    return Usage("more than one of --functions, --threads and --processes is given",
+                 "a key changes it while the table is shown");
+  if (raw_.functions) options_.state.view = TopView::kFunctions;
+  if (raw_.threads) options_.state.view = TopView::kThreads;
+  return {};
+}
+
+Result<void> TopVerb::TakeSort() {
+  if (raw_.sort.empty()) return {};
+  std::string names;
+  for (const TopSort sort : SortsOf(options_.state.view)) {
+    if (raw_.sort == NameOf(sort)) {
+      options_.state.sort = sort;
+      return {};
+    }
+    names += (names.empty() ? "" : ", ") + std::string(NameOf(sort));
+  }
+  return Usage("--sort " + raw_.sort + ": " + NameOf(options_.state.view) + " have no such column",
+               "it is one of " + names);
+}
+
+int TopVerb::Run(const Context& context) { return Top(options_, context).Run(); }
 
 }  // namespace profd::client

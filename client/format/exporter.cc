@@ -3,12 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "client/format/folded.h"
-#include "client/format/json.h"
-#include "client/format/pprof.h"
-#include "client/format/speedscope.h"
-#include "client/format/svg.h"
-
 namespace profd::client {
 namespace {
 
@@ -23,33 +17,25 @@ bool EndsWithIgnoringCase(std::string_view text, std::string_view end) {
 
 }  // namespace
 
-Exporters::Exporters() {
-  exporters_.push_back(std::make_unique<FoldedExporter>());
-  exporters_.push_back(std::make_unique<SvgExporter>());
-  exporters_.push_back(std::make_unique<SpeedscopeExporter>());
-  exporters_.push_back(std::make_unique<PprofExporter>());
-  exporters_.push_back(std::make_unique<JsonExporter>());
-}
-
-Result<const Exporter*> Exporters::ByName(std::string_view name) const {
+Result<const Exporter*> ExporterByName(std::string_view name) {
   std::string names;
-  for (const auto& exporter : exporters_) {
-    if (exporter->name() == name) return exporter.get();
-    names += (names.empty() ? "" : ", ") + std::string(exporter->name());
+  for (const Exporter& exporter : Exporters()) {
+    if (exporter.name == name) return &exporter;
+    names += (names.empty() ? "" : ", ") + std::string(exporter.name);
   }
   return Error{ErrorCode::kInvalidArgument, "no format is called '" + std::string(name) + "'",
                "the formats are " + names};
 }
 
-Result<const Exporter*> Exporters::ByFileName(std::string_view path) const {
+Result<const Exporter*> ExporterByFileName(std::string_view path) {
   const Exporter* best = nullptr;
   std::size_t longest = 0;
   std::string usual;
-  for (const auto& exporter : exporters_) {
-    usual += (usual.empty() ? "" : ", ") + std::string(exporter->extensions().front());
-    for (const std::string_view extension : exporter->extensions()) {
+  for (const Exporter& exporter : Exporters()) {
+    usual += (usual.empty() ? "" : ", ") + std::string(exporter.extensions.front());
+    for (const std::string_view extension : exporter.extensions) {
       if (extension.size() <= longest || !EndsWithIgnoringCase(path, extension)) continue;
-      best = exporter.get();
+      best = &exporter;
       longest = extension.size();
     }
   }

@@ -1,7 +1,6 @@
-// Exporter: a finished profile in, the bytes of one file format out.
+// Exporter: a finished profile in, the bytes of one file format out. The table of all formats.
 #pragma once
 
-#include <memory>
 #include <ostream>
 #include <span>
 #include <string>
@@ -14,37 +13,34 @@
 
 namespace profd::client {
 
-// Stateless and pure: the same profile and options give the same bytes. May be called from any
-// thread. The profile may come from a file: every format checks it (check_profile.h) before it
-// writes a byte, so a failed Write has written nothing unless the stream itself failed.
-class Exporter {
- public:
-  virtual ~Exporter() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;
+// A format. --help, `profctl formats`, the completions and the manual page are made from these.
+struct Exporter {
+  std::string_view name;  // lower case: its source is NAME.cc
   // With the dot, the usual one first; compared without case.
-  [[nodiscard]] virtual std::span<const std::string_view> extensions() const = 0;
-  // One line for `profctl formats`: what opens it.
-  [[nodiscard]] virtual std::string_view description() const = 0;
-  // kCorrupt, kExhausted: the profile; kIo: the stream.
-  [[nodiscard]] virtual Result<void> Write(const v1::Profile& profile, const ExportOptions& options,
-                                           std::ostream& out) const = 0;
+  std::vector<std::string_view> extensions;
+  std::string_view about;     // what it is: "a line per stack"
+  std::string_view viewers;   // what opens it: "flamegraph.pl, grep"
+  bool for_terminals = true;  // text that a terminal can show
+  bool complete = false;      // it keeps everything: profiles are written to it as they came
+  // Pure: the same profile and options give the same bytes. May be called from any thread. The
+  // profile may come from a file: every format checks it (check_profile.h) before it writes a byte,
+  // so a failed call has written nothing unless the stream itself failed. kCorrupt, kExhausted: the
+  // profile; kIo: the stream.
+  Result<void> (*write)(const v1::Profile& profile, const ExportOptions& options,
+                        std::ostream& out);
 };
 
-// All formats. Owned by the command that writes; immutable after construction.
-class Exporters {
- public:
-  Exporters();
-  [[nodiscard]] std::span<const std::unique_ptr<Exporter>> all() const { return exporters_; }
-  // kInvalidArgument, and the names there are, when there is none.
-  [[nodiscard]] Result<const Exporter*> ByName(std::string_view name) const;
-  // By the longest extension that fits: "x.speedscope.json" is speedscope, "x.json" is json.
-  [[nodiscard]] Result<const Exporter*> ByFileName(std::string_view path) const;
+// All formats, in the order of the list in CMakeLists.txt. Immutable.
+[[nodiscard]] std::span<const Exporter> Exporters();
+// kInvalidArgument, and the names there are, when there is none.
+[[nodiscard]] Result<const Exporter*> ExporterByName(std::string_view name);
+// By the longest extension that fits: "x.speedscope.json" is speedscope, "x.json" is json.
+[[nodiscard]] Result<const Exporter*> ExporterByFileName(std::string_view path);
 
- private:
-  std::vector<std::unique_ptr<Exporter>> exporters_;
-};
+// Not a format of a file, but it may be named as one: the tables that a terminal gets.
+inline constexpr std::string_view kSummaryFormat = "summary";
 
-// What every Write ends with: kIo when the stream has failed.
+// What every `write` ends with: kIo when the stream has failed.
 [[nodiscard]] Result<void> FinishStream(std::ostream& out);
 
 }  // namespace profd::client

@@ -1,7 +1,6 @@
 #include "client/format/folded.h"
 
 #include <algorithm>
-#include <array>
 
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
@@ -12,36 +11,7 @@ namespace {
 
 constexpr std::uint64_t kNsPerUs = 1000;
 
-}  // namespace
-
-std::vector<std::uint64_t> RoundToSum(std::span<const std::uint64_t> values, std::uint64_t unit) {
-  std::vector<std::uint64_t> rounded;
-  std::vector<std::size_t> order;
-  std::uint64_t left = 0;  // of the sum, in units of 1
-  for (const std::uint64_t value : values) {
-    order.push_back(rounded.size());
-    rounded.push_back(value / unit);
-    left += value % unit;
-  }
-  const auto units = static_cast<std::ptrdiff_t>((left + unit / 2) / unit);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return values[a] % unit > values[b] % unit;
-  });
-  for (std::ptrdiff_t i = 0; i < units; ++i) ++rounded[order[static_cast<std::size_t>(i)]];
-  return rounded;
-}
-
-std::span<const std::string_view> FoldedExporter::extensions() const {
-  static constexpr std::array<std::string_view, 3> kExtensions{".folded", ".collapsed", ".txt"};
-  return kExtensions;
-}
-
-std::string_view FoldedExporter::description() const {
-  return "a line per stack: flamegraph.pl, speedscope, diff, grep";
-}
-
-Result<void> FoldedExporter::Write(const v1::Profile& profile, const ExportOptions& options,
-                                   std::ostream& out) const {
+Result<void> Write(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
   const bool samples = ModeOf(profile) == Mode::kOnCpu;
   const auto tree =
@@ -67,6 +37,33 @@ Result<void> FoldedExporter::Write(const v1::Profile& profile, const ExportOptio
     if (weights[i] > 0) out << stack << ' ' << weights[i] << '\n';
   }
   return FinishStream(out);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> RoundToSum(std::span<const std::uint64_t> values, std::uint64_t unit) {
+  std::vector<std::uint64_t> rounded;
+  std::vector<std::size_t> order;
+  std::uint64_t left = 0;  // of the sum, in units of 1
+  for (const std::uint64_t value : values) {
+    order.push_back(rounded.size());
+    rounded.push_back(value / unit);
+    left += value % unit;
+  }
+  const auto units = static_cast<std::ptrdiff_t>((left + unit / 2) / unit);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return values[a] % unit > values[b] % unit;
+  });
+  for (std::ptrdiff_t i = 0; i < units; ++i) ++rounded[order[static_cast<std::size_t>(i)]];
+  return rounded;
+}
+
+Exporter FoldedExporter() {
+  return {.name = "folded",
+          .extensions = {".folded", ".collapsed", ".txt"},
+          .about = "a line per stack",
+          .viewers = "flamegraph.pl, speedscope, diff, grep",
+          .write = Write};
 }
 
 }  // namespace profd::client

@@ -1,6 +1,10 @@
 // folded: `frame;frame;frame weight`, root first, a line per distinct stack, sorted by frames.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "client/format/exporter.h"
 
 namespace profd::client {
@@ -9,14 +13,7 @@ namespace profd::client {
 // flame graph tools know them. They add up to the rounded total: what rounding leaves over goes to
 // the stacks that lost most by it. A stack that comes to 0 has no line. No header: flamegraph.pl
 // would take one for a stack.
-class FoldedExporter : public Exporter {
- public:
-  [[nodiscard]] std::string_view name() const override { return "folded"; }
-  [[nodiscard]] std::span<const std::string_view> extensions() const override;
-  [[nodiscard]] std::string_view description() const override;
-  [[nodiscard]] Result<void> Write(const v1::Profile& profile, const ExportOptions& options,
-                                   std::ostream& out) const override;
-};
+[[nodiscard]] Exporter FoldedExporter();
 
 // Rounds each value to a multiple of `unit` and divides by it, so that the results add up to the
 // sum of the values divided by `unit`, rounded half up. The first of equals gets what is left.

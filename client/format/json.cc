@@ -5,7 +5,6 @@
 #include <google/protobuf/util/type_resolver_util.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "client/format/profile_file.pb.h"
@@ -53,19 +52,7 @@ Result<void> CheckText(std::string_view text) {
   return {};
 }
 
-}  // namespace
-
-std::span<const std::string_view> JsonExporter::extensions() const {
-  static constexpr std::array<std::string_view, 1> kExtensions{".json"};
-  return kExtensions;
-}
-
-std::string_view JsonExporter::description() const {
-  return "everything, to be read again: profctl, jq, scripts";
-}
-
-Result<void> JsonExporter::Write(const v1::Profile& profile, const ExportOptions&,
-                                 std::ostream& out) const {
+Result<void> Write(const v1::Profile& profile, const ExportOptions&, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
   json::JsonPrintOptions print;
   print.preserve_proto_field_names = true;
@@ -74,9 +61,20 @@ Result<void> JsonExporter::Write(const v1::Profile& profile, const ExportOptions
   if (!status.ok())
     return Error{ErrorCode::kCorrupt,
                  "the profile cannot be written as JSON: " + std::string(status.message()), ""};
-  out << R"({"format":")" << kFormat << R"(","version":)" << kVersion << R"(,"profile":)" << text
-      << "}\n";
+  out << R"({"format":")" << kFormat << R"(","version":)" << kJsonVersion << R"(,"profile":)"
+      << text << "}\n";
   return FinishStream(out);
+}
+
+}  // namespace
+
+Exporter JsonExporter() {
+  return {.name = "json",
+          .extensions = {".json"},
+          .about = "everything, to be read again",
+          .viewers = "profctl, jq, scripts",
+          .complete = true,
+          .write = Write};
 }
 
 Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes) {
@@ -93,10 +91,10 @@ Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes) {
   if (file.format() != kFormat)
     return NotAProfile(file.format().empty() ? "it has no \"format\""
                                              : "its format is another one");
-  if (file.version() > JsonExporter::kVersion)
+  if (file.version() > kJsonVersion)
     return Error{ErrorCode::kUnsupported,
                  "the profile is of version " + std::to_string(file.version()) +
-                     " and this profctl reads version " + std::to_string(JsonExporter::kVersion),
+                     " and this profctl reads version " + std::to_string(kJsonVersion),
                  "read it with the profctl that wrote it, or a newer one"};
   if (file.version() == 0 || !file.has_profile()) return NotAProfile("it holds no profile");
   PROFD_TRY(CheckProfile(file.profile()));

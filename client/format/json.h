@@ -10,16 +10,8 @@ namespace profd::client {
 // One line: {"format":"profd-profile","version":1,"profile":{...}}, where the profile is in the
 // JSON mapping of proto/profd/v1/profile.proto: 64 bit numbers are strings, zeros are left out,
 // sample columns stand side by side.
-class JsonExporter : public Exporter {
- public:
-  static constexpr std::uint32_t kVersion = 1;  // raised when an old reader would misunderstand
-
-  [[nodiscard]] std::string_view name() const override { return "json"; }
-  [[nodiscard]] std::span<const std::string_view> extensions() const override;
-  [[nodiscard]] std::string_view description() const override;
-  [[nodiscard]] Result<void> Write(const v1::Profile& profile, const ExportOptions& options,
-                                   std::ostream& out) const override;
-};
+inline constexpr std::uint32_t kJsonVersion = 1;  // raised when an old reader would misunderstand
+[[nodiscard]] Exporter JsonExporter();
 
 inline constexpr std::size_t kMaxJsonBytes = 1u << 30;
 inline constexpr std::size_t kMaxJsonObjects = 16u << 20;

@@ -1,10 +1,15 @@
-#include "client/format/pprof.h"
+// pprof: a gzipped profile.proto, for `go tool pprof` and everything else that reads it.
+//
+// Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds; shown at
+// first: wall, or cpu and off_cpu where only that was sampled. Labels: pid, tid, process, thread,
+// state, wait. Stacks hold functions only: -tagroot=process,thread and -tagleaf=state,wait put the
+// rest back. Addresses are offsets in the module's file.
+#include "client/format/exporter.h"
 
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -267,19 +272,7 @@ class Builder {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 
-}  // namespace
-
-std::span<const std::string_view> PprofExporter::extensions() const {
-  static constexpr std::array<std::string_view, 3> kExtensions{".pb.gz", ".pprof", ".pprof.gz"};
-  return kExtensions;
-}
-
-std::string_view PprofExporter::description() const {
-  return "stacks with labels: go tool pprof, Perfetto, speedscope";
-}
-
-Result<void> PprofExporter::Write(const v1::Profile& profile, const ExportOptions& options,
-                                  std::ostream& out) const {
+Result<void> Write(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
   const auto converted = Builder(profile, options).Build();
   if (!converted) return converted.error();
@@ -288,6 +281,17 @@ Result<void> PprofExporter::Write(const v1::Profile& profile, const ExportOption
   if (!converted->SerializeToZeroCopyStream(&gzip) || !gzip.Close())
     return Error{ErrorCode::kIo, "cannot write the profile", ""};
   return FinishStream(out);
+}
+
+}  // namespace
+
+Exporter PprofExporter() {
+  return {.name = "pprof",
+          .extensions = {".pb.gz", ".pprof", ".pprof.gz"},
+          .about = "stacks with labels",
+          .viewers = "go tool pprof, Perfetto, speedscope",
+          .for_terminals = false,
+          .write = Write};
 }
 
 }  // namespace profd::client

@@ -1,7 +1,12 @@
-#include "client/format/speedscope.h"
+// speedscope: a profile per thread, in ns and in order of time.
+//
+// The file format of https://www.speedscope.app (file-format-schema.json of the npm package
+// speedscope). Samples stand one after another, each as wide as its weight, so that in a wall or
+// off-CPU profile the Time Order view is a timeline; equal neighbours are one. A thread without
+// samples has no profile.
+#include "client/format/exporter.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <ranges>
@@ -194,19 +199,7 @@ std::ptrdiff_t BusiestThread(const std::vector<ThreadProfile>& threads) {
          threads.begin();
 }
 
-}  // namespace
-
-std::span<const std::string_view> SpeedscopeExporter::extensions() const {
-  static constexpr std::array<std::string_view, 1> kExtensions{".speedscope.json"};
-  return kExtensions;
-}
-
-std::string_view SpeedscopeExporter::description() const {
-  return "a timeline of each thread: speedscope";
-}
-
-Result<void> SpeedscopeExporter::Write(const v1::Profile& profile, const ExportOptions& options,
-                                       std::ostream& out) const {
+Result<void> Write(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
   FrameTable frames(profile, options);
   Stacks stacks(profile, frames);
@@ -223,6 +216,16 @@ Result<void> SpeedscopeExporter::Write(const v1::Profile& profile, const ExportO
   }
   out << "\n]}\n";
   return FinishStream(out);
+}
+
+}  // namespace
+
+Exporter SpeedscopeExporter() {
+  return {.name = "speedscope",
+          .extensions = {".speedscope.json"},
+          .about = "a timeline of each thread",
+          .viewers = "speedscope",
+          .write = Write};
 }
 
 }  // namespace profd::client

@@ -1,4 +1,9 @@
-#include "client/format/svg.h"
+// svg: the flame graph as one self-contained file.
+//
+// Holds the picture as it is at full width, the whole tree as data, and the script that draws it
+// again for zoom, search and window width (svg/). Without script the picture stays. Nothing is
+// fetched.
+#include "client/format/exporter.h"
 
 #include <algorithm>
 #include <array>
@@ -148,19 +153,7 @@ void WriteHead(const v1::Profile& profile, const ExportOptions& options, std::os
   out << "</g>\n";
 }
 
-}  // namespace
-
-std::span<const std::string_view> SvgExporter::extensions() const {
-  static constexpr std::array<std::string_view, 1> kExtensions{".svg"};
-  return kExtensions;
-}
-
-std::string_view SvgExporter::description() const {
-  return "a flame graph to click through: any browser";
-}
-
-Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions& options,
-                                std::ostream& out) const {
+Result<void> Write(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
   const auto graph = FlameGraph::Build(profile, options);
   if (!graph) return graph.error();
@@ -172,6 +165,17 @@ Result<void> SvgExporter::Write(const v1::Profile& profile, const ExportOptions&
       [&](std::ostream& to) { WriteSvgData(*graph, frames, {}, to); },
       [&](std::ostream& to) { picture.Write(frames, to); }, out);
   return FinishStream(out);
+}
+
+}  // namespace
+
+Exporter SvgExporter() {
+  return {.name = "svg",
+          .extensions = {".svg"},
+          .about = "a flame graph to click through",
+          .viewers = "any browser",
+          .for_terminals = false,
+          .write = Write};
 }
 
 }  // namespace profd::client

@@ -17,17 +17,31 @@ endforeach()
 add_custom_target(settings_files ALL
   DEPENDS ${generated}/profd.toml ${generated}/profd.8 ${generated}/profd.toml.5)
 
+# Likewise those that list commands, options or formats; see client/documents/command_documents.cc.
+foreach(kind bash fish zsh man)
+  set(name completions/profctl.${kind})
+  if(kind STREQUAL man)
+    set(name man/profctl.1)
+  endif()
+  get_filename_component(file ${name} NAME)
+  add_custom_command(OUTPUT ${generated}/${file}
+    COMMAND command_documents ${kind} ${deploy}/${name} > ${generated}/${file}
+    DEPENDS command_documents ${deploy}/${name} VERBATIM)
+  list(APPEND command_files ${generated}/${file})
+endforeach()
+add_custom_target(command_files ALL DEPENDS ${command_files})
+
 install(TARGETS profd profctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${deploy}/systemd/profd.service ${deploy}/systemd/profd.socket DESTINATION lib/systemd/system)
 install(FILES ${deploy}/systemd/profd.sysusers DESTINATION lib/sysusers.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.sysctl DESTINATION lib/sysctl.d RENAME 10-profd.conf)
 install(FILES ${generated}/profd.toml DESTINATION /etc/profd)
-install(FILES ${deploy}/completions/profctl.bash
+install(FILES ${generated}/profctl.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME profctl)
-install(FILES ${deploy}/completions/profctl.zsh
+install(FILES ${generated}/profctl.zsh
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _profctl)
-install(FILES ${deploy}/completions/profctl.fish
+install(FILES ${generated}/profctl.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${deploy}/debian/copyright DESTINATION ${doc})
 
@@ -43,11 +57,11 @@ function(profd_install_gz source destination name)
 endfunction()
 profd_install_gz(${generated}/profd.8 ${CMAKE_INSTALL_MANDIR}/man8 profd.8)
 profd_install_gz(${generated}/profd.toml.5 ${CMAKE_INSTALL_MANDIR}/man5 profd.toml.5)
-profd_install_gz(${deploy}/man/profctl.1 ${CMAKE_INSTALL_MANDIR}/man1 profctl.1)
+profd_install_gz(${generated}/profctl.1 ${CMAKE_INSTALL_MANDIR}/man1 profctl.1)
 profd_install_gz(${deploy}/debian/changelog ${doc} changelog)
 get_property(packed GLOBAL PROPERTY PROFD_PACKED)
 add_custom_target(packed_files ALL DEPENDS ${packed})
-add_dependencies(packed_files settings_files)
+add_dependencies(packed_files settings_files command_files)
 
 set(CPACK_PACKAGE_NAME profd)
 set(CPACK_PACKAGE_CONTACT "The profd authors <maintainers@profd.example>")

@@ -42,10 +42,9 @@ class ReplayTest : public ::testing::Test {
   }
 
   [[nodiscard]] static std::string Write(const v1::Profile& profile, const std::string& format) {
-    const client::Exporters exporters;
-    const auto exporter = exporters.ByName(format);
+    const auto exporter = client::ExporterByName(format);
     std::ostringstream out;
-    EXPECT_TRUE(exporter.ok() && (*exporter)->Write(profile, {.threads = true}, out).ok());
+    EXPECT_TRUE(exporter.ok() && (*exporter)->write(profile, {.threads = true}, out).ok());
     return out.str();
   }
 

@@ -56,11 +56,12 @@ class ErrorsTest : public ProfctlTest {
 constexpr const char* kNoSuchPid = "4194305";
 
 TEST_F(ErrorsTest, Usage) {
-  const std::string durations = "write 10s, 500ms, 2m or 1h";
+  const std::string durations = "write 500ms, 10s, 2h or 7d";
   const std::string targets = "name one of -p PID, -t TID, -a";
   ExpectError({"collect", "-p", "1", "-d", "0"}, 2, "between 1ms and 24h", durations);
   ExpectError({"collect", "-p", "1", "-d", "-5"}, 2, "between 1ms and 24h", durations);
-  ExpectError({"collect", "-p", "1", "-d", "99999d"}, 2, "not a duration", durations);
+  ExpectError({"collect", "-p", "1", "-d", "99999d"}, 2, "between 1ms and 24h", durations);
+  ExpectError({"collect", "-p", "1", "-d", "10x"}, 2, "not a duration", durations);
   ExpectError({"collect", "-p", "1", "-d", "1000000000"}, 2, "between 1ms and 24h", durations);
   ExpectError({"collect", "-p", "banana"}, 2, "banana", "write -p 1234");
   ExpectError({"collect"}, 2, "no target", targets);

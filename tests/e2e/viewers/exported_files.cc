@@ -26,12 +26,11 @@ const std::string& ExportedFiles() {
         {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
         {"hostile", HostileProfile()},   {"empty", EmptyProfile()},
         {"tower", TowerProfile()}};
-    const client::Exporters exporters;
     for (const auto& [name, profile] : profiles) {
-      for (const auto& exporter : exporters.all()) {
-        const std::string file = path + "/" + name + std::string(exporter->extensions().front());
+      for (const client::Exporter& exporter : client::Exporters()) {
+        const std::string file = path + "/" + name + std::string(exporter.extensions.front());
         std::ofstream out(file, std::ios::binary);
-        const auto written = exporter->Write(profile, {.threads = name == "many"}, out);
+        const auto written = exporter.write(profile, {.threads = name == "many"}, out);
         EXPECT_TRUE(written) << file << ": " << (written ? "" : written.error().message);
       }
     }

@@ -181,6 +181,14 @@ class TestNaming(SmallTreeTest):
         self.write("tests/rpc/CMakeLists.txt", "profd_test(y SOURCES other_x_test.cc LABEL rpc)\n")
         self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "never runs")
 
+    def test_named_by_the_list_of_another_folder(self):
+        self.write("client/format/CMakeLists.txt", "set(exporters\n  x)\n")
+        self.write("tests/unit/client/format/CMakeLists.txt", "list(APPEND tests ${exporter}_test.cc)\n")
+        self.write("tests/unit/client/format/x_test.cc", self.CASE)
+        self.assert_passes("test_naming")
+        self.write("tests/unit/client/format/y_test.cc", self.CASE)
+        self.assert_finds("test_naming", "tests/unit/client/format/y_test.cc:1", "never runs")
+
     def test_without_a_case(self):
         self.write("tests/rpc/x_test.cc", "int main() {}\n")
         self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "no test case")

@@ -33,14 +33,14 @@ class TimeValuesTest : public testing::Test {
 };
 
 TEST_F(TimeValuesTest, Spans) {
-  EXPECT_EQ(ParseSpan("--since", "1h").value(), kHour);
-  EXPECT_EQ(ParseSpan("--since", "30m").value(), kHour / 2);
-  EXPECT_EQ(ParseSpan("--since", "2d").value(), 48 * kHour);
-  EXPECT_EQ(ParseSpan("--since", "1.5h").value(), kHour * 3 / 2);
-  EXPECT_EQ(ParseSpan("--since", "1w").value(), 168 * kHour);
-  EXPECT_EQ(ParseSpan("--since", "90s").value(), 90 * kSecond);
+  EXPECT_EQ(ParseDuration("1h", kSpanLimits).value(), kHour);
+  EXPECT_EQ(ParseDuration("30m", kSpanLimits).value(), kHour / 2);
+  EXPECT_EQ(ParseDuration("2d", kSpanLimits).value(), 48 * kHour);
+  EXPECT_EQ(ParseDuration("1.5h", kSpanLimits).value(), kHour * 3 / 2);
+  EXPECT_EQ(ParseDuration("1w", kSpanLimits).value(), 168 * kHour);
+  EXPECT_EQ(ParseDuration("90s", kSpanLimits).value(), 90 * kSecond);
   for (const char* text : {"", "1", "h", "-1h", "1x", "0s", "1e9h", "99999d", "1h30m", "1..5h"})
-    EXPECT_FALSE(ParseSpan("--since", text)) << text;
+    EXPECT_FALSE(ParseDuration(text, kSpanLimits)) << text;
 }
 
 TEST_F(TimeValuesTest, TimesOfDayAreTheLastOnesThatWere) {

@@ -1,4 +1,4 @@
-#include "client/commands/collect_target.h"
+#include "client/commands/common/collect_target.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -54,35 +54,37 @@ TEST_F(CheckTargetTest, AThreadIsNoProcess) {
 }
 
 TEST(CollectTargetTest, AsArguments) {
-  CollectOptions options;
-  options.target.mutable_pids()->add_id(1);
-  options.target.mutable_pids()->add_id(2);
-  options.target.set_children(true);
-  EXPECT_EQ(TargetArguments(options), "-p 1,2 -s");
-  options.target.set_comm("a\x1b");
-  options.target.set_children(false);
-  EXPECT_EQ(TargetArguments(options), "--comm a?");
-  options.target.set_all(true);
-  EXPECT_EQ(TargetArguments(options), "-a");
+  v1::Target target;
+  target.mutable_pids()->add_id(1);
+  target.mutable_pids()->add_id(2);
+  target.set_children(true);
+  EXPECT_EQ(TargetArguments(target, false), "-p 1,2 -s");
+  EXPECT_EQ(TargetArguments(target, true), "-p 1,2") << "children of a command are followed";
+  target.set_comm("a\x1b");
+  target.set_children(false);
+  EXPECT_EQ(TargetArguments(target, false), "--comm a?");
+  target.set_all(true);
+  EXPECT_EQ(TargetArguments(target, false), "-a");
 }
 
 TEST(CollectTargetTest, AsPeopleReadIt) {
-  CollectOptions options;
-  options.target.mutable_pids()->add_id(4242);
+  v1::Target target;
+  target.mutable_pids()->add_id(4242);
   v1::Started started;
   started.set_threads(9);
   v1::Process& process = *started.add_processes();
   process.set_pid(4242);
   process.set_comm("python3");
-  EXPECT_EQ(DescribeStarted(options, started), "4242 (python3) and its 9 threads");
+  EXPECT_EQ(DescribeStarted(target, false, started), "4242 (python3) and its 9 threads");
   process.set_command_line("python3 train.py");
   started.set_threads(1);
-  EXPECT_EQ(DescribeStarted(options, started), "4242 (python3 train.py)");
+  EXPECT_EQ(DescribeStarted(target, false, started), "4242 (python3 train.py)");
   started.add_processes()->set_pid(4243);
   started.set_threads(1'234);
-  EXPECT_EQ(DescribeStarted(options, started), "-p 4242, 2 processes with 1,234 threads");
-  options.target.set_all(true);
-  EXPECT_EQ(DescribeStarted(options, started), "the whole host, 2 processes with 1,234 threads");
+  EXPECT_EQ(DescribeStarted(target, false, started), "-p 4242, 2 processes with 1,234 threads");
+  target.set_all(true);
+  EXPECT_EQ(DescribeStarted(target, false, started),
+            "the whole host, 2 processes with 1,234 threads");
 }
 
 std::string CgroupOf(const std::string& written) {

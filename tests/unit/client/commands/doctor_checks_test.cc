@@ -1,4 +1,4 @@
-#include "client/commands/doctor_checks.h"
+#include "client/commands/common/doctor_checks.h"
 
 #include <gtest/gtest.h>
 

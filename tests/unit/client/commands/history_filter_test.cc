@@ -5,18 +5,17 @@
 #include <utility>
 #include <vector>
 
-#include "client/commands/command_line.h"
+#include "client/commands/query.h"
 #include "daemon/server/grpc/convert/convert.h"
+#include "tests/unit/client/commands/parsed.h"
 
 namespace profd::client {
 namespace {
 
 store::Filter FilterOf(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "query");
-  const auto line = ParseCommandLine(std::move(arguments));
-  EXPECT_TRUE(line) << (line ? "" : line.error().message);
-  if (!line) return {};
-  const auto plan = server::ToPlan(line->query.question.request, 10'000'000'000'000);
+  const QueryOptions options = OptionsOf<QueryVerb>(std::move(arguments));
+  const auto plan = server::ToPlan(options.question.request, 10'000'000'000'000);
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
   return plan ? plan->filter : store::Filter{};
 }

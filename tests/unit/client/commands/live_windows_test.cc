@@ -1,5 +1,5 @@
 // Against a real server whose sessions last until they are stopped.
-#include "client/commands/live_windows.h"
+#include "client/commands/common/live_windows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/commands/output_plan.h"
+#include "client/commands/common/output_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class OutputPlanTest : public ::testing::Test {
     OutputOptions options;
     options.files = std::move(files);
     options.format = format;
-    return OutputPlan::Make(options, exporters_, terminal);
+    return OutputPlan::Make(options, terminal);
   }
   // The formats of the outputs; "summary" for none.
   std::vector<std::string> Formats(const Result<OutputPlan>& plan) {
@@ -24,13 +24,12 @@ class OutputPlanTest : public ::testing::Test {
     EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
     if (!plan) return names;
     for (const Output& output : plan->outputs())
-      names.emplace_back(output.exporter == nullptr ? "summary" : output.exporter->name());
+      names.emplace_back(output.exporter == nullptr ? "summary" : output.exporter->name);
     return names;
   }
 
   using Names = std::vector<std::string>;
   test::TempFolder directory_;
-  Exporters exporters_;
 };
 
 TEST_F(OutputPlanTest, WithoutAFileItDependsOnTheTerminal) {
@@ -86,7 +85,7 @@ TEST_F(OutputPlanTest, OneThatFailsDoesNotKeepTheOthersFromBeingWritten) {
   GlobalOptions global;
   Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
   TempFiles temp_files;
-  const Context context{global, console, temp_files, exporters_};
+  const Context context{global, console, temp_files};
   EXPECT_FALSE(good->Write(testing::SmallProfile(), std::nullopt, "", context));
   EXPECT_EQ(directory_.Names(), std::set<std::string>{"b.json"});
   std::ifstream in(directory_.Path("b.json"));
@@ -102,7 +101,7 @@ TEST_F(OutputPlanTest, ASummaryGoesIntoAFileWithoutColor) {
   global.color = ColorChoice::kAlways;
   Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
   TempFiles temp_files;
-  const Context context{global, console, temp_files, exporters_};
+  const Context context{global, console, temp_files};
   EXPECT_TRUE(plan->Write(testing::TypicalProfile(), std::nullopt, "footer", context));
   const std::string text = directory_.Read("a.txt");
   EXPECT_NE(text.find("where the time goes"), std::string::npos);

@@ -12,20 +12,19 @@ namespace profd::client {
 namespace {
 
 std::string FormatOf(std::string_view path) {
-  const Exporters exporters;
-  const auto exporter = exporters.ByFileName(path);
-  return exporter ? std::string((*exporter)->name()) : exporter.error().message;
+  const auto exporter = ExporterByFileName(path);
+  return exporter ? std::string((*exporter)->name) : exporter.error().message;
 }
 
 TEST(Exporters, AreFoundByName) {
-  const Exporters exporters;
   for (const char* name : {"folded", "svg", "speedscope", "pprof", "json"}) {
-    const auto exporter = exporters.ByName(name);
+    const auto exporter = ExporterByName(name);
     ASSERT_TRUE(exporter);
-    EXPECT_EQ((*exporter)->name(), name);
-    EXPECT_FALSE((*exporter)->description().empty());
+    EXPECT_EQ((*exporter)->name, name);
+    EXPECT_FALSE((*exporter)->about.empty());
+    EXPECT_FALSE((*exporter)->viewers.empty());
   }
-  const auto none = exporters.ByName("gif");
+  const auto none = ExporterByName("gif");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(none.error().message, "no format is called 'gif'");
@@ -45,36 +44,32 @@ TEST(Exporters, AreFoundByTheLongestExtension) {
 
 TEST(Exporters, ExtensionsAreDistinct) {
   std::set<std::string_view> seen;
-  const Exporters exporters;
-  for (const auto& exporter : exporters.all())
-    for (const std::string_view extension : exporter->extensions())
+  for (const Exporter& exporter : Exporters())
+    for (const std::string_view extension : exporter.extensions)
       EXPECT_TRUE(seen.insert(extension).second) << extension;
 }
 
 TEST(Exporters, EveryFormatIsTheSameFromAProfileReadAgain) {
-  const JsonExporter json;
-  const Exporters exporters;
   for (const v1::Profile& profile :
        {testing::SmallProfile(), testing::TypicalProfile(), testing::EmptyProfile(),
         testing::LargeProfile(2000), testing::ManyThreadsProfile(20), testing::HostileProfile()}) {
-    std::istringstream in(Written(json, profile));
+    std::istringstream in(Written(JsonExporter(), profile));
     const auto again = ReadJson(in);
     ASSERT_TRUE(again) << again.error().message;
-    for (const auto& exporter : exporters.all())
+    for (const Exporter& exporter : Exporters())
       for (const ExportOptions& options : {ExportOptions{}, ExportOptions{.threads = true},
                                            ExportOptions{.signatures = true, .title = "t"}})
-        EXPECT_EQ(Written(*exporter, *again, options), Written(*exporter, profile, options))
-            << exporter->name();
+        EXPECT_EQ(Written(exporter, *again, options), Written(exporter, profile, options))
+            << exporter.name;
   }
 }
 
 TEST(Exporters, AFullDiskIsAnError) {
-  const Exporters exporters;
-  for (const auto& exporter : exporters.all()) {
+  for (const Exporter& exporter : Exporters()) {
     std::ostringstream out;
     out.setstate(std::ios::badbit);
-    const auto written = exporter->Write(testing::SmallProfile(), {}, out);
-    ASSERT_FALSE(written) << exporter->name();
+    const auto written = exporter.write(testing::SmallProfile(), {}, out);
+    ASSERT_FALSE(written) << exporter.name;
     EXPECT_EQ(written.error().code, ErrorCode::kIo);
   }
 }
@@ -82,11 +77,10 @@ TEST(Exporters, AFullDiskIsAnError) {
 TEST(Exporters, ADamagedProfileIsRefusedBeforeAByteIsWritten) {
   v1::Profile profile = testing::SmallProfile();
   profile.mutable_samples()->set_node(0, 1'000'000);
-  const Exporters exporters;
-  for (const auto& exporter : exporters.all()) {
+  for (const Exporter& exporter : Exporters()) {
     std::ostringstream out;
-    const auto written = exporter->Write(profile, {}, out);
-    ASSERT_FALSE(written) << exporter->name();
+    const auto written = exporter.write(profile, {}, out);
+    ASSERT_FALSE(written) << exporter.name;
     EXPECT_EQ(written.error().code, ErrorCode::kCorrupt);
     EXPECT_EQ(out.str(), "");
   }

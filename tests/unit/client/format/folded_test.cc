@@ -14,7 +14,7 @@ namespace {
 
 using testing::ProfileMaker;
 
-const FoldedExporter kFolded;
+const Exporter kFolded = FoldedExporter();
 
 struct Line {
   std::string stack;

@@ -11,7 +11,7 @@
 namespace profd::client {
 namespace {
 
-const JsonExporter kJson;
+const Exporter kJson = JsonExporter();
 
 Result<v1::Profile> Read(const std::string& text, std::size_t max_bytes = kMaxJsonBytes) {
   std::istringstream in(text);
@@ -88,17 +88,16 @@ TEST(Json, EveryCutOfAFileIsAnErrorAndNoCrash) {
 
 TEST(Json, DamagedBytesAreAnErrorOrAProfileThatCanBeWritten) {
   const std::string text = Written(kJson, testing::SmallProfile());
-  const Exporters exporters;
   for (std::size_t at = 0; at < text.size(); at += 3) {
     for (const char byte : {'9', '"', ',', '}', '-', '\xff'}) {
       std::string damaged = text;
       damaged[at] = byte;
       const auto read = Read(damaged);
       if (!read) continue;
-      for (const auto& exporter : exporters.all()) {
+      for (const Exporter& exporter : Exporters()) {
         std::ostringstream out;
-        const auto written = exporter->Write(*read, {}, out);
-        EXPECT_TRUE(written) << exporter->name() << " at " << at << " " << byte;
+        const auto written = exporter.write(*read, {}, out);
+        EXPECT_TRUE(written) << exporter.name << " at " << at << " " << byte;
       }
     }
   }

@@ -1,5 +1,3 @@
-#include "client/format/pprof.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -19,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::ProfileMaker;
 
-const PprofExporter kPprof;
+const Exporter kPprof = **ExporterByName("pprof");
 
 pprof::Profile Parsed(const v1::Profile& profile, const ExportOptions& options = {}) {
   const std::string bytes = Written(kPprof, profile, options);

@@ -1,5 +1,3 @@
-#include "client/format/speedscope.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +15,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using testing::ProfileMaker;
 
-const SpeedscopeExporter kSpeedscope;
+const Exporter kSpeedscope = **ExporterByName("speedscope");
 
 json Parsed(const v1::Profile& profile, const ExportOptions& options = {}) {
   return json::parse(Written(kSpeedscope, profile, options));

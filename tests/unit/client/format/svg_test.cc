@@ -1,11 +1,10 @@
-#include "client/format/svg.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "client/profile/wait_reasons.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/unit/client/format/written.h"
@@ -13,7 +12,7 @@
 namespace profd::client {
 namespace {
 
-const SvgExporter kSvg;
+const Exporter kSvg = **ExporterByName("svg");
 
 // What stands between `begin` and the next `end`; a failed expectation when there is none.
 std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
@@ -62,6 +61,20 @@ TEST(Svg, HeadSaysWhatWasMeasuredAndWhatItRestsOn) {
   const std::string svg = Written(kSvg, testing::TypicalProfile());
   ExpectGolden(Between(svg, "<g id=\"head\">", "</g>"), "typical.head.svg");
   ExpectGolden(Between(svg, "<svg id=\"still\"", "</svg>\n</svg>\n"), "typical.frames.svg");
+}
+
+TEST(Svg, TheStyleHasEachWaitReason) {
+  const std::string svg = Written(kSvg, testing::TypicalProfile());
+  const std::string style = Between(svg, "<style>", "</style>");
+  EXPECT_EQ(Count(style, "@WAIT"), 0u);
+  for (const WaitReasonEntry& entry : WaitReasons()) {
+    if (entry.light.empty()) continue;
+    const std::string rule = "." + std::string(entry.name()) + " { fill: ";
+    EXPECT_EQ(Count(style, rule + std::string(entry.light)), 1u) << rule;
+    EXPECT_EQ(Count(style, rule + std::string(entry.dark)), 1u) << rule;
+  }
+  // Text on a frame that is no match keeps its ink, so its rule stands behind.
+  EXPECT_LT(style.find("text.sleep"), style.find("text.miss"));
 }
 
 TEST(Svg, NothingIsFetched) {

@@ -15,7 +15,7 @@ namespace profd::client {
 inline std::string Written(const Exporter& exporter, const v1::Profile& profile,
                            const ExportOptions& options = {}) {
   std::ostringstream out;
-  const auto written = exporter.Write(profile, options, out);
+  const auto written = exporter.write(profile, options, out);
   EXPECT_TRUE(written) << (written ? "" : written.error().message);
   return written ? out.str() : "";
 }

@@ -107,9 +107,8 @@ ProfileMaker Contenders() {
 }
 
 std::string Folded(const v1::Profile& profile) {
-  const Exporters exporters;
   std::ostringstream out;
-  EXPECT_TRUE((*exporters.ByName("folded"))->Write(profile, {}, out));
+  EXPECT_TRUE((*ExporterByName("folded"))->write(profile, {}, out));
   return out.str();
 }
 

@@ -1,0 +1,125 @@
+#include "client/cli/output_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/format/exporter.h"
+
+namespace profd::client {
+namespace {
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const Exporter& exporter : Exporters()) names.emplace_back(exporter.name);
+  names.emplace_back(kSummaryFormat);
+  return names;
+}
+
+}  // namespace
+
+void AddNames(Command& command, NameOptions& names) {
+  command.Add({.group = kOutputGroup,
+               .names = "--signatures",
+               .into = &names.signatures,
+               .help = "native names with their parameters"});
+  command.Add({.group = kOutputGroup,
+               .names = "--no-demangle",
+               .into = &names.mangled,
+               .help = "C++ and Rust names as the files have them"});
+  command.Add({.group = kOutputGroup,
+               .names = "--interpreter-frames",
+               .into = &names.interpreter_frames,
+               .help = "show the native frames of Python interpreters, too",
+               .more = "Without it a stack shows the Python frames in their place."});
+}
+
+void AddOutputFiles(Command& command, std::vector<std::string>& files, const std::string& help) {
+  command.Add({.group = kOutputGroup,
+               .names = "-o,--output",
+               .into = &files,
+               .value = "FILE",
+               .help = help,
+               .more = "A file appears whole or not at all.",
+               .offer = Offer::kFiles});
+}
+
+void AddOutput(Command& command, OutputOptions& output) {
+  AddOutputFiles(command, output.files,
+                 "write to FILE, in the format of its extension; may be given again for more "
+                 "files; - is standard output");
+  command.Add({.group = kOutputGroup,
+               .names = "-f,--format",
+               .into = &output.format,
+               .value = "FORMAT",
+               .help = "the format of standard output and of files whose names do not say it: " +
+                       OneOf(FormatNames()),
+               .words = FormatNames()});
+  command.Add({.group = kOutputGroup,
+               .names = "--threads",
+               .into = &output.threads,
+               .help = "tell threads apart (folded, svg), and alike processes (svg)"});
+  AddNames(command, output.names);
+  command.Add({.group = kOutputGroup,
+               .names = "--gil",
+               .into = &output.gil,
+               .help = "only the time in which a thread of Python holds the GIL, running or not",
+               .more = "This is what keeps its other threads from running Python. Samples for "
+                       "which nobody could tell are left out and counted in a note. Where no time "
+                       "is left, the reason is said: there is no interpreter of CPython, or it is "
+                       "not understood."});
+}
+
+void AddGroupBy(Command& command, std::string& text, const std::string& help) {
+  std::vector<std::string> names;
+  for (const GroupKey key :
+       {GroupKey::kProcess, GroupKey::kThread, GroupKey::kComm, GroupKey::kUnit,
+        GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup})
+    names.emplace_back(NameOf(key));
+  command.Add({.group = kOutputGroup,
+               .names = "--group-by",
+               .into = &text,
+               .value = "WHAT",
+               .help = help + ": " + OneOf(names),
+               .words = names});
+}
+
+Result<std::optional<GroupKey>> ParseGroupBy(const std::string& text) {
+  if (text.empty()) return std::optional<GroupKey>();
+  const auto key = ParseGroupKey(text);
+  if (!key) return key.error();
+  return std::optional(*key);
+}
+
+void AddPlaces(Command& command, std::string_view group, RawPlaces& raw) {
+  command.Add({.group = group,
+               .names = "--no-inlines",
+               .into = &raw.no_inlines,
+               .help = "no frames of inlined functions; they are shown where debug information is "
+                       "on the host"});
+  command.Add({.group = group,
+               .names = "--no-lines",
+               .into = &raw.no_lines,
+               .help = "no source files and lines; they are shown where debug information is on "
+                       "the host",
+               .more = "With both options no debug information is read."});
+}
+
+void AddJson(Command& command, bool& json, const std::string& help) {
+  command.Add({.group = kOutputGroup, .names = "--json", .into = &json, .help = help});
+}
+
+void AddNoProgress(Command& command, bool& no_progress) {
+  command.Add({.group = kOtherGroup,
+               .names = "--no-progress",
+               .into = &no_progress,
+               .help = "no progress line"});
+}
+
+void AddNative(Command& command, std::string_view group) {
+  command.Add({.group = group,
+               .names = "--native",
+               .into = static_cast<bool*>(nullptr),
+               .help = "accepted, as py-spy has it; native frames are always there"});
+}
+
+}  // namespace profd::client

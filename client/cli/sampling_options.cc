@@ -1,0 +1,63 @@
+#include "client/cli/sampling_options.h"
+
+#include "client/cli/values.h"
+
+namespace profd::client {
+namespace {
+
+Result<v1::Mode> ParseMode(const std::string& text) {
+  if (text == "wall") return v1::MODE_WALL;
+  if (text == "on") return v1::MODE_ON_CPU;
+  if (text == "off") return v1::MODE_OFF_CPU;
+  return Usage("-m " + text + ": no such mode", "it is wall, on or off");
+}
+
+}  // namespace
+
+void AddFrequency(Command& command, RawSampling& raw) {
+  command.Add({.group = kWhatGroup,
+               .names = "-F,--frequency",
+               .into = &raw.frequency,
+               .value = "HZ",
+               .help = "samples a second of each thread, on the CPU and off it; default 99"});
+}
+
+void AddSampling(Command& command, RawSampling& raw) {
+  AddFrequency(command, raw);
+  command.Add({.group = kWhatGroup,
+               .names = "--budget",
+               .into = &raw.budget,
+               .value = "SHARE",
+               .help = "what sampling may cost, as 10% of a CPU, before waits are sampled more "
+                       "seldom; off: no limit; default 2% for every 8 CPUs, and more with -F",
+               .more = "Above it the profile says so, and all sums stay exact. The default grows "
+                       "with the square root of -F. Threads that only the history needs stay at "
+                       "its rate, and in its budget."});
+  command.Add({.group = kWhatGroup,
+               .names = "-m,--mode",
+               .into = &raw.mode,
+               .value = "MODE",
+               .help = "which time: all (wall), on a CPU only (on) or waiting only (off); default "
+                       "wall",
+               .words = {"wall", "on", "off"}});
+}
+
+Result<Sampling> ParseSampling(const RawSampling& raw) {
+  Sampling sampling;
+  if (!raw.frequency.empty()) {
+    const Result<std::uint32_t> frequency = ParseFrequency(raw.frequency);
+    if (!frequency) return frequency.error();
+    sampling.frequency_hz = *frequency;
+  }
+  if (!raw.budget.empty()) {
+    const Result<double> budget = ParseBudget(raw.budget);
+    if (!budget) return budget.error();
+    sampling.budget_cpus = *budget;
+  }
+  const Result<v1::Mode> mode = ParseMode(raw.mode);
+  if (!mode) return mode.error();
+  sampling.mode = *mode;
+  return sampling;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,29 @@
+// How often samples are taken, of which time, and what they may cost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "client/cli/command_model.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profiler.pb.h"
+
+namespace profd::client {
+
+struct Sampling {
+  std::uint32_t frequency_hz = 99;
+  double budget_cpus = 0;  // as in CollectRequest
+  v1::Mode mode = v1::MODE_WALL;
+};
+
+struct RawSampling {
+  std::string frequency;
+  std::string budget;
+  std::string mode = "wall";
+};
+
+void AddFrequency(Command& command, RawSampling& raw);  // -F
+void AddSampling(Command& command, RawSampling& raw);   // AddFrequency, --budget, -m
+[[nodiscard]] Result<Sampling> ParseSampling(const RawSampling& raw);
+
+}  // namespace profd::client

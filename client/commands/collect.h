@@ -1,0 +1,54 @@
+// collect: choose a profd, run a session, write its profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/output_options.h"
+#include "client/cli/sampling_options.h"
+#include "client/cli/target_options.h"
+#include "client/commands/common/verb.h"
+
+namespace profd::client {
+
+struct CollectOptions {
+  v1::Target target;                         // `kind` is not set when there is a command
+  std::vector<std::string> command;          // behind `--`
+  std::optional<std::uint64_t> duration_ns;  // none: 10 s, or until the command ends
+  Sampling sampling;
+  bool hardware_cycles = false;
+  bool inlined = true;
+  bool lines = true;
+  bool no_progress = false;
+  OutputOptions output;
+};
+
+// Of `symbols`, too: one run with `options`.
+[[nodiscard]] int RunCollect(const CollectOptions& options, const Context& context);
+
+class CollectVerb : public Verb {
+ public:
+  CollectVerb();
+  [[nodiscard]] Result<void> Take() override;
+  [[nodiscard]] bool ShowsProgress() const override;
+  [[nodiscard]] int Run(const Context& context) override { return RunCollect(options_, context); }
+  [[nodiscard]] const CollectOptions& options() const { return options_; }
+
+ private:
+  struct Raw {
+    RawTarget target;
+    std::string duration;
+    RawSampling sampling;
+    bool cycles = false;
+    RawPlaces places;
+    bool no_progress = false;
+    OutputOptions output;
+    std::vector<std::string> command;
+  };
+  Raw raw_;
+  CollectOptions options_;
+};
+
+}  // namespace profd::client

@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <numeric>
+
+#include "client/commands/common/doctor_checks.h"
+#include "client/profile/profile_facts.h"
+#include "client/screens/summary/summary.h"
+#include "client/screens/symbols/module_rows.h"
+#include "client/text/number.h"
+#include "daemon/base/python_versions.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kMostModules = 5;
+constexpr double kManyEnds = 0.01;  // of the samples; fewer stacks that end early are no finding
+
+std::string Texts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
+  std::string text;
+  for (const v1::NamedCount& count : counts) {
+    if (count.count() == 0) continue;
+    text += (text.empty() ? "" : ", ") + FormatCount(count.count()) + " " +
+            (count.text().empty() ? count.name() : count.text());
+  }
+  return text;
+}
+
+Finding Hook(const v1::StatusResponse& status) {
+  if (!status.replay_file().empty())
+    return {"hook", Verdict::kUnknown, "this profd replays " + status.replay_file(), ""};
+  const std::string why = status.hook_reason().empty() ? "" : ": " + status.hook_reason();
+  if (status.hook() == "switch-out")
+    return {"hook", Verdict::kWarn, "waits are seen when they begin, short ones not at all" + why,
+            "a kernel with sched_exit_tp (6.15) or kprobes"};
+  return {"hook", Verdict::kOk, status.hook() + why, ""};
+}
+
+Finding Losses(const v1::StatusResponse& status) {
+  const std::string lost = Texts(status.lost());
+  if (lost.empty()) return {"losses", Verdict::kOk, "0 samples", ""};
+  return {"losses", Verdict::kWarn, lost, "a lower rate (-F), or fewer sessions at once"};
+}
+
+Finding Interpreters(const v1::PythonStatus& python) {
+  const std::string attached = FormatCount(python.attached()) + " processes understood";
+  const std::string refused = Texts(python.refused());
+  if (!refused.empty())
+    return {"Python", Verdict::kWarn, attached + "; not: " + refused,
+            "CPython " + PythonVersionRange() + " with a GIL shows its Python frames"};
+  const std::string waiting = Texts(python.waiting());
+  return {"Python", Verdict::kOk, attached + (waiting.empty() ? "" : "; not yet: " + waiting), ""};
+}
+
+Finding History(const v1::StatusResponse& status) {
+  if (!status.has_history())
+    return {"history", Verdict::kOk, "none is kept (profd --history-directory keeps one)", ""};
+  const v1::HistoryStatus& history = status.history();
+  if (!history.last_error().empty())
+    return {"history", Verdict::kWarn, history.last_error(),
+            "see the log of profd, and the disk of " + history.path()};
+  if (history.windows_lost() > 0)
+    return {"history", Verdict::kWarn,
+            FormatCount(history.windows_lost()) + " windows lost: the disk is too slow",
+            "a faster disk for " + history.path()};
+  return {"history", Verdict::kOk,
+          FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()), ""};
+}
+
+Finding Python(const v1::Process& process) {
+  if (!process.python_refused().empty())
+    return {"Python", Verdict::kWarn,
+            "CPython " + process.python() + ", without Python frames: " + process.python_refused(),
+            "CPython " + PythonVersionRange() + " with a GIL shows its Python frames"};
+  if (process.python().empty()) return {"Python", Verdict::kOk, "no CPython interpreter in it", ""};
+  return {"Python", Verdict::kOk, "CPython " + process.python() + " is understood", ""};
+}
+
+std::string PathOf(const ModuleRow& row) {
+  if (row.path.empty()) return "memory without a file";
+  return row.program.empty() ? row.path : row.path + " (" + row.program + ")";
+}
+
+void Names(const v1::Profile& profile, const std::map<std::string, std::string>& packages,
+           std::vector<Finding>& findings) {
+  std::uint64_t frames = 0;
+  std::uint64_t named = 0;
+  const std::vector<ModuleRow> rows = ModuleRows(profile);
+  for (const ModuleRow& row : rows) {
+    frames += row.frames;
+    named += row.named;
+  }
+  findings.push_back({"symbols", Verdict::kOk,
+                      FormatCount(named) + " of " + FormatCount(frames) + " frames have names",
+                      ""});
+  std::size_t told = 0;
+  for (const ModuleRow& row : rows) {
+    if (row.unnamed.empty() || told++ == kMostModules) break;  // most unnamed first
+    const auto reasons = ReasonsOf(row);
+    const auto package = packages.find(row.path);
+    findings.push_back({"symbols", Verdict::kWarn,
+                        PathOf(row) + ": " + FormatCount(row.unnamed.size()) + " of " +
+                            FormatCount(row.frames) + " frames have none" +
+                            (reasons.empty() ? "" : ": " + reasons.front().first),
+                        package != packages.end() ? "apt install " + package->second
+                                                  : "profctl symbols says what was tried"});
+  }
+}
+
+Finding Stacks(const v1::Profile& profile) {
+  std::uint64_t early = 0;
+  std::string why;
+  for (const ModuleRow& row : ModuleRows(profile))
+    for (const auto& [reason, samples] : row.ends) {
+      early += samples;
+      if (why.find(reason) == std::string::npos) why += (why.empty() ? "" : ", ") + reason;
+    }
+  const auto& counts = profile.samples().count();
+  const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  const double share = all == 0 ? 0 : static_cast<double>(early) / static_cast<double>(all);
+  if (share <= kManyEnds) return {"stacks", Verdict::kOk, BasisText(profile), ""};
+  return {"stacks", Verdict::kWarn, FormatShare(share) + " of them end early: " + why,
+          "code without .eh_frame needs frame pointers: -fno-omit-frame-pointer"};
+}
+
+void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {
+  const StackFacts facts = StackFactsOf(profile);
+  if (facts.by_frame_pointer == 0) return;
+  const std::string found = FramePointerText(facts) + " " + kFramePointerMeans;
+  if (facts.many_by_frame_pointer())
+    findings.push_back(
+        {"stacks", Verdict::kWarn, found,
+         "-fasynchronous-unwind-tables; code made at run time needs frame pointers"});
+  else
+    findings.push_back({"stacks", Verdict::kOk, found, ""});
+}
+
+}  // namespace
+
+std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
+  std::vector<Finding> findings{Hook(status)};
+  if (!status.split().empty())
+    findings.push_back({"clocks", Verdict::kOk,
+                        "runnable told from blocked by " + status.split() + ", on-CPU samples by " +
+                            status.on_cpu_clock(),
+                        ""});
+  for (const v1::MissingCapability& missing : status.missing_capabilities())
+    findings.push_back({"rights", Verdict::kWarn,
+                        missing.name() + " is missing; not to be seen: " + missing.cost(),
+                        "AmbientCapabilities=" + missing.name() + " in profd.service, or root"});
+  if (status.missing_capabilities().empty() && status.replay_file().empty())
+    findings.push_back({"rights", Verdict::kOk, "none is missing", ""});
+  findings.push_back(Losses(status));
+  findings.push_back(Interpreters(status.python()));
+  findings.push_back(History(status));
+  return findings;
+}
+
+std::vector<Finding> CheckSamples(const v1::Profile& profile,
+                                  const std::map<std::string, std::string>& packages) {
+  if (profile.threads_size() == 0 || profile.processes_size() == 0)
+    return {{"process", Verdict::kFail, "no thread of it was seen", "see what runs: ps -e"}};
+  std::vector<Finding> findings{
+      {"process", Verdict::kOk,
+       ProfileTitle(profile) + ", " +
+           FormatCount(static_cast<std::uint64_t>(profile.threads_size())) +
+           (profile.threads_size() == 1 ? " thread" : " threads"),
+       ""}};
+  findings.push_back(Stacks(profile));
+  FramePointers(profile, findings);
+  Names(profile, packages, findings);
+  findings.push_back(Python(profile.processes(0)));
+  return findings;
+}
+
+}  // namespace profd::client

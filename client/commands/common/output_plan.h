@@ -1,0 +1,67 @@
+// OutputPlan: where a profile goes and in which format, settled before it is collected.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/output_options.h"
+#include "client/commands/common/context.h"
+#include "client/format/exporter.h"
+#include "client/profile/grouping.h"
+#include "client/system/invoking_user.h"
+#include "client/text/palette.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+struct Output {
+  std::string path;                    // "-": stdout
+  const Exporter* exporter = nullptr;  // null: the report
+};
+
+// Immutable.
+class OutputPlan {
+ public:
+  // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
+  // terminal that nobody requested, files that cannot be written. Leaves nothing behind.
+  [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
+                                               bool stdout_is_terminal);
+
+  // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
+  [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
+  // Writes all; one that fails is told on the console and does not keep the others from being
+  // written. `footer` stands below a summary on a terminal.
+  [[nodiscard]] bool Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
+                           const std::string& footer, const Context& context) const;
+
+  [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
+
+ private:
+  OutputPlan(ExportOptions options, const OutputOptions& requested)
+      : options_(std::move(options)),
+        report_(requested.report),
+        interpreter_frames_(requested.names.interpreter_frames),
+        gil_(requested.gil),
+        group_by_(requested.group_by) {}
+  // A json file is complete: all others can be made of it. So is a report on where names are from.
+  [[nodiscard]] bool IsComplete(const Output& output) const;
+  // A table by group in the place of the summary; "" where none is requested.
+  [[nodiscard]] std::string RenderTable(const v1::Profile& profile, std::size_t width,
+                                        const Palette& palette, bool complete) const;
+  [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
+                                         const std::string& footer, const Context& context) const;
+  [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
+                                      const std::optional<InvokingUser>& owner,
+                                      const std::string& footer, const Context& context) const;
+
+  ExportOptions options_;
+  Report report_;
+  bool interpreter_frames_;
+  bool gil_;
+  std::optional<GroupKey> group_by_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace profd::client

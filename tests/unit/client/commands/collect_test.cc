@@ -1,0 +1,92 @@
+#include "client/commands/collect.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/client/commands/parsed.h"
+
+namespace profd::client {
+namespace {
+
+TEST(CollectVerbTest, CollectHasTheDefaultsOfItsHelp) {
+  const auto options = OptionsOf<CollectVerb>({"collect", "-p", "1234"});
+  ASSERT_EQ(options.target.pids().id_size(), 1);
+  EXPECT_EQ(options.target.pids().id(0), 1234u);
+  EXPECT_FALSE(options.target.children());
+  EXPECT_FALSE(options.duration_ns.has_value());
+  EXPECT_EQ(options.sampling.frequency_hz, 99u);
+  EXPECT_EQ(options.sampling.mode, v1::MODE_WALL);
+  EXPECT_TRUE(options.output.files.empty());
+}
+
+TEST(CollectVerbTest, InlinedFunctionsAndLinesCanBeRefused) {
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-a"}).inlined);
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-a"}).lines);
+  const auto options = OptionsOf<CollectVerb>({"collect", "-a", "--no-inlines", "--no-lines"});
+  EXPECT_FALSE(options.inlined);
+  EXPECT_FALSE(options.lines);
+  EXPECT_NE(Refused({"collect", "-a", "--no-inline"}).hint.find("--no-inlines"), std::string::npos);
+}
+
+TEST(CollectVerbTest, EveryOptionOfCollect) {
+  const ParsedLine parsed =
+      Parsed({"collect", "-p",      "12,13",     "--pid=14",     "-d500ms", "-F", "200",
+              "-m",      "off",     "-s",        "-o",           "a.svg",   "-o", "-",
+              "-f",      "folded",  "--threads", "--signatures", "-q",      "-v", "--color=never",
+              "--host",  "unix:/x", "--native",  "--no-progress"});
+  const auto* verb = dynamic_cast<const CollectVerb*>(parsed.line.verb);
+  ASSERT_NE(verb, nullptr);
+  const CollectOptions& options = verb->options();
+  EXPECT_EQ(options.target.pids().id_size(), 3);
+  EXPECT_TRUE(options.target.children());
+  EXPECT_EQ(options.duration_ns, 500'000'000u);
+  EXPECT_EQ(options.sampling.frequency_hz, 200u);
+  EXPECT_EQ(options.sampling.mode, v1::MODE_OFF_CPU);
+  EXPECT_EQ(options.output.files, (std::vector<std::string>{"a.svg", "-"}));
+  EXPECT_EQ(options.output.format, "folded");
+  EXPECT_TRUE(options.output.threads);
+  EXPECT_TRUE(options.output.names.signatures);
+  EXPECT_TRUE(options.no_progress);
+  EXPECT_FALSE(verb->ShowsProgress());
+  EXPECT_TRUE(parsed.line.global.quiet);
+  EXPECT_TRUE(parsed.line.global.verbose);
+  EXPECT_EQ(parsed.line.global.color, ColorChoice::kNever);
+  EXPECT_EQ(parsed.line.global.host.address, "unix:/x");
+}
+
+TEST(CollectVerbTest, Targets) {
+  EXPECT_EQ(OptionsOf<CollectVerb>({"collect", "-t", "5"}).target.tids().id(0), 5u);
+  EXPECT_EQ(OptionsOf<CollectVerb>({"collect", "--comm", "redis-server"}).target.comm(),
+            "redis-server");
+  EXPECT_EQ(OptionsOf<CollectVerb>({"collect", "--comm", "a-name-of-more-than-15"}).target.comm(),
+            "a-name-of-more-");
+  EXPECT_EQ(OptionsOf<CollectVerb>({"collect", "--cgroup", "/x"}).target.cgroup(), "/x");
+  EXPECT_TRUE(
+      OptionsOf<CollectVerb>({"collect", "-a", "--kernel-threads"}).target.kernel_threads());
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--cycles"}).hardware_cycles);
+}
+
+TEST(CollectVerbTest, EverythingBehindTheDashesIsTheCommands) {
+  const auto options = OptionsOf<CollectVerb>(
+      {"collect", "-o", "x.svg", "--", "ls", "-l", "--", "-p", "--help", "--no-such"});
+  EXPECT_EQ(options.command,
+            (std::vector<std::string>{"ls", "-l", "--", "-p", "--help", "--no-such"}));
+  EXPECT_TRUE(options.target.children()) << "children of a command are followed by default";
+  EXPECT_FALSE(OptionsOf<CollectVerb>({"collect", "--no-children", "--", "ls"}).target.children());
+}
+
+TEST(CollectVerbTest, TargetsMustBeOneKind) {
+  EXPECT_NE(Refused({"collect"}).hint.find("-p PID"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "-a"}).message.find("more than one"), std::string::npos);
+  EXPECT_NE(Refused({"collect", "-p", "1", "--", "ls"}).message.find("more than one"),
+            std::string::npos);
+  (void)Refused({"collect", "-p", "1", "--kernel-threads"});
+  (void)Refused({"collect", "-p", "1", "-s", "--no-children"});
+  (void)Refused({"collect", "-p", "1", "--cycles", "-m", "off"});
+}
+
+TEST(CollectVerbTest, RecordIsCollect) {
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"record", "-a"}).target.all());
+}
+
+}  // namespace
+}  // namespace profd::client
