@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace profd {
 namespace {
@@ -59,11 +60,22 @@ std::string LimitsText(const DurationLimits& limits) {
 
 Error Refuse(std::string message, const DurationLimits& limits) {
   return Error{ErrorCode::kInvalidArgument, std::move(message),
-               "write " + std::string(kDurationForms) +
+               "write " + DurationForms(limits) +
                    (limits.needs_unit ? "" : "; a number without a unit is in seconds")};
 }
 
 }  // namespace
+
+std::string DurationForms(const DurationLimits& limits) {
+  std::string text;
+  std::string last;
+  for (const char* form : {"500ms", "10s", "2h", "7d"}) {
+    if (!IsWithin(Read(form, true).value_or(0), limits)) continue;
+    if (!last.empty()) text += (text.empty() ? "" : ", ") + last;
+    last = form;
+  }
+  return text.empty() ? last : text + " or " + last;
+}
 
 Result<std::uint64_t> ParseDuration(std::string_view text, const DurationLimits& limits) {
   // A negative one is understood and is too short.

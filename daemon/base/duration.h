@@ -9,15 +9,15 @@
 
 namespace profd {
 
-// What messages and manual pages give as examples.
-inline constexpr std::string_view kDurationForms = "500ms, 10s, 2h or 7d";
-
 // What a caller accepts. The limits are durations themselves, written as messages show them.
 struct DurationLimits {
   std::string_view least = {};  // "": 0
   std::string_view most = {};   // "": 2^63 - 1 ns, which is 292 years
   bool needs_unit = false;      // false: a number without a unit is in seconds
 };
+
+// Examples for messages and manual pages, within the limits: "500ms, 10s, 2h or 7d".
+[[nodiscard]] std::string DurationForms(const DurationLimits& limits = {});
 
 // Digits with at most one point, then a unit: ns, us, ms, s, sec, m, min, h, d or w. One or more
 // spaces may stand before the unit. No sign, no exponent. In ns, rounded. kInvalidArgument: the

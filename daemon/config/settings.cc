@@ -143,7 +143,7 @@ std::string Kind(bool) { return "true or false"; }
 std::string Kind(const std::string&) { return "a string"; }
 std::string Kind(std::uint64_t) { return "a whole number"; }
 std::string Kind(double) { return "a number"; }
-std::string Kind(nanoseconds) { return "a duration such as " + std::string(kDurationForms); }
+std::string Kind(nanoseconds) { return "a duration such as " + DurationForms(); }
 std::string Kind(Bytes) { return "a size such as 500MB or 1GiB"; }
 
 template <typename Value>

@@ -56,7 +56,7 @@ class ErrorsTest : public ProfctlTest {
 constexpr const char* kNoSuchPid = "4194305";
 
 TEST_F(ErrorsTest, Usage) {
-  const std::string durations = "write 500ms, 10s, 2h or 7d";
+  const std::string durations = "write 500ms, 10s or 2h";
   const std::string targets = "name one of -p PID, -t TID, -a";
   ExpectError({"collect", "-p", "1", "-d", "0"}, 2, "between 1ms and 24h", durations);
   ExpectError({"collect", "-p", "1", "-d", "-5"}, 2, "between 1ms and 24h", durations);

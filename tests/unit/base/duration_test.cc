@@ -77,7 +77,10 @@ TEST(DurationTest, WithoutALimitItFitsASignedNumberOfNanoseconds) {
   EXPECT_EQ(Message("99999999999d"), "the duration must be at most 290 years");
 }
 
-TEST(DurationTest, TheHintShowsHowToWriteOne) {
+TEST(DurationTest, TheHintShowsHowToWriteOneWithinTheLimits) {
+  EXPECT_EQ(ParseDuration("x", {.most = "24h"}).error().hint,
+            "write 500ms, 10s or 2h; a number without a unit is in seconds");
+  EXPECT_EQ(DurationForms({.least = "1min", .most = "1d"}), "2h");
   EXPECT_EQ(ParseDuration("x").error().hint,
             "write 500ms, 10s, 2h or 7d; a number without a unit is in seconds");
   EXPECT_EQ(ParseDuration("x", {.needs_unit = true}).error().hint, "write 500ms, 10s, 2h or 7d");
