@@ -1,4 +1,4 @@
-// FactQueue: what was found of processes, on its way from the service to the stream.
+// FactQueue: facts about interpreters of processes, on their way from the service to the stream.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,14 @@ struct RuntimeFacts {
   wire::AddressRange module;
 };
 
-// All that is known of one process with an interpreter.
+// All facts about one process with an interpreter.
 struct PythonFacts {
   ProcessKey process;
   std::vector<RuntimeFacts> runtimes;  // as the kernel side counts them; never empty
 };
 
-// Any thread. Never waits; what finds no room is refused and has to be pushed again.
+// Any thread may use it, and it never waits. Push refuses facts when the queue is full; the caller
+// has to push them again. Owned by the composition root.
 class FactQueue {
  public:
   static constexpr std::size_t kMaxFacts = 16'384;

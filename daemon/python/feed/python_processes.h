@@ -1,4 +1,4 @@
-// PythonProcesses: what the kernel side knows of interpreters.
+// PythonProcesses: the kernel side's table of processes with interpreters.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace profd::python {
 
-// `pid` as in events. Called by the service's thread alone.
+// `pid` is the number that events carry. Only the service's thread calls it.
 class PythonProcesses {
  public:
   virtual ~PythonProcesses() = default;

@@ -1,4 +1,4 @@
-// PythonSource: decorator of the live source that puts what is known of Python into the stream.
+// PythonSource: decorator of the live source that adds interpreters and code objects to the stream.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace profd::python {
 
-// Shows the service every event, and puts before each sample the interpreter and the code objects
-// that it needs. Used by the reader thread; what it references outlives it.
+// Passes every event to the service, and puts before each sample the events of the interpreter and
+// the code objects that the sample needs. Used by the reader thread; its references outlive it.
 class PythonSource : public wire::EventSource {
  public:
   PythonSource(wire::EventSource& source, PythonService& service, FactQueue& facts,

@@ -10,8 +10,9 @@
 
 namespace profd::symbolize {
 
-// Sends kernel addresses to the kernel's symbols, those in files and in the vdso to ELF, and says
-// of the rest what it is. Used by the symbolizer thread, with everything it refers to.
+// It passes kernel addresses to KernelSymbols, and addresses in files and in the vdso to
+// ElfSymbolizer. Other addresses get a reason instead of a name. Used by the symbolizer thread,
+// with everything it refers to.
 class HostSymbolizer : public Symbolizer {
  public:
   // `jit`: null when code made at run time is not to be named.

@@ -16,8 +16,8 @@ struct JitSymbol {
   std::string_view name;  // as the file has it; until the map changes
 };
 
-// Code that is listed later takes the place of what was there. Bounded: what is beyond kMaxBytes is
-// left out, and counted.
+// Code that is listed later replaces the code at its place. Code beyond kMaxBytes is left out, and
+// counted. Belongs to one process; used by one thread.
 class JitMap {
  public:
   static constexpr std::size_t kMaxBytes = 64u << 20;
@@ -41,9 +41,9 @@ class JitMap {
   std::size_t left_out_ = 0;
 };
 
-// Both take the next bytes of a file that grows, and return how many they are through with: the
-// rest is the beginning of something that is not whole yet. Lines and records that make no sense
-// are left out; a dump that makes none at all ends there: all bytes are taken.
+// Both take the next bytes of a file that grows, and return how many of them they have used. The
+// rest is the beginning of a line or record that is not complete yet. They leave out lines and
+// records that are invalid. When a whole dump is invalid, they use all of its bytes.
 
 // perf-PID.map: lines of "start size name", hexadecimal.
 [[nodiscard]] std::size_t ReadPerfMap(std::string_view bytes, JitMap& map);

@@ -23,13 +23,13 @@ class KernelSymbols {
   virtual ~KernelSymbols() = default;
   // The symbol that holds `address`, valid until the next call; else the reason why there is none.
   [[nodiscard]] virtual Result<KernelSymbol> Find(std::uint64_t address) = 0;
-  // What the first question would read.
+  // Reads what the first look-up would read.
   virtual void Prepare() {}
 };
 
-// From /proc/kallsyms. Read at Prepare or the first use and, because modules and BPF programs come
-// and go, again when an address is not in it, from then on no oftener than every kRefreshNs: it
-// takes tens of ms.
+// It reads /proc/kallsyms at Prepare or the first use. Modules and BPF programs come and go, so it
+// reads the file again when an address is not in it, at most every kRefreshNs, because reading
+// takes tens of ms. Used by the symbolizer thread.
 class LiveKernelSymbols : public KernelSymbols {
  public:
   static constexpr std::uint64_t kRefreshNs = 30'000'000'000;
@@ -55,9 +55,9 @@ class LiveKernelSymbols : public KernelSymbols {
 // Kind under which recordings keep kernel symbols; there is one blob, its key is "".
 inline constexpr std::string_view kKallsymsBlobKind = "kallsyms";
 
-// A decorator: remembers the symbols that look-ups found; Flush hands over the new ones as lines
-// "begin end module name", and "! reason" for the first failure. The first symbol that begins at an
-// address stands. Used by the symbolizer thread.
+// A decorator that remembers the symbols that look-ups found. Flush hands over the new ones as
+// lines "begin end module name", and "! reason" for the first failure. Of several symbols that
+// begin at one address the first counts. Used by the symbolizer thread.
 class RecordingKernelSymbols : public KernelSymbols {
  public:
   // kind, key, bytes; as recordings take it.
@@ -77,7 +77,7 @@ class RecordingKernelSymbols : public KernelSymbols {
   std::set<std::uint64_t> seen_;  // where they begin
 };
 
-// Answers from such blobs, which add up.
+// Has the symbols of all such blobs of a recording. Used by one thread.
 class ReplayKernelSymbols : public KernelSymbols {
  public:
   [[nodiscard]] Result<void> AddBlob(std::string_view bytes);

@@ -15,8 +15,8 @@ struct DemangledName {
   std::string full_name;
 };
 
-// Total for any bytes: what is no mangled name, or a damaged or excessive one, comes back as it is,
-// cleaned (CleanText). Output and stack are bounded, so crafted names cannot blow it up.
+// Takes any bytes. A text that is not a mangled name, or is damaged or too complex, comes back
+// unchanged but for CleanText. Output and stack are bounded, whatever the name.
 [[nodiscard]] DemangledName Demangle(std::string_view symbol);
 
 }  // namespace profd::symbolize

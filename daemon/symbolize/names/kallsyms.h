@@ -21,14 +21,15 @@ struct KernelSymbol {
   std::string_view module;  // "[kernel]", "[nf_tables]", "[bpf]", ...
 };
 
-// Immutable; safe from any thread. A function reaches to the next symbol of any kind, at most
-// kMaxFunctionBytes: the file has no sizes. Of names at one address: global and weak ones before
-// local ones, fewer leading underscores, global before weak, shorter, then alphabetical.
+// Immutable; safe from any thread. The file has no sizes, so a function reaches to the next symbol
+// of any kind, at most kMaxFunctionBytes. Of several names at one address this order decides:
+// global and weak before local, fewer leading underscores, global before weak, shorter, then
+// alphabetical.
 class Kallsyms {
  public:
   static constexpr std::uint64_t kMaxFunctionBytes = 1u << 20;
 
-  // `text` as /proc/kallsyms reads. Lines that are none are left out. kPermissionDenied when all
+  // `text` is the content of /proc/kallsyms. Invalid lines are left out. kPermissionDenied when all
   // addresses are zero.
   [[nodiscard]] static Result<Kallsyms> Parse(std::string_view text);
 

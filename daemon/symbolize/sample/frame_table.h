@@ -12,8 +12,8 @@
 
 namespace profd::symbolize {
 
-// Ids count up from 0 and stay valid until Clear. Bounded: once `max_frames` are in it, every new
-// frame gets the id of one that says so, and is counted. Used by the symbolizer thread.
+// Ids count up from 0 and stay valid until Clear. When `max_frames` are in it, every new frame gets
+// the id of a frame with that reason, and is counted. Used by the symbolizer thread.
 class FrameTable {
  public:
   static constexpr std::size_t kDefaultMaxFrames = 400'000;
@@ -30,8 +30,8 @@ class FrameTable {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   // Frames that found the table full.
   [[nodiscard]] std::size_t overflowed() const { return overflowed_; }
-  // Forgets all frames but those that `keep` says yes to. Whoever kept ids of these must take the
-  // new ones, here by the old; the others have kNoFrame.
+  // Forgets all frames for which `keep` is false. The others get new ids: the result has the new id
+  // of each old one, or kNoFrame.
   [[nodiscard]] std::vector<FrameId> Retain(const std::function<bool(FrameId)>& keep);
   // Forgets all frames. No id may be in use any more.
   void Clear();

@@ -17,11 +17,11 @@
 
 namespace profd::symbolize {
 
-// Gives every address its frames; what it has seen costs one hash look-up and no string. Off CPU it
-// trims the scheduler's frames (stack_trimming.h); a stack that ends early gets a last frame that
-// says why (stack_end.h). Python frames that found no place among the native ones stand above them,
-// with a frame between that says so. Used by the symbolizer thread; any thread may read the
-// counters.
+// Finds the frames of every address; a known address costs one hash look-up and no string. It trims
+// the scheduler's frames of stacks off the CPU (stack_trimming.h). A stack that ends early gets a
+// last frame with the reason (stack_end.h). Python frames without a place among the native ones
+// stand above them, behind the frame `[merge=failed]`. Used by the symbolizer thread; any thread
+// may read the counters.
 class SampleSymbolizer {
  public:
   // Beyond this all addresses are forgotten and looked up again: processes that come and go bring

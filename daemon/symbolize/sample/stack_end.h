@@ -1,4 +1,4 @@
-// What stands where a user stack ends before its root.
+// StackEnd: the pseudo-frame at the end of a user stack that does not reach its root.
 #pragma once
 
 #include <cstdint>

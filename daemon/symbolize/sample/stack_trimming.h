@@ -1,4 +1,4 @@
-// Stack trimming: takes the mechanics of waiting off the leaf of a stack, so that what waits is it.
+// Stack trimming: takes the kernel's mechanics of waiting off the leaf of a stack.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ enum class KernelRole : std::uint8_t {
 // `name` as kallsyms has it; compiler suffixes (".isra.0") do not count.
 [[nodiscard]] KernelRole RoleOf(std::string_view name);
 
-// How many frames to take off an off-CPU stack: `roles` are those of its kernel frames, leaf first.
-// Up to and including the switch; then the functions that only carry out a wait, so that
-// `futex_do_wait`, `do_nanosleep`, `anon_pipe_read` or `folio_wait_bit_common` is the leaf; and for
-// a thread that was preempted the interrupt too, so that the interrupted function is. 0 when there
-// is no switch near the leaf: then it is not known what the frames are. On-CPU stacks begin at the
-// interrupted instruction and need none of this.
+// How many frames to take off an off-CPU stack. `roles` are those of its kernel frames, leaf first.
+// It counts the frames up to and including the switch, and then the functions that only carry out a
+// wait. So the leaf is `futex_do_wait`, `do_nanosleep`, `anon_pipe_read` or
+// `folio_wait_bit_common`. For a preempted thread it also counts the interrupt, so that the leaf is
+// the interrupted function. 0 without a switch near the leaf: then the roles of the frames are
+// unknown. On-CPU stacks begin at the interrupted instruction and are not trimmed.
 [[nodiscard]] std::size_t FramesToTrim(std::span<const KernelRole> roles);
 
 }  // namespace profd::symbolize

@@ -8,8 +8,9 @@
 
 namespace profd::unwind {
 
-// Members of a session as it starts (PROCESS), and executable mappings made while it runs (MMAP),
-// so also those of an exec. Hands all events on as they are. Used by the reader thread.
+// It requests tables for the members of a session as it starts (PROCESS), and for executable
+// mappings that are made while it runs (MMAP), also by an exec. It passes all events on unchanged.
+// Used by the reader thread.
 class PrefetchSource : public wire::EventSource {
  public:
   // Both must outlive this.

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kChunkBytes = 1u << PROFD_CHUNK_SHIFT;
 struct PackedChunk {
   std::vector<std::byte> bytes;  // struct profd_chunk and its rows; empty: no rule covers any
   std::uint32_t rows = 0;
-  std::uint32_t cut_blocks = 0;  // blocks with more rows than fit: their last rows know nothing
+  std::uint32_t cut_blocks = 0;  // blocks with more rows than fit: their last rows are unknown code
 };
 
 // `rows` are those of [begin, begin + kChunkBytes), as CfiReader gives them; `begin` is a

@@ -11,7 +11,7 @@
 
 namespace profd::unwind {
 
-// Rules are only appended: indexes stay. Index 0 is the rule that knows nothing. Used by one
+// Rules are only appended, so indexes stay valid. Index 0 is the rule of unknown code. Used by one
 // thread.
 class RuleTable {
  public:
