@@ -25,7 +25,7 @@ namespace profd {
 // books (10 ms).
 [[nodiscard]] std::map<std::string, std::uint64_t> OwnThreadCpuNs(const ProcFs& proc);
 
-// Resident memory of this process; 0 when /proc cannot tell.
+// Resident memory of this process; 0: /proc cannot be read.
 [[nodiscard]] std::uint64_t OwnResidentBytes(const ProcFs& proc);
 
 // The same again and again: finding the file costs more than reading it. Any thread.
@@ -45,7 +45,7 @@ struct HeapBytes {
 };
 [[nodiscard]] HeapBytes OwnHeapBytes();
 
-// Threads of the whole host, kernel threads too; 0 when /proc cannot tell.
+// Threads of the whole host, kernel threads too; 0: /proc cannot be read.
 [[nodiscard]] std::uint64_t ThreadsOnHost(const ProcFs& proc);
 
 }  // namespace profd

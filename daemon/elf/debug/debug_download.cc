@@ -27,8 +27,9 @@ DebugDownload::~DebugDownload() {
 DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
   const std::scoped_lock lock(mutex_);
   if (const auto known = answers_.find(build_id); known != answers_.end()) return known->second;
-  if (answers_.size() >= kMaxRequested) return {"", "debuginfod was asked too often"};
-  Answer requested{"", "debuginfod is being asked"};
+  if (answers_.size() >= kMaxRequested)
+    return {"", "too many downloads from debuginfod were requested"};
+  Answer requested{"", "the download from debuginfod is running"};
   answers_.emplace(build_id, requested);
   queue_.push_back(build_id);
   wake_.notify_one();

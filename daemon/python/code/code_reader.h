@@ -32,7 +32,7 @@ class CodeReader {
   CodeReader(ProcessMemory memory, const Layout& layout)
       : memory_(memory), layout_(layout), types_(memory) {}
 
-  // The validator of the code object that lies there now, as the kernel side makes it; nothing
+  // The validator of the code object that lies there now, as the BPF side makes it; nothing
   // when it cannot be read.
   [[nodiscard]] std::optional<std::uint32_t> Validate(std::uint64_t code);
   // The code object must be the one with this validator, before and after it is read. kCorrupt:

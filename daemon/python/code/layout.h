@@ -43,7 +43,8 @@ struct Layout {
   std::uint32_t code_lines = 0;     // bytes object: the line table
   std::uint32_t ascii_bytes = 0;    // sizeof(PyASCIIObject)
   std::uint32_t compact_bytes = 0;  // sizeof(PyCompactUnicodeObject)
-  // What the kernel side needs; the slot and what is about the GIL are those of a process, and 0.
+  // The part that the BPF side needs; the slot and what is about the GIL are those of a process,
+  // and 0.
   profd_python_process process{};
 
   // Bytes from the beginning of a code object that hold all of the above.

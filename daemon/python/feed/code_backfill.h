@@ -28,10 +28,10 @@ struct CodeCounters {
 // Every event of the live source passes through CodeBackfill. While sessions run, it adds one event
 // for each process before the first sample of the process, and one for each code object before the
 // first sample that holds it. It reads the code object at that moment, because its memory may soon
-// belong to another one. The kernel side cannot read some code objects, for instance while their
+// belong to another one. The BPF side cannot read some code objects, for instance while their
 // page is copied after a fork. For these CodeBackfill adds an event before each sample, with texts
 // if the code object is still the one of an earlier sample. Its events carry the time of events
-// that have all been handed over, so that they also come first in order of time, but never a time
+// that were all delivered, so that they also come first in order of time, but never a time
 // before the process executed its program. A process is forgotten when it has ended; beyond a bound
 // the processes that were sampled longest ago are forgotten. Used by the reader thread.
 class CodeBackfill {
@@ -47,7 +47,7 @@ class CodeBackfill {
   void BeginRound();
   void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
   // Whether samples of Python may come for a requested session: then all their code objects have to
-  // be read soon. Without one it is enough that the kernel side wakes the reader thread for code
+  // be read soon. Without one it is enough that the BPF side wakes the reader thread for code
   // objects that it has not seen lately.
   [[nodiscard]] bool IsWatching() const { return requested_sessions_ > 0 && !known_.empty(); }
   [[nodiscard]] const CodeCounters& counters() const { return counters_; }
@@ -98,7 +98,7 @@ class CodeBackfill {
   std::vector<ProcessKey> ended_;                 // in this round ...
   std::vector<ProcessKey> ended_before_;  // ... and in the one before: their last samples may come
   LruCache<CodeKey, std::uint64_t, CodeKeyHash> reported_;  // time of the first sample with it
-  std::vector<std::uint64_t> words_;                        // of the sample at hand
+  std::vector<std::uint64_t> words_;                        // of the current sample
   std::vector<wire::PythonFrame> frames_;                   // ... and the Python frames in them
   std::uint32_t numbers_ = 0;
   std::uint32_t sessions_ = 0;            // running, as the stream has it

@@ -25,7 +25,7 @@ struct RuntimeFacts {
 // All facts about one process with an interpreter.
 struct PythonFacts {
   ProcessKey process;
-  std::vector<RuntimeFacts> runtimes;  // as the kernel side counts them; never empty
+  std::vector<RuntimeFacts> runtimes;  // as the BPF side counts them; never empty
 };
 
 // Any thread may use it, and it never waits. Push refuses facts when the queue is full; the caller

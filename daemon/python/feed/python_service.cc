@@ -167,7 +167,7 @@ void PythonService::HandleProcess(ProcessKey key) {
   const auto known = processes_.find(key.pid);
   if (known != processes_.end() && known->second.key == key && !known->second.attached.empty() &&
       now - known->second.looked < kFresh)
-    return Tell(known->second);
+    return Report(known->second);
   Process process;
   process.key = key;
   process.looked = now;
@@ -210,14 +210,14 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   const bool waits = found->second.waits;
   Process& made = processes_[child.pid] = std::move(process);
   if (made.attached.empty()) return TryAttach(made);
-  // All runtimes at once: until then the kernel side uses those of the parent.
+  // All runtimes at once: until then the BPF side uses those of the parent.
   if (!Install(made)) {
     known_.Remove(child.pid);
     made.attached.clear();
     return WaitFor(made);
   }
   counters_.attached.Add();
-  Tell(made);
+  Report(made);
   if (waits) WaitFor(made);
 }
 
@@ -349,7 +349,7 @@ void PythonService::WaitFor(Process& process) {
 void PythonService::NoteAnother(Process& process, const std::string& what) {
   if (!process.another.empty() || process.attached.empty()) return;
   process.another = "another interpreter of the process" + what;
-  Tell(process);
+  Report(process);
 }
 
 void PythonService::Accept(Process& process, const Attachment& attachment) {
@@ -372,15 +372,15 @@ void PythonService::Accept(Process& process, const Attachment& attachment) {
     attached.push_back(std::move(made));
   if (!again) process.another.clear();  // which may have been this one
   // A runtime that joins others is in the stream before samples have its frames.
-  if (!before.empty()) Tell(process);
+  if (!before.empty()) Report(process);
   if (!Install(process)) {
     attached = before;
-    if (!before.empty()) Tell(process);
+    if (!before.empty()) Report(process);
     return WaitFor(process);
   }
   if (!before.empty()) return;
   counters_.attached.Add();
-  Tell(process);
+  Report(process);
 }
 
 bool PythonService::Install(const Process& process) {
@@ -389,7 +389,7 @@ bool PythonService::Install(const Process& process) {
   return known_.Put(process.key.pid, runtimes);
 }
 
-void PythonService::Tell(const Process& process) {
+void PythonService::Report(const Process& process) {
   PythonFacts facts{.process = process.key, .runtimes = {}};
   for (const auto& one : process.attached)
     facts.runtimes.push_back({one->layout.version, one, "", one->module});

@@ -1,4 +1,4 @@
-// PythonService: finds the interpreters of processes, for the kernel side and for the stream.
+// PythonService: finds the interpreters of processes, for the BPF side and for the stream.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ struct PythonCounters {
 // the composition root.
 //
 //   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
-//     -> attached: facts for the kernel side and the stream
+//     -> attached: facts for the BPF side and the stream
 //     -> not yet: Attach again, every 20 ms for a second, then less and less often, at last every
 //        5 s; after that second the reason goes to the stream, unless the interpreter is not used
 //     -> refused: the reason goes to the stream
@@ -120,7 +120,7 @@ class PythonService {
   void Accept(Process& process, const Attachment& attachment);
   [[nodiscard]] bool Install(const Process& process);
   void NoteAnother(Process& process, const std::string& what);
-  void Tell(const Process& process);
+  void Report(const Process& process);
   void Rest();
   void Refuse(Process& process, const Candidate& candidate);
   void WaitFor(Process& process);

@@ -21,7 +21,7 @@ struct ModuleMapping {
 };
 
 struct Attachment {
-  Layout layout;              // `process` is complete: what the kernel side gets
+  Layout layout;              // `process` is complete: what the BPF side gets
   std::uint64_t runtime = 0;  // _PyRuntime: no other interpreter of the process has this one
   wire::AddressRange module;
   wire::AddressRange eval;
@@ -42,7 +42,7 @@ inline constexpr std::string_view kNotInitialised = "the interpreter has not bee
 [[nodiscard]] Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
                                         const ModuleMapping& mapping);
 
-// Reads the memory that walks of the process's threads read, so that it is present: the kernel side
+// Reads the memory that walks of the process's threads read, so that it is present: the BPF side
 // cannot wait for pages that are not.
 void TouchFrames(const ProcessMemory& memory, const Attachment& attachment);
 

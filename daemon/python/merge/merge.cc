@@ -74,7 +74,7 @@ std::optional<Places> PlaceByAnchors(const PythonStack& python,
   Places places;
   std::size_t from = 0;
   for (const Segment& segment : python.segments) {
-    // A segment without an anchor is the rest of a stack that is deeper than the kernel side keeps.
+    // A segment without an anchor is the rest of a stack that is deeper than the BPF side keeps.
     // It belongs to the next call. If no segment came before it and the walk ended for another
     // reason, the call that it belongs to is unknown.
     const bool rest = segment.anchor == 0;

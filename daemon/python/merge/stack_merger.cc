@@ -37,7 +37,7 @@ std::string TextOf(std::span<const wire::PythonProcessEvent> runtimes) {
 }
 
 // A holder may have to wait for the lock inside the GIL to give it back: it holds it still.
-// `all_looked_at`: the kernel side has looked for a thread state in each runtime.
+// `all_looked_at`: the BPF side has looked for a thread state in each runtime.
 process::Gil GilOf(const wire::StackEvent& event, const process::Sample& sample,
                    bool all_looked_at) {
   const unsigned flags = event.python_flags;
@@ -99,7 +99,7 @@ void StackMerger::Merge(const wire::StackEvent& event, process::Sample& sample) 
   if (sample.wait == process::WaitReason::kLock && WaitsForGil(event, runtimes))
     sample.wait = process::WaitReason::kGil;
   sample.interpreter = InterpreterOf(runtimes);
-  // The kernel side has not looked at a runtime that it did not know by then.
+  // The BPF side has not looked at a runtime that it did not know by then.
   const std::size_t more = (event.python_flags & PROFD_PYTHON_MORE) >> PROFD_PYTHON_MORE_SHIFT;
   const std::size_t looked_at = std::min(runtimes.size(), more + 1);
   sample.gil = GilOf(event, sample, looked_at == runtimes.size());

@@ -88,7 +88,7 @@ class SampleSymbolizer {
   std::vector<FrameId> ids_;
   // Keeps the owners in `known_` alive, so that none takes the address of another.
   std::unordered_map<const void*, std::shared_ptr<const void>> owners_;
-  std::vector<Known> stack_;  // of the sample at hand
+  std::vector<Known> stack_;  // of the current sample
   std::vector<KernelRole> roles_;
   std::vector<Frame> frames_;
   std::uint64_t improvements_ = 0;  // of symbolizer_, when the addresses were looked up

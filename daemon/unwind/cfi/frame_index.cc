@@ -158,7 +158,7 @@ Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const elf::ElfSegment& s
 Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
   const auto part = ShowFrames(text);
   if (!part) return part.error();
-  text.HideSegments(PT_GNU_EH_FRAME);  // libdw would go by the table
+  text.HideSegments(PT_GNU_EH_FRAME);  // libdw would use the table
   FrameIndex index;
   index.walked_ = true;
   index.frames_offset_ = part->offset;

@@ -183,8 +183,10 @@ TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
   {
     const auto first = source.Load(id_);
     ASSERT_TRUE(first) << first.error().message;
-    EXPECT_THAT((*first)->info().debug_missing, HasSubstr("debuginfod is being asked"));
-    EXPECT_THAT((*first)->info().symbols_missing, HasSubstr("debuginfod is being asked"));
+    EXPECT_THAT((*first)->info().debug_missing,
+                HasSubstr("the download from debuginfod is running"));
+    EXPECT_THAT((*first)->info().symbols_missing,
+                HasSubstr("the download from debuginfod is running"));
   }
   ASSERT_TRUE(test::Eventually([&] { return source.improvements() != 0; }));
   const auto later = source.Load(id_);
