@@ -23,7 +23,7 @@ void AddCommon(Command& command, RawCommon& raw) {
        .value = "ADDRESS",
        .help = "the profd to speak to, unix:///PATH, tls://HOST:PORT or HOST:PORT; else "
                "PROFD_HOST, else unix:///run/profd/profd.sock",
-       .more = "HOST:PORT is not encrypted. A host that is named is the only one that is asked."});
+       .more = "HOST:PORT is not encrypted. If a host is named, profctl uses no other one."});
   add({.names = "--tls-ca",
        .into = &raw.host.tls.ca,
        .value = "FILE",

@@ -14,8 +14,8 @@ namespace profd::client {
 
 struct HistoryQuestion {
   v1::QueryRequest request;
-  std::string who;    // the filter, for people: "comm redis-server"
-  std::string range;  // the time range, likewise
+  std::string who;    // the filter as text: "comm redis-server"
+  std::string range;  // the time range as text
 };
 
 struct RawTimes {
@@ -50,7 +50,7 @@ void AddFilters(Command& command, RawFilters& raw);
                                                                 const std::string& word,
                                                                 std::uint64_t now_unix_ns);
 
-// The first option that restricts a question to somebody; empty: none is given.
+// The first option that selects processes or threads; empty: none is given.
 [[nodiscard]] std::string FirstFilter(const RawFilters& raw);
 
 }  // namespace profd::client

@@ -57,16 +57,16 @@ void AddOutput(Command& command, OutputOptions& output) {
   command.Add({.group = kOutputGroup,
                .names = "--threads",
                .into = &output.threads,
-               .help = "tell threads apart (folded, svg), and alike processes (svg)"});
+               .help = "keep threads apart (folded, svg), and alike processes (svg)"});
   AddNames(command, output.names);
   command.Add({.group = kOutputGroup,
                .names = "--gil",
                .into = &output.gil,
                .help = "only the time in which a thread of Python holds the GIL, running or not",
                .more = "This is what keeps its other threads from running Python. Samples for "
-                       "which nobody could tell are left out and counted in a note. Where no time "
-                       "is left, the reason is said: there is no interpreter of CPython, or it is "
-                       "not understood."});
+                       "which that is unknown are left out and counted in a note. If no time "
+                       "is left, the error says why: there is no interpreter of CPython, or it is "
+                       "not supported."});
 }
 
 void AddGroupBy(Command& command, std::string& text, const std::string& help) {

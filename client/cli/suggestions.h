@@ -1,4 +1,4 @@
-// Suggestions: what somebody may have meant who wrote what profctl does not know.
+// Suggestions: the words that a user may have meant, for words that profctl does not know.
 #pragma once
 
 #include <span>

@@ -15,7 +15,7 @@ inline constexpr DurationLimits kSessionLimits{.least = "1ms", .most = "24h"};
 inline constexpr std::uint32_t kHighestHz = 1'000'000;  // the kernel's own limit is lower
 inline constexpr double kHighestPercent = 6'400;        // of one CPU
 
-// An error of whoever wrote the command line: kInvalidArgument.
+// An error in the command line: kInvalidArgument.
 [[nodiscard]] Error Usage(std::string message, std::string hint);
 
 // In ns. The errors of ParseDuration, with the option in front: "-d 10x: not a duration".

@@ -39,7 +39,7 @@ class Interruption {
       : context_(context), session_(session), child_(child) {}
 
   void operator()(int signal, bool from_terminal) {
-    // The terminal has told the command itself.
+    // The terminal has sent the signal to the command itself.
     if (child_ != nullptr && !from_terminal) child_->Kill(signal);
     if (std::exchange(seen_, true) || !session_.started()) {
       context_.console.EndProgress();

@@ -307,7 +307,7 @@ void DiffVerb::AddOutput() {
   command().Add({.group = kOutputGroup,
                  .names = "--threads",
                  .into = &options_.threads,
-                 .help = "tell threads apart by their names"});
+                 .help = "keep threads apart by their names"});
   AddNames(command(), options_.names);
 }
 

@@ -60,7 +60,7 @@ class Examination {
     if (unreachable) {
       findings_.push_back({"profd", Verdict::kFail, unreachable->message, unreachable->hint});
       findings_.push_back({"the rest", Verdict::kUnknown,
-                           "hook, rights, losses and processes: only a profd can tell", ""});
+                           "hook, rights, losses and processes: this needs a running profd", ""});
     } else {
       LookAtDaemon();
     }
@@ -125,13 +125,13 @@ DoctorVerb::DoctorVerb()
             .usage = "profctl doctor [-p PID] [--json] [OPTIONS]",
             .summary = "say what keeps profd, or the profile of a process, from being complete, "
                        "and what fixes it",
-            .about = "A line a check: ok, warn, fail, or unknown where nobody here can tell. Exit "
+            .about = "One line for each check: ok, warn, fail, or unknown. Exit "
                      "code 0 when nothing fails, else 1."}) {
   command().Add({.group = kWhatGroup,
                  .names = "-p,--pid",
                  .into = &pids_,
                  .value = "PID",
-                 .help = "this process, too: it is looked at for a second",
+                 .help = "this process, too: it is profiled for a second",
                  .offer = Offer::kPids});
   AddJson(command(), options_.json, "as JSON");
 }

@@ -45,9 +45,10 @@ QueryVerb::QueryVerb()
             .usage = "profctl query [--since SPAN | --from TIME --to TIME] [WHO]...\n"
                      "                     [-o FILE]... [OPTIONS]",
             .summary = "show where time was spent, from the history that profd keeps",
-            .about = "As collect, but of the past. Without -o it prints a summary on a terminal "
-                     "and folded stacks into a pipe. The history is told in windows: those at both "
-                     "ends are taken whole.",
+            .about =
+                "As collect, but of the past. Without -o it prints a summary on a terminal "
+                "and folded stacks into a pipe. The history consists of windows: those at both "
+                "ends are part of the result as a whole.",
             .footer = "Examples:\n"
                       "  profctl query --since 1h\n"
                       "  profctl query --from 14:05 --to 14:20 --unit nginx -o out.svg\n"

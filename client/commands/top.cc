@@ -33,7 +33,8 @@
 namespace profd::client {
 namespace {
 
-constexpr std::uint64_t kProgressNs = 100'000'000;  // how soon a session that nobody wants ends
+constexpr std::uint64_t kProgressNs =
+    100'000'000;                         // how soon a session that is not wanted any more ends
 constexpr int kEscapeMs = 50;            // a sequence of keys that takes longer was the key Escape
 constexpr std::size_t kFileWidth = 120;  // columns where there is no terminal
 
@@ -47,7 +48,7 @@ class Inbox {
     windows_.push_back(std::move(window));
     Wake();
   }
-  // False: it was told before.
+  // False: it was stopped before.
   bool Stop(int signal) {
     const std::scoped_lock lock(mutex_);
     if (std::exchange(signal_, signal) != 0) return false;
@@ -100,7 +101,7 @@ class LiveTable {
         inbox_(inbox),
         window_changes_(window_changes) {}
 
-  // Until somebody wants it to end or it cannot go on.
+  // Runs until the user ends it or it cannot go on.
   Result<void> Run() {
     Result<Screen> screen = Screen::Open(STDIN_FILENO, STDOUT_FILENO);
     if (!screen) return screen.error();

@@ -13,7 +13,7 @@
 
 namespace profd::client {
 
-// Made before there is a connection, so that whoever watches signals can hold it. Run on the
+// Made before there is a connection, so that the code that watches signals can hold it. Run on the
 // command's thread; all else from any thread.
 class CollectSession {
  public:
@@ -39,7 +39,7 @@ class CollectSession {
   std::optional<std::uint32_t> session_;
   bool stop_wanted_ = false;
   bool stop_sent_ = false;  // or not to be sent any more
-  std::jthread stopper_;    // the call: nobody who asks for the end may wait for it
+  std::jthread stopper_;    // the call: the thread that requests the end must not wait for it
 };
 
 }  // namespace profd::client

@@ -83,7 +83,7 @@ Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const Host& host) {
   const std::string path = UnixSocketPath(host_address);
   const Result<void> probe = ProbeUnixSocket(path);
   if (!probe && probe.error().code == ErrorCode::kUnavailable)
-    return Error{ErrorCode::kUnavailable, "no profd is running: nobody answers at " + path,
+    return Error{ErrorCode::kUnavailable, "no profd is running: no process answers at " + path,
                  "start it: systemctl start profd, or name another with --host"};
   return GrpcClient::Connect(host_address);
 }

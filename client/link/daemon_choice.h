@@ -37,8 +37,8 @@ struct DaemonConnection {
 // To the explicit address, else to the default one, and to no other.
 [[nodiscard]] Result<std::unique_ptr<GrpcClient>> ConnectToRunning(const Host& host);
 
-// Whether the default address has to do and nobody answers there: a private profd is needed. An
-// error when somebody may be there but refuses us.
+// True if the default address is used and no process answers there: a private profd is needed. An
+// error if a process may be there but refuses the connection.
 [[nodiscard]] Result<bool> NeedsPrivateDaemon(const Host& host);
 
 // Starts a private profd and connects to it.

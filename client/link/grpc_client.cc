@@ -48,7 +48,7 @@ std::string Reason(const std::string& message) {
 }
 
 Error Unreachable(const std::string& address, const std::string& reason) {
-  // TLS 1.3 tells nobody why a certificate was refused.
+  // TLS 1.3 does not say why a certificate was refused.
   return Error{ErrorCode::kUnavailable, "cannot reach profd at " + address + ": " + reason,
                std::string(address.starts_with(kTlsScheme) ? kTlsHint : kHint)};
 }

@@ -57,7 +57,7 @@ class GrpcClient {
 // newline) as profd gave them.
 [[nodiscard]] Error ErrorFromStatus(const grpc::Status& status);
 
-// Whether somebody listens on a unix socket.
+// Checks that a process listens on a unix socket.
 [[nodiscard]] Result<void> ProbeUnixSocket(const std::string& path);
 
 // Path of the socket of "unix:PATH" and "unix:///PATH"; empty for other addresses.

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kStuckAfter{1'000};
 constexpr milliseconds kAnswerKept{10'000};  // for a caller that may come again
 constexpr milliseconds kEndingTakes{
-    200};  // until a process that has closed its channel can be asked how it ended
+    200};  // until a process that has closed its channel says how it ended
 constexpr std::uint64_t kMeasureEvery = 16;  // answers
 
 std::uint64_t KeyOf(const ReaderRequest& request) {
@@ -289,7 +289,7 @@ void ReaderPool::ServeLeft(Lock& lock, Time now) {
     Job& job = left_.at(key);
     auto message = job.process.channel().TryReceive(options_.answer_bytes);
     if (message && !*message && now < job.deadline) continue;
-    // Its place in `left_` stays while the lock is free: nobody but this thread answers or removes
+    // Its place in `left_` stays while the lock is free: only this thread answers or removes
     // it.
     ReaderProcess process = std::move(job.process);
     const ReaderRequest request = job.request;

@@ -141,7 +141,7 @@ Result<Made> MakeReader(const Role& role) {
   return made;
 }
 
-// Empty for an end that somebody wanted.
+// Empty for an end that was requested.
 std::string Describe(int status) {
   if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) return {};
   if (WIFSIGNALED(status))

@@ -19,13 +19,13 @@
 
 namespace profd::reader {
 
-// What a parser has at hand while it answers one request.
+// What a parser can use while it answers one request.
 struct ParserContext {
   OpenerClient& opener;
   std::vector<UniqueFd>& descriptors;  // that came with the request
 };
 
-// Answers requests, one at a time; made anew in each parser, so it may keep state: files that are
+// Answers requests, one at a time; each parser makes its own, so it may keep state: files that are
 // open, caches.
 class Parser {
  public:

@@ -17,7 +17,7 @@ endforeach()
 add_custom_target(settings_files ALL
   DEPENDS ${generated}/profd.toml ${generated}/profd.8 ${generated}/profd.toml.5)
 
-# Likewise those that list commands, options or formats; see client/documents/command_documents.cc.
+# The same for those that list commands, options or formats; see client/documents/command_documents.cc.
 foreach(kind bash fish zsh man)
   set(name completions/profctl.${kind})
   if(kind STREQUAL man)

@@ -1,4 +1,4 @@
-// What a target is on this host: looked up before profd is asked, and named for people.
+// CollectTarget: a target on this host, looked up before the request, with a name for messages.
 #pragma once
 
 #include <string>

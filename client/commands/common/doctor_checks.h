@@ -14,7 +14,7 @@
 
 namespace profd::client {
 
-// Where this host tells of itself.
+// The files in which this host describes itself.
 struct HostFiles {
   ProcFs proc;
   ProcFs sys{"/sys"};

@@ -42,7 +42,7 @@ Finding Btf(const ProcFs& sys) {
   if (Exists(sys.Path("kernel/btf/vmlinux")))
     return {"BTF", Verdict::kOk, sys.Path("kernel/btf/vmlinux"), ""};
   return {"BTF", Verdict::kFail,
-          "the kernel does not tell its types: no " + sys.Path("kernel/btf/vmlinux"),
+          "the kernel has no description of its types: no " + sys.Path("kernel/btf/vmlinux"),
           "a kernel built with CONFIG_DEBUG_INFO_BTF=y"};
 }
 

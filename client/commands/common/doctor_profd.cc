@@ -91,9 +91,9 @@ void Names(const v1::Profile& profile, const std::map<std::string, std::string>&
   findings.push_back({"symbols", Verdict::kOk,
                       FormatCount(named) + " of " + FormatCount(frames) + " frames have names",
                       ""});
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (const ModuleRow& row : rows) {
-    if (row.unnamed.empty() || told++ == kMostModules) break;  // most unnamed first
+    if (row.unnamed.empty() || reported++ == kMostModules) break;  // most unnamed first
     const auto reasons = ReasonsOf(row);
     const auto package = packages.find(row.path);
     findings.push_back({"symbols", Verdict::kWarn,
@@ -139,8 +139,8 @@ std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
   std::vector<Finding> findings{Hook(status)};
   if (!status.split().empty())
     findings.push_back({"clocks", Verdict::kOk,
-                        "runnable told from blocked by " + status.split() + ", on-CPU samples by " +
-                            status.on_cpu_clock(),
+                        "runnable and blocked are split by " + status.split() +
+                            ", on-CPU samples by " + status.on_cpu_clock(),
                         ""});
   for (const v1::MissingCapability& missing : status.missing_capabilities())
     findings.push_back({"rights", Verdict::kWarn,

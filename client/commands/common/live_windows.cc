@@ -38,7 +38,7 @@ std::unique_ptr<LiveWindows::Window> LiveWindows::Begin() {
 
 void LiveWindows::Run(Window& window) {
   const auto go_on = [this]() -> Result<void> {
-    if (giving_up_) return Error{ErrorCode::kUnavailable, "nobody waits any more", ""};
+    if (giving_up_) return Error{ErrorCode::kUnavailable, "the command has ended", ""};
     return {};
   };
   CollectCallbacks callbacks;

@@ -25,13 +25,13 @@ struct Output {
 class OutputPlan {
  public:
   // Refuses what cannot work: unknown formats, a file named twice, a picture or binary on a
-  // terminal that nobody requested, files that cannot be written. Leaves nothing behind.
+  // terminal that was not requested, files that cannot be written. Leaves nothing behind.
   [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
                                                bool stdout_is_terminal);
 
   // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
   [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
-  // Writes all; one that fails is told on the console and does not keep the others from being
+  // Writes all; one that fails is reported on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
   [[nodiscard]] bool Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                            const std::string& footer, const Context& context) const;

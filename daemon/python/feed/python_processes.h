@@ -1,4 +1,4 @@
-// PythonProcesses: the kernel side's table of processes with interpreters.
+// PythonProcesses: the BPF side's table of processes with interpreters.
 #pragma once
 
 #include <cstdint>
