@@ -101,7 +101,7 @@ struct cred;
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
-  int on_cpu;
+  int on_cpu; /* until 7.1; a byte since 7.2: READ_ANY_WIDTH of task.bpf.h */
   unsigned in_iowait : 1;
   int exit_state;
   int exit_code;

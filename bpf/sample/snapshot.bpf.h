@@ -30,7 +30,8 @@ static __always_inline void adopt_thread(struct task_struct* task, struct thread
 static __always_inline void assign_thread(struct task_struct* task) {
   u64 starting = control.starting_sessions;
   struct match_context context = {.task = task, .candidates = starting};
-  int ends = task->exit_state != 0; /* it may still run, but will not be anyone's member */
+  int ends =
+      READ_ANY_WIDTH(task, exit_state) != 0; /* it may still run, but will not be anyone's member */
   struct thread* thread =
       bpf_task_storage_get(&threads, task, 0, ends ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
   u64 matched = 0;

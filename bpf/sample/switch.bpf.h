@@ -24,7 +24,7 @@ static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {
 }
 
 static __always_inline u32 blocked_kind(struct task_struct* task, u32 state) {
-  if (BPF_CORE_READ_BITFIELD(task, in_iowait)) return PROFD_IOWAIT;
+  if (READ_ANY_WIDTH(task, in_iowait)) return PROFD_IOWAIT;
   if ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD)) return PROFD_UNINTERRUPTIBLE;
   return PROFD_INTERRUPTIBLE;
 }

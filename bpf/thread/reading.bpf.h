@@ -8,7 +8,7 @@
 #define READ_TRIES 4
 
 static __always_inline int is_running(const struct task_struct* task) {
-  return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+  return bpf_core_field_exists(task->on_cpu) && READ_ANY_WIDTH(task, on_cpu);
 }
 
 /* Since when a thread waits for a CPU, in CLOCK_MONOTONIC; 0: it does not. */

@@ -2,8 +2,16 @@
 /* Who a task is: ids as profd's pid namespace has them, start times, kernel thread or not. */
 #pragma once
 
+#include <bpf/bpf_core_read.h>
+
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/ids.bpf.h"
+
+/*
+ * Reads a field that is a flag, whatever width the running kernel gives it. libbpf adapts a plain
+ * read only if the field is unsigned on both sides; else it refuses to load the program.
+ */
+#define READ_ANY_WIDTH(object, field) BPF_CORE_READ_BITFIELD(object, field)
 
 static __always_inline int is_kernel_thread(const struct task_struct* task) {
   return (task->flags & PF_KTHREAD) != 0;

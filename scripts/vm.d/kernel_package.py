@@ -1,4 +1,8 @@
-"""A Debian kernel, fetched with a private apt state and unpacked into a cache outside the tree."""
+"""A Debian kernel, fetched with a private apt state and unpacked into a cache outside the tree.
+
+Until 7.0 one package, linux-image-RELEASE, has the kernel and its modules. Since then that package is empty, and depends on
+linux-binary-RELEASE and linux-modules-RELEASE.
+"""
 
 import contextlib
 import fcntl
@@ -11,7 +15,7 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
-SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports", "7.3": "trixie-backports"}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # What a guest needs to have the host's root as its own, or a disk; their dependencies come with them.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_blk", "crc32c_generic", "ext4")
@@ -65,6 +69,22 @@ def archive_address():
     raise Unavailable("apt knows no Debian archive")
 
 
+def newest_release(version, packages):
+    """The newest release of "6.1" among these packages: "6.1.0-37-amd64". None: there is none."""
+    # Neither linux-image-*-amd64-dbg, -cloud-amd64, -rt-amd64, nor -amd64-unsigned.
+    plain = re.compile(rf"linux-image-({re.escape(version)}\.\d+(?:-\d+|\+deb\d+)?-amd64)$")
+    releases = [match.group(1) for match in map(plain.match, packages) if match]
+    return max(releases, key=lambda release: [int(number) for number in re.findall(r"\d+", release)], default=None)
+
+
+def packages_with_files(release, shown):
+    """The packages that have the files of this release; `shown`: what apt says of its linux-image."""
+    parts = [f"linux-{part}-{release}" for part in ("binary", "modules")]
+    depends = re.search(r"^Depends: (.*)$", shown, re.MULTILINE)
+    names = [one.split()[0] for one in depends.group(1).split(",")] if depends else []
+    return parts if set(parts) <= set(names) else [f"linux-image-{release}"]
+
+
 class PrivateApt:
     """apt with lists, cache and sources of its own for one suite; the host's stay untouched."""
 
@@ -90,16 +110,18 @@ class PrivateApt:
     def update(self):
         run("apt-get", *self.options, "update", timeout=300)
 
-    def kernel_package(self):
-        shown = run("apt-cache", *self.options, "show", "linux-image-amd64")
-        match = re.search(r"^Depends:.*?(linux-image-[\w.+-]+-amd64)\b", shown, re.MULTILINE)
-        if not match:
-            raise Unavailable(f"{self.suite} has no linux-image-amd64")
-        return match.group(1)
+    def newest_release(self, version):
+        release = newest_release(version, run("apt-cache", *self.options, "pkgnames", "linux-image-").split())
+        if release is None:
+            raise Unavailable(f"{self.suite} has no kernel {version}")
+        return release
 
-    def download(self, package, folder):
-        run("apt-get", *self.options, "download", package, cwd=folder, timeout=600)
-        return glob.glob(os.path.join(folder, "*.deb"))[0]
+    def packages(self, release):
+        return packages_with_files(release, run("apt-cache", *self.options, "show", f"linux-image-{release}"))
+
+    def download(self, packages, folder):
+        run("apt-get", *self.options, "download", *packages, cwd=folder, timeout=600)
+        return glob.glob(os.path.join(folder, "*.deb"))
 
 
 def module_order(tree, wanted):
@@ -123,14 +145,23 @@ def module_order(tree, wanted):
     return ordered
 
 
-def unpack(package, target):
+def image_in(tree):
+    """The kernel image in an unpacked package; since 7.0 it is beside its modules."""
+    for pattern in ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"):
+        for path in glob.glob(os.path.join(tree, pattern)):
+            return path
+    raise Unavailable("the packages have no vmlinuz")
+
+
+def unpack(packages, target):
     """Leaves the image and the needed modules, uncompressed, in `target`; all of it or nothing."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as scratch:
         tree = os.path.join(scratch, "tree")
-        run("dpkg-deb", "-x", package, tree)
+        for package in packages:
+            run("dpkg-deb", "-x", package, tree)
         ready = os.path.join(scratch, "ready")
         os.makedirs(os.path.join(ready, "modules"))
-        shutil.copy(glob.glob(os.path.join(tree, "boot", "vmlinuz-*"))[0], os.path.join(ready, "vmlinuz"))
+        shutil.copy(image_in(tree), os.path.join(ready, "vmlinuz"))
         for number, path in enumerate(module_order(tree, MODULES)):
             name = os.path.basename(path).split(".ko")[0]
             opener = lzma.open if path.endswith(".xz") else open
@@ -161,11 +192,12 @@ def find(version):
         if not cached:
             apt = PrivateApt(os.path.join(folder, f"apt-{suite}"), suite)
             apt.update()
-            package = apt.kernel_package()
+            release = apt.newest_release(version)
+            target = os.path.join(folder, f"linux-image-{release}")
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
-                unpack(apt.download(package, scratch), os.path.join(folder, package))
+                unpack(apt.download(apt.packages(release), scratch), target)
             shutil.rmtree(os.path.join(folder, f"apt-{suite}"))
-            cached = [os.path.join(folder, package)]
+            cached = [target]
     found = cached[-1]
     return Kernel(release=os.path.basename(found).removeprefix("linux-image-"),
                   image=os.path.join(found, "vmlinuz"),

@@ -1,12 +1,22 @@
-"""The lower levels of hooks: chosen where there is nothing better, and true; stacks with and without frame
-pointers."""
+"""The levels of hooks: the best that the kernel has is chosen, and the profiles of each are true; stacks with and without
+frame pointers."""
 
+import os
 import subprocess
 import unittest
 
 from live_profd import STACK_COMPLETE, STACK_TABLES_NOT_READY, Profd, functions_of, program, stacks_of
 
+SCHED_EXIT = "sched_exit_tp"
+KPROBE = "finish_task_switch"
+SWITCH_OUT = "switch-out"
+
 DEPTHS = [f"truth::Depth{depth}" for depth in range(1, 7)]
+
+
+def has_sched_exit_tp():
+    version = [int(number) for number in os.uname().release.split(".")[:2]]
+    return version >= [6, 15]
 
 
 class HookLevels(unittest.TestCase):
@@ -58,11 +68,15 @@ class HookLevels(unittest.TestCase):
                 deepest[state] += 1
         return all(deepest.values())
 
-    def test_kprobe_is_the_one_in_use(self):
-        self.check("finish_task_switch")
+    def test_best_level_is_in_use(self):
+        self.check(SCHED_EXIT if has_sched_exit_tp() else KPROBE)
+
+    @unittest.skipUnless(has_sched_exit_tp(), "the kprobe is the best level of this kernel")
+    def test_kprobe(self):
+        self.check(KPROBE, "--hook", "kprobe")
 
     def test_switch_out(self):
-        self.check("switch-out", "--hook", "switch-out")
+        self.check(SWITCH_OUT, "--hook", "switch-out")
 
 
 if __name__ == "__main__":
