@@ -238,21 +238,25 @@ struct {
   __type(value, struct sample_buffer);
 } stacks SEC(".maps");
 
-/* What an iterator builds its answer in. */
+/* What an iterator builds its answer in; `busy` while a run of it does. */
 struct reader {
+  u64 busy;
   struct thread copy;
   struct walk walk;
   struct sample_buffer sample;
 };
 
 /*
- * Key: the thread of profd that reads an iterator. A buffer per CPU would not do: iterators may be
- * preempted, and the sleepable one may sleep on another process's memory for any time.
+ * Key: any. A run of an iterator takes a buffer that is free. A buffer per CPU would not do: the
+ * kernel may preempt an iterator, and the sleepable one may sleep on another process's memory for
+ * any time, even after its reader was killed. Task storage would not do: kernels 7.2 and 7.3 do not
+ * allocate a value of this size there.
  */
+#define READERS 8
 struct {
-  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, int);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, READERS);
+  __type(key, u32);
   __type(value, struct reader);
 } readers SEC(".maps");
 

@@ -48,24 +48,28 @@ static __always_inline void assign_thread(struct task_struct* task) {
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));
 }
 
-static __always_inline struct reader* this_reader(void) {
-  struct reader* reader =
-      bpf_task_storage_get(&readers, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!reader) count(PROFD_COUNTER_STORAGE_FAILED);
-  return reader;
+/* A free buffer, which release_reader gives back; 0: none is free. */
+static __always_inline struct reader* take_reader(void) {
+  for (u32 i = 0; i < READERS; i++) {
+    u32 key = i;
+    struct reader* reader = bpf_map_lookup_elem(&readers, &key);
+    if (reader && !__sync_val_compare_and_swap(&reader->busy, 0, 1)) return reader;
+  }
+  count(PROFD_COUNTER_SCRATCH_BUSY);
+  return 0;
+}
+
+static __always_inline void release_reader(struct reader* reader) {
+  barrier();
+  reader->busy = 0;
 }
 
 /* Writes what the thread's clock showed at the present epoch. */
-static __always_inline void read_clock(struct seq_file* out, struct task_struct* task) {
-  struct thread* thread = find_thread(task);
-  u64 sessions = thread ? thread->sessions & control.sessions : 0;
+static __always_inline void write_clock(struct seq_file* out, struct task_struct* task,
+                                        struct thread* thread, u64 sessions,
+                                        struct reader* reader) {
+  struct thread* copy = &reader->copy;
   struct profd_clock_event* event;
-  struct reader* reader;
-  struct thread* copy;
-  if (!sessions || thread->state == PROFD_STATE_DEAD) return;
-  reader = this_reader();
-  if (!reader) return;
-  copy = &reader->copy;
   if (!read_thread(task, thread, copy)) return;
   /* The thread began after the epoch, or ended meanwhile: then its end was reported. */
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
@@ -86,6 +90,18 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   event->final = copy->kept.clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   bpf_seq_write(out, event, sizeof(*event));
+}
+
+/* The same, if the thread is a member of a session. */
+static __always_inline void read_clock(struct seq_file* out, struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  struct reader* reader;
+  if (!sessions || thread->state == PROFD_STATE_DEAD) return;
+  reader = take_reader();
+  if (!reader) return;
+  write_clock(out, task, thread, sessions, reader);
+  release_reader(reader);
 }
 
 /* When a thread that does not run left the CPU, and how. */
@@ -119,22 +135,13 @@ static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
 }
 
 /* Writes how a member stands, with its stack where it is not running. */
-static __always_inline void snapshot_stack(struct seq_file* out, struct task_struct* task) {
-  struct thread* thread = find_thread(task);
-  u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
+static __always_inline void write_stack(struct seq_file* out, struct task_struct* task,
+                                        struct thread* thread, u64 sessions, u64 sequence,
+                                        struct reader* reader) {
+  struct profd_sample_event* event = &reader->sample.event;
   u64 dumping = sessions & control.dump_sessions;
-  struct profd_sample_event* event;
-  struct reader* reader;
-  u64 sequence, left_ns;
+  u64 left_ns = left_at(thread);
   u16 flags;
-  if (!sessions) return;
-  sequence = *(volatile u64*)&thread->sequence;
-  left_ns = left_at(thread);
-  if ((sequence & 1) || !is_wanted(thread, dumping)) return;
-  if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
-  reader = this_reader();
-  if (!reader) return;
-  event = &reader->sample.event;
   begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
   event->begin_ns = left_ns;
   event->task_state = thread->task_state;
@@ -152,4 +159,21 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   if (sequence != *(volatile u64*)&thread->sequence || left_ns != left_at(thread))
     return; /* it moved meanwhile */
   bpf_seq_write(out, event, finish_sample(&reader->sample));
+}
+
+/* The same, if the member is one that the snapshot is about. */
+static __always_inline void snapshot_stack(struct seq_file* out, struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
+  u64 dumping = sessions & control.dump_sessions;
+  struct reader* reader;
+  u64 sequence;
+  if (!sessions) return;
+  sequence = *(volatile u64*)&thread->sequence;
+  if ((sequence & 1) || !is_wanted(thread, dumping)) return;
+  if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
+  reader = take_reader();
+  if (!reader) return;
+  write_stack(out, task, thread, sessions, sequence, reader);
+  release_reader(reader);
 }
