@@ -16,7 +16,7 @@
 namespace profd::recording {
 namespace {
 
-std::string_view TextOf(std::span<const std::byte> bytes) {
+std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -52,7 +52,7 @@ Result<std::unique_ptr<RecordingWriter>> RecordingWriter::Create(const std::stri
   std::unique_ptr<RecordingWriter> writer(
       new RecordingWriter(*std::move(fd), path, options, clock));
   const FileHeader header;
-  const int error = WriteAll(writer->fd_.get(), TextOf(std::as_bytes(std::span(&header, 1))));
+  const int error = WriteAll(writer->fd_.get(), AsText(std::as_bytes(std::span(&header, 1))));
   if (error != 0) return ErrorFromErrno(error, "cannot record into " + path);
   writer->file_bytes_ = sizeof(header);
   PROFD_TRY(
@@ -174,7 +174,7 @@ void RecordingWriter::Run() {
 
 Result<void> RecordingWriter::WriteBlock(const RawBlock& block) {
   const auto bytes = compressor_.Compress(block, next_block_);
-  const int error = WriteAll(fd_.get(), TextOf(bytes));
+  const int error = WriteAll(fd_.get(), AsText(bytes));
   if (error == 0) {
     ++next_block_;
     file_bytes_ += bytes.size();

@@ -106,6 +106,8 @@ static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 Result<void> Migrate(Database& database, const Migration& migration) {
   auto transaction = Transaction::Begin(database, true);
   if (!transaction) return transaction.error();
+  // The version changes in the same transaction: a crash leaves the old tables with the old
+  // version.
   PROFD_TRY(database.Execute(migration.sql));
   PROFD_TRY(database.Execute(("PRAGMA user_version = " + std::to_string(migration.to)).c_str()));
   PROFD_TRY(
@@ -113,11 +115,12 @@ Result<void> Migrate(Database& database, const Migration& migration) {
   return transaction->Commit();
 }
 
-Result<std::int64_t> VersionOf(Database& database) {
+Result<std::int64_t> ReadVersion(Database& database) {
   const auto version = database.Pragma("PRAGMA user_version");
   if (!version) return version.error();
   const auto application = database.Pragma("PRAGMA application_id");
   if (!application) return application.error();
+  // A new file has neither an id nor tables. A file with tables and no id is of another program.
   const auto objects = database.Pragma("SELECT count(*) FROM sqlite_master");
   if (!objects) return objects.error();
   const bool ours = *application == kApplicationId;
@@ -139,7 +142,7 @@ Result<void> PrepareForWriting(Database& database) {
   PROFD_TRY(database.Execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
       "PRAGMA cache_size = -8192; PRAGMA wal_autocheckpoint = 0; PRAGMA cell_size_check = ON"));
-  const auto version = VersionOf(database);
+  const auto version = ReadVersion(database);
   if (!version) return version.error();
   for (const Migration& migration : kMigrations)
     if (migration.to > *version) PROFD_TRY(Migrate(database, migration));
@@ -148,7 +151,7 @@ Result<void> PrepareForWriting(Database& database) {
 
 Result<void> PrepareForReading(Database& database) {
   PROFD_TRY(database.Execute("PRAGMA cache_size = -4096; PRAGMA cell_size_check = ON"));
-  const auto version = VersionOf(database);
+  const auto version = ReadVersion(database);
   return version ? Result<void>() : Result<void>(version.error());
 }
 
