@@ -11,6 +11,7 @@
 #include "client/format/json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "tests/support/eventually.h"
 #include "tests/support/paths.h"
 #include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
@@ -40,19 +41,14 @@ Result<v1::Profile> ReadProfile(const std::string& path) {
   return client::ReadJson(in);
 }
 
-// Until the program has a thread of this name that sleeps.
-void AwaitSleepingThread(pid_t pid, const std::string& name) {
+bool HasSleepingThread(pid_t pid, const std::string& name) {
   const ProcFs proc;
   const std::string tasks = std::to_string(pid) + "/task";
-  while (true) {
-    const auto tids = proc.ListNumbers(tasks);
-    if (!tids) return;
-    for (const std::uint32_t tid : *tids) {
-      const auto stat = proc.Read(tasks + "/" + std::to_string(tid) + "/stat");
-      if (stat && stat->find("(" + name + ") S") != std::string::npos) return;
-    }
-    ::usleep(1000);
-  }
+  const auto tids = proc.ListNumbers(tasks);
+  return tids && std::ranges::any_of(*tids, [&](std::uint32_t tid) {
+           const auto stat = proc.Read(tasks + "/" + std::to_string(tid) + "/stat");
+           return stat && stat->find("(" + name + ") S") != std::string::npos;
+         });
 }
 
 bool IsOn(Side side, v1::State state) {
@@ -193,7 +189,8 @@ Result<TruthRun> TruthRun::CollectRunning(const std::string& name,
   command.insert(command.end(), arguments.begin(), arguments.end());
   auto program = testing::Subprocess::Start(command);
   if (!program) return program.error();
-  AwaitSleepingThread(program->pid(), "long-sleeper");
+  if (!test::Eventually([&] { return HasSleepingThread(program->pid(), "long-sleeper"); }))
+    return Error{ErrorCode::kInternal, name + " has no thread that sleeps", ""};
   const SystemClock clock;
   TruthRun run;
   run.before_ns_ = clock.MonotonicNs();

@@ -11,6 +11,7 @@
 #include <utmp.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -36,6 +37,7 @@ class PseudoTerminal {
     ::tcgetattr(slave, &before_);
     pid_ = ::fork();
     if (pid_ != 0) return;
+    ::signal(SIGHUP, SIG_DFL);  // nohup, which may run the test, has it ignored
     ::login_tty(slave);
     ::setenv("TERM", "xterm", 1);
     ::setenv("PROFD_HOST", "", 1);
@@ -64,11 +66,13 @@ class PseudoTerminal {
     ::ioctl(master_.get(), TIOCSWINSZ, &size);
   }
 
-  // Until the screen is as wanted; false: the program ended before.
+  // Until the screen is as wanted; false: the program ended before, or a minute has passed.
   template <typename Wanted>
   [[nodiscard]] bool WaitFor(Wanted wanted) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (!wanted(screen_)) {
       if (ended_ && !Pump(0)) return false;
+      if (std::chrono::steady_clock::now() > until) return false;
       if (!ended_) Pump(50);
       if (!ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) ended_ = true;
     }
@@ -78,9 +82,10 @@ class PseudoTerminal {
     return WaitFor(
         [&](const ScreenModel& screen) { return screen.Text().find(text) != std::string::npos; });
   }
-  // As the shell has it.
+  // As the shell has it; -1: it does not end.
   [[nodiscard]] int WaitForExit() {
     (void)WaitFor([](const ScreenModel&) { return false; });
+    if (!ended_) return -1;
     pid_ = -1;
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   }

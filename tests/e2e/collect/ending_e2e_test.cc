@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/e2e/collect/beside_phases.h"
+#include "tests/support/eventually.h"
 
 namespace profd::e2e {
 namespace {
@@ -112,8 +113,7 @@ TEST_F(EndingTest, ASecondCtrlCGivesUpWhatWasCollected) {
   const UniqueFd daemon = OpenProcess(pid);
   ASSERT_TRUE(daemon.valid());
   ASSERT_EQ(::kill(pid, SIGSTOP), 0);
-  while (!IsStopped(pid)) {
-  }
+  ASSERT_TRUE(test::Eventually([&] { return IsStopped(pid); }));
   profctl->Signal(SIGINT);
   const auto requested = profctl->WaitForStderr("ending the collection");
   ASSERT_TRUE(requested.ok()) << requested.error().message;

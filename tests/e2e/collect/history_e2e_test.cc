@@ -56,8 +56,7 @@ class HistoryTest : public RunningDaemonTest {
                                        "--compute", compute_ms, "--sleep", sleep_ms});
     EXPECT_EQ(program.exit_code, 0) << program.err;
     const auto ended_unix_ns = SystemClock().RealtimeNs();
-    while (KeptUntil() < ended_unix_ns) {
-    }
+    EXPECT_TRUE(test::Eventually([&] { return KeptUntil() >= ended_unix_ns; }));
     return KeptUntil();
   }
   // What the worker of tests/testprogs/phases says of itself.
@@ -169,8 +168,7 @@ TEST_F(HistoryTest, ShowsWhatChangedFromOneRangeToAnother) {
   // A minute that is over would be one window, in which both programs ran.
   auto daemon = StartKeeping("0s");
   ASSERT_TRUE(daemon.has_value());
-  while (KeptUntil() == 0) {
-  }
+  ASSERT_TRUE(test::Eventually([&] { return KeptUntil() > 0; }));
   // Windows follow one another without a gap: the time cut to a second is in the window that ends
   // there, the second behind it in the next one, which is two seconds long.
   const std::uint64_t middle_unix_ns = RunAndKeep("40", "10");

@@ -263,11 +263,9 @@ TEST_F(GilTest, TheStatusCountsInterpretersByReason) {
   ASSERT_TRUE(refused) << refused.error().message;
   ASSERT_TRUE(refused->ReadLine());
   options_.environment["PROFD_HOST"] = socket;
-  testing::Outcome outcome;
-  do {
-    outcome = Profctl(
-        {"collect", "-p", std::to_string(refused->pid()), "-d", "0.3", "-o", File("x.json")});
-  } while (outcome.exit_code == 4);  // the daemon does not listen yet
+  ASSERT_TRUE(daemon->WaitForStderr("serving"));
+  const auto outcome =
+      Profctl({"collect", "-p", std::to_string(refused->pid()), "-d", "0.3", "-o", File("x.json")});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto status = Profctl({"status", "--json"});
   ASSERT_EQ(status.exit_code, 0) << status.err;

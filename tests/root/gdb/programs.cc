@@ -1,5 +1,6 @@
 #include "tests/root/gdb/programs.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <sstream>
 
 #include "daemon/base/proc_fs.h"
+#include "tests/support/eventually.h"
 
 namespace profd::gdb {
 namespace {
@@ -55,7 +57,8 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 void AwaitAsleep(std::uint32_t pid, std::size_t threads) {
-  while (!AreAsleep(pid, threads)) ::usleep(1'000);
+  EXPECT_TRUE(test::Eventually([&] { return AreAsleep(pid, threads); }))
+      << pid << " does not have " << threads << " threads that sleep";
 }
 
 std::vector<std::uint32_t> FamilyOf(std::uint32_t pid) {

@@ -57,7 +57,7 @@ TEST_F(ClockTest, AThreadAsleepFromBeforeUntilAfterIsBlockedToTheNanosecond) {
   const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
   puppet.AwaitState('S');
   const auto session = live_->Begin(SpecOf(puppet));
-  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));  // so long is the session
   const Heard heard = live_->End(session);
   const profd_clock clock = InSession(heard, puppet.pid());
   EXPECT_EQ(SumOf(clock), heard.ElapsedNs());
@@ -67,6 +67,7 @@ TEST_F(ClockTest, AThreadAsleepFromBeforeUntilAfterIsBlockedToTheNanosecond) {
 
 TEST_F(ClockTest, AThreadThatSpinsThroughoutCloses) {
   const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
+  ASSERT_TRUE(puppet.AwaitCpu(kMs)) << "before that it may wait for pages that it shares";
   const auto session = live_->Begin(SpecOf(puppet));
   ASSERT_TRUE(puppet.AwaitCpu(300 * kMs));
   const Heard heard = live_->End(session);

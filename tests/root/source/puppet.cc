@@ -1,7 +1,7 @@
 #include "tests/root/source/puppet.h"
-#include "tests/support/eventually.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,7 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
+
+#include "tests/support/eventually.h"
 
 namespace profd::source {
 namespace {
@@ -39,14 +40,14 @@ bool ReadAll(int fd, void* to, std::size_t bytes) {
 
 // Of the process or thread that has this folder.
 void AwaitStateIn(const std::string& folder, char state) {
-  while (true) {
+  EXPECT_TRUE(test::Eventually([&] {
     std::ifstream file(folder + "/stat");
     const std::string stat(std::istreambuf_iterator<char>(file), {});
     const auto bracket = stat.rfind(')');
-    if (bracket == std::string::npos) return;  // gone
-    if (stat[bracket + 2] == state || stat[bracket + 2] == 'Z') return;
-    std::this_thread::yield();
-  }
+    if (bracket == std::string::npos) return true;  // gone
+    return stat[bracket + 2] == state || stat[bracket + 2] == 'Z';
+  })) << folder
+      << " does not get to state " << state;
 }
 
 }  // namespace

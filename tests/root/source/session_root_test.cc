@@ -93,7 +93,7 @@ TEST_F(SessionTest, SaysWhatItIsAndWhatItCost) {
   spec.on_cpu_period_ns = 2 * kMs;
   spec.off_cpu_period_ns = 3 * kMs;
   const auto session = live_->Begin(spec);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so long is the session
   const Heard heard = live_->End(session);
   EXPECT_EQ(heard.start.target, "pid " + std::to_string(puppet.pid()) + " +children");
   EXPECT_EQ(heard.start.mode, 3u);

@@ -2,8 +2,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include <thread>
-
 #include "tests/root/source/live_test.h"
 #include "tests/root/source/stuck_file.h"
 #include "tests/testprogs/raw_syscall.h"
@@ -23,9 +21,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 TEST_F(SnapshotTest, AThreadThatIsStillBlockedAppearsWithItsStack) {
   const Puppet puppet([](const Puppet::Strings&) { WaitForever(); });
   puppet.AwaitState('S');
-  const auto session = live_->Begin(SpecOf(puppet));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const Heard heard = live_->End(session);
+  const Heard heard = live_->End(live_->Begin(SpecOf(puppet)));
   const auto stacks = heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot);
   ASSERT_EQ(stacks.size(), 1u);
   EXPECT_LT(stacks[0].begin_ns, heard.start.epoch_ns) << "it slept before the session";

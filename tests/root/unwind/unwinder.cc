@@ -22,6 +22,7 @@
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/wire/decoder.h"
 #include "profd_bpf.skel.h"
+#include "tests/support/eventually.h"
 
 namespace profd::unwind {
 namespace {
@@ -213,16 +214,17 @@ UniqueFd Unwinder::OpenPerfEvent(std::uint64_t period_ns) const {
 std::vector<wire::StackEvent> Unwinder::SampleOnCpu() {
   const UniqueFd event = OpenPerfEvent(1'000'000);
   do {
-    ::usleep(30'000);
+    ::usleep(30'000);  // some 30 samples, which request the tables that they miss
     ::ring_buffer__consume(maps_->sample_ring);
     maps_->samples.clear();
   } while (PublishWanted());
-  while (maps_->samples.empty()) {
-    ::usleep(30'000);
+  const bool sampled = test::Eventually([&] {
     ::ring_buffer__consume(maps_->sample_ring);
     std::erase_if(maps_->samples,
                   [](const auto& sample) { return (sample.flags & PROFD_SAMPLE_USER_MODE) == 0; });
-  }
+    return !maps_->samples.empty();
+  });
+  if (!sampled) return {};
   return {maps_->samples.front()};
 }
 
@@ -238,7 +240,7 @@ double Unwinder::OnCpuCostNs() {
   const UniqueFd event = OpenPerfEvent(100'000);
   const auto before = read();
   for (int i = 0; i < 20; ++i) {
-    ::usleep(50'000);
+    ::usleep(50'000);  // some 500 samples
     ::ring_buffer__consume(maps_->sample_ring);
     maps_->samples.clear();
   }

@@ -16,6 +16,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/recording/recording_reader.h"
+#include "tests/support/eventually.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/recording_files.h"
 #include "tests/support/temp_folder.h"
@@ -203,7 +204,7 @@ TEST_F(RecordingWriterTest, AFileThatGrowsIsReadUpToItsLastBlock) {
   options.block_bytes = 1;
   auto writer = Create(options);
   Write(*writer, "one");
-  while (writer->Status().totals.events == 0) std::this_thread::yield();
+  ASSERT_TRUE(test::Eventually([&] { return writer->Status().totals.events > 0; }));
   auto reader = Open();
   EXPECT_THAT(EventsOf(*reader), ElementsAre("one"));
   EXPECT_FALSE(reader->totals());
@@ -216,8 +217,10 @@ TEST_F(RecordingWriterTest, EventsReachTheFileWithoutMoreOfThem) {
   auto writer = Create(options);
   Write(*writer, "only one");
   writer->AddEnvironment("k", "", "v");
-  while (writer->Status().totals.events == 0 || writer->Status().totals.environment == 0)
-    std::this_thread::yield();
+  ASSERT_TRUE(test::Eventually([&] {
+    const auto totals = writer->Status().totals;
+    return totals.events > 0 && totals.environment > 0;
+  }));
   EXPECT_THAT(EventsOf(*Open()), ElementsAre("only one"));
 }
 
@@ -315,11 +318,11 @@ TEST_F(RecordingWriterTest, AFullDiskEndsTheRecordingAndLeavesAGoodFile) {
   options.block_bytes = 1;  // a block for each event
   auto writer = Create(options);
   Write(*writer, "fits");
-  while (writer->Status().totals.events == 0) std::this_thread::yield();
+  ASSERT_TRUE(test::Eventually([&] { return writer->Status().totals.events > 0; }));
   {
     const FileSizeLimit full(1'024);
     Write(*writer, Noise(4'096));
-    while (!writer->Status().failure) std::this_thread::yield();
+    ASSERT_TRUE(test::Eventually([&] { return writer->Status().failure; }));
     Write(*writer, "after");
     writer->AddEnvironment("k", "", "after");
     const auto closed = writer->Close();
