@@ -1,27 +1,22 @@
 // Raw events for tests: any struct of bpf/shared/events.h with its tail, as bytes.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bpf/shared/events.h"
+#include "daemon/wire/event_bytes.h"
 
 namespace profd::test {
 
-using EventBytes = std::vector<std::byte>;
+using wire::EventBytes;
 
-// Sets kind and size; lengths in the fixed part are the caller's, so that they can be wrong.
+// Lengths in the fixed part are the caller's, so that they can be wrong.
 template <typename Fixed>
-EventBytes RawEventBytes(profd_event_kind kind, Fixed fixed, std::string_view tail = {}) {
-  fixed.event.kind = static_cast<__u16>(kind);
-  fixed.event.size = static_cast<__u32>(sizeof(Fixed) + tail.size());
-  EventBytes bytes(fixed.event.size);
-  std::memcpy(bytes.data(), &fixed, sizeof(Fixed));
-  if (!tail.empty()) std::memcpy(bytes.data() + sizeof(Fixed), tail.data(), tail.size());
-  return bytes;
+EventBytes RawEventBytes(profd_event_kind kind, const Fixed& fixed, std::string_view tail = {}) {
+  return wire::LayOut(kind, fixed, tail);
 }
 
 inline profd_event RawHeader(std::uint64_t time_ns, std::uint32_t pid = 100,
