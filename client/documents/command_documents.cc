@@ -23,7 +23,7 @@ int Main(const std::string& kind, const std::string& path) {
   if (kind == "fish") parts = FishParts(verbs.root(), verbs.commands());
   if (kind == "zsh") parts = ZshParts(verbs.root(), verbs.commands());
   if (kind == "man") parts = ManualParts(verbs.root(), verbs.commands());
-  std::ifstream file(path);
+  const std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   if (parts.empty() || !file) {

@@ -1,6 +1,7 @@
 #include "client/documents/completions.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -11,6 +12,12 @@ namespace profd::client {
 namespace {
 
 using Commands = std::span<const Command* const>;
+
+std::string Concat(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
 
 std::string Join(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
@@ -101,10 +108,11 @@ std::string BashValues(const std::vector<const Command*>& all) {
         patterns[action].push_back("*\" " + name + "\"");
       else
         for (const std::string& command : commands)
-          patterns[action].push_back("\"" + command + " " + name + "\"");
+          patterns[action].push_back(Concat({"\"", command, " ", name, "\""}));
     }
   std::string text;
-  for (const auto& [action, names] : patterns) text += Join(names, "|") + ") " + action + " ;;\n";
+  for (const auto& [action, names] : patterns)
+    text += Concat({Join(names, "|"), ") ", action, " ;;\n"});
   return text;
 }
 
@@ -199,8 +207,8 @@ Parts FishParts(const Command& root, Commands commands) {
   std::string offered;
   for (const Command* command : commands)
     for (const std::string& word : WordsFor(*command))
-      offered += "complete -c profctl -n \"not __fish_seen_subcommand_from " + all + "\" -a " +
-                 word + " -d " + Quoted(command->summary, "\\'") + "\n";
+      offered += Concat({"complete -c profctl -n \"not __fish_seen_subcommand_from ", all, "\" -a ",
+                         word, " -d ", Quoted(command->summary, "\\'"), "\n"});
   // What several commands have in common is one line.
   std::vector<std::pair<std::string, std::vector<const Command*>>> lines;
   const auto add = [&](const std::string& line, const Command* command) {
@@ -223,7 +231,7 @@ Parts FishParts(const Command& root, Commands commands) {
       condition = " -n \"not __fish_seen_subcommand_from " + all + "\"";
     else if (users.size() <= commands.size())
       condition = " -n \"__fish_seen_subcommand_from " + Join(WordsFor(users), " ") + "\"";
-    options += "complete -c profctl" + condition + line + "\n";
+    options += Concat({"complete -c profctl", condition, line, "\n"});
   }
   return {{"COMMANDS", offered}, {"OPTIONS", options}};
 }
