@@ -45,7 +45,7 @@ class PythonTextTest : public PythonWalkTest {
 };
 
 // Code objects that were given the memory of another, with all that they lead to.
-TEST_P(PythonTextTest, WithoutVersionsTextsTellCodeApart) {
+TEST_P(PythonTextTest, WithoutVersionsTextsDistinguishCode) {
   profd_python_process process = OneFrame();
   process.code_file = 112;
   const auto validator = [&](std::uint32_t state, const std::string& text) {
@@ -99,7 +99,7 @@ TEST_P(PythonTextTest, FieldsAmongTheConstantWordsAreNotReadAgain) {
 }
 
 // As those that are made of strings do, line by line: their texts are the same.
-TEST_P(PythonTextTest, WithoutVersionsLineTablesTellCodeApart) {
+TEST_P(PythonTextTest, WithoutVersionsLineTablesDistinguishCode) {
   profd_python_process process = OneFrame();
   process.code_lines = 136;
   const auto validator = [&](const std::string& table) {

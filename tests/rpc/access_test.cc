@@ -319,7 +319,7 @@ TEST_F(AccessTest, WhatAClientWritesDoesNotSayWhoItIs) {
   ExpectRefused(stub->Dump(&context, request, &response), "process 200 is not");
 }
 
-TEST_F(AccessTest, AStrangersLimitsAreTold) {
+TEST_F(AccessTest, AStrangersLimitsAreNamed) {
   stub_ = As({kOwner}, public_socket());
   ASSERT_TRUE(stub_);
   auto fine = RequestFor(100, milliseconds(20));
@@ -347,7 +347,7 @@ TEST_F(AccessTest, AStrangersLimitsAreTold) {
   for (const auto& context : contexts) context->TryCancel();
 }
 
-TEST_F(AccessTest, WhoCallsTooOftenIsToldToWait) {
+TEST_F(AccessTest, ACallerWhoCallsTooOftenMustWait) {
   const Stub stub = As({kStranger}, public_socket());
   ASSERT_TRUE(stub);
   for (int i = 0; i < 2 * server::kPublicLimits.calls_per_second; ++i) (void)StatusOf(*stub);

@@ -50,7 +50,7 @@ constexpr double kNarrowest = 1.0 / 1200;
 constexpr std::size_t kMostFrames = 2000;
 // From here on a frame shows the beginning of its name, and (a little earlier) has a tooltip.
 constexpr double kNamed = 0.02;
-constexpr double kTold = 0.004;
+constexpr double kTooltip = 0.004;
 
 class Writer {
  public:
@@ -63,7 +63,7 @@ class Writer {
     const std::string style = frames_.ClassOf(frame);
     out_ << "<rect class=\"" << style << '"';
     Place(frame.depth, frame.start_ns, frame.total_ns);
-    if (share < kTold) {
+    if (share < kTooltip) {
       out_ << "/>\n";
       return;
     }
@@ -80,7 +80,7 @@ class Writer {
   void Write(const SvgPicture::Merged& merged) {
     out_ << R"(<rect class="few")";
     Place(merged.depth, merged.start_ns, merged.total_ns);
-    if (Share(merged.total_ns) < kTold) {
+    if (Share(merged.total_ns) < kTooltip) {
       out_ << "/>\n";
       return;
     }

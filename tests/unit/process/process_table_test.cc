@@ -260,7 +260,7 @@ TEST_F(ProcessTableTest, LateCommDoesNotOverwriteANewerOne) {
   EXPECT_EQ(table_.ThreadComm({7, 1'007}), "cat");
 }
 
-TEST_F(ProcessTableTest, ClockReadingsTellOfProcessesAndThreads) {
+TEST_F(ProcessTableTest, ClockReadingsReportProcessesAndThreads) {
   wire::ClockEvent clock;
   clock.header = HeaderAt(10, 7);
   clock.comm = "init";

@@ -44,7 +44,7 @@ TEST(SessionTable, TheFinestPeriodIsInForce) {
   EXPECT_EQ(table.off_cpu_periods_ns().requested, 0u);
 }
 
-TEST(SessionTable, StandingSessionsHavePeriodsOfTheirOwn) {
+TEST(SessionTable, BackgroundSessionsHavePeriodsOfTheirOwn) {
   SessionTable table;
   auto background = Spec(true, true, 50);
   background.background = true;

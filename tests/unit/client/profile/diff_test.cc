@@ -171,7 +171,7 @@ TEST(Diff, OneProcessIsComparedWithOneWhateverTheyAreCalled) {
   EXPECT_EQ(Folded(Built(profile("old"), profile("new"))), "new;main 10000 10000\n");
 }
 
-TEST(Diff, NoiseIsWhatFewSamplesCannotTell) {
+TEST(Diff, NoiseIsWhatFewSamplesCannotShow) {
   // 100 against 120 samples of 1 ms: two standard errors are 29.7 ms.
   EXPECT_TRUE(IsNoise(Sampled(100 * kMs, 120 * kMs, 100, 120)));
   EXPECT_FALSE(IsNoise(Sampled(100 * kMs, 140 * kMs, 100, 140)));
