@@ -19,6 +19,13 @@ class Packer {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }
+  // A struct of plain numbers, as it is.
+  template <typename T>
+  Packer& Plain(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
   // With its length before it.
   Packer& Text(std::string_view text) {
     Number(static_cast<std::uint32_t>(text.size()));
@@ -43,6 +50,15 @@ class Unpacker {
   template <typename T>
   [[nodiscard]] T Number() {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    T value{};
+    if (!Has(sizeof value)) return value;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+    return value;
+  }
+  template <typename T>
+  [[nodiscard]] T Plain() {
+    static_assert(std::is_trivially_copyable_v<T>);
     T value{};
     if (!Has(sizeof value)) return value;
     std::memcpy(&value, rest_.data(), sizeof value);

@@ -4,9 +4,11 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -95,14 +97,14 @@ class AsTarget {
 };
 
 // A file that was found and not opened: O_PATH calls no driver and waits for no other end.
-struct Found {
+struct FoundFile {
   UniqueFd handle;
   struct stat status {};
   struct statfs system {};
 };
 
-Result<Found> Inspect(UniqueFd handle, const std::string& name) {
-  Found found;
+Result<FoundFile> Inspect(UniqueFd handle, const std::string& name) {
+  FoundFile found;
   found.handle = std::move(handle);
   if (::fstat(found.handle.get(), &found.status) != 0 ||
       ::fstatfs(found.handle.get(), &found.system) != 0)
@@ -110,8 +112,8 @@ Result<Found> Inspect(UniqueFd handle, const std::string& name) {
   return found;
 }
 
-Result<Found> FindAt(int directory, const std::string& path, std::uint64_t resolve,
-                     const std::string& name) {
+Result<FoundFile> FindAt(int directory, const std::string& path, std::uint64_t resolve,
+                         const std::string& name) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = resolve;
@@ -121,7 +123,7 @@ Result<Found> FindAt(int directory, const std::string& path, std::uint64_t resol
   return Inspect(std::move(handle), name);
 }
 
-Result<void> CheckKind(const Found& found, const std::string& name) {
+Result<void> CheckKind(const FoundFile& found, const std::string& name) {
   if (!S_ISREG(found.status.st_mode))
     return Error{ErrorCode::kNotFound, name + ": not a regular file", ""};
   if (IsKernelFileSystem(static_cast<std::uint64_t>(found.system.f_type)))
@@ -130,7 +132,7 @@ Result<void> CheckKind(const Found& found, const std::string& name) {
 }
 
 // The very file that was inspected, whatever its path means now.
-Result<OpenedFile> OpenFound(const Found& found, const std::string& name) {
+Result<OpenedFile> OpenFound(const FoundFile& found, const std::string& name) {
   const std::string path = "/proc/self/fd/" + std::to_string(found.handle.get());
   OpenedFile file;
   file.fd.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -144,12 +146,10 @@ Result<OpenedFile> OpenFound(const Found& found, const std::string& name) {
   return file;
 }
 
-bool HasAccessList(const Found& found) {
+bool HasAccessList(const FoundFile& found) {
   const std::string path = "/proc/self/fd/" + std::to_string(found.handle.get());
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
-
-std::string Directory(std::uint32_t pid) { return "/proc/" + std::to_string(pid); }
 
 // A line of /proc/PID/maps.
 struct MapsLine {
@@ -162,6 +162,13 @@ struct MapsLine {
   std::uint64_t inode = 0;
   std::string path;
 };
+
+std::string RangeText(std::uint64_t begin, std::uint64_t end) {
+  std::array<char, 40> text{};
+  char* at = std::to_chars(text.data(), text.data() + 16, begin, 16).ptr;
+  *at++ = '-';
+  return {text.data(), std::to_chars(at, at + 16, end, 16).ptr};
+}
 
 MapsLine ParseMapsLine(const std::string& text) {
   MapsLine line;
@@ -178,6 +185,42 @@ MapsLine ParseMapsLine(const std::string& text) {
   line.path = text.substr(std::min<std::size_t>(static_cast<std::size_t>(path_at), text.size()));
   if (line.path.ends_with(kDeleted)) line.path.resize(line.path.size() - kDeleted.size());
   return line;
+}
+
+// Of <linux/fs.h> of Linux 6.11, which Debian 12 does not have.
+struct ProcmapQuery {
+  std::uint64_t size = 0;
+  std::uint64_t query_flags = 0;
+  std::uint64_t query_addr = 0;
+  std::uint64_t vma_start = 0;
+  std::uint64_t vma_end = 0;
+  std::uint64_t vma_flags = 0;
+  std::uint64_t vma_page_size = 0;
+  std::uint64_t vma_offset = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t dev_major = 0;
+  std::uint32_t dev_minor = 0;
+  std::uint32_t vma_name_size = 0;
+  std::uint32_t build_id_size = 0;
+  std::uint64_t vma_name_addr = 0;
+  std::uint64_t build_id_addr = 0;
+};
+static_assert(kProcmapQuery == _IOWR('f', 17, ProcmapQuery));
+constexpr std::uint64_t kExecutable = 4;
+
+// Whether the process has exactly this executable mapping. Nothing: this kernel cannot say so in
+// one call.
+std::optional<bool> HasExecutableMapping(const std::string& process, const OpenRequest& request) {
+  const UniqueFd maps(::open((process + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  ProcmapQuery query;
+  query.size = sizeof query;
+  query.query_addr = request.begin;
+  if (!maps.valid() || ::ioctl(maps.get(), kProcmapQuery, &query) != 0) return std::nullopt;
+  return query.vma_start == request.begin && query.vma_end == request.end &&
+         (query.vma_flags & kExecutable) != 0 &&
+         (request.inode == 0 ||
+          (query.inode == request.inode && query.dev_major == request.device_major &&
+           query.dev_minor == request.device_minor));
 }
 
 // The executable mappings that the request may mean, the best one first. A file that is mapped but
@@ -205,98 +248,34 @@ std::vector<MapsLine> MappingsFor(const OpenRequest& request, const std::string&
 
 // Through map_files: right for deleted, replaced and hidden files, but needs
 // CAP_CHECKPOINT_RESTORE. Without it by the path, if the file there is still the mapped one.
-Result<Found> FindMapped(std::uint32_t pid, const MapsLine& mapping) {
-  const std::string path = Directory(pid) + "/map_files/" + mapping.range;
+Result<FoundFile> FindMapped(const std::string& process, const MapsLine& mapping) {
+  const std::string path = process + "/map_files/" + mapping.range;
   UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (handle.valid()) return Inspect(std::move(handle), path);
   const Error error = ErrorFromErrno(errno, path);
-  if (error.code != ErrorCode::kPermissionDenied) return error;
-  const UniqueFd root(::open((Directory(pid) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (error.code == ErrorCode::kNotFound) return error;
+  const UniqueFd root(::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid() || !mapping.path.starts_with('/')) return error;
   auto found =
       FindAt(root.get(), mapping.path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, mapping.path);
   if (!found) return found.error();
-  if (found->status.st_ino != mapping.inode)
+  // Overlayfs and btrfs show another device in maps than in stat. An inode number alone can be had
+  // by chance, or made, so such a file must be one that everybody may read.
+  const bool same_device = major(found->status.st_dev) == mapping.device_major &&
+                           minor(found->status.st_dev) == mapping.device_minor;
+  if (found->status.st_ino != mapping.inode ||
+      (!same_device && (found->status.st_mode & S_IROTH) == 0))
     return Error{ErrorCode::kNotFound, mapping.path + ": another file is there now", ""};
   return found;
 }
 
-Result<OpenedFile> OpenMapped(const OpenRequest& request) {
-  const auto maps = ProcFs().Read(std::to_string(request.pid) + "/maps");
-  if (!maps) return maps.error();
-  Error error{ErrorCode::kNotFound, "the mapping is gone", ""};
-  for (const MapsLine& mapping : MappingsFor(request, *maps)) {
-    const auto found = FindMapped(request.pid, mapping);
-    if (!found) {
-      error = found.error();
-      continue;
-    }
-    PROFD_TRY(CheckKind(*found, mapping.path));
-    return OpenFound(*found, mapping.path);
-  }
-  return error;
-}
-
-Result<OpenedFile> OpenInRoot(const OpenRequest& request) {
-  const bool owned = request.what == OpenRequest::What::kOwned;
-  const auto status = ProcFs().Read(std::to_string(request.pid) + "/status", kMaxStatusBytes);
-  if (!status) return status.error();
-  const auto who = ParseIdentity(*status);
-  if (!who) return who.error();
-  const UniqueFd root(
-      ::open((Directory(request.pid) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid()) return ErrorFromErrno(errno, Directory(request.pid) + "/root");
-
-  const std::uint64_t resolve =
-      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | (owned ? std::uint64_t{RESOLVE_NO_SYMLINKS} : 0);
-  bool may_read = false;
-  Result<Found> found = Error{};
-  {
-    const AsTarget as_target(*who);
-    if (as_target.failed())
-      return Error{ErrorCode::kPermissionDenied, "cannot take on the rights of its user", ""};
-    found = FindAt(root.get(), request.path, resolve, request.path);
-    if (!found) return found.error();
-    PROFD_TRY(CheckKind(*found, request.path));
-    may_read = as_target.kernel_decides()
-                   ? ::syscall(SYS_faccessat2, found->handle.get(), "", R_OK,
-                               AT_EMPTY_PATH | AT_EACCESS) == 0
-                   : ModeAllowsReading(*who, found->status, HasAccessList(*found));
-  }
-  if (!may_read)
-    return Error{ErrorCode::kPermissionDenied, request.path + ": its user may not read it", ""};
-  if (owned && found->status.st_uid != who->uid)
-    return Error{ErrorCode::kPermissionDenied, request.path + ": does not belong to its user", ""};
-  return OpenFound(*found, request.path);
-}
-
 Result<OpenedFile> OpenOnHost(const OpenRequest& request) {
-  auto found = FindAt(AT_FDCWD, request.path, RESOLVE_NO_MAGICLINKS, request.path);
+  const auto found = FindAt(AT_FDCWD, request.path, RESOLVE_NO_MAGICLINKS, request.path);
   if (!found) return found.error();
   PROFD_TRY(CheckKind(*found, request.path));
   if ((found->status.st_mode & S_IROTH) == 0)
     return Error{ErrorCode::kPermissionDenied, request.path + ": not everybody may read it", ""};
   return OpenFound(*found, request.path);
-}
-
-Result<OpenedFile> OpenProcessFile(const OpenRequest& request) {
-  const bool memory = request.what == OpenRequest::What::kMemory;
-  // A plain name, or one of a thread: "task/TID/maps".
-  if (!memory && (request.path.empty() || request.path.front() == '/' ||
-                  request.path.find("..") != std::string::npos))
-    return Error{ErrorCode::kInvalidArgument, "not a file of a process", ""};
-  const std::string path = Directory(request.pid) + "/" + (memory ? "mem" : request.path);
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
-  OpenedFile file;
-  file.fd.Reset(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
-  struct statfs system {};
-  if (!file.fd.valid() || ::fstatfs(file.fd.get(), &system) != 0)
-    return ErrorFromErrno(errno, path);
-  if (system.f_type != PROC_SUPER_MAGIC)
-    return Error{ErrorCode::kPermissionDenied, path + ": not of procfs", ""};
-  return file;
 }
 
 std::string Pack(const OpenRequest& request) {
@@ -378,7 +357,87 @@ bool IsKernelFileSystem(std::uint64_t type) {
   return std::ranges::find(kTypes, type) != kTypes.end();
 }
 
-Result<OpenedFile> OpenForTarget(const OpenRequest& request) {
+Result<OpenedFile> Opener::OpenMapped(const OpenRequest& request) const {
+  // Most processes have hundreds of mappings: reading them all for each file would cost more than
+  // the files.
+  if (HasExecutableMapping(Directory(request.pid), request).value_or(false)) {
+    MapsLine mapping;
+    mapping.range = RangeText(request.begin, request.end);
+    const auto found = FindMapped(Directory(request.pid), mapping);
+    if (found) {
+      PROFD_TRY(CheckKind(*found, "a mapped file"));
+      return OpenFound(*found, "a mapped file");
+    }
+  }
+  const auto maps = proc_.Read(std::to_string(request.pid) + "/maps");
+  if (!maps) return maps.error();
+  Error error{ErrorCode::kNotFound, "the mapping is gone", ""};
+  for (const MapsLine& mapping : MappingsFor(request, *maps)) {
+    const auto found = FindMapped(Directory(request.pid), mapping);
+    if (!found) {
+      error = found.error();
+      continue;
+    }
+    PROFD_TRY(CheckKind(*found, mapping.path));
+    return OpenFound(*found, mapping.path);
+  }
+  return error;
+}
+
+Result<OpenedFile> Opener::OpenInRoot(const OpenRequest& request) const {
+  const bool owned = request.what == OpenRequest::What::kOwned;
+  const auto status = proc_.Read(std::to_string(request.pid) + "/status", kMaxStatusBytes);
+  if (!status) return status.error();
+  const auto who = ParseIdentity(*status);
+  if (!who) return who.error();
+  const UniqueFd root(
+      ::open((Directory(request.pid) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return ErrorFromErrno(errno, Directory(request.pid) + "/root");
+
+  const std::uint64_t resolve =
+      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | (owned ? std::uint64_t{RESOLVE_NO_SYMLINKS} : 0);
+  bool may_read = false;
+  Result<FoundFile> found = Error{};
+  {
+    const AsTarget as_target(*who);
+    if (as_target.failed())
+      return Error{ErrorCode::kPermissionDenied, "cannot take on the rights of its user", ""};
+    found = FindAt(root.get(), request.path, resolve, request.path);
+    if (!found) return found.error();
+    PROFD_TRY(CheckKind(*found, request.path));
+    may_read = as_target.kernel_decides()
+                   ? ::syscall(SYS_faccessat2, found->handle.get(), "", R_OK,
+                               AT_EMPTY_PATH | AT_EACCESS) == 0
+                   : ModeAllowsReading(*who, found->status, HasAccessList(*found));
+  }
+  if (!may_read)
+    return Error{ErrorCode::kPermissionDenied, request.path + ": its user may not read it", ""};
+  if (owned && found->status.st_uid != who->uid)
+    return Error{ErrorCode::kPermissionDenied, request.path + ": does not belong to its user", ""};
+  return OpenFound(*found, request.path);
+}
+
+Result<OpenedFile> Opener::OpenProcessFile(const OpenRequest& request) const {
+  const bool memory = request.what == OpenRequest::What::kMemory;
+  // A plain name, or one of a thread: "task/TID/maps".
+  if (!memory && (request.path.empty() || request.path.front() == '/' ||
+                  request.path.find("..") != std::string::npos))
+    return Error{ErrorCode::kInvalidArgument, "not a file of a process", ""};
+  const std::string path = Directory(request.pid) + "/" + (memory ? "mem" : request.path);
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+  OpenedFile file;
+  file.fd.Reset(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  struct statfs system {};
+  if (!file.fd.valid() || ::fstatfs(file.fd.get(), &system) != 0)
+    return ErrorFromErrno(errno, path);
+  if (system.f_type != PROC_SUPER_MAGIC)
+    return Error{ErrorCode::kPermissionDenied, path + ": not of procfs", ""};
+  return file;
+}
+
+Result<OpenedFile> Opener::Open(const OpenRequest& request) {
   switch (request.what) {
     case OpenRequest::What::kMapped:
       return OpenMapped(request);
@@ -395,10 +454,11 @@ Result<OpenedFile> OpenForTarget(const OpenRequest& request) {
 }
 
 void ServeOpenRequests(Channel channel) {
+  Opener opener;
   for (;;) {
     const auto message = channel.Receive(kMaxRequestBytes, Channel::Time::max());
     if (!message || !*message) return;
-    const auto file = OpenForTarget(UnpackRequest((*message)->body));
+    const auto file = opener.Open(UnpackRequest((*message)->body));
     Packer answer;
     std::vector<int> descriptors;
     if (file) {

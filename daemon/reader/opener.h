@@ -1,12 +1,15 @@
-// Opener: opens files and memory of targets for a parser, with no more rights than the target has.
+// Opener: which files and memory of targets may be opened, and the process that opens them for a
+// parser.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/reader/channel.h"
@@ -66,21 +69,43 @@ struct Identity {
 // procfs, sysfs, tracefs, cgroupfs and others. `type` is f_type of statfs.
 [[nodiscard]] bool IsKernelFileSystem(std::uint64_t type);
 
-// Opens one file, in the calling process, with the sandbox's rights. Nothing but a regular file of
-// a real file system is opened, or for kMemory and kProcess that very file of procfs. The file is
-// inspected before it is opened: no device and no FIFO notices. kPermissionDenied: the target's
-// user may not read it. May block as long as the file system does.
-[[nodiscard]] Result<OpenedFile> OpenForTarget(const OpenRequest& request);
+// Opens files for a parser. Used by one thread.
+class FileOpener {
+ public:
+  virtual ~FileOpener() = default;
+  // Nothing but a regular file of a real file system is opened, or for kMemory and kProcess that
+  // very file of procfs. kPermissionDenied: the target's user may not read it. kNotFound: the file,
+  // the mapping or the process is gone.
+  [[nodiscard]] virtual Result<OpenedFile> Open(const OpenRequest& request) = 0;
+};
+
+// Opens in the calling process, with its rights. A file is inspected before it is opened: no device
+// and no FIFO notices. May block as long as the file system does.
+class Opener : public FileOpener {
+ public:
+  explicit Opener(ProcFs proc = ProcFs()) : proc_(std::move(proc)) {}
+  [[nodiscard]] Result<OpenedFile> Open(const OpenRequest& request) override;
+
+ private:
+  [[nodiscard]] std::string Directory(std::uint32_t pid) const {
+    return proc_.Path(std::to_string(pid));
+  }
+  [[nodiscard]] Result<OpenedFile> OpenMapped(const OpenRequest& request) const;
+  [[nodiscard]] Result<OpenedFile> OpenInRoot(const OpenRequest& request) const;
+  [[nodiscard]] Result<OpenedFile> OpenProcessFile(const OpenRequest& request) const;
+
+  const ProcFs proc_;
+};
 
 // The opener's process: serves its parser until the other end is closed.
 void ServeOpenRequests(Channel channel);
 
 // The parser's side. Used by its one thread.
-class OpenerClient {
+class OpenerClient : public FileOpener {
  public:
   explicit OpenerClient(Channel channel) : channel_(std::move(channel)) {}
-  // As OpenForTarget. kUnavailable: the opener has ended.
-  [[nodiscard]] Result<OpenedFile> Open(const OpenRequest& request);
+  // kUnavailable: the opener has ended.
+  [[nodiscard]] Result<OpenedFile> Open(const OpenRequest& request) override;
   // Whether the opener has ended: then the parser is of no use, either.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,13 @@ std::string Times(std::uint32_t tries) {
 }
 
 }  // namespace
+
+std::uint32_t UserOf(std::uint32_t pid) {
+  struct stat directory {};
+  return pid != 0 && ::stat(("/proc/" + std::to_string(pid)).c_str(), &directory) == 0
+             ? directory.st_uid
+             : 0;
+}
 
 ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options)
     : zygote_(zygote),

@@ -33,6 +33,20 @@ struct ReaderRequest {
   std::vector<int> descriptors{};  // for the reader; they stay the caller's
 };
 
+// The user of a process; 0 when it is gone.
+[[nodiscard]] std::uint32_t UserOf(std::uint32_t pid);
+
+// Where requests go. In the daemon that is a ReaderPool.
+class Readers {
+ public:
+  virtual ~Readers() = default;
+  // The parser's own error, or
+  //   kUnavailable  it is not there yet: ask again; or the target is in trouble, and the message
+  //   says why kExhausted    no reader can be started: too many do not end
+  [[nodiscard]] virtual Result<std::string> Ask(const ReaderRequest& request,
+                                                std::chrono::milliseconds patience) = 0;
+};
+
 // Something that readers could not read. Names it in `status`, `doctor` and profiles.
 struct Trouble {
   std::string name;
@@ -57,7 +71,7 @@ struct ReaderCounters {
 // An answer that does not come while the caller has patience is not lost: the request goes on, and
 // the next call with the same target and body takes the answer. So callers that may come again need
 // no thread to wait.
-class ReaderPool {
+class ReaderPool : public Readers {
  public:
   using Milliseconds = std::chrono::milliseconds;
   struct Options {
@@ -72,12 +86,11 @@ class ReaderPool {
   ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options);
   ReaderPool(const ReaderPool&) = delete;
   ReaderPool& operator=(const ReaderPool&) = delete;
-  ~ReaderPool();
+  ~ReaderPool() override;
 
-  // The reader's own error, or
-  //   kUnavailable  it is not there yet: ask again; or the target is in trouble, and the message
-  //   says why kExhausted    no reader can be started: too many do not end
-  [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request, Milliseconds patience);
+  // Any thread.
+  [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request,
+                                        Milliseconds patience) override;
 
   // What is in trouble now; at most kMaxTroubles.
   [[nodiscard]] std::vector<Trouble> troubles() const;

@@ -1,6 +1,7 @@
 #include "daemon/reader/sandbox.h"
 
 #include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/userfaultfd.h>
 #include <seccomp.h>
@@ -140,7 +141,8 @@ constexpr std::array kParserCalls{
     SCMP_SYS(eventfd2),        SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
     SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),       SCMP_SYS(sched_getaffinity),
     SCMP_SYS(getrusage),       SCMP_SYS(sysinfo)};
-constexpr std::array kUserfaultRequests{UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY, UFFDIO_WAKE};
+constexpr std::array<std::uint64_t, 5> kRequests{UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY,
+                                                 UFFDIO_WAKE, FS_IOC_GETVERSION};
 
 constexpr std::array kOpenerCalls{SCMP_SYS(openat),     SCMP_SYS(openat2),   SCMP_SYS(open),
                                   SCMP_SYS(stat),       SCMP_SYS(statfs),    SCMP_SYS(fstatfs),
@@ -170,7 +172,7 @@ Result<void> RestrictParser() {
   if (!filter) return filter.error();
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD));
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(prlimit64), 0, ~std::uint64_t{0}, 0));
-  for (const auto request : kUserfaultRequests)
+  for (const auto request : kRequests)
     PROFD_TRY(AllowIf(*filter, SCMP_SYS(ioctl), 1, ~std::uint64_t{0}, request));
   // Its arguments are in memory, where a filter cannot see them: the C library then uses clone.
   if (::seccomp_rule_add(filter->get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) != 0)
@@ -181,6 +183,7 @@ Result<void> RestrictParser() {
 Result<void> RestrictOpener() {
   const auto filter = CommonFilter(kOpenerCalls);
   if (!filter) return filter.error();
+  PROFD_TRY(AllowIf(*filter, SCMP_SYS(ioctl), 1, ~std::uint64_t{0}, kProcmapQuery));
   return Load(*filter);
 }
 

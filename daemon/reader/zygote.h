@@ -21,7 +21,7 @@ namespace profd::reader {
 
 // What a parser can use while it answers one request.
 struct ParserContext {
-  OpenerClient& opener;
+  FileOpener& opener;
   std::vector<UniqueFd>& descriptors;  // that came with the request
 };
 

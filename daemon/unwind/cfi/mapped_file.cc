@@ -1,11 +1,6 @@
 #include "daemon/unwind/cfi/mapped_file.h"
 
 #include <fmt/format.h>
-#include <linux/fs.h>
-#include <linux/magic.h>
-#include <sys/ioctl.h>
-#include <sys/statfs.h>
-#include <sys/sysmacros.h>
 
 #include <optional>
 #include <string>
@@ -16,8 +11,6 @@
 namespace profd::unwind {
 namespace {
 
-constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
-
 Result<MappedFile> OpenRegular(const std::string& name) {
   const auto seen = elf::LookAt(name);
   if (!seen) return seen.error();
@@ -26,8 +19,6 @@ Result<MappedFile> OpenRegular(const std::string& name) {
   MappedFile file;
   file.fd = std::move(found->fd);
   file.stamp = found->stamp;
-  struct statfs system {};
-  file.overlay = ::fstatfs(file.fd.get(), &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
   return file;
 }
 
@@ -57,23 +48,6 @@ Result<MappedFile> OpenMappedFile(const ProcFs& proc, std::uint32_t pid, std::ui
   auto by_path = OpenByPath(proc, pid, begin, end);
   if (by_path) return *std::move(by_path);
   return file;
-}
-
-bool Fits(const MappedFile& file, const profd_file_key& key) {
-  return (file.overlay || file.stamp.inode == key.inode) && file.stamp.bytes == key.size &&
-         static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
-}
-
-profd_file_key LikelyKey(const MappedFile& file) {
-  profd_file_key key{};
-  key.inode = file.stamp.inode;
-  key.size = file.stamp.bytes;
-  key.mtime_ns = static_cast<std::uint64_t>(file.stamp.modified_ns);
-  key.device = major(file.stamp.device) << kMinorBits | minor(file.stamp.device);
-  int generation = 0;  // the kernel writes an int, whatever the request's number says
-  if (::ioctl(file.fd.get(), FS_IOC_GETVERSION, &generation) == 0)
-    key.generation = static_cast<__u32>(generation);
-  return key;
 }
 
 }  // namespace profd::unwind

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/elf/sources/vdso.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
@@ -24,6 +23,9 @@ constexpr int kNiceMissed = 5;
 constexpr std::uint32_t kOftenWanted = 16;
 constexpr std::size_t kMaxWanted = 4096;
 constexpr std::size_t kMaxMappings = 16'384;
+constexpr std::size_t kMaxDelayed = 256;
+constexpr std::chrono::milliseconds kFirstDelay{50};
+constexpr std::chrono::milliseconds kLastDelay{6'400};  // then programs have to repeat them
 constexpr std::size_t kMaxUnfinished = 16;
 constexpr std::chrono::seconds kTick{1};
 
@@ -39,15 +41,16 @@ profd_file_key VdsoKey() {
 
 bool IsVdso(const profd_file_key& key) { return key.inode == PROFD_VDSO_INODE && key.size == 0; }
 
-std::uint32_t FlagsOf(const CfiReader& reader) {
-  return reader.cpython() ? PROFD_FILE_KEEP_CFA : 0u;
-}
+std::uint32_t FlagsOf(const FrameFile& file) { return file.cpython ? PROFD_FILE_KEEP_CFA : 0u; }
 
 }  // namespace
 
-TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
-                           std::uint64_t cap_bytes)
-    : proc_(std::move(proc)), cap_bytes_(cap_bytes), store_(memory, maps, cap_bytes) {
+TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps,
+                           reader::Readers& readers, ProcFs proc, std::uint64_t cap_bytes)
+    : proc_(std::move(proc)),
+      cap_bytes_(cap_bytes),
+      store_(memory, maps, cap_bytes),
+      client_(readers) {
   // From now on programs send requests.
   store_.SetTick(1);
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -99,15 +102,15 @@ void TableService::Run(const std::stop_token& stop) {
   // Every process has the vdso, and no mapping of a file leads to it.
   profd_wanted vdso{};
   vdso.key = VdsoKey();
-  HandleWanted(vdso);
+  HandleWanted(vdso, {});
   while (!stop.stop_requested()) {
     const auto up = std::chrono::steady_clock::now() - start;
     store_.SetTick(static_cast<std::uint32_t>(up / kTick) + 1);
-    AccountForMemory();
+    tables_memory_.Set(store_.counters().memory.value());
     const Task task = NextTask(stop);
     if (stop.stop_requested()) return;
     if (task.wanted)
-      HandleWanted(*task.wanted);
+      HandleWanted(*task.wanted, task.delay);
     else if (!task.mapping)
       LoadUnfinished();
     else if (task.mapping->end == 0)
@@ -120,16 +123,17 @@ void TableService::Run(const std::stop_token& stop) {
 TableService::Task TableService::NextTask(const std::stop_token& stop) {
   Task task;
   int nice = kNiceAhead;
+  if (auto delayed = TakeDelayed()) return *delayed;
   {
     std::unique_lock lock(mutex_);
     const auto any = [this] { return !wanted_.empty() || !mappings_.empty(); };
-    const bool small_left = !unfinished_.empty() && unfinished_.front().reader->small();
+    const bool small_left = !unfinished_.empty() && unfinished_.front().file->small;
     busy_ = small_left || any();
     const bool handled_last_wanted = std::exchange(handles_wanted_, false) && wanted_.empty();
     if (!busy_ || handled_last_wanted) progress_.notify_all();
     if (unfinished_.empty() && !any()) {
-      // Readers' images are memory.
-      if (!ready_.wait_for(lock, stop, kTick, any)) readers_.Clear();
+      const auto wait = delayed_.empty() ? std::chrono::milliseconds(kTick) : kFirstDelay;
+      (void)ready_.wait_for(lock, stop, wait, any);
       busy_ = true;
     }
     if (!unfinished_.empty() && unfinished_.front().missed) nice = kNiceMissed;
@@ -148,18 +152,24 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
   return task;
 }
 
-void TableService::AccountForMemory() {
-  // The reader that was used last and the first unfinished file are at work.
-  if (readers_memory_.TakeReclaimRequest() != 0) {
-    while (readers_.size() > 1) readers_.DiscardOldest();
-    if (unfinished_.size() > 1)
-      unfinished_.erase(std::next(unfinished_.begin()), unfinished_.end());
-  }
-  std::uint64_t bytes = 0;
-  readers_.ForEach([&](const auto& /*key*/, const Reader& reader) { bytes += reader->bytes(); });
-  for (const Unfinished& one : unfinished_) bytes += one.reader->bytes();
-  readers_memory_.Set(bytes);
-  tables_memory_.Set(store_.counters().memory.value());
+// Nothing: none is due.
+std::optional<TableService::Task> TableService::TakeDelayed() {
+  const auto due = std::ranges::find_if(
+      delayed_,
+      [now = std::chrono::steady_clock::now()](const Delayed& one) { return one.next <= now; });
+  if (due == delayed_.end()) return std::nullopt;
+  Task task;
+  task.wanted = due->wanted;
+  task.delay = due->delay;
+  delayed_.erase(due);
+  return task;
+}
+
+void TableService::Delay(const profd_wanted& wanted, std::chrono::milliseconds before) {
+  if (before == std::chrono::milliseconds{}) counters_.delayed.Add();
+  const auto delay = std::max(kFirstDelay, 2 * before);
+  if (delay > kLastDelay || delayed_.size() >= kMaxDelayed) return;
+  delayed_.push_back({wanted, std::chrono::steady_clock::now() + delay, delay});
 }
 
 // Of this thread alone, and by so much more than profd itself. Without the right to come back it
@@ -168,25 +178,29 @@ void TableService::SetNice(int nice) {
   if (nice != nice_ && ::setpriority(PRIO_PROCESS, 0, own_nice_ + nice) == 0) nice_ = nice;
 }
 
-void TableService::HandleWanted(const profd_wanted& wanted) {
-  auto file = store_.Find(wanted.key);
-  if (file && !store_.Lacks(*file, wanted.file_offset)) return;
-  const Reader reader = ReaderFor(wanted);
-  file = store_.Find(wanted.key);
-  if (reader == nullptr || (file && !store_.has_tables(*file))) return;
-  if (!file) {
+void TableService::HandleWanted(const profd_wanted& wanted, std::chrono::milliseconds delay) {
+  auto index = store_.Find(wanted.key);
+  if (index && !store_.Lacks(*index, wanted.file_offset)) return;
+  const auto file = FileFor(wanted);
+  if (!file && file.error().code == ErrorCode::kUnavailable) return Delay(wanted, delay);
+  index = store_.Find(wanted.key);
+  if (!file || (index && !store_.has_tables(*index))) return;
+  if (!index) {
     auto added =
-        store_.AddFile(wanted.key, reader->text(), FlagsOf(*reader), TableStore::Room::kMake);
+        store_.AddFile(wanted.key, (*file)->text, FlagsOf(**file), TableStore::Room::kMake);
     if (!added) return;
-    file = *added;
+    index = *added;
     counters_.files_read.Add();
   }
   const std::uint64_t begin = wanted.file_offset / kChunkBytes * kChunkBytes;
-  if (store_.Lacks(*file, begin)) Load(*file, *reader, begin, TableStore::Room::kMake);
-  if (reader->small() || store_.loaded(*file) >= kOftenWanted) Finish(wanted.key, reader, true);
+  if (store_.Lacks(*index, begin)) {
+    const auto loaded = Load(*index, **file, begin, TableStore::Room::kMake);
+    if (!loaded && loaded.error().code == ErrorCode::kUnavailable) return Delay(wanted, delay);
+  }
+  if ((*file)->small || store_.loaded(*index) >= kOftenWanted) Finish(wanted.key, *file, true);
 }
 
-void TableService::Finish(const profd_file_key& key, const Reader& reader, bool missed) {
+void TableService::Finish(const profd_file_key& key, const FileRef& file, bool missed) {
   const auto known =
       std::find_if(unfinished_.begin(), unfinished_.end(),
                    [&](const Unfinished& one) { return FileKeyEqual()(one.key, key); });
@@ -196,58 +210,58 @@ void TableService::Finish(const profd_file_key& key, const Reader& reader, bool 
   }
   // Programs request what is discarded here.
   if (unfinished_.size() == kMaxUnfinished) unfinished_.pop_back();
-  unfinished_.insert(reader->small() ? unfinished_.begin() : unfinished_.end(),
-                     {key, reader, missed});
+  unfinished_.insert(file->small ? unfinished_.begin() : unfinished_.end(), {key, file, missed});
 }
 
 void TableService::LoadUnfinished() {
   if (unfinished_.empty()) return;
   const Unfinished& next = unfinished_.front();
-  const auto file = store_.Find(next.key);
+  const auto index = store_.Find(next.key);
   const auto lacked =
-      file && store_.roomy() ? store_.MissingChunks(*file) : std::vector<std::uint64_t>();
-  if (!lacked.empty()) Load(*file, *next.reader, lacked.front(), TableStore::Room::kFree);
-  if (lacked.size() <= 1 || store_.Lacks(*file, lacked.front())) unfinished_.pop_front();
+      index && store_.roomy() ? store_.MissingChunks(*index) : std::vector<std::uint64_t>();
+  const bool loaded =
+      !lacked.empty() && Load(*index, *next.file, lacked.front(), TableStore::Room::kFree).ok();
+  // A file that does not answer has waited for its chance: programs request what they miss.
+  if (!loaded || lacked.size() <= 1 || store_.Lacks(*index, lacked.front()))
+    unfinished_.pop_front();
 }
 
-TableService::Reader TableService::ReaderFor(const profd_wanted& wanted) {
-  if (const Reader* open = readers_.Find(wanted.key); open != nullptr) return *open;
-  if (IsVdso(wanted.key)) {
-    const auto bytes = elf::OwnVdsoBytes();
-    return Keep(wanted.key, bytes ? CfiReader::FromMemory(*bytes) : bytes.error());
+Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) {
+  if (const FileRef* known = known_.Find(wanted.key); known != nullptr) return *known;
+  const bool vdso = IsVdso(wanted.key);
+  auto file = client_.Open(
+      vdso ? FileMapping{} : FileMapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end},
+      kPatience);
+  if (!file) {
+    // Other processes that map it will request it.
+    if (file.error().code == ErrorCode::kNotFound) counters_.gone.Add();
+    if (file.error().code == ErrorCode::kNotFound || file.error().code == ErrorCode::kUnavailable)
+      return file.error();
+  } else if (!vdso && !Fits(*file, wanted.key)) {
+    counters_.changed.Add();
+    return Error{ErrorCode::kNotFound, "another file is mapped there now", ""};
   }
-  auto mapped = OpenMappedFile(proc_, wanted.pid, wanted.mapping_begin, wanted.mapping_end);
-  if (!mapped && mapped.error().code == ErrorCode::kNotFound)
-    return counters_.gone.Add(), nullptr;  // other processes that map it will request it
-  if (!mapped) return Keep(wanted.key, mapped.error());
-  if (!Fits(*mapped, wanted.key)) return counters_.changed.Add(), nullptr;
-  const elf::FileStamp stamp = mapped->stamp;
-  const auto same = FindByStamp(stamp);
-  if (same && !store_.Find(wanted.key)) {
+  if (file && !vdso) {
+    const auto same = FindByStamp(file->stamp);
     // Read before under another of its names: fetched ahead, or seen through another mount.
-    if (!store_.AddKey(*same, wanted.key)) return nullptr;
-    if (!store_.Lacks(*same, wanted.file_offset)) return nullptr;
+    if (same && !store_.Find(wanted.key)) PROFD_TRY(store_.AddKey(*same, wanted.key));
+    stamps_.Put(file->stamp, wanted.key);
   }
-  stamps_.Put(stamp, wanted.key);
-  return Keep(wanted.key, CfiReader::Open(std::move(mapped->fd), stamp.bytes));
-}
-
-TableService::Reader TableService::Keep(const profd_file_key& key, Result<CfiReader> reader) {
-  if (!reader) {
+  if (!file || !file->has_tables()) {
     counters_.no_tables.Add();
-    if (!store_.Find(key)) (void)store_.AddWithoutTables(key);
-    return nullptr;
+    if (!store_.Find(wanted.key)) (void)store_.AddWithoutTables(wanted.key);
+    return Error{ErrorCode::kNotFound, file ? file->missing : file.error().message, ""};
   }
-  return readers_.Put(key, std::make_shared<CfiReader>(*std::move(reader)));
+  return known_.Put(wanted.key, std::make_shared<const FrameFile>(*std::move(file)));
 }
 
-void TableService::Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
-                        TableStore::Room room) {
-  const std::uint64_t damaged = reader.damaged();
-  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
-  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
-  counters_.damaged.Add(reader.damaged() - damaged);
-  (void)store_.LoadChunk(file, begin, rows, room);  // the store counts what finds no room
+Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& file,
+                                std::uint64_t begin, TableStore::Room room) {
+  auto chunk = client_.ReadChunk(file, begin, kPatience);
+  if (!chunk) return chunk.error();
+  counters_.damaged.Add(chunk->damaged);
+  (void)store_.LoadChunk(index, begin, chunk->rows, room);  // the store counts what finds no room
+  return {};
 }
 
 void TableService::HandleProcess(std::uint32_t pid) {
@@ -255,34 +269,46 @@ void TableService::HandleProcess(std::uint32_t pid) {
   if (!maps) return counters_.gone.Add();
   std::vector<Mapping> found;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (line.executable && line.inode != 0) found.push_back({pid, line.start, line.end});
+    if (line.executable && line.inode != 0 && IsNew(line))
+      found.push_back({pid, line.start, line.end});
   });
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
   mappings_.insert(mappings_.begin(), found.begin(), found.end());
 }
 
+// Many processes map the same few files, and their kernel numbers are enough not to open them again
+// and again. A file that is rewritten in place keeps them for kNewAgain; until then programs
+// request its tables.
+bool TableService::IsNew(const process::MapsLine& line) {
+  constexpr std::chrono::seconds kNewAgain{10};
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t device = std::uint64_t{line.device_major} << 32 | line.device_minor;
+  const std::uint64_t file = MixBits(line.inode ^ MixBits(device));
+  if (const Time* seen = seen_.Find(file); seen != nullptr && now - *seen < kNewAgain) return false;
+  seen_.Put(file, now);
+  return true;
+}
+
 void TableService::HandlePrefetch(const Mapping& mapping) {
   if (!store_.roomy()) return;
-  auto mapped = OpenMappedFile(proc_, mapping.pid, mapping.begin, mapping.end);
-  if (!mapped) return counters_.gone.Add();
-  if (FindByStamp(mapped->stamp)) return;
-  const elf::FileStamp stamp = mapped->stamp;
-  const profd_file_key key = LikelyKey(*mapped);
-  if (store_.Find(key)) return static_cast<void>(stamps_.Put(stamp, key));
-  auto reader = CfiReader::Open(std::move(mapped->fd), stamp.bytes);
-  stamps_.Put(stamp, key);
-  if (!reader) {
+  auto file = client_.Open(mapping, kPatience);
+  if (!file && file.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
+  if (!file) return counters_.gone.Add();
+  if (FindByStamp(file->stamp)) return;
+  stamps_.Put(file->stamp, file->key);
+  if (store_.Find(file->key)) return;
+  if (!file->has_tables()) {
     counters_.no_tables.Add();
-    (void)store_.AddWithoutTables(key);
+    (void)store_.AddWithoutTables(file->key);
     return;
   }
-  if (!reader->small()) return;  // which chunks are needed is not known yet
-  const auto file = store_.AddFile(key, reader->text(), FlagsOf(*reader), TableStore::Room::kFree);
-  if (!file) return;
+  if (!file->small) return;  // which chunks are needed is not known yet
+  if (!store_.AddFile(file->key, file->text, FlagsOf(*file), TableStore::Room::kFree)) return;
   counters_.files_read.Add();
   counters_.prefetched.Add();
-  Finish(key, std::make_shared<CfiReader>(*std::move(reader)), false);
+  const profd_file_key key = file->key;
+  Finish(key, std::make_shared<const FrameFile>(*std::move(file)), false);
 }
 
 std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) {

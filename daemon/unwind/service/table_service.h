@@ -19,9 +19,10 @@
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/unwind_maps.h"
-#include "daemon/unwind/cfi/cfi_reader.h"
-#include "daemon/unwind/cfi/mapped_file.h"
+#include "daemon/unwind/service/cfi_remote.h"
 #include "daemon/unwind/tables/table_store.h"
 
 namespace profd::unwind {
@@ -37,25 +38,25 @@ struct ServiceCounters {
   Counter changed;     // another file lay there, or it had been changed
   Counter damaged;     // FDEs that were left out
   Counter prefetched;  // files read before a program requested them
+  Counter delayed;     // requests that waited for a reader, or for a file that does not answer
 };
 
 // Has a thread of its own. Requests of programs come first; then, chunk by chunk and at a low
-// priority, the rest of small files, then what is fetched ahead. Owned by the composition root; the
-// maps outlive it. It does not promise a table for every file: files may be gone, damaged or too
-// many.
+// priority, the rest of small files, then what is fetched ahead. Files are read by reader
+// processes: one that does not answer holds up the others for kPatience, and is tried again later.
+// Owned by the composition root; the readers and the maps outlive it. It does not promise a table
+// for every file: files may be gone, damaged, too many, or not answer.
 class TableService {
  public:
   // Of kernel memory, all tables and lists together.
   static constexpr std::uint64_t kDefaultCapBytes = 64u << 20;
 
-  struct Mapping {
-    std::uint32_t pid = 0;
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-  };
+  static constexpr std::chrono::milliseconds kPatience{100};
+  using Mapping = FileMapping;
 
-  TableService(source::PoolMemory& memory, source::FileMaps& maps, ProcFs proc,
-               std::uint64_t cap_bytes = kDefaultCapBytes);
+  // `readers` answer by CfiParsers.
+  TableService(source::PoolMemory& memory, source::FileMaps& maps, reader::Readers& readers,
+               ProcFs proc, std::uint64_t cap_bytes = kDefaultCapBytes);
   TableService(const TableService&) = delete;
   TableService& operator=(const TableService&) = delete;
   ~TableService() = default;
@@ -77,22 +78,29 @@ class TableService {
   [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
   // Kernel memory of tables: bounded, and kept.
   [[nodiscard]] budget::MemoryAccount& tables_memory() { return tables_memory_; }
-  // What was read of files: can be read again.
-  [[nodiscard]] budget::MemoryAccount& readers_memory() { return readers_memory_; }
 
  private:
-  using Reader = std::shared_ptr<CfiReader>;
-  static constexpr std::size_t kMaxReaders = 4;
+  using Time = std::chrono::steady_clock::time_point;
+  using FileRef = std::shared_ptr<const FrameFile>;
+  static constexpr std::size_t kMaxKnown = 16;
+  static constexpr std::size_t kMaxSeen = 8'192;
   static constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
   struct Unfinished {
     profd_file_key key;
-    Reader reader;
+    FileRef file;
     bool missed = false;  // by a program
+  };
+  // A request whose file was not there yet.
+  struct Delayed {
+    profd_wanted wanted;
+    Time next;
+    std::chrono::milliseconds delay;
   };
   // One piece of work; nothing in it: load one chunk of an unfinished file.
   struct Task {
     std::optional<profd_wanted> wanted;
     std::optional<Mapping> mapping;
+    std::chrono::milliseconds delay{};  // of `wanted`, if it is tried again
   };
 
   template <typename Done>  // called with the lock held
@@ -102,34 +110,36 @@ class TableService {
   void Run(const std::stop_token& stop);
   [[nodiscard]] Task NextTask(const std::stop_token& stop);
   void SetNice(int nice);
-  // Reports what it holds, and discards what was requested.
-  void AccountForMemory();
-  void HandleWanted(const profd_wanted& wanted);
+  [[nodiscard]] std::optional<Task> TakeDelayed();
+  void HandleWanted(const profd_wanted& wanted, std::chrono::milliseconds delay);
+  void Delay(const profd_wanted& wanted, std::chrono::milliseconds before);
   void HandleProcess(std::uint32_t pid);
+  [[nodiscard]] bool IsNew(const process::MapsLine& line);
   void HandlePrefetch(const Mapping& mapping);
   // Loads a file's other chunks while there is room: of small files, and of files that programs
   // request again and again.
-  void Finish(const profd_file_key& key, const Reader& reader, bool missed);
+  void Finish(const profd_file_key& key, const FileRef& file, bool missed);
   void LoadUnfinished();
-  // A reader of the wanted file; nothing when there is none, which is counted and published.
-  [[nodiscard]] Reader ReaderFor(const profd_wanted& wanted);
-  Reader Keep(const profd_file_key& key, Result<CfiReader> reader);
+  // The wanted file. kNotFound: there is none, or no tables, which is counted and published.
+  [[nodiscard]] Result<FileRef> FileFor(const profd_wanted& wanted);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
-  void Load(TableStore::FileIndex file, CfiReader& reader, std::uint64_t begin,
-            TableStore::Room room);
+  [[nodiscard]] Result<void> Load(TableStore::FileIndex index, const FrameFile& file,
+                                  std::uint64_t begin, TableStore::Room room);
 
   const ProcFs proc_;
   const std::uint64_t cap_bytes_;
   TableStore store_;
+  CfiClient client_;
   ServiceCounters counters_;
-  LruCache<profd_file_key, Reader, FileKeyHash, FileKeyEqual> readers_{kMaxReaders};
-  std::deque<Unfinished> unfinished_;  // small files first
+  LruCache<profd_file_key, FileRef, FileKeyHash, FileKeyEqual> known_{kMaxKnown};
+  std::deque<Delayed> delayed_;
+  LruCache<std::uint64_t, Time> seen_{kMaxSeen};  // files fetched ahead, by device and inode
+  std::deque<Unfinished> unfinished_;             // small files first
   LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it
   budget::MemoryAccount tables_memory_{"unwind tables", false};
-  budget::MemoryAccount readers_memory_{"files being unwound"};
 
   std::mutex mutex_;
   std::condition_variable_any ready_;

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <sstream>
 
-#include "daemon/unwind/service/table_service.h"
 
 namespace profd::gdb {
 namespace {
@@ -41,9 +40,9 @@ void BesideGdb::SetUpTestSuite() {
   if (::geteuid() != 0) return;
   auto live = source::LiveSource::Start({}, [](source::BpfSource& source) {
     auto& maps = source.unwind_maps();
-    auto tables = std::make_shared<unwind::TableService>(maps, maps, ProcFs());
+    auto tables = std::make_shared<unwind::DirectTables>(maps);
     source.OnWanted(
-        [service = tables.get()](const profd_wanted& wanted) { service->Want(wanted); });
+        [service = tables.get()](const profd_wanted& wanted) { service->service().Want(wanted); });
     return tables;
   });
   ASSERT_TRUE(live) << live.error().message;

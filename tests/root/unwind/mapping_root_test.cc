@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
-#include "daemon/unwind/service/table_service.h"
 #include "tests/root/gdb/programs.h"
 #include "tests/root/source/live_source.h"
+#include "tests/root/unwind/direct_tables.h"
 #include "tests/support/paths.h"
 
 namespace profd::unwind {
@@ -44,9 +44,9 @@ class MappingRootTest : public ::testing::Test {
     if (::geteuid() != 0) return;
     auto live = source::LiveSource::Start({}, [](source::BpfSource& source) {
       auto& maps = source.unwind_maps();
-      auto tables = std::make_shared<TableService>(maps, maps, ProcFs());
+      auto tables = std::make_shared<DirectTables>(maps);
       source.OnWanted(
-          [service = tables.get()](const profd_wanted& wanted) { service->Want(wanted); });
+          [service = tables.get()](const profd_wanted& wanted) { service->service().Want(wanted); });
       return tables;
     });
     ASSERT_TRUE(live) << live.error().message;

@@ -77,23 +77,23 @@ TEST(IsKernelFileSystem, KnowsThoseThatActWhenTheyAreRead) {
   EXPECT_FALSE(IsKernelFileSystem(FUSE_SUPER_MAGIC));
 }
 
-TEST(OpenForTarget, OpensMemoryAndProcessFilesOfThisProcess) {
+TEST(Opener, OpensMemoryAndProcessFilesOfThisProcess) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const int truth = 4711;
-  const auto memory = OpenForTarget({.what = OpenRequest::What::kMemory, .pid = pid});
+  const auto memory = Opener().Open({.what = OpenRequest::What::kMemory, .pid = pid});
   ASSERT_TRUE(memory) << memory.error().message;
   int seen = 0;
   ASSERT_EQ(::pread(memory->fd.get(), &seen, sizeof seen,
                     static_cast<off_t>(reinterpret_cast<std::uintptr_t>(&truth))),
             static_cast<ssize_t>(sizeof seen));
   EXPECT_EQ(seen, truth);
-  EXPECT_TRUE(OpenForTarget({.what = OpenRequest::What::kProcess, .pid = pid, .path = "maps"}));
+  EXPECT_TRUE(Opener().Open({.what = OpenRequest::What::kProcess, .pid = pid, .path = "maps"}));
   for (const auto* path : {"", "/etc/passwd", "../self/maps", "cwd/x", "root/etc/passwd", "exe"})
-    EXPECT_FALSE(OpenForTarget({.what = OpenRequest::What::kProcess, .pid = pid, .path = path}))
+    EXPECT_FALSE(Opener().Open({.what = OpenRequest::What::kProcess, .pid = pid, .path = path}))
         << path;
 }
 
-TEST(OpenForTarget, AFifoADeviceAndAProcFileAreNotOpened) {
+TEST(Opener, AFifoADeviceAndAProcFileAreNotOpened) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const test::TempFolder folder;
   const std::string fifo = folder.Path("fifo");
@@ -102,7 +102,7 @@ TEST(OpenForTarget, AFifoADeviceAndAProcFileAreNotOpened) {
        {fifo, std::string("/dev/null"), std::string("/proc/version"), folder.path().string()})
     for (const auto what :
          {OpenRequest::What::kInRoot, OpenRequest::What::kOwned, OpenRequest::What::kOnHost})
-      EXPECT_FALSE(OpenForTarget({.what = what, .pid = pid, .path = path})) << path;
+      EXPECT_FALSE(Opener().Open({.what = what, .pid = pid, .path = path})) << path;
 }
 
 }  // namespace

@@ -51,26 +51,6 @@ TEST_F(MappedFileTest, AnotherFileAtItsPathIsNotTaken) {
   EXPECT_FALSE(OpenMappedFile(fake_.proc(), 12, kBegin, kEnd));
 }
 
-// On overlayfs the kernel's inode is another; what else is known must be the same.
-TEST_F(MappedFileTest, FitsByInodeButOnOverlays) {
-  auto file = OpenMappedFile(fake_.proc(), 12, kBegin, kEnd);
-  ASSERT_TRUE(file) << file.error().message;
-  file->overlay = false;
-  const profd_file_key right = LikelyKey(*file);
-  profd_file_key inode = right;
-  ++inode.inode;
-  profd_file_key size = right;
-  ++size.size;
-  profd_file_key time = right;
-  ++time.mtime_ns;
-  EXPECT_TRUE(Fits(*file, right));
-  EXPECT_FALSE(Fits(*file, inode));
-  file->overlay = true;
-  EXPECT_TRUE(Fits(*file, inode));
-  EXPECT_FALSE(Fits(*file, size));
-  EXPECT_FALSE(Fits(*file, time));
-}
-
 TEST_F(MappedFileTest, AMappingThatIsGoneIsNotFound) {
   std::filesystem::remove(fake_.root() / "12" / "map_files");
   const auto file = OpenMappedFile(fake_.proc(), 12, kBegin, kEnd);

@@ -6,10 +6,12 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "daemon/process/maps_parser.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/vector_source.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -27,9 +29,9 @@ class PrefetchTest : public testing::Test {
       const auto at = reinterpret_cast<std::uint64_t>(&std::qsort);
       if (at >= line.start && at < line.end) libc_ = std::move(line);
     });
-    const auto file = OpenMappedFile(ProcFs(), Pid(), libc_.start, libc_.end);
-    if (!file) GTEST_SKIP() << "map_files cannot be opened here: " << file.error().message;
-    key_ = LikelyKey(*file);
+    const auto file = CfiClient(readers_).Open({Pid(), libc_.start, libc_.end}, {});
+    ASSERT_TRUE(file) << file.error().message;
+    key_ = file->key;
   }
   static std::uint32_t Pid() { return static_cast<std::uint32_t>(::getpid()); }
 
@@ -46,7 +48,7 @@ class PrefetchTest : public testing::Test {
   bool HasTablesAfter(std::vector<test::EventBytes> events) {
     VectorPoolMemory memory;
     VectorFileMaps maps;
-    TableService tables(memory, maps, ProcFs());
+    TableService tables(memory, maps, readers_, ProcFs());
     test::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;
@@ -61,6 +63,7 @@ class PrefetchTest : public testing::Test {
 
   process::MapsLine libc_;
   profd_file_key key_{};
+  test::DirectReaders readers_{std::make_unique<CfiParser>()};
 };
 
 TEST_F(PrefetchTest, AnExecutableMapping) {

@@ -4,12 +4,16 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "daemon/process/maps_parser.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
 #include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -34,9 +38,9 @@ class Service : public testing::Test {
  protected:
   void SetUp() override {
     line_ = MappingOf(reinterpret_cast<const void*>(&std::qsort));
-    const auto file = OpenMappedFile(ProcFs(), Pid(), line_.start, line_.end);
-    if (!file) GTEST_SKIP() << "map_files cannot be opened here: " << file.error().message;
-    wanted_.key = LikelyKey(*file);
+    const auto file = CfiClient(readers_).Open({Pid(), line_.start, line_.end}, {});
+    ASSERT_TRUE(file) << file.error().message;
+    wanted_.key = file->key;
     wanted_.mapping_begin = line_.start;
     wanted_.mapping_end = line_.end;
     wanted_.file_offset =
@@ -49,12 +53,13 @@ class Service : public testing::Test {
 
   process::MapsLine line_;
   profd_wanted wanted_{};
+  test::DirectReaders readers_{std::make_unique<CfiParser>()};
   VectorPoolMemory memory_;
   VectorFileMaps maps_;
 };
 
 TEST_F(Service, WhatIsWantedComes) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   EXPECT_NE(maps_.tick, 0u);
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] {
@@ -66,7 +71,7 @@ TEST_F(Service, WhatIsWantedComes) {
 }
 
 TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   service.Prefetch({Pid(), line_.start, line_.end});
   profd_wanted other = wanted_;
   other.key.device += 7;
@@ -79,7 +84,7 @@ TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
 }
 
 TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   wanted_.key.mtime_ns += 1;
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] { return service.counters().changed.value() == 1; }));
@@ -87,7 +92,7 @@ TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
 }
 
 TEST_F(Service, MappingsThatAreGoneAreCounted) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   wanted_.mapping_end += 4096;
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] { return service.counters().gone.value() == 1; }));
@@ -96,7 +101,7 @@ TEST_F(Service, MappingsThatAreGoneAreCounted) {
 
 TEST_F(Service, Vdso) {
   if (Vdsos() == 0) GTEST_SKIP() << "this kernel maps no vdso";
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   profd_file_key vdso{};
   vdso.inode = PROFD_VDSO_INODE;
   ASSERT_TRUE(test::Eventually([&] { return service.store_counters().rows.value() > 0; }));
@@ -104,7 +109,7 @@ TEST_F(Service, Vdso) {
 }
 
 TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   service.Want(wanted_);
   ASSERT_TRUE(service.Await(1, kLongest));
   profd_unwind_file* file = maps_.Find(wanted_.key);
@@ -116,7 +121,7 @@ TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
 }
 
 TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   EXPECT_FALSE(service.Await(1, std::chrono::milliseconds(1)));
   std::jthread late([&] { service.Want(wanted_); });
   EXPECT_TRUE(service.Await(1, kLongest));
@@ -124,7 +129,7 @@ TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
 }
 
 TEST_F(Service, AwaitMissedReturnsWhenTheRequestedTablesAreThere) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   EXPECT_FALSE(service.AwaitMissed(1, std::chrono::milliseconds(1)));
   service.Prefetch(Pid());
   EXPECT_TRUE(service.AwaitMissed(0, std::chrono::milliseconds(0))) << "no request has come";
@@ -136,17 +141,63 @@ TEST_F(Service, AwaitMissedReturnsWhenTheRequestedTablesAreThere) {
 }
 
 TEST_F(Service, AwaitHasWhatWasFetchedAhead) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   service.Prefetch(Pid());
   ASSERT_TRUE(service.Await(0, kLongest));
   EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
 TEST_F(Service, AWholeProcessAheadOfTime) {
-  TableService service(memory_, maps_, ProcFs());
+  TableService service(memory_, maps_, readers_, ProcFs());
   service.Prefetch(Pid());
   ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
   EXPECT_GT(service.counters().prefetched.value(), 0u);
+}
+
+// Readers of which one file gets no answer, for as long as that is wanted.
+class HangingReaders : public reader::Readers {
+ public:
+  explicit HangingReaders(reader::Readers& inner) : inner_(inner) {}
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds patience) override {
+    if (hangs && request.body.find(hanging) != std::string::npos) {
+      ++asked;
+      return Error{ErrorCode::kUnavailable, "does not answer", ""};
+    }
+    return inner_.Ask(request, patience);
+  }
+  std::string hanging;  // a part of the requests
+  std::atomic<bool> hangs = true;
+  std::atomic<int> asked = 0;
+
+ private:
+  reader::Readers& inner_;
+};
+
+TEST_F(Service, AFileThatDoesNotAnswerHoldsUpNoOtherAndIsTriedAgain) {
+  HangingReaders readers(readers_);
+  readers.hanging.assign(reinterpret_cast<const char*>(&line_.start), sizeof line_.start);
+  TableService service(memory_, maps_, readers, ProcFs());
+  service.Want(wanted_);
+  ASSERT_TRUE(service.AwaitMissed(1, kLongest)) << "nobody waits for a file that does not answer";
+  EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
+  EXPECT_EQ(service.counters().delayed.value(), 1u);
+
+  const process::MapsLine own = MappingOf(reinterpret_cast<const void*>(&MappingOf));
+  const auto file = CfiClient(readers_).Open({Pid(), own.start, own.end}, {});
+  ASSERT_TRUE(file) << file.error().message;
+  profd_wanted other = wanted_;
+  other.key = file->key;
+  other.mapping_begin = own.start;
+  other.mapping_end = own.end;
+  other.file_offset = own.file_offset;
+  service.Want(other);
+  ASSERT_TRUE(service.AwaitMissed(2, kLongest));
+  EXPECT_NE(maps_.Find(other.key), nullptr);
+
+  ASSERT_TRUE(test::Eventually([&] { return readers.asked >= 2; }));
+  readers.hangs = false;
+  ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
 }
 
 }  // namespace

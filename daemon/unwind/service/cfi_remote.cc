@@ -1,0 +1,210 @@
+#include "daemon/unwind/service/cfi_remote.h"
+
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/keys.h"
+#include "daemon/elf/sources/vdso.h"
+#include "daemon/reader/message.h"
+#include "daemon/unwind/cfi/entry_rows.h"
+#include "daemon/unwind/tables/chunk_builder.h"
+
+namespace profd::unwind {
+namespace {
+
+using reader::Packer;
+using reader::Unpacker;
+
+enum class Verb : std::uint8_t { kOpen, kChunk };
+
+constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
+constexpr std::size_t kMaxRanges = 4'096;
+
+profd_file_key KeyOf(const reader::OpenedFile& file) {
+  profd_file_key key{};
+  key.inode = file.inode;
+  key.size = file.bytes;
+  key.mtime_ns = static_cast<std::uint64_t>(file.modified_ns);
+  key.device = major(file.device) << kMinorBits | minor(file.device);
+  int generation = 0;  // the kernel writes an int, whatever the request's number says
+  if (::ioctl(file.fd.get(), FS_IOC_GETVERSION, &generation) == 0)
+    key.generation = static_cast<__u32>(generation);
+  return key;
+}
+
+std::string PackFile(const FrameFile& file) {
+  Packer fields;
+  fields.Plain(file.stamp)
+      .Plain(file.key)
+      .Number(file.overlay)
+      .Text(file.missing)
+      .Number(file.small);
+  fields.Number(file.cpython).Number(static_cast<std::uint32_t>(file.text.size()));
+  for (const TextRange& range : file.text) fields.Plain(range);
+  return fields.Take();
+}
+
+Error Nonsense() {
+  return Error{ErrorCode::kCorrupt, "the answer about a file's unwind tables makes no sense", ""};
+}
+
+Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping) {
+  Unpacker fields(bytes);
+  FrameFile file;
+  file.mapping = mapping;
+  file.stamp = fields.Plain<elf::FileStamp>();
+  file.key = fields.Plain<profd_file_key>();
+  file.overlay = fields.Number<bool>();
+  file.missing = fields.Text();
+  file.small = fields.Number<bool>();
+  file.cpython = fields.Number<bool>();
+  const std::uint32_t count = std::min<std::uint32_t>(fields.Count(sizeof(TextRange)), kMaxRanges);
+  std::uint64_t end = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto range = fields.Plain<TextRange>();
+    if (range.begin < end || range.end <= range.begin || range.end > ElfText::kMaxTextOffset)
+      return Nonsense();
+    end = range.end;
+    file.text.push_back(range);
+  }
+  if (!fields.done() || (file.has_tables() && file.text.empty())) return Nonsense();
+  return file;
+}
+
+Result<FrameRows> UnpackRows(std::string_view bytes, std::uint64_t begin) {
+  Unpacker fields(bytes);
+  FrameRows chunk;
+  chunk.damaged = fields.Number<std::uint64_t>();
+  const std::uint32_t count = fields.Count(sizeof(Row));
+  chunk.rows.reserve(count);
+  std::uint64_t least = begin;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Row row = fields.Plain<Row>();
+    if (row.offset < least || row.offset >= begin + kChunkBytes) return Nonsense();
+    least = row.offset + 1;
+    chunk.rows.push_back(row);
+  }
+  if (!fields.done()) return Nonsense();
+  return chunk;
+}
+
+// By which a pool knows the file again: the process's own view of it, since nothing else is known
+// before it is open.
+std::uint64_t TargetOf(const FileMapping& mapping) {
+  return MixBits(mapping.begin ^ MixBits(mapping.end ^ MixBits(mapping.pid)));
+}
+
+std::string NameOf(const FileMapping& mapping) {
+  return mapping.pid == 0 ? "vdso" : "a file mapped by process " + std::to_string(mapping.pid);
+}
+
+reader::ReaderRequest RequestFor(const FileMapping& mapping, std::string body) {
+  return {.body = std::move(body),
+          .name = NameOf(mapping),
+          .target = TargetOf(mapping),
+          .user = reader::UserOf(mapping.pid),
+          .descriptors = {}};
+}
+
+}  // namespace
+
+bool Fits(const FrameFile& file, const profd_file_key& key) {
+  return (file.overlay || file.stamp.inode == key.inode) && file.stamp.bytes == key.size &&
+         static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
+}
+
+Result<std::string> CfiParser::Answer(std::string_view request, reader::ParserContext context) {
+  Unpacker fields(request);
+  const auto verb = fields.Number<Verb>();
+  FrameFile wanted;
+  wanted.mapping = fields.Plain<FileMapping>();
+  if (verb == Verb::kOpen) {
+    const auto open = Open(wanted.mapping, context.opener);
+    return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
+  }
+  wanted.stamp = fields.Plain<elf::FileStamp>();
+  const auto begin = fields.Number<std::uint64_t>();
+  const auto open = Find(wanted, context.opener);
+  if (!open) return open.error();
+  CfiReader& reader = *(*open)->reader;
+  const std::uint64_t damaged = reader.damaged();
+  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
+  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
+  Packer answer;
+  answer.Number(reader.damaged() - damaged).Number(static_cast<std::uint32_t>(rows.size()));
+  for (const Row& row : rows) answer.Plain(row);
+  return answer.Take();
+}
+
+Result<CfiParser::OpenFile*> CfiParser::Find(const FrameFile& wanted, reader::FileOpener& opener) {
+  const auto known = std::ranges::find_if(
+      open_, [&](const auto& one) { return one->reader && one->file.stamp == wanted.stamp; });
+  if (known != open_.end()) {
+    std::rotate(known, std::next(known), open_.end());
+    return open_.back().get();
+  }
+  // Another reader had it open, or it is long ago.
+  auto open = Open(wanted.mapping, opener);
+  if (!open) return open;
+  if ((*open)->file.stamp != wanted.stamp || !(*open)->reader)
+    return Error{ErrorCode::kNotFound, "another file is mapped there now", ""};
+  return open;
+}
+
+Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
+                                             reader::FileOpener& opener) {
+  auto made = std::make_unique<OpenFile>();
+  FrameFile& file = made->file;
+  file.mapping = mapping;
+  Result<CfiReader> reader = Error{};
+  if (mapping.pid == 0) {
+    file.key.inode = PROFD_VDSO_INODE;
+    const auto bytes = elf::OwnVdsoBytes();
+    reader = bytes ? CfiReader::FromMemory(*bytes) : bytes.error();
+  } else {
+    auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
+                               .pid = mapping.pid,
+                               .begin = mapping.begin,
+                               .end = mapping.end});
+    if (!opened) return opened.error();
+    file.stamp = {opened->device, opened->inode, opened->bytes, opened->modified_ns,
+                  opened->changed_ns};
+    file.overlay = opened->overlay;
+    file.key = KeyOf(*opened);
+    reader = CfiReader::Open(std::move(opened->fd), opened->bytes);
+  }
+  if (reader) {
+    file.text = reader->text();
+    file.small = reader->small();
+    file.cpython = reader->cpython();
+    made->reader = *std::move(reader);
+  } else {
+    file.missing = reader.error().message;
+  }
+  if (open_.size() == kMaxOpen) open_.erase(open_.begin());
+  open_.push_back(std::move(made));
+  return open_.back().get();
+}
+
+Result<FrameFile> CfiClient::Open(const FileMapping& mapping, std::chrono::milliseconds patience) {
+  const auto answer = readers_.Ask(
+      RequestFor(mapping, Packer().Number(Verb::kOpen).Plain(mapping).Take()), patience);
+  return answer ? UnpackFile(*answer, mapping) : answer.error();
+}
+
+Result<FrameRows> CfiClient::ReadChunk(const FrameFile& file, std::uint64_t begin,
+                                       std::chrono::milliseconds patience) {
+  const auto answer = readers_.Ask(
+      RequestFor(
+          file.mapping,
+          Packer().Number(Verb::kChunk).Plain(file.mapping).Plain(file.stamp).Number(begin).Take()),
+      patience);
+  return answer ? UnpackRows(*answer, begin) : answer.error();
+}
+
+}  // namespace profd::unwind

@@ -1,0 +1,94 @@
+// CfiParser, CfiClient: unwind rules of a mapped file, read in a reader process.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/shared/unwind_table.h"
+#include "daemon/base/result.h"
+#include "daemon/elf/file/file_finder.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+
+namespace profd::unwind {
+
+// One mapping of a file. Pid 0: the vdso, which every process has.
+struct FileMapping {
+  std::uint32_t pid = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// What the daemon keeps of a file while it loads its tables. No part of the file is open or in
+// memory here.
+struct FrameFile {
+  FileMapping mapping;  // where it was found
+  elf::FileStamp stamp;
+  profd_file_key key{};  // the one that the kernel will most likely have for it
+  // The mapping is of another file system than the file: inode numbers differ, where overlayfs
+  // makes up its own.
+  bool overlay = false;
+  // Without tables the rest is empty, and this says why.
+  std::string missing;
+  std::vector<TextRange> text;
+  bool small = false;    // to be read whole
+  bool cpython = false;  // it holds a CPython interpreter
+  [[nodiscard]] bool has_tables() const { return missing.empty(); }
+};
+
+// Whether this is the file that the kernel means by `key`. Devices may differ, as on overlayfs and
+// btrfs, where stat shows another one than the mapping has, and on overlayfs inode numbers, too;
+// generations cannot be seen everywhere.
+[[nodiscard]] bool Fits(const FrameFile& file, const profd_file_key& key);
+
+struct FrameRows {
+  std::vector<Row> rows;      // of one chunk, ascending
+  std::uint64_t damaged = 0;  // FDEs that were left out
+};
+
+// Runs in a reader process. Keeps the files that were used last, so that chunks of a large file
+// come one by one.
+class CfiParser : public reader::Parser {
+ public:
+  [[nodiscard]] Result<std::string> Answer(std::string_view request,
+                                           reader::ParserContext context) override;
+
+ private:
+  static constexpr std::size_t kMaxOpen = 4;
+  struct OpenFile {
+    FrameFile file;
+    std::optional<CfiReader> reader;  // none: it has no tables
+  };
+
+  [[nodiscard]] Result<OpenFile*> Open(const FileMapping& mapping, reader::FileOpener& opener);
+  [[nodiscard]] Result<OpenFile*> Find(const FrameFile& wanted, reader::FileOpener& opener);
+
+  std::vector<std::unique_ptr<OpenFile>> open_;  // used last at the back
+};
+
+// The daemon's side. What comes back is checked: a hostile file may have taken the parser over.
+// Used by one thread.
+class CfiClient {
+ public:
+  // The pool's role makes CfiParsers; it outlives this.
+  explicit CfiClient(reader::Readers& readers) : readers_(readers) {}
+
+  // kNotFound: the process or the mapping is gone. kUnavailable: not read yet, or it cannot be read
+  // for now.
+  [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping,
+                                       std::chrono::milliseconds patience);
+  // Rows of the chunk that begins at file offset `begin`.
+  [[nodiscard]] Result<FrameRows> ReadChunk(const FrameFile& file, std::uint64_t begin,
+                                            std::chrono::milliseconds patience);
+
+ private:
+  reader::Readers& readers_;
+};
+
+}  // namespace profd::unwind

@@ -1,0 +1,33 @@
+// DirectReaders: answers requests in the calling process, by the real parser and the real opener, without a sandbox.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/reader/opener.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/reader/zygote.h"
+
+namespace profd::test {
+
+class DirectReaders : public reader::Readers {
+ public:
+  explicit DirectReaders(std::unique_ptr<reader::Parser> parser, ProcFs proc = ProcFs())
+      : parser_(std::move(parser)), opener_(std::move(proc)) {}
+
+  Result<std::string> Ask(const reader::ReaderRequest& request, std::chrono::milliseconds /*patience*/) override {
+    std::vector<UniqueFd> descriptors;
+    for (const int fd : request.descriptors) descriptors.emplace_back(::dup(fd));
+    return parser_->Answer(request.body, {opener_, descriptors});
+  }
+
+ private:
+  std::unique_ptr<reader::Parser> parser_;
+  reader::Opener opener_;
+};
+
+}  // namespace profd::test

@@ -1,0 +1,136 @@
+#include "daemon/unwind/service/cfi_remote.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "daemon/base/proc_fs.h"
+#include "daemon/process/maps_parser.h"
+#include "daemon/reader/message.h"
+#include "daemon/unwind/tables/chunk_builder.h"
+#include "tests/support/direct_reader.h"
+
+namespace profd::unwind {
+namespace {
+
+FileMapping MappingOf(const void* address) {
+  FileMapping mapping;
+  const auto maps = ProcFs().Read("self/maps");
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    if (at >= line.start && at < line.end)
+      mapping = {static_cast<std::uint32_t>(::getpid()), line.start, line.end};
+  });
+  return mapping;
+}
+
+TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  CfiClient client(readers);
+  const auto file = client.Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), {});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->has_tables()) << file->missing;
+
+  auto opened = reader::Opener().Open({.what = reader::OpenRequest::What::kMapped,
+                                       .pid = file->mapping.pid,
+                                       .begin = file->mapping.begin,
+                                       .end = file->mapping.end});
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto direct = CfiReader::Open(std::move(opened->fd), opened->bytes);
+  ASSERT_TRUE(direct);
+  EXPECT_EQ(file->text, direct->text());
+  EXPECT_EQ(file->small, direct->small());
+
+  const std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
+  const auto chunk = client.ReadChunk(*file, begin, {});
+  ASSERT_TRUE(chunk) << chunk.error().message;
+  const auto rows = direct->ReadRows(begin, begin + kChunkBytes);
+  ASSERT_EQ(chunk->rows.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(chunk->rows[i].offset, rows[i].offset);
+}
+
+TEST(CfiRemote, TheVdsoNeedsNoProcess) {
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  const auto vdso = CfiClient(readers).Open({}, {});
+  ASSERT_TRUE(vdso) << vdso.error().message;
+  EXPECT_EQ(vdso->key.inode, PROFD_VDSO_INODE);
+}
+
+TEST(CfiRemote, AMappingThatIsGoneIsNotFound) {
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  auto mapping = MappingOf(reinterpret_cast<const void*>(&std::qsort));
+  mapping.end += 4096;
+  const auto file = CfiClient(readers).Open(mapping, {});
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, ErrorCode::kNotFound);
+}
+
+TEST(CfiRemote, ADataMappingIsNoReasonToReadAFile) {
+  static const int kConstant = 7;  // in .rodata: mapped, and not executable
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  EXPECT_FALSE(CfiClient(readers).Open(MappingOf(&kConstant), {}));
+}
+
+// A parser that a hostile file has taken over may answer anything.
+class Liar : public reader::Readers {
+ public:
+  Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
+    return answer;
+  }
+  std::string answer;
+};
+
+TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
+  Liar liar;
+  CfiClient client(liar);
+  for (const std::string& answer :
+       {std::string(), std::string("x"), std::string(1000, '\xff'), std::string(1000, '\0')}) {
+    liar.answer = answer;
+    EXPECT_FALSE(client.Open({1, 2, 3}, {})) << answer.size();
+    EXPECT_FALSE(client.ReadChunk({}, 0, {})) << answer.size();
+  }
+  const auto rows = [](std::uint64_t first, std::uint64_t second) {
+    return reader::Packer()
+        .Number(std::uint64_t{0})
+        .Number(std::uint32_t{2})
+        .Plain(Row{first, {}})
+        .Plain(Row{second, {}})
+        .Take();
+  };
+  liar.answer = rows(kChunkBytes, kChunkBytes + 1);
+  EXPECT_TRUE(client.ReadChunk({}, kChunkBytes, {}));
+  for (const auto& [first, second] :
+       {std::pair{kChunkBytes + 1, kChunkBytes}, std::pair{kChunkBytes, kChunkBytes},
+        std::pair{std::uint64_t{0}, kChunkBytes}, std::pair{kChunkBytes, 2 * kChunkBytes}}) {
+    liar.answer = rows(first, second);
+    EXPECT_FALSE(client.ReadChunk({}, kChunkBytes, {})) << first << ' ' << second;
+  }
+}
+
+// On overlayfs the kernel's inode is another; what else is known must be the same.
+TEST(CfiRemote, FitsByInodeButOnOverlays) {
+  FrameFile file;
+  file.stamp = {.device = 1, .inode = 2, .bytes = 3, .modified_ns = 4, .changed_ns = 5};
+  profd_file_key right{};
+  right.inode = 2;
+  right.size = 3;
+  right.mtime_ns = 4;
+  profd_file_key inode = right;
+  ++inode.inode;
+  profd_file_key size = right;
+  ++size.size;
+  profd_file_key time = right;
+  ++time.mtime_ns;
+  EXPECT_TRUE(Fits(file, right));
+  EXPECT_FALSE(Fits(file, inode));
+  file.overlay = true;
+  EXPECT_TRUE(Fits(file, inode));
+  EXPECT_FALSE(Fits(file, size));
+  EXPECT_FALSE(Fits(file, time));
+}
+
+}  // namespace
+}  // namespace profd::unwind
