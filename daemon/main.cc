@@ -12,6 +12,7 @@
 #include <string>
 
 #include "daemon/app/daemon.h"
+#include "daemon/app/live_readers.h"
 #include "daemon/app/log_sink.h"
 #include "daemon/app/run_loop.h"
 #include "daemon/app/service_manager.h"
@@ -67,6 +68,9 @@ int Run(int argc, char** argv) {
     return 0;
   }
   const auto& options = line->options;
+  // First of all: readers are forked from this process as it is now.
+  const auto zygote = profd::app::StartZygote();
+  if (!zygote) return Fail(zygote.error());
   const auto signals = profd::app::BlockedSignals();
   std::signal(SIGPIPE, SIG_IGN);
   const auto sink = profd::app::MakeStderrSink();
@@ -76,7 +80,7 @@ int Run(int argc, char** argv) {
   const profd::app::ServiceManager manager(options.private_use);
 
   const profd::SystemClock clock;
-  auto daemon = profd::app::Daemon::Start(options, clock, logger);
+  auto daemon = profd::app::Daemon::Start(options, **zygote, clock, logger);
   if (!daemon) return Fail(daemon.error());
   if (options.private_use) std::cout << "ready\n" << std::flush;
   profd::app::RunLoop({**daemon, manager, clock, logger, *sink, read_again}, options)

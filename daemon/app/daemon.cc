@@ -9,11 +9,12 @@
 namespace profd::app {
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const config::Options& options,
-                                              const SystemClock& clock, spdlog::logger& logger) {
+                                              reader::Zygote& zygote, const SystemClock& clock,
+                                              spdlog::logger& logger) {
   auto sockets = server::TakeInheritedSockets();
   if (!sockets) return sockets.error();
   return options.replay_file.empty()
-             ? LiveDaemon::Start(options, *std::move(sockets), clock, logger)
+             ? LiveDaemon::Start(options, *std::move(sockets), zygote, clock, logger)
              : ReplayDaemon::Start(options, *std::move(sockets), clock, logger);
 }
 

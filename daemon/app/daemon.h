@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
+#include "daemon/reader/zygote.h"
 
 namespace profd::app {
 
@@ -15,8 +16,9 @@ namespace profd::app {
 class Daemon {
  public:
   virtual ~Daemon() = default;
-  // Serves when it returns. Clock and logger must outlive the daemon.
+  // Serves when it returns. Zygote, clock and logger must outlive the daemon.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
+                                                             reader::Zygote& zygote,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
   // CLOCK_MONOTONIC ns: every stage of the pipeline has ended a round since then; 0: not yet.

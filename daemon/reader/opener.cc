@@ -430,9 +430,12 @@ Result<OpenedFile> Opener::OpenProcessFile(const OpenRequest& request) const {
   OpenedFile file;
   file.fd.Reset(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
   struct statfs system {};
-  if (!file.fd.valid() || ::fstatfs(file.fd.get(), &system) != 0)
+  struct statfs proc {};
+  if (!file.fd.valid() || ::fstatfs(file.fd.get(), &system) != 0 ||
+      ::statfs(proc_.root().c_str(), &proc) != 0)
     return ErrorFromErrno(errno, path);
-  if (system.f_type != PROC_SUPER_MAGIC)
+  // Something may be mounted over it.
+  if (system.f_type != proc.f_type)
     return Error{ErrorCode::kPermissionDenied, path + ": not of procfs", ""};
   return file;
 }
@@ -451,6 +454,27 @@ Result<OpenedFile> Opener::Open(const OpenRequest& request) {
       return OpenProcessFile(request);
   }
   return Error{ErrorCode::kInvalidArgument, "no such request", ""};
+}
+
+Result<std::string> ReadProcessFile(FileOpener& opener, std::uint32_t pid, const std::string& name,
+                                    std::size_t max_bytes) {
+  const auto file = opener.Open({.what = OpenRequest::What::kProcess, .pid = pid, .path = name});
+  if (!file) return file.error();
+  std::string text;
+  for (;;) {
+    constexpr std::size_t kPiece = 65'536;
+    const std::size_t had = text.size();
+    text.resize(had + kPiece);
+    const ssize_t got = ::read(file->fd.get(), text.data() + had, kPiece);
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return ErrorFromErrno(errno, "cannot read " + name + " of process " + std::to_string(pid));
+    if (got == 0) return text;
+    if (text.size() > max_bytes)
+      return Error{ErrorCode::kExhausted,
+                   name + " of process " + std::to_string(pid) + " is too long", ""};
+  }
 }
 
 void ServeOpenRequests(Channel channel) {

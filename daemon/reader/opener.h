@@ -97,6 +97,10 @@ class Opener : public FileOpener {
   const ProcFs proc_;
 };
 
+// Reads /proc/PID/`name` to its end. kExhausted: it is longer than `max_bytes`.
+[[nodiscard]] Result<std::string> ReadProcessFile(FileOpener& opener, std::uint32_t pid,
+                                                  const std::string& name, std::size_t max_bytes);
+
 // The opener's process: serves its parser until the other end is closed.
 void ServeOpenRequests(Channel channel);
 

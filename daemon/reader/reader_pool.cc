@@ -65,7 +65,7 @@ Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds p
   const std::uint64_t key = KeyOf(request);
   Lock lock(mutex_);
   if (left_.contains(key)) {
-    auto answer = TakeLeft(lock, key, until);
+    auto answer = TakeLeft(key);
     return answer ? *std::move(answer) : NotYet(request);
   }
   if (auto refusal = Refusal(request)) return counters_.refused.Add(), *std::move(refusal);
@@ -91,14 +91,10 @@ Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds p
                 message ? Result<Message>(**std::move(message)) : Result<Message>(message.error()));
 }
 
-std::optional<Result<std::string>> ReaderPool::TakeLeft(Lock& lock, std::uint64_t key, Time until) {
-  const auto is_answered = [&] {
-    const auto job = left_.find(key);
-    return job == left_.end() || job->second.answer.has_value();
-  };
-  if (!changed_.wait_until(lock, until, is_answered)) return std::nullopt;
+// Does not wait: a slow request holds up its caller once.
+std::optional<Result<std::string>> ReaderPool::TakeLeft(std::uint64_t key) {
   const auto job = left_.find(key);
-  if (job == left_.end()) return std::nullopt;  // another caller took it
+  if (!job->second.answer) return std::nullopt;
   auto answer = *std::move(job->second.answer);
   left_.erase(job);
   return answer;

@@ -69,8 +69,8 @@ struct ReaderCounters {
 // root; the zygote outlives it. It does not know what the bytes mean.
 //
 // An answer that does not come while the caller has patience is not lost: the request goes on, and
-// the next call with the same target and body takes the answer. So callers that may come again need
-// no thread to wait.
+// a later call with the same target and body takes the answer, without waiting. So callers that
+// come again need no thread to wait, and a slow request holds up its caller once.
 class ReaderPool : public Readers {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -135,8 +135,7 @@ class ReaderPool : public Readers {
     Time next;
   };
 
-  [[nodiscard]] std::optional<Result<std::string>> TakeLeft(Lock& lock, std::uint64_t key,
-                                                            Time until);
+  [[nodiscard]] std::optional<Result<std::string>> TakeLeft(std::uint64_t key);
   [[nodiscard]] std::optional<Error> Refusal(const ReaderRequest& request);
   [[nodiscard]] Result<ReaderProcess> Acquire(Lock& lock, const ReaderRequest& request, Time until);
   [[nodiscard]] Result<std::string> Finish(Lock& lock, ReaderProcess process,

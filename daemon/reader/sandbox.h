@@ -7,8 +7,8 @@
 
 namespace profd::reader {
 
-// The request by which an opener asks for one mapping of a process: PROCMAP_QUERY of Linux 6.11, which Debian 12's
-// headers do not have.
+// The request by which an opener asks for one mapping of a process: PROCMAP_QUERY of Linux 6.11,
+// which Debian 12's headers do not have.
 inline constexpr std::uint64_t kProcmapQuery = 0xc0686611;
 
 // Bounds of one process, enforced by the kernel.

@@ -1,4 +1,5 @@
-// DirectReaders: answers requests in the calling process, by the real parser and the real opener, without a sandbox.
+// DirectReaders: answers requests in the calling process, by the real parser and the real opener,
+// without a sandbox.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,8 @@ class DirectReaders : public reader::Readers {
   explicit DirectReaders(std::unique_ptr<reader::Parser> parser, ProcFs proc = ProcFs())
       : parser_(std::move(parser)), opener_(std::move(proc)) {}
 
-  Result<std::string> Ask(const reader::ReaderRequest& request, std::chrono::milliseconds /*patience*/) override {
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds /*patience*/) override {
     std::vector<UniqueFd> descriptors;
     for (const int fd : request.descriptors) descriptors.emplace_back(::dup(fd));
     return parser_->Answer(request.body, {opener_, descriptors});

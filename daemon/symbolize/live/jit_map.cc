@@ -53,6 +53,11 @@ void JitMap::Add(std::uint64_t begin, std::uint64_t size, std::string_view name)
   code_.emplace_hint(next, begin, Code{end, std::string(name)});
 }
 
+void JitMap::Move(std::uint64_t from, std::uint64_t to, std::uint64_t size) {
+  const auto moved = Find(from);
+  if (moved) Add(to, size, std::string(moved->name));
+}
+
 std::optional<JitSymbol> JitMap::Find(std::uint64_t address) const {
   const auto after = code_.upper_bound(address);
   if (after == code_.begin()) return std::nullopt;
@@ -61,7 +66,7 @@ std::optional<JitSymbol> JitMap::Find(std::uint64_t address) const {
   return JitSymbol{begin, code.end, code.name};
 }
 
-std::size_t ReadPerfMap(std::string_view bytes, JitMap& map) {
+std::size_t ReadPerfMap(std::string_view bytes, JitSink& sink) {
   std::size_t done = 0;
   for (;;) {
     const std::size_t newline = bytes.find('\n', done);
@@ -74,11 +79,11 @@ std::size_t ReadPerfMap(std::string_view bytes, JitMap& map) {
     done = newline + 1;
     std::uint64_t begin = 0;
     std::uint64_t size = 0;
-    if (TakeNumber(line, begin) && TakeNumber(line, size)) map.Add(begin, size, line);
+    if (TakeNumber(line, begin) && TakeNumber(line, size)) sink.Add(begin, size, line);
   }
 }
 
-std::size_t ReadJitDump(std::string_view bytes, bool first, JitMap& map) {
+std::size_t ReadJitDump(std::string_view bytes, bool first, JitSink& sink) {
   constexpr std::uint32_t kMagic = 0x4a695444;
   constexpr std::size_t kHeader = 40;
   constexpr std::size_t kRecord = 16;
@@ -105,13 +110,12 @@ std::size_t ReadJitDump(std::string_view bytes, bool first, JitMap& map) {
       const auto code = NumberAt<std::uint64_t>(record, 32);
       const auto code_size = NumberAt<std::uint64_t>(record, 40);
       const std::string_view rest = record.substr(56);
-      map.Add(code, code_size, rest.substr(0, rest.find('\0')));
+      sink.Add(code, code_size, rest.substr(0, rest.find('\0')));
     } else if (kind == kMove && size >= 64) {
       const auto from = NumberAt<std::uint64_t>(record, 32);
       const auto to = NumberAt<std::uint64_t>(record, 40);
       const auto code_size = NumberAt<std::uint64_t>(record, 48);
-      const auto moved = map.Find(from);
-      if (moved) map.Add(to, code_size, std::string(moved->name));
+      sink.Move(from, to, code_size);
     }
   }
   return done;

@@ -16,13 +16,23 @@ struct JitSymbol {
   std::string_view name;  // as the file has it; until the map changes
 };
 
+// What the files list, in their order.
+class JitSink {
+ public:
+  virtual ~JitSink() = default;
+  virtual void Add(std::uint64_t begin, std::uint64_t size, std::string_view name) = 0;
+  // What lies at `from` lies at `to` from now on.
+  virtual void Move(std::uint64_t from, std::uint64_t to, std::uint64_t size) = 0;
+};
+
 // Code that is listed later replaces the code at its place. Code beyond kMaxBytes is left out, and
 // counted. Belongs to one process; used by one thread.
-class JitMap {
+class JitMap : public JitSink {
  public:
   static constexpr std::size_t kMaxBytes = 64u << 20;
 
-  void Add(std::uint64_t begin, std::uint64_t size, std::string_view name);
+  void Add(std::uint64_t begin, std::uint64_t size, std::string_view name) override;
+  void Move(std::uint64_t from, std::uint64_t to, std::uint64_t size) override;
   [[nodiscard]] std::optional<JitSymbol> Find(std::uint64_t address) const;
   [[nodiscard]] std::size_t size() const { return code_.size(); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -46,8 +56,8 @@ class JitMap {
 // records that are invalid. When a whole dump is invalid, they use all of its bytes.
 
 // perf-PID.map: lines of "start size name", hexadecimal.
-[[nodiscard]] std::size_t ReadPerfMap(std::string_view bytes, JitMap& map);
+[[nodiscard]] std::size_t ReadPerfMap(std::string_view bytes, JitSink& sink);
 // jit-PID.dump: linux/tools/perf/Documentation/jitdump-specification.txt. `first`: of the file.
-[[nodiscard]] std::size_t ReadJitDump(std::string_view bytes, bool first, JitMap& map);
+[[nodiscard]] std::size_t ReadJitDump(std::string_view bytes, bool first, JitSink& sink);
 
 }  // namespace profd::symbolize

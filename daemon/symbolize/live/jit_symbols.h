@@ -12,10 +12,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
-#include "daemon/base/unique_fd.h"
 #include "daemon/symbolize/live/jit_map.h"
+#include "daemon/symbolize/live/jit_remote.h"
 
 namespace profd::symbolize {
 
@@ -28,11 +27,11 @@ class JitSymbols {
 };
 
 // Reads /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
-// process and by its pid there. It reads them when code of the process is first requested. Because
-// they grow, it reads their new parts when the last reading is kRecheckNs old. It searches for
-// files that are not there yet less and less often, at last every kLongestSearchNs: most run times
-// write none. Only regular files of the process's user or of root count, and the only wait is for
-// the disk. Keeps the kMaxProcesses that were used last. Used by the symbolizer thread.
+// process and by its pid there, through reader processes. It reads them when code of the process is
+// first requested. Because they grow, it reads their new parts when the last reading is kRecheckNs
+// old. It searches for files that are not there yet less and less often, at last every
+// kLongestSearchNs: most run times write none. Keeps the kMaxProcesses that were used last. Used by
+// the symbolizer thread.
 class LiveJitSymbols : public JitSymbols {
  public:
   static constexpr std::uint64_t kRecheckNs = 20'000'000;
@@ -40,7 +39,8 @@ class LiveJitSymbols : public JitSymbols {
   static constexpr std::size_t kMaxProcesses = 64;
   static constexpr std::size_t kMaxBytes = 128u << 20;  // of all maps
 
-  LiveJitSymbols(ProcFs proc, const Clock& clock) : proc_(std::move(proc)), clock_(clock) {}
+  // As JitClient.
+  LiveJitSymbols(reader::Readers& readers, const Clock& clock) : client_(readers), clock_(clock) {}
 
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
   // Memory of all maps; any thread may read it.
@@ -48,11 +48,9 @@ class LiveJitSymbols : public JitSymbols {
 
  private:
   struct File {
-    std::string path;  // as the process sees it; "" when it has none
-    UniqueFd fd;
-    std::uint64_t inode = 0;
+    JitFile file;
     std::uint64_t read = 0;  // bytes taken
-    std::string missing;     // why it is not open
+    [[nodiscard]] bool is_there() const { return file.inode != 0; }
   };
   struct Process {
     std::uint32_t pid = 0;
@@ -69,10 +67,10 @@ class LiveJitSymbols : public JitSymbols {
   void Look(Process& process);
   // The files that there are now; whether there is one, or a process, that was not known.
   [[nodiscard]] bool Search(Process& process);
-  [[nodiscard]] bool Open(std::uint32_t pid, File& file);
-  void ReadMore(File& file, bool is_dump, JitMap& map);
+  [[nodiscard]] static bool Take(const JitFile& found, File& file);
+  void ReadMore(std::uint32_t pid, File& file, bool is_dump, JitMap& map);
 
-  const ProcFs proc_;
+  JitClient client_;
   const Clock& clock_;
   LruCache<std::uint32_t, Process> processes_{kMaxProcesses, kMaxBytes};  // by pid
   Counter bytes_;

@@ -11,7 +11,7 @@
 #include "daemon/base/keys.h"
 #include "daemon/elf/sources/vdso.h"
 #include "daemon/reader/message.h"
-#include "daemon/unwind/cfi/entry_rows.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd::unwind {

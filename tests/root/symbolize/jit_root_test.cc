@@ -4,12 +4,14 @@
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "daemon/base/clock.h"
 #include "daemon/symbolize/live/jit_symbols.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::symbolize {
@@ -41,7 +43,8 @@ void ExpectNames(pid_t pid, const std::string& wanted) {
   const auto listed = ReadMap(pid);
   ASSERT_GT(listed.size(), 100u);
   SystemClock clock;
-  LiveJitSymbols symbols(ProcFs(), clock);
+  test::DirectReaders readers(std::make_unique<JitParser>());
+  LiveJitSymbols symbols(readers, clock);
   std::size_t compared = 0;
   bool found = false;
   for (std::size_t i = listed.size() > 2000 ? listed.size() - 2000 : 0; i < listed.size(); ++i) {

@@ -45,8 +45,9 @@ class MappingRootTest : public ::testing::Test {
     auto live = source::LiveSource::Start({}, [](source::BpfSource& source) {
       auto& maps = source.unwind_maps();
       auto tables = std::make_shared<DirectTables>(maps);
-      source.OnWanted(
-          [service = tables.get()](const profd_wanted& wanted) { service->service().Want(wanted); });
+      source.OnWanted([service = tables.get()](const profd_wanted& wanted) {
+        service->service().Want(wanted);
+      });
       return tables;
     });
     ASSERT_TRUE(live) << live.error().message;

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "daemon/symbolize/live/host_symbolizer.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/symbolize/fake_objects.h"
@@ -25,7 +28,10 @@ class JitSymbolsTest : public ::testing::Test {
   JitSymbolsTest() {
     clock_.Set(1, 0);
     Start(100);
-    tree_.Write("proc/70/status", "Name:\tnode\nNSpid:\t70\t7\n");
+    const std::string self = std::to_string(::geteuid()) + "\t";
+    const std::string group = std::to_string(::getegid()) + "\t";
+    tree_.Write("proc/70/status", "Name:\tnode\nNSpid:\t70\t7\nUid:\t" + self + self + self + self +
+                                      "\nGid:\t" + group + group + group + group + "\nGroups:\t\n");
     tree_.Write("root/tmp/keep", "");
     tree_.Link("proc/70/root", tree_.Path("root"));
   }
@@ -45,7 +51,8 @@ class JitSymbolsTest : public ::testing::Test {
 
   test::TempFolder tree_;
   test::ManualClock clock_;
-  LiveJitSymbols jit_{ProcFs(tree_.Path("proc")), clock_};
+  test::DirectReaders readers_{std::make_unique<JitParser>(), ProcFs(tree_.Path("proc"))};
+  LiveJitSymbols jit_{readers_, clock_};
 };
 
 TEST_F(JitSymbolsTest, SaysWhichFileIsMissing) {

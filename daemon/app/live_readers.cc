@@ -1,0 +1,79 @@
+#include "daemon/app/live_readers.h"
+
+#include <functional>
+
+#include "daemon/symbolize/live/jit_remote.h"
+#include "daemon/unwind/service/cfi_remote.h"
+
+namespace profd::app {
+namespace {
+
+enum Role : std::uint32_t { kUnwindRules, kJitCode };
+
+// Images of large files are reserved, not used: the bound on memory that is used is the pool's.
+constexpr reader::Limits kFileLimits{.address_space_bytes = 96ull << 30, .cpu_seconds = 3'600};
+constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_seconds = 3'600};
+
+}  // namespace
+
+Result<std::unique_ptr<reader::Zygote>> StartZygote() {
+  std::vector<reader::Role> roles(2);
+  roles[kUnwindRules] = {"profd-rules", kFileLimits,
+                         [] { return std::make_unique<unwind::CfiParser>(); }};
+  roles[kJitCode] = {"profd-jit", kListLimits,
+                     [] { return std::make_unique<symbolize::JitParser>(); }};
+  return reader::Zygote::Start(std::move(roles));
+}
+
+LiveReaders::LiveReaders(reader::Zygote& zygote)
+    : unwind_rules_(zygote, kUnwindRules, {}), jit_code_(zygote, kJitCode, {.processes = 2}) {}
+
+std::uint64_t LiveReaders::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto* pool : pools()) bytes += pool->bytes();
+  return bytes;
+}
+
+std::vector<std::string> LiveReaders::Troubles() const {
+  std::vector<std::string> troubles;
+  for (const auto* pool : pools()) {
+    for (const reader::Trouble& one : pool->troubles()) {
+      const std::string tries = one.tries == 1 ? "once" : std::to_string(one.tries) + " times";
+      troubles.push_back(one.name + ": " + one.why + ", tried " + tries);
+    }
+  }
+  return troubles;
+}
+
+Diagnostics LiveReaders::Describe() const {
+  std::uint64_t stuck = 0;
+  std::uint64_t troubles = 0;
+  std::uint64_t late = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t oversize = 0;
+  std::uint64_t refused = 0;
+  for (const auto* pool : pools()) {
+    stuck += pool->stuck();
+    troubles += pool->troubles().size();
+    late += pool->counters().late.value();
+    ended += pool->counters().ended.value();
+    oversize += pool->counters().oversize.value();
+    refused += pool->counters().refused.value();
+  }
+  Diagnostics described;
+  described.gauges = {
+      {"reader_bytes", "bytes of memory that reader processes hold", bytes()},
+      {"reader_stuck", "reader processes that were killed and do not end", stuck},
+      {"reader_troubles", "files and processes that readers cannot read for now", troubles}};
+  described.counters = {
+      {"reader_late", "reader processes that were killed because a file or process did not answer",
+       late},
+      {"reader_ended", "reader processes that ended while they read", ended},
+      {"reader_oversize", "reader processes that were replaced because they held too much memory",
+       oversize},
+      {"reader_refused", "requests to readers that were refused because the target is in trouble",
+       refused}};
+  return described;
+}
+
+}  // namespace profd::app

@@ -1,0 +1,45 @@
+// LiveReaders: the reader processes of a daemon that profiles this host.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/base/named_count.h"
+#include "daemon/base/result.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/reader/zygote.h"
+
+namespace profd::app {
+
+// Call it first of all in main(): the zygote is forked from this process, which must have one
+// thread.
+[[nodiscard]] Result<std::unique_ptr<reader::Zygote>> StartZygote();
+
+// Job: a pool for each kind of request. Thread: any. Owner: LiveDaemon; the zygote outlives it.
+class LiveReaders {
+ public:
+  explicit LiveReaders(reader::Zygote& zygote);
+
+  // For unwind::CfiClient.
+  [[nodiscard]] reader::Readers& unwind_rules() { return unwind_rules_; }
+  // For symbolize::JitClient.
+  [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
+
+  // Private memory of all readers, as last measured, in bytes.
+  [[nodiscard]] std::uint64_t bytes() const;
+  // What cannot be read now, and why; "name: why, tried 3 times".
+  [[nodiscard]] std::vector<std::string> Troubles() const;
+  [[nodiscard]] Diagnostics Describe() const;
+
+ private:
+  [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
+    return {&unwind_rules_, &jit_code_};
+  }
+
+  reader::ReaderPool unwind_rules_;
+  reader::ReaderPool jit_code_;
+};
+
+}  // namespace profd::app
