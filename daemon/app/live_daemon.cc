@@ -86,7 +86,7 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
 
 Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options,
                                                   server::InheritedSockets sockets,
-                                                  const SystemClock& clock,
+                                                  reader::Zygote& zygote, const SystemClock& clock,
                                                   spdlog::logger& logger) {
   auto source = source::BpfSource::Create({.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
@@ -105,7 +105,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   if (!store) return store.error();
 
   auto& maps = (*source)->unwind_maps();
-  auto tables = std::make_unique<unwind::TableService>(maps, maps, ProcFs(), limits.unwind_tables);
+  auto readers = std::make_unique<LiveReaders>(zygote);
+  auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
+                                                       ProcFs(), limits.unwind_tables);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source);
   (*source)->UseTables(TablesFor(*tables, python->service()));
@@ -113,6 +115,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
             .source = std::move(*source),
+            .readers = std::move(readers),
             .tables = std::move(tables),
             .python = std::move(python),
             .writer = std::move(writer),
@@ -132,7 +135,8 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       parts_(std::move(parts)),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(), parts_.writer.get(),
               *parts_.tables, clock),
-      symbols_(proc_, clock, *parts_.memory, options.debug_info, parts_.writer.get()),
+      symbols_(proc_, clock, *parts_.memory, *parts_.readers, options.debug_info,
+               parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
       cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
       memory_budget_(*parts_.memory, MemoryAccounts(), proc_,
@@ -190,6 +194,9 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   Diagnostics names = symbols_.Describe();
   std::ranges::move(names.gauges, std::back_inserter(others.gauges));
   std::ranges::move(names.counters, std::back_inserter(others.counters));
+  Diagnostics readers = parts_.readers->Describe();
+  std::ranges::move(readers.gauges, std::back_inserter(others.gauges));
+  std::ranges::move(readers.counters, std::back_inserter(others.counters));
   const auto heap = OwnHeapBytes();
   others.gauges.push_back({"heap_used", "bytes of the heap in use", heap.used});
   others.gauges.push_back({"heap_free", "bytes of the heap that are free", heap.free});
@@ -200,6 +207,7 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   status.budget = cpu_budget_.status();
   status.memory = memory_budget_.status();
   status.recording_file = recording_file_;
+  status.unreadable = parts_.readers->Troubles();
   return status;
 }
 
@@ -214,7 +222,7 @@ budget::CpuThread::Work LiveDaemon::WorkDone() {
 std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
   std::vector<budget::MemoryAccount*> accounts;
   if (auto* debug = symbols_.debug_memory()) accounts.push_back(debug);
-  accounts.push_back(&parts_.tables->readers_memory());
+  for (auto* account : parts_.readers->MemoryAccounts()) accounts.push_back(account);
   accounts.push_back(&symbols_.table_memory());
   accounts.push_back(&symbols_.name_memory());
   std::ranges::copy(pipeline_.memory_accounts(), std::back_inserter(accounts));
@@ -222,12 +230,13 @@ std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
   return accounts;
 }
 
-// The kernel holds two things for profd that its resident size does not show: maps that are not
-// mapped, and one map value for each thread of the host. Unwind tables are mapped, and no part of
-// MapBytes(). Rings are mapped twice, so that an event that wraps around can be read in one piece.
+// Readers are processes of their own. And the kernel holds two things for profd that its resident
+// size does not show: maps that are not mapped, and one map value for each thread of the host.
+// Unwind tables are mapped, and no part of MapBytes(). Rings are mapped twice, so that an event
+// that wraps around can be read in one piece.
 std::int64_t LiveDaemon::KernelBytesBeyondResident() const {
   constexpr std::uint64_t kRings = PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES;
-  return static_cast<std::int64_t>(parts_.source->MapBytes() +
+  return static_cast<std::int64_t>(parts_.readers->bytes() + parts_.source->MapBytes() +
                                    ThreadsOnHost(proc_) * kThreadStorageBytes) -
          static_cast<std::int64_t>(2 * kRings);
 }

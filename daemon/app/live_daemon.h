@@ -12,6 +12,7 @@
 #include "daemon/app/event_chain.h"
 #include "daemon/app/front_end.h"
 #include "daemon/app/live_python.h"
+#include "daemon/app/live_readers.h"
 #include "daemon/app/live_symbols.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
@@ -37,9 +38,10 @@ namespace profd::app {
 // Status() may be called from any thread. Owner: main(), through Daemon.
 class LiveDaemon : public Daemon, public pipeline::StatusSource {
  public:
-  // Serves when it returns. `clock` and `logger` must outlive the daemon.
+  // Serves when it returns. `zygote`, `clock` and `logger` must outlive the daemon.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
                                                              server::InheritedSockets sockets,
+                                                             reader::Zygote& zygote,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
 
@@ -47,6 +49,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   struct Parts {
     std::unique_ptr<budget::MemoryBudget> memory;
     std::unique_ptr<source::BpfSource> source;
+    std::unique_ptr<LiveReaders> readers;
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
     std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made

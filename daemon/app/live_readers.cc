@@ -26,12 +26,17 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
 }
 
 LiveReaders::LiveReaders(reader::Zygote& zygote)
-    : unwind_rules_(zygote, kUnwindRules, {}), jit_code_(zygote, kJitCode, {.processes = 2}) {}
+    : unwind_rules_(zygote, kUnwindRules, {.holds = "readers of unwind rules"}),
+      jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}) {}
 
 std::uint64_t LiveReaders::bytes() const {
   std::uint64_t bytes = 0;
   for (const auto* pool : pools()) bytes += pool->bytes();
   return bytes;
+}
+
+std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
+  return {&unwind_rules_.memory(), &jit_code_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

@@ -8,6 +8,7 @@
 
 #include "daemon/base/named_count.h"
 #include "daemon/base/result.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/reader/zygote.h"
 
@@ -29,6 +30,7 @@ class LiveReaders {
 
   // Private memory of all readers, as last measured, in bytes.
   [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();
   // What cannot be read now, and why; "name: why, tried 3 times".
   [[nodiscard]] std::vector<std::string> Troubles() const;
   [[nodiscard]] Diagnostics Describe() const;

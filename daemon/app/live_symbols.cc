@@ -51,14 +51,14 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
       jit(live.jit_, Into(writer)) {}
 
 LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-                         bool debug_info, recording::RecordingWriter* writer)
+                         LiveReaders& readers, bool debug_info, recording::RecordingWriter* writer)
     : kernel_(proc, clock),
       objects_(proc, FileLimits(memory.limits()),
                {.inlined = debug_info,
                 .download = elf::DebugDownload::HasServers(),
                 .pool = DebugOptions(memory),
                 .memory = &memory}),
-      jit_(proc, clock),
+      jit_(readers.jit_code(), clock),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),
       timed_(host_),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "daemon/app/live_readers.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/proc_fs.h"
@@ -29,8 +30,8 @@ class LiveSymbols : public pipeline::NameService {
  public:
   // `debug_info`: inlined functions and lines are found, too. `writer`: null if no recording is
   // made. All must outlive this.
-  LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory, bool debug_info,
-              recording::RecordingWriter* writer);
+  LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
+              LiveReaders& readers, bool debug_info, recording::RecordingWriter* writer);
 
   [[nodiscard]] symbolize::Symbolizer& symbolizer() override { return symbolizer_; }
   void ReclaimMemory() override;

@@ -50,6 +50,7 @@ ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& option
     : zygote_(zygote),
       role_(role),
       options_(options),
+      memory_(options.holds),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 ReaderPool::~ReaderPool() {
@@ -147,7 +148,10 @@ Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& reque
         std::to_string(options_.stuck) + " reader processes wait in the kernel and cannot be ended",
         ""};
   auto process = zygote_.Make(role_);
-  if (process) counters_.started.Add();
+  if (!process) return process;
+  counters_.started.Add();
+  if (!watcher_.joinable())
+    watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
   return process;
 }
 
@@ -207,8 +211,6 @@ Error ReaderPool::Fail(Lock& /*held*/, ReaderProcess process, const ReaderReques
 
 void ReaderPool::Leave(std::uint64_t key, Job job) {
   left_.insert_or_assign(key, std::move(job));
-  if (!watcher_.joinable())
-    watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
 }
@@ -243,16 +245,14 @@ std::vector<Trouble> ReaderPool::troubles() const {
 
 // Those that are busy are measured when they have answered.
 void ReaderPool::MeasureMemory() {
+  if (memory_.TakeReclaimRequest() != 0) {
+    idle_.clear();
+    return memory_.Set(0);
+  }
   if (counters_.requests.value() % kMeasureEvery != 0) return;
   std::uint64_t bytes = 0;
   for (const IdleReader& one : idle_) bytes += one.process.PrivateBytes();
-  bytes_.Set(bytes);
-}
-
-void ReaderPool::EndIdle() {
-  const Lock lock(mutex_);
-  idle_.clear();
-  bytes_.Set(0);
+  memory_.Set(bytes);
 }
 
 void ReaderPool::Watch(const std::stop_token& stop) {
@@ -283,6 +283,7 @@ ReaderPool::Time ReaderPool::NextDeadline() const {
 
 void ReaderPool::ServeLeft(Lock& lock, Time now) {
   std::erase_if(idle_, [&](const IdleReader& one) { return now - one.since >= options_.idle; });
+  if (idle_.empty() && left_.empty()) memory_.Set(0);
   std::erase_if(left_, [&](const auto& entry) {
     return entry.second.answer && now - entry.second.answered >= kAnswerKept;
   });

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/budget/memory/memory_account.h"
 #include "daemon/reader/zygote.h"
 
 namespace profd::reader {
@@ -75,6 +77,7 @@ class ReaderPool : public Readers {
  public:
   using Milliseconds = std::chrono::milliseconds;
   struct Options {
+    std::string_view holds = "reader processes";  // name of the memory account
     std::size_t processes = 3;     // at a time; a user without root's rights gets all but one
     Milliseconds deadline{5'000};  // of one request
     std::size_t answer_bytes = 64u << 20;
@@ -95,13 +98,12 @@ class ReaderPool : public Readers {
   // What is in trouble now; at most kMaxTroubles.
   [[nodiscard]] std::vector<Trouble> troubles() const;
   [[nodiscard]] const ReaderCounters& counters() const { return counters_; }
-  // Private memory of all its processes, as last measured.
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_.value(); }
+  // Private memory of all its processes, as last measured. A request to free some ends readers that
+  // have nothing to do.
+  [[nodiscard]] budget::MemoryAccount& memory() { return memory_; }
+  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
   // Processes that were killed more than a second ago and have not ended.
   [[nodiscard]] std::size_t stuck() const;
-  // Ends readers that have nothing to do; they are started again when they are needed.
-  void EndIdle();
-
   static constexpr std::size_t kMaxTroubles = 1'024;
   static constexpr Milliseconds kFirstDelay{1'000};
   static constexpr Milliseconds kLastDelay{600'000};
@@ -156,7 +158,7 @@ class ReaderPool : public Readers {
   const std::uint32_t role_;
   const Options options_;
   ReaderCounters counters_;
-  Counter bytes_;
+  budget::MemoryAccount memory_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

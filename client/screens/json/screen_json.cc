@@ -223,7 +223,9 @@ std::string StatusJson(const v1::StatusResponse& status) {
               {"lost", Counts(status.lost())},
               {"counters", Counts(status.counters())},
               {"replay_file", status.replay_file()},
-              {"recording_file", status.recording_file()}};
+              {"recording_file", status.recording_file()},
+              {"unreadable",
+               std::vector<std::string>(status.unreadable().begin(), status.unreadable().end())}};
   if (status.has_memory()) object["memory"] = MemoryJson(status.memory());
   if (status.has_history()) object["history"] = HistoryJson(status.history());
   return Text(object);

@@ -243,6 +243,13 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     for (const std::string& loss : status.history().losses())
       lines.emplace_back("", "at the start: " + SafeText(loss));
   }
+  constexpr int kShownUnreadable = 5;
+  for (int i = 0; i < std::min(status.unreadable_size(), kShownUnreadable); ++i)
+    lines.emplace_back(i == 0 ? "unreadable" : "", SafeText(status.unreadable(i)));
+  if (status.unreadable_size() > kShownUnreadable)
+    lines.emplace_back(
+        "", FormatCount(static_cast<std::uint64_t>(status.unreadable_size() - kShownUnreadable)) +
+                " more: --json lists all");
   if (!status.recording_file().empty())
     lines.emplace_back("recording", SafeText(status.recording_file()));
   lines.emplace_back("sessions", FormatCount(static_cast<std::uint64_t>(status.sessions_size())));

@@ -213,11 +213,12 @@ TEST_F(ReaderPoolTest, AReaderThatHoldsTooMuchMemoryIsReplaced) {
   EXPECT_EQ(pool_->counters().started.value(), 2u);
 }
 
-TEST_F(ReaderPoolTest, AnIdleReaderEndsAndIsStartedAgain) {
+TEST_F(ReaderPoolTest, WhenMemoryIsShortIdleReadersEndAndAreStartedAgain) {
   Make({});
   const auto first = Ask("pid");
   ASSERT_TRUE(first);
-  pool_->EndIdle();
+  pool_->memory().RequestReclaim(1);
+  EXPECT_EQ(TextOf(Ask("echo x")), "x");
   EXPECT_EQ(TextOf(Ask("echo x")), "x");
   EXPECT_EQ(pool_->counters().started.value(), 2u);
 }

@@ -72,6 +72,7 @@ void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
 void HideHost(v1::StatusResponse& status) {
   status.clear_replay_file();
   status.clear_recording_file();
+  status.clear_unreadable();
   status.clear_history();  // it has the path of the file and its errors
   status.mutable_python()->clear_waiting();
   status.mutable_python()->clear_refused();
