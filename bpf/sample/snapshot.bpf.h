@@ -134,6 +134,27 @@ static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
          left_ns < control.snapshot_before_ns;
 }
 
+/* Whether the memory of this process may be read: it answered, as far as is known. */
+static __always_inline int may_read_memory(struct task_struct* task) {
+  u32 pid = task->tgid;
+  if (control.reads_no_memory) return 0;
+  for (int i = 0; i < PROFD_MAX_UNREADABLE; i++)
+    if (control.unreadable_pids[i] == pid) return 0;
+  return 1;
+}
+
+/* What a member's memory says: its stack, or of a running one whether it holds the GIL. While that
+ * is read user space can see whose memory it is, for the case that the reading never ends. */
+static __always_inline void read_member(struct profd_sample_event* event, struct walk* walk,
+                                        struct task_struct* task, int running) {
+  control.reads_pid = task->tgid;
+  if (running)
+    note_python(event, walk, task);
+  else
+    take_user_stack(event, walk, task, READ_TASK);
+  control.reads_pid = 0;
+}
+
 /* Writes how a member stands, with its stack where it is not running. */
 static __always_inline void write_stack(struct seq_file* out, struct task_struct* task,
                                         struct thread* thread, u64 sessions, u64 sequence,
@@ -148,13 +169,14 @@ static __always_inline void write_stack(struct seq_file* out, struct task_struct
   flags = dumping ? present_state_flags(task, thread)
                   : (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
   event->event.flags |= flags;
-  if (flags & PROFD_SAMPLE_RUNNING) {
+  if (flags & PROFD_SAMPLE_RUNNING)
     event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
-    note_python(event, &reader->walk, task);
-  } else {
+  else
     keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
-    take_user_stack(event, &reader->walk, task, READ_TASK);
-  }
+  if (may_read_memory(task))
+    read_member(event, &reader->walk, task, flags & PROFD_SAMPLE_RUNNING);
+  else if (!(flags & PROFD_SAMPLE_RUNNING))
+    event->stack_flags |= PROFD_STACK_USER_FAULT;
   barrier();
   if (sequence != *(volatile u64*)&thread->sequence || left_ns != left_at(thread))
     return; /* it moved meanwhile */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * How user space controls the programs: constants that are fixed at load, and words in mapped
- * memory that it changes while they run. Only user space writes them; every program reads them.
+ * memory that it changes while they run. Only user space writes them, but for `reads_pid`; every
+ * program reads them.
  */
 #pragma once
 
 #include <linux/types.h>
 
 #include "bpf/shared/limits.h"
+
+/* Processes whose memory snapshots leave alone at a time. */
+#define PROFD_MAX_UNREADABLE 8
 
 /* The level of hooks that is used for switch-in. */
 enum profd_hook {
@@ -62,6 +66,13 @@ struct profd_control {
   /* Threads of none of those are sampled at periods of their own: */
   __u64 background_off_cpu_period_ns; /* 0 = no off-CPU samples */
   __u64 background_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
+  /* Reading memory of another process may never end. Numbers are those of the initial pid
+   * namespace. */
+  __u32 unreadable_pids[PROFD_MAX_UNREADABLE]; /* the snapshot iterator does not read these; 0 =
+                                                  none */
+  __u32 reads_no_memory;                       /* not 0: it reads nobody's */
+  __u32
+      reads_pid; /* the one that it reads now, 0 = none; the only word here that a program writes */
 };
 
 enum profd_target_kind {

@@ -88,7 +88,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                                                   server::InheritedSockets sockets,
                                                   reader::Zygote& zygote, const SystemClock& clock,
                                                   spdlog::logger& logger) {
-  auto source = source::BpfSource::Create({.force_hook = config::ForcedHook(options)});
+  auto readers = std::make_unique<LiveReaders>(zygote);
+  auto source =
+      source::BpfSource::Create(readers->snapshots(), {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
   info.hook = (*source)->Status().hook;
@@ -105,7 +107,6 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   if (!store) return store.error();
 
   auto& maps = (*source)->unwind_maps();
-  auto readers = std::make_unique<LiveReaders>(zygote);
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
                                                        ProcFs(), limits.unwind_tables);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
@@ -114,8 +115,8 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
 
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
-            .source = std::move(*source),
             .readers = std::move(readers),
+            .source = std::move(*source),
             .tables = std::move(tables),
             .python = std::move(python),
             .writer = std::move(writer),

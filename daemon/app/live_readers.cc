@@ -2,13 +2,15 @@
 
 #include <functional>
 
+#include "daemon/source/bpf/iterator.h"
+#include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
 #include "daemon/unwind/service/cfi_remote.h"
 
 namespace profd::app {
 namespace {
 
-enum Role : std::uint32_t { kUnwindRules, kJitCode };
+enum Role : std::uint32_t { kUnwindRules, kSnapshots, kJitCode, kRoles };
 
 // Images of large files are reserved, not used: the bound on memory that is used is the pool's.
 constexpr reader::Limits kFileLimits{.address_space_bytes = 96ull << 30, .cpu_seconds = 3'600};
@@ -17,16 +19,27 @@ constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_sec
 }  // namespace
 
 Result<std::unique_ptr<reader::Zygote>> StartZygote() {
-  std::vector<reader::Role> roles(2);
+  std::vector<reader::Role> roles(kRoles);
   roles[kUnwindRules] = {"profd-rules", kFileLimits,
                          [] { return std::make_unique<unwind::CfiParser>(); }};
+  roles[kSnapshots] = {"profd-snapshot", kListLimits,
+                       [] { return std::make_unique<source::IteratorParser>(); }};
   roles[kJitCode] = {"profd-jit", kListLimits,
                      [] { return std::make_unique<symbolize::JitParser>(); }};
   return reader::Zygote::Start(std::move(roles));
 }
 
 LiveReaders::LiveReaders(reader::Zygote& zygote)
-    : unwind_rules_(zygote, kUnwindRules, {.holds = "readers of unwind rules"}),
+    : unwind_rules_(
+          zygote, kUnwindRules,
+          {.holds = "readers of unwind rules", .idle = reader::ReaderPool::Milliseconds(5'000)}),
+      // A host of 100,000 threads with deep stacks has 256 MiB of them.
+      snapshots_(zygote, kSnapshots,
+                 {.holds = "readers of blocked stacks",
+                  .processes = 2,
+                  .deadline = source::BlockedStacks::kTimeout,
+                  .answer_bytes = 256u << 20,
+                  .pauses = false}),
       jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}) {}
 
 std::uint64_t LiveReaders::bytes() const {
@@ -36,7 +49,7 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &jit_code_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &jit_code_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

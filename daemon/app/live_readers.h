@@ -25,6 +25,8 @@ class LiveReaders {
 
   // For unwind::CfiClient.
   [[nodiscard]] reader::Readers& unwind_rules() { return unwind_rules_; }
+  // For source::BpfSource.
+  [[nodiscard]] reader::Readers& snapshots() { return snapshots_; }
   // For symbolize::JitClient.
   [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
 
@@ -37,10 +39,11 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &jit_code_};
+    return {&unwind_rules_, &snapshots_, &jit_code_};
   }
 
   reader::ReaderPool unwind_rules_;
+  reader::ReaderPool snapshots_;
   reader::ReaderPool jit_code_;
 };
 

@@ -193,6 +193,10 @@ Result<std::string> ReaderPool::Finish(Lock& lock, ReaderProcess process,
 Error ReaderPool::Fail(Lock& /*held*/, ReaderProcess process, const ReaderRequest& request,
                        std::string why) {
   Kill(std::move(process), request.target);
+  if (!options_.pauses) {
+    changed_.notify_all();
+    return Error{ErrorCode::kUnavailable, request.name + ": " + why, ""};
+  }
   if (failures_.size() >= kMaxTroubles) {
     failures_.erase(std::ranges::min_element(failures_, {},
                                              [](const auto& entry) { return entry.second.next; }));
@@ -228,6 +232,13 @@ std::size_t ReaderPool::StuckAt(Time now) const {
   return static_cast<std::size_t>(std::ranges::count_if(killed_, [&](const KilledReader& one) {
     return now - one.since >= kStuckAfter && !one.process.HasEnded();
   }));
+}
+
+bool ReaderPool::IsHeldBy(std::uint64_t target) const {
+  const Lock lock(mutex_);
+  return std::ranges::any_of(killed_, [&](const KilledReader& one) {
+    return one.target == target && !one.process.HasEnded();
+  });
 }
 
 std::size_t ReaderPool::stuck() const {

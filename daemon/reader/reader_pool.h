@@ -44,9 +44,12 @@ class Readers {
   virtual ~Readers() = default;
   // The parser's own error, or
   //   kUnavailable  it is not there yet: ask again; or the target is in trouble, and the message
-  //   says why kExhausted    no reader can be started: too many do not end
+  //                 says why
+  //   kExhausted    no reader can be started: too many do not end
   [[nodiscard]] virtual Result<std::string> Ask(const ReaderRequest& request,
                                                 std::chrono::milliseconds patience) = 0;
+  // Whether a reader that was killed while it read this target has not ended yet.
+  [[nodiscard]] virtual bool IsHeldBy(std::uint64_t target) const = 0;
 };
 
 // Something that readers could not read. Names it in `status`, `doctor` and profiles.
@@ -82,8 +85,9 @@ class ReaderPool : public Readers {
     Milliseconds deadline{5'000};  // of one request
     std::size_t answer_bytes = 64u << 20;
     std::uint64_t process_bytes = 512u << 20;  // private memory; checked after answers
-    Milliseconds idle{30'000};                 // a reader without a request for so long ends
-    std::size_t stuck = 4;  // processes that no signal ends; beyond it none is started
+    bool pauses = true;  // after a failure the target waits; false: its requests have a target each
+    Milliseconds idle{30'000};  // a reader without a request for so long ends
+    std::size_t stuck = 4;      // processes that no signal ends; beyond it none is started
   };
 
   ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options);
@@ -94,7 +98,7 @@ class ReaderPool : public Readers {
   // Any thread.
   [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request,
                                         Milliseconds patience) override;
-
+  [[nodiscard]] bool IsHeldBy(std::uint64_t target) const override;
   // What is in trouble now; at most kMaxTroubles.
   [[nodiscard]] std::vector<Trouble> troubles() const;
   [[nodiscard]] const ReaderCounters& counters() const { return counters_; }

@@ -37,7 +37,8 @@ Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& 
 
 }  // namespace
 
-Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& options) {
+Result<std::unique_ptr<BpfSource>> BpfSource::Create(reader::Readers& snapshots,
+                                                     const BpfSourceOptions& options) {
   auto features = ProbeFeatures();
   if (!features) return features.error();
   auto wake = PendingEvents::MakeWakeFd();
@@ -67,14 +68,15 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const BpfSourceOptions& opt
     if (!unwind_maps) return unwind_maps.error();
     return std::unique_ptr<BpfSource>(new BpfSource(
         *std::move(features), Hook{level, reasons}, *std::move(objects), *std::move(rings),
-        *std::move(wanted), *std::move(unwind_maps), *std::move(wake)));
+        *std::move(wanted), *std::move(unwind_maps), *std::move(wake), snapshots));
   }
   return last;
 }
 
 BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects,
                      RingReader rings, WantedRing wanted,
-                     std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake)
+                     std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake,
+                     reader::Readers& snapshots)
     : features_(std::move(features)),
       hook_(std::move(hook)),
       objects_(std::move(objects)),
@@ -92,6 +94,7 @@ BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> o
                  .pending = pending_,
                  .proc = proc_,
                  .clock = clock_,
+                 .snapshots = snapshots,
                  .hook = hook_.level.hook,
                  .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); }}) {}

@@ -13,6 +13,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
 #include "daemon/source/bpf/live_unwind_maps.h"
@@ -39,7 +40,9 @@ struct BpfSourceOptions {
 class BpfSource : public wire::EventSource, public session::SessionControl {
  public:
   // kUnsupported: this kernel cannot do it, and why. kPermissionDenied: what is missing.
-  [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(const BpfSourceOptions& options);
+  // `snapshots` read task iterators, by IteratorParsers; they outlive this.
+  [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(
+      reader::Readers& snapshots, const BpfSourceOptions& options = {});
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
                                               const Sink& sink) override;
@@ -79,7 +82,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   };
 
   BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,
-            WantedRing wanted, std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake);
+            WantedRing wanted, std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake,
+            reader::Readers& snapshots);
 
   // Delivers the waiting events; returns their number.
   std::uint64_t Round(const Sink& sink);

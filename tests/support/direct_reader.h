@@ -27,6 +27,8 @@ class DirectReaders : public reader::Readers {
     return parser_->Answer(request.body, {opener_, descriptors});
   }
 
+  bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
+
  private:
   std::unique_ptr<reader::Parser> parser_;
   reader::Opener opener_;

@@ -1,12 +1,14 @@
 #include "daemon/source/sessions/blocked_stacks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
 
 #include "daemon/source/bpf/control_word.h"
+#include "daemon/source/bpf/iterator.h"
 
 namespace profd::source {
 namespace {
@@ -18,6 +20,10 @@ constexpr std::chrono::milliseconds kDumpPause{2};
 
 // What has been requested is not requested again for so long (bpf/stack/tables.bpf.h).
 constexpr std::chrono::milliseconds kWalkPause{10};
+
+// A process whose memory did not answer is read again after such times.
+constexpr std::chrono::milliseconds kFirstPause{10'000};
+constexpr std::chrono::milliseconds kLastPause{600'000};
 
 // Stacks that lacked tables are walked again once in so many windows.
 constexpr std::uint32_t kWindowsTillAll = 6;
@@ -122,14 +128,64 @@ std::vector<wire::EventBytes> BlockedStacks::Walk(std::uint32_t slot,
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(objects_.snapshot_mutex());
-  const auto read = reader_.Read(objects_.snapshot_link_fd(), timeout);
+  PublishUnreadable();
+  auto read = ReadInTime(timeout);
+  if (!read) ++timeouts_;
+  // One process whose memory does not answer costs no other its stacks.
+  if (!read && LeaveAlone(requests_)) read = ReadInTime(timeout);
   StoreControl(control.snapshot_sessions, 0);
-  if (!read || read->timed_out) ++timeouts_;
   if (!read) return {};
   bool malformed = false;
-  std::vector<wire::EventBytes> stacks = SplitEvents(read->bytes, &malformed);
+  std::vector<wire::EventBytes> stacks = SplitEvents(std::as_bytes(std::span(*read)), &malformed);
   malformed_ += malformed ? 1 : 0;
   return stacks;
+}
+
+Result<std::string> BlockedStacks::ReadInTime(std::chrono::milliseconds timeout) {
+  const auto iterator = OpenIterator(objects_.snapshot_link_fd());
+  if (!iterator) return iterator.error();
+  auto read = readers_.Ask({.body = {},
+                            .name = "stacks of blocked threads",
+                            .target = ++requests_,
+                            .user = 0,
+                            .descriptors = {iterator->get()}},
+                           timeout);
+  if (read || read.error().code != ErrorCode::kExhausted) return read;
+  // Too many readers wait in the kernel: kernel stacks need no memory that could keep this thread
+  // waiting.
+  profd_control& control = objects_.control();
+  std::atomic_ref(control.reads_no_memory).store(1);
+  const auto bytes = ReadIterator(objects_.snapshot_link_fd());
+  std::atomic_ref(control.reads_no_memory).store(0);
+  if (!bytes) return bytes.error();
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+bool BlockedStacks::LeaveAlone(std::uint64_t request) {
+  const std::uint32_t pid = std::atomic_ref(objects_.control().reads_pid).load();
+  if (pid == 0) return false;
+  auto known = std::ranges::find(unreadable_, pid, &Unreadable::pid);
+  if (known == unreadable_.end()) {
+    if (unreadable_.size() == PROFD_MAX_UNREADABLE) unreadable_.erase(unreadable_.begin());
+    known = unreadable_.insert(unreadable_.end(), Unreadable{pid, 0, kFirstPause, {}});
+  }
+  known->request = request;
+  known->next = std::chrono::steady_clock::now() + known->delay;
+  known->delay = std::min(2 * known->delay, kLastPause);
+  PublishUnreadable();
+  return true;
+}
+
+void BlockedStacks::PublishUnreadable() {
+  profd_control& control = objects_.control();
+  const auto now = std::chrono::steady_clock::now();
+  std::size_t count = 0;
+  for (const Unreadable& one : unreadable_) {
+    // While the kernel still holds the reader that tried it last, another one would only join it.
+    if (one.next > now || readers_.IsHeldBy(one.request))
+      std::atomic_ref(control.unreadable_pids[count++]).store(one.pid);
+  }
+  while (count < PROFD_MAX_UNREADABLE) std::atomic_ref(control.unreadable_pids[count++]).store(0);
 }
 
 void BlockedStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks) {

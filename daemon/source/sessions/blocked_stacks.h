@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "bpf/shared/control.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/bpf_objects.h"
-#include "daemon/source/bpf/iterator.h"
 #include "daemon/source/sessions/epochs.h"
 #include "daemon/wire/event_bytes.h"
 
@@ -39,9 +41,10 @@ class BlockedStacks {
     bool lacks_tables = false;  // a stack reported since then ends because tables are missing
   };
 
-  // Both must outlive this.
-  BlockedStacks(BpfObjects& objects, std::function<std::vector<std::uint64_t>()> counters)
-      : objects_(objects), counters_(std::move(counters)) {}
+  // All must outlive this. `readers` answer by IteratorParsers.
+  BlockedStacks(BpfObjects& objects, reader::Readers& readers,
+                std::function<std::vector<std::uint64_t>()> counters)
+      : objects_(objects), readers_(readers), counters_(std::move(counters)) {}
   void UseTables(Await await) { await_ = std::move(await); }
 
   // SNAPSHOT events of the members of a session that are blocked since before the epoch, but not
@@ -58,6 +61,20 @@ class BlockedStacks {
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
+  // A process whose memory could not be read, and is not read for now.
+  struct Unreadable {
+    std::uint32_t pid = 0;
+    std::uint64_t request = 0;  // the one that did not end
+    std::chrono::milliseconds delay{};
+    std::chrono::steady_clock::time_point next;
+  };
+
+  // All that the iterator writes, once. kUnavailable: it did not end in time.
+  [[nodiscard]] Result<std::string> ReadInTime(std::chrono::milliseconds timeout);
+  // Has the programs leave the process alone whose memory the last run could not read. False: that
+  // is not known.
+  [[nodiscard]] bool LeaveAlone(std::uint64_t request);
+  void PublishUnreadable();
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
                                                    std::chrono::milliseconds timeout);
@@ -65,9 +82,11 @@ class BlockedStacks {
   void Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks);
 
   BpfObjects& objects_;
+  reader::Readers& readers_;
   const std::function<std::vector<std::uint64_t>()> counters_;
   Await await_;
-  KillableReader reader_;
+  std::uint64_t requests_ = 0;
+  std::vector<Unreadable> unreadable_;
   std::atomic<std::uint64_t> timeouts_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
 };

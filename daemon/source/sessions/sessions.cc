@@ -66,7 +66,7 @@ Sessions::Sessions(const Parts& parts)
       reader_(parts.proc),
       epochs_(parts.objects.control(), parts.clock),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
-      background_(parts.objects, parts.counters) {}
+      background_(parts.objects, parts.snapshots, parts.counters) {}
 
 Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requested) {
   const std::scoped_lock lock(mutex_);

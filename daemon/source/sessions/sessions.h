@@ -15,6 +15,7 @@
 #include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
 #include "daemon/source/bpf/iterator.h"
@@ -64,6 +65,7 @@ class Sessions {
     PendingEvents& pending;
     const ProcFs& proc;
     const Clock& clock;
+    reader::Readers& snapshots;  // answer by IteratorParsers
     profd_hook hook;
     bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of user space.

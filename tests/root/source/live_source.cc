@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "daemon/source/bpf/iterator.h"
 #include "daemon/wire/decoder.h"
+#include "tests/support/direct_reader.h"
 
 namespace profd::source {
 namespace {
@@ -58,14 +60,18 @@ std::optional<wire::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
 
 Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& options,
                                                       const Prepare& prepare) {
-  auto source = BpfSource::Create(options);
+  auto snapshots = std::make_unique<test::DirectReaders>(std::make_unique<IteratorParser>());
+  auto source = BpfSource::Create(*snapshots, options);
   if (!source) return source.error();
   auto prepared = prepare ? prepare(**source) : nullptr;
-  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(source), std::move(prepared)));
+  return std::unique_ptr<LiveSource>(
+      new LiveSource(std::move(snapshots), *std::move(source), std::move(prepared)));
 }
 
-LiveSource::LiveSource(std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
-    : source_(std::move(source)),
+LiveSource::LiveSource(std::unique_ptr<reader::Readers> snapshots,
+                       std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
+    : snapshots_(std::move(snapshots)),
+      source_(std::move(source)),
       prepared_(std::move(prepared)),
       poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}
 

@@ -1,6 +1,7 @@
 #include "daemon/source/bpf/iterator.h"
 
 #include <gtest/gtest.h>
+#include "tests/support/direct_reader.h"
 
 namespace profd::source {
 namespace {
@@ -49,8 +50,9 @@ TEST(SplitEvents, StopsAtWhatMakesNoSense) {
 TEST(ReadIterator, AnIteratorThatCannotBeMadeIsAnError) {
   const auto read = ReadIterator(-1);
   ASSERT_FALSE(read);
-  KillableReader reader;
-  EXPECT_FALSE(reader.Read(-1, std::chrono::milliseconds(1)));
+  EXPECT_FALSE(OpenIterator(-1));
+  test::DirectReaders readers(std::make_unique<IteratorParser>());
+  EXPECT_FALSE(readers.Ask({}, {})) << "a request without an iterator";
 }
 
 }  // namespace

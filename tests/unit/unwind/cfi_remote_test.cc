@@ -80,6 +80,7 @@ class Liar : public reader::Readers {
   Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
     return answer;
   }
+  bool IsHeldBy(std::uint64_t) const override { return false; }
   std::string answer;
 };
 

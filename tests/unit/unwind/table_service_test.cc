@@ -166,6 +166,7 @@ class HangingReaders : public reader::Readers {
     }
     return inner_.Ask(request, patience);
   }
+  bool IsHeldBy(std::uint64_t) const override { return false; }
   std::string hanging;  // a part of the requests
   std::atomic<bool> hangs = true;
   std::atomic<int> asked = 0;
