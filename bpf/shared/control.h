@@ -70,7 +70,7 @@ struct profd_control {
    * namespace. */
   __u32 unreadable_pids[PROFD_MAX_UNREADABLE]; /* the snapshot iterator does not read these; 0 =
                                                   none */
-  __u32 reads_no_memory;                       /* not 0: it reads nobody's */
+  __u32 reads_no_memory;                       /* not 0: it reads no memory of processes */
   __u32
       reads_pid; /* the one that it reads now, 0 = none; the only word here that a program writes */
 };

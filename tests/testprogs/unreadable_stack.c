@@ -1,6 +1,7 @@
 /*
- * A program whose stack cannot be read: unreadable_stack FILE. It prints `ready`, then its stack pointer lies in a mapping
- * of FILE that it has not touched, and it waits for ever. Whoever reads its stack reads FILE.
+ * A program whose stack cannot be read: unreadable_stack FILE. It prints `ready`, then its stack
+ * pointer lies in a mapping of FILE that it has not touched, and it waits for ever. A reader of its
+ * stack reads FILE.
  */
 #include <fcntl.h>
 #include <stdio.h>

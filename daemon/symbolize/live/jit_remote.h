@@ -25,7 +25,7 @@ struct JitFile {
 
 struct JitFiles {
   std::uint64_t start =
-      0;             // of the process, in clock ticks since boot: tells it from others of its pid
+      0;  // of the process, in clock ticks since boot: distinguishes it from others with its pid
   JitFile perf_map;  // /tmp/perf-PID.map, with the pid in the process's own namespace
   JitFile dump;      // jit-PID.dump, which run times map to be found by
 };

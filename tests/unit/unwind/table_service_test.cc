@@ -161,7 +161,7 @@ class HangingReaders : public reader::Readers {
   Result<std::string> Ask(const reader::ReaderRequest& request,
                           std::chrono::milliseconds patience) override {
     if (hangs && request.body.find(hanging) != std::string::npos) {
-      ++asked;
+      ++requests;
       return Error{ErrorCode::kUnavailable, "does not answer", ""};
     }
     return inner_.Ask(request, patience);
@@ -169,7 +169,7 @@ class HangingReaders : public reader::Readers {
   bool IsHeldBy(std::uint64_t) const override { return false; }
   std::string hanging;  // a part of the requests
   std::atomic<bool> hangs = true;
-  std::atomic<int> asked = 0;
+  std::atomic<int> requests = 0;
 
  private:
   reader::Readers& inner_;
@@ -180,7 +180,8 @@ TEST_F(Service, AFileThatDoesNotAnswerHoldsUpNoOtherAndIsTriedAgain) {
   readers.hanging.assign(reinterpret_cast<const char*>(&line_.start), sizeof line_.start);
   TableService service(memory_, maps_, readers, ProcFs());
   service.Want(wanted_);
-  ASSERT_TRUE(service.AwaitMissed(1, kLongest)) << "nobody waits for a file that does not answer";
+  ASSERT_TRUE(service.AwaitMissed(1, kLongest))
+      << "no thread waits for a file that does not answer";
   EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
   EXPECT_EQ(service.counters().delayed.value(), 1u);
 
@@ -196,7 +197,7 @@ TEST_F(Service, AFileThatDoesNotAnswerHoldsUpNoOtherAndIsTriedAgain) {
   ASSERT_TRUE(service.AwaitMissed(2, kLongest));
   EXPECT_NE(maps_.Find(other.key), nullptr);
 
-  ASSERT_TRUE(test::Eventually([&] { return readers.asked >= 2; }));
+  ASSERT_TRUE(test::Eventually([&] { return readers.requests >= 2; }));
   readers.hangs = false;
   ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
 }
