@@ -249,6 +249,7 @@ std::size_t ReaderPool::stuck() const {
 std::vector<Trouble> ReaderPool::troubles() const {
   const Lock lock(mutex_);
   std::vector<Trouble> troubles;
+  troubles.reserve(failures_.size());
   for (const auto& [target, failure] : failures_)
     troubles.push_back({failure.name, failure.why, failure.tries});
   return troubles;
