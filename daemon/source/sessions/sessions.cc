@@ -1,18 +1,11 @@
 #include "daemon/source/sessions/sessions.h"
 
-#include <bpf/bpf.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <iterator>
-#include <map>
-#include <thread>
 #include <utility>
 
 #include "daemon/base/own_usage.h"
-#include "daemon/source/bpf/control_word.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/sessions/filter.h"
 
@@ -22,10 +15,6 @@ namespace {
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint64_t kLongestPeriodNs = 3'600 * kNsPerSecond;
 constexpr std::uint64_t kShortestPeriodNs = 1'000;
-
-// All clocks are read again while some could not be: up to this often, this long apart.
-constexpr int kClockReadings = 50;
-constexpr std::chrono::milliseconds kClockReadingPause{1};
 
 std::uint64_t BitOf(std::uint32_t slot) { return std::uint64_t{1} << slot; }
 
@@ -63,7 +52,8 @@ Error NoSlot() {
 
 Sessions::Sessions(const Parts& parts)
     : parts_(parts),
-      reader_(parts.proc),
+      membership_(parts.objects, parts.proc),
+      members_(parts.objects, parts.proc, parts.clock, parts.counters),
       epochs_(parts.objects.control(), parts.clock),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
       background_(parts.objects, parts.snapshots, parts.counters) {}
@@ -105,36 +95,10 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
   return {};
 }
 
-Result<void> Sessions::WriteFilter(std::uint32_t slot, const session::SessionSpec& spec,
-                                   const profd_filter& filter) {
-  for (const std::uint32_t id : spec.target.ids) {
-    const profd_filter_id key{slot, id};
-    const __u8 listed = 1;
-    if (::bpf_map_update_elem(parts_.objects.filter_ids_fd(), &key, &listed, BPF_ANY) == 0)
-      continue;
-    Error error = ErrorFromErrno(errno, "cannot write the ids of the target for the BPF side");
-    if (errno == E2BIG || errno == ENOSPC || errno == ENOMEM) error.code = ErrorCode::kExhausted;
-    return error;
-  }
-  if (::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &filter, BPF_ANY) != 0)
-    return ErrorFromErrno(errno, "cannot write the target for the BPF side");
-  return {};
-}
-
 Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
-  const auto filter = MakeFilter(spec.target, parts_.proc);
-  if (!filter) return filter.error();
-  PROFD_TRY(WriteFilter(slot, spec, *filter));
+  PROFD_TRY(membership_.WriteTarget(slot, spec));
   PROFD_TRY(parts_.side_band.Open());
-
-  // New threads are matched from here on; the iterator matches the existing ones. Until it is
-  // through, bits of an earlier session of this slot may still be set: `starting` says so.
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.starting_sessions, BitOf(slot));
-  StoreSessions();
-  const auto assigned = ReadIterator(parts_.objects.assign_link_fd());
-  StoreControl(control.starting_sessions, 0);
-  if (!assigned) return assigned.error();
+  PROFD_TRY(membership_.Assign(slot, table_));
   NoteRunning();
   return periods_.Follow(table_);
 }
@@ -142,12 +106,12 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& sp
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& spec) {
   // An epoch only to see who is there: what /proc says of them is to stand before the start.
   SleepPast(epochs_.Announce());
-  const auto members = ReadClocks(BitOf(slot));
+  const auto members = members_.ReadClocks(BitOf(slot));
   if (!members) return members.error();
   const bool by_id = spec.target.kind == session::TargetKind::kPids ||
                      spec.target.kind == session::TargetKind::kTids;
   if (members->empty() && by_id) return NotFound(spec.target);
-  auto processes = ReadProcesses(*members);
+  auto processes = members_.ReadProcesses(*members);
   // A session that goes on has the time to make them as stacks need them.
   if (!spec.background)
     PrepareTables(spec.dump ? BlockedStacks::For::kDump : BlockedStacks::For::kSession, processes);
@@ -155,7 +119,7 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
 
   const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
   SleepPast(epoch);
-  auto clocks = ReadClocks(BitOf(slot));
+  auto clocks = members_.ReadClocks(BitOf(slot));
   if (!clocks) {
     PutFailedStart(slot, spec, epoch);
     return clocks.error();
@@ -201,7 +165,7 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   }
   const Epoch epoch = AnnounceStart(*slot, spec, session);
   SleepPast(epoch);
-  auto clocks = ReadClocks(BitOf(session) | BitOf(*slot));
+  auto clocks = members_.ReadClocks(BitOf(session) | BitOf(*slot));
   if (!clocks) {
     PutFailedStart(*slot, spec, epoch);
     Withdraw(*slot);
@@ -227,10 +191,10 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   const std::scoped_lock lock(mutex_);
   if (table_.Find(session) == nullptr) return NoSession(session);
   const session::SessionSpec spec = *table_.Find(session);
-  ReevaluateMembers();
+  membership_.Reevaluate(table_);
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
-  const auto clocks = ReadClocks(BitOf(session));
+  const auto clocks = members_.ReadClocks(BitOf(session));
   std::vector<wire::EventBytes> events;
   if (clocks) events = *clocks;
   if (spec.dump) {
@@ -258,13 +222,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   NoteRunning();
   // What is left was effective before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
-  StoreSessions();
-  const profd_filter none{};
-  ::bpf_map_update_elem(parts_.objects.filters_fd(), &slot, &none, BPF_ANY);
-  for (const std::uint32_t id : spec.target.ids) {
-    const profd_filter_id key{slot, id};
-    ::bpf_map_delete_elem(parts_.objects.filter_ids_fd(), &key);
-  }
+  membership_.Remove(slot, spec, table_);
   if (table_.running() == 0) parts_.side_band.Close();
 }
 
@@ -273,28 +231,11 @@ void Sessions::NoteRunning() {
   requested_ = table_.requested();
 }
 
-void Sessions::StoreSessions() {
-  profd_control& control = parts_.objects.control();
-  StoreControl(control.kernel_accounted_sessions, kernel_accounting_ ? table_.background() : 0);
-  // Who may see one user's threads only is confined before it runs, and for as long as it does.
-  StoreControl(control.confined_sessions, control.confined_sessions | table_.confined());
-  StoreControl(control.sessions, table_.running());
-  StoreControl(control.confined_sessions, table_.confined());
-}
-
 void Sessions::FollowMoves() {
-  if (moves_followed_ == parts_.objects.process_moves()) return;
+  if (!membership_.has_moves()) return;
   // A session that starts or ends meanwhile takes a while, and the caller has rings to read.
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) ReevaluateMembers();
-}
-
-void Sessions::ReevaluateMembers() {
-  const std::uint64_t moves = parts_.objects.process_moves();
-  if (moves_followed_.exchange(moves) == moves || !table_.AnyOf(session::TargetKind::kCgroup))
-    return;
-  // In error nothing is lost but what the threads beside the first did in the cgroup.
-  (void)ReadIterator(parts_.objects.reevaluate_link_fd());
+  if (lock) membership_.Reevaluate(table_);
 }
 
 session::BudgetReading Sessions::Budget() {
@@ -316,59 +257,13 @@ session::BudgetReading Sessions::Budget() {
 bool Sessions::UseKernelAccounting(bool use) {
   const std::scoped_lock lock(mutex_);
   if (use && !parts_.has_run_delay) return false;
-  kernel_accounting_ = use;
-  StoreSessions();
+  membership_.UseKernelAccounting(use, table_);
   return true;
 }
 
 void Sessions::SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) {
   const std::scoped_lock lock(mutex_);
   periods_.SetFactors(factors, table_);
-}
-
-std::vector<wire::EventBytes> Sessions::Cut(std::span<const std::byte> bytes) {
-  bool malformed = false;
-  std::vector<wire::EventBytes> events = SplitEvents(bytes, &malformed);
-  malformed_ += malformed ? 1 : 0;
-  return events;
-}
-
-Result<std::vector<wire::EventBytes>> Sessions::ReadClocks(std::uint64_t sessions) {
-  // A thread that loses its CPU to the hypervisor in the middle of a switch cannot be read until
-  // later.
-  Result<std::vector<std::byte>> bytes = std::vector<std::byte>();
-  std::uint64_t torn = 0;
-  for (int left = kClockReadings; left > 0; --left) {
-    const std::uint64_t before = parts_.counters()[PROFD_COUNTER_TORN_READ];
-    bytes = ReadIterator(parts_.objects.clocks_link_fd());
-    if (!bytes) return bytes.error();
-    torn = parts_.counters()[PROFD_COUNTER_TORN_READ] - before;
-    if (torn == 0) break;
-    std::this_thread::sleep_for(kClockReadingPause);
-  }
-  clocks_unread_ += torn;
-  std::vector<wire::EventBytes> clocks = Cut(*bytes);
-  std::erase_if(clocks, [&](const wire::EventBytes& clock) {
-    profd_event header{};
-    return !wire::ReadHeader(clock, &header) || (header.sessions & sessions) == 0;
-  });
-  return clocks;
-}
-
-std::vector<wire::EventBytes> Sessions::ReadProcesses(
-    std::span<const wire::EventBytes> clocks) const {
-  std::map<ProcessKey, std::uint32_t> processes;  // and one thread of each
-  for (const wire::EventBytes& clock : clocks) {
-    profd_event header{};
-    if (wire::ReadHeader(clock, &header))
-      processes.try_emplace({header.pid, header.process_start_ns}, header.tid);
-  }
-  std::vector<wire::EventBytes> events;
-  for (const auto& [process, tid] : processes) {
-    auto event = reader_.Read(process, tid, parts_.clock.MonotonicNs());
-    if (event) events.push_back(*std::move(event));
-  }
-  return events;
 }
 
 void Sessions::PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes) {

@@ -18,13 +18,13 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
-#include "daemon/source/bpf/iterator.h"
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/perf/side_band.h"
-#include "daemon/source/procfs/process_reader.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/source/sessions/effective_periods.h"
 #include "daemon/source/sessions/epochs.h"
+#include "daemon/source/sessions/member_reader.h"
+#include "daemon/source/sessions/membership.h"
 #include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/sessions/session_table.h"
 
@@ -32,14 +32,20 @@ namespace profd::source {
 
 // One session is started or ended at a time, because all share the control words and the epoch.
 //
-// Start: filter -> side-band open -> the assign iterator evaluates the filter for every thread ->
-// members listed, PROCESS of each -> epoch announced, COUNTERS, SESSION_START -> epoch passes ->
-// CLOCK of each member. End: epoch announced and passed -> CLOCK of each member -> SNAPSHOT of
-// those that are blocked, or for a dump of all -> bits withdrawn -> COUNTERS -> SESSION_END.
+// | step                                                    | start | roll | end |
+// | the target's filter is written, the side band is opened |   1   |  1   |     |
+// | the assign iterator evaluates it for every thread       |   2   |  2   |     |
+// | members are listed; PROCESS of each from /proc          |   3   |      |     |
+// | an epoch is announced; COUNTERS, SESSION_START          |   4   |  3   |     |
+// | an epoch is announced                                   |       |      |  1  |
+// | the epoch passes; CLOCK of each member                  |   5   |  4   |  2  |
+// | SNAPSHOT of members that are blocked; for a dump of all |       |  5   |  3  |
+// | the session's bits are withdrawn                        |       |  6   |  4  |
+// | COUNTERS (not by a roll), SESSION_END                   |       |  7   |  5  |
 //
-// Roll: as a start, but /proc is not read again, and the epoch is also the end of the session
-// before: its CLOCK events count for both. SNAPSHOT only of threads that were not blocked yet at
-// the roll before; those that stay blocked were reported then.
+// A roll starts the next session at the epoch at which the last one ends, so its CLOCK events count
+// for both. Its SNAPSHOT has only threads that were not blocked yet at the roll before; the others
+// were reported then.
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may
@@ -99,28 +105,20 @@ class Sessions {
     return requested_.load(std::memory_order_relaxed) != 0;
   }
   [[nodiscard]] std::uint64_t snapshot_timeouts() const { return background_.timeouts(); }
-  [[nodiscard]] std::uint64_t malformed() const { return malformed_ + background_.malformed(); }
-  [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
+  [[nodiscard]] std::uint64_t malformed() const {
+    return members_.malformed() + background_.malformed();
+  }
+  [[nodiscard]] std::uint64_t clocks_unread() const { return members_.clocks_unread(); }
 
  private:
   // With mutex_ held, as everything below.
   [[nodiscard]] Result<void> CheckSpec(const session::SessionSpec& spec) const;
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const session::SessionSpec& spec);
-  [[nodiscard]] Result<void> WriteFilter(std::uint32_t slot, const session::SessionSpec& spec,
-                                         const profd_filter& filter);
-  void ReevaluateMembers();
   void NoteRunning();
-  // Writes which sessions run, for the BPF side.
-  void StoreSessions();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const session::SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
 
-  // CLOCK events of the members of any of these sessions, one bit each.
-  [[nodiscard]] Result<std::vector<wire::EventBytes>> ReadClocks(std::uint64_t sessions);
-  [[nodiscard]] std::vector<wire::EventBytes> ReadProcesses(
-      std::span<const wire::EventBytes> clocks) const;
   void PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes);
-  [[nodiscard]] std::vector<wire::EventBytes> Cut(std::span<const std::byte> bytes);
   // An epoch, with the COUNTERS and the START that stand before it. `follows`: the session that
   // ends there, if one does.
   [[nodiscard]] Epoch AnnounceStart(std::uint32_t slot, const session::SessionSpec& spec,
@@ -132,21 +130,18 @@ class Sessions {
                                               std::optional<std::uint32_t> follows = {}) const;
 
   const Parts parts_;
-  const ProcessReader reader_;
   std::mutex mutex_;
+  Membership membership_;
+  MemberReader members_;
   Epochs epochs_;
   SessionTable table_;
   std::map<std::uint32_t, BlockedStacks::Rolled> rolled_;  // by slot
   EffectivePeriods periods_;
-  bool kernel_accounting_ = false;  // in use
   session::PerKind<std::uint64_t> starts_;
   Tables tables_;
   BlockedStacks background_;
-  std::atomic<std::uint64_t> moves_followed_ = 0;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> requested_ = 0;
-  std::atomic<std::uint64_t> malformed_ = 0;
-  std::atomic<std::uint64_t> clocks_unread_ = 0;
 };
 
 }  // namespace profd::source
