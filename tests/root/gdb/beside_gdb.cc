@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "tests/root/unwind/direct_tables.h"
+
 namespace profd::gdb {
 namespace {
 
