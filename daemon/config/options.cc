@@ -1,5 +1,9 @@
 #include "daemon/config/options.h"
 
+#include <algorithm>
+
+#include "daemon/source/probe/hook_levels.h"
+
 namespace profd::config {
 
 std::string HistoryDirectory(const Options& options, const char* state_directory) {
@@ -11,10 +15,8 @@ std::string HistoryDirectory(const Options& options, const char* state_directory
 }
 
 std::optional<profd_hook> ForcedHook(const Options& options) {
-  if (options.hook == "sched_exit_tp") return PROFD_HOOK_SCHED_EXIT;
-  if (options.hook == "kprobe") return PROFD_HOOK_FINISH_TASK;
-  if (options.hook == "switch-out") return PROFD_HOOK_SWITCH_OUT;
-  return std::nullopt;
+  const auto* kind = std::ranges::find(source::kHookKinds, options.hook, &source::HookKind::option);
+  return kind == source::kHookKinds.end() ? std::nullopt : std::optional(kind->hook);
 }
 
 }  // namespace profd::config

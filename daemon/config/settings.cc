@@ -11,9 +11,17 @@
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/tcp_address.h"
+#include "daemon/source/probe/hook_levels.h"
 
 namespace profd::config {
 namespace {
+
+std::vector<std::string_view> HookChoices() {
+  std::vector<std::string_view> choices{"auto"};
+  choices.reserve(1 + source::kHookKinds.size());
+  for (const source::HookKind& kind : source::kHookKinds) choices.push_back(kind.option);
+  return choices;
+}
 
 Result<void> CheckListen(const std::string& text) {
   const auto path = server::ParseSocketAddress(text);
@@ -203,7 +211,7 @@ const std::vector<Setting>& Settings() {
        .value = "NAME",
        .help = "the only hook to use for seeing a thread return to a CPU; auto picks the best that "
                "works",
-       .choices = {"auto", "sched_exit_tp", "kprobe", "switch-out"}},
+       .choices = HookChoices()},
       {.key = "debug_info",
        .field = &Options::debug_info,
        .fallback = "true",

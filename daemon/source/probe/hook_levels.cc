@@ -55,31 +55,15 @@ HookLevels MakeHookLevels(bool has_sched_exit_tp,
 }
 
 std::string HookName(std::uint32_t hook) {
-  switch (hook) {
-    case PROFD_HOOK_SCHED_EXIT:
-      return "sched_exit_tp";
-    case PROFD_HOOK_FINISH_TASK:
-      return "kprobe finish_task_switch";
-    case PROFD_HOOK_SWITCH_OUT:
-      return "switch-out";
-    default:
-      return "unknown";
-  }
+  const auto* kind = std::ranges::find(kHookKinds, hook, &HookKind::hook);
+  return std::string(kind == kHookKinds.end() ? "unknown" : kind->name);
 }
 
 std::string NameOf(const HookLevel& level) {
-  switch (level.hook) {
-    case PROFD_HOOK_SCHED_EXIT:
-      return "sched_exit_tp";
-    case PROFD_HOOK_FINISH_TASK: {
-      std::string name = "kprobe";
-      for (const std::string& symbol : level.symbols) name.append(" ").append(symbol);
-      return name;
-    }
-    case PROFD_HOOK_SWITCH_OUT:
-      return "switch-out";
-  }
-  return "unknown";
+  if (level.hook != PROFD_HOOK_FINISH_TASK) return HookName(level.hook);
+  std::string name = "kprobe";
+  for (const std::string& symbol : level.symbols) name.append(" ").append(symbol);
+  return name;
 }
 
 std::vector<std::string> FinishTaskSymbols(std::string_view kallsyms) {

@@ -1,6 +1,7 @@
-// HookLadder: where the switch-in is captured, best level first.
+// HookLevels: where the switch-in is captured, best level first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,17 @@
 #include "daemon/base/result.h"
 
 namespace profd::source {
+
+// A kind of hook. No other place has the names of hooks.
+struct HookKind {
+  profd_hook hook;
+  std::string_view option;  // value of the setting `hook`
+  std::string_view name;    // in status, recordings and profiles
+};
+inline constexpr std::array<HookKind, 3> kHookKinds{
+    {{PROFD_HOOK_SCHED_EXIT, "sched_exit_tp", "sched_exit_tp"},
+     {PROFD_HOOK_FINISH_TASK, "kprobe", "kprobe finish_task_switch"},
+     {PROFD_HOOK_SWITCH_OUT, "switch-out", "switch-out"}}};
 
 // One way to capture the switch-in, and what it hooks to.
 struct HookLevel {
