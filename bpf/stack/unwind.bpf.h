@@ -245,11 +245,17 @@ static __always_inline void count_walk(u32 flags) {
 static __always_inline void end_walk(struct walk_context* context) {
   struct profd_sample_event* event = context->event;
   struct walk* walk = context->walk;
-  u32 frames = walk->first + walk->frames, cfas = walk->cfas;
+  u64 frames, cfas;
   if (!(walk->flags & PROFD_STACK_COMPLETE) && has_mapping_tree()) {
     event->missing_stack_bytes =
         stack_above((struct mm_struct*)walk->mm, walk->registers.value[REGISTER_RSP], walk->node);
   }
+  /* Computed here, and not earlier: the verifier of 6.1 forgets bounds of what lies on the stack.
+   */
+  frames = walk->first + walk->frames;
+  cfas = walk->cfas;
+  forget(frames);
+  forget(cfas);
   if (frames <= PROFD_MAX_FRAMES && cfas <= PROFD_MAX_USER_FRAMES &&
       !bpf_probe_read_kernel(&event->frames[frames], cfas * sizeof(u64), walk->kept_cfas))
     event->cfas = cfas;
