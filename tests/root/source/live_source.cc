@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/wire/decoder.h"
-#include "tests/support/direct_reader.h"
 
 namespace profd::source {
 namespace {
@@ -60,17 +61,26 @@ std::optional<wire::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
 
 Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& options,
                                                       const Prepare& prepare) {
-  auto snapshots = std::make_unique<test::DirectReaders>(std::make_unique<IteratorParser>());
+  // Processes, as in profd: what a test does to its targets must not hold up the test.
+  auto zygote = reader::Zygote::Start(
+      {{"test-snapshot", {}, [] { return std::make_unique<IteratorParser>(); }}});
+  if (!zygote) return zygote.error();
+  auto snapshots = std::make_unique<reader::ReaderPool>(
+      **zygote, 0,
+      reader::ReaderPool::Options{
+          .processes = 2, .deadline = BlockedStacks::kTimeout, .pauses = false});
   auto source = BpfSource::Create(*snapshots, options);
   if (!source) return source.error();
   auto prepared = prepare ? prepare(**source) : nullptr;
-  return std::unique_ptr<LiveSource>(
-      new LiveSource(std::move(snapshots), *std::move(source), std::move(prepared)));
+  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(zygote), std::move(snapshots),
+                                                    *std::move(source), std::move(prepared)));
 }
 
-LiveSource::LiveSource(std::unique_ptr<reader::Readers> snapshots,
+LiveSource::LiveSource(std::unique_ptr<reader::Zygote> zygote,
+                       std::unique_ptr<reader::Readers> snapshots,
                        std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
-    : snapshots_(std::move(snapshots)),
+    : zygote_(std::move(zygote)),
+      snapshots_(std::move(snapshots)),
       source_(std::move(source)),
       prepared_(std::move(prepared)),
       poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}

@@ -72,10 +72,11 @@ class LiveSource {
   [[nodiscard]] Heard Await(std::uint32_t session);
 
  private:
-  LiveSource(std::unique_ptr<reader::Readers> snapshots, std::unique_ptr<BpfSource> source,
-             std::shared_ptr<void> prepared);
+  LiveSource(std::unique_ptr<reader::Zygote> zygote, std::unique_ptr<reader::Readers> snapshots,
+             std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared);
   void PollUntil(const std::stop_token& stop);
 
+  std::unique_ptr<reader::Zygote> zygote_;
   std::unique_ptr<reader::Readers> snapshots_;
   std::unique_ptr<BpfSource> source_;
   std::shared_ptr<void> prepared_;

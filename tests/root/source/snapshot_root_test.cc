@@ -101,6 +101,13 @@ TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
   // The next session has its snapshot: nothing hangs on.
   const auto next = live_->Begin(SpecOf(harmless));
   EXPECT_EQ(live_->End(next).Stacks(harmless.pid(), SampleOrigin::kSnapshot).size(), 1u);
+
+  // Nor does it cost the others of its own session their stacks.
+  const auto both = live_->Begin(
+      SpecOf("pid " + std::to_string(hostile.pid()) + "," + std::to_string(harmless.pid())));
+  const Heard together = live_->End(both);
+  EXPECT_EQ(together.Stacks(harmless.pid(), SampleOrigin::kSnapshot).size(), 1u);
+  EXPECT_EQ(counter(together), before + 1) << "the hostile one is left alone";
 }
 
 }  // namespace
