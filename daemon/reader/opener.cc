@@ -254,10 +254,13 @@ Result<FoundFile> FindMapped(const std::string& process, const MapsLine& mapping
   if (handle.valid()) return Inspect(std::move(handle), path);
   const Error error = ErrorFromErrno(errno, path);
   if (error.code == ErrorCode::kNotFound) return error;
+  if (!mapping.path.starts_with('/')) return error;
+  // Without CAP_SYS_PTRACE its root is out of reach: then the path of a process in profd's own root
+  // is tried.
   const UniqueFd root(::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid() || !mapping.path.starts_with('/')) return error;
-  auto found =
-      FindAt(root.get(), mapping.path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, mapping.path);
+  auto found = root.valid() ? FindAt(root.get(), mapping.path,
+                                     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, mapping.path)
+                            : FindAt(AT_FDCWD, mapping.path, RESOLVE_NO_MAGICLINKS, mapping.path);
   if (!found) return found.error();
   // Overlayfs and btrfs show another device in maps than in stat. An inode number alone can be had
   // by chance, or made, so such a file must be one that everybody may read.

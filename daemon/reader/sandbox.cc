@@ -31,9 +31,9 @@ struct Capabilities {
 
 constexpr std::uint64_t Bit(unsigned capability) { return std::uint64_t{1} << capability; }
 
-constexpr std::uint64_t kOpenerCapabilities = Bit(CAP_SYS_PTRACE) | Bit(CAP_DAC_READ_SEARCH) |
-                                              Bit(CAP_CHECKPOINT_RESTORE) | Bit(CAP_SYS_ADMIN) |
-                                              Bit(CAP_SETUID) | Bit(CAP_SETGID);
+constexpr std::uint64_t kOpenerCapabilities =
+    Bit(CAP_SYS_PTRACE) | Bit(CAP_PERFMON) | Bit(CAP_DAC_READ_SEARCH) |
+    Bit(CAP_CHECKPOINT_RESTORE) | Bit(CAP_SYS_ADMIN) | Bit(CAP_SETUID) | Bit(CAP_SETGID);
 
 Result<Capabilities> OwnCapabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

@@ -24,8 +24,9 @@ struct Limits {
 [[nodiscard]] Result<void> EnterParserSandbox(const Limits& limits);
 
 // For processes that open files for parsers. They keep the capabilities that opening needs, if
-// profd has them (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN on
-// kernels without it, CAP_SETUID and CAP_SETGID), and calls that open, inspect and hand over files.
+// profd has them (CAP_SYS_PTRACE, CAP_PERFMON for maps on new kernels, CAP_DAC_READ_SEARCH,
+// CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN on kernels without it, CAP_SETUID and CAP_SETGID), and
+// calls that open, inspect and hand over files.
 [[nodiscard]] Result<void> EnterOpenerSandbox(const Limits& limits);
 
 // Permitted and not yet dropped: CAP_SETUID and CAP_SETGID.

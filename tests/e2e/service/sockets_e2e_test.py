@@ -67,7 +67,7 @@ class Sockets(RunningProfd):
     def test_a_socket_that_is_not_configured_is_named(self):
         made = self.make("elsewhere.sock")
         self.start(**self.handing_over(made))
-        self.assertRegex(self.log(), r"systemd listens at \S+elsewhere\.sock, where nothing is served")
+        self.assertRegex(self.log(), r"systemd listens at \S+elsewhere\.sock, but profd serves nothing there")
 
     def test_what_is_no_listening_socket_is_refused(self):
         made = self.make("datagrams", socket.SOCK_DGRAM)

@@ -44,7 +44,7 @@ class Tls(RunningProfd):
         self.configure(f'[tls]\nlisten = "127.0.0.1:0"\ncertificate = "{self.path("profd.pem")}"\n'
                        f'key = "{self.path("profd.key")}"\nclient_ca = "{self.path("ca.pem")}"\n')
         self.start()
-        port = re.search(r"serving by TLS at 127\.0\.0\.1:0, port (\d+)", self.log()).group(1)
+        port = re.search(r"serving TLS at 127\.0\.0\.1:0, port (\d+)", self.log()).group(1)
         return f"tls://localhost:{port}"
 
     def ask(self, host, name="ops", authority="ca", environment=None):
