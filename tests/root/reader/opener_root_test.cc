@@ -53,6 +53,12 @@ class OpenerRootTest : public ::testing::Test {
     if (!program) ADD_FAILURE() << program.error().message;
     return *std::move(program);
   }
+  // The same, when it has become that user.
+  [[nodiscard]] static Subprocess StartSleeper() {
+    auto program = StartAsUser({"sh", "-c", "echo ready && exec sleep 1000"});
+    EXPECT_TRUE(program.ReadLine());
+    return program;
+  }
   [[nodiscard]] std::string WriteFile(const std::string& name, mode_t mode, uid_t owner,
                                       gid_t group) const {
     const std::string path = folder_.Write(name, "content");
@@ -81,7 +87,7 @@ constexpr FileCase kFiles[] = {
     {"of-its-group", 0640, 0, kGroup, true}, {"of-another-group", 0640, 0, kOther, false}};
 
 TEST_F(OpenerRootTest, TheKernelDecidesAsItWouldForTheUser) {
-  auto program = StartAsUser({"sleep", "1000"});
+  auto program = StartSleeper();
   for (const FileCase& one : kFiles) {
     const std::string path = WriteFile(one.name, one.mode, one.owner, one.group);
     EXPECT_EQ(Open(What::kInRoot, program.pid(), path).ok(), one.readable) << one.name;
@@ -93,7 +99,7 @@ TEST_F(OpenerRootTest, TheKernelDecidesAsItWouldForTheUser) {
 }
 
 TEST_F(OpenerRootTest, WithoutTheRightToChangeItsUserTheModeDecidesTheSame) {
-  auto program = StartAsUser({"sleep", "1000"});
+  auto program = StartSleeper();
   for (const FileCase& one : kFiles) (void)WriteFile(one.name, one.mode, one.owner, one.group);
   const std::string private_folder = folder_.Path("private");
   ASSERT_EQ(::mkdir(private_folder.c_str(), 0700), 0);
@@ -147,7 +153,7 @@ TEST_F(OpenerRootTest, AFileOfRootIsNotReadInTheGuiseOfAPerfMap) {
 }
 
 TEST_F(OpenerRootTest, ALinkOutOfItsRootLeadsNowhere) {
-  auto program = StartAsUser({"sleep", "1000"});
+  auto program = StartSleeper();
   const std::string link = folder_.Link("link", "/proc/self/root/etc/shadow");
   EXPECT_FALSE(Open(What::kInRoot, program.pid(), link));
 }
