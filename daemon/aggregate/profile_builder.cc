@@ -86,7 +86,7 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   part.gil_certain = (sample.python_flags & PROFD_PYTHON_PROCESS) != 0;
   part.begin_ns = part.end_ns = sample.time_ns;
   part.count = 1;
-  SubsampleKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
+  const SubsampleKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
   if (on_cpu) {
     const std::uint64_t effective_ns =
         sample.background ? effective_background_on_cpu_ns_ : effective_on_cpu_ns_;

@@ -66,27 +66,29 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(reader::Readers& snapshots,
     if (!wanted) return wanted.error();
     auto unwind_maps = LiveUnwindMaps::Create((*objects)->unwind_maps());
     if (!unwind_maps) return unwind_maps.error();
-    return std::unique_ptr<BpfSource>(new BpfSource(
-        *std::move(features), Hook{level, reasons}, *std::move(objects), *std::move(rings),
-        *std::move(wanted), *std::move(unwind_maps), *std::move(wake), snapshots));
+    return std::unique_ptr<BpfSource>(new BpfSource({.features = *std::move(features),
+                                                     .hook = {level, reasons},
+                                                     .objects = *std::move(objects),
+                                                     .rings = *std::move(rings),
+                                                     .wanted = *std::move(wanted),
+                                                     .unwind_maps = *std::move(unwind_maps),
+                                                     .wake = *std::move(wake)},
+                                                    snapshots));
   }
   return last;
 }
 
-BpfSource::BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects,
-                     RingReader rings, WantedRing wanted,
-                     std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake,
-                     reader::Readers& snapshots)
-    : features_(std::move(features)),
-      hook_(std::move(hook)),
-      objects_(std::move(objects)),
-      rings_(std::move(rings)),
-      wanted_(std::move(wanted)),
-      unwind_maps_(std::move(unwind_maps)),
+BpfSource::BpfSource(Parts parts, reader::Readers& snapshots)
+    : features_(std::move(parts.features)),
+      hook_(std::move(parts.hook)),
+      objects_(std::move(parts.objects)),
+      rings_(std::move(parts.rings)),
+      wanted_(std::move(parts.wanted)),
+      unwind_maps_(std::move(parts.unwind_maps)),
       python_processes_(objects_->python_processes_fd(), objects_->python_runtimes_fd(),
                         objects_->control()),
       on_cpu_events_(objects_->on_cpu_program_fd()),
-      pending_(std::move(wake)),
+      pending_(std::move(parts.wake)),
       backfill_(ProcessReader(proc_), clock_),
       sessions_({.objects = *objects_,
                  .side_band = side_band_,

@@ -81,9 +81,17 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
     std::string reason;  // why no better level
   };
 
-  BpfSource(Features features, Hook hook, std::unique_ptr<BpfObjects> objects, RingReader rings,
-            WantedRing wanted, std::unique_ptr<LiveUnwindMaps> unwind_maps, UniqueFd wake,
-            reader::Readers& snapshots);
+  // What can fail, made by Create.
+  struct Parts {
+    Features features;
+    Hook hook;
+    std::unique_ptr<BpfObjects> objects;
+    RingReader rings;
+    WantedRing wanted;
+    std::unique_ptr<LiveUnwindMaps> unwind_maps;
+    UniqueFd wake;
+  };
+  BpfSource(Parts parts, reader::Readers& snapshots);
 
   // Delivers the waiting events; returns their number.
   std::uint64_t Round(const Sink& sink);
