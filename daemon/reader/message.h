@@ -50,12 +50,15 @@ class Unpacker {
   template <typename T>
   [[nodiscard]] T Number() {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    // Any byte may come; of a bool, only 0 and 1 are values.
+    if constexpr (std::is_same_v<T, bool>) return Number<std::uint8_t>() != 0;
     T value{};
     if (!Has(sizeof value)) return value;
     std::memcpy(&value, rest_.data(), sizeof value);
     rest_.remove_prefix(sizeof value);
     return value;
   }
+  // Of plain numbers alone: any bytes may come.
   template <typename T>
   [[nodiscard]] T Plain() {
     static_assert(std::is_trivially_copyable_v<T>);

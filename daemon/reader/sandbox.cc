@@ -63,15 +63,15 @@ Result<void> SetLimit(__rlimit_resource resource, std::uint64_t value) {
   return {};
 }
 
-// Sanitizers reserve terabytes for their shadow.
+// Sanitizers reserve terabytes for their shadow, and try through a pipe whether memory is there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsAddressSpace = false;
+constexpr bool kSanitized = true;
 #else
-constexpr bool kLimitsAddressSpace = true;
+constexpr bool kSanitized = false;
 #endif
 
 Result<void> SetLimits(const Limits& limits) {
-  if (kLimitsAddressSpace) PROFD_TRY(SetLimit(RLIMIT_AS, limits.address_space_bytes));
+  if (!kSanitized) PROFD_TRY(SetLimit(RLIMIT_AS, limits.address_space_bytes));
   PROFD_TRY(SetLimit(RLIMIT_CPU, limits.cpu_seconds));
   const rlimit none{0, 0};
   if (::setrlimit(RLIMIT_CORE, &none) != 0)
@@ -158,6 +158,7 @@ Result<Filter> CommonFilter(std::span<const int> more) {
   for (const int call : more)
     if (::seccomp_rule_add(filter->get(), SCMP_ACT_ALLOW, call, 0) != 0)
       return Error{ErrorCode::kInternal, "cannot allow system call " + std::to_string(call), ""};
+  if (kSanitized) PROFD_TRY(AllowIf(*filter, SCMP_SYS(pipe2), 1, ~std::uint64_t{0}, 0));
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(mmap), 2, PROT_EXEC, 0));
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(mprotect), 2, PROT_EXEC, 0));
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(prctl), 0, ~std::uint64_t{0}, PR_SET_PDEATHSIG));

@@ -1,7 +1,8 @@
 """A file system over FUSE that stops answering on request: hanging_files.py FOLDER FILE...
 
 It shows copies of the files in FOLDER, and prints `ready`. The line `hang` on standard input makes it read requests and
-answer none: who waits for one cannot be killed. At the end of standard input it ends, and so do all waits.
+answer none: who waits for one cannot be killed from the time that it prints `holds`. At the end of standard input it
+ends, and so do all waits.
 """
 
 import ctypes
@@ -16,6 +17,7 @@ LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR = 1, 
 RELEASEDIR, ACCESS, INTERRUPT, BATCH_FORGET = 29, 34, 36, 42
 WITHOUT_ANSWER = (FORGET, INTERRUPT, BATCH_FORGET)
 IN_HEADER = struct.Struct("<IIQQIIII")  # struct fuse_in_header of <linux/fuse.h>
+PARALLEL_DIROPS = 1 << 18  # else a name waits for the one before it in the kernel
 VALID_S = 3600  # names and sizes are requested once
 MAX_REQUEST = 1 << 20
 
@@ -38,7 +40,7 @@ class Files:
 
     def answer(self, opcode, node, body):
         if opcode == INIT:
-            return struct.pack("<IIIIHHIIHHI7I", 7, 31, 1 << 17, 0, 12, 9, 1 << 17, 1, 32, 0, 0, *([0] * 7))
+            return struct.pack("<IIIIHHIIHHI7I", 7, 31, 1 << 17, PARALLEL_DIROPS, 12, 9, 1 << 17, 1, 32, 0, 0, *([0] * 7))
         if opcode == LOOKUP:
             found = self.names.get(body.rstrip(b"\0"))
             return -ENOENT if found is None else struct.pack("<QQQQII", found, 0, VALID_S, VALID_S, 0, 0) + self.attributes(found)
@@ -56,7 +58,10 @@ class Files:
     def serve_one(self, hanging):
         request = os.read(self.device, MAX_REQUEST)
         _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
-        if opcode in WITHOUT_ANSWER or hanging:
+        if opcode in WITHOUT_ANSWER:
+            return
+        if hanging:
+            print("holds", flush=True)
             return
         answer = self.answer(opcode, node, request[IN_HEADER.size:])
         error, body = (answer, b"") if isinstance(answer, int) else (0, answer)

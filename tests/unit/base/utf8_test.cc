@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace profd {
@@ -75,7 +76,8 @@ TEST(Utf8, BytesThatAreNoUtf8AreTakenOneByOne) {
 }
 
 TEST(Utf8, ValidTextStaysAsItIs) {
-  const std::string text("grüße 統計 \xF0\x9F\x94\xA5 \0 \x1b", 25);
+  using std::string_literals::operator""s;
+  const std::string text = "grüße 統計 \xF0\x9F\x94\xA5 \0 \x1b"s;
   EXPECT_EQ(ValidUtf8(text), text);
   EXPECT_EQ(ValidUtf8(""), "");
 }
