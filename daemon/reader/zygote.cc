@@ -72,8 +72,8 @@ void CloseAllBut(std::vector<int> kept) {
 
 [[noreturn]] void RunParser(const Role& role, Channel daemon, Channel opener) {
   ::prctl(PR_SET_NAME, role.name.c_str());
-  if (const auto entered = EnterParserSandbox(role.limits); !entered) Die(entered.error());
   const std::unique_ptr<Parser> parser = role.make();
+  if (const auto entered = EnterParserSandbox(role.limits); !entered) Die(entered.error());
   OpenerClient client(std::move(opener));
   for (;;) {
     auto request = daemon.Receive(kMaxRequestBytes, Channel::Time::max());

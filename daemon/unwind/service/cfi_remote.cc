@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "daemon/base/keys.h"
-#include "daemon/elf/sources/vdso.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/tables/chunk_builder.h"
@@ -164,8 +163,7 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
   Result<CfiReader> reader = Error{};
   if (mapping.pid == 0) {
     file.key.inode = PROFD_VDSO_INODE;
-    const auto bytes = elf::OwnVdsoBytes();
-    reader = bytes ? CfiReader::FromMemory(*bytes) : bytes.error();
+    reader = vdso_ ? CfiReader::FromMemory(*vdso_) : vdso_.error();
   } else {
     auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
                                .pid = mapping.pid,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 #include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/sources/vdso.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 
@@ -69,6 +71,7 @@ class CfiParser : public reader::Parser {
   [[nodiscard]] Result<OpenFile*> Open(const FileMapping& mapping, reader::FileOpener& opener);
   [[nodiscard]] Result<OpenFile*> Find(const FrameFile& wanted, reader::FileOpener& opener);
 
+  const Result<std::span<const std::byte>> vdso_ = elf::OwnVdsoBytes();
   std::vector<std::unique_ptr<OpenFile>> open_;  // used last at the back
 };
 

@@ -179,25 +179,32 @@ void TableService::SetNice(int nice) {
 }
 
 void TableService::HandleWanted(const profd_wanted& wanted, std::chrono::milliseconds delay) {
+  auto read = ReadWanted(wanted);
+  // The process whose mapping led to the file has ended: the one that requests it may be there.
+  if (!read && read.error().code == ErrorCode::kNotFound && known_.Erase(wanted.key))
+    read = ReadWanted(wanted);
+  if (!read && read.error().code == ErrorCode::kUnavailable) Delay(wanted, delay);
+}
+
+Result<void> TableService::ReadWanted(const profd_wanted& wanted) {
   auto index = store_.Find(wanted.key);
-  if (index && !store_.Lacks(*index, wanted.file_offset)) return;
+  if (index && !store_.Lacks(*index, wanted.file_offset)) return {};
   const auto file = FileFor(wanted);
-  if (!file && file.error().code == ErrorCode::kUnavailable) return Delay(wanted, delay);
+  if (!file) return file.error();
   index = store_.Find(wanted.key);
-  if (!file || (index && !store_.has_tables(*index))) return;
+  if (index && !store_.has_tables(*index)) return {};
   if (!index) {
     auto added =
         store_.AddFile(wanted.key, (*file)->text, FlagsOf(**file), TableStore::Room::kMake);
-    if (!added) return;
+    if (!added) return {};  // the store counts what finds no room
     index = *added;
     counters_.files_read.Add();
   }
   const std::uint64_t begin = wanted.file_offset / kChunkBytes * kChunkBytes;
-  if (store_.Lacks(*index, begin)) {
-    const auto loaded = Load(*index, **file, begin, TableStore::Room::kMake);
-    if (!loaded && loaded.error().code == ErrorCode::kUnavailable) return Delay(wanted, delay);
-  }
+  if (store_.Lacks(*index, begin))
+    PROFD_TRY(Load(*index, **file, begin, TableStore::Room::kMake));
   if ((*file)->small || store_.loaded(*index) >= kOftenWanted) Finish(wanted.key, *file, true);
+  return {};
 }
 
 void TableService::Finish(const profd_file_key& key, const FileRef& file, bool missed) {
@@ -303,12 +310,13 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
     (void)store_.AddWithoutTables(file->key);
     return;
   }
-  if (!file->small) return;  // which chunks are needed is not known yet
-  if (!store_.AddFile(file->key, file->text, FlagsOf(*file), TableStore::Room::kFree)) return;
+  const profd_file_key key = file->key;
+  const FileRef& known = known_.Put(key, std::make_shared<const FrameFile>(*std::move(file)));
+  if (!known->small) return;  // which chunks are needed is not known yet
+  if (!store_.AddFile(key, known->text, FlagsOf(*known), TableStore::Room::kFree)) return;
   counters_.files_read.Add();
   counters_.prefetched.Add();
-  const profd_file_key key = file->key;
-  Finish(key, std::make_shared<const FrameFile>(*std::move(file)), false);
+  Finish(key, known, false);
 }
 
 std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) {

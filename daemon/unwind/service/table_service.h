@@ -82,7 +82,7 @@ class TableService {
  private:
   using Time = std::chrono::steady_clock::time_point;
   using FileRef = std::shared_ptr<const FrameFile>;
-  static constexpr std::size_t kMaxKnown = 16;
+  static constexpr std::size_t kMaxKnown = 256;
   static constexpr std::size_t kMaxSeen = 8'192;
   static constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
   struct Unfinished {
@@ -112,6 +112,8 @@ class TableService {
   void SetNice(int nice);
   [[nodiscard]] std::optional<Task> TakeDelayed();
   void HandleWanted(const profd_wanted& wanted, std::chrono::milliseconds delay);
+  // kNotFound: the process or the mapping that led to the file is gone. kUnavailable: not yet.
+  [[nodiscard]] Result<void> ReadWanted(const profd_wanted& wanted);
   void Delay(const profd_wanted& wanted, std::chrono::milliseconds before);
   void HandleProcess(std::uint32_t pid);
   [[nodiscard]] bool IsNew(const process::MapsLine& line);
@@ -132,6 +134,7 @@ class TableService {
   TableStore store_;
   CfiClient client_;
   ServiceCounters counters_;
+  // Found in a process, which may have ended since; large files wait here for requests.
   LruCache<profd_file_key, FileRef, FileKeyHash, FileKeyEqual> known_{kMaxKnown};
   std::deque<Delayed> delayed_;
   LruCache<std::uint64_t, Time> seen_{kMaxSeen};  // files fetched ahead, by device and inode

@@ -10,6 +10,8 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/reader/zygote.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "tests/support/direct_reader.h"
 
@@ -52,11 +54,31 @@ TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(chunk->rows[i].offset, rows[i].offset);
 }
 
-TEST(CfiRemote, TheVdsoNeedsNoProcess) {
-  test::DirectReaders readers(std::make_unique<CfiParser>());
-  const auto vdso = CfiClient(readers).Open({}, {});
+// By readers as profd has them: with no right, and few system calls.
+TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
+  constexpr std::chrono::milliseconds kPatience{60'000};
+  auto zygote =
+      reader::Zygote::Start({{"test-rules", {}, [] { return std::make_unique<CfiParser>(); }}});
+  ASSERT_TRUE(zygote) << zygote.error().message;
+  reader::ReaderPool readers(**zygote, 0, {.deadline = kPatience});
+  CfiClient client(readers);
+
+  const auto vdso = client.Open({}, kPatience);
   ASSERT_TRUE(vdso) << vdso.error().message;
   EXPECT_EQ(vdso->key.inode, PROFD_VDSO_INODE);
+  ASSERT_TRUE(vdso->has_tables()) << vdso->missing;
+  const auto rows = client.ReadChunk(*vdso, 0, kPatience);
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_FALSE(rows->rows.empty());
+
+  const auto file = client.Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), kPatience);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->has_tables()) << file->missing;
+  for (std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
+       begin < file->text.back().end; begin += kChunkBytes) {
+    const auto chunk = client.ReadChunk(*file, begin, kPatience);
+    ASSERT_TRUE(chunk) << chunk.error().message;
+  }
 }
 
 TEST(CfiRemote, AMappingThatIsGoneIsNotFound) {
