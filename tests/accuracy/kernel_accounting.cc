@@ -21,7 +21,8 @@ double BeyondNs(const v1::Thread& thread, const KernelAccounting& accounting) {
       (static_cast<double>(thread.clock().on_cpu_ns()) - accounting.cpu_when_read_ns);
   const double apart_ns = static_cast<double>(RunnableNs(thread.clock())) - accounting.run_delay_ns;
   const double queued_ns = QueuedNs(thread.clock());
-  return std::max({0.0, -queued_ns - apart_ns, apart_ns - queued_ns - std::max(0.0, tail_ns)});
+  return std::max({0.0, -apart_ns - queued_ns - accounting.cpu_at_begin_ns,
+                   apart_ns - queued_ns - std::max(0.0, tail_ns)});
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 // The kernel counts run time and waits for a CPU itself (/proc/PID/task/TID/schedstat), by a clock
 // that stands still while a hypervisor has the CPU. So on_cpu agrees within a tick, by which the
 // kernel's sum may be old, and the steal time; runnable within 1 us a wait, as the kernel begins a
-// wait at the enqueue. A CPU that is stolen between the kernel's reading of its clock and the
+// wait at the enqueue. A thread that is born on an idle CPU runs, for the kernel, from its wake-up
+// on, while the CPU still leaves its idle state and no hook has seen it: what it has run for the
+// kernel before its first instruction may be missing in its next wait. A CPU that is stolen between the kernel's reading of its clock and the
 // hook's makes one wait longer or shorter by as much: that may happen to one thread in a hundred.
 // Fewer threads agree all, if need be in another run.
 #pragma once
@@ -28,6 +30,7 @@ struct KernelAccounting {
   double cpu_when_read_ns = 0;  // CLOCK_THREAD_CPUTIME_ID then
   double run_ns = 0;            // sum_exec_runtime, as of the last tick
   double run_delay_ns = 0;
+  double cpu_at_begin_ns = 0;  // CLOCK_THREAD_CPUTIME_ID, the first thing that it did
 };
 
 // What of a thread's life came after it had read kernel accounting: no more than the clock has

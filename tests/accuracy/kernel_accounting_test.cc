@@ -26,7 +26,8 @@ KernelAccounting KernelAccountingOfIt() {
   return {.read_ns = 1'010'000'000,
           .cpu_when_read_ns = 6'000'000,
           .run_ns = 6'000'000,
-          .run_delay_ns = 1'000'000};
+          .run_delay_ns = 1'000'000,
+          .cpu_at_begin_ns = 0};
 }
 
 bool Holds(const KernelAccounting& accounting, std::uint64_t most_stolen_ns, int good_ones = 0) {
@@ -59,6 +60,17 @@ TEST(AccountingJudgement, TwoMicrosecondsAWaitAreTooMuch) {
 TEST(AccountingJudgement, TwoMicrosecondsInAllAreTooMuch) {
   KernelAccounting accounting = KernelAccountingOfIt();
   accounting.run_delay_ns += 11'000 + 2'000;
+  EXPECT_FALSE(Holds(accounting, kNoSteal));
+}
+
+TEST(AccountingJudgement, WhatItRanBeforeItsFirstInstructionMayBeMissingInAWait) {
+  KernelAccounting accounting = KernelAccountingOfIt();
+  accounting.cpu_at_begin_ns = 30'000;
+  accounting.run_delay_ns += 11'000 + 30'000;
+  EXPECT_TRUE(Holds(accounting, kNoSteal));
+  accounting.run_delay_ns += 2'000;
+  EXPECT_FALSE(Holds(accounting, kNoSteal));
+  accounting.run_delay_ns = 1'000'000 - 13'000;  // but no wait is longer for it
   EXPECT_FALSE(Holds(accounting, kNoSteal));
 }
 

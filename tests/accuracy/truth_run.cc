@@ -254,7 +254,8 @@ KernelAccounting AccountingOf(const nlohmann::json& thread) {
   return {.read_ns = accounting.at("read_ns"),
           .cpu_when_read_ns = accounting.at("cpu_when_read_ns"),
           .run_ns = accounting.at("run_ns"),
-          .run_delay_ns = accounting.at("run_delay_ns")};
+          .run_delay_ns = accounting.at("run_delay_ns"),
+          .cpu_at_begin_ns = thread.at("cpu_at_begin_ns")};
 }
 
 TrueTime TrueTimeIn(const nlohmann::json& thread, const std::string& function) {

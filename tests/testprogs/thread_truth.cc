@@ -45,7 +45,7 @@ std::int64_t CpuNs(const rusage& usage) {
 
 std::int64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 
-ThreadTruth::ThreadTruth(std::string name) : name_(std::move(name)), begin_ns_(MonotonicNs()) {
+ThreadTruth::ThreadTruth(std::string name) : name_(std::move(name)), begin_ns_(MonotonicNs()), cpu_at_begin_ns_(ThreadCpuNs()) {
   prctl(PR_SET_NAME, name_.c_str());
 }
 
@@ -75,6 +75,7 @@ nlohmann::json ThreadTruth::Finish() const {
   return {{"name", name_},
           {"tid", gettid()},
           {"begin_ns", begin_ns_},
+          {"cpu_at_begin_ns", cpu_at_begin_ns_},
           {"phases", std::move(phases)},
           {"schedstat",
            {{"read_ns", read_ns},

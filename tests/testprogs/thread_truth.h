@@ -50,6 +50,7 @@ class ThreadTruth {
 
   std::string name_;
   std::int64_t begin_ns_;
+  std::int64_t cpu_at_begin_ns_;
   std::map<std::string, PhaseSum> phases_;
 };
 
