@@ -222,7 +222,6 @@ budget::CpuThread::Work LiveDaemon::WorkDone() {
 // What is cheapest to make again is freed first.
 std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
   std::vector<budget::MemoryAccount*> accounts;
-  if (auto* debug = symbols_.debug_memory()) accounts.push_back(debug);
   for (auto* account : parts_.readers->MemoryAccounts()) accounts.push_back(account);
   accounts.push_back(&symbols_.table_memory());
   accounts.push_back(&symbols_.name_memory());

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "daemon/elf/sources/object_remote.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
@@ -10,10 +11,13 @@
 namespace profd::app {
 namespace {
 
-enum Role : std::uint32_t { kUnwindRules, kSnapshots, kJitCode, kRoles };
+enum Role : std::uint32_t { kUnwindRules, kSnapshots, kObjects, kJitCode, kRoles };
 
 // Images of large files are reserved, not used: the bound on memory that is used is the pool's.
 constexpr reader::Limits kFileLimits{.address_space_bytes = 96ull << 30, .cpu_seconds = 3'600};
+constexpr reader::Limits kObjectLimits{.address_space_bytes = kFileLimits.address_space_bytes,
+                                       .cpu_seconds = kFileLimits.cpu_seconds,
+                                       .file_bytes = 4ull << 30};
 constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_seconds = 3'600};
 
 }  // namespace
@@ -24,6 +28,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                          [] { return std::make_unique<unwind::CfiParser>(); }};
   roles[kSnapshots] = {"profd-snapshot", kListLimits,
                        [] { return std::make_unique<source::IteratorParser>(); }};
+  roles[kObjects] = {"profd-symbols", kObjectLimits,
+                     [] { return std::make_unique<elf::ObjectParser>(); }};
   roles[kJitCode] = {"profd-jit", kListLimits,
                      [] { return std::make_unique<symbolize::JitParser>(); }};
   return reader::Zygote::Start(std::move(roles));
@@ -40,6 +46,12 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                   .deadline = source::BlockedStacks::kTimeout,
                   .answer_bytes = 256u << 20,
                   .pauses = false}),
+      // Debug information of a large program takes seconds to open.
+      objects_(zygote, kObjects,
+               {.holds = "readers of symbols",
+                .processes = 4,
+                .deadline = reader::ReaderPool::Milliseconds(20'000),
+                .answer_bytes = 256u << 20}),
       jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}) {}
 
 std::uint64_t LiveReaders::bytes() const {
@@ -49,7 +61,7 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &snapshots_.memory(), &jit_code_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &objects_.memory(), &jit_code_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

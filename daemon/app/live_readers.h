@@ -27,6 +27,8 @@ class LiveReaders {
   [[nodiscard]] reader::Readers& unwind_rules() { return unwind_rules_; }
   // For source::BpfSource.
   [[nodiscard]] reader::Readers& snapshots() { return snapshots_; }
+  // For elf::ObjectClient.
+  [[nodiscard]] reader::Readers& objects() { return objects_; }
   // For symbolize::JitClient.
   [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
 
@@ -39,11 +41,12 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &jit_code_};
+    return {&unwind_rules_, &snapshots_, &objects_, &jit_code_};
   }
 
   reader::ReaderPool unwind_rules_;
   reader::ReaderPool snapshots_;
+  reader::ReaderPool objects_;
   reader::ReaderPool jit_code_;
 };
 

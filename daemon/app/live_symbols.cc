@@ -34,13 +34,14 @@ elf::ElfLimits FileLimits(const budget::MemoryLimits& memory) {
   return limits;
 }
 
-elf::DebugPool::Options DebugOptions(budget::MemoryBudget& memory) {
-  elf::DebugPool::Options options;
-  options.bytes = Within(options.bytes, memory.limits().debug_info);
-  options.limits.elf = FileLimits(memory.limits());
-  options.limits.eager_bytes = Within(options.limits.eager_bytes, memory.limits().elf_file);
-  options.memory = &memory;
-  return options;
+elf::ObjectSettings Settings(const budget::MemoryLimits& memory, bool debug_info) {
+  elf::ObjectSettings settings;
+  settings.elf = FileLimits(memory);
+  settings.debug_files = true;
+  settings.inlined = debug_info;
+  settings.debug_bytes = Within(settings.debug_bytes, memory.debug_info);
+  settings.eager_bytes = Within(settings.eager_bytes, memory.elf_file);
+  return settings;
 }
 
 }  // namespace
@@ -53,11 +54,8 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
 LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
                          LiveReaders& readers, bool debug_info, recording::RecordingWriter* writer)
     : kernel_(proc, clock),
-      objects_(proc, FileLimits(memory.limits()),
-               {.inlined = debug_info,
-                .download = elf::DebugDownload::HasServers(),
-                .pool = DebugOptions(memory),
-                .memory = &memory}),
+      objects_(readers.objects(), Settings(memory.limits(), debug_info),
+               elf::DebugDownload::HasServers(), &memory),
       jit_(readers.jit_code(), clock),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),
@@ -80,7 +78,6 @@ symbolize::JitSymbols& LiveSymbols::Jit() {
 }
 
 void LiveSymbols::ReclaimMemory() {
-  if (objects_.pool() != nullptr) objects_.pool()->GiveUp();
   host_.elf().GiveUp();
   symbolizer_.GiveUp();
 }
@@ -94,10 +91,6 @@ void LiveSymbols::RecordEnvironment() {
 
 Diagnostics LiveSymbols::Describe() const {
   return symbolize::Describe(symbolizer_, timed_, objects_);
-}
-
-budget::MemoryAccount* LiveSymbols::debug_memory() {
-  return objects_.pool() == nullptr ? nullptr : &objects_.pool()->memory();
 }
 
 }  // namespace profd::app

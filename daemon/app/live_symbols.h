@@ -10,7 +10,7 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/budget/memory/memory_budget.h"
-#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/elf/sources/object_remote.h"
 #include "daemon/elf/sources/recording_object_source.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/recording/recording_writer.h"
@@ -42,7 +42,6 @@ class LiveSymbols : public pipeline::NameService {
   // Counters and gauges of the caches. From any thread.
   [[nodiscard]] Diagnostics Describe() const;
 
-  [[nodiscard]] budget::MemoryAccount* debug_memory();  // null: debug information is not read
   [[nodiscard]] budget::MemoryAccount& table_memory() { return host_.elf().memory(); }
   [[nodiscard]] budget::MemoryAccount& name_memory() { return symbolizer_.memory(); }
 
@@ -60,7 +59,7 @@ class LiveSymbols : public pipeline::NameService {
   [[nodiscard]] symbolize::JitSymbols& Jit();
 
   symbolize::LiveKernelSymbols kernel_;
-  elf::FileObjectSource objects_;
+  elf::ObjectClient objects_;
   symbolize::LiveJitSymbols jit_;
   const std::unique_ptr<Recorded> recorded_;  // null: no recording is made
   symbolize::HostSymbolizer host_;

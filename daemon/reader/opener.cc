@@ -151,9 +151,16 @@ bool HasAccessList(const FoundFile& found) {
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
+// As map_files has it: without the zeros before numbers that maps has.
+std::string RangeText(std::uint64_t begin, std::uint64_t end) {
+  std::array<char, 40> text{};
+  char* at = std::to_chars(text.data(), text.data() + 16, begin, 16).ptr;
+  *at++ = '-';
+  return {text.data(), std::to_chars(at, at + 16, end, 16).ptr};
+}
+
 // A line of /proc/PID/maps.
 struct MapsLine {
-  std::string range;  // "begin-end", as map_files names it
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   bool executable = false;
@@ -162,13 +169,6 @@ struct MapsLine {
   std::uint64_t inode = 0;
   std::string path;
 };
-
-std::string RangeText(std::uint64_t begin, std::uint64_t end) {
-  std::array<char, 40> text{};
-  char* at = std::to_chars(text.data(), text.data() + 16, begin, 16).ptr;
-  *at++ = '-';
-  return {text.data(), std::to_chars(at, at + 16, end, 16).ptr};
-}
 
 MapsLine ParseMapsLine(const std::string& text) {
   MapsLine line;
@@ -179,7 +179,6 @@ MapsLine ParseMapsLine(const std::string& text) {
                   &line.begin, &line.end, rights.data(), &line.device_major, &line.device_minor,
                   &line.inode, &path_at) < 6)
     return {};
-  line.range = text.substr(0, text.find(' '));
   line.executable = rights[2] == 'x';
   constexpr std::string_view kDeleted = " (deleted)";
   line.path = text.substr(std::min<std::size_t>(static_cast<std::size_t>(path_at), text.size()));
@@ -249,7 +248,7 @@ std::vector<MapsLine> MappingsFor(const OpenRequest& request, const std::string&
 // Through map_files: right for deleted, replaced and hidden files, but needs
 // CAP_CHECKPOINT_RESTORE. Without it by the path, if the file there is still the mapped one.
 Result<FoundFile> FindMapped(const std::string& process, const MapsLine& mapping) {
-  const std::string path = process + "/map_files/" + mapping.range;
+  const std::string path = process + "/map_files/" + RangeText(mapping.begin, mapping.end);
   UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (handle.valid()) return Inspect(std::move(handle), path);
   const Error error = ErrorFromErrno(errno, path);
@@ -279,6 +278,15 @@ Result<OpenedFile> OpenOnHost(const OpenRequest& request) {
   if ((found->status.st_mode & S_IROTH) == 0)
     return Error{ErrorCode::kPermissionDenied, request.path + ": not everybody may read it", ""};
   return OpenFound(*found, request.path);
+}
+
+Result<OpenedFile> MakeTemporary() {
+  OpenedFile file;
+  for (const char* folder : {"/var/tmp", "/tmp"}) {
+    file.fd.Reset(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+    if (file.fd.valid()) return file;
+  }
+  return ErrorFromErrno(errno, "cannot make a temporary file");
 }
 
 std::string Pack(const OpenRequest& request) {
@@ -365,9 +373,11 @@ Result<OpenedFile> Opener::OpenMapped(const OpenRequest& request) const {
   // the files.
   if (HasExecutableMapping(Directory(request.pid), request).value_or(false)) {
     MapsLine mapping;
-    mapping.range = RangeText(request.begin, request.end);
+    mapping.begin = request.begin;
+    mapping.end = request.end;
     const auto found = FindMapped(Directory(request.pid), mapping);
-    if (found) {
+    // Another file may have been mapped there in between.
+    if (found && HasExecutableMapping(Directory(request.pid), request).value_or(false)) {
       PROFD_TRY(CheckKind(*found, "a mapped file"));
       return OpenFound(*found, "a mapped file");
     }
@@ -455,6 +465,8 @@ Result<OpenedFile> Opener::Open(const OpenRequest& request) {
     case OpenRequest::What::kMemory:
     case OpenRequest::What::kProcess:
       return OpenProcessFile(request);
+    case OpenRequest::What::kTemporary:
+      return MakeTemporary();
   }
   return Error{ErrorCode::kInvalidArgument, "no such request", ""};
 }

@@ -27,6 +27,7 @@ struct OpenRequest {
     kOnHost,   // `path` as profd sees it; everybody must be allowed to read it
     kMemory,   // the memory of the process: an address is a file offset
     kProcess,  // /proc/PID/`path`: "maps", "cmdline", ...
+    kTemporary,  // an empty file without a name, on a disk, to be written
   };
   What what = What::kMapped;
   std::uint32_t pid = 0;

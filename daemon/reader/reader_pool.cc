@@ -111,21 +111,26 @@ std::optional<Error> ReaderPool::Refusal(const ReaderRequest& request) {
     return Error{
         ErrorCode::kUnavailable,
         request.name + ": " + failure->second.why + ", tried " + Times(failure->second.tries), ""};
-  // Root's programs are trusted with the last reader.
-  const std::size_t share =
-      request.user == 0 ? options_.processes : std::max<std::size_t>(options_.processes - 1, 1);
-  if (BusyFor(request.user) >= share)
+  if (request.user != 0 && HasNoShareLeft(request.user))
     return Error{ErrorCode::kUnavailable, request.name + ": other files of its user do not answer",
                  ""};
   return std::nullopt;
 }
 
-// Readers that are held by slow requests: of one user, or of all users but root.
-std::size_t ReaderPool::BusyFor(std::uint32_t user) const {
-  return static_cast<std::size_t>(std::ranges::count_if(left_, [&](const auto& entry) {
-    const Job& job = entry.second;
-    return !job.answer && (job.request.user == user || (user != 0 && job.request.user != 0));
-  }));
+// Readers that slow requests hold, or that have not ended since they were killed.
+bool ReaderPool::HasNoShareLeft(std::uint32_t user) const {
+  std::size_t of_user = 0;
+  std::size_t of_users = 0;
+  const auto count = [&](std::uint32_t held_for) {
+    if (held_for == user) ++of_user;
+    if (held_for != 0) ++of_users;
+  };
+  for (const auto& [key, job] : left_)
+    if (!job.answer) count(job.request.user);
+  for (const KilledReader& one : killed_)
+    if (!one.process.HasEnded()) count(one.user);
+  return of_user >= (options_.processes + 1) / 2 ||
+         of_users >= std::max<std::size_t>(options_.processes - 1, 1);
 }
 
 Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& request, Time until) {
@@ -175,7 +180,7 @@ Result<std::string> ReaderPool::Finish(Lock& lock, ReaderProcess process,
   if (counters_.requests.value() % kMeasureEvery == 0 &&
       process.PrivateBytes() > options_.process_bytes) {
     counters_.oversize.Add();
-    Kill(std::move(process), 0);
+    Kill(std::move(process), 0, 0);
   } else {
     idle_.push_back({std::move(process), Clock::now(), request.target});
   }
@@ -192,7 +197,7 @@ Result<std::string> ReaderPool::Finish(Lock& lock, ReaderProcess process,
 
 Error ReaderPool::Fail(Lock& /*held*/, ReaderProcess process, const ReaderRequest& request,
                        std::string why) {
-  Kill(std::move(process), request.target);
+  Kill(std::move(process), request.target, request.user);
   if (!options_.pauses) {
     changed_.notify_all();
     return Error{ErrorCode::kUnavailable, request.name + ": " + why, ""};
@@ -219,9 +224,9 @@ void ReaderPool::Leave(std::uint64_t key, Job job) {
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-void ReaderPool::Kill(ReaderProcess process, std::uint64_t target) {
+void ReaderPool::Kill(ReaderProcess process, std::uint64_t target, std::uint32_t user) {
   process.Kill();
-  killed_.push_back({std::move(process), Clock::now(), target});
+  killed_.push_back({std::move(process), Clock::now(), target, user});
 }
 
 void ReaderPool::ForgetEnded() {

@@ -81,7 +81,9 @@ class ReaderPool : public Readers {
   using Milliseconds = std::chrono::milliseconds;
   struct Options {
     std::string_view holds = "reader processes";  // name of the memory account
-    std::size_t processes = 3;     // at a time; a user without root's rights gets all but one
+    // At a time. Slow requests hold all but one at most, those of one user half of them: root's
+    // programs are trusted with all.
+    std::size_t processes = 3;
     Milliseconds deadline{5'000};  // of one request
     std::size_t answer_bytes = 64u << 20;
     std::uint64_t process_bytes = 512u << 20;  // private memory; checked after answers
@@ -133,6 +135,7 @@ class ReaderPool : public Readers {
     ReaderProcess process;
     Time since;
     std::uint64_t target = 0;
+    std::uint32_t user = 0;
   };
   struct Failure {
     std::string name;
@@ -149,11 +152,11 @@ class ReaderPool : public Readers {
   [[nodiscard]] Error Fail(Lock& lock, ReaderProcess process, const ReaderRequest& request,
                            std::string why);
   void Leave(std::uint64_t key, Job job);
-  void Kill(ReaderProcess process, std::uint64_t target);
+  void Kill(ReaderProcess process, std::uint64_t target, std::uint32_t user);
   void ForgetEnded();
   void MeasureMemory();
   [[nodiscard]] std::size_t StuckAt(Time now) const;
-  [[nodiscard]] std::size_t BusyFor(std::uint32_t user) const;
+  [[nodiscard]] bool HasNoShareLeft(std::uint32_t user) const;
   void Watch(const std::stop_token& stop);
   [[nodiscard]] Time NextDeadline() const;
   void ServeLeft(Lock& lock, Time now);

@@ -73,6 +73,7 @@ constexpr bool kSanitized = false;
 Result<void> SetLimits(const Limits& limits) {
   if (!kSanitized) PROFD_TRY(SetLimit(RLIMIT_AS, limits.address_space_bytes));
   PROFD_TRY(SetLimit(RLIMIT_CPU, limits.cpu_seconds));
+  PROFD_TRY(SetLimit(RLIMIT_FSIZE, limits.file_bytes));
   const rlimit none{0, 0};
   if (::setrlimit(RLIMIT_CORE, &none) != 0)
     return ErrorFromErrno(errno, "cannot limit a reader process");
@@ -115,6 +116,13 @@ Result<void> AllowIf(const Filter& filter, int call, unsigned argument, std::uin
   return {};
 }
 
+// The call fails.
+Result<void> Refuse(const Filter& filter, int call, int error) {
+  if (::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(error), call, 0) != 0)
+    return Error{ErrorCode::kInternal, "cannot refuse system call " + std::to_string(call), ""};
+  return {};
+}
+
 Result<void> Load(const Filter& filter) {
   if (const int error = ::seccomp_load(filter.get()); error != 0)
     return ErrorFromErrno(-error, "cannot restrict the system calls of a reader process");
@@ -143,6 +151,11 @@ constexpr std::array kParserCalls{
     SCMP_SYS(getrusage),       SCMP_SYS(sysinfo)};
 constexpr std::array<std::uint64_t, 5> kRequests{UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY,
                                                  UFFDIO_WAKE, FS_IOC_GETVERSION};
+
+// Libraries try these, and go on without: libdw looks for the path of a file that it was given as a
+// descriptor, and for others beside it.
+constexpr std::array kFailingParserCalls{SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(readlink),
+                                         SCMP_SYS(readlinkat), SCMP_SYS(getcwd)};
 
 constexpr std::array kOpenerCalls{SCMP_SYS(openat),     SCMP_SYS(openat2),   SCMP_SYS(open),
                                   SCMP_SYS(stat),       SCMP_SYS(statfs),    SCMP_SYS(fstatfs),
@@ -176,8 +189,8 @@ Result<void> RestrictParser() {
   for (const auto request : kRequests)
     PROFD_TRY(AllowIf(*filter, SCMP_SYS(ioctl), 1, ~std::uint64_t{0}, request));
   // Its arguments are in memory, where a filter cannot see them: the C library then uses clone.
-  if (::seccomp_rule_add(filter->get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) != 0)
-    return Error{ErrorCode::kInternal, "cannot refuse a system call", ""};
+  PROFD_TRY(Refuse(*filter, SCMP_SYS(clone3), ENOSYS));
+  for (const int call : kFailingParserCalls) PROFD_TRY(Refuse(*filter, call, EACCES));
   return Load(*filter);
 }
 

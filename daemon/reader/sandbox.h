@@ -15,6 +15,7 @@ inline constexpr std::uint64_t kProcmapQuery = 0xc0686611;
 struct Limits {
   std::uint64_t address_space_bytes = 0;  // RLIMIT_AS; reserved and not only used memory counts
   std::uint64_t cpu_seconds = 0;          // RLIMIT_CPU, for all its requests; then it is replaced
+  std::uint64_t file_bytes = 0;           // RLIMIT_FSIZE, of each temporary file
 };
 
 // For processes that parse what targets wrote. Gives up all capabilities, for good, the user root

@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/elf/sources/object_remote.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/reader/zygote.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
 #include "daemon/symbolize/live/host_symbolizer.h"
 #include "daemon/symbolize/sample/sample_symbolizer.h"
@@ -37,7 +39,7 @@ std::optional<std::uint64_t> FileOffsetOf(const std::vector<elf::LoadSegment>& s
   return std::nullopt;
 }
 
-int Run(const std::string& path, const std::string& list) {
+int Run(reader::Zygote& zygote, const std::string& path, const std::string& list) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::perror(path.c_str()), 1;
   auto module = std::make_shared<process::Module>();
@@ -45,7 +47,8 @@ int Run(const std::string& path, const std::string& list) {
   module->inode = status.st_ino;
   module->device_major = major(status.st_dev);
   module->device_minor = minor(status.st_dev);
-  elf::FileObjectSource plain{ProcFs()};
+  reader::ReaderPool plain_readers(zygote, 0, {});
+  elf::ObjectClient plain(plain_readers, {});
   elf::ObjectId id;
   id.path = path;
   id.inode = module->inode;
@@ -69,9 +72,11 @@ int Run(const std::string& path, const std::string& list) {
   symbolize::ReplayKernelSymbols kernel;
   const double start = Seconds();
   const double start_cpu = CpuSeconds();
-  elf::FileObjectSource::DebugSearch search;
-  search.pool.prompt_bytes = search.pool.limits.max_bytes;  // else large files answer later
-  elf::FileObjectSource source{ProcFs(), {}, search};
+  reader::ReaderPool readers(zygote, 0, {.answer_bytes = 256u << 20});
+  elf::ObjectSettings settings;
+  settings.debug_files = true;
+  settings.inlined = true;
+  elf::ObjectClient source(readers, settings);
   symbolize::HostSymbolizer host(kernel, source);
   symbolize::CachingSymbolizer caching(host, 256u << 20);
   std::vector<symbolize::Frame> frames;
@@ -88,7 +93,7 @@ int Run(const std::string& path, const std::string& list) {
   std::printf("first_s %.4f\ncold_s %.4f\ncold_cpu_s %.4f\naddresses %zu\nnamed %zu\ninlined %zu\n",
               first, Seconds() - start, CpuSeconds() - start_cpu, sample.frames.size(), named,
               inlined);
-  std::printf("debug_bytes %zu\n", source.debug_bytes());
+  std::printf("reader_bytes %zu\n", static_cast<std::size_t>(readers.bytes()));
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   std::printf("peak_mb %.1f\n", static_cast<double>(usage.ru_maxrss) / 1024);
@@ -123,5 +128,8 @@ int Run(const std::string& path, const std::string& list) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: bench_symbolize FILE ADDRESSES\n"), 2;
-  return profd::Run(argv[1], argv[2]);
+  auto zygote = profd::reader::Zygote::Start(
+      {{"bench-symbols", {}, [] { return std::make_unique<profd::elf::ObjectParser>(); }}});
+  if (!zygote) return std::fprintf(stderr, "%s\n", zygote.error().message.c_str()), 1;
+  return profd::Run(**zygote, argv[1], argv[2]);
 }

@@ -8,6 +8,7 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/debug/dwarf_file.h"
 #include "tests/fuzz/require.h"
+#include "tests/support/temporary_file.h"
 
 namespace {
 
@@ -36,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.max_bytes = 4u << 20;
   Use(data, size, limits);
   limits.eager_bytes = 0;
+  limits.make_temporary = profd::test::MakeTemporary;
   Use(data, size, limits);
   return 0;
 }

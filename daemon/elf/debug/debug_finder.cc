@@ -1,7 +1,5 @@
 #include "daemon/elf/debug/debug_finder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -45,45 +43,23 @@ std::string BuildIdPath(std::string_view build_id) {
 class DebugFinder::Attempt {
  public:
   Attempt(const DebugFinder& finder, const ObjectId& id, const ElfLimits& limits)
-      : limits_(limits) {
-    if (id.pid != 0) AddRoot(finder.proc_.Path(std::to_string(id.pid) + "/root"));
-    AddRoot("/");
-  }
+      : opener_(finder.opener_), pid_(id.pid), limits_(limits) {}
 
   // `crc`: required of a file without a build id.
   bool Take(const std::string& path, const std::string& build_id, const std::uint32_t* crc) {
-    for (const UniqueFd& root : roots_) {
-      const Result<SeenFile> seen = LookBelow(root, path);
-      if (!seen && (seen.error().code == ErrorCode::kNotFound ||
-                    seen.error().code == ErrorCode::kUnsupported))
-        continue;
-      Result<FoundFile> file = seen ? OpenSeen(*seen) : seen.error();
-      if (!file) {
-        Refuse(file.error().message);
-      } else if (TakeOpened(path, *std::move(file), build_id, crc)) {
+    using What = reader::OpenRequest::What;
+    for (const What where : {What::kInRoot, What::kOnHost}) {
+      if (where == What::kInRoot && pid_ == 0) continue;
+      auto opened = opener_.Open({.what = where, .pid = pid_, .path = path});
+      if (!opened && opened.error().code == ErrorCode::kNotFound) continue;
+      if (!opened)
+        Refuse(opened.error().message);
+      else if (TakeOpened(path, FoundIn(*std::move(opened)), build_id, crc))
         return true;
-      }
     }
     if (!refused_) Refuse(path, "none");
     refused_ = false;
     return false;
-  }
-
-  [[nodiscard]] FoundDebugFile&& found() { return std::move(found_); }
-  [[nodiscard]] Error Failure() const {
-    return Error{ErrorCode::kNotFound, tried_.empty() ? "nothing to look for" : tried_, ""};
-  }
-
- private:
-  void AddRoot(const std::string& path) {
-    UniqueFd root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
-    if (!root.valid() || ::fstat(root.get(), &status) != 0) return;
-    // Most processes have our own root: once is enough.
-    if (!roots_.empty() && status.st_ino == inode_ && status.st_dev == device_) return;
-    inode_ = status.st_ino;
-    device_ = status.st_dev;
-    roots_.push_back(std::move(root));
   }
 
   bool TakeOpened(const std::string& path, FoundFile file, const std::string& build_id,
@@ -108,19 +84,26 @@ class DebugFinder::Attempt {
     return true;
   }
 
+  [[nodiscard]] FoundDebugFile&& found() { return std::move(found_); }
+  [[nodiscard]] Error Failure() const {
+    return Error{ErrorCode::kNotFound, tried_.empty() ? "nothing to look for" : tried_, ""};
+  }
+
+ private:
   bool Refuse(const std::string& path, const std::string& why) { return Refuse(path + ": " + why); }
   bool Refuse(const std::string& what) {
-    if (!tried_.empty()) tried_ += ", ";
-    tried_ += what;
+    // Most processes have profd's own root: there both places are one.
+    if (what != last_) tried_ += (tried_.empty() ? "" : ", ") + what;
+    last_ = what;
     refused_ = true;
     return false;
   }
 
+  reader::FileOpener& opener_;
+  const std::uint32_t pid_;
   const ElfLimits& limits_;
-  std::vector<UniqueFd> roots_;
-  std::uint64_t inode_ = 0;
-  std::uint64_t device_ = 0;
   std::string tried_;
+  std::string last_;
   bool refused_ = false;
   FoundDebugFile found_;
 };
@@ -143,11 +126,13 @@ Result<FoundDebugFile> DebugFinder::Find(const ObjectId& id, const std::string& 
   return attempt.Failure();
 }
 
-Result<FoundDebugFile> DebugFinder::TakeDownloaded(const std::string& path,
+Result<FoundDebugFile> DebugFinder::TakeDownloaded(UniqueFd fd, const std::string& path,
                                                    const std::string& build_id,
                                                    const ElfLimits& limits) const {
+  auto file = FoundIn(std::move(fd));
+  if (!file) return file.error();
   Attempt attempt(*this, ObjectId{}, limits);
-  if (attempt.Take(path, build_id, nullptr)) return attempt.found();
+  if (attempt.TakeOpened(path, *std::move(file), build_id, nullptr)) return attempt.found();
   return attempt.Failure();
 }
 

@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/file/elf_reader.h"
-#include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/file/object_source.h"
+#include "daemon/elf/file/regular_file.h"
+#include "daemon/reader/opener.h"
 
 namespace profd::elf {
 
@@ -26,17 +27,18 @@ struct FoundDebugFile {
 //   /usr/lib/debug/.build-id/ab/cdef.debug
 //   DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME, by .gnu_debuglink; its checksum must be
 //   right, unless both files have a build id
-// Links inside a target's root stay inside of it, and only regular files are opened. Stateless;
-// safe from any thread.
+// In the root of the target its user must be allowed to read them; in this one, everybody. Runs in
+// a reader process.
 class DebugFinder {
  public:
-  explicit DebugFinder(ProcFs proc) : proc_(std::move(proc)) {}
+  // The opener outlives this.
+  explicit DebugFinder(reader::FileOpener& opener) : opener_(opener) {}
 
   // The error says what was tried.
   [[nodiscard]] Result<FoundDebugFile> Find(const ObjectId& id, const std::string& build_id,
                                             const DebugLinks& links, const ElfLimits& limits) const;
-  // One file of this machine that should be of this build.
-  [[nodiscard]] Result<FoundDebugFile> TakeDownloaded(const std::string& path,
+  // A file that should be of this build. `path` is its name, for people.
+  [[nodiscard]] Result<FoundDebugFile> TakeDownloaded(UniqueFd fd, const std::string& path,
                                                       const std::string& build_id,
                                                       const ElfLimits& limits) const;
   // The dwz file that a debug file at `path` shares with others.
@@ -46,7 +48,7 @@ class DebugFinder {
 
  private:
   class Attempt;
-  const ProcFs proc_;
+  reader::FileOpener& opener_;
 };
 
 // "/usr/lib/debug/.build-id/ab/cdef.debug"; "" for an id that is too short.

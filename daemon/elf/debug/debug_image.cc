@@ -46,7 +46,7 @@ Result<std::unique_ptr<DebugImage>> DebugImage::Create(const FileBytes& source, 
     PROFD_TRY(image->memory_.MapPlain(end));
     PROFD_TRY(image->FillEagerly(source, file));
   } else {
-    PROFD_TRY(image->MapLazily(source, file, end));
+    PROFD_TRY(image->MapLazily(source, file, end, limits));
   }
   image->WriteHeaders(file);
   return image;
@@ -70,7 +70,7 @@ Result<void> DebugImage::FillEagerly(const ByteSource& source, const DebugSectio
 }
 
 Result<void> DebugImage::MapLazily(const FileBytes& source, const DebugSections& file,
-                                   std::size_t bytes) {
+                                   std::size_t bytes, const DebugLimits& limits) {
   std::vector<PagedMemory::Part> parts;
   for (std::size_t i = 0; i < file.sections.size(); ++i) {
     const DebugSection& section = file.sections[i];
@@ -79,18 +79,21 @@ Result<void> DebugImage::MapLazily(const FileBytes& source, const DebugSections&
       continue;
     }
     const std::uint64_t start = unpacked_bytes_;
-    if (auto unpacked = UnpackToFile(source, section); !unpacked)
+    if (auto unpacked = UnpackToFile(source, section, limits); !unpacked)
       return unpacked.error().Wrap(section.name);
     parts.push_back({places_[i], section.unpacked, unpacked_.get(), start});
   }
   return memory_.MapPaged(bytes, std::move(parts));
 }
 
-Result<void> DebugImage::UnpackToFile(const ByteSource& source, const DebugSection& section) {
+Result<void> DebugImage::UnpackToFile(const ByteSource& source, const DebugSection& section,
+                                      const DebugLimits& limits) {
   if (!unpacked_.valid()) {
-    unpacked_.Reset(::open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
-    if (!unpacked_.valid()) unpacked_.Reset(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (!unpacked_.valid()) return ErrorFromErrno(errno, "cannot make a temporary file");
+    if (!limits.make_temporary)
+      return Error{ErrorCode::kInternal, "no temporary file to unpack it to", ""};
+    auto file = limits.make_temporary();
+    if (!file) return file.error();
+    unpacked_ = *std::move(file);
   }
   PROFD_TRY(UnpackSection(source, section, [this](std::string_view piece) -> Result<void> {
     const int error = WriteAll(unpacked_.get(), piece);

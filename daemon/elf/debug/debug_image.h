@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct DebugLimits {
   // read when it does (PagedMemory), of unpacked sections from a temporary file without a name.
   std::uint64_t eager_bytes = 64u << 20;
   std::uint64_t max_bytes = 4ull << 30;  // unpacked; more is refused
+  // Makes such a file; null: large compressed sections are refused.
+  std::function<Result<UniqueFd>()> make_temporary{};
 };
 
 // An ELF file that profd makes in memory, of well-formed headers and those debugging sections of
@@ -50,8 +53,9 @@ class DebugImage {
   void WriteHeaders(const DebugSections& file);
   [[nodiscard]] Result<void> FillEagerly(const ByteSource& source, const DebugSections& file);
   [[nodiscard]] Result<void> MapLazily(const FileBytes& source, const DebugSections& file,
-                                       std::size_t bytes);
-  [[nodiscard]] Result<void> UnpackToFile(const ByteSource& source, const DebugSection& section);
+                                       std::size_t bytes, const DebugLimits& limits);
+  [[nodiscard]] Result<void> UnpackToFile(const ByteSource& source, const DebugSection& section,
+                                          const DebugLimits& limits);
 
   std::vector<std::size_t> places_;  // of the sections
   UniqueFd unpacked_;                // what was compressed in a large file

@@ -238,11 +238,14 @@ void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
   }
 }
 
-ObjectRef MakeObject(ElfContents contents) {
+SymbolTable MakeSymbols(ElfContents& contents) {
   contents.symbols.insert(contents.symbols.end(), contents.stubs.begin(), contents.stubs.end());
-  return std::make_shared<TableObject>(
-      std::move(contents.info),
-      SymbolTable(std::move(contents.symbols), std::move(contents.names)));
+  return SymbolTable(std::move(contents.symbols), std::move(contents.names));
+}
+
+ObjectRef MakeObject(ElfContents contents) {
+  SymbolTable symbols = MakeSymbols(contents);
+  return std::make_shared<TableObject>(std::move(contents.info), std::move(symbols));
 }
 
 Result<ObjectRef> ReadElf(const ByteSource& source, const ElfLimits& limits) {

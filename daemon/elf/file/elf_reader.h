@@ -44,6 +44,8 @@ enum class ElfKind : std::uint8_t { kLoadable, kAny };
 // The symbols of both, with `more`'s names.
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
                 const std::string& names);
+// Takes the symbols, and those of its stubs.
+[[nodiscard]] SymbolTable MakeSymbols(ElfContents& contents);
 // An object that needs the file no more.
 [[nodiscard]] ObjectRef MakeObject(ElfContents contents);
 

@@ -1,9 +1,7 @@
 #include "daemon/elf/file/regular_file.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,16 +33,19 @@ Result<SeenFile> Describe(UniqueFd handle, const std::string& path) {
 
 }  // namespace
 
-Result<SeenFile> LookAt(const std::string& path) {
-  return Describe(UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC)), path);
+FoundFile FoundIn(reader::OpenedFile opened) {
+  return {std::move(opened.fd),
+          {opened.device, opened.inode, opened.bytes, opened.modified_ns, opened.changed_ns}};
 }
 
-Result<SeenFile> LookBelow(const UniqueFd& root, const std::string& path, LastLink last_link) {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | (last_link == LastLink::kKeep ? O_NOFOLLOW : 0);
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const long opened = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
-  return Describe(UniqueFd(static_cast<int>(opened)), path);
+Result<FoundFile> FoundIn(UniqueFd fd) {
+  auto seen = Describe(std::move(fd), "a debug file");
+  if (!seen) return seen.error();
+  return FoundFile{std::move(seen->handle), seen->stamp};
+}
+
+Result<SeenFile> LookAt(const std::string& path) {
+  return Describe(UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC)), path);
 }
 
 Result<FoundFile> OpenSeen(const SeenFile& seen) {

@@ -8,6 +8,7 @@
 #include "daemon/base/keys.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/reader/opener.h"
 
 namespace profd::elf {
 
@@ -34,14 +35,12 @@ struct FoundFile {
   FileStamp stamp;
 };
 
+// What an opener has opened; and a regular file that is open.
+[[nodiscard]] FoundFile FoundIn(reader::OpenedFile opened);
+[[nodiscard]] Result<FoundFile> FoundIn(UniqueFd fd);
+
 // kNotFound: there is none. kUnsupported: it is no regular file. The message begins with the path.
 [[nodiscard]] Result<SeenFile> LookAt(const std::string& path);
-
-// The same below the directory `root`, wherever links in the path point: none leads out of it.
-// kKeep: the path must not end in a link.
-enum class LastLink { kFollow, kKeep };
-[[nodiscard]] Result<SeenFile> LookBelow(const UniqueFd& root, const std::string& path,
-                                         LastLink last_link = LastLink::kFollow);
 
 // The file that was looked at, whatever its path means by now.
 [[nodiscard]] Result<FoundFile> OpenSeen(const SeenFile& seen);

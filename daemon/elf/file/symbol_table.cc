@@ -47,6 +47,19 @@ SymbolTable::SymbolTable(std::vector<RawSymbol> symbols, std::string pool)
   entries_.shrink_to_fit();
 }
 
+Result<SymbolTable> SymbolTable::FromParts(std::vector<Entry> entries, std::string names) {
+  std::uint64_t end = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin < end || entry.begin + entry.bytes < entry.begin)
+      return Error{ErrorCode::kCorrupt, "a table of symbols that is not in order", ""};
+    end = entry.begin + entry.bytes;
+  }
+  SymbolTable table;
+  table.entries_ = std::move(entries);
+  table.pool_ = std::move(names);
+  return table;
+}
+
 std::optional<SymbolRange> SymbolTable::Find(std::uint64_t vaddr) const {
   const auto after = std::ranges::upper_bound(entries_, vaddr, {}, &Entry::begin);
   if (after == entries_.begin()) return std::nullopt;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
 
 namespace profd::elf {
@@ -35,22 +36,28 @@ struct RawSymbol {
 // - What no symbol covers has no name: it is not attributed to the symbol before it.
 class SymbolTable {
  public:
+  struct Entry {
+    std::uint64_t begin = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t name = 0;  // offset into names()
+  };
+
   SymbolTable() = default;
   // `pool` holds zero-terminated names. A name that lies outside it is "" and is left out.
   SymbolTable(std::vector<RawSymbol> symbols, std::string pool);
 
   [[nodiscard]] std::optional<SymbolRange> Find(std::uint64_t vaddr) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  // To be made again elsewhere, by bytes that may have been damaged on the way: kCorrupt, unless
+  // the entries are ascending and disjoint.
+  [[nodiscard]] static Result<SymbolTable> FromParts(std::vector<Entry> entries, std::string names);
+  [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
+  [[nodiscard]] std::string_view names() const { return pool_; }
   [[nodiscard]] std::size_t bytes() const {
     return entries_.capacity() * sizeof(Entry) + pool_.capacity();
   }
 
  private:
-  struct Entry {
-    std::uint64_t begin = 0;
-    std::uint32_t bytes = 0;
-    std::uint32_t name = 0;
-  };
   [[nodiscard]] std::string_view NameAt(std::uint32_t offset) const;
   [[nodiscard]] bool Better(const RawSymbol& a, const RawSymbol& b) const;
   [[nodiscard]] const RawSymbol& BestOf(std::span<const RawSymbol> aliases) const;

@@ -3,13 +3,11 @@
 namespace profd::symbolize {
 
 Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
-                     const symbolize::TimedSymbolizer& behind_it,
-                     const elf::FileObjectSource& files) {
+                     const symbolize::TimedSymbolizer& behind_it, const elf::ObjectClient& files) {
   Diagnostics report;
   const auto& requested = cache.counters();
   report.gauges = {
       {"names_cache_bytes", "bytes of names that are remembered", requested.bytes.value()},
-      {"debug_info_bytes", "bytes of debug information in use", files.debug_bytes()},
   };
   const auto& read = files.counters();
   report.counters = {

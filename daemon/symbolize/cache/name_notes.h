@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/base/named_count.h"
-#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/elf/sources/object_remote.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
 #include "daemon/symbolize/cache/timed_symbolizer.h"
 
@@ -11,6 +11,6 @@ namespace profd::symbolize {
 // Those that are zero, too.
 [[nodiscard]] Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
                                    const symbolize::TimedSymbolizer& behind_it,
-                                   const elf::FileObjectSource& files);
+                                   const elf::ObjectClient& files);
 
 }  // namespace profd::symbolize

@@ -135,6 +135,7 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
     if (++users_[held.object.get()] == 1) bytes_.Add(held.object->bytes());
   } else {
     const Error& error = object.error();
+    held.later = error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
     held.failure = CleanText(error.message + (error.hint.empty() ? "" : ": " + error.hint));
     held.info = InfoOf(*module, held.failure);
   }
@@ -163,7 +164,7 @@ void ElfSymbolizer::Release(const Held& held) {
 void ElfSymbolizer::ForgetIncomplete() {
   held_.EraseIf([this](const process::Module* /*module*/, const Held& held) {
     // What is not there at all stays so: files do not come back.
-    if (!held.object || !held.object->info().debug_file.empty()) return false;
+    if (!held.object ? !held.later : !held.object->info().debug_file.empty()) return false;
     Release(held);
     return true;
   });

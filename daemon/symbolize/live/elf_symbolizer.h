@@ -16,7 +16,8 @@ namespace profd::symbolize {
 
 // Holds the objects of the modules that were used last, so that an address has a name after its
 // process and its file are gone; bounded by memory and by their number. A module whose object
-// cannot be loaded is kept with the reason, and not tried again. Used by the symbolizer thread.
+// cannot be loaded is kept with the reason, and not tried again before the source improves, if it
+// may do so. Used by the symbolizer thread.
 class ElfSymbolizer : public Symbolizer {
  public:
   static constexpr std::size_t kModuleBytes = 1'024;  // beside the object, about
@@ -49,6 +50,7 @@ class ElfSymbolizer : public Symbolizer {
     process::ModuleRef module;
     elf::ObjectRef object;  // null: `failure` says why
     std::string failure;
+    bool later = false;  // it may be loaded then
     ModuleInfoRef info;
   };
   using Modules = LruCache<const process::Module*, Held>;
@@ -62,7 +64,7 @@ class ElfSymbolizer : public Symbolizer {
   }
   // Its module holds the object no longer.
   void Release(const Held& held);
-  // Those that lack debug information are loaded again.
+  // Those that lack debug information, or were not there yet, are loaded again.
   void ForgetIncomplete();
 
   elf::ObjectSource& source_;

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "daemon/base/proc_fs.h"
-#include "daemon/elf/sources/file_object_source.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/symbolize/live/host_symbolizer.h"
+#include "tests/support/direct_objects.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::symbolize {
@@ -75,7 +75,7 @@ class MappedFilesTest : public ::testing::Test {
 
   static Frame Resolve(const process::AddressFrame& address) {
     ReplayKernelSymbols kernel;
-    elf::FileObjectSource objects{ProcFs()};
+    test::DirectObjects objects;
     HostSymbolizer symbolizer(kernel, objects);
     std::vector<Frame> frames;
     symbolizer.Resolve(address, Detail::kSource, frames);

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "daemon/elf/sources/file_object_source.h"
+#include "tests/support/direct_objects.h"
 #include "tests/support/eventually.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_folder.h"
@@ -40,6 +40,7 @@ class DebugFinderTest : public ::testing::Test {
     Shell("cp '" PROFD_INLINES_DWARF5 "' root/usr/lib/fixture.so");
     Shell("strip root/usr/lib/fixture.so");
     tree_.Link("proc/7/root", tree_.Path("root"));
+    tree_.Write("proc/7/status", "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t0\n");
     Inspect();
   }
 
@@ -68,8 +69,8 @@ class DebugFinderTest : public ::testing::Test {
   }
   [[nodiscard]] std::string ById() const { return BuildIdPath(contents_.info.build_id); }
   [[nodiscard]] Result<FoundDebugFile> Find() const {
-    return DebugFinder(ProcFs(tree_.Path("proc")))
-        .Find(id_, contents_.info.build_id, contents_.links, {});
+    reader::Opener opener(ProcFs(tree_.Path("proc")));
+    return DebugFinder(opener).Find(id_, contents_.info.build_id, contents_.links, {});
   }
 
   test::TempFolder tree_;
@@ -137,7 +138,7 @@ TEST_F(DebugFinderTest, LinksStayInsideTheRoot) {
 
 TEST_F(DebugFinderTest, TheObjectHasSymbolsAndInlinedFunctionsOfIt) {
   Shell("mkdir -p root$(dirname " + ById() + ") && cp fixture.debug root" + ById());
-  FileObjectSource source(ProcFs(tree_.Path("proc")), {}, FileObjectSource::DebugSearch{});
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());
   const auto object = source.Load(id_);
   ASSERT_TRUE(object) << object.error().message;
   const ObjectInfo& info = (*object)->info();
@@ -177,9 +178,7 @@ TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
   const std::string url = "http://127.0.0.1:" + std::to_string(std::stoi(*port));
   ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
   ::setenv("DEBUGINFOD_CACHE_PATH", tree_.Path("cache").c_str(), 1);
-  FileObjectSource::DebugSearch search;
-  search.download = true;
-  FileObjectSource source(ProcFs(tree_.Path("proc")), {}, search);
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles(), true);
   {
     const auto first = source.Load(id_);
     ASSERT_TRUE(first) << first.error().message;
@@ -215,7 +214,7 @@ TEST_F(DebugFinderTest, PackedSymbolsAreAdded) {
   Shell("objcopy --strip-debug fixture.debug mini && xz -k mini");
   Shell("objcopy --add-section .gnu_debugdata=mini.xz root/usr/lib/fixture.so");
   Inspect();
-  FileObjectSource source(ProcFs(tree_.Path("proc")), {}, FileObjectSource::DebugSearch{});
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());
   const auto object = source.Load(id_);
   ASSERT_TRUE(object) << object.error().message;
   EXPECT_EQ((*object)->info().symbols_file, ".gnu_debugdata");
@@ -231,7 +230,7 @@ TEST_F(DebugFinderTest, DwzFilesAreFollowed) {
   Shell("cp one root/usr/lib/fixture.so");
   Inspect();
   ASSERT_EQ(contents_.links.alternate, "/usr/lib/debug/.dwz/shared");
-  FileObjectSource source(ProcFs(tree_.Path("proc")), {}, FileObjectSource::DebugSearch{});
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());
   const auto object = source.Load(id_);
   ASSERT_TRUE(object) << object.error().message;
   EXPECT_EQ((*object)->info().debug_missing, "");

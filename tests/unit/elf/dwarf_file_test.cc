@@ -21,6 +21,7 @@
 #include "daemon/elf/file/elf_reader.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/temporary_file.h"
 
 namespace profd::elf {
 namespace {
@@ -194,6 +195,7 @@ TEST_P(DwarfOfFixture, IsThatOfAddr2Line) {
 TEST_P(DwarfOfFixture, IsTheSameWhenPagedAndForgotten) {
   DebugLimits paged;
   paged.eager_bytes = 0;
+  paged.make_temporary = test::MakeTemporary;
   const auto plain = OpenDwarf(GetParam());
   const auto lazy = OpenDwarf(GetParam(), paged);
   if (!lazy && lazy.error().code == ErrorCode::kUnsupported) GTEST_SKIP() << lazy.error().message;
@@ -282,6 +284,7 @@ TEST(DwarfFile, AFileThatShrinksIsNoFault) {
   const std::string path = tree.Write("library", ReadAll(PROFD_INLINES_DWARF5));
   DebugLimits paged;
   paged.eager_bytes = 0;
+  paged.make_temporary = test::MakeTemporary;
   const auto file = OpenDwarf(path, paged);
   if (!file && file.error().code == ErrorCode::kUnsupported) GTEST_SKIP() << file.error().message;
   ASSERT_TRUE(file) << file.error().message;

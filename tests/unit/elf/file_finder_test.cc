@@ -29,6 +29,8 @@ class FileFinderTest : public ::testing::Test {
     id_.pid = 42;
     id_.map_start = 0x1000;
     id_.map_end = 0x3000;
+    tree_.Write("proc/42/status", "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t0\n");
+    tree_.Write("proc/42/maps", MapsLine("00001000-00003000", id_));
   }
 
   static std::string Content(const Result<FoundFile>& file) {
@@ -47,7 +49,8 @@ class FileFinderTest : public ::testing::Test {
   [[nodiscard]] std::string Open() const { return Content(finder_.Open(id_)); }
 
   test::TempFolder tree_;
-  const FileFinder finder_{ProcFs(tree_.Path("proc"))};
+  reader::Opener opener_{ProcFs(tree_.Path("proc"))};
+  const FileFinder finder_{opener_};
   std::string mapped_;
   ObjectId id_;
 };
@@ -83,10 +86,11 @@ TEST_F(FileFinderTest, NeverAnotherFileInItsPlace) {
   const std::string other = tree_.Write("files/other", "another file");
   id_.path = other;
   tree_.Link("proc/42/map_files/1000-3000", other);
+  tree_.Write("proc/42/maps", MapsLine("00001000-00003000", IdOf(other)));
   const Result<FoundFile> file = finder_.Open(id_);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(file.error().message, "file gone: " + tree_.Path("proc/42/root") + other +
+  EXPECT_EQ(file.error().message, "file gone: the mapping is gone; " + tree_.Path("proc/42/root") +
                                       ": no such file or directory; " + other +
                                       ": another file is there now");
 }

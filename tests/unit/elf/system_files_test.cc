@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/sources/file_object_source.h"
+#include "daemon/elf/sources/object_remote.h"
+#include "tests/support/direct_objects.h"
 #include "tests/support/listed_symbols.h"
 #include "tests/support/subprocess.h"
 
@@ -54,7 +55,7 @@ bool MayReach(const std::vector<ListedSymbol>& symbols, const std::string& name,
 std::optional<ObjectRef> LoadFile(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  FileObjectSource source{ProcFs()};
+  test::DirectObjects source;
   ObjectId id;
   id.path = path;
   id.device_major = major(status.st_dev);

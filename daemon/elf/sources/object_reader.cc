@@ -1,0 +1,157 @@
+#include "daemon/elf/sources/object_reader.h"
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "daemon/elf/file/unpack.h"
+
+namespace profd::elf {
+namespace {
+
+DebugPool::Options PoolOptions(reader::FileOpener& opener, const ObjectSettings& settings) {
+  DebugPool::Options options;
+  options.bytes = settings.debug_bytes;
+  options.limits.elf = settings.elf;
+  options.limits.eager_bytes = settings.eager_bytes;
+  options.limits.make_temporary = [&opener] {
+    auto file = opener.Open({.what = reader::OpenRequest::What::kTemporary});
+    return file ? Result<UniqueFd>(std::move(file->fd)) : file.error();
+  };
+  return options;
+}
+
+}  // namespace
+
+ObjectReader::ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings)
+    : settings_(settings),
+      finder_(opener),
+      debug_finder_(opener),
+      pool_(PoolOptions(opener, settings)) {}
+
+Result<FileStamp> ObjectReader::Find(const ObjectId& id) {
+  Result<FoundFile> file = finder_.Open(id);
+  if (!file) return file.error();
+  const FileStamp stamp = file->stamp;
+  found_.Put(stamp, *std::move(file));
+  return stamp;
+}
+
+Result<FoundFile> ObjectReader::Open(const ObjectId& id, const FileStamp& stamp) {
+  FoundFile* const known = found_.Find(stamp);
+  Result<FoundFile> file = known != nullptr ? std::move(*known) : finder_.Open(id);
+  if (known != nullptr) found_.Erase(stamp);
+  if (file && file->stamp != stamp)
+    return Error{ErrorCode::kNotFound, "file gone: another one is there now", ""};
+  return file;
+}
+
+Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& stamp,
+                                          UniqueFd downloaded, const std::string& its_path) {
+  Result<FoundFile> file = Open(id, stamp);
+  if (!file) return file.error();
+  Result<ElfContents> read =
+      ReadElfContents(FileBytes(file->fd.get(), file->stamp.bytes), settings_.elf);
+  if (!read) return read.error().Wrap("cannot read the file");
+  ElfContents contents = std::move(read).value();
+  ObjectContents object;
+  if (settings_.debug_files) {
+    const bool complete =
+        contents.info.symbols_from == SymbolOrigin::kSymtab && contents.links.has_dwarf;
+    std::optional<FoundDebugFile> found;
+    if (!complete) found = FindDebugFile(id, contents, std::move(downloaded), its_path);
+    object.lacks_debug_file = !complete && !found;
+    AddDebugSymbols(contents, found ? &*found : nullptr);
+    if (settings_.inlined) {
+      DebugPool::EntryRef entry = DebugEntry(id, *file, contents, found ? &*found : nullptr);
+      object.has_source = entry != nullptr;
+      if (entry) entries_.Put(stamp, std::move(entry));
+    }
+  }
+  object.symbols = MakeSymbols(contents);
+  object.info = std::move(contents.info);
+  return object;
+}
+
+Result<std::vector<SourceFrame>> ObjectReader::FindSource(const ObjectId& id,
+                                                          const FileStamp& stamp,
+                                                          std::uint64_t vaddr) {
+  DebugPool::EntryRef* entry = entries_.Find(stamp);
+  if (entry == nullptr) {
+    // Another process of the pool had it, or it is long ago.
+    const auto contents = Read(id, stamp, UniqueFd(), "");
+    if (!contents) return contents.error();
+    entry = entries_.Find(stamp);
+    if (entry == nullptr) return Error{ErrorCode::kNotFound, "its debug information is gone", ""};
+  }
+  return pool_.Find(*entry, vaddr);
+}
+
+std::optional<FoundDebugFile> ObjectReader::FindDebugFile(const ObjectId& id, ElfContents& contents,
+                                                          UniqueFd downloaded,
+                                                          const std::string& its_path) const {
+  const std::string& build_id = contents.info.build_id;
+  auto local = debug_finder_.Find(id, build_id, contents.links, settings_.elf);
+  if (local) return std::move(local).value();
+  contents.info.debug_missing = local.error().message;
+  if (!downloaded.valid()) return std::nullopt;
+  auto fetched =
+      debug_finder_.TakeDownloaded(std::move(downloaded), its_path, build_id, settings_.elf);
+  if (fetched) return std::move(fetched).value();
+  contents.info.debug_missing += ", " + fetched.error().message;
+  return std::nullopt;
+}
+
+void ObjectReader::AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const {
+  ObjectInfo& info = contents.info;
+  if (info.symbols_from == SymbolOrigin::kSymtab) return;
+  if (found != nullptr && found->contents.info.symbols_from == SymbolOrigin::kSymtab) {
+    contents.symbols.clear();
+    AddSymbols(contents, found->contents.symbols, found->contents.names);
+    info.symbols_from = SymbolOrigin::kSymtab;
+    info.symbols_missing.clear();
+    info.symbols_file = found->path;
+    return;
+  }
+  if (!contents.links.minidebug.empty()) {
+    const Result<std::string> unpacked =
+        UnpackXz(contents.links.minidebug, settings_.elf.minidebug_bytes);
+    const Result<ElfContents> more =
+        unpacked ? ReadElfContents(MemoryBytes(std::as_bytes(std::span(*unpacked))), settings_.elf)
+                 : unpacked.error();
+    if (more && !more->symbols.empty()) {
+      AddSymbols(contents, more->symbols, more->names);
+      info.symbols_from = SymbolOrigin::kSymtab;
+      info.symbols_missing.clear();
+      info.symbols_file = ".gnu_debugdata";
+      return;
+    }
+    if (!more) info.debug_missing += ", .gnu_debugdata: " + more.error().message;
+  }
+}
+
+DebugPool::EntryRef ObjectReader::DebugEntry(const ObjectId& id, FoundFile& file,
+                                             ElfContents& contents, FoundDebugFile* found) {
+  ObjectInfo& info = contents.info;
+  const bool own = contents.links.has_dwarf;
+  if (!own && (found == nullptr || !found->contents.links.has_dwarf)) {
+    if (found != nullptr) info.debug_missing = found->path + ": symbols only";
+    return nullptr;
+  }
+  const std::string& path = own ? id.path : found->path;
+  const DebugLinks& links = own ? contents.links : found->contents.links;
+  UniqueFd alternate;
+  if (!links.alternate.empty()) {
+    auto searched = debug_finder_.FindAlternate(id, path, links, settings_.elf);
+    // Without it some names are missing, lines and places are not.
+    info.debug_missing = searched ? "" : "alternate file: " + searched.error().message;
+    if (searched) alternate = *std::move(searched);
+  } else {
+    info.debug_missing.clear();
+  }
+  info.debug_file = path;
+  UniqueFd fd = std::move(own ? file.fd : found->fd);
+  return pool_.Add(own ? file.stamp : found->stamp, std::move(fd), std::move(alternate));
+}
+
+}  // namespace profd::elf

@@ -1,0 +1,78 @@
+// ObjectReader: what the ELF files that processes map, and their debug files, say of their code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "daemon/base/lru_cache.h"
+#include "daemon/elf/debug/debug_finder.h"
+#include "daemon/elf/debug/debug_pool.h"
+#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/file/object_source.h"
+#include "daemon/elf/file/symbol_table.h"
+#include "daemon/reader/opener.h"
+
+namespace profd::elf {
+
+// Plain: it travels with each request.
+struct ObjectSettings {
+  ElfLimits elf;
+  bool debug_files = false;               // names come from separate debug files, too
+  bool inlined = false;                   // inlined functions and lines too, not only symbols
+  std::uint64_t debug_bytes = 96u << 20;  // of debug information that is open
+  std::uint64_t eager_bytes = DebugLimits{}.eager_bytes;
+};
+
+// One file, with symbols of its own or of its debug file.
+struct ObjectContents {
+  ObjectInfo info;
+  SymbolTable symbols;
+  bool has_source = false;        // FindSource has answers
+  bool lacks_debug_file = false;  // one was searched, and there is none
+};
+
+// Runs in a reader process, which may wait for the disk. Keeps the files open that were used last,
+// so that their debug information is opened once. Used by one thread.
+class ObjectReader {
+ public:
+  // The opener outlives this.
+  ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings);
+
+  // Which file it is, now. The error lists what was tried.
+  [[nodiscard]] Result<FileStamp> Find(const ObjectId& id);
+  // `downloaded`: a debug file that was got for it, or none.
+  [[nodiscard]] Result<ObjectContents> Read(const ObjectId& id, const FileStamp& stamp,
+                                            UniqueFd downloaded, const std::string& its_path);
+  // As Object::FindSource. Reads the file again, if that was long ago.
+  [[nodiscard]] Result<std::vector<SourceFrame>> FindSource(const ObjectId& id,
+                                                            const FileStamp& stamp,
+                                                            std::uint64_t vaddr);
+
+ private:
+  static constexpr std::size_t kMaxFound = 8;
+  static constexpr std::size_t kMaxEntries = 256;
+
+  [[nodiscard]] Result<FoundFile> Open(const ObjectId& id, const FileStamp& stamp);
+  // Nothing: contents.info.debug_missing says what was tried.
+  [[nodiscard]] std::optional<FoundDebugFile> FindDebugFile(const ObjectId& id,
+                                                            ElfContents& contents,
+                                                            UniqueFd downloaded,
+                                                            const std::string& its_path) const;
+  // Symbols of a separate file, or packed ones, in the place of `contents`' own.
+  void AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const;
+  [[nodiscard]] DebugPool::EntryRef DebugEntry(const ObjectId& id, FoundFile& file,
+                                               ElfContents& contents, FoundDebugFile* found);
+
+  const ObjectSettings settings_;
+  const FileFinder finder_;
+  const DebugFinder debug_finder_;
+  DebugPool pool_;
+  LruCache<FileStamp, FoundFile> found_{kMaxFound};  // open, and not read yet
+  LruCache<FileStamp, DebugPool::EntryRef> entries_{kMaxEntries};
+};
+
+}  // namespace profd::elf

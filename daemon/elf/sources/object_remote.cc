@@ -1,0 +1,367 @@
+#include "daemon/elf/sources/object_remote.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "daemon/base/keys.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/elf/file/table_object.h"
+#include "daemon/elf/sources/vdso.h"
+#include "daemon/reader/message.h"
+#include "daemon/source/probe/capabilities.h"
+
+namespace profd::elf {
+namespace {
+
+using reader::Packer;
+using reader::Unpacker;
+
+enum class Verb : std::uint8_t { kFind, kRead, kSource };
+
+constexpr std::size_t kMaxFrames = 256;  // inlined into each other at one address
+
+Packer Begin(Verb verb, const ObjectSettings& settings, const ObjectId& id) {
+  Packer fields;
+  fields.Number(verb)
+      .Plain(settings.elf)
+      .Number(settings.debug_files)
+      .Number(settings.inlined)
+      .Number(settings.debug_bytes)
+      .Number(settings.eager_bytes)
+      .Text(id.path)
+      .Number(id.device_major)
+      .Number(id.device_minor)
+      .Number(id.inode)
+      .Number(id.pid)
+      .Number(id.map_start)
+      .Number(id.map_end);
+  return fields;
+}
+
+ObjectSettings UnpackSettings(Unpacker& fields) {
+  ObjectSettings settings;
+  settings.elf = fields.Plain<ElfLimits>();
+  settings.debug_files = fields.Number<bool>();
+  settings.inlined = fields.Number<bool>();
+  settings.debug_bytes = fields.Number<std::uint64_t>();
+  settings.eager_bytes = fields.Number<std::uint64_t>();
+  return settings;
+}
+
+ObjectId UnpackId(Unpacker& fields) {
+  ObjectId id;
+  id.path = fields.Text();
+  id.device_major = fields.Number<std::uint32_t>();
+  id.device_minor = fields.Number<std::uint32_t>();
+  id.inode = fields.Number<std::uint64_t>();
+  id.pid = fields.Number<std::uint32_t>();
+  id.map_start = fields.Number<std::uint64_t>();
+  id.map_end = fields.Number<std::uint64_t>();
+  return id;
+}
+
+std::string PackContents(const ObjectContents& contents) {
+  const ObjectInfo& info = contents.info;
+  Packer fields;
+  fields.Number(contents.has_source)
+      .Number(contents.lacks_debug_file)
+      .Text(info.build_id)
+      .Number(info.symbols_from)
+      .Text(info.symbols_missing)
+      .Text(info.symbols_file)
+      .Text(info.debug_file)
+      .Text(info.debug_missing)
+      .Number(static_cast<std::uint32_t>(info.segments.size()));
+  for (const LoadSegment& segment : info.segments)
+    fields.Number(segment.file_offset)
+        .Number(segment.vaddr)
+        .Number(segment.file_bytes)
+        .Number(segment.executable);
+  const auto entries = contents.symbols.entries();
+  fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()})
+      .Text(contents.symbols.names());
+  return fields.Take();
+}
+
+Error Nonsense() {
+  return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
+}
+
+Result<ObjectContents> UnpackContents(std::string_view bytes) {
+  Unpacker fields(bytes);
+  ObjectContents contents;
+  ObjectInfo& info = contents.info;
+  contents.has_source = fields.Number<bool>();
+  contents.lacks_debug_file = fields.Number<bool>();
+  info.build_id = fields.Text();
+  info.symbols_from = fields.Number<SymbolOrigin>();
+  info.symbols_missing = fields.Text();
+  info.symbols_file = fields.Text();
+  info.debug_file = fields.Text();
+  info.debug_missing = fields.Text();
+  constexpr std::size_t kSegmentBytes = 3 * sizeof(std::uint64_t) + 1;
+  const std::uint32_t segments = fields.Count(kSegmentBytes);
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    LoadSegment segment;
+    segment.file_offset = fields.Number<std::uint64_t>();
+    segment.vaddr = fields.Number<std::uint64_t>();
+    segment.file_bytes = fields.Number<std::uint64_t>();
+    segment.executable = fields.Number<bool>();
+    info.segments.push_back(segment);
+  }
+  const std::string_view packed = fields.Text();
+  std::string names(fields.Text());
+  std::vector<SymbolTable::Entry> entries(packed.size() / sizeof(SymbolTable::Entry));
+  if (!fields.done() || packed.size() % sizeof(SymbolTable::Entry) != 0 ||
+      info.symbols_from > SymbolOrigin::kDynsym)
+    return Nonsense();
+  if (!entries.empty()) std::memcpy(entries.data(), packed.data(), packed.size());
+  auto table = SymbolTable::FromParts(std::move(entries), std::move(names));
+  if (!table) return table.error();
+  contents.symbols = *std::move(table);
+  return contents;
+}
+
+std::string PackFrames(const std::vector<SourceFrame>& frames) {
+  Packer fields;
+  fields.Number(static_cast<std::uint32_t>(frames.size()));
+  for (const SourceFrame& frame : frames)
+    fields.Text(frame.name).Text(frame.file).Number(frame.line);
+  return fields.Take();
+}
+
+Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
+  Unpacker fields(bytes);
+  std::vector<SourceFrame> frames;
+  const std::uint32_t count = fields.Count(3 * sizeof(std::uint32_t));
+  if (count > kMaxFrames) return Nonsense();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    SourceFrame frame;
+    frame.name = fields.Text();
+    frame.file = fields.Text();
+    frame.line = fields.Number<std::uint32_t>();
+    frames.push_back(std::move(frame));
+  }
+  if (!fields.done()) return Nonsense();
+  return frames;
+}
+
+// ": CAP_SYS_PTRACE is missing", of those that open files; "" where none is missing.
+std::string MissingRights() {
+  std::vector<std::string> names;
+  for (const auto& name : source::MissingCapabilities(source::EffectiveCapabilities()))
+    if (name == "CAP_SYS_PTRACE" || name == "CAP_DAC_READ_SEARCH" ||
+        name == "CAP_CHECKPOINT_RESTORE")
+      names.push_back(name);
+  if (names.empty()) return {};
+  return ": " + source::JoinNames(names) + (names.size() == 1 ? " is missing" : " are missing");
+}
+
+bool MayChange(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
+}
+
+}  // namespace
+
+Result<std::string> ObjectParser::Answer(std::string_view request, reader::ParserContext context) {
+  Unpacker fields(request);
+  const auto verb = fields.Number<Verb>();
+  const ObjectSettings settings = UnpackSettings(fields);
+  if (!reader_) reader_.emplace(context.opener, settings);
+  const ObjectId id = UnpackId(fields);
+  if (verb == Verb::kFind) {
+    const auto stamp = reader_->Find(id);
+    if (!stamp) return stamp.error();
+    return Packer().Plain(*stamp).Take();
+  }
+  const auto stamp = fields.Plain<FileStamp>();
+  if (verb == Verb::kRead) {
+    UniqueFd downloaded;
+    if (!context.descriptors.empty()) downloaded = std::move(context.descriptors.front());
+    const auto contents =
+        reader_->Read(id, stamp, std::move(downloaded), std::string(fields.Text()));
+    return contents ? Result<std::string>(PackContents(*contents)) : contents.error();
+  }
+  auto frames = reader_->FindSource(id, stamp, fields.Number<std::uint64_t>());
+  if (!frames) return frames.error();
+  if (frames->size() > kMaxFrames) frames->erase(frames->begin(), frames->end() - kMaxFrames);
+  return PackFrames(*frames);
+}
+
+class ObjectClient::RemoteObject : public TableObject {
+ public:
+  RemoteObject(ObjectContents contents, ObjectClient& client, const FileStamp& stamp)
+      : TableObject(std::move(contents.info), std::move(contents.symbols)),
+        client_(client),
+        stamp_(stamp) {}
+  [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
+    return client_.FindSource(stamp_, vaddr);
+  }
+
+ private:
+  ObjectClient& client_;
+  const FileStamp stamp_;
+};
+
+ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download,
+                           budget::MemoryBudget* memory)
+    : readers_(readers),
+      settings_(settings),
+      download_(download ? std::make_unique<DebugDownload>() : nullptr),
+      memory_(memory) {}
+
+Result<ObjectRef> ObjectClient::Load(const ObjectId& id) {
+  counters_.loads.Add();
+  Result<ObjectRef> object = id.path == kVdsoPath ? LoadVdso(id) : LoadFile(id);
+  if (!object) counters_.failures.Add();
+  return object;
+}
+
+Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
+  if (id.inode == 0) return Error{ErrorCode::kNotFound, "not a file", ""};
+  const auto found = Ask(id, Begin(Verb::kFind, settings_, id).Take());
+  if (!found && found.error().code == ErrorCode::kPermissionDenied)
+    return Error{ErrorCode::kPermissionDenied,
+                 "no right to open the mapped file" + MissingRights() + " " + found.error().message,
+                 ""};
+  if (!found) return found.error();
+  Unpacker fields(*found);
+  const auto stamp = fields.Plain<FileStamp>();
+  if (!fields.done()) return Nonsense();
+  if (const auto held = held_.find(stamp); held != held_.end()) {
+    if (ObjectRef object = held->second.object.lock()) {
+      held->second.id = id;
+      return object;
+    }
+  }
+  return ReadFile(id, stamp);
+}
+
+Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& stamp) {
+  if (!Fits(stamp.bytes))
+    return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
+                 "raise memory.cap"};
+  counters_.files_read.Add();
+  const auto answer =
+      Ask(id, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(std::string_view()).Take());
+  if (!answer) return answer.error();
+  auto contents = UnpackContents(*answer);
+  if (!contents) return contents.error();
+  if (contents->lacks_debug_file && download_ && !contents->info.build_id.empty())
+    AddDownloaded(id, stamp, *contents);
+  ObjectInfo& info = contents->info;
+  if (!info.symbols_missing.empty() && !info.debug_missing.empty())
+    info.symbols_missing += " (tried " + info.debug_missing + ")";
+  ObjectRef object;
+  if (contents->has_source)
+    object = std::make_shared<RemoteObject>(*std::move(contents), *this, stamp);
+  else
+    object = std::make_shared<TableObject>(std::move(info), std::move(contents->symbols));
+  held_.insert_or_assign(stamp, Held{object, id});
+  Sweep();
+  return object;
+}
+
+void ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
+                                 ObjectContents& contents) {
+  const DebugDownload::Answer file = download_->Ask(contents.info.build_id);
+  if (file.path.empty()) {
+    contents.info.debug_missing += ", " + file.why;
+    return;
+  }
+  // profd's own cache, which readers cannot open.
+  const UniqueFd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) {
+    contents.info.debug_missing += ", " + ErrorFromErrno(errno, file.path).message;
+    return;
+  }
+  const auto answer =
+      Ask(id, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(file.path).Take(), fd.get());
+  auto more = answer ? UnpackContents(*answer) : answer.error();
+  if (more)
+    contents = *std::move(more);
+  else
+    contents.info.debug_missing += ", " + more.error().message;
+}
+
+std::vector<SourceFrame> ObjectClient::FindSource(const FileStamp& stamp, std::uint64_t vaddr) {
+  const auto held = held_.find(stamp);
+  if (held == held_.end()) return {};
+  const ObjectId& id = held->second.id;
+  const auto answer =
+      Ask(id, Begin(Verb::kSource, settings_, id).Plain(stamp).Number(vaddr).Take());
+  auto frames = answer ? UnpackFrames(*answer) : answer.error();
+  return frames ? *std::move(frames) : std::vector<SourceFrame>();
+}
+
+Result<ObjectRef> ObjectClient::LoadVdso(const ObjectId& id) {
+  constexpr std::uint64_t kEndOf32Bit = 1ull << 32;
+  if (id.map_end != 0 && id.map_end <= kEndOf32Bit)
+    return Error{ErrorCode::kUnsupported, "the vdso of a 32-bit process", ""};
+  if (!vdso_) {
+    Result<ObjectRef> object = ReadOwnVdso();
+    if (!object) return object.error().Wrap("cannot read the vdso");
+    vdso_ = std::move(object).value();
+  }
+  return vdso_;
+}
+
+bool ObjectClient::Fits(std::uint64_t file_bytes) const {
+  // Symbols and their names, as they arrive and in the object; most of a file is neither.
+  constexpr std::uint64_t kSymbolBytes = 48;
+  const std::uint64_t most = settings_.elf.symbols * kSymbolBytes + 2 * settings_.elf.string_bytes;
+  return memory_ == nullptr || memory_->TakeRoom(std::min(file_bytes / 2, most));
+}
+
+void ObjectClient::Sweep() {
+  if (held_.size() < sweep_at_) return;
+  std::erase_if(held_, [](const auto& one) { return one.second.object.expired(); });
+  sweep_at_ = 2 * held_.size() + 64;
+}
+
+Result<std::string> ObjectClient::Ask(const ObjectId& id, std::string body, int descriptor) {
+  const std::uint64_t device = std::uint64_t{id.device_major} << 32 | id.device_minor;
+  reader::ReaderRequest request{.body = std::move(body),
+                                .name = id.path,
+                                .target = MixBits(id.inode ^ MixBits(device)),
+                                .user = reader::UserOf(id.pid),
+                                .descriptors = {}};
+  const std::uint64_t key = MixBits(request.target ^ std::hash<std::string>()(request.body));
+  if (const auto known = pending_.find(key); known != pending_.end()) {
+    if (!known->second.answer)
+      return Error{ErrorCode::kUnavailable, id.path + ": is being read", ""};
+    auto answer = *std::move(known->second.answer);
+    pending_.erase(known);
+    return answer;
+  }
+  if (descriptor >= 0) request.descriptors.push_back(descriptor);
+  auto answer = readers_.Ask(request, kPatience);
+  // A descriptor is the caller's, so that request cannot be repeated here.
+  if (!answer && MayChange(answer.error()) && descriptor < 0 && pending_.size() < kMaxPending)
+    pending_.emplace(key, Pending{std::move(request), std::nullopt});
+  return answer;
+}
+
+std::uint64_t ObjectClient::improvements() const {
+  if (!pending_.empty()) Poll();
+  return answered_ + (download_ ? download_->improvements() : 0);
+}
+
+void ObjectClient::Poll() const {
+  const Time now = std::chrono::steady_clock::now();
+  if (now - polled_ < kPollEvery) return;
+  polled_ = now;
+  for (auto& [key, pending] : pending_) {
+    if (pending.answer) continue;
+    auto answer = readers_.Ask(pending.request, std::chrono::milliseconds(0));
+    if (!answer && MayChange(answer.error())) continue;
+    pending.answer = std::move(answer);
+    ++answered_;
+  }
+}
+
+}  // namespace profd::elf

@@ -1,0 +1,107 @@
+// ObjectParser, ObjectClient: symbols and debug information of mapped files, read in a reader
+// process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/base/counter.h"
+#include "daemon/base/result.h"
+#include "daemon/budget/memory/memory_budget.h"
+#include "daemon/elf/debug/debug_download.h"
+#include "daemon/elf/file/object_source.h"
+#include "daemon/elf/file/regular_file.h"
+#include "daemon/elf/sources/object_reader.h"
+#include "daemon/reader/reader_pool.h"
+
+namespace profd::elf {
+
+// Runs in a reader process.
+class ObjectParser : public reader::Parser {
+ public:
+  [[nodiscard]] Result<std::string> Answer(std::string_view request,
+                                           reader::ParserContext context) override;
+
+ private:
+  std::optional<ObjectReader> reader_;  // made with the first request, which has its settings
+};
+
+// The daemon's side. Owned by the composition root, used by the symbolizer thread; any thread may
+// read the counters. Load asks each time which file it is, so that it notices one that is replaced
+// or rewritten. The file is read only if no object of it is held: all processes that map a file,
+// also in containers, share its object. The callers decide how long they hold objects, but not
+// longer than this. What comes back is checked: a hostile file may have taken the parser over.
+class ObjectClient : public ObjectSource {
+ public:
+  // A request that takes longer goes on; improvements() grows when it is answered.
+  static constexpr std::chrono::milliseconds kPatience{2'000};
+
+  struct Counters {
+    Counter loads;       // calls of Load
+    Counter files_read;  // those that read symbols from a file
+    Counter failures;    // those without an answer
+  };
+
+  // `readers` answer by ObjectParsers. `download`: debug files are got from the servers of
+  // DEBUGINFOD_URLS, for later look-ups. `memory`: files that do not fit are refused; null: all
+  // fit.
+  ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download = false,
+               budget::MemoryBudget* memory = nullptr);
+
+  // kUnavailable: it is not read yet, or cannot be for now.
+  [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
+  [[nodiscard]] std::uint64_t improvements() const override;
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  class RemoteObject;
+  // All that map one file.
+  struct Held {
+    std::weak_ptr<const Object> object;
+    ObjectId id;  // of the process that has mapped it last
+  };
+  // A request that was not answered in time.
+  struct Pending {
+    reader::ReaderRequest request;
+    std::optional<Result<std::string>> answer;
+  };
+  static constexpr std::size_t kMaxPending = 64;
+  static constexpr std::chrono::milliseconds kPollEvery{500};
+
+  [[nodiscard]] Result<ObjectRef> LoadFile(const ObjectId& id);
+  [[nodiscard]] Result<ObjectRef> ReadFile(const ObjectId& id, const FileStamp& stamp);
+  // Once more with the debug file that was downloaded, if there is one; else says why not.
+  void AddDownloaded(const ObjectId& id, const FileStamp& stamp, ObjectContents& contents);
+  [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
+  [[nodiscard]] std::vector<SourceFrame> FindSource(const FileStamp& stamp, std::uint64_t vaddr);
+  // Whether there is room for what reading a file of this length may take.
+  [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
+  void Sweep();
+  [[nodiscard]] Result<std::string> Ask(const ObjectId& id, std::string body, int descriptor = -1);
+  // Asks for what is pending again, without waiting.
+  void Poll() const;
+
+  reader::Readers& readers_;
+  const ObjectSettings settings_;
+  const std::unique_ptr<DebugDownload> download_;  // null: nothing is downloaded
+  budget::MemoryBudget* const memory_;
+  std::unordered_map<FileStamp, Held> held_;
+  std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
+  ObjectRef vdso_;
+  Counters counters_;
+
+  // improvements() is where answers are looked for, so these change there.
+  mutable std::unordered_map<std::uint64_t, Pending> pending_;
+  mutable Time polled_;
+  mutable std::uint64_t answered_ = 0;
+};
+
+}  // namespace profd::elf

@@ -1,0 +1,112 @@
+"""A program on a file system that stops answering costs its own names, and nobody else's anything."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from running_profd import RunningProfd  # noqa: E402
+
+FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hostile", "hanging_files.py")
+
+# All of its memory is there before its file system hangs.
+PUPPET = r"""
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) void NAME(void) { usleep(5000); }
+int main(void) {
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 1;
+  puts("ready");
+  fflush(stdout);
+  for (;;) NAME();
+}
+"""
+
+
+@unittest.skipIf(not os.access("/dev/fuse", os.R_OK | os.W_OK), "this kernel has no /dev/fuse")
+@unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
+class Hanging(RunningProfd):
+    def setUp(self):
+        super().setUp()
+        # Made before profd starts, and removed after it has ended.
+        self.mount = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, self.mount)
+
+    def puppet(self, name):
+        path = self.path(name)
+        subprocess.run(["cc", "-g", "-O1", "-fno-omit-frame-pointer", f"-DNAME={name}", "-x", "c", "-o", path, "-"],
+                       input=PUPPET, text=True, check=True)
+        return path
+
+    def run_puppet(self, path):
+        process = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def serve_files(self, *paths):
+        server = subprocess.Popen([sys.executable, FILES, self.mount, *paths], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.stdin.close)  # ends all waits
+        self.assertEqual(server.stdout.readline(), "ready\n")
+        return server
+
+    def hang(self, server):
+        server.stdin.write("hang\n")
+        server.stdin.flush()
+        self.assertEqual(server.stdout.readline(), "hangs\n")
+
+    def profile(self):
+        """Function names of all processes, and the reasons why others have none."""
+        out = self.path("out.json")
+        said = self.profctl("collect", "-q", "-a", "-d", "1", "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        with open(out, encoding="utf-8") as file:
+            frames = json.load(file)["profile"]["frames"]
+        return {frame.get("name") for frame in frames}, " ".join(frame.get("reason", "") for frame in frames)
+
+    def unreadable(self):
+        said = self.profctl("status", "--json")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        return " ".join(json.loads(said.stdout)["unreadable"])
+
+    def test_others_keep_their_names_and_windows(self):
+        hanging = self.puppet("waits_on_a_file_system_that_hangs")
+        plain = self.puppet("waits_somewhere_else")
+        server = self.serve_files(hanging)
+        its_path = os.path.join(self.mount, os.path.basename(hanging))
+        self.run_puppet(its_path)
+        self.run_puppet(plain)
+        self.hang(server)
+
+        daemon = self.start()
+        names, reasons = self.profile()
+        self.assertIn("waits_somewhere_else", names)
+        self.assertNotIn("waits_on_a_file_system_that_hangs", names)
+        self.assertIn(f"{its_path}: is being read", reasons)
+
+        until = time.monotonic() + 120
+        while f"{its_path}: does not answer, tried" not in self.unreadable():
+            self.assertLess(time.monotonic(), until, self.unreadable())
+            time.sleep(0.1)
+        names, reasons = self.profile()
+        self.assertIn("waits_somewhere_else", names)
+        self.assertIn(f"{its_path}: does not answer, tried", reasons)
+
+        self.end(daemon)
+        self.assertEqual(daemon.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,29 @@
+// DirectObjects: an ObjectClient whose requests are answered in the calling process.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "daemon/elf/sources/object_remote.h"
+#include "tests/support/direct_reader.h"
+
+namespace profd::test {
+
+// A base is made before those that follow it.
+class DirectObjects : private DirectReaders, public elf::ObjectClient {
+ public:
+  explicit DirectObjects(ProcFs proc = ProcFs(), const elf::ObjectSettings& settings = {},
+                         bool download = false)
+      : DirectReaders(std::make_unique<elf::ObjectParser>(), std::move(proc)),
+        ObjectClient(static_cast<DirectReaders&>(*this), settings, download) {}
+};
+
+// Names from separate debug files, with inlined functions and lines.
+inline elf::ObjectSettings WithDebugFiles() {
+  elf::ObjectSettings settings;
+  settings.debug_files = true;
+  settings.inlined = true;
+  return settings;
+}
+
+}  // namespace profd::test

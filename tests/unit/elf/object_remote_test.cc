@@ -1,0 +1,223 @@
+#include "daemon/elf/sources/object_remote.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/elf/sources/vdso.h"
+#include "daemon/reader/message.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/reader/zygote.h"
+#include "tests/support/direct_objects.h"
+#include "tests/support/eventually.h"
+#include "tests/support/temp_folder.h"
+#include "tests/unit/elf/elf_builder.h"
+#include "tests/unit/elf/file_id.h"
+
+namespace profd::elf {
+namespace {
+
+using testing::BuildElf;
+using testing::ElfPlan;
+using ::testing::HasSubstr;
+using testing::IdOf;
+using testing::SmallPlan;
+
+class ObjectRemoteTest : public ::testing::Test {
+ protected:
+  test::TempFolder tree_;
+  test::DirectObjects source_{ProcFs(tree_.Path("proc"))};
+};
+
+TEST_F(ObjectRemoteTest, ReadsAFileOnceWhileItsObjectIsHeld) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  std::filesystem::create_hard_link(path, tree_.Path("other_name"));
+  const Result<ObjectRef> first = source_.Load(IdOf(path));
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ((*first)->FindSymbol(0x2000)->name, "alpha");
+  const Result<ObjectRef> second = source_.Load(IdOf(tree_.Path("other_name")));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*first, *second);
+  EXPECT_EQ(source_.counters().loads.value(), 2u);
+  EXPECT_EQ(source_.counters().files_read.value(), 1u);
+}
+
+TEST_F(ObjectRemoteTest, ReadsItAgainWhenItIsNotHeld) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  ASSERT_TRUE(source_.Load(IdOf(path)));
+  ASSERT_TRUE(source_.Load(IdOf(path)));
+  EXPECT_EQ(source_.counters().files_read.value(), 2u);
+}
+
+TEST_F(ObjectRemoteTest, NoticesAFileRewrittenInPlace) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  const Result<ObjectRef> first = source_.Load(IdOf(path));
+  ElfPlan plan = SmallPlan();
+  plan.symtab[0].name = "rewritten";
+  tree_.Write("library", BuildElf(plan));
+  const Result<ObjectRef> second = source_.Load(IdOf(path));
+  EXPECT_EQ((*first)->FindSymbol(0x2000)->name, "alpha");
+  EXPECT_EQ((*second)->FindSymbol(0x2000)->name, "rewritten");
+}
+
+TEST_F(ObjectRemoteTest, SaysWhyThereIsNone) {
+  const std::string path = tree_.Write("text", "no program");
+  ObjectId id = IdOf(path);
+  EXPECT_EQ(source_.Load(id).error().message, "cannot read the file: not an ELF file");
+  std::filesystem::remove(path);
+  EXPECT_EQ(source_.Load(id).error().message, "file gone: " + path + ": no such file or directory");
+  EXPECT_EQ(source_.counters().failures.value(), 2u);
+}
+
+TEST_F(ObjectRemoteTest, ForgetsFilesThatAreNotHeld) {
+  // Many files one after the other; each is dropped at once, so none may be confused with a later
+  // one that gets its inode number.
+  for (int i = 0; i < 300; ++i) {
+    ElfPlan plan = SmallPlan();
+    plan.symtab[0].name = "function_" + std::to_string(i);
+    const std::string path = tree_.Write("library", BuildElf(plan));
+    const Result<ObjectRef> object = source_.Load(IdOf(path));
+    ASSERT_EQ((*object)->FindSymbol(0x2000)->name, plan.symtab[0].name);
+    std::filesystem::remove(path);
+  }
+}
+
+TEST_F(ObjectRemoteTest, TheVdsoIsOurOwn) {
+  if (::getauxval(AT_SYSINFO_EHDR) == 0) GTEST_SKIP() << "this kernel maps no vdso";
+  ObjectId id;
+  id.path = kVdsoPath;
+  id.map_start = 0x7ffc00000000;
+  id.map_end = id.map_start + 0x2000;
+  const Result<ObjectRef> vdso = source_.Load(id);
+  ASSERT_TRUE(vdso) << vdso.error().message;
+  EXPECT_NE((*vdso)->info().build_id, "");
+  std::set<std::string> names;
+  for (const LoadSegment& segment : (*vdso)->info().segments) {
+    for (std::uint64_t offset = 0; offset < segment.file_bytes; ++offset) {
+      if (const auto symbol = (*vdso)->FindSymbol(segment.vaddr + offset))
+        names.emplace(symbol->name);
+    }
+  }
+  // The weak name without underscores is an alias of the global one with them.
+  EXPECT_TRUE(names.contains("clock_gettime") || names.contains("__vdso_clock_gettime"))
+      << ::testing::PrintToString(names);
+  EXPECT_EQ(*source_.Load(id), *vdso);
+  EXPECT_EQ(source_.counters().files_read.value(), 0u);
+
+  id.map_start = 0xf7f00000;
+  id.map_end = 0xf7f02000;
+  EXPECT_EQ(source_.Load(id).error().message, "the vdso of a 32-bit process");
+}
+
+// By readers as profd has them: with no right, and few system calls.
+TEST(ObjectRemote, ASandboxedParserHasWhatOneInThisProcessHas) {
+  constexpr std::chrono::milliseconds kLong{60'000};
+  auto zygote = reader::Zygote::Start(
+      {{"test-symbols", {}, [] { return std::make_unique<ObjectParser>(); }}});
+  ASSERT_TRUE(zygote) << zygote.error().message;
+  ObjectSettings settings = test::WithDebugFiles();
+  for (const std::uint64_t eager_bytes : {settings.eager_bytes, std::uint64_t{0}}) {
+    settings.eager_bytes = eager_bytes;  // 0: paged, and unpacked to a temporary file
+    reader::ReaderPool readers(**zygote, 0, {.deadline = kLong});
+    ObjectClient sandboxed(readers, settings);
+    test::DirectObjects direct(ProcFs(), settings);
+    for (const char* path : {PROFD_INLINES_DWARF5, PROFD_INLINES_ZLIB}) {
+      const auto object = sandboxed.Load(IdOf(path));
+      const auto expected = direct.Load(IdOf(path));
+      ASSERT_TRUE(object) << object.error().message;
+      ASSERT_TRUE(expected) << expected.error().message;
+      EXPECT_EQ((*object)->info(), (*expected)->info());
+      std::size_t frames = 0;
+      for (std::uint64_t at = 0x1000; at < 0x4000; at += 7) {
+        EXPECT_EQ((*object)->FindSymbol(at), (*expected)->FindSymbol(at));
+        const auto source = (*object)->FindSource(at);
+        ASSERT_EQ(source, (*expected)->FindSource(at)) << path << std::hex << at;
+        frames += source.size();
+      }
+      EXPECT_GT(frames, 100u) << path;
+    }
+    EXPECT_EQ(readers.counters().ended.value(), 0u);
+  }
+}
+
+// A parser that a hostile file has taken over may answer anything.
+class Liar : public reader::Readers {
+ public:
+  Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
+    return answers[std::min(asked++, answers.size() - 1)];
+  }
+  bool IsHeldBy(std::uint64_t) const override { return false; }
+  std::vector<std::string> answers;
+  std::size_t asked = 0;
+};
+
+TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
+  const std::string stamp = reader::Packer().Plain(FileStamp{}).Take();
+  const auto with = [](std::span<const SymbolTable::Entry> entries) {
+    reader::Packer fields;
+    fields.Number(false).Number(false).Text("id").Number(SymbolOrigin::kSymtab);
+    for (int text = 0; text < 4; ++text) fields.Text("");
+    fields.Number(std::uint32_t{0});
+    fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});
+    return fields.Text(std::string_view("name\0", 5)).Take();
+  };
+  const std::array<SymbolTable::Entry, 2> good{{{16, 8, 0}, {32, 8, 0}}};
+  const std::array<SymbolTable::Entry, 2> unordered{{{32, 8, 0}, {16, 8, 0}}};
+  const std::array<SymbolTable::Entry, 2> overlapping{{{16, 20, 0}, {32, 8, 0}}};
+  const std::array<SymbolTable::Entry, 1> endless{{{~std::uint64_t{0} - 2, 8, 0}}};
+  const auto load = [&](std::vector<std::string> answers) {
+    Liar liar;
+    liar.answers = std::move(answers);
+    ObjectId id;
+    id.inode = 1;
+    return ObjectClient(liar, {}).Load(id);
+  };
+  ASSERT_TRUE(load({stamp, with(good)}));
+  EXPECT_EQ((*load({stamp, with(good)}))->FindSymbol(33)->name, "name");
+  EXPECT_FALSE(load({""}));
+  EXPECT_FALSE(load({stamp + "x"}));
+  EXPECT_FALSE(load({stamp, ""}));
+  EXPECT_FALSE(load({stamp, with(good) + "x"}));
+  EXPECT_FALSE(load({stamp, with(good).substr(0, 40)}));
+  EXPECT_FALSE(load({stamp, with(unordered)}));
+  EXPECT_FALSE(load({stamp, with(overlapping)}));
+  EXPECT_FALSE(load({stamp, with(endless)}));
+}
+
+// Answers nothing in time, and later all.
+class LateReaders : public test::DirectReaders {
+ public:
+  LateReaders() : DirectReaders(std::make_unique<ObjectParser>()) {}
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds patience) override {
+    if (late) return Error{ErrorCode::kUnavailable, request.name + ": is being read", ""};
+    return DirectReaders::Ask(request, patience);
+  }
+  bool late = true;
+};
+
+TEST(ObjectRemote, WhatIsLateIsThereAfterTheNextImprovement) {
+  LateReaders readers;
+  ObjectClient client(readers, {});
+  const ObjectId id = IdOf(PROFD_INLINES_DWARF5);
+  EXPECT_EQ(client.Load(id).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(client.improvements(), 0u);
+  readers.late = false;
+  ASSERT_TRUE(test::Eventually([&] { return client.improvements() == 1; }));
+  EXPECT_TRUE(client.Load(id));
+}
+
+}  // namespace
+}  // namespace profd::elf
