@@ -260,7 +260,7 @@ Result<FoundFile> FindMapped(const std::string& process, const MapsLine& mapping
   auto found = root.valid() ? FindAt(root.get(), mapping.path,
                                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, mapping.path)
                             : FindAt(AT_FDCWD, mapping.path, RESOLVE_NO_MAGICLINKS, mapping.path);
-  if (!found) return found.error();
+  if (!found) return error.code == ErrorCode::kPermissionDenied ? error : found.error();
   // Overlayfs and btrfs show another device in maps than in stat. An inode number alone can be had
   // by chance, or made, so such a file must be one that everybody may read.
   const bool same_device = major(found->status.st_dev) == mapping.device_major &&

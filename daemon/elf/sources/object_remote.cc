@@ -332,8 +332,7 @@ Result<std::string> ObjectClient::Ask(const ObjectId& id, std::string body, int 
                                 .descriptors = {}};
   const std::uint64_t key = MixBits(request.target ^ std::hash<std::string>()(request.body));
   if (const auto known = pending_.find(key); known != pending_.end()) {
-    if (!known->second.answer)
-      return Error{ErrorCode::kUnavailable, id.path + ": is being read", ""};
+    if (!known->second.answer) return known->second.why;
     auto answer = *std::move(known->second.answer);
     pending_.erase(known);
     return answer;
@@ -342,7 +341,7 @@ Result<std::string> ObjectClient::Ask(const ObjectId& id, std::string body, int 
   auto answer = readers_.Ask(request, kPatience);
   // A descriptor is the caller's, so that request cannot be repeated here.
   if (!answer && MayChange(answer.error()) && descriptor < 0 && pending_.size() < kMaxPending)
-    pending_.emplace(key, Pending{std::move(request), std::nullopt});
+    pending_.emplace(key, Pending{std::move(request), answer.error()});
   return answer;
 }
 
@@ -358,7 +357,15 @@ void ObjectClient::Poll() const {
   for (auto& [key, pending] : pending_) {
     if (pending.answer) continue;
     auto answer = readers_.Ask(pending.request, std::chrono::milliseconds(0));
-    if (!answer && MayChange(answer.error())) continue;
+    if (!answer && MayChange(answer.error())) {
+      // Names that are remembered say why there is none.
+      if (!pending.in_trouble && answer.error().message != pending.why.message) {
+        pending.in_trouble = true;
+        ++answered_;
+      }
+      pending.why = answer.error();
+      continue;
+    }
     pending.answer = std::move(answer);
     ++answered_;
   }

@@ -71,7 +71,9 @@ class ObjectClient : public ObjectSource {
   // A request that was not answered in time.
   struct Pending {
     reader::ReaderRequest request;
-    std::optional<Result<std::string>> answer;
+    Error why;                // there is no answer yet
+    bool in_trouble = false;  // it is not only late
+    std::optional<Result<std::string>> answer{};
   };
   static constexpr std::size_t kMaxPending = 64;
   static constexpr std::chrono::milliseconds kPollEvery{500};

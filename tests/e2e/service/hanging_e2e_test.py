@@ -58,7 +58,6 @@ class Hanging(RunningProfd):
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.wait)
         self.addCleanup(server.stdout.close)
-        self.addCleanup(server.stdin.close)  # ends all waits
         self.assertEqual(server.stdout.readline(), "ready\n")
         return server
 
@@ -91,6 +90,7 @@ class Hanging(RunningProfd):
         self.hang(server)
 
         daemon = self.start()
+        self.addCleanup(server.stdin.close)  # all waits end with it, before profd is waited for
         names, reasons = self.profile()
         self.assertIn("waits_somewhere_else", names)
         self.assertNotIn("waits_on_a_file_system_that_hangs", names)
