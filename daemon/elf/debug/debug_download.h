@@ -15,7 +15,7 @@ namespace profd::elf {
 // A thread of its own requests each build id once from the servers that DEBUGINFOD_URLS names, and
 // keeps the paths of the files that libdebuginfod puts into its cache. No caller waits: Ask returns
 // what is there, and improvements() grows when there is more. Any thread. Owned by
-// FileObjectSource.
+// ObjectClient.
 class DebugDownload {
  public:
   static constexpr std::size_t kMaxRequested = 65'536;
