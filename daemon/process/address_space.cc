@@ -1,5 +1,6 @@
 #include "daemon/process/address_space.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace profd::process {
@@ -48,6 +49,13 @@ void AddressSpace::RemoveOlder(std::uint64_t since_ns) {
 }
 
 void AddressSpace::Clear() { mappings_ = std::make_shared<Mappings>(*budget_); }
+
+bool AddressSpace::Has(const ModuleRef& module, std::uint64_t file_offset) const {
+  constexpr std::size_t kQuick = 4'096;
+  return size() <= kQuick && std::ranges::any_of(mappings(), [&](const auto& one) {
+           return one.second.module == module && one.second.file_offset == file_offset;
+         });
+}
 
 const Mapping* AddressSpace::Find(std::uint64_t address) const {
   const auto& ranges = mappings_->ranges;

@@ -44,6 +44,8 @@ class AddressSpace {
 
   // The mapping that contains `address`, or null. Valid until the next change.
   [[nodiscard]] const Mapping* Find(std::uint64_t address) const;
+  // Whether the module is mapped from this offset on. Where it would take long, false.
+  [[nodiscard]] bool Has(const ModuleRef& module, std::uint64_t file_offset) const;
   [[nodiscard]] std::size_t size() const { return mappings_->ranges.size(); }
   // All of them, by start.
   [[nodiscard]] const std::map<std::uint64_t, Mapping>& mappings() const {

@@ -21,7 +21,8 @@ ModuleRef MakeModule(const ModuleIdentity& identity, const ModuleHome& home) {
                                                .inode = identity.inode,
                                                .first_pid = home.pid,
                                                .map_start = home.start,
-                                               .map_end = home.end});
+                                               .map_end = home.end,
+                                               .mapped_ns = home.since_ns});
 }
 
 }  // namespace
@@ -62,6 +63,11 @@ ModuleRef ModuleTable::Intern(const ModuleIdentity& identity, const ModuleHome& 
   ModuleRef module = MakeModule(identity, home);
   modules_.emplace(identity, module);
   return module;
+}
+
+ModuleRef ModuleTable::Renew(const ModuleIdentity& identity, const ModuleHome& home) {
+  modules_.erase(identity);
+  return Intern(identity, home);
 }
 
 ModuleRef ModuleTable::Rehome(const ModuleRef& module, const ModuleHome& home) {

@@ -36,6 +36,7 @@ struct ModuleHome {
   std::uint32_t pid = 0;
   std::uint64_t start = 0;
   std::uint64_t end = 0;
+  std::uint64_t since_ns = 0;
 };
 
 // Job: makes sure that all mappings of a file share one Module. It does not keep a module alive.
@@ -50,6 +51,8 @@ class ModuleTable {
 
   // Null, and counted: `max_modules` are in use.
   [[nodiscard]] ModuleRef Intern(const ModuleIdentity& identity, const ModuleHome& home);
+  // The same, but always a new object: the contents of the file may be others by now.
+  [[nodiscard]] ModuleRef Renew(const ModuleIdentity& identity, const ModuleHome& home);
   // `module` if its home lives, else a module of the same file with this home. Anonymous memory
   // that a fork has copied becomes a module of the child.
   [[nodiscard]] ModuleRef Rehome(const ModuleRef& module, const ModuleHome& home);

@@ -230,7 +230,11 @@ void ProcessTable::SetComm(Process& process, std::uint64_t time_ns, const std::s
 }
 
 void ProcessTable::Map(Process& process, const ModuleIdentity& identity, Mapping mapping) {
-  mapping.module = modules_.Intern(identity, {process.info->key.pid, mapping.start, mapping.end});
+  const ModuleHome home{process.info->key.pid, mapping.start, mapping.end, mapping.since_ns};
+  mapping.module = modules_.Intern(identity, home);
+  // Mapped once more, as dlopen does after dlclose: the file may have been rewritten in between.
+  if (identity.inode != 0 && process.mappings.Has(mapping.module, mapping.file_offset))
+    mapping.module = modules_.Renew(identity, home);
   if (!process.mappings.Insert(std::move(mapping))) mappings_refused_.Add();
 }
 

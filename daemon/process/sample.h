@@ -22,6 +22,9 @@ struct Module {
   std::uint32_t first_pid = 0;  // a process that maps it: /proc/PID/map_files and /proc/PID/root
   std::uint64_t map_start = 0;  // one mapping of it there, for map_files
   std::uint64_t map_end = 0;
+  // When that mapping was first seen there, in ns of CLOCK_MONOTONIC: what is written to the file
+  // later is not what the frames ran.
+  std::uint64_t mapped_ns = 0;
 };
 using ModuleRef = std::shared_ptr<const Module>;
 

@@ -5,9 +5,9 @@
 // kernel's sum may be old, and the steal time; runnable within 1 us a wait, as the kernel begins a
 // wait at the enqueue. A thread that is born on an idle CPU runs, for the kernel, from its wake-up
 // on, while the CPU still leaves its idle state and no hook has seen it: what it has run for the
-// kernel before its first instruction may be missing in its next wait. A CPU that is stolen between the kernel's reading of its clock and the
-// hook's makes one wait longer or shorter by as much: that may happen to one thread in a hundred.
-// Fewer threads agree all, if need be in another run.
+// kernel before its first instruction may be missing in its next wait. A CPU that is stolen between
+// the kernel's reading of its clock and the hook's makes one wait longer or shorter by as much:
+// that may happen to one thread in a hundred. Fewer threads agree all, if need be in another run.
 #pragma once
 
 #include <cstddef>

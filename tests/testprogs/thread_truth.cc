@@ -45,7 +45,8 @@ std::int64_t CpuNs(const rusage& usage) {
 
 std::int64_t ThreadCpuNs() { return Read(CLOCK_THREAD_CPUTIME_ID); }
 
-ThreadTruth::ThreadTruth(std::string name) : name_(std::move(name)), begin_ns_(MonotonicNs()), cpu_at_begin_ns_(ThreadCpuNs()) {
+ThreadTruth::ThreadTruth(std::string name)
+    : name_(std::move(name)), begin_ns_(MonotonicNs()), cpu_at_begin_ns_(ThreadCpuNs()) {
   prctl(PR_SET_NAME, name_.c_str());
 }
 

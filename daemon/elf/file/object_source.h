@@ -18,6 +18,8 @@ struct ObjectId {
   std::uint32_t pid = 0;        // of a process that maps it; 0: not known
   std::uint64_t map_start = 0;  // one mapping of it there
   std::uint64_t map_end = 0;
+  // When it was mapped, in ns of CLOCK_MONOTONIC, or some time later; 0: not known.
+  std::uint64_t mapped_ns = 0;
 
   // "major:minor:inode:path": names the file in recordings.
   [[nodiscard]] std::string Key() const;

@@ -1,6 +1,7 @@
 #include "daemon/elf/sources/object_remote.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -161,6 +162,18 @@ std::string MissingRights() {
   return ": " + source::JoinNames(names) + (names.size() == 1 ? " is missing" : " are missing");
 }
 
+// By its time of modification, if that is not in the future.
+bool WasWrittenAfter(std::uint64_t mapped_ns, const FileStamp& stamp) {
+  const auto ns = [](clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+  const std::int64_t now = ns(CLOCK_REALTIME);
+  const std::int64_t age = ns(CLOCK_MONOTONIC) - static_cast<std::int64_t>(mapped_ns);
+  return mapped_ns != 0 && stamp.modified_ns > now - age && stamp.modified_ns <= now;
+}
+
 bool MayChange(const Error& error) {
   return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
 }
@@ -232,6 +245,8 @@ Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
   Unpacker fields(*found);
   const auto stamp = fields.Plain<FileStamp>();
   if (!fields.done()) return Nonsense();
+  if (WasWrittenAfter(id.mapped_ns, stamp))
+    return Error{ErrorCode::kNotFound, "file gone: it was rewritten after it was mapped", ""};
   if (const auto held = held_.find(stamp); held != held_.end()) {
     if (ObjectRef object = held->second.object.lock()) {
       held->second.id = id;

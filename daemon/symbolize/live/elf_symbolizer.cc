@@ -16,8 +16,9 @@ namespace {
 constexpr std::string_view kMiniDebugInfo = ".gnu_debugdata";
 
 elf::ObjectId IdOf(const process::Module& module) {
-  return elf::ObjectId{module.path,      module.device_major, module.device_minor, module.inode,
-                       module.first_pid, module.map_start,    module.map_end};
+  return elf::ObjectId{module.path,    module.device_major, module.device_minor,
+                       module.inode,   module.first_pid,    module.map_start,
+                       module.map_end, module.mapped_ns};
 }
 
 std::string_view OriginName(const elf::ObjectInfo& info) {

@@ -19,7 +19,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kOpen, kChunk };
+enum class Verb : std::uint8_t { kOpen, kChunks };
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 constexpr std::size_t kMaxRanges = 4'096;
@@ -75,8 +75,8 @@ Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping)
   return file;
 }
 
-Result<FrameRows> UnpackRows(std::string_view bytes, std::uint64_t begin) {
-  Unpacker fields(bytes);
+// None: they make no sense.
+std::optional<FrameRows> UnpackRows(Unpacker& fields, std::uint64_t begin) {
   FrameRows chunk;
   chunk.damaged = fields.Number<std::uint64_t>();
   const std::uint32_t count = fields.Count(sizeof(Row));
@@ -84,12 +84,19 @@ Result<FrameRows> UnpackRows(std::string_view bytes, std::uint64_t begin) {
   std::uint64_t least = begin;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Row row = fields.Plain<Row>();
-    if (row.offset < least || row.offset >= begin + kChunkBytes) return Nonsense();
+    if (row.offset < least || row.offset >= begin + kChunkBytes) return std::nullopt;
     least = row.offset + 1;
     chunk.rows.push_back(row);
   }
-  if (!fields.done()) return Nonsense();
   return chunk;
+}
+
+void PackRows(CfiReader& reader, std::uint64_t begin, Packer& answer) {
+  const std::uint64_t damaged = reader.damaged();
+  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
+  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
+  answer.Number(reader.damaged() - damaged).Number(static_cast<std::uint32_t>(rows.size()));
+  for (const Row& row : rows) answer.Plain(row);
 }
 
 // By which a pool knows the file again: the process's own view of it, since nothing else is known
@@ -127,16 +134,11 @@ Result<std::string> CfiParser::Answer(std::string_view request, reader::ParserCo
     return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
   }
   wanted.stamp = fields.Plain<elf::FileStamp>();
-  const auto begin = fields.Number<std::uint64_t>();
   const auto open = Find(wanted, context.opener);
   if (!open) return open.error();
-  CfiReader& reader = *(*open)->reader;
-  const std::uint64_t damaged = reader.damaged();
-  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
-  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
   Packer answer;
-  answer.Number(reader.damaged() - damaged).Number(static_cast<std::uint32_t>(rows.size()));
-  for (const Row& row : rows) answer.Plain(row);
+  for (std::uint32_t left = fields.Count(sizeof(std::uint64_t)); left > 0; --left)
+    PackRows(*(*open)->reader, fields.Number<std::uint64_t>(), answer);
   return answer.Take();
 }
 
@@ -195,14 +197,24 @@ Result<FrameFile> CfiClient::Open(const FileMapping& mapping, std::chrono::milli
   return answer ? UnpackFile(*answer, mapping) : answer.error();
 }
 
-Result<FrameRows> CfiClient::ReadChunk(const FrameFile& file, std::uint64_t begin,
-                                       std::chrono::milliseconds patience) {
-  const auto answer = readers_.Ask(
-      RequestFor(
-          file.mapping,
-          Packer().Number(Verb::kChunk).Plain(file.mapping).Plain(file.stamp).Number(begin).Take()),
-      patience);
-  return answer ? UnpackRows(*answer, begin) : answer.error();
+Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
+                                                     std::span<const std::uint64_t> begins,
+                                                     std::chrono::milliseconds patience) {
+  Packer request;
+  request.Number(Verb::kChunks).Plain(file.mapping).Plain(file.stamp);
+  request.Number(static_cast<std::uint32_t>(begins.size()));
+  for (const std::uint64_t begin : begins) request.Number(begin);
+  const auto answer = readers_.Ask(RequestFor(file.mapping, request.Take()), patience);
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  std::vector<FrameRows> chunks;
+  for (const std::uint64_t begin : begins) {
+    auto chunk = UnpackRows(fields, begin);
+    if (!chunk) return Nonsense();
+    chunks.push_back(*std::move(chunk));
+  }
+  if (!fields.done()) return Nonsense();
+  return chunks;
 }
 
 }  // namespace profd::unwind

@@ -86,9 +86,11 @@ class CfiClient {
   // for now.
   [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping,
                                        std::chrono::milliseconds patience);
-  // Rows of the chunk that begins at file offset `begin`.
-  [[nodiscard]] Result<FrameRows> ReadChunk(const FrameFile& file, std::uint64_t begin,
-                                            std::chrono::milliseconds patience);
+  // Rows of the chunks that begin at these file offsets, in one request; at most kMaxChunks.
+  static constexpr std::size_t kMaxChunks = 16;
+  [[nodiscard]] Result<std::vector<FrameRows>> ReadChunks(const FrameFile& file,
+                                                          std::span<const std::uint64_t> begins,
+                                                          std::chrono::milliseconds patience);
 
  private:
   reader::Readers& readers_;

@@ -202,7 +202,7 @@ Result<void> TableService::ReadWanted(const profd_wanted& wanted) {
   }
   const std::uint64_t begin = wanted.file_offset / kChunkBytes * kChunkBytes;
   if (store_.Lacks(*index, begin))
-    PROFD_TRY(Load(*index, **file, begin, TableStore::Room::kMake));
+    PROFD_TRY(Load(*index, **file, {&begin, 1}, TableStore::Room::kMake));
   if ((*file)->small || store_.loaded(*index) >= kOftenWanted) Finish(wanted.key, *file, true);
   return {};
 }
@@ -226,10 +226,11 @@ void TableService::LoadUnfinished() {
   const auto index = store_.Find(next.key);
   const auto lacked =
       index && store_.roomy() ? store_.MissingChunks(*index) : std::vector<std::uint64_t>();
-  const bool loaded =
-      !lacked.empty() && Load(*index, *next.file, lacked.front(), TableStore::Room::kFree).ok();
+  // Several at once, as each request wakes two processes.
+  const auto some = std::span(lacked).first(std::min(lacked.size(), CfiClient::kMaxChunks));
+  const bool loaded = !some.empty() && Load(*index, *next.file, some, TableStore::Room::kFree).ok();
   // A file that does not answer has waited for its chance: programs request what they miss.
-  if (!loaded || lacked.size() <= 1 || store_.Lacks(*index, lacked.front()))
+  if (!loaded || lacked.size() == some.size() || store_.Lacks(*index, some.front()))
     unfinished_.pop_front();
 }
 
@@ -263,11 +264,14 @@ Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) 
 }
 
 Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& file,
-                                std::uint64_t begin, TableStore::Room room) {
-  auto chunk = client_.ReadChunk(file, begin, kPatience);
-  if (!chunk) return chunk.error();
-  counters_.damaged.Add(chunk->damaged);
-  (void)store_.LoadChunk(index, begin, chunk->rows, room);  // the store counts what finds no room
+                                std::span<const std::uint64_t> begins, TableStore::Room room) {
+  const auto chunks = client_.ReadChunks(file, begins, kPatience);
+  if (!chunks) return chunks.error();
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    counters_.damaged.Add((*chunks)[i].damaged);
+    // The store counts what finds no room.
+    (void)store_.LoadChunk(index, begins[i], (*chunks)[i].rows, room);
+  }
   return {};
 }
 

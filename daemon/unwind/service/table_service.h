@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <thread>
 #include <unordered_set>
@@ -41,8 +42,8 @@ struct ServiceCounters {
   Counter delayed;     // requests that waited for a reader, or for a file that does not answer
 };
 
-// Has a thread of its own. Requests of programs come first; then, chunk by chunk and at a low
-// priority, the rest of small files, then what is fetched ahead. Files are read by reader
+// Has a thread of its own. Requests of programs come first; then, some chunks at a time and at a
+// low priority, the rest of small files, then what is fetched ahead. Files are read by reader
 // processes: one that does not answer holds up the others for kPatience, and is tried again later.
 // Owned by the composition root; the readers and the maps outlive it. It does not promise a table
 // for every file: files may be gone, damaged, too many, or not answer.
@@ -96,7 +97,7 @@ class TableService {
     Time next;
     std::chrono::milliseconds delay;
   };
-  // One piece of work; nothing in it: load one chunk of an unfinished file.
+  // One piece of work; nothing in it: load some chunks of an unfinished file.
   struct Task {
     std::optional<profd_wanted> wanted;
     std::optional<Mapping> mapping;
@@ -126,8 +127,9 @@ class TableService {
   [[nodiscard]] Result<FileRef> FileFor(const profd_wanted& wanted);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
+  // The chunks that begin there.
   [[nodiscard]] Result<void> Load(TableStore::FileIndex index, const FrameFile& file,
-                                  std::uint64_t begin, TableStore::Room room);
+                                  std::span<const std::uint64_t> begins, TableStore::Room room);
 
   const ProcFs proc_;
   const std::uint64_t cap_bytes_;

@@ -1,4 +1,4 @@
-"""A program on a file system that stops answering costs its own names, and nobody else's anything."""
+"""A program on a file system that stops answering costs its own names, and others nothing."""
 
 import json
 import os

@@ -41,7 +41,8 @@ class HangingRootTest : public ::testing::Test {
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *std::move(zygote);
     const std::string script = test::SourceDirectory() + "/tests/e2e/hostile/hanging_files.py";
-    auto files = Subprocess::Start({"/usr/bin/python3", script, mount_.path().string(), data_, other_});
+    auto files =
+        Subprocess::Start({"/usr/bin/python3", script, mount_.path().string(), data_, other_});
     ASSERT_TRUE(files) << files.error().message;
     files_ = std::make_unique<Subprocess>(*std::move(files));
     const auto ready = files_->ReadLine();

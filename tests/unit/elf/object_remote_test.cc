@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/clock.h"
 #include "daemon/elf/sources/vdso.h"
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
@@ -121,6 +122,33 @@ TEST_F(ObjectRemoteTest, TheVdsoIsOurOwn) {
   EXPECT_EQ(source_.Load(id).error().message, "the vdso of a 32-bit process");
 }
 
+TEST_F(ObjectRemoteTest, WhatWasWrittenAfterItWasMappedIsNotWhatRan) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  ObjectId id = IdOf(path);
+  const auto now_ns = [] { return SystemClock().MonotonicNs(); };
+  // The kernel dates a file by a clock that ticks: it must have ticked.
+  const auto written = std::filesystem::last_write_time(path);
+  ASSERT_TRUE(test::Eventually([&] {
+    tree_.Write("later", "");
+    return std::filesystem::last_write_time(tree_.Path("later")) > written;
+  }));
+  id.mapped_ns = now_ns();
+  ASSERT_TRUE(source_.Load(id)) << source_.Load(id).error().message;
+  const auto mapped = std::filesystem::file_time_type::clock::now();
+  ASSERT_TRUE(test::Eventually([&] {
+    tree_.Write("library", BuildElf(SmallPlan()));
+    return std::filesystem::last_write_time(path) > mapped;
+  }));
+  EXPECT_EQ(source_.Load(id).error().message, "file gone: it was rewritten after it was mapped");
+  // Dates in the future say nothing.
+  std::filesystem::last_write_time(path, mapped + std::chrono::hours(24));
+  EXPECT_TRUE(source_.Load(id));
+  // Mapped again.
+  std::filesystem::last_write_time(path, mapped);
+  id.mapped_ns = now_ns();
+  EXPECT_TRUE(source_.Load(id));
+}
+
 // By readers as profd has them: with no right, and few system calls.
 TEST(ObjectRemote, ASandboxedParserHasWhatOneInThisProcessHas) {
   constexpr std::chrono::milliseconds kLong{60'000};
@@ -156,11 +184,11 @@ TEST(ObjectRemote, ASandboxedParserHasWhatOneInThisProcessHas) {
 class Liar : public reader::Readers {
  public:
   Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
-    return answers[std::min(asked++, answers.size() - 1)];
+    return answers[std::min(requests++, answers.size() - 1)];
   }
   bool IsHeldBy(std::uint64_t) const override { return false; }
   std::vector<std::string> answers;
-  std::size_t asked = 0;
+  std::size_t requests = 0;
 };
 
 TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {

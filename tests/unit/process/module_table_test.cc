@@ -36,6 +36,16 @@ TEST_F(ModuleTableTest, EqualFilesAreOneObject) {
   EXPECT_EQ(one->map_end, 200u);
 }
 
+TEST_F(ModuleTableTest, ARenewedOneTakesThePlaceOfTheOther) {
+  ModuleTable table = MakeTable();
+  const ModuleRef one = table.Intern(File("/lib/a.so", 7), {1, 100, 200, 10});
+  const ModuleRef two = table.Renew(File("/lib/a.so", 7), {1, 100, 200, 20});
+  EXPECT_NE(one, two);
+  EXPECT_EQ(one->mapped_ns, 10u);
+  EXPECT_EQ(two->mapped_ns, 20u);
+  EXPECT_EQ(table.Intern(File("/lib/a.so", 7), {2, 100, 200, 30}), two);
+}
+
 TEST_F(ModuleTableTest, AnyDifferenceMakesAnother) {
   ModuleTable table = MakeTable();
   std::set<ModuleRef> modules;

@@ -74,6 +74,20 @@ TEST_F(ProcessTableTest, WhatProcSaysIsTaken) {
   EXPECT_EQ(table_.Counters().processes, 1u);
 }
 
+TEST_F(ProcessTableTest, AFileThatIsMappedOnceMoreIsAnotherModule) {
+  const auto module_at = [&](std::uint64_t address) {
+    return table_.Find(Key(7))->mappings.Find(address)->module;
+  };
+  table_.Apply(ProcessAt(10, 7, ""));
+  table_.Apply(MmapAt(11, 7, 0x1000, 0x1000, "/lib/a.so", 0x1000));
+  table_.Apply(MmapAt(12, 7, 0x8000, 0x1000, "/lib/a.so", 0x3000));
+  const ModuleRef first = module_at(0x1000);
+  EXPECT_EQ(module_at(0x8000), first) << "another part of it";
+  table_.Apply(MmapAt(13, 7, 0x1000, 0x1000, "/lib/a.so", 0x1000));
+  EXPECT_NE(module_at(0x1000), first);
+  EXPECT_EQ(module_at(0x1000)->mapped_ns, 13u);
+}
+
 TEST_F(ProcessTableTest, InfoIsTheSameObjectUntilSomethingChanges) {
   table_.Apply(ProcessAt(10, 7, ""));
   const ProcessInfoRef before = table_.Info(Key(7));

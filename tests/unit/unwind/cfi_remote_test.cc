@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/process/maps_parser.h"
@@ -17,6 +18,12 @@
 
 namespace profd::unwind {
 namespace {
+
+Result<FrameRows> ReadChunk(CfiClient& client, const FrameFile& file, std::uint64_t begin,
+                            std::chrono::milliseconds patience) {
+  auto chunks = client.ReadChunks(file, {&begin, 1}, patience);
+  return chunks ? Result<FrameRows>(std::move(chunks->front())) : chunks.error();
+}
 
 FileMapping MappingOf(const void* address) {
   FileMapping mapping;
@@ -47,7 +54,7 @@ TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
   EXPECT_EQ(file->small, direct->small());
 
   const std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
-  const auto chunk = client.ReadChunk(*file, begin, {});
+  const auto chunk = ReadChunk(client, *file, begin, {});
   ASSERT_TRUE(chunk) << chunk.error().message;
   const auto rows = direct->ReadRows(begin, begin + kChunkBytes);
   ASSERT_EQ(chunk->rows.size(), rows.size());
@@ -67,17 +74,26 @@ TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
   ASSERT_TRUE(vdso) << vdso.error().message;
   EXPECT_EQ(vdso->key.inode, PROFD_VDSO_INODE);
   ASSERT_TRUE(vdso->has_tables()) << vdso->missing;
-  const auto rows = client.ReadChunk(*vdso, 0, kPatience);
+  const auto rows = ReadChunk(client, *vdso, 0, kPatience);
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_FALSE(rows->rows.empty());
 
   const auto file = client.Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), kPatience);
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_TRUE(file->has_tables()) << file->missing;
+  std::vector<std::uint64_t> begins;
   for (std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
-       begin < file->text.back().end; begin += kChunkBytes) {
-    const auto chunk = client.ReadChunk(*file, begin, kPatience);
-    ASSERT_TRUE(chunk) << chunk.error().message;
+       begin < file->text.back().end && begins.size() < CfiClient::kMaxChunks; begin += kChunkBytes)
+    begins.push_back(begin);
+  const auto together = client.ReadChunks(*file, begins, kPatience);
+  ASSERT_TRUE(together) << together.error().message;
+  ASSERT_EQ(together->size(), begins.size());
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const auto alone = ReadChunk(client, *file, begins[i], kPatience);
+    ASSERT_TRUE(alone) << alone.error().message;
+    ASSERT_EQ(alone->rows.size(), (*together)[i].rows.size());
+    for (std::size_t row = 0; row < alone->rows.size(); ++row)
+      ASSERT_EQ(alone->rows[row].offset, (*together)[i].rows[row].offset);
   }
 }
 
@@ -113,7 +129,7 @@ TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
        {std::string(), std::string("x"), std::string(1000, '\xff'), std::string(1000, '\0')}) {
     liar.answer = answer;
     EXPECT_FALSE(client.Open({1, 2, 3}, {})) << answer.size();
-    EXPECT_FALSE(client.ReadChunk({}, 0, {})) << answer.size();
+    EXPECT_FALSE(ReadChunk(client, {}, 0, {})) << answer.size();
   }
   const auto rows = [](std::uint64_t first, std::uint64_t second) {
     return reader::Packer()
@@ -124,12 +140,12 @@ TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
         .Take();
   };
   liar.answer = rows(kChunkBytes, kChunkBytes + 1);
-  EXPECT_TRUE(client.ReadChunk({}, kChunkBytes, {}));
+  EXPECT_TRUE(ReadChunk(client, {}, kChunkBytes, {}));
   for (const auto& [first, second] :
        {std::pair{kChunkBytes + 1, kChunkBytes}, std::pair{kChunkBytes, kChunkBytes},
         std::pair{std::uint64_t{0}, kChunkBytes}, std::pair{kChunkBytes, 2 * kChunkBytes}}) {
     liar.answer = rows(first, second);
-    EXPECT_FALSE(client.ReadChunk({}, kChunkBytes, {})) << first << ' ' << second;
+    EXPECT_FALSE(ReadChunk(client, {}, kChunkBytes, {})) << first << ' ' << second;
   }
 }
 
