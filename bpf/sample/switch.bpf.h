@@ -90,8 +90,9 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
   struct kernel_accounting accounting;
   struct leaving leaving;
   if (!thread) {
-    /* While threads still get their clocks there is no session, so nothing is lost. */
-    if (control.sessions) count(PROFD_COUNTER_UNKNOWN_THREAD);
+    /* While threads still get their clocks there is no session, so nothing is lost. One that was
+     * ending already has got none, and is in no session. */
+    if (control.sessions && !READ_ANY_WIDTH(task, exit_state)) count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
   if (by_kernel_accounting(thread) && !(task_state & TASK_DEAD)) {

@@ -214,7 +214,9 @@ static __noinline void reconcile_switch_in(struct thread* thread, u64 now, u64 s
   if (thread->switch_in_ns) {
     come_back(thread, thread->switch_in_ns, &accounting, cpu, &interval);
   } else {
-    count(PROFD_COUNTER_SWITCH_IN_MISSED);
+    /* The clock may have been made while the thread switched in, between the hook and the moment
+     * from which the kernel says that it runs. That is no switch-in that a hook has missed. */
+    if (thread->since_ns != thread->begin_ns) count(PROFD_COUNTER_SWITCH_IN_MISSED);
     reconcile_missed_switch_in(thread, now, &accounting, cpu);
   }
 }

@@ -114,6 +114,23 @@ TEST_F(ClockTest, MissedSwitchInIsMadeGoodFromTheKernelsRunTime) {
   EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 1);
 }
 
+// Between the switch hook and the moment from which the kernel says that it runs.
+TEST_F(ClockTest, AClockThatIsMadeDuringASwitchInHasMissedNone) {
+  const user_accounting start{0, 1'000};
+  user_thread* thread = user_thread_begin(100, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
+  const user_accounting ran{0, 1'000 + 50};
+  user_switch_out(thread, 150, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &ran);
+  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 50);
+  EXPECT_EQ(Sum(*user_clock(thread)), 50);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 0);
+  // The next one is.
+  const user_accounting again{0, 1'000 + 80};
+  user_switch_out(thread, 250, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &again);
+  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 80);
+  EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 1);
+  user_thread_free(thread);
+}
+
 TEST_F(ClockTest, MissedSwitchOutIsMadeGoodFromTheKernelsRunTime) {
   KernelModel thread(0);
   thread.Block(100);
