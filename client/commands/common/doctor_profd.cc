@@ -133,6 +133,16 @@ void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {
     findings.push_back({"stacks", Verdict::kOk, found, ""});
 }
 
+// What readers could not read.
+Finding Unreadable(const v1::StatusResponse& status) {
+  std::string found = status.unreadable(0);
+  if (status.unreadable_size() > 1)
+    found += ", and " + FormatCount(static_cast<std::uint64_t>(status.unreadable_size() - 1)) +
+             " more: profctl status";
+  return {"readers", Verdict::kWarn, found,
+          "see whether its file system answers; its frames have no names or end early"};
+}
+
 }  // namespace
 
 std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
@@ -149,6 +159,7 @@ std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
   if (status.missing_capabilities().empty() && status.replay_file().empty())
     findings.push_back({"rights", Verdict::kOk, "none is missing", ""});
   findings.push_back(Losses(status));
+  if (status.unreadable_size() > 0) findings.push_back(Unreadable(status));
   findings.push_back(Interpreters(status.python()));
   findings.push_back(History(status));
   return findings;
