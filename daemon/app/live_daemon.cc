@@ -209,6 +209,7 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   status.memory = memory_budget_.status();
   status.recording_file = recording_file_;
   status.unreadable = parts_.readers->Troubles();
+  std::ranges::copy(status.source.beyond_share, std::back_inserter(status.unreadable));
   return status;
 }
 

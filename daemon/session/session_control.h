@@ -64,6 +64,8 @@ struct SourceStatus {
   std::uint64_t map_bytes = 0;                    // kernel memory of all maps and rings
   std::vector<std::uint64_t> counters;            // by enum profd_counter
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
+  // Processes that report more than their share, and what follows: "process 7 (name): ..."
+  std::vector<std::string> beyond_share;
 };
 
 // One of each for sessions that a client requested and for those that stand. A thread that both

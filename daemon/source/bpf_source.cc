@@ -116,11 +116,16 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   for (const wire::EventBytes& event : taken.before) pass(wire::RawEvent{event});
   rings_.Drain(pass);
   side_band_.Drain([&](const wire::EventBytes& event) { pass(wire::RawEvent{event}); });
+  if (const std::uint64_t lost = side_band_.lost(); lost != mmaps_lost_) {
+    mmaps_lost_ = lost;
+    backfill_.LostMappings();
+  }
   for (const wire::EventBytes& event : taken.after) pass(wire::RawEvent{event});
   backfill_.EndRound(counting);
 
   processes_gone_.Set(backfill_.gone());
   mmaps_dropped_.Set(backfill_.dropped());
+  beyond_share_.Set(backfill_.beyond_share());
   malformed_.Set(rings_.malformed());
   const auto now = std::chrono::steady_clock::now();
   if (now - refreshed_ >= kRefreshInterval) {
@@ -172,6 +177,7 @@ std::vector<std::uint64_t> BpfSource::ReadCounters() const {
   counters[PROFD_COUNTER_MALFORMED] =
       malformed_.value() + side_band_.malformed() + sessions_.malformed();
   counters[PROFD_COUNTER_CLOCKS_UNREAD] = sessions_.clocks_unread();
+  counters[PROFD_COUNTER_BEYOND_SHARE] = beyond_share_.value();
   return counters;
 }
 
@@ -194,6 +200,13 @@ session::SourceStatus BpfSource::Status() const {
   status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
   status.map_bytes = MapBytes();
   status.missing_capabilities = features_.missing_capabilities;
+  for (const std::uint32_t pid : backfill_.BeyondShare()) {
+    auto name = proc_.Read(std::to_string(pid) + "/comm");
+    if (name && name->ends_with('\n')) name->pop_back();
+    status.beyond_share.push_back("process " + std::to_string(pid) +
+                                  (name ? " (" + *name + ")" : std::string()) +
+                                  ": maps files too often, so its mappings are read once a second");
+  }
   return status;
 }
 

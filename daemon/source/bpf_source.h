@@ -116,6 +116,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   Backfill backfill_;
   Counter processes_gone_;
   Counter mmaps_dropped_;
+  Counter beyond_share_;
+  std::uint64_t mmaps_lost_ = 0;  // as of the last round
   Counter malformed_;
   std::chrono::steady_clock::time_point refreshed_;
   Sessions sessions_;  // last: uses all of them

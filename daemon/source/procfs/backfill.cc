@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::uint64_t kReadCostNs = 1'000'000'000 / Backfill::kReadsPerSecond;
 constexpr std::uint64_t kMaxRationNs = Backfill::kReadBurst * kReadCostNs;
+constexpr std::uint64_t kShareCostNs = 1'000'000'000 / Backfill::kSharePerSecond;
+constexpr std::uint64_t kMaxShareNs = Backfill::kShareBurst * kShareCostNs;
+constexpr std::uint64_t kNamedNs = 10'000'000'000;
 
 ProcessKey KeyOf(const profd_event& header) { return {header.pid, header.process_start_ns}; }
 
@@ -35,17 +38,23 @@ void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& 
       return PassSample(event, header, sink);
     case PROFD_EVENT_FORK:
       return PassFork(event, header, sink);
-    case PROFD_EVENT_EXEC:
+    case PROFD_EVENT_EXEC: {
       sink(event);
-      met_[header.pid] = {header.process_start_ns, true, header.time_ns};
+      Process& process = met_[header.pid];
+      process.start_ns = header.process_start_ns;
+      if (!TakeShare(header.pid, process)) return ReadAgain(process, header.time_ns);
+      process.unread = true;
+      process.again = false;
+      process.since_ns = header.time_ns;
       return Read(header, header.time_ns, sink);
+    }
     case PROFD_EVENT_EXIT:
       if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) ended_.push_back(KeyOf(header));
       break;
     case PROFD_EVENT_MMAP:
       return PassMmap(event, header, sink);
     case PROFD_EVENT_PROCESS:
-      met_[header.pid] = {header.process_start_ns};
+      met_[header.pid] = {.start_ns = header.process_start_ns, .read_ns = round_ns_};
       break;
     case PROFD_EVENT_SESSION_START:
       ++sessions_;
@@ -72,6 +81,46 @@ void Backfill::EndRound(const wire::EventSource::Sink& sink) {
     if (found != met_.end() && found->second.start_ns == process.start_ns) met_.erase(found);
   }
   ended_before_ = std::exchange(ended_, {});
+  ForgetBeyondShare();
+}
+
+void Backfill::LostMappings() {
+  for (auto& [pid, process] : met_) ReadAgain(process, round_ns_);
+}
+
+void Backfill::ReadAgain(Process& process, std::uint64_t since_ns) const {
+  if (!process.unread) process.again = true;
+  process.unread = true;
+  process.since_ns = std::max(process.since_ns, since_ns);
+}
+
+bool Backfill::TakeShare(std::uint32_t pid, Process& process) {
+  process.share_ns = std::max(process.share_ns, round_ns_);
+  if (process.share_ns + kShareCostNs <= round_ns_ + kMaxShareNs) {
+    process.share_ns += kShareCostNs;
+    return true;
+  }
+  ++beyond_share_;
+  NameBeyondShare(pid);
+  return false;
+}
+
+void Backfill::NameBeyondShare(std::uint32_t pid) {
+  const std::scoped_lock lock(mutex_);
+  if (named_.size() < kMaxNamed || named_.contains(pid)) named_[pid] = round_ns_;
+}
+
+void Backfill::ForgetBeyondShare() {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(named_, [this](const auto& one) { return one.second + kNamedNs < round_ns_; });
+}
+
+std::vector<std::uint32_t> Backfill::BeyondShare() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::uint32_t> pids;
+  for (const auto& [pid, last_ns] : named_) pids.push_back(pid);
+  std::ranges::sort(pids);
+  return pids;
 }
 
 bool Backfill::Met(ProcessKey process) const {
@@ -88,9 +137,10 @@ bool Backfill::TakeRation() {
 
 void Backfill::PassSample(const wire::RawEvent& event, const profd_event& header,
                           const wire::EventSource::Sink& sink) {
-  if (!Met(KeyOf(header))) met_[header.pid] = {header.process_start_ns, true, 0};
+  if (!Met(KeyOf(header))) met_[header.pid] = {.start_ns = header.process_start_ns, .unread = true};
   const Process& process = met_[header.pid];
-  if (process.unread && process.start_ns == header.process_start_ns)
+  const bool due = !process.again || round_ns_ >= process.read_ns + kReadAgainNs;
+  if (process.unread && due && process.start_ns == header.process_start_ns)
     Read(header, std::max(process.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_)),
          sink);
   sink(event);
@@ -103,14 +153,18 @@ void Backfill::PassFork(const wire::RawEvent& event, const profd_event& header,
     return PassSample(event, header, sink);
   // The child is what its parent was, if that is known.
   const bool known = Met({task.parent_pid, task.parent_process_start_ns});
-  met_[header.pid] = {header.process_start_ns, !known, header.time_ns};
+  met_[header.pid] = {
+      .start_ns = header.process_start_ns, .unread = !known, .since_ns = header.time_ns};
   sink(event);
   if (!known) Read(header, header.time_ns, sink);
 }
 
 void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
                         const wire::EventSource::Sink& sink) {
-  if (met_.contains(header.pid)) return sink(event);
+  if (const auto met = met_.find(header.pid); met != met_.end()) {
+    if (TakeShare(header.pid, met->second)) return sink(event);
+    return ReadAgain(met->second, header.time_ns);
+  }
   if (held_.size() < kMaxHeld) {
     held_.emplace_back(event.bytes.begin(), event.bytes.end());
   } else {
@@ -121,7 +175,10 @@ void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
 void Backfill::Read(const profd_event& header, std::uint64_t time_ns,
                     const wire::EventSource::Sink& sink) {
   if (!TakeRation()) return;
-  met_[header.pid].unread = false;
+  Process& known = met_[header.pid];
+  known.unread = false;
+  known.again = false;
+  known.read_ns = round_ns_;
   const auto process = reader_.Read(KeyOf(header), header.tid, time_ns);
   if (process) {
     sink(wire::RawEvent{*process});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -23,13 +24,21 @@ namespace profd::source {
 //   then delivered if the process was met by then. Otherwise it is discarded, because most
 //   processes of the host are in no session.
 // Reading /proc takes about 100 us per process, so it is limited. A process that had to wait is
-// read at one of its later events; one that was gone by then is counted. Used by the thread that
-// polls.
+// read at one of its later events; one that was gone by then is counted.
+//
+// A process has a share of mappings and execs a second. What is beyond it is discarded, and the
+// process is read once a second instead, at one of its samples. So are all processes when
+// mappings have been lost, since nothing says whose they were. Used by the thread that polls,
+// except where a method says otherwise.
 class Backfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 500;
   static constexpr std::uint64_t kReadBurst = 500;
   static constexpr std::size_t kMaxHeld = 8'192;  // MMAP events
+  // Of one process: mappings and execs. A large program begins with some 2,000 mappings.
+  static constexpr std::uint64_t kSharePerSecond = 200;
+  static constexpr std::uint64_t kShareBurst = 4'000;
+  static constexpr std::uint64_t kReadAgainNs = 1'000'000'000;
 
   // `clock` must outlive this.
   Backfill(ProcessReader reader, const Clock& clock);
@@ -37,17 +46,26 @@ class Backfill {
   // These bracket a round, in which every ring is drained of at least what it held at the
   // beginning.
   void BeginRound();
+  // Mappings have been lost, of processes that nothing names.
+  void LostMappings();
   void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
   void EndRound(const wire::EventSource::Sink& sink);
 
   [[nodiscard]] std::uint64_t gone() const { return gone_; }        // ended before they were read
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // MMAP events beyond kMaxHeld
+  [[nodiscard]] std::uint64_t beyond_share() const { return beyond_share_; }  // events
+  // Processes that were beyond their share in the last ten seconds; at most kMaxNamed. Any thread.
+  [[nodiscard]] std::vector<std::uint32_t> BeyondShare() const;
+  static constexpr std::size_t kMaxNamed = 64;
 
  private:
   struct Process {
     std::uint64_t start_ns = 0;
     bool unread = false;         // had to wait for ration
     std::uint64_t since_ns = 0;  // if unread: what /proc says holds from here on
+    bool again = false;          // if unread: it was read before, at `read_ns`
+    std::uint64_t read_ns = 0;
+    std::uint64_t share_ns = 0;  // its share is used up to here; may lie in the future
   };
 
   [[nodiscard]] bool Met(ProcessKey process) const;
@@ -58,6 +76,11 @@ class Backfill {
                 const wire::EventSource::Sink& sink);
   void PassMmap(const wire::RawEvent& event, const profd_event& header,
                 const wire::EventSource::Sink& sink);
+  // False: this event is beyond the process's share.
+  [[nodiscard]] bool TakeShare(std::uint32_t pid, Process& process);
+  void ReadAgain(Process& process, std::uint64_t since_ns) const;
+  void NameBeyondShare(std::uint32_t pid);
+  void ForgetBeyondShare();
   void Read(const profd_event& header, std::uint64_t time_ns, const wire::EventSource::Sink& sink);
 
   const ProcessReader reader_;
@@ -73,6 +96,9 @@ class Backfill {
   std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
   std::uint64_t gone_ = 0;
   std::uint64_t dropped_ = 0;
+  std::uint64_t beyond_share_ = 0;
+  mutable std::mutex mutex_;                                // guards what follows
+  std::unordered_map<std::uint32_t, std::uint64_t> named_;  // by pid: last time beyond its share
 };
 
 }  // namespace profd::source

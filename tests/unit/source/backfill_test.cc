@@ -171,6 +171,65 @@ TEST_F(BackfillTest, HeldMappingsAreBounded) {
   EXPECT_EQ(backfill_.dropped(), 5u);
 }
 
+TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
+  fake_.AddProcess(1, StartOf(1), "worker");
+  fake_.AddProcess(2, StartOf(2), "worker");
+  Round({Sample(1, 1'000 * kMs), Sample(2, 1'000 * kMs)});
+  Take();
+  const std::vector<wire::EventBytes> storm(Backfill::kShareBurst + 100, Mmap(1, 1'060 * kMs));
+  Round(storm);
+  EXPECT_EQ(Take().size(), Backfill::kShareBurst);
+  EXPECT_EQ(backfill_.beyond_share(), 100u);
+  EXPECT_THAT(backfill_.BeyondShare(), ElementsAre(1));
+  // Another one has its own share.
+  Round({Mmap(2, 1'120 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("mmap 2 @1120"));
+
+  // It has been read less than a second ago.
+  Round({Sample(1, 1'200 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("sample 1 @1200"));
+  now_ns_ += 1'000 * kMs;
+  Round({Sample(1, 2'210 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("process 1 @1200", "sample 1 @2210"));
+  Round({Sample(1, 2'260 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("sample 1 @2260"));
+
+  // Its share comes back with time, and it is not named for ever.
+  now_ns_ += 10'000 * kMs;
+  Round({Mmap(1, 12'300 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("mmap 1 @12300"));
+  EXPECT_THAT(backfill_.BeyondShare(), IsEmpty());
+}
+
+TEST_F(BackfillTest, ExecsCountInTheShareToo) {
+  fake_.AddProcess(1, StartOf(1), "worker");
+  const std::vector<wire::EventBytes> storm(Backfill::kShareBurst + 100,
+                                            Task(PROFD_EVENT_EXEC, 1, 1'050 * kMs));
+  Round(storm);
+  std::size_t reads = 0;
+  for (const std::string& one : Take()) reads += one.starts_with("process") ? 1 : 0;
+  EXPECT_LE(reads, Backfill::kReadBurst);
+  EXPECT_EQ(backfill_.beyond_share(), 100u);
+}
+
+TEST_F(BackfillTest, WhenMappingsAreLostAllAreReadAgain) {
+  fake_.AddProcess(1, StartOf(1), "worker");
+  fake_.AddProcess(2, StartOf(2), "worker");
+  Round({Sample(1, 1'000 * kMs), Sample(2, 1'000 * kMs)});
+  now_ns_ += 1'000 * kMs;
+  Take();
+  backfill_.LostMappings();
+  Round({Sample(1, 2'100 * kMs), Sample(2, 2'100 * kMs), Sample(2, 2'101 * kMs)});
+  const auto out = Take();
+  EXPECT_EQ(out.size(), 5u);
+  EXPECT_THAT(out, testing::Contains(testing::StartsWith("process 1 ")));
+  EXPECT_THAT(out, testing::Contains(testing::StartsWith("process 2 ")));
+  // Once a second is enough.
+  backfill_.LostMappings();
+  Round({Sample(1, 2'150 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("sample 1 @2150"));
+}
+
 TEST_F(BackfillTest, AProcessThatEndedIsForgottenARoundLater) {
   fake_.AddProcess(12, StartOf(12), "worker");
   Round({Sample(12, 0), Task(PROFD_EVENT_EXIT, 12, 0, PROFD_TASK_LAST_THREAD)});
