@@ -205,7 +205,7 @@ session::SourceStatus BpfSource::Status() const {
     if (name && name->ends_with('\n')) name->pop_back();
     status.beyond_share.push_back("process " + std::to_string(pid) +
                                   (name ? " (" + *name + ")" : std::string()) +
-                                  ": maps files too often, so its mappings are read once a second");
+                                  ": maps files too often; is read once a second");
   }
   return status;
 }
