@@ -69,6 +69,8 @@ Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds p
     auto answer = TakeLeft(key);
     return answer ? *std::move(answer) : NotYet(request);
   }
+  // Of one target one request at a time: it must not hold several readers.
+  if (IsBeingRead(request.target)) return NotYet(request);
   if (auto refusal = Refusal(request)) return counters_.refused.Add(), *std::move(refusal);
   auto process = Acquire(lock, request, until);
   if (!process) return process.error();
@@ -117,6 +119,12 @@ std::optional<Error> ReaderPool::Refusal(const ReaderRequest& request) {
   return std::nullopt;
 }
 
+bool ReaderPool::IsBeingRead(std::uint64_t target) const {
+  return std::ranges::any_of(left_, [&](const auto& entry) {
+    return !entry.second.answer && entry.second.request.target == target;
+  });
+}
+
 // Readers that slow requests hold, or that have not ended since they were killed.
 bool ReaderPool::HasNoShareLeft(std::uint32_t user) const {
   std::size_t of_user = 0;
@@ -140,6 +148,9 @@ Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& reque
   };
   const auto may_go = [&] { return !idle_.empty() || running() < options_.processes; };
   if (!changed_.wait_until(lock, until, may_go)) return NotYet(request);
+  // One that ended between two requests, such as at its bound of CPU time, is no failure of the
+  // next target.
+  std::erase_if(idle_, [](const IdleReader& one) { return !one.process.IsWhole(); });
   if (!idle_.empty()) {
     auto best = std::ranges::find(idle_, request.target, &IdleReader::target);
     if (best == idle_.end()) best = std::prev(idle_.end());

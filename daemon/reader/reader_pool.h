@@ -75,7 +75,8 @@ struct ReaderCounters {
 //
 // An answer that does not come while the caller has patience is not lost: the request goes on, and
 // a later call with the same target and body takes the answer, without waiting. So callers that
-// come again need no thread to wait, and a slow request holds up its caller once.
+// come again need no thread to wait, and a slow request holds up its caller once. Meanwhile other
+// requests with its target are not sent: a target holds one reader at most.
 class ReaderPool : public Readers {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -145,6 +146,7 @@ class ReaderPool : public Readers {
   };
 
   [[nodiscard]] std::optional<Result<std::string>> TakeLeft(std::uint64_t key);
+  [[nodiscard]] bool IsBeingRead(std::uint64_t target) const;
   [[nodiscard]] std::optional<Error> Refusal(const ReaderRequest& request);
   [[nodiscard]] Result<ReaderProcess> Acquire(Lock& lock, const ReaderRequest& request, Time until);
   [[nodiscard]] Result<std::string> Finish(Lock& lock, ReaderProcess process,

@@ -79,6 +79,8 @@ void CloseAllBut(std::vector<int> kept) {
     auto request = daemon.Receive(kMaxRequestBytes, Channel::Time::max());
     if (!request || !*request) ::_exit(0);
     const auto answer = parser->Answer((*request)->body, {client, (*request)->descriptors});
+    // Without it the answer may be wrong, and so would be all others.
+    if (client.has_ended()) ::_exit(0);
     const auto sent =
         answer
             ? daemon.Send(kAnswer, *answer, Channel::Time::max())
@@ -206,6 +208,11 @@ class ZygoteLoop {
   std::deque<std::pair<pid_t, int>> ended_;
 };
 
+bool HasProcessEnded(const UniqueFd& handle) {
+  pollfd ended{handle.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 1;
+}
+
 }  // namespace
 
 void ReaderProcess::Kill() {
@@ -214,12 +221,9 @@ void ReaderProcess::Kill() {
     ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
 }
 
-bool ReaderProcess::HasEnded() const {
-  return std::ranges::all_of(handles_, [](const UniqueFd& handle) {
-    pollfd ended{handle.get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 1;
-  });
-}
+bool ReaderProcess::HasEnded() const { return std::ranges::all_of(handles_, &HasProcessEnded); }
+
+bool ReaderProcess::IsWhole() const { return std::ranges::none_of(handles_, &HasProcessEnded); }
 
 std::uint64_t ReaderProcess::PrivateBytes() const {
   constexpr std::uint64_t kPage = 4'096;

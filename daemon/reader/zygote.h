@@ -61,6 +61,8 @@ class ReaderProcess {
   // After Kill: whether both have ended. False for long: one waits in the kernel, where no signal
   // reaches it.
   [[nodiscard]] bool HasEnded() const;
+  // Neither has.
+  [[nodiscard]] bool IsWhole() const;
   // Resident memory of both that no other process shares, in bytes.
   [[nodiscard]] std::uint64_t PrivateBytes() const;
 

@@ -10,10 +10,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/proc_fs.h"
 #include "daemon/reader/zygote.h"
 #include "tests/support/eventually.h"
 
@@ -221,6 +223,43 @@ TEST_F(ReaderPoolTest, WhenMemoryIsShortIdleReadersEndAndAreStartedAgain) {
   EXPECT_EQ(TextOf(Ask("echo x")), "x");
   EXPECT_EQ(TextOf(Ask("echo x")), "x");
   EXPECT_EQ(pool_->counters().started.value(), 2u);
+}
+
+TEST_F(ReaderPoolTest, ATargetHoldsOneReaderAtMost) {
+  Make({.processes = 2});
+  ASSERT_FALSE(Ask("hang", 1, kNone));
+  EXPECT_EQ(TextOf(Ask("echo x", 1)), "file 1: is being read");
+  EXPECT_EQ(TextOf(Ask("echo x", 2)), "x");
+}
+
+std::string TextOfProc(const std::string& name) {
+  const auto text = ProcFs().Read(name);
+  return text ? *text : "";
+}
+
+// Processes that the zygote has made, by their names.
+std::vector<pid_t> MadeBy(pid_t zygote, const std::string& name) {
+  std::vector<pid_t> found;
+  const std::string number = std::to_string(zygote);
+  std::istringstream pids(TextOfProc(number + "/task/" + number + "/children"));
+  for (pid_t pid = 0; pids >> pid;)
+    if (TextOfProc(std::to_string(pid) + "/comm") == name + "\n") found.push_back(pid);
+  return found;
+}
+
+TEST_F(ReaderPoolTest, AReaderWithoutItsOpenerIsReplaced) {
+  Make({});
+  const std::string request = "open " + std::to_string(::getpid()) + " /etc/passwd";
+  ASSERT_TRUE(Ask(request, 1));
+  const auto openers = MadeBy(zygote_->pid(), "profd-opener");
+  ASSERT_EQ(openers.size(), 1u);
+  ASSERT_EQ(::kill(openers.front(), SIGKILL), 0);
+  ASSERT_TRUE(test::Eventually([&] {
+    return TextOfProc(std::to_string(openers.front()) + "/stat").find(") Z ") != std::string::npos;
+  }));
+  const auto passwd = Ask(request, 2);
+  ASSERT_TRUE(passwd) << passwd.error().message;
+  EXPECT_TRUE(pool_->troubles().empty());
 }
 
 TEST_F(ReaderPoolTest, ReadersEndWithTheZygoteAndThenNoneIsStarted) {
