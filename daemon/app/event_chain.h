@@ -6,6 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/python/feed/python_service.h"
 #include "daemon/python/feed/python_source.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/recording/recording_source.h"
 #include "daemon/recording/recording_writer.h"
 #include "daemon/unwind/service/prefetch_source.h"
@@ -19,10 +20,11 @@ namespace profd::app {
 // unwind tables, which adds no events. Thread: the reader thread polls it. Owner: LiveDaemon.
 class EventChain {
  public:
-  // `writer`: null if no recording is made. All must outlive this.
+  // `readers` are PythonParsers. `writer`: null if no recording is made. All must outlive this.
   EventChain(wire::EventSource& source, python::PythonService& python, python::FactQueue& facts,
-             recording::RecordingWriter* writer, unwind::TableService& tables, const Clock& clock)
-      : python_(source, python, facts, clock) {
+             reader::Readers& readers, recording::RecordingWriter* writer,
+             unwind::TableService& tables, const Clock& clock)
+      : python_(source, python, facts, readers, clock) {
     if (writer != nullptr) recording_.emplace(python_, *writer);
     prefetch_.emplace(recording_ ? static_cast<wire::EventSource&>(*recording_) : python_, tables);
   }

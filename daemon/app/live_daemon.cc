@@ -110,7 +110,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
                                                        ProcFs(), limits.unwind_tables);
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
-  auto python = std::make_unique<LivePython>(**source);
+  auto python = std::make_unique<LivePython>(**source, readers->python());
   (*source)->UseTables(TablesFor(*tables, python->service()));
 
   auto daemon = std::make_unique<LiveDaemon>(
@@ -134,8 +134,8 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
                        spdlog::logger& logger)
     : recording_file_(options.record_file),
       parts_(std::move(parts)),
-      events_(*parts_.source, parts_.python->service(), parts_.python->facts(), parts_.writer.get(),
-              *parts_.tables, clock),
+      events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
+              parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
       symbols_(proc_, clock, *parts_.memory, *parts_.readers, options.debug_info,
                parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),

@@ -6,6 +6,7 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/python/feed/python_service.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf_source.h"
 
 namespace profd::app {
@@ -14,9 +15,9 @@ namespace profd::app {
 // of facts for the event chain on the other. Thread: that of the Python service. Owner: LiveDaemon.
 class LivePython {
  public:
-  // `source` must outlive this.
-  explicit LivePython(source::BpfSource& source)
-      : map_(source.python_processes()), service_(map_, facts_, ProcFs()) {}
+  // Both must outlive this.
+  LivePython(source::BpfSource& source, reader::Readers& readers)
+      : map_(source.python_processes()), service_(map_, facts_, readers, ProcFs()) {}
 
   [[nodiscard]] python::PythonService& service() { return service_; }
   [[nodiscard]] const python::PythonService& service() const { return service_; }

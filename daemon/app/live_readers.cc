@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "daemon/elf/sources/object_remote.h"
+#include "daemon/python/feed/python_remote.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
@@ -11,7 +12,7 @@
 namespace profd::app {
 namespace {
 
-enum Role : std::uint32_t { kUnwindRules, kSnapshots, kObjects, kJitCode, kRoles };
+enum Role : std::uint32_t { kUnwindRules, kSnapshots, kObjects, kJitCode, kPython, kRoles };
 
 // Images of large files are reserved, not used: the bound on memory that is used is the pool's.
 constexpr reader::Limits kFileLimits{.address_space_bytes = 96ull << 30, .cpu_seconds = 3'600};
@@ -32,6 +33,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                      [] { return std::make_unique<elf::ObjectParser>(); }};
   roles[kJitCode] = {"profd-jit", kListLimits,
                      [] { return std::make_unique<symbolize::JitParser>(); }};
+  roles[kPython] = {"profd-python", kListLimits,
+                    [] { return std::make_unique<python::PythonParser>(); }};
   return reader::Zygote::Start(std::move(roles));
 }
 
@@ -52,7 +55,13 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                 .processes = 4,
                 .deadline = reader::ReaderPool::Milliseconds(20'000),
                 .answer_bytes = 256u << 20}),
-      jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}) {}
+      jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}),
+      // A user whose processes hang leaves readers for the others. And the next sample may need one
+      // at once: one that starts knows no file.
+      python_(zygote, kPython,
+              {.holds = "readers of Python code",
+               .processes = 6,
+               .idle = reader::ReaderPool::Milliseconds(600'000)}) {}
 
 std::uint64_t LiveReaders::bytes() const {
   std::uint64_t bytes = 0;
@@ -61,7 +70,8 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &snapshots_.memory(), &objects_.memory(), &jit_code_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &objects_.memory(), &jit_code_.memory(),
+          &python_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

@@ -31,6 +31,8 @@ class LiveReaders {
   [[nodiscard]] reader::Readers& objects() { return objects_; }
   // For symbolize::JitClient.
   [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
+  // For python::PythonClient.
+  [[nodiscard]] reader::Readers& python() { return python_; }
 
   // Private memory of all readers, as last measured, in bytes.
   [[nodiscard]] std::uint64_t bytes() const;
@@ -41,13 +43,14 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &objects_, &jit_code_};
+    return {&unwind_rules_, &snapshots_, &objects_, &jit_code_, &python_};
   }
 
   reader::ReaderPool unwind_rules_;
   reader::ReaderPool snapshots_;
   reader::ReaderPool objects_;
   reader::ReaderPool jit_code_;
+  reader::ReaderPool python_;
 };
 
 }  // namespace profd::app

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ class DirectReaders : public reader::Readers {
 
   Result<std::string> Ask(const reader::ReaderRequest& request,
                           std::chrono::milliseconds /*patience*/) override {
+    const std::scoped_lock lock(mutex_);
     std::vector<UniqueFd> descriptors;
     for (const int fd : request.descriptors) descriptors.emplace_back(::dup(fd));
     return parser_->Answer(request.body, {opener_, descriptors});
@@ -30,6 +32,7 @@ class DirectReaders : public reader::Readers {
   bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
 
  private:
+  std::mutex mutex_;
   std::unique_ptr<reader::Parser> parser_;
   reader::Opener opener_;
 };

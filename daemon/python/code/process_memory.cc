@@ -1,10 +1,9 @@
 #include "daemon/python/code/process_memory.h"
 
-#include <sys/uio.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 
 namespace profd::python {
 namespace {
@@ -15,11 +14,7 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 bool ProcessMemory::Read(std::uint64_t address, std::span<std::byte> to) const {
   if (to.empty()) return true;
-  const iovec local{to.data(), to.size()};
-  // An address of the other process: never a pointer of ours.
-  const iovec remote{reinterpret_cast<void*>(address),  // NOLINT(performance-no-int-to-ptr)
-                     to.size()};
-  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(pid_), &local, 1, &remote, 1, 0);
+  const ssize_t got = ::pread(fd_, to.data(), to.size(), static_cast<off_t>(address));
   return got == static_cast<ssize_t>(to.size());
 }
 
@@ -38,8 +33,10 @@ std::string ProcessMemory::ReadText(std::uint64_t address, std::size_t max_bytes
   return {};
 }
 
+// Memory that is gone has an end, at its beginning; else the page at 0 is there or is not.
 bool ProcessMemory::Exists() const {
-  return ::kill(static_cast<pid_t>(pid_), 0) == 0 || errno == EPERM;
+  char byte = 0;
+  return ::pread(fd_, &byte, sizeof byte, 0) != 0;
 }
 
 }  // namespace profd::python

@@ -9,14 +9,15 @@
 
 namespace profd::python {
 
-// A process by its number; nothing is stopped or held, so what is read may be half changed. Every
-// read is as long as its caller says and no longer. Stateless; safe from any thread.
+// The memory of a process through /proc/PID/mem; nothing is stopped or held, so what is read may be
+// half changed. Every read is as long as its caller says and no longer, and may take as long as the
+// file system that the memory is mapped from: only reader processes use this. Stateless.
 class ProcessMemory {
  public:
-  explicit ProcessMemory(std::uint32_t pid) : pid_(pid) {}
+  // The caller owns the descriptor, which outlives this and all copies.
+  explicit ProcessMemory(int fd) : fd_(fd) {}
 
-  [[nodiscard]] std::uint32_t pid() const { return pid_; }
-  // All of it or false: the process is gone, the memory is not mapped, or a right is missing.
+  // All of it or false: the process is gone, or the memory is not mapped.
   [[nodiscard]] bool Read(std::uint64_t address, std::span<std::byte> to) const;
   template <typename T>
   [[nodiscard]] bool Get(std::uint64_t address, T* value) const {
@@ -25,11 +26,11 @@ class ProcessMemory {
   }
   // At most `max_bytes` of a C string; empty when it is not there, or not ended by then.
   [[nodiscard]] std::string ReadText(std::uint64_t address, std::size_t max_bytes) const;
-  // Whether there is such a process, and it has memory.
+  // Whether the process still has this memory: it has neither ended nor executed another program.
   [[nodiscard]] bool Exists() const;
 
  private:
-  std::uint32_t pid_;
+  int fd_;
 };
 
 }  // namespace profd::python

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,10 @@ constexpr std::uint64_t kReadCostNs = 1'000'000'000 / CodeBackfill::kReadsPerSec
 constexpr std::uint64_t kMaxRationNs = CodeBackfill::kReadBurst * kReadCostNs;
 constexpr std::size_t kMaxKnown = std::size_t{2} * PROFD_MAX_PYTHON_PROCESSES;
 constexpr std::size_t kMaxExecs = 65'536;
+constexpr std::size_t kMaxUnread = 4'096;     // code objects of a process
+constexpr std::size_t kMaxRequested = 1'024;  // in one request
+constexpr std::uint64_t kFirstDelayNs = 5'000'000;
+constexpr std::uint64_t kLastDelayNs = 1'000'000'000;
 
 // Of a session's start or end.
 bool IsRequested(const wire::RawEvent& event) {
@@ -29,8 +34,9 @@ bool IsRequested(const wire::RawEvent& event) {
 
 }  // namespace
 
-CodeBackfill::CodeBackfill(FactQueue& facts, const Clock& clock)
+CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock)
     : facts_(facts),
+      readers_(readers),
       clock_(clock),
       known_(kMaxKnown),
       execs_(kMaxExecs),
@@ -84,6 +90,7 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
       if (IsRequested(event)) ++requested_sessions_;
       break;
     case PROFD_EVENT_SESSION_END:
+      EndRound(sink);  // what its samples need has to stand before its end
       if (IsRequested(event) && requested_sessions_ > 0) --requested_sessions_;
       EndSession();
       break;
@@ -97,6 +104,7 @@ void CodeBackfill::EndSession() {
   if (sessions_ == 0 || --sessions_ > 0) return;
   // The next session needs all events again.
   reported_.Clear();
+  unread_.clear();
   known_.ForEach([](std::uint32_t /*pid*/, Known& known) { known.reported = false; });
 }
 
@@ -151,7 +159,7 @@ void CodeBackfill::PassSample(const wire::RawEvent& event, const profd_event& he
   frames_.clear();
   if (!wire::ReadPythonFrames(std::span(words_).subspan(before), frames_)) return;  // that, too
   for (const wire::PythonFrame& frame : frames_)
-    if (!frame.anchor) ReportCode(known, header, frame, sink);
+    if (!frame.anchor) Want(known, header, frame);
 }
 
 std::uint64_t CodeBackfill::IsReportDue(const Known& known, const profd_event& header) const {
@@ -182,60 +190,116 @@ void CodeBackfill::ReportProcess(Known& known, const profd_event& header, const 
   }
 }
 
-// A code object that is now the one of an earlier sample was that one in between, too. A sample of
-// the parent before the fork counts.
-Result<CodeText> CodeBackfill::ReadUnvalidated(const Known& known, const profd_event& header,
-                                               const wire::PythonFrame& frame, CodeReader& reader) {
-  const Error unproven{ErrorCode::kNotFound, "a code object was not read in time", ""};
-  if (!TakeRation()) return unproven;
-  const auto validator = reader.Validate(frame.address);
-  if (!validator) return unproven;
-  const auto was_by = [&](std::uint32_t number, std::uint64_t time_ns) {
-    const auto* since_ns = reported_.Find({number, frame.runtime, *validator, frame.address});
-    return since_ns != nullptr && *since_ns <= time_ns;
-  };
-  if (!was_by(known.number, header.time_ns) && !was_by(known.parent, known.since_ns))
-    return unproven;
-  return reader.Read(frame.address, *validator);
+void CodeBackfill::Want(Known& known, const profd_event& header, const wire::PythonFrame& frame) {
+  if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
+  if (!known.facts.runtimes[frame.runtime].attachment) return;
+  const auto waiting = unread_.find(known.number);
+  if (waiting != unread_.end() && waiting->second.codes.size() >= kMaxUnread)
+    return counters_.rationed.Add();
+  // Without a validator, each sample may hold another code object at this address.
+  const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
+  if (frame.validator != 0 && reported_.Find(key) != nullptr) return;
+  if (!TakeRation()) return;
+  if (frame.validator != 0) reported_.Put(key, header.time_ns);
+  Unread& unread = unread_[known.number];
+  if (unread.versions.empty()) {
+    unread.process = known.facts.process;
+    unread.number = known.number;
+    unread.parent = known.parent;
+    unread.since_ns = known.since_ns;
+    for (const RuntimeFacts& runtime : known.facts.runtimes)
+      unread.versions.push_back(runtime.attachment ? runtime.attachment->version
+                                                   : RuntimeVersion{});
+  }
+  // The event comes after the sample, and has to be before it in order of time.
+  const std::uint64_t before_ns = std::max<std::uint64_t>(header.time_ns, 1) - 1;
+  unread.codes.push_back(
+      {.query = {.address = frame.address, .validator = frame.validator, .runtime = frame.runtime},
+       .header = header,
+       .due_ns = std::max(known.since_ns, std::min(before_ns, settled_ns_))});
 }
 
-void CodeBackfill::ReportCode(Known& known, const profd_event& header,
-                              const wire::PythonFrame& frame, const Sink& sink) {
-  if (frame.runtime >= known.facts.runtimes.size()) return;  // nothing is known of it yet
-  const RuntimeFacts& runtime = known.facts.runtimes[frame.runtime];
-  if (!runtime.attachment) return;
-  const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
-  // Without a validator, each sample may hold another code object at this address.
-  const bool validated = frame.validator != 0;
-  if (validated) {
-    if (reported_.Find(key) != nullptr || !TakeRation()) return;
-    reported_.Put(key, header.time_ns);
+void CodeBackfill::EndRound(const Sink& sink) {
+  if (unread_.empty()) return;
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + kPatience;
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  for (auto one = unread_.begin(); one != unread_.end();) {
+    Unread& unread = one->second;
+    if (unread.next_ns > now_ns) {
+      ++one;
+      continue;
+    }
+    const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
+    const bool done = Read(unread, std::max(left, milliseconds(0)), sink);
+    const Known* known = known_.Peek(unread.process.pid);
+    const bool is_there = known != nullptr && known->number == unread.number;
+    if (done || !is_there) {
+      one = unread_.erase(one);
+      continue;
+    }
+    unread.delay_ns = std::clamp(2 * unread.delay_ns, kFirstDelayNs, kLastDelayNs);
+    unread.next_ns = now_ns + unread.delay_ns;
+    ++one;
   }
-  auto& reader = known.readers.at(frame.runtime);
-  if (!reader)
-    reader = std::make_unique<CodeReader>(ProcessMemory(header.pid), runtime.attachment->layout);
-  const auto text = validated ? reader->Read(frame.address, frame.validator)
-                              : ReadUnvalidated(known, header, frame, *reader);
+}
+
+bool CodeBackfill::Read(Unread& unread, std::chrono::milliseconds patience, const Sink& sink) {
+  while (!unread.codes.empty()) {
+    // A request that has no answer yet is made again as it was.
+    if (unread.requested == 0) unread.requested = std::min(unread.codes.size(), kMaxRequested);
+    queries_.clear();
+    for (const Wanted& wanted : std::span(unread.codes).first(unread.requested))
+      queries_.push_back(wanted.query);
+    const auto answers =
+        readers_.Read(unread.process, unread.number, unread.versions, queries_, patience);
+    if (!answers) return false;
+    for (std::size_t i = 0; i < answers->size(); ++i)
+      ReportCode(unread, unread.codes[i], (*answers)[i], sink);
+    unread.codes.erase(unread.codes.begin(), unread.codes.begin() + std::ssize(*answers));
+    unread.requested = 0;
+    unread.delay_ns = 0;
+  }
+  return true;
+}
+
+// A code object that is now the one of an earlier sample was that one in between, too. A sample of
+// the parent before the fork counts.
+bool CodeBackfill::IsProven(const Unread& unread, const Wanted& wanted, const CodeAnswer& answer) {
+  if (wanted.query.validator != 0) return true;
+  const auto was_by = [&](std::uint32_t number, std::uint64_t time_ns) {
+    const auto* since_ns =
+        reported_.Find({number, wanted.query.runtime, answer.validator, wanted.query.address});
+    return since_ns != nullptr && *since_ns <= time_ns;
+  };
+  return was_by(unread.number, wanted.header.time_ns) || was_by(unread.parent, unread.since_ns);
+}
+
+void CodeBackfill::ReportCode(const Unread& unread, const Wanted& wanted, const CodeAnswer& answer,
+                              const Sink& sink) {
+  const bool is_known = answer.text && IsProven(unread, wanted, answer);
   profd_python_code_event fixed{};
-  fixed.event = header;
-  fixed.event.flags = text ? 0 : PROFD_PYTHON_CODE_STALE;
-  fixed.event.time_ns = IsReportDue(known, header);
-  fixed.code = frame.address;
-  fixed.validator = frame.validator;
-  fixed.version = runtime.version;
-  fixed.runtime = frame.runtime;
+  fixed.event = wanted.header;
+  fixed.event.flags = is_known ? 0 : PROFD_PYTHON_CODE_STALE;
+  fixed.event.time_ns = wanted.due_ns;
+  fixed.code = wanted.query.address;
+  fixed.validator = wanted.query.validator;
+  fixed.version = unread.versions[wanted.query.runtime].number;
+  fixed.runtime = wanted.query.runtime;
   std::string tail;
-  if (text) {
-    fixed.first_line = text->first_line;
-    const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text->name, &text->qualname,
-                                                                      &text->file, &text->lines};
+  if (is_known) {
+    const CodeText& text = *answer.text;
+    fixed.first_line = text.first_line;
+    const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text.name, &text.qualname,
+                                                                      &text.file, &text.lines};
     for (std::size_t i = 0; i < texts.size(); ++i) {
       fixed.text_bytes[i] = static_cast<__u32>(texts.at(i)->size());
       tail += *texts.at(i);
     }
   }
   counters_.reported.Add();
-  if (!text) counters_.stale.Add();
+  if (!is_known) counters_.stale.Add();
   const auto bytes = wire::LayOut(PROFD_EVENT_PYTHON_CODE, fixed, tail);
   sink(wire::RawEvent{bytes});
 }

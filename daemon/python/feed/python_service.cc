@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "bpf/shared/events.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/python/code/layout.h"
 #include "daemon/source/procfs/process_reader.h"
 #include "daemon/wire/event_bytes.h"
@@ -20,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTasks = 65'536;
-constexpr std::size_t kMaxCandidates = 8;  // interpreters of one process
+constexpr std::ptrdiff_t kLookAhead = 256;  // tasks
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
 constexpr int kQuickTries = 50;
@@ -31,8 +30,9 @@ constexpr std::uint64_t kNsPerTick = 10'000'000;
 
 }  // namespace
 
-PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc)
-    : known_(processes), facts_(facts), proc_(proc), files_(std::move(proc)) {
+PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
+                             ProcFs proc)
+    : known_(processes), facts_(facts), proc_(std::move(proc)), readers_(readers) {
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
@@ -106,6 +106,7 @@ std::optional<PythonService::Task> PythonService::NextTask(const std::stop_token
   Time next = std::chrono::steady_clock::now() + kSweepEvery;
   for (const auto& [pid, process] : processes_)
     if (process.waits) next = std::min(next, process.next);
+  for (const auto& [pid, search] : searches_) next = std::min(next, search.next);
   std::unique_lock lock(mutex_);
   (void)ready_.wait_until(lock, stop, next, [this] { return !tasks_.empty(); });
   if (tasks_.empty()) return std::nullopt;
@@ -152,7 +153,7 @@ void PythonService::Handle(const Task& task) {
     case Task::kFork:
       return HandleFork(task.process, task.parent);
     case Task::kMapping:
-      return HandleMapping(task.process.pid, task.mapping);
+      return HandleMapping(task);
     case Task::kExit:
       return Forget(task.process.pid);
     case Task::kFault:
@@ -168,44 +169,138 @@ void PythonService::HandleProcess(ProcessKey key) {
   if (known != processes_.end() && known->second.key == key && !known->second.attached.empty() &&
       now - known->second.looked < kFresh)
     return Report(known->second);
+  if (known != processes_.end() && known->second.key != key) Forget(key.pid);
+  seen_.Put(key.pid, key);
+  (void)TakeMappings(key.pid);  // they are among those that it has now
+  Find({.key = key, .number = ++numbers_, .mappings = {}, .next = {}, .delay = kFirstDelay});
+}
+
+void PythonService::HandleMapping(const Task& task) {
+  const std::uint32_t pid = task.process.pid;
+  std::vector<ModuleMapping> mappings = TakeMappings(pid);
+  const ProcessKey* seen = seen_.Find(pid);
+  if (seen == nullptr) return;  // of no interest yet
+  mappings.insert(mappings.begin(), task.mapping);
+  Find({.key = *seen,
+        .number = ++numbers_,
+        .mappings = std::move(mappings),
+        .next = {},
+        .delay = kFirstDelay});
+}
+
+// Those of the process that come next, of which nothing else comes before: a request costs more
+// than a mapping.
+std::vector<ModuleMapping> PythonService::TakeMappings(std::uint32_t pid) {
+  std::vector<ModuleMapping> mappings;
+  const std::scoped_lock lock(mutex_);
+  const auto end = tasks_.begin() + std::min(kLookAhead, std::ssize(tasks_));
+  bool other = false;
+  const auto kept = std::remove_if(tasks_.begin(), end, [&](const Task& task) {
+    if (other || task.process.pid != pid) return false;
+    other = task.kind != Task::kMapping;
+    if (!other) mappings.push_back(task.mapping);
+    return !other;
+  });
+  tasks_.erase(kept, end);
+  return mappings;
+}
+
+// One request for a process at a time: a slow one would hold several readers.
+void PythonService::Find(Search search) {
+  const std::uint32_t pid = search.key.pid;
+  const auto before = searches_.find(pid);
+  if (before != searches_.end() && before->second.key == search.key &&
+      before->second.number != search.number) {
+    before->second.again = true;
+    return;
+  }
+  auto found = readers_.Find(search.key, search.number, search.mappings, kPatience);
+  if (!found) {
+    if (before == searches_.end() && searches_.size() >= kMaxSearches)
+      return counters_.dropped.Add();
+    search.next = std::chrono::steady_clock::now() + search.delay;
+    search.delay = std::min(kLastDelay, search.delay * 2);
+    searches_.insert_or_assign(pid, std::move(search));
+    return;
+  }
+  searches_.erase(pid);
+  if (search.mappings.empty())
+    TakeAll(search.key, *std::move(found));
+  else
+    TakeMore(search.key, *std::move(found));
+  if (search.again)
+    Find({.key = search.key,
+          .number = ++numbers_,
+          .mappings = {},
+          .next = {},
+          .delay = kFirstDelay});
+}
+
+// All interpreters that the process has now. Until it is attached to, the BPF side uses what was
+// known of it.
+void PythonService::TakeAll(ProcessKey key, std::vector<Candidate> candidates) {
+  const auto known = processes_.find(key.pid);
+  if (candidates.empty()) {
+    if (known != processes_.end()) Forget(key.pid);
+    seen_.Put(key.pid, key);
+    return;
+  }
   Process process;
   process.key = key;
-  process.looked = now;
+  process.number = ++numbers_;
+  process.looked = std::chrono::steady_clock::now();
+  process.candidates = std::move(candidates);
   // The reason of a process that has waited for long goes out at once; runtimes keep their numbers.
   Attachments before;
-  if (known != processes_.end() && known->second.key == key) {
+  if (known != processes_.end()) {
     process.tries = known->second.tries;
     process.delay = kFirstDelay;
-    before = known->second.attached;
+    before = std::move(known->second.attached);
   }
-  Forget(key.pid);
-  seen_.Put(key.pid, key);
-  const auto maps = proc_.Read(std::to_string(key.pid) + "/maps");
-  if (!maps) return;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (!line.executable || line.inode == 0 || process.candidates.size() >= kMaxCandidates) return;
-    const ModuleMapping mapping{line.start, line.end, line.file_offset};
-    if (auto file = files_.Find(key.pid, mapping))
-      process.candidates.push_back({std::move(file), mapping});
-  });
-  if (process.candidates.empty()) return;
   std::ranges::stable_sort(process.candidates, {}, [&](const Candidate& one) {
     return std::ranges::find(before, one.mapping.begin,
                              [](const auto& runtime) { return runtime->module.begin; }) -
            before.begin();
   });
+  process.outdated = !before.empty();
+  process.attached = std::move(before);
   TryAttach(processes_[key.pid] = std::move(process));
+}
+
+void PythonService::TakeMore(ProcessKey key, std::vector<Candidate> candidates) {
+  if (candidates.empty()) return;
+  Process& process = processes_[key.pid];
+  process.key = key;
+  bool more = false;
+  for (Candidate& candidate : candidates) {
+    const auto begin_of = [](const Candidate& one) { return one.mapping.begin; };
+    const bool known = std::ranges::find(process.candidates, candidate.mapping.begin, begin_of) !=
+                       process.candidates.end();
+    if (known || process.candidates.size() >= PythonClient::kMaxCandidates) continue;
+    process.candidates.push_back(std::move(candidate));
+    more = true;
+  }
+  if (!more) return;
+  process.number = ++numbers_;
+  process.tries = 0;  // it is about to start
+  TryAttach(process);
 }
 
 void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   Forget(child.pid);
   seen_.Put(child.pid, child);
   const auto found = processes_.find(parent.pid);
-  if (found == processes_.end() || found->second.key != parent) return;
+  if (found == processes_.end() || found->second.key != parent) {
+    // What its parent is no reader has said yet.
+    if (searches_.contains(parent.pid)) HandleProcess(child);
+    return;
+  }
   Process process;
   process.key = child;
+  process.number = ++numbers_;
   process.candidates = found->second.candidates;
   process.attached = found->second.attached;
+  process.outdated = found->second.outdated;
   process.another = found->second.another;
   const bool waits = found->second.waits;
   Process& made = processes_[child.pid] = std::move(process);
@@ -229,27 +324,12 @@ void PythonService::HandleFault(ProcessKey key) {
     return;
   found->second.touched = now;
   for (const auto& attachment : found->second.attached)
-    TouchFrames(ProcessMemory(key.pid), *attachment);
-}
-
-void PythonService::HandleMapping(std::uint32_t pid, const ModuleMapping& mapping) {
-  const ProcessKey* seen = seen_.Find(pid);
-  if (seen == nullptr) return;  // of no interest yet
-  auto file = files_.Find(pid, mapping);
-  if (!file) return;
-  Process& process = processes_[pid];
-  process.key = *seen;
-  const bool known =
-      std::any_of(process.candidates.begin(), process.candidates.end(),
-                  [&](const Candidate& one) { return one.mapping.begin == mapping.begin; });
-  if (known || process.candidates.size() >= kMaxCandidates) return;
-  process.candidates.push_back({std::move(file), mapping});
-  process.tries = 0;  // it is about to start
-  TryAttach(process);
+    readers_.Touch(key, ++numbers_, *attachment, kTouchEvery);
 }
 
 void PythonService::Forget(std::uint32_t pid) {
   seen_.Erase(pid);
+  searches_.erase(pid);
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
   if (!found->second.attached.empty()) known_.Remove(pid);
@@ -263,6 +343,17 @@ void PythonService::Retry(Time now) {
     if (process.waits && process.attached.empty()) ++waiting;
   }
   counters_.waiting.Set(waiting);
+  std::vector<std::uint32_t> due;
+  for (const auto& [pid, search] : searches_)
+    if (search.next <= now) due.push_back(pid);
+  for (const std::uint32_t pid : due) {
+    const auto search = searches_.find(pid);
+    if (search == searches_.end()) continue;
+    if (!IsThere(search->second.key))
+      searches_.erase(search);
+    else
+      Find(search->second);
+  }
 }
 
 void PythonService::Sweep() {
@@ -285,7 +376,7 @@ void PythonService::TryAttach(Process& process) {
   std::string waits_for;
   std::vector<Attachment> found;
   for (const Candidate& candidate : process.candidates) {
-    auto attachment = Attach(ProcessMemory(process.key.pid), *candidate.file, candidate.mapping);
+    auto attachment = readers_.Attach(process.key, process.number, candidate, kPatience);
     if (attachment) {
       found.push_back(*std::move(attachment));
       continue;
@@ -294,11 +385,14 @@ void PythonService::TryAttach(Process& process) {
       process.waits = true;
       // An interpreter that is not used is no reason for the others.
       if (waits_for.empty() || waits_for == kNotInitialised) waits_for = attachment.error().message;
+      // Another request for the same memory would hold one more reader.
+      if (attachment.error().message == kNoAnswer) break;
     }
     if (attachment.error().code != ErrorCode::kUnsupported) continue;
     refused = &candidate;
     reason = attachment.error().message;
   }
+  if (!found.empty() || waits_for != kNoAnswer) DropOutdated(process, found.empty());
   if (!found.empty()) {
     // The memory was that of this process if its pid still is.
     const bool more = process.waits;
@@ -318,6 +412,14 @@ void PythonService::TryAttach(Process& process) {
   } else if (refused != nullptr) {
     Refuse(process, *refused);
   }
+}
+
+// What was known before a reader has answered again. If there is nothing new, the BPF side must not
+// use the old.
+void PythonService::DropOutdated(Process& process, bool nothing_new) {
+  if (!std::exchange(process.outdated, false)) return;
+  process.attached.clear();
+  if (nothing_new) known_.Remove(process.key.pid);
 }
 
 // The samples of such a process have no Python frames, perhaps for ever.

@@ -21,7 +21,8 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/python_processes.h"
-#include "daemon/python/find/file_cache.h"
+#include "daemon/python/feed/python_remote.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/wire/event_source.h"
 
 namespace profd::python {
@@ -41,10 +42,12 @@ struct PythonCounters {
   Counter dropped;   // processes and mappings that found no room in the queue
 };
 
-// Has a thread of its own, at low priority; no other thread waits for it, but for Await. Owned by
-// the composition root.
+// Has a thread of its own, at low priority; no other thread waits for it, but for Await. It reads
+// nothing of a process itself: readers do, and for one that is slow it waits once, kPatience long.
+// Owned by the composition root.
 //
 //   PROCESS, EXEC, MMAP, FORK -> files of executable mappings -> interpreter? -> Attach
+//     -> no answer: asked for again, as often as what waits below
 //     -> attached: facts for the BPF side and the stream
 //     -> not yet: Attach again, every 20 ms for a second, then less and less often, at last every
 //        5 s; after that second the reason goes to the stream, unless the interpreter is not used
@@ -57,8 +60,11 @@ struct PythonCounters {
 // stream.
 class PythonService {
  public:
-  // All must outlive this.
-  PythonService(PythonProcesses& processes, FactQueue& facts, ProcFs proc);
+  static constexpr std::chrono::milliseconds kPatience{50};
+
+  // All must outlive this. The readers are PythonParsers.
+  PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
+                ProcFs proc);
   PythonService(const PythonService&) = delete;
   PythonService& operator=(const PythonService&) = delete;
   ~PythonService() = default;
@@ -77,6 +83,7 @@ class PythonService {
  private:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kMaxSeen = 65'536;
+  static constexpr std::size_t kMaxSearches = 4'096;
 
   struct Task {
     enum Kind { kProcess, kExec, kFork, kMapping, kExit, kFault } kind = kProcess;
@@ -84,15 +91,22 @@ class PythonService {
     ProcessKey parent;   // kFork
     ModuleMapping mapping;
   };
-  struct Candidate {
-    std::shared_ptr<const RuntimeFile> file;
-    ModuleMapping mapping;
+  // For interpreters, that no reader has answered yet.
+  struct Search {
+    ProcessKey key;
+    std::uint32_t number = 0;
+    std::vector<ModuleMapping> mappings;  // empty: all that it has
+    bool again = false;  // all of them, when this is answered: they have changed since
+    Time next{};
+    std::chrono::milliseconds delay{};
   };
   using Attachments = std::vector<std::shared_ptr<const Attachment>>;
   struct Process {
     ProcessKey key;
+    std::uint32_t number = 0;  // of requests for it
     std::vector<Candidate> candidates;
-    Attachments attached;  // by runtime
+    Attachments attached;   // by runtime
+    bool outdated = false;  // `attached` is from before: since then no reader has answered
     bool refused = false;
     bool waits = false;    // to be attached, or for certainty
     std::string reason;    // why it is refused, or not attached yet
@@ -112,11 +126,16 @@ class PythonService {
   void HandleProcess(ProcessKey key);
   void HandleFork(ProcessKey child, ProcessKey parent);
   void HandleFault(ProcessKey key);
-  void HandleMapping(std::uint32_t pid, const ModuleMapping& mapping);
+  void HandleMapping(const Task& task);
+  [[nodiscard]] std::vector<ModuleMapping> TakeMappings(std::uint32_t pid);
+  void Find(Search search);
+  void TakeAll(ProcessKey key, std::vector<Candidate> candidates);
+  void TakeMore(ProcessKey key, std::vector<Candidate> candidates);
   void Forget(std::uint32_t pid);
   void Retry(Time now);
   void Sweep();
   void TryAttach(Process& process);
+  void DropOutdated(Process& process, bool nothing_new);
   void Accept(Process& process, const Attachment& attachment);
   [[nodiscard]] bool Install(const Process& process);
   void NoteAnother(Process& process, const std::string& what);
@@ -131,9 +150,11 @@ class PythonService {
   PythonProcesses& known_;
   FactQueue& facts_;
   const ProcFs proc_;
-  FileCache files_;
+  PythonClient readers_;
   PythonCounters counters_;
+  std::uint32_t numbers_ = 0;
   std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
+  std::unordered_map<std::uint32_t, Search> searches_;    // not answered yet, by pid
   LruCache<std::uint32_t, ProcessKey> seen_{kMaxSeen};    // without, so that mappings find theirs
 
   mutable std::mutex mutex_;

@@ -14,10 +14,12 @@ constexpr std::chrono::milliseconds kWithPython{10};
 Result<wire::PollStatus> PythonSource::Poll(std::chrono::milliseconds timeout, const Sink& sink) {
   codes_.BeginRound();
   const auto longest = codes_.IsWatching() ? std::min(timeout, kWithPython) : timeout;
-  return source_.Poll(longest, [&](const wire::RawEvent& event) {
+  auto status = source_.Poll(longest, [&](const wire::RawEvent& event) {
     service_.See(event);
     codes_.Pass(event, sink);
   });
+  codes_.EndRound(sink);
+  return status;
 }
 
 }  // namespace profd::python

@@ -9,13 +9,14 @@
 
 namespace profd::python {
 
-// Passes every event to the service, and puts before each sample the events of the interpreter and
-// the code objects that the sample needs. Used by the reader thread; its references outlive it.
+// Passes every event to the service, and adds the events of the interpreters and the code objects
+// that the samples need, with a time before theirs. Used by the reader thread; its references
+// outlive it.
 class PythonSource : public wire::EventSource {
  public:
   PythonSource(wire::EventSource& source, PythonService& service, FactQueue& facts,
-               const Clock& clock)
-      : source_(source), service_(service), codes_(facts, clock) {}
+               reader::Readers& readers, const Clock& clock)
+      : source_(source), service_(service), codes_(facts, readers, clock) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
                                               const Sink& sink) override;

@@ -1,16 +1,14 @@
 #include "daemon/python/find/attachment.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/python/code/type_names.h"
-#include "daemon/python/find/slot_finder.h"
-#include "daemon/source/probe/capabilities.h"
 
 namespace profd::python {
 namespace {
@@ -23,13 +21,10 @@ constexpr std::uint64_t kMaxAddress = 1ull << 47;
 
 Error NotYet(std::string message) { return Error{ErrorCode::kUnavailable, std::move(message), ""}; }
 
-// If profd has the right to read it, the process has ended or is about to.
-Error Unreadable() {
-  const auto missing = source::MissingCapabilities(source::EffectiveCapabilities());
-  const bool may = std::ranges::find(missing, "CAP_SYS_PTRACE") == missing.end();
-  return NotYet(std::string("its memory cannot be read") +
-                (may ? "" : ": CAP_SYS_PTRACE is missing"));
-}
+// The process has ended or is about to.
+Error Unreadable() { return NotYet(std::string(kUnreadable)); }
+
+Error NotMapped() { return NotYet("its mapping is none of the file's segments"); }
 
 bool IsAddress(std::uint64_t word) { return word != 0 && word % 8 == 0 && word < kMaxAddress; }
 
@@ -178,7 +173,7 @@ void Reader::TouchFramesOf(std::uint64_t state) const {
   }
 }
 
-Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
+Result<RuntimeState> ReadBy(const Layout& layout, const ProcessMemory& memory,
                             std::uint64_t runtime) {
   const Reader reader(memory, layout, runtime);
   const auto states = reader.ReadStates();
@@ -186,73 +181,86 @@ Result<Attachment> AttachBy(const Layout& layout, const ProcessMemory& memory,
   if (!reader.FramesMakeSense(*states)) return NotYet("no thread runs Python code");
   const auto slot = reader.FindSlotOf(*states);
   if (!slot) return NotYet("no place is found where its threads keep their states");
-  Attachment attachment;
-  attachment.layout = layout;
-  attachment.runtime = runtime;
-  attachment.certain = slot->certain;
-  profd_python_process& process = attachment.layout.process;
-  process.slot = slot->offset;
-  process.slot_inner = slot->inner;
-  if (const std::uint64_t gil = reader.FindGil(); gil != 0) {
-    process.gil = gil;
-    process.interpreter_gil = layout.interpreter_gil;
-    process.thread_interpreter = static_cast<__u16>(layout.thread_interpreter);
-    process.gil_locked = static_cast<__u16>(layout.gil_locked);
-    process.gil_holder = static_cast<__u16>(layout.gil_holder);
-    attachment.gil = {gil + PROFD_PYTHON_GIL_WAITS, gil + PROFD_PYTHON_GIL_BYTES};
-  }
-  return attachment;
+  return RuntimeState{
+      .version = {.number = layout.version, .offsets = {}}, .slot = *slot, .gil = reader.FindGil()};
 }
 
 // The file has neither a number nor a text of its version: the layout that fits the process counts.
-Result<Attachment> AttachUnknown(const ProcessMemory& memory, std::uint64_t runtime) {
-  Result<Attachment> last = NotYet("its version is not known");
+Result<RuntimeState> ReadUnknown(const ProcessMemory& memory, std::uint64_t runtime) {
+  Result<RuntimeState> last = NotYet("its version is not known");
   for (const PythonVersion& version : kPythonVersions) {
     const auto layout = LayoutOf(version.number() << 16);
     if (!layout) continue;
-    last = AttachBy(*layout, memory, runtime);
+    last = ReadBy(*layout, memory, runtime);
     if (last) return last;
   }
   return last;
 }
 
-Result<Attachment> AttachByOffsets(const ProcessMemory& memory, std::uint64_t runtime) {
-  std::array<std::uint64_t, kDebugOffsetWords> words;
+Result<RuntimeState> ReadByOffsets(const ProcessMemory& memory, std::uint64_t runtime) {
+  std::vector<std::uint64_t> words(kDebugOffsetWords);
   if (!memory.Read(runtime, std::as_writable_bytes(std::span(words)))) return Unreadable();
   const auto layout = LayoutFromOffsets(words);
   if (!layout) return layout.error();
-  return AttachBy(*layout, memory, runtime);
+  auto state = ReadBy(*layout, memory, runtime);
+  if (state) state->version.offsets = std::move(words);
+  return state;
 }
 
 }  // namespace
 
-Result<Attachment> Attach(const ProcessMemory& memory, const RuntimeFile& file,
-                          const ModuleMapping& mapping) {
+Result<Layout> LayoutOf(const RuntimeVersion& version) {
+  return version.offsets.empty() ? LayoutOf(version.number) : LayoutFromOffsets(version.offsets);
+}
+
+Result<RuntimeState> ReadRuntime(const ProcessMemory& memory, const RuntimeFile& file,
+                                 const ModuleMapping& mapping) {
   if (!file.refused.empty()) return Error{ErrorCode::kUnsupported, file.refused, ""};
   const auto bias = file.BiasOf(mapping.begin, mapping.file_offset);
-  if (!bias) return NotYet("its mapping is none of the file's segments");
+  if (!bias) return NotMapped();
   const std::uint64_t runtime = *bias + file.runtime;
-  Result<Attachment> attachment = NotYet("");
+  Result<RuntimeState> state = NotYet("");
   const PythonVersion* version = KnownVersion(file.version);
   if (version != nullptr && version->has_offsets()) {
-    attachment = AttachByOffsets(memory, runtime);
+    state = ReadByOffsets(memory, runtime);
   } else if (file.version != 0) {
     const auto layout = LayoutOf(file.version);
-    attachment = layout ? AttachBy(*layout, memory, runtime) : layout.error();
+    state = layout ? ReadBy(*layout, memory, runtime) : layout.error();
   } else {
-    attachment = AttachUnknown(memory, runtime);
+    state = ReadUnknown(memory, runtime);
   }
-  if (!attachment) {
-    if (!memory.Exists()) return Error{ErrorCode::kNotFound, "the process has ended", ""};
-    return attachment.error();
-  }
-  attachment->module = {mapping.begin, mapping.end};
-  if (file.eval_end != 0) attachment->eval = {*bias + file.eval_begin, *bias + file.eval_end};
+  if (!state && !memory.Exists()) return Error{ErrorCode::kNotFound, "the process has ended", ""};
+  return state;
+}
+
+Result<Attachment> AttachmentOf(const RuntimeState& state, const RuntimeFile& file,
+                                const ModuleMapping& mapping) {
+  const auto bias = file.BiasOf(mapping.begin, mapping.file_offset);
+  if (!bias) return NotMapped();
+  auto layout = LayoutOf(state.version);
+  if (!layout) return layout.error();
+  Attachment attachment;
+  attachment.version = {.number = layout->version, .offsets = state.version.offsets};
+  attachment.layout = *layout;
+  attachment.runtime = *bias + file.runtime;
+  attachment.certain = state.slot.certain;
+  attachment.module = {mapping.begin, mapping.end};
+  if (file.eval_end != 0) attachment.eval = {*bias + file.eval_begin, *bias + file.eval_end};
+  profd_python_process& process = attachment.layout.process;
+  process.slot = state.slot.offset;
+  process.slot_inner = state.slot.inner;
+  if (state.gil == 0) return attachment;
+  process.gil = state.gil;
+  process.interpreter_gil = layout->interpreter_gil;
+  process.thread_interpreter = static_cast<__u16>(layout->thread_interpreter);
+  process.gil_locked = static_cast<__u16>(layout->gil_locked);
+  process.gil_holder = static_cast<__u16>(layout->gil_holder);
+  attachment.gil = {state.gil + PROFD_PYTHON_GIL_WAITS, state.gil + PROFD_PYTHON_GIL_BYTES};
   return attachment;
 }
 
-void TouchFrames(const ProcessMemory& memory, const Attachment& attachment) {
-  const Reader reader(memory, attachment.layout, attachment.runtime);
+void TouchFrames(const ProcessMemory& memory, const Layout& layout, std::uint64_t runtime) {
+  const Reader reader(memory, layout, runtime);
   const auto states = reader.ReadStates();
   if (!states) return;
   for (const ThreadState& state : *states) reader.TouchFramesOf(state.address);

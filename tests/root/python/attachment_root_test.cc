@@ -102,7 +102,7 @@ TEST_P(AttachmentTest, FindsTheVersionAndTheGil) {
     // All threads wait: none holds it.
     std::int32_t locked = -1;
     const profd_python_process& process = attached->layout.process;
-    EXPECT_TRUE(ProcessMemory(program->pid()).Get(process.gil + process.gil_locked, &locked));
+    EXPECT_TRUE(program->memory().Get(process.gil + process.gil_locked, &locked));
     EXPECT_EQ(locked, 0);
   }
 }
@@ -114,8 +114,8 @@ TEST_P(AttachmentTest, BlockedThreadsHaveTheirFramesAndLines) {
     ASSERT_TRUE(program) << program.error().message;
     const auto attached = program->Attach();
     ASSERT_TRUE(attached) << attached.error().message;
-    const Walk walk(ProcessMemory(program->pid()), attached->layout);
-    CodeReader reader(ProcessMemory(program->pid()), attached->layout);
+    const Walk walk(program->memory(), attached->layout);
+    CodeReader reader(program->memory(), attached->layout);
     ASSERT_EQ(program->truth()["threads"].size(), 3u);
     for (const json& thread : program->truth()["threads"]) {
       const std::uint64_t state = walk.StateOf(thread["ident"].get<std::uint64_t>());
@@ -151,7 +151,7 @@ TEST_P(AttachmentTest, CodeObjectsReadAsTheirInterpreterHasThem) {
     ASSERT_TRUE(attached) << attached.error().message;
     const std::uint32_t version = attached->layout.version;
     const bool in_units = version >> 16 == 0x030a;
-    CodeReader reader(ProcessMemory(program->pid()), attached->layout);
+    CodeReader reader(program->memory(), attached->layout);
     std::uint64_t instructions = 0;
     std::uint64_t wrong = 0;
     for (const json& truth : program->truth()["codes"]) {

@@ -23,6 +23,7 @@
 #include "daemon/source/procfs/process_reader.h"
 #include "daemon/wire/decoder.h"
 #include "tests/root/python/truth_program.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"
@@ -98,11 +99,12 @@ class ServiceTest : public ::testing::Test {
   }
   KernelMap map_;
   FactQueue facts_;
+  test::DirectReaders readers_{std::make_unique<PythonParser>()};
   std::string interpreter_;
 };
 
 TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
-  PythonService service(map_, facts_, ProcFs());
+  PythonService service(map_, facts_, readers_, ProcFs());
   const auto program = test::TruthProgram::Start(interpreter_);
   ASSERT_TRUE(program) << program.error().message;
   const profd_event header = HeaderOf(program->pid());
@@ -143,7 +145,7 @@ void TellMappings(PythonService& service, const profd_event& header, std::string
 }
 
 TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
-  PythonService service(map_, facts_, ProcFs());
+  PythonService service(map_, facts_, readers_, ProcFs());
   // It is reported before it has mapped the interpreter, or while that starts.
   auto program =
       testing::Subprocess::Start({interpreter_, "-c", "import sys; sys.stdin.readline()"});
@@ -164,7 +166,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   const auto line = program->ReadLine();
   ASSERT_TRUE(line) << program->Wait().err;
   if (!line->starts_with("ready")) GTEST_SKIP() << interpreter_ << ": " << *line;
-  PythonService service(map_, facts_, ProcFs());
+  PythonService service(map_, facts_, readers_, ProcFs());
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
   EXPECT_TRUE(test::Eventually([&] {
@@ -204,7 +206,7 @@ TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   ASSERT_TRUE(attachment) << attachment.error().message;
   const profd_event header = HeaderOf(program->pid());
   const ProcessKey key{header.pid, header.process_start_ns};
-  CodeReader reader(ProcessMemory(header.pid), attachment->layout);
+  CodeReader reader(program->memory(), attachment->layout);
   const std::uint32_t version = attachment->layout.version;
   ASSERT_TRUE(facts_.Push(
       {key, {{version, std::make_shared<const Attachment>(*attachment), "", attachment->module}}}));
@@ -229,7 +231,7 @@ TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   const auto bytes = test::RawEventBytes(PROFD_EVENT_ON_CPU, sample, test::RawNumbers(words));
 
   const SystemClock clock;
-  CodeBackfill backfill(facts_, clock);
+  CodeBackfill backfill(facts_, readers_, clock);
   Registry registry;
   wire::Decoder decoder;
   std::vector<wire::Event> events;
@@ -241,18 +243,27 @@ TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   };
   backfill.BeginRound();
   backfill.Pass({bytes}, sink);
+  backfill.EndRound(sink);
   std::set<std::uint64_t> distinct;
   for (const auto& frame : chain) distinct.insert(frame["code"].get<std::uint64_t>());
   ASSERT_EQ(events.size(), distinct.size() + 3);  // process, stale, sample
   EXPECT_TRUE(std::holds_alternative<wire::PythonProcessEvent>(events.front()));
-  EXPECT_TRUE(std::holds_alternative<wire::StackEvent>(events.back()));
+  const auto sample_at = std::ranges::find_if(events, [](const wire::Event& event) {
+    return std::holds_alternative<wire::StackEvent>(event);
+  });
+  ASSERT_NE(sample_at, events.end());
+  const auto frames = std::get<wire::StackEvent>(*sample_at).python;
+  for (const wire::Event& event : events) {
+    const auto* code = std::get_if<wire::PythonCodeEvent>(&event);
+    EXPECT_TRUE(code == nullptr || code->header.time_ns < sample.event.time_ns);
+  }
   backfill.Pass({bytes}, sink);
+  backfill.EndRound(sink);
   EXPECT_EQ(events.size(), distinct.size() + 4);
   EXPECT_EQ(backfill.counters().stale.value(), 1u);
 
   ASSERT_EQ(registry.RuntimesOf(key).size(), 1u);
   EXPECT_EQ(registry.RuntimesOf(key).front().version, version);
-  const auto& frames = std::get<wire::StackEvent>(events.back()).python;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const auto described = registry.Describe(key, frames.at(i));
     const auto name = chain[i]["name"].get<std::string>();

@@ -1,12 +1,12 @@
 #include "tests/root/python/truth_program.h"
-#include "tests/support/paths.h"
 
+#include <memory>
 #include <utility>
 
-#include "daemon/base/proc_fs.h"
-#include "daemon/process/maps_parser.h"
-#include "daemon/python/find/runtime_finder.h"
-#include "daemon/unwind/cfi/mapped_file.h"
+#include "daemon/python/feed/python_remote.h"
+#include "daemon/reader/opener.h"
+#include "tests/support/direct_reader.h"
+#include "tests/support/paths.h"
 
 namespace profd::test {
 
@@ -20,23 +20,21 @@ Result<TruthProgram> TruthProgram::Start(const std::string& interpreter) {
   if (!line) return line.error().Wrap(process->Wait().err);
   auto truth = nlohmann::json::parse(*line, nullptr, false);
   if (truth.is_discarded()) return Error{ErrorCode::kCorrupt, "not JSON: " + *line, ""};
-  return TruthProgram(*std::move(process), std::move(truth));
+  auto memory = reader::Opener().Open({.what = reader::OpenRequest::What::kMemory,
+                                       .pid = static_cast<std::uint32_t>(process->pid())});
+  if (!memory) return memory.error();
+  return TruthProgram(*std::move(process), std::move(memory->fd), std::move(truth));
 }
 
 Result<python::Attachment> TruthProgram::Attach() const {
-  const ProcFs proc;
-  const auto maps = proc.Read(std::to_string(pid()) + "/maps");
-  if (!maps) return maps.error();
+  DirectReaders readers(std::make_unique<python::PythonParser>());
+  python::PythonClient client(readers);
+  const ProcessKey process{pid(), 0};
+  const auto found = client.Find(process, 0, {}, {});
+  if (!found) return found.error();
   Result<python::Attachment> attached = Error{ErrorCode::kNotFound, "no interpreter is mapped", ""};
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (!line.executable || line.inode == 0) return;
-    auto mapped = unwind::OpenMappedFile(proc, pid(), line.start, line.end);
-    if (!mapped) return;
-    const auto file = python::FindRuntime(elf::FileBytes(mapped->fd.get(), mapped->stamp.bytes));
-    if (!file) return;
-    attached = python::Attach(python::ProcessMemory(pid()), *file,
-                              {line.start, line.end, line.file_offset});
-  });
+  for (const python::Candidate& candidate : *found)
+    attached = client.Attach(process, 0, candidate, {});
   return attached;
 }
 

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 
@@ -68,7 +70,8 @@ class CodeBackfillTest : public ::testing::Test {
 
   test::ManualClock clock_;
   FactQueue facts_;
-  CodeBackfill backfill_{facts_, clock_};
+  test::DirectReaders readers_{std::make_unique<PythonParser>()};
+  CodeBackfill backfill_{facts_, readers_, clock_};
   std::vector<std::uint32_t> reported_;
 };
 

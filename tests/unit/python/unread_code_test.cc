@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/python/feed/code_backfill.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 
@@ -74,6 +75,7 @@ class UnreadCodeTest : public testing::Test {
   // The service has found an interpreter in it.
   void Find(std::uint32_t pid) {
     Attachment attachment;
+    attachment.version.number = kVersion;
     attachment.layout = *LayoutOf(kVersion);
     PythonFacts facts;
     facts.process = {pid, test::RawHeader(0, pid).process_start_ns};
@@ -92,6 +94,11 @@ class UnreadCodeTest : public testing::Test {
   }
   // What is reported of the code before a sample of the process; "-": nothing.
   std::string Reported(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
+    PassSample(pid, time_ns, validator);
+    backfill_.EndRound(sink_);
+    return std::exchange(reported_, "");
+  }
+  void PassSample(std::uint32_t pid, std::uint64_t time_ns, std::uint32_t validator) {
     profd_sample_event fixed{};
     fixed.event = test::RawHeader(time_ns, pid);
     fixed.python_words = 2;
@@ -99,21 +106,21 @@ class UnreadCodeTest : public testing::Test {
     Pass(test::RawEventBytes(
         PROFD_EVENT_ON_CPU, fixed,
         test::RawNumbers({AddressOf(&code_), std::uint64_t{validator} << 32 | 4})));
-    return std::exchange(reported_, "");
   }
-  void Pass(const test::EventBytes& bytes) {
-    backfill_.Pass({bytes}, [this](const wire::RawEvent& event) {
-      profd_python_code_event code{};
-      if (event.bytes.size() < sizeof code) return;
-      std::memcpy(&code, event.bytes.data(), sizeof code);
-      if (code.event.kind != PROFD_EVENT_PYTHON_CODE) return;
-      EXPECT_EQ(code.code, AddressOf(&code_));
-      const auto* text = reinterpret_cast<const char*>(event.bytes.data() + sizeof code);
-      reported_ = std::to_string(code.validator) + " " + std::string(text, code.text_bytes[0]);
-    });
+  void Pass(const test::EventBytes& bytes) { backfill_.Pass({bytes}, sink_); }
+  void Take(const wire::RawEvent& event) {
+    profd_python_code_event code{};
+    if (event.bytes.size() < sizeof code) return;
+    std::memcpy(&code, event.bytes.data(), sizeof code);
+    if (code.event.kind != PROFD_EVENT_PYTHON_CODE) return;
+    EXPECT_EQ(code.code, AddressOf(&code_));
+    event_ns_ = code.event.time_ns;
+    const auto* text = reinterpret_cast<const char*>(event.bytes.data() + sizeof code);
+    reported_ = std::to_string(code.validator) + " " + std::string(text, code.text_bytes[0]);
   }
 
-  static constexpr std::uint64_t kNow = 1'000'000'000;
+  static constexpr std::uint64_t kSecond = 1'000'000'000;
+  static constexpr std::uint64_t kNow = kSecond;
   const std::uint32_t self_ = static_cast<std::uint32_t>(::getpid());
   Object code_type_{"code"};
   Object str_type_{"str"};
@@ -124,8 +131,27 @@ class UnreadCodeTest : public testing::Test {
   Object lines_;
   test::ManualClock clock_;
   FactQueue facts_;
-  CodeBackfill backfill_{facts_, clock_};
+  // Readers of a process that may stop answering.
+  class MoodyReaders : public reader::Readers {
+   public:
+    Result<std::string> Ask(const reader::ReaderRequest& request,
+                            std::chrono::milliseconds patience) override {
+      ++requests;
+      if (!answer) return Error{ErrorCode::kUnavailable, "is being read", ""};
+      return direct_.Ask(request, patience);
+    }
+    bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
+    bool answer = true;
+    int requests = 0;
+
+   private:
+    test::DirectReaders direct_{std::make_unique<PythonParser>()};
+  };
+  MoodyReaders readers_;
+  CodeBackfill backfill_{facts_, readers_, clock_};
+  const wire::EventSource::Sink sink_ = [this](const wire::RawEvent& event) { Take(event); };
   std::string reported_;
+  std::uint64_t event_ns_ = 0;
 };
 
 TEST_F(UnreadCodeTest, WhatItWasAndIsItWasInBetween) {
@@ -166,6 +192,57 @@ TEST_F(UnreadCodeTest, AForkedChildHasNotWhatItsParentHasSince) {
   Fork(parent, self_, 20);
   EXPECT_EQ(Reported(parent, 30, 7), "7 ");
   EXPECT_EQ(Reported(self_, 31, 0), "0 ");
+}
+
+TEST_F(UnreadCodeTest, AllOfARoundIsOneRequestAndEventsComeBeforeTheirSamples) {
+  Find(self_);
+  PassSample(self_, 10, 7);
+  PassSample(self_, 11, 0);
+  PassSample(self_, 12, 9);
+  EXPECT_EQ(readers_.requests, 0);
+  backfill_.EndRound(sink_);
+  EXPECT_EQ(readers_.requests, 1);
+  EXPECT_LT(event_ns_, 12u);
+}
+
+TEST_F(UnreadCodeTest, WhatHasNoAnswerYetIsReportedWhenItIsThere) {
+  Find(self_);
+  readers_.answer = false;
+  EXPECT_EQ(Reported(self_, 10, 7), "-");
+  EXPECT_EQ(Reported(self_, 11, 7), "-");
+  EXPECT_EQ(readers_.requests, 1) << "not at once again";
+  readers_.answer = true;
+  clock_.Set(clock_.MonotonicNs() + kSecond, 0);
+  EXPECT_EQ(Reported(self_, 12, 7), "7 work");
+  EXPECT_LT(event_ns_, 10u) << "before the first sample that needs it";
+  EXPECT_EQ(Reported(self_, 13, 7), "-");
+}
+
+TEST_F(UnreadCodeTest, WhatASessionNeedsStandsBeforeItsEnd) {
+  Find(self_);
+  PassSample(self_, 10, 7);
+  profd_session_event end{};
+  end.event = test::RawHeader(20, kElsewhere);
+  Pass(test::RawEventBytes(PROFD_EVENT_SESSION_END, end));
+  EXPECT_EQ(reported_, "7 work");
+}
+
+TEST_F(UnreadCodeTest, AProcessThatNeverAnswersIsForgottenWhenItHasEnded) {
+  Find(self_);
+  readers_.answer = false;
+  EXPECT_EQ(Reported(self_, 10, 7), "-");
+  auto header = test::RawHeader(20, self_);
+  header.flags = PROFD_TASK_LAST_THREAD;
+  Pass(test::RawTask(PROFD_EVENT_EXIT, header, "python"));
+  for (int round = 0; round < 4; ++round) {
+    clock_.Set(clock_.MonotonicNs() + 2 * kSecond, 0);
+    backfill_.BeginRound();
+    backfill_.EndRound(sink_);
+  }
+  const int requests = readers_.requests;
+  clock_.Set(clock_.MonotonicNs() + 2 * kSecond, 0);
+  backfill_.EndRound(sink_);
+  EXPECT_EQ(readers_.requests, requests);
 }
 
 }  // namespace
