@@ -236,7 +236,7 @@ Result<ObjectRef> ObjectClient::Load(const ObjectId& id) {
 
 Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
   if (id.inode == 0) return Error{ErrorCode::kNotFound, "not a file", ""};
-  const auto found = Ask(id, Begin(Verb::kFind, settings_, id).Take());
+  const auto found = Ask(id, What::kSymbols, Begin(Verb::kFind, settings_, id).Take());
   if (!found && found.error().code == ErrorCode::kPermissionDenied)
     return Error{ErrorCode::kPermissionDenied,
                  "no right to open the mapped file" + MissingRights() + " " + found.error().message,
@@ -262,7 +262,8 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
                  "raise memory.cap"};
   counters_.files_read.Add();
   const auto answer =
-      Ask(id, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(std::string_view()).Take());
+      Ask(id, What::kSymbols,
+          Begin(Verb::kRead, settings_, id).Plain(stamp).Text(std::string_view()).Take());
   if (!answer) return answer.error();
   auto contents = UnpackContents(*answer);
   if (!contents) return contents.error();
@@ -295,7 +296,8 @@ void ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
     return;
   }
   const auto answer =
-      Ask(id, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(file.path).Take(), fd.get());
+      Ask(id, What::kSymbols, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(file.path).Take(),
+          fd.get());
   auto more = answer ? UnpackContents(*answer) : answer.error();
   if (more)
     contents = *std::move(more);
@@ -308,7 +310,7 @@ std::vector<SourceFrame> ObjectClient::FindSource(const FileStamp& stamp, std::u
   if (held == held_.end()) return {};
   const ObjectId& id = held->second.id;
   const auto answer =
-      Ask(id, Begin(Verb::kSource, settings_, id).Plain(stamp).Number(vaddr).Take());
+      Ask(id, What::kSource, Begin(Verb::kSource, settings_, id).Plain(stamp).Number(vaddr).Take());
   auto frames = answer ? UnpackFrames(*answer) : answer.error();
   return frames ? *std::move(frames) : std::vector<SourceFrame>();
 }
@@ -338,13 +340,15 @@ void ObjectClient::Sweep() {
   sweep_at_ = 2 * held_.size() + 64;
 }
 
-Result<std::string> ObjectClient::Ask(const ObjectId& id, std::string body, int descriptor) {
+Result<std::string> ObjectClient::Ask(const ObjectId& id, What what, std::string body,
+                                      int descriptor) {
   const std::uint64_t device = std::uint64_t{id.device_major} << 32 | id.device_minor;
-  reader::ReaderRequest request{.body = std::move(body),
-                                .name = id.path,
-                                .target = MixBits(id.inode ^ MixBits(device)),
-                                .user = reader::UserOf(id.pid),
-                                .descriptors = {}};
+  reader::ReaderRequest request{
+      .body = std::move(body),
+      .name = id.path,
+      .target = MixBits(id.inode ^ MixBits(device ^ MixBits(static_cast<std::uint64_t>(what)))),
+      .user = reader::UserOf(id.pid),
+      .descriptors = {}};
   const std::uint64_t key = MixBits(request.target ^ std::hash<std::string>()(request.body));
   if (const auto known = pending_.find(key); known != pending_.end()) {
     if (!known->second.answer) return known->second.why;

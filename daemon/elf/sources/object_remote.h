@@ -87,7 +87,10 @@ class ObjectClient : public ObjectSource {
   // Whether there is room for what reading a file of this length may take.
   [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   void Sweep();
-  [[nodiscard]] Result<std::string> Ask(const ObjectId& id, std::string body, int descriptor = -1);
+  // Debug information of large files takes seconds to open; symbols do not wait for it.
+  enum class What : std::uint8_t { kSymbols, kSource };
+  [[nodiscard]] Result<std::string> Ask(const ObjectId& id, What what, std::string body,
+                                        int descriptor = -1);
   // Asks for what is pending again, without waiting.
   void Poll() const;
 
