@@ -197,6 +197,22 @@ class AccessTest : public RpcFixture {
     EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(what));
   }
+  // Every call is answered with who may call, and what to do.
+  void ExpectMayCallNothing(uid_t uid) {
+    const std::string why =
+        "unix:" + socket() + " is for root, profd's own user and members of group " + kGroupName +
+        ", not for uid " + std::to_string(uid) + "\nuse sudo, or become a member of group " +
+        kGroupName + " and log in again; for your own processes: --host unix:" + public_socket();
+    ExpectRefused(Collect(RequestFor(100, milliseconds(20))).status, why);
+    ExpectRefused(Collect(RequestForAll()).status, why);
+    ExpectRefused(QueryOf(*stub_).status, why);
+    ExpectRefused(DumpOf(*stub_, 100), why);
+    ExpectRefused(StopOf(*stub_, 1), why);
+    grpc::ClientContext context;
+    v1::StatusResponse response;
+    ExpectRefused(stub_->Status(&context, v1::StatusRequest(), &response), why);
+    EXPECT_EQ(response.ByteSizeLong(), 0u);
+  }
   // That the log says who was refused, and what.
   void ExpectLogged(uid_t uid, const std::string& what) const {
     EXPECT_THAT(log_.Text(), MatchesRegex("(.|\n)*refused a user \\(uid " + std::to_string(uid) +
@@ -251,6 +267,53 @@ TEST_F(AccessTest, AMemberOfTheGroupSeesAllThroughEither) {
 TEST_F(AccessTest, OthersAreNotLetInWhereTheGroupIs) {
   EXPECT_FALSE(As({kOwner}, socket()));
   EXPECT_FALSE(As({kStranger}, socket()));
+}
+
+TEST_F(AccessTest, WhoTheCallerIsCountsWhereTheModeLetsEveryoneIn) {
+  std::filesystem::permissions(socket(), std::filesystem::perms(0666));
+  ExpectSeesAll(As({}, socket()));
+  ExpectSeesAll(As({kMember, {group_}}, socket()));
+  ExpectSeesAll(As({kMember, {kStranger, kMember, group_}}, socket()));
+  for (const Identity& who : {Identity{kOwner}, Identity{kStranger, {kOwner, kMember}}}) {
+    stub_ = As(who, socket());
+    ASSERT_TRUE(stub_);
+    ExpectMayCallNothing(who.uid);
+    ExpectLogged(who.uid, "Collect pid 100: unix:" + socket() + " is for root, ");
+  }
+  // The same user is another caller at the other socket, also at the same time.
+  stub_ = As({kOwner}, public_socket());
+  EXPECT_EQ(Pids(Collect(RequestForAll())), std::vector{100u});
+}
+
+TEST_F(AccessTest, ThoseWhoAreRefusedKeepNobodyElseOut) {
+  std::filesystem::permissions(socket(), std::filesystem::perms(0666));
+  std::vector<Stub> refused;
+  for (std::uint32_t i = 0; i < server::Connections::kMaxUsers; ++i) {
+    refused.push_back(As({kStranger + 1 + i}, socket()));
+    EXPECT_EQ(DumpOf(*refused.back(), 100).error_code(), StatusCode::PERMISSION_DENIED);
+  }
+  EXPECT_FALSE(StatusOf(*As({kOwner}, public_socket())).version().empty());
+  ExpectSeesAll(As({kMember, {group_}}, socket()));
+  // However often they call, the answer says why it is refused.
+  for (int i = 0; i < 3 * server::kPublicLimits.calls_per_second; ++i)
+    ExpectRefused(DumpOf(*refused.front(), 100), "is for root");
+}
+
+TEST_F(AccessTest, WithoutAGroupOnlyRootAndProfdsUserMayCall) {
+  server_->Shutdown(std::chrono::seconds(1));
+  auto server =
+      server::Server::Start({address(), "", "", {}}, access_service_, still_, log_.logger());
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  server_ = *std::move(server);
+  std::filesystem::permissions(socket(), std::filesystem::perms(0666));
+  ExpectSeesAll(As({}, socket()));
+  stub_ = As({kMember, {group_}}, socket());
+  ASSERT_TRUE(stub_);
+  const auto status = DumpOf(*stub_, 100);
+  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(status.error_message(), "unix:" + socket() +
+                                        " is for root and profd's own user, not for uid " +
+                                        std::to_string(kMember) + "\nuse sudo");
 }
 
 TEST_F(AccessTest, TheOwnerSeesWhatIsTheirs) {

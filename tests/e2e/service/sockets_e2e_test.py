@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -11,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from running_profd import PROFD, RunningProfd  # noqa: E402
+from running_profd import OTHER, PROFCTL, PROFD, RunningProfd, as_user  # noqa: E402
 
 # How an HTTP/2 connection begins, from either side: with a frame of this type.
 SETTINGS = 4
@@ -54,6 +55,20 @@ class Sockets(RunningProfd):
         self.assertEqual(stat.S_IMODE(os.stat(self.path("profd.sock")).st_mode), 0o640)
         self.end(daemon)
         self.assertTrue(os.path.exists(self.path("profd.sock")))
+
+    def test_a_socket_for_everybody_serves_root_and_its_group_alone(self):
+        made = self.make()
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.path("profd.sock"), 0o666)
+        self.start(**self.handing_over(made))
+        profctl = shutil.copy(PROFCTL, self.folder)
+        for arguments in (["status"], ["query"], ["collect", "-a", "-d", "100ms"], ["dump", "-p", "1"]):
+            with self.subTest(arguments):
+                said = subprocess.run([*as_user(OTHER), profctl, *arguments, "--host", self.address],
+                                      capture_output=True, text=True, check=False, cwd="/")
+                self.assertEqual((said.returncode, said.stdout), (5, ""), said.stderr)
+                self.assertRegex(said.stderr, rf"profd\.sock is for root\b.*, not for uid {OTHER}\n  use sudo")
+        self.assertEqual(self.profctl("status").returncode, 0)
 
     def test_who_connects_early_is_served_later(self):
         made = self.make()

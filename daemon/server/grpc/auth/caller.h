@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "daemon/base/result.h"
 
 namespace profd::server {
 
@@ -15,6 +18,8 @@ struct Caller {
   std::uint32_t pid = 0;  // kUser: the process that made the connection; 0: unknown
   std::string name;       // of the user ("": the host has none) or of the certificate
   bool sees_all = false;  // false: only processes that this user owns exclusively
+  // The answer to every call of a caller who may make none; none: the caller may.
+  std::optional<Error> refusal{};
 };
 
 // "alice (uid 1000, pid 4242)", "certificate 'ops'".

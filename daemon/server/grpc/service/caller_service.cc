@@ -28,8 +28,9 @@ template <typename Call>
 grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::string& what,
                                 const Call& call) {
   const Caller caller = find_caller_(context);
-  const auto counted = gate_.rates.Count(caller);
-  grpc::Status status = counted ? call(caller) : ToStatus(counted.error());
+  // Not counted: a caller who may make no call gets the same answer each time, and uses up nothing.
+  const auto admitted = caller.refusal ? Result<void>(*caller.refusal) : gate_.rates.Count(caller);
+  grpc::Status status = admitted ? call(caller) : ToStatus(admitted.error());
   if (IsRefusal(status)) gate_.refusals.Refused(Describe(caller), what, status.error_message());
   return status;
 }

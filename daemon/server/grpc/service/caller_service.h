@@ -43,7 +43,7 @@ class CallerService final : public v1::Profiler::Service {
                       v1::StatusResponse* response) override;
 
  private:
-  // Runs the call unless its caller calls too often, and logs a refusal.
+  // Runs the call unless its caller may make none or calls too often, and logs a refusal.
   template <typename Call>
   grpc::Status Run(const grpc::ServerContext& context, const std::string& what, const Call& call);
 

@@ -138,14 +138,18 @@ Result<std::unique_ptr<Connections>> Connections::Start(std::vector<Door> doors,
     if (const auto id = GroupId(group)) members = *id;
   }
   std::unique_ptr<Connections> connections(
-      new Connections(std::move(doors), members, gate, std::move(stop)));
+      new Connections(std::move(doors), members, group, gate, std::move(stop)));
   connections->thread_ = std::thread([&self = *connections] { self.Run(); });
   return connections;
 }
 
-Connections::Connections(std::vector<Door> doors, std::optional<gid_t> group, const Gate& gate,
-                         UniqueFd stop)
-    : doors_(std::move(doors)), group_(group), gate_(gate), stop_(std::move(stop)) {}
+Connections::Connections(std::vector<Door> doors, std::optional<gid_t> group,
+                         std::string group_name, const Gate& gate, UniqueFd stop)
+    : doors_(std::move(doors)),
+      group_(group),
+      group_name_(std::move(group_name)),
+      gate_(gate),
+      stop_(std::move(stop)) {}
 
 Connections::~Connections() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -191,6 +195,7 @@ void Connections::Accept(const Door& door) {
   }
   const auto peer = GetPeer(connection.get());
   if (!peer) return gate_.refusals.Refused("an unknown user", "connecting", peer.error().message);
+  // Those who are refused are served, too: only a call can be answered with the reason.
   const Caller caller = MakeCaller(door, *peer);
   User* user = FindOrAddUser(caller);
   if (user == nullptr) return Refuse(caller, "too many users are connected");
@@ -211,16 +216,34 @@ Caller Connections::MakeCaller(const Door& door, const Peer& peer) const {
   Caller caller;
   caller.uid = peer.uid;
   caller.pid = static_cast<std::uint32_t>(peer.pid);
-  caller.sees_all =
-      door.trusted || peer.uid == 0 || peer.uid == geteuid() || (group_ && IsIn(peer, *group_));
+  caller.sees_all = peer.uid == 0 || peer.uid == geteuid() || (group_ && IsIn(peer, *group_));
+  if (!caller.sees_all && door.trusted) caller.refusal = RefusalAt(door, peer);
   return caller;
 }
 
-bool Connections::MakeRoom(bool sees_all) {
+Error Connections::RefusalAt(const Door& door, const Peer& peer) const {
+  const std::string members =
+      group_ ? ", profd's own user and members of group " + group_name_ : " and profd's own user";
+  std::string hint = "use sudo";
+  if (group_) hint += ", or become a member of group " + group_name_ + " and log in again";
+  for (const Door& other : doors_)
+    if (!other.trusted) hint += "; for your own processes: --host unix:" + other.listener.path;
+  return {ErrorCode::kPermissionDenied,
+          "unix:" + door.listener.path + " is for root" + members + ", not for uid " +
+              std::to_string(peer.uid),
+          hint};
+}
+
+Connections::UserKind Connections::KindOf(const Caller& caller) {
+  if (caller.refusal) return UserKind::kRefused;
+  return caller.sees_all ? UserKind::kSeesAll : UserKind::kSeesOwn;
+}
+
+bool Connections::MakeRoom(UserKind kind) {
   std::size_t users = 0;
   auto idle = users_.end();
   for (auto it = users_.begin(); it != users_.end(); ++it) {
-    if (it->first.second != sees_all) continue;
+    if (it->first.second != kind) continue;
     ++users;
     if (!it->second.connections.empty()) continue;
     if (idle == users_.end() || it->second.last_use < idle->second.last_use) idle = it;
@@ -234,10 +257,10 @@ bool Connections::MakeRoom(bool sees_all) {
 }
 
 Connections::User* Connections::FindOrAddUser(const Caller& caller) {
-  const UserKey key{caller.uid, caller.sees_all};
+  const UserKey key{caller.uid, KindOf(caller)};
   auto found = users_.find(key);
   if (found == users_.end()) {
-    if (!MakeRoom(caller.sees_all)) return nullptr;
+    if (!MakeRoom(key.second)) return nullptr;
     Caller known = caller;
     known.pid = 0;
     known.name = UserName(caller.uid);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,8 +24,9 @@ class UserServer;
 // A socket at which clients connect.
 struct Door {
   UnixListener listener;
-  // True: every client that the file system lets connect sees everything. False: root, profd's own
-  // user and members of the group see everything, and all others see what is theirs.
+  // Root, profd's own user and members of the group see everything at either kind of socket, as the
+  // kernel says who they are; the mode of the socket is only a second lock. True: calls of all
+  // others are refused. False: all others see what is theirs.
   bool trusted = true;
 };
 
@@ -47,27 +49,33 @@ class Connections {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  using UserKey = std::pair<uid_t, bool>;  // uid, sees everything
+  // Users of different kinds have separate limits, so that no kind can keep another out.
+  enum class UserKind : std::uint8_t { kRefused, kSeesOwn, kSeesAll };
+  using UserKey = std::pair<uid_t, UserKind>;
   struct User {
     std::unique_ptr<UserServer> server;
     std::vector<UniqueFd> connections;  // duplicates of gRPC's descriptors, to see connections end
     std::uint64_t last_use = 0;
   };
 
-  Connections(std::vector<Door> doors, std::optional<gid_t> group, const Gate& gate, UniqueFd stop);
+  Connections(std::vector<Door> doors, std::optional<gid_t> group, std::string group_name,
+              const Gate& gate, UniqueFd stop);
   void Run();
   void Accept(const Door& door);
   void Refuse(const Caller& caller, const std::string& why);
   [[nodiscard]] Caller MakeCaller(const Door& door, const Peer& peer) const;
+  // The answer to a user who may not use this socket.
+  [[nodiscard]] Error RefusalAt(const Door& door, const Peer& peer) const;
+  [[nodiscard]] static UserKind KindOf(const Caller& caller);
   // Null: there are too many users.
   [[nodiscard]] User* FindOrAddUser(const Caller& caller);
-  // Makes room for one more user. Users who see everything and all others have separate limits, so
-  // that the others cannot keep them out. False: all users of that kind have connections.
-  [[nodiscard]] bool MakeRoom(bool sees_all);
+  // Makes room for one more user. False: all users of that kind have connections.
+  [[nodiscard]] bool MakeRoom(UserKind kind);
   void ForgetEnded();
 
   const std::vector<Door> doors_;
   const std::optional<gid_t> group_;
+  const std::string group_name_;
   const Gate gate_;
   const UniqueFd stop_;  // eventfd
   std::map<UserKey, User> users_;

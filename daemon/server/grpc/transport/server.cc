@@ -14,7 +14,8 @@ constexpr unsigned kPublicMode = 0666;
 
 Result<Door> MakeDoor(const std::string& path, bool trusted, ServerOptions& options,
                       spdlog::logger& logger) {
-  // systemd has made the socket: its unit decides on group and mode, and removes it.
+  // systemd has made the socket: its unit decides on group and mode, and removes it. Who may call
+  // is decided here all the same (Connections).
   if (const auto made = options.inherited.find(path); made != options.inherited.end()) {
     Door door;
     door.listener.path = path;
