@@ -2,6 +2,7 @@
 // RunLoop's.
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdio>
@@ -96,6 +97,8 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Whatever a library writes, such as the cache of libdebuginfod, is for profd's user alone.
+  umask(0077);
   BoundFreeMemory();
   try {
     return Run(argc, argv);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/base/files.h"
+#include "daemon/base/private_file.h"
 
 namespace profd::recording {
 namespace {
@@ -31,12 +32,13 @@ Result<UniqueFd> OpenForWriting(const std::string& path) {
   if (::fstat(fd.get(), &status) != 0) return ErrorFromErrno(errno, context);
   if (!S_ISREG(status.st_mode))
     return Error{ErrorCode::kInvalidArgument, context + ": not a regular file", ""};
+  PROFD_TRY(CheckOwner(status.st_uid, path));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{ErrorCode::kUnavailable, context + ": another process is recording into it",
                  "choose another file"};
   }
   if (::ftruncate(fd.get(), 0) != 0) return ErrorFromErrno(errno, context);
-  // The mode of open() counts only for a new file.
+  // The mode of open() counts only for a new file, and the umask takes bits from it.
   if (::fchmod(fd.get(), 0600) != 0) return ErrorFromErrno(errno, context);
   return fd;
 }

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/base/private_file.h"
 #include "daemon/store/sqlite/schema.h"
 #include "daemon/store/sqlite/store_reader.h"
 
@@ -73,7 +74,8 @@ bool IsDamage(const Error& error, const std::string& path) {
 // damaged history file is renamed.
 Result<UniqueFd> TakeWriterLock(const std::string& path) {
   const std::string name = path + ".lock";
-  UniqueFd file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  PROFD_TRY(MakePrivateFile(name));
+  UniqueFd file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) return ErrorFromErrno(errno, "cannot open " + name);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno != EWOULDBLOCK) return ErrorFromErrno(errno, "cannot lock " + name);
@@ -124,6 +126,11 @@ Result<void> SqliteStore::OpenFile() {
 Result<void> SqliteStore::OpenUndamaged() {
   writer_.reset();
   database_.reset();
+  // SQLite would make the file as the umask says. It gives its other files the mode of this one,
+  // but uses what is there.
+  PROFD_TRY(MakePrivateFile(options_.path));
+  for (const char* end : {"-wal", "-shm", "-journal"})
+    PROFD_TRY(KeepPrivateFile(options_.path + end));
   auto database = Database::Open(options_.path, true, options_.vfs);
   if (!database) return database.error();
   database_ = std::make_unique<Database>(std::move(*database));

@@ -260,6 +260,32 @@ TEST_F(RecordingWriterTest, AFileThatWasThereIsReplacedAndPrivate) {
   EXPECT_EQ(status.st_mode & 0777u, 0600u);
 }
 
+TEST_F(RecordingWriterTest, ANewFileIsPrivateWhateverTheUmaskAndTheFolder) {
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0777), 0);
+  for (const mode_t umask : {0u, 0277u}) {
+    const mode_t before = ::umask(umask);
+    const auto closed = Create()->Close();
+    ::umask(before);
+    ASSERT_TRUE(closed);
+    struct stat status {};
+    ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777u, 0600u);
+    std::filesystem::remove(path_);
+  }
+}
+
+TEST_F(RecordingWriterTest, AnotherUsersFileIsRefusedAndLeftAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files to other users";
+  constexpr uid_t kOther = 4'200'700;  // no user of a host has it
+  WriteFile(path_, "precious");
+  ASSERT_EQ(::chown(path_.c_str(), kOther, kOther), 0);
+  const test::ManualClock clock;
+  const auto writer = RecordingWriter::Create(path_, {}, {}, clock);
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(std::filesystem::file_size(path_), 8u);
+}
+
 std::string ErrorOf(const std::string& path, ErrorCode code) {
   const test::ManualClock clock;
   const auto writer = RecordingWriter::Create(path, {}, {}, clock);

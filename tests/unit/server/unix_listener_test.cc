@@ -58,6 +58,18 @@ TEST_F(PrepareSocketTest, MakesTheDirectory) {
   EXPECT_TRUE(server::PrepareSocket(path_).ok());
 }
 
+TEST_F(PrepareSocketTest, EveryDirectoryThatItMakesLetsUsersThrough) {
+  const mode_t before = ::umask(0077);
+  const auto made = server::PrepareSocket(folder_.Path("a/b/profd.sock"));
+  ::umask(before);
+  ASSERT_TRUE(made.ok());
+  for (const char* name : {"a", "a/b"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(folder_.Path(name).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777u, 0755u) << name;
+  }
+}
+
 TEST_F(PrepareSocketTest, RemovesWhatADeadDaemonLeft) {
   ASSERT_TRUE(server::PrepareSocket(path_).ok());
   Bind().Reset();

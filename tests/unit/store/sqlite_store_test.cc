@@ -1,6 +1,8 @@
 #include "daemon/store/sqlite/sqlite_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -223,6 +225,65 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsMigratedAndGoesOn) {
     ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
   }
   ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 9u << 17);
+}
+
+TEST_F(SqliteStoreTest, EveryFileIsPrivateWhateverTheUmaskAndTheFolder) {
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0777), 0);
+  const auto modes = [this] {
+    std::map<std::string, unsigned> found;
+    for (const auto& name : folder_.Names())
+      found[name] =
+          static_cast<unsigned>(std::filesystem::status(folder_.path() / name).permissions());
+    return found;
+  };
+  const std::map<std::string, unsigned> all_private = {{"history.db", 0600},
+                                                       {"history.db-shm", 0600},
+                                                       {"history.db-wal", 0600},
+                                                       {"history.db.lock", 0600}};
+  for (const mode_t umask : {0u, 0277u}) {
+    const mode_t before = ::umask(umask);
+    const auto store = Open();
+    const bool put = store && store->Put(MakeWindow(0)) && store->Query({}, {});
+    ::umask(before);
+    ASSERT_TRUE(put);
+    EXPECT_EQ(modes(), all_private) << umask;
+    for (const auto& name : folder_.Names()) std::filesystem::remove(folder_.path() / name);
+  }
+}
+
+TEST_F(SqliteStoreTest, FilesOfAnOlderProfdBecomePrivate) {
+  // As they are after a kill: the log and its index are still there.
+  const test::TempFolder killed;
+  {
+    const auto store = Open();
+    ASSERT_TRUE(store->Put(MakeWindow(0)));
+    for (const auto& name : folder_.Names()) {
+      std::filesystem::copy_file(folder_.path() / name, killed.path() / name);
+      ASSERT_EQ(::chmod(killed.Path(name).c_str(), 0644), 0);
+    }
+  }
+  ASSERT_TRUE(killed.Names().contains("history.db-wal"));
+  options_.path = killed.Path("history.db");
+  const auto store = Open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->Query({}, {})->samples.empty(), false);
+  for (const auto& name : killed.Names())
+    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(killed.path() / name).permissions()),
+              0640u)
+        << name;
+}
+
+TEST_F(SqliteStoreTest, AFileThatAnotherUserHasPutThereIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files to other users";
+  constexpr uid_t kOther = 4'200'700;  // no user of a host has it
+  for (const char* end : {"", "-wal", ".lock"}) {
+    const std::string path = folder_.Write(std::string("history.db") + end, "");
+    ASSERT_EQ(::chown(path.c_str(), kOther, kOther), 0);
+    const auto store = SqliteStore::Open(options_, clock_);
+    ASSERT_FALSE(store) << path;
+    EXPECT_EQ(store.error().code, ErrorCode::kInvalidArgument) << store.error().message;
+    for (const auto& name : folder_.Names()) std::filesystem::remove(folder_.path() / name);
+  }
 }
 
 TEST_F(SqliteStoreTest, OneWriterAtATime) {

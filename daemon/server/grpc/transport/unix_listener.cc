@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "daemon/base/unique_fd.h"
 #include "daemon/server/grpc/auth/peer.h"
@@ -77,12 +78,17 @@ Result<void> PrepareSocket(const std::string& path) {
   const auto directory = std::filesystem::path(path).parent_path();
   if (!directory.empty()) {
     std::error_code failed;
-    const bool made = std::filesystem::create_directories(directory, failed);
+    std::vector<std::filesystem::path> missing;
+    for (auto at = directory; !at.empty() && !std::filesystem::exists(at, failed);
+         at = at.parent_path())
+      missing.push_back(at);
+    std::filesystem::create_directories(directory, failed);
     if (failed) return ErrorFromErrno(failed.value(), "cannot make " + directory.string());
     // profd's umask keeps others out of new directories. The mode of the socket decides who may use
-    // it, so the directory must let everybody through.
-    if (made && chmod(directory.c_str(), 0755) != 0)
-      return ErrorFromErrno(errno, "cannot set the mode of " + directory.string());
+    // it, so the directories must let everybody through.
+    for (const auto& made : missing)
+      if (chmod(made.c_str(), 0755) != 0)
+        return ErrorFromErrno(errno, "cannot set the mode of " + made.string());
   }
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0)
