@@ -96,8 +96,10 @@ std::uint32_t ProfileAssembly::AddProcess(const ThreadHistory& history) {
       process_of_.try_emplace(key, static_cast<std::uint32_t>(profile_.processes.size()));
   if (!added) return found->second;
   const auto info = input_.processes.find(key);
-  ProfileProcess process = DescribeProcess(
-      key, info == input_.processes.end() ? nullptr : info->second.get(), input_.innermost_pids);
+  const process::ProcessInfo* known = info == input_.processes.end() ? nullptr : info->second.get();
+  ProfileProcess process = DescribeProcess(key, known, input_.innermost_pids);
+  // A part of this window is from a time when it belonged to others.
+  if (known != nullptr && known->owned_since_ns > start_.time_ns) process.owner.sole = false;
   // A process that exited before profd could read /proc has only the name in its thread's events.
   if (process.comm.empty()) process.comm = history.comm();
   if (const auto found_python = input_.interpreters.find(key);

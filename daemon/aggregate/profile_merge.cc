@@ -63,6 +63,8 @@ void AddSample(const ProfileSample& part, ProfileSample& sum) {
 // process exits may not have been able to read it.
 void Update(ProfileProcess& known, const ProfileProcess& later) {
   const ProfileProcess before = std::exchange(known, later);
+  // The merged window has what the process did under either owner.
+  known.owner.sole = later.owner.sole && before.owner.sole && before.owner.uid == later.owner.uid;
   if (known.command_line.empty()) known.command_line = before.command_line;
   if (known.executable.empty()) known.executable = before.executable;
   // The process has executed another program: the old build id and interpreter are not its own.

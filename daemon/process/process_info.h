@@ -31,6 +31,9 @@ struct ProcessInfo {
   std::string cgroup;        // path in the v2 hierarchy, "/system.slice/foo.service"
   std::vector<std::uint32_t> namespace_pids;  // profd's pid namespace first, then each inner one
   Owner owner;
+  // Since when `owner` is what it is; 0: as long as the process is known. What a process did
+  // before, for example as root before it executed a user's shell, is not this owner's to see.
+  std::uint64_t owned_since_ns = 0;
   bool exited = false;
   std::uint32_t exit_code = 0;
   std::uint64_t exited_ns = 0;

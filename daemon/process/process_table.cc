@@ -90,6 +90,7 @@ void ProcessTable::On(const wire::ForkEvent& event) {
         info.cgroup = parent->info->cgroup;
         info.owner = parent->info->owner;
       });
+      child.owner_seen = parent->owner_seen;
     }
   }
   NameThread(event.header, event.comm);
@@ -104,6 +105,11 @@ void ProcessTable::On(const wire::ExecEvent& event) {
   const bool renamed = process.renamed_ns > process.image_ns;
   process.mappings.RemoveOlder(renamed ? process.renamed_ns : time_ns);
   process.image_ns = time_ns;
+  if (process.owner_seen) {
+    // The program before this one was not looked at, so it may have been another user's.
+    if (!process.owner_seen->of_this_image) process.owner_seen->sole_uid.reset();
+    process.owner_seen->of_this_image = false;
+  }
   ChangeInfo(process, [&event](ProcessInfo& info) {
     info.executable = event.path;
     info.command_line.clear();
@@ -164,18 +170,34 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
     if (!cgroup.empty()) info.cgroup = cgroup;
     const auto pids = ParseNamespacePids(blobs[PROFD_BLOB_NSPID]);
     if (!pids.empty()) info.namespace_pids = pids;
-    auto owner = ParseOwner(blobs[PROFD_BLOB_USER]);
-    if (owner.uid) info.owner = std::move(owner);
     if (!current_image) return;
     if (!blobs[PROFD_BLOB_EXE].empty()) info.executable = blobs[PROFD_BLOB_EXE];
     info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);
   });
   if (current_image) {
+    SetOwner(process, time_ns, ParseOwner(blobs[PROFD_BLOB_USER]));
     SetComm(process, time_ns, ParseComm(blobs[PROFD_BLOB_COMM]));
     if (!blobs[PROFD_BLOB_MAPS].empty()) ReplaceMappings(process, blobs[PROFD_BLOB_MAPS], time_ns);
   }
   ParseThreadNames(blobs[PROFD_BLOB_THREADS], [this, time_ns](std::uint32_t tid, auto comm) {
     names_.Set({tid, 0}, time_ns, comm);
+  });
+}
+
+void ProcessTable::SetOwner(Process& process, std::uint64_t time_ns, Owner owner) {
+  if (!owner.uid) return;
+  const auto sole_uid = owner.sole ? owner.uid : std::nullopt;
+  auto& seen = process.owner_seen;
+  std::uint64_t since_ns = process.info->owned_since_ns;
+  if (!seen) {
+    since_ns = process.image_ns;
+  } else if (seen->sole_uid != sole_uid) {
+    since_ns = seen->of_this_image ? time_ns : process.image_ns;
+  }
+  seen = {.sole_uid = sole_uid, .of_this_image = true};
+  ChangeInfo(process, [&owner, since_ns](ProcessInfo& info) {
+    info.owner = std::move(owner);
+    info.owned_since_ns = since_ns;
   });
 }
 

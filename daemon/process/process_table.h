@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -49,12 +50,18 @@ struct ProcessCounters {
 // Owner: WorkerStage.
 class ProcessTable {
  public:
+  // Whose alone a process was when /proc was last read.
+  struct OwnerSeen {
+    std::optional<std::uint32_t> sole_uid;  // none: no single user's
+    bool of_this_image = true;              // false: it has executed another program since
+  };
   struct Process {
     ProcessInfoRef info;
     AddressSpace mappings;
-    std::uint64_t comm_ns = 0;     // time of the event that info->comm is from
-    std::uint64_t renamed_ns = 0;  // the last COMM of the first thread; 0: none
-    std::uint64_t image_ns = 0;    // the last EXEC; 0: none
+    std::uint64_t comm_ns = 0;              // time of the event that info->comm is from
+    std::uint64_t renamed_ns = 0;           // the last COMM of the first thread; 0: none
+    std::uint64_t image_ns = 0;             // the last EXEC; 0: none
+    std::optional<OwnerSeen> owner_seen{};  // none: /proc has not been read
   };
 
   explicit ProcessTable(const ProcessLimits& limits);
@@ -98,6 +105,7 @@ class ProcessTable {
   void MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code);
   // The name of the first thread is also the name of the process.
   void NameThread(const wire::EventHeader& header, const std::string& comm);
+  void SetOwner(Process& process, std::uint64_t time_ns, Owner owner);
   void SetComm(Process& process, std::uint64_t time_ns, const std::string& comm);
   void Map(Process& process, const ModuleIdentity& identity, Mapping mapping);
   void ReplaceMappings(Process& process, const std::string& maps, std::uint64_t time_ns);

@@ -100,6 +100,25 @@ UniqueFd ConnectAs(const Identity& who, const std::string& path) {
   return connection;
 }
 
+// A history that cannot be read, and says where it is.
+class UnreadableHistory : public history::History {
+ public:
+  static constexpr const char* kPath = "/var/lib/profd/history.db";
+  [[nodiscard]] const store::ProfileStore& store() const override { return store_; }
+  [[nodiscard]] history::HistoryStatus Status() const override { return {}; }
+
+ private:
+  struct Store : store::ProfileStore {
+    Result<void> Put(const aggregate::Profile& /*window*/) override { return {}; }
+    [[nodiscard]] Result<aggregate::Profile> Query(const store::TimeRange& /*range*/,
+                                                   const store::Filter& /*filter*/) const override {
+      return Error{ErrorCode::kCorrupt, std::string("cannot read ") + kPath, ""};
+    }
+    [[nodiscard]] store::StoreStatus Status() const override { return {}; }
+  };
+  const Store store_{};
+};
+
 class AccessTest : public RpcFixture {
  protected:
   void SetUp() override {
@@ -332,6 +351,53 @@ TEST_F(AccessTest, TheOwnerSeesWhatIsTheirs) {
     EXPECT_TRUE(StopOf(*stub_, session).ok());
   });
   EXPECT_TRUE(collected.profile.has_value());
+}
+
+TEST_F(AccessTest, OfSharedStacksAUserSeesTheirOwnPart) {
+  server_->Shutdown(std::chrono::seconds(1));
+  const KeptWindow shared({{100, kOwner, "own"}, {200, 0, "secret"}, {300, kMember, "secret2"}});
+  server::ProfilerService service{manager_,      pipeline_, status_, clock_,
+                                  callers_proc_, logger_,   &shared};
+  auto server = server::Server::Start({address(), kGroupName, public_socket(), {}}, service, still_,
+                                      log_.logger());
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  const auto all = QueryOf(*As({}, socket()));
+  EXPECT_THAT(all.profile.ShortDebugString(), HasSubstr("secret2.debug"));
+  const auto mine = QueryOf(*As({kOwner}, public_socket()));
+  EXPECT_EQ(Pids(mine.profile), std::vector{100u});
+  EXPECT_EQ(mine.profile.frames_size(), 2);
+  EXPECT_EQ(mine.profile.modules_size(), 1);
+  EXPECT_THAT(mine.profile.ShortDebugString(), HasSubstr("own.debug"));
+  EXPECT_THAT(mine.profile.ShortDebugString(), testing::Not(HasSubstr("secret")));
+  (*server)->Shutdown(std::chrono::seconds(1));
+}
+
+TEST_F(AccessTest, WhatFailsInsideOfProfdIsNotForTheCaller) {
+  server_->Shutdown(std::chrono::seconds(1));
+  const UnreadableHistory unreadable;
+  server::ProfilerService service{manager_,      pipeline_,     status_,    clock_,
+                                  callers_proc_, log_.logger(), &unreadable};
+  auto server = server::Server::Start({address(), kGroupName, public_socket(), {}}, service, still_,
+                                      log_.logger());
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  EXPECT_THAT(QueryOf(*As({}, socket())).status.error_message(),
+              HasSubstr(UnreadableHistory::kPath));
+  const auto status = QueryOf(*As({kOwner}, public_socket())).status;
+  EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(), testing::Not(HasSubstr(UnreadableHistory::kPath)));
+  EXPECT_THAT(log_.Text(), HasSubstr(UnreadableHistory::kPath));
+  (*server)->Shutdown(std::chrono::seconds(1));
+}
+
+TEST_F(AccessTest, AProcessThatDoesNotExistIsAnsweredLikeOneOfOthers) {
+  stub_ = As({kOwner}, public_socket());
+  ASSERT_TRUE(stub_);
+  const auto others = DumpOf(*stub_, 200);
+  const auto none = DumpOf(*stub_, 999);
+  EXPECT_EQ(none.error_code(), others.error_code());
+  EXPECT_THAT(none.error_message(), HasSubstr("process 999 is not owned by "));
+  EXPECT_EQ(none.error_message().substr(none.error_message().find('\n')),
+            others.error_message().substr(others.error_message().find('\n')));
 }
 
 TEST_F(AccessTest, AStrangerSeesNothing) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class KeptWindow : public history::History {
   struct Process {
     std::uint32_t pid = 0;
     std::uint32_t uid = 0;  // whose alone it is
+    // A function of a module of its own that it has called from the shared one; "": none.
+    std::string beyond{};
   };
 
   explicit KeptWindow(const std::vector<Process>& processes) {
@@ -36,7 +39,7 @@ class KeptWindow : public history::History {
     frame.module = "[kernel]";
     frame.offset = kAddress;
     window.nodes = {{}, {.parent = 0, .frame = 0}};
-    for (const auto& [pid, uid] : processes) Add(pid, uid, window);
+    for (const auto& [pid, uid, beyond] : processes) Add(pid, uid, beyond, window);
     EXPECT_TRUE(store_.Put(window).ok());
   }
   [[nodiscard]] const store::ProfileStore& store() const override { return store_; }
@@ -47,7 +50,8 @@ class KeptWindow : public history::History {
   }
 
  private:
-  static void Add(std::uint32_t pid, std::uint32_t uid, aggregate::Profile& window) {
+  static void Add(std::uint32_t pid, std::uint32_t uid, const std::string& beyond,
+                  aggregate::Profile& window) {
     const auto index = static_cast<std::uint32_t>(window.processes.size());
     aggregate::ProfileProcess process;
     process.key = {pid, 1};
@@ -67,6 +71,18 @@ class KeptWindow : public history::History {
     sample.raw_weight_ns = sample.weight_ns = kNs;
     sample.thread = index;
     sample.node = 1;
+    if (!beyond.empty()) {
+      auto& frame = window.frames.emplace_back();
+      frame.name = beyond;
+      frame.module = "/lib/" + beyond;
+      symbolize::ModuleInfo info;
+      info.path = frame.module;
+      info.debug_file = frame.module + ".debug";
+      frame.origin = std::make_shared<const symbolize::ModuleInfo>(info);
+      sample.node = static_cast<std::uint32_t>(window.nodes.size());
+      window.nodes.push_back(
+          {.parent = 1, .frame = static_cast<std::uint32_t>(window.frames.size() - 1)});
+    }
     window.samples.push_back(sample);
   }
 

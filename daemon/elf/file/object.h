@@ -29,11 +29,16 @@ struct ObjectInfo {
   SymbolOrigin symbols_from = SymbolOrigin::kNone;
   // Why symbols_from is kNone or kDynsym; "" when nothing is missing.
   std::string symbols_missing;
-  std::string symbols_file;   // where the symbols were found, when not in the file itself
-  std::string debug_file;     // where inlined functions and lines are from; "" when there are none
+  std::string symbols_file;  // where the symbols were found, when not in the file itself
+  // Where inlined functions and lines are from: a path, or kOwnDebugInfo; "" when there are none.
+  std::string debug_file;
   std::string debug_missing;  // why there are none; what was tried
   friend bool operator==(const ObjectInfo&, const ObjectInfo&) = default;
 };
+
+// As the debug file of an object whose own file has the debug information. Its path is not here:
+// one object serves all paths of its file, and users who know one of them may not know another.
+inline constexpr std::string_view kOwnDebugInfo = ".debug_info";
 
 // A range of virtual addresses that belongs to one function. `name` is as the file has it
 // (mangled, hostile bytes and all) and lives as long as the Object.

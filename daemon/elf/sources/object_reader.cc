@@ -58,6 +58,7 @@ Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& s
   if (settings_.debug_files) {
     const bool complete =
         contents.info.symbols_from == SymbolOrigin::kSymtab && contents.links.has_dwarf;
+    object.alone = complete && contents.links.alternate.empty();
     std::optional<FoundDebugFile> found;
     if (!complete) found = FindDebugFile(id, contents, std::move(downloaded), its_path);
     object.lacks_debug_file = !complete && !found;
@@ -65,7 +66,7 @@ Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& s
     if (settings_.inlined) {
       DebugPool::EntryRef entry = DebugEntry(id, *file, contents, found ? &*found : nullptr);
       object.has_source = entry != nullptr;
-      if (entry) entries_.Put(stamp, std::move(entry));
+      if (entry) entries_.Put({stamp, object.alone ? "" : id.path}, std::move(entry));
     }
   }
   object.symbols = MakeSymbols(contents);
@@ -76,15 +77,20 @@ Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& s
 Result<std::vector<SourceFrame>> ObjectReader::FindSource(const ObjectId& id,
                                                           const FileStamp& stamp,
                                                           std::uint64_t vaddr) {
-  DebugPool::EntryRef* entry = entries_.Find(stamp);
+  DebugPool::EntryRef* entry = EntryOf(id, stamp);
   if (entry == nullptr) {
     // Another process of the pool had it, or it is long ago.
     const auto contents = Read(id, stamp, UniqueFd(), "");
     if (!contents) return contents.error();
-    entry = entries_.Find(stamp);
+    entry = EntryOf(id, stamp);
     if (entry == nullptr) return Error{ErrorCode::kNotFound, "its debug information is gone", ""};
   }
   return pool_.Find(*entry, vaddr);
+}
+
+DebugPool::EntryRef* ObjectReader::EntryOf(const ObjectId& id, const FileStamp& stamp) {
+  DebugPool::EntryRef* const own = entries_.Find({stamp, ""});
+  return own != nullptr ? own : entries_.Find({stamp, id.path});
 }
 
 std::optional<FoundDebugFile> ObjectReader::FindDebugFile(const ObjectId& id, ElfContents& contents,
@@ -149,7 +155,7 @@ DebugPool::EntryRef ObjectReader::DebugEntry(const ObjectId& id, FoundFile& file
   } else {
     info.debug_missing.clear();
   }
-  info.debug_file = path;
+  info.debug_file = own ? std::string(kOwnDebugInfo) : path;
   UniqueFd fd = std::move(own ? file.fd : found->fd);
   return pool_.Add(own ? file.stamp : found->stamp, std::move(fd), std::move(alternate));
 }

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "daemon/base/lru_cache.h"
@@ -33,6 +35,21 @@ struct ObjectContents {
   SymbolTable symbols;
   bool has_source = false;        // FindSource has answers
   bool lacks_debug_file = false;  // one was searched, and there is none
+  bool alone = true;              // all is of the file itself: no other was needed
+};
+
+// Contents of a file are shared by all who map it. What a file has by itself is the same under all
+// its paths; then the path is "". What was found in files beside it, or tried there, depends on the
+// path, which its other users may not know.
+struct ContentsKey {
+  FileStamp stamp;
+  std::string path;
+  friend bool operator==(const ContentsKey&, const ContentsKey&) = default;
+};
+struct ContentsHash {
+  std::size_t operator()(const ContentsKey& key) const {
+    return std::hash<FileStamp>()(key.stamp) ^ std::hash<std::string>()(key.path);
+  }
 };
 
 // Runs in a reader process, which may wait for the disk. Keeps the files open that were used last,
@@ -57,6 +74,8 @@ class ObjectReader {
   static constexpr std::size_t kMaxEntries = 256;
 
   [[nodiscard]] Result<FoundFile> Open(const ObjectId& id, const FileStamp& stamp);
+  // Null: it is not open.
+  [[nodiscard]] DebugPool::EntryRef* EntryOf(const ObjectId& id, const FileStamp& stamp);
   // Nothing: contents.info.debug_missing says what was tried.
   [[nodiscard]] std::optional<FoundDebugFile> FindDebugFile(const ObjectId& id,
                                                             ElfContents& contents,
@@ -72,7 +91,7 @@ class ObjectReader {
   const DebugFinder debug_finder_;
   DebugPool pool_;
   LruCache<FileStamp, FoundFile> found_{kMaxFound};  // open, and not read yet
-  LruCache<FileStamp, DebugPool::EntryRef> entries_{kMaxEntries};
+  LruCache<ContentsKey, DebugPool::EntryRef, ContentsHash> entries_{kMaxEntries};
 };
 
 }  // namespace profd::elf

@@ -70,6 +70,7 @@ std::string PackContents(const ObjectContents& contents) {
   Packer fields;
   fields.Number(contents.has_source)
       .Number(contents.lacks_debug_file)
+      .Number(contents.alone)
       .Text(info.build_id)
       .Number(info.symbols_from)
       .Text(info.symbols_missing)
@@ -98,6 +99,7 @@ Result<ObjectContents> UnpackContents(std::string_view bytes) {
   ObjectInfo& info = contents.info;
   contents.has_source = fields.Number<bool>();
   contents.lacks_debug_file = fields.Number<bool>();
+  contents.alone = fields.Number<bool>();
   info.build_id = fields.Text();
   info.symbols_from = fields.Number<SymbolOrigin>();
   info.symbols_missing = fields.Text();
@@ -207,17 +209,17 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
 
 class ObjectClient::RemoteObject : public TableObject {
  public:
-  RemoteObject(ObjectContents contents, ObjectClient& client, const FileStamp& stamp)
+  RemoteObject(ObjectContents contents, ObjectClient& client, ContentsKey key)
       : TableObject(std::move(contents.info), std::move(contents.symbols)),
         client_(client),
-        stamp_(stamp) {}
+        key_(std::move(key)) {}
   [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
-    return client_.FindSource(stamp_, vaddr);
+    return client_.FindSource(key_, vaddr);
   }
 
  private:
   ObjectClient& client_;
-  const FileStamp stamp_;
+  const ContentsKey key_;
 };
 
 ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download,
@@ -247,7 +249,9 @@ Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
   if (!fields.done()) return Nonsense();
   if (WasWrittenAfter(id.mapped_ns, stamp))
     return Error{ErrorCode::kNotFound, "file gone: it was rewritten after it was mapped", ""};
-  if (const auto held = held_.find(stamp); held != held_.end()) {
+  for (const std::string& path : {std::string(), id.path}) {
+    const auto held = held_.find({stamp, path});
+    if (held == held_.end()) continue;
     if (ObjectRef object = held->second.object.lock()) {
       held->second.id = id;
       return object;
@@ -272,12 +276,13 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
   ObjectInfo& info = contents->info;
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
+  const ContentsKey key{stamp, contents->alone ? "" : id.path};
   ObjectRef object;
   if (contents->has_source)
-    object = std::make_shared<RemoteObject>(*std::move(contents), *this, stamp);
+    object = std::make_shared<RemoteObject>(*std::move(contents), *this, key);
   else
     object = std::make_shared<TableObject>(std::move(info), std::move(contents->symbols));
-  held_.insert_or_assign(stamp, Held{object, id});
+  held_.insert_or_assign(key, Held{object, id});
   Sweep();
   return object;
 }
@@ -305,12 +310,12 @@ void ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
     contents.info.debug_missing += ", " + more.error().message;
 }
 
-std::vector<SourceFrame> ObjectClient::FindSource(const FileStamp& stamp, std::uint64_t vaddr) {
-  const auto held = held_.find(stamp);
+std::vector<SourceFrame> ObjectClient::FindSource(const ContentsKey& key, std::uint64_t vaddr) {
+  const auto held = held_.find(key);
   if (held == held_.end()) return {};
   const ObjectId& id = held->second.id;
-  const auto answer =
-      Ask(id, What::kSource, Begin(Verb::kSource, settings_, id).Plain(stamp).Number(vaddr).Take());
+  const auto answer = Ask(
+      id, What::kSource, Begin(Verb::kSource, settings_, id).Plain(key.stamp).Number(vaddr).Take());
   auto frames = answer ? UnpackFrames(*answer) : answer.error();
   return frames ? *std::move(frames) : std::vector<SourceFrame>();
 }

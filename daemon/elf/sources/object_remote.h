@@ -36,8 +36,9 @@ class ObjectParser : public reader::Parser {
 // The daemon's side. Owned by the composition root, used by the symbolizer thread; any thread may
 // read the counters. Load asks each time which file it is, so that it notices one that is replaced
 // or rewritten. The file is read only if no object of it is held: all processes that map a file,
-// also in containers, share its object. The callers decide how long they hold objects, but not
-// longer than this. What comes back is checked: a hostile file may have taken the parser over.
+// also in containers, share its object, unless it needs other files beside it (ContentsKey). The
+// callers decide how long they hold objects, but not longer than this. What comes back is checked:
+// a hostile file may have taken the parser over.
 class ObjectClient : public ObjectSource {
  public:
   // A request that takes longer goes on; improvements() grows when it is answered.
@@ -83,7 +84,7 @@ class ObjectClient : public ObjectSource {
   // Once more with the debug file that was downloaded, if there is one; else says why not.
   void AddDownloaded(const ObjectId& id, const FileStamp& stamp, ObjectContents& contents);
   [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
-  [[nodiscard]] std::vector<SourceFrame> FindSource(const FileStamp& stamp, std::uint64_t vaddr);
+  [[nodiscard]] std::vector<SourceFrame> FindSource(const ContentsKey& key, std::uint64_t vaddr);
   // Whether there is room for what reading a file of this length may take.
   [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   void Sweep();
@@ -98,7 +99,7 @@ class ObjectClient : public ObjectSource {
   const ObjectSettings settings_;
   const std::unique_ptr<DebugDownload> download_;  // null: nothing is downloaded
   budget::MemoryBudget* const memory_;
-  std::unordered_map<FileStamp, Held> held_;
+  std::unordered_map<ContentsKey, Held, ContentsHash> held_;
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
   ObjectRef vdso_;
   Counters counters_;

@@ -41,7 +41,8 @@ ModuleInfoRef InfoOf(const process::Module& module, const elf::ObjectInfo& info)
   known->symbols_from = OriginName(info);
   if (info.symbols_file != kMiniDebugInfo) known->symbols_file = CleanText(info.symbols_file);
   known->symbols_missing = CleanText(info.symbols_missing);
-  known->debug_file = CleanText(info.debug_file);
+  known->debug_file =
+      info.debug_file == elf::kOwnDebugInfo ? known->path : CleanText(info.debug_file);
   known->debug_missing = CleanText(info.debug_missing);
   return known;
 }

@@ -1,10 +1,13 @@
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
 
 #include "tests/root/source/live_test.h"
 
@@ -72,6 +75,77 @@ TEST_F(OwnerTest, AUserSeesOnlyWhatIsWhollyTheUsers) {
   for (const auto* puppet : everyone) puppet->Go();
   for (const auto* puppet : everyone) ASSERT_EQ(puppet->Hear(1)[0], 1u);
   EXPECT_EQ(Members(live_->End(session)), std::set{alice.pid()});
+}
+
+// In namespaces of their own, processes belong to the same users as before.
+TEST_F(OwnerTest, NamespacesChangeNoOwner) {
+  // The root of a container: uid 0 inside, with all rights there, and an ordinary user outside.
+  const auto contain = [](uid_t uid) {
+    Become(uid);
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0) return false;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << "0 " << uid << " 1";
+    return ::setresuid(0, 0, 0) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
+  };
+  const Puppet inside([&](const Puppet::Strings& strings) {
+    if (!contain(kAlice)) strings.Say({0}), ::_exit(0);
+    Work(strings);
+  });
+  const Puppet of_bob([&](const Puppet::Strings& strings) {
+    if (!contain(kBob)) strings.Say({0}), ::_exit(0);
+    Work(strings);
+  });
+  // Another mount and pid namespace, of root and of the user.
+  const auto apart = [](uid_t uid) {
+    return [uid](const Puppet::Strings& strings) {
+      if (::unshare(CLONE_NEWNS | CLONE_NEWPID) != 0) ::_exit(1);
+      Become(uid);
+      Work(strings);
+    };
+  };
+  const Puppet roots(apart(0));
+  const Puppet alices(apart(kAlice));
+  if (inside.Hear(1)[0] == 0 || of_bob.Hear(1)[0] == 0)
+    GTEST_SKIP() << "this kernel forbids user namespaces to users";
+  ASSERT_NE(roots.Hear(1)[0], 0u);
+  ASSERT_NE(alices.Hear(1)[0], 0u);
+
+  const auto session = live_->Begin(SpecFor("all", kAlice));
+  for (const auto* puppet : {&inside, &of_bob, &roots, &alices}) puppet->Go();
+  for (const auto* puppet : {&inside, &of_bob, &roots, &alices}) ASSERT_EQ(puppet->Hear(1)[0], 1u);
+  EXPECT_EQ(Members(live_->End(session)), (std::set{inside.pid(), alices.pid()}));
+}
+
+TEST_F(OwnerTest, WhoOwnsTheProgramDoesNotOwnTheProcess) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "profd_owner.XXXXXX").string();
+  const std::filesystem::path directory = ::mkdtemp(pattern.data());
+  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+  const auto program = [&directory](const char* name, mode_t mode) {
+    const std::string path = directory / name;
+    std::filesystem::copy_file("/bin/sleep", path);
+    EXPECT_EQ(::chown(path.c_str(), kAlice, kAlice), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return path;
+  };
+  for (const auto& path : {program("lent", 0755), program("setuid", 04755)}) {
+    const Puppet bob([&path](const Puppet::Strings& strings) {
+      Become(kBob);
+      strings.Say({ThreadId()});
+      ::execl(path.c_str(), "sleep", "100", nullptr);
+    });
+    ASSERT_EQ(bob.Hear(1)[0], bob.pid());
+    bob.AwaitState('S');
+    std::string comm;
+    while (!path.ends_with(comm) || comm.empty()) {
+      comm = *ProcFs().Read(std::to_string(bob.pid()) + "/comm");
+      comm.pop_back();
+    }
+    const auto refused =
+        live_->source().StartSession(SpecFor("pid " + std::to_string(bob.pid()), kAlice));
+    ASSERT_FALSE(refused) << path;
+    EXPECT_EQ(refused.error().code, ErrorCode::kNotFound);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(OwnerTest, ChildrenOfTheUserAreTheUsersUntilTheyExecuteAnothersProgram) {

@@ -162,6 +162,27 @@ TEST_F(ProfileBuilderTest, AThreadThatComesAndGoesHasItsOwnWindow) {
   EXPECT_TRUE(profile.processes[0].exited);
 }
 
+TEST_F(ProfileBuilderTest, AProcessOfTwoOwnersIsNeitherOnesAlone) {
+  for (const auto& [since_ns, sole] : {std::pair{std::uint64_t{0}, true},
+                                       {kStartNs - 1, true},
+                                       {kStartNs + 1, false},
+                                       {kEndNs - 1, false}}) {
+    ProfileBuilder builder(StartEvent(), ProfileOrigin{"host", "6.18", "0.1.0", 1'000'000});
+    const auto thread = BusyThread(random_);
+    builder.AddClock(thread.ClockAt(1, kStartNs));
+    builder.AddClock(thread.ClockAt(2, kEndNs));
+    auto info = std::make_shared<process::ProcessInfo>();
+    info->key = kProcess;
+    info->owner = {.uid = 30, .sole = true, .user = "ann"};
+    info->owned_since_ns = since_ns;
+    builder.AddProcess(info);
+    const auto profile = builder.Build(EndEvent(), FrameOf);
+    ASSERT_EQ(profile.processes.size(), 1u);
+    EXPECT_EQ(profile.processes[0].owner.sole, sole) << since_ns;
+    EXPECT_EQ(profile.processes[0].owner.uid, 30u);
+  }
+}
+
 TEST_F(ProfileBuilderTest, WithoutAClockTheRawWeightsStand) {
   const auto thread = BusyThread(random_);
   builder_.AddClock(thread.ClockAt(1, kStartNs));

@@ -112,6 +112,25 @@ TEST(ProfileMerge, KeepsWhatALaterWindowDoesNotKnowOfAProcess) {
   EXPECT_EQ(of_three.build_id, "") << "it is another program's";
 }
 
+TEST(ProfileMerge, BelongsToAUserAloneOnlyIfEachWindowDoes) {
+  const process::Owner ann{.uid = 30, .sole = true, .user = "ann"};
+  const process::Owner root{.uid = 0, .sole = true, .user = "root"};
+  const auto merged = [](const process::Owner& first, const process::Owner& second) {
+    Window a(100, 10);
+    Window b(110, 10);
+    a.profile().processes[0].owner = first;
+    b.profile().processes[0].owner = second;
+    return MergeProfiles(std::vector{a.Make(), b.Make()}).processes.at(0).owner;
+  };
+  EXPECT_TRUE(merged(ann, ann).sole);
+  for (const auto& other :
+       {root, process::Owner{.uid = 30, .sole = false, .user = "ann"}, process::Owner()}) {
+    EXPECT_FALSE(merged(ann, other).sole);
+    EXPECT_FALSE(merged(other, ann).sole);
+    EXPECT_EQ(merged(other, ann).uid, 30u);
+  }
+}
+
 TEST(ProfileMerge, AddsUpTheClocksOfOneThreadToTheNs) {
   Window a(100, 10);
   Window b(110, 10);

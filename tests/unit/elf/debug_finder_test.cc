@@ -136,6 +136,43 @@ TEST_F(DebugFinderTest, LinksStayInsideTheRoot) {
   EXPECT_FALSE(Find()) << "an absolute link leads out of the root";
 }
 
+TEST_F(DebugFinderTest, WhatLiesBesideOneNameOfAFileDoesNotShowUnderAnother) {
+  Link();
+  Shell("mkdir -p root/secret/.debug && cp fixture.debug root/secret/.debug/");
+  Shell("ln root/usr/lib/fixture.so root/secret/fixture.so");
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());
+  ObjectId secret = id_;
+  secret.path = "/secret/fixture.so";
+  const auto first = source.Load(secret);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ((*first)->info().debug_file, "/secret/.debug/fixture.debug");
+  const auto other = source.Load(id_);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ((*other)->info().symbols_from, SymbolOrigin::kDynsym);
+  const ObjectInfo& info = (*other)->info();
+  for (const auto& text :
+       {info.symbols_file, info.debug_file, info.symbols_missing, info.debug_missing})
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("/secret")));
+  EXPECT_EQ(*source.Load(secret), *first) << "its own users share it";
+}
+
+TEST_F(DebugFinderTest, WhatAFileHasByItselfIsSharedByItsNamesAndNamesNone) {
+  Shell("mkdir -p root/secret && cp '" PROFD_INLINES_DWARF5 "' root/secret/whole.so");
+  Shell("ln root/secret/whole.so root/usr/lib/whole.so");
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());
+  ObjectId secret = id_;
+  struct stat status {};
+  ASSERT_EQ(::stat(tree_.Path("root/secret/whole.so").c_str(), &status), 0);
+  secret.inode = status.st_ino;
+  secret.path = "/secret/whole.so";
+  ObjectId open = secret;
+  open.path = "/usr/lib/whole.so";
+  const auto first = source.Load(secret);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ((*first)->info().debug_file, kOwnDebugInfo);
+  EXPECT_EQ(*source.Load(open), *first);
+}
+
 TEST_F(DebugFinderTest, TheObjectHasSymbolsAndInlinedFunctionsOfIt) {
   Shell("mkdir -p root$(dirname " + ById() + ") && cp fixture.debug root" + ById());
   test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles());

@@ -195,7 +195,7 @@ TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
   const std::string stamp = reader::Packer().Plain(FileStamp{}).Take();
   const auto with = [](std::span<const SymbolTable::Entry> entries) {
     reader::Packer fields;
-    fields.Number(false).Number(false).Text("id").Number(SymbolOrigin::kSymtab);
+    fields.Number(false).Number(false).Number(true).Text("id").Number(SymbolOrigin::kSymtab);
     for (int text = 0; text < 4; ++text) fields.Text("");
     fields.Number(std::uint32_t{0});
     fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});

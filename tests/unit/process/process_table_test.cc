@@ -225,6 +225,72 @@ TEST_F(ProcessTableTest, ProcReadBeforeTheExecDoesNotDescribeTheNewProgram) {
   EXPECT_EQ(PathAt(7, 0x2000), "/bin/cat");
 }
 
+class OwnerOfProcessTest : public ProcessTableTest {
+ protected:
+  static constexpr const char* kRoot = "0\t0\t0\t0\nroot";
+  static constexpr const char* kAnn = "30\t30\t30\t30\nann\nsole";
+  static constexpr const char* kSetuid = "30\t0\t0\t0\nroot";
+
+  void Read(std::uint64_t time_ns, const char* user, std::uint32_t pid = 7) {
+    wire::ProcessEvent event = ProcessAt(time_ns, pid, "", "x\n");
+    event.blobs[PROFD_BLOB_USER] = user;
+    table_.Apply(event);
+  }
+  [[nodiscard]] std::uint64_t Since(std::uint32_t pid = 7) const {
+    return table_.Info(Key(pid))->owned_since_ns;
+  }
+};
+
+TEST_F(OwnerOfProcessTest, BeginsWithTheExecThatMadeItTheirs) {
+  Read(10, kRoot);
+  EXPECT_EQ(Since(), 0u);
+  table_.Apply(ExecAt(30, 7, "/bin/sh", "sh"));
+  Read(40, kAnn);
+  EXPECT_EQ(Since(), 30u);
+  // A user's program that executes another one of the same user is the user's all the time.
+  table_.Apply(ExecAt(50, 7, "/bin/cat", "cat"));
+  Read(60, kAnn);
+  EXPECT_EQ(Since(), 30u);
+  EXPECT_TRUE(table_.Info(Key(7))->owner.sole);
+}
+
+TEST_F(OwnerOfProcessTest, AProgramThatWasNotLookedAtMayHaveBeenAnothers) {
+  Read(10, kAnn);
+  table_.Apply(ExecAt(20, 7, "/bin/su", "su"));
+  table_.Apply(ExecAt(30, 7, "/bin/sh", "sh"));
+  Read(40, kAnn);
+  EXPECT_EQ(Since(), 30u);
+}
+
+TEST_F(OwnerOfProcessTest, AChangeWithoutAnExecCountsFromWhenItWasSeen) {
+  Read(10, kSetuid);
+  Read(20, kAnn);
+  EXPECT_EQ(Since(), 20u);
+}
+
+TEST_F(OwnerOfProcessTest, AChildIsItsUsersFromItsBegin) {
+  Read(10, kRoot);
+  table_.Apply(ExecAt(20, 7, "/bin/sh", "sh"));
+  Read(30, kAnn);
+  table_.Apply(ForkAt(40, 7, 8, "sh"));
+  table_.Apply(ExecAt(50, 8, "/bin/cat", "cat"));
+  Read(60, kAnn, 8);
+  EXPECT_EQ(Since(8), 0u);
+  // One whose parent was not yet looked at is not.
+  table_.Apply(ExecAt(70, 7, "/bin/su", "su"));
+  table_.Apply(ForkAt(80, 7, 9, "su"));
+  table_.Apply(ExecAt(90, 9, "/bin/sh", "sh"));
+  Read(100, kAnn, 9);
+  EXPECT_EQ(Since(9), 90u);
+}
+
+TEST_F(OwnerOfProcessTest, WhatWasReadBeforeTheExecSaysNothingOfTheNewProgram) {
+  Read(10, kAnn);
+  table_.Apply(ExecAt(30, 7, "/bin/su", "su"));
+  Read(20, kAnn);
+  EXPECT_FALSE(table_.Info(Key(7))->owner.sole);
+}
+
 TEST_F(ProcessTableTest, MappingsMadeAfterProcWasReadSurviveIt) {
   table_.Apply(MmapAt(5, 7, 0x1000, 0x1000, "/early"));
   EXPECT_EQ(table_.Counters().mmaps_unplaced, 1u);

@@ -15,6 +15,7 @@ namespace {
 using session::Target;
 using session::TargetKind;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::uint32_t kMe = ::getuid();  // who owns the files of the tree below
 
@@ -87,6 +88,14 @@ TEST_F(AuthorizationTest, ATargetIsConfinedToTheCaller) {
   EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(refused.error().message, "process 13 is not owned by alice alone");
   EXPECT_THAT(refused.error().hint, HasSubstr("group profd"));
+
+  // That there is no such process is the same answer: /proc may hide those of others.
+  Target none{.kind = TargetKind::kPids, .ids = {12, 99}};
+  const auto missing = server::Confine(User(kMe), fake_.proc(), none);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(missing.error().message, "process 99 is not owned by alice alone");
+  EXPECT_EQ(missing.error().hint, refused.error().hint);
 }
 
 TEST_F(AuthorizationTest, IdsOfProfdsOwnNamespaceAreLookedAtAndOthersLeftToTheKernelSide) {
@@ -100,6 +109,18 @@ TEST_F(AuthorizationTest, IdsOfProfdsOwnNamespaceAreLookedAtAndOthersLeftToTheKe
   Target other{.kind = TargetKind::kPids, .ids = {13}, .pidns_inode = inode + 1};
   EXPECT_TRUE(server::Confine(User(kMe), fake_.proc(), other));
   EXPECT_EQ(other.uid, kMe);
+}
+
+TEST_F(AuthorizationTest, FailuresInsideOfProfdNameNoFiles) {
+  const auto hidden = [](ErrorCode code) {
+    return server::HideHost(Error{code, "cannot read /var/lib/profd/history.db", "see /var/log"});
+  };
+  for (const auto code : {ErrorCode::kIo, ErrorCode::kCorrupt, ErrorCode::kInternal}) {
+    EXPECT_EQ(hidden(code).code, code);
+    EXPECT_THAT(hidden(code).message + hidden(code).hint, Not(HasSubstr("/var")));
+  }
+  const Error about_the_request{ErrorCode::kNotFound, "there is no window in this time range", ""};
+  EXPECT_EQ(server::HideHost(about_the_request).message, about_the_request.message);
 }
 
 TEST_F(AuthorizationTest, KernelAddressesAreHiddenAndTheirNamesKept) {

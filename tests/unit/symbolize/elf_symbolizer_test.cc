@@ -58,6 +58,16 @@ TEST_F(ElfSymbolizerTest, SaysWhereTheNamesOfAModuleAreFrom) {
   EXPECT_EQ(gone.origin->symbols_missing, "file gone: /gone");
 }
 
+TEST_F(ElfSymbolizerTest, AFilesOwnDebugInformationIsNamedByThePathOfEachUser) {
+  elf::ObjectInfo info = MakeObject({})->info();
+  info.debug_file = elf::kOwnDebugInfo;
+  const auto object = std::make_shared<elf::TableObject>(std::move(info), elf::SymbolTable());
+  for (const std::string path : {"/secret/a.so", "/lib/a.so"}) {
+    source_.objects[path] = object;
+    EXPECT_EQ(Resolve(symbolizer_, UserAddress(MakeModule(path), 0x1004)).origin->debug_file, path);
+  }
+}
+
 TEST_F(ElfSymbolizerTest, FramesAreEqualWhenWhatIsSaidOfTheirModuleIs) {
   source_.objects["/lib/a.so"] = MakeObject({{"f", 0x401000, 0x10}});
   const Frame one = Resolve(symbolizer_, UserAddress(MakeModule("/lib/a.so"), 0x1004));

@@ -54,20 +54,28 @@ Result<void> Confine(const Caller& caller, const ProcFs& proc, session::Target& 
   target.kernel_threads = false;
   if (!IsOursOrNotSaid(target.pidns_inode, proc)) return {};
   for (const auto id : target.ids) {
+    // The same answer for processes of others and for those that do not exist: where /proc hides
+    // others' processes, profd must not show that they are there.
     const auto owner = GetOwner(id, proc);
-    if (!owner) return owner.error();
-    if (MaySee(caller, *owner)) continue;
+    if (owner && MaySee(caller, *owner)) continue;
     const std::string who = caller.name.empty() ? "uid " + std::to_string(caller.uid) : caller.name;
     return Error{ErrorCode::kPermissionDenied,
                  std::string(target.kind == session::TargetKind::kTids ? "thread " : "process ") +
                      std::to_string(id) + " is not owned by " + who + " alone",
-                 "use sudo, or become a member of group profd"};
+                 "use sudo, or become a member of group profd; see what runs: ps -e"};
   }
   return {};
 }
 
 void HideKernelAddresses(v1::Profile& profile) { HideAddresses(profile); }
 void HideKernelAddresses(v1::Dump& dump) { HideAddresses(dump); }
+
+Error HideHost(Error error) {
+  if (error.code != ErrorCode::kIo && error.code != ErrorCode::kCorrupt &&
+      error.code != ErrorCode::kInternal)
+    return error;
+  return {error.code, "profd has failed; its log says why", "ask root, or a member of group profd"};
+}
 
 void HideHost(v1::StatusResponse& status) {
   status.clear_replay_file();

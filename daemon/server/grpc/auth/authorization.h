@@ -33,14 +33,17 @@ using source::ExclusiveOwner;
 [[nodiscard]] Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc);
 
 // Limits the target to what the caller may see; the BPF side enforces it for every thread.
-// kPermissionDenied: it names processes of other users. The BPF side checks ids of another pid
-// namespace.
+// kPermissionDenied: it names processes of other users, or none at all. The BPF side checks ids of
+// another pid namespace.
 [[nodiscard]] Result<void> Confine(const Caller& caller, const ProcFs& proc,
                                    session::Target& target);
 
 // For callers who do not see everything: addresses reveal where the kernel lies, its names do not.
 void HideKernelAddresses(v1::Profile& profile);
 void HideKernelAddresses(v1::Dump& dump);
+// What has failed inside of profd may name its files, or files of others. kInvalidArgument,
+// kNotFound and the like are about the request, and are returned as they are.
+[[nodiscard]] Error HideHost(Error error);
 // Files, and reasons that may name other users' programs.
 void HideHost(v1::StatusResponse& status);
 

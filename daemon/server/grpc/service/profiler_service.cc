@@ -111,16 +111,24 @@ Result<session::SessionSpec> ProfilerService::Plan(const Caller& caller,
   return spec;
 }
 
+grpc::Status ProfilerService::StatusFor(const Caller& caller, const Error& error) const {
+  if (caller.sees_all) return ToStatus(error);
+  const Error shown = HideHost(error);
+  if (shown.message != error.message)
+    logger_.warn("a call of {} has failed: {}", Describe(caller), error.message);
+  return ToStatus(shown);
+}
+
 grpc::Status ProfilerService::Collect(const Caller& caller, const grpc::ServerContext& context,
                                       const v1::CollectRequest& request, CollectWriter& writer) {
   const auto plan = Plan(caller, request);
-  if (!plan) return ToStatus(plan.error());
+  if (!plan) return StatusFor(caller, plan.error());
   auto started = manager_.Start(plan->spec, plan->duration_ns, ClientName(caller),
                                 LimitsFor(caller).max_sessions);
   if (!started) {
     logger_.info("collect {}: {}", session::FormatTarget(plan->spec.target),
                  started.error().message);
-    return ToStatus(started.error());
+    return StatusFor(caller, started.error());
   }
   const std::shared_ptr<pipeline::Session> session = *started;
   const Releaser releaser(manager_, session);
@@ -157,7 +165,7 @@ bool ProfilerService::StreamProgress(const grpc::ServerContext& context,
 grpc::Status ProfilerService::StreamProfile(const Caller& caller, const pipeline::Session& session,
                                             CollectWriter& writer) {
   const auto result = session.result();
-  if (!result) return ToStatus(result.error());
+  if (!result) return StatusFor(caller, result.error());
   return SendInChunks<v1::CollectResponse>(caller, **result, writer);
 }
 
@@ -180,7 +188,7 @@ grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest
                                     QueryWriter& writer) {
   auto status = [&] {
     const auto profile = ReadHistory(caller, request);
-    if (!profile) return ToStatus(profile.error());
+    if (!profile) return StatusFor(caller, profile.error());
     return SendInChunks<v1::QueryResponse>(caller, *profile, writer);
   }();
   // A query of a long range allocates hundreds of MB in small pieces, which glibc would keep.
@@ -191,9 +199,9 @@ grpc::Status ProfilerService::Query(const Caller& caller, const v1::QueryRequest
 grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerContext& context,
                                    const v1::DumpRequest& request, v1::Dump& response) {
   const auto spec = Plan(caller, request);
-  if (!spec) return ToStatus(spec.error());
+  if (!spec) return StatusFor(caller, spec.error());
   auto started = manager_.Start(*spec, 0, ClientName(caller), LimitsFor(caller).max_sessions);
-  if (!started) return ToStatus(started.error());
+  if (!started) return StatusFor(caller, started.error());
   const std::shared_ptr<pipeline::Session> session = *started;
   const Releaser releaser(manager_, session);
   // Threads that keep a CPU busy are sampled in this time. The end of the session walks the others.
@@ -203,7 +211,7 @@ grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerConte
   while (!session->WaitFinished(kPollInterval))
     if (context.IsCancelled()) return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   const auto dump = session->dump();
-  if (!dump) return ToStatus(dump.error());
+  if (!dump) return StatusFor(caller, dump.error());
   if ((*dump)->threads.empty())
     return ToStatus(
         Error{ErrorCode::kNotFound, "the target ended during the dump", "see what runs: ps -e"});
@@ -214,13 +222,13 @@ grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerConte
 
 grpc::Status ProfilerService::Stop(const Caller& caller, const v1::StopRequest& request) {
   const auto client = manager_.SessionClient(request.session());
-  if (!client) return ToStatus(client.error());
+  if (!client) return StatusFor(caller, client.error());
   if (!MaySee(caller, *client))
     return ToStatus(Error{ErrorCode::kPermissionDenied,
                           "session " + std::to_string(request.session()) + " is not yours",
                           "`profctl status` lists your sessions"});
   const auto stopped = manager_.Stop(request.session());
-  return stopped ? grpc::Status::OK : ToStatus(stopped.error());
+  return stopped ? grpc::Status::OK : StatusFor(caller, stopped.error());
 }
 
 grpc::Status ProfilerService::Status(const Caller& caller, v1::StatusResponse& response) {

@@ -65,6 +65,8 @@ class ProfilerService {
   // Runs the query, limited to what this caller may see.
   [[nodiscard]] Result<aggregate::Profile> ReadHistory(const Caller& caller,
                                                        const v1::QueryRequest& request);
+  // Callers who do not see everything learn nothing of the host by an error (HideHost).
+  [[nodiscard]] grpc::Status StatusFor(const Caller& caller, const Error& error) const;
   [[nodiscard]] RequestLimits Limits() const;
 
   SessionManager& manager_;
