@@ -1,12 +1,18 @@
 // TCP: with a certificate that the CA has signed, of another CA, expired, with none, and without
 // TLS.
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "daemon/base/unique_fd.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
@@ -53,11 +59,12 @@ class TlsTest : public RpcFixture {
   [[nodiscard]] server::TlsFiles Files() const {
     return {ours_.certificate, ours_.key, ca_.certificate};
   }
-  Result<std::unique_ptr<server::Server>> StartServer() {
+  Result<std::unique_ptr<server::Server>> StartServer() { return StartServer(tls_service_); }
+  Result<std::unique_ptr<server::Server>> StartServer(server::ProfilerService& service) {
     server::ServerOptions options;
     options.address = "unix:" + (directory_ / "tls.sock").string();
     options.tls = {"127.0.0.1:0", Files()};
-    return server::Server::Start(std::move(options), tls_service_, still_, log_.logger());
+    return server::Server::Start(std::move(options), service, still_, log_.logger());
   }
   [[nodiscard]] std::string Target() const {
     return "localhost:" + std::to_string(tls_->tls_port());
@@ -75,7 +82,20 @@ class TlsTest : public RpcFixture {
   [[nodiscard]] Stub By(const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // What a client takes without reading it is not more than it must be.
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1);
     return v1::Profiler::NewStub(grpc::CreateCustomChannel(Target(), credentials, arguments));
+  }
+  // Without TLS.
+  [[nodiscard]] UniqueFd Connect() const {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(tls_->tls_port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
   }
   static grpc::Status StatusOf(v1::Profiler::Stub& stub, v1::StatusResponse* response = nullptr) {
     grpc::ClientContext context;
@@ -191,6 +211,87 @@ TEST_F(TlsTest, NewFilesHoldForNewConnections) {
   EXPECT_THAT(log_.Text(), HasSubstr("TLS: new certificate "));
   EXPECT_TRUE(StatusOf(*background).ok());
   ExpectKeptOut(As(&before, other_ca_));
+}
+
+// Nothing, or half a word, from more connections than may be open: the good client is served.
+TEST_F(TlsTest, AThousandConnectionsThatSayNothingKeepNoClientOut) {
+  constexpr rlim_t kDescriptors = 4096;  // both ends are here
+  rlimit descriptors{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  descriptors.rlim_cur =
+      std::max(descriptors.rlim_cur, std::min(kDescriptors, descriptors.rlim_max));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  if (descriptors.rlim_cur < kDescriptors) GTEST_SKIP() << "needs 4096 descriptors";
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto before = As(&ops, ca_);
+  ASSERT_TRUE(StatusOf(*before).ok());
+  // The begin of a TLS record whose rest never comes, and of one that is longer than any may be.
+  const std::string record = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
+  const std::string oversize = std::string("\x16\x03\x01\xff\xff") + std::string(1 << 20, 'x');
+  std::vector<UniqueFd> connections;
+  for (int i = 0; i < 1000; ++i) {
+    connections.push_back(Connect());
+    const auto& text = i % 3 == 0 ? std::string() : i % 50 == 1 ? oversize : record;
+    // Part of it may be refused: profd closes what is not TLS.
+    (void)!send(connections.back().get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  EXPECT_TRUE(StatusOf(*As(&ops, ca_)).ok());
+  EXPECT_TRUE(StatusOf(*before).ok()) << "one that has made a call keeps its place";
+  // Those that gave way are closed.
+  char byte = 0;
+  EXPECT_LE(read(connections.front().get(), &byte, 1), 0);
+}
+
+TEST_F(TlsTest, AClientThatDoesNotReadHasBoundedCallsAndStopsNoOther) {
+  const auto greedy = Taken(certificates_.Issue(ca_, "greedy", "/CN=greedy"));
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  tls_->Shutdown(std::chrono::seconds(1));
+  // More than what one stream may send to a client that does not read.
+  constexpr std::uint32_t kManyProcesses = 20'000;
+  std::vector<KeptWindow::Process> processes;
+  for (std::uint32_t i = 1; i <= kManyProcesses; ++i) processes.push_back({i, 0});
+  const KeptWindow many(processes);
+  server::ProfilerService service{manager_,      pipeline_, status_, clock_,
+                                  callers_proc_, logger_,   &many};
+  auto server = StartServer(service);
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  tls_ = *std::move(server);
+  const auto stub = As(&greedy, ca_);
+  struct Unread {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::QueryResponse>> reader;
+  };
+  std::vector<std::unique_ptr<Unread>> unread;
+  for (std::uint32_t i = 0; i < server::kTrustedLimits.max_calls; ++i) {
+    auto& call = *unread.emplace_back(std::make_unique<Unread>());
+    call.reader = stub->Query(&call.context, {});
+    call.reader->WaitForInitialMetadata();  // it writes its answer
+  }
+  const auto refused = StatusOf(*stub);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("80 calls of yours are running"));
+  const auto other = As(&ops, ca_);
+  EXPECT_TRUE(StatusOf(*other).ok());
+  EXPECT_EQ(QueryOf(*other).profile.processes_size(), static_cast<int>(kManyProcesses));
+  for (const auto& call : unread) call->context.TryCancel();
+  tls_->Shutdown(std::chrono::seconds(0));  // before the service
+  tls_.reset();
+}
+
+TEST_F(TlsTest, OversizeMessagesAndHeadersAreRefusedAndStopNoOther) {
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto stub = As(&ops, ca_);
+  const auto other = As(&ops, ca_);
+  EXPECT_TRUE(StatusOf(*other).ok());
+  v1::QueryRequest large;
+  large.mutable_filter()->add_unit(std::string(2u << 20, 'x'));
+  EXPECT_EQ(QueryOf(*stub, large).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(StatusOf(*stub).ok()) << "the connection goes on";
+  grpc::ClientContext context;
+  context.AddMetadata("x-large", std::string(64u << 10, 'x'));
+  v1::StatusResponse response;
+  EXPECT_FALSE(stub->Status(&context, v1::StatusRequest(), &response).ok());
+  EXPECT_TRUE(StatusOf(*other).ok());
 }
 
 TEST_F(TlsTest, WhatCannotBeServedIsSaidAtTheStart) {

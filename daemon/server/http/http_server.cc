@@ -4,7 +4,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "daemon/server/tcp_address.h"
@@ -15,6 +18,8 @@ namespace {
 // At its own limit, libmicrohttpd stops accepting and would not report a new connection. So its
 // limit is above ours.
 constexpr unsigned kLibraryLimit = HttpServer::kMaxConnections + 2;
+
+constexpr std::uint16_t kHttpPort = 80;  // what a Host without a port means
 
 MHD_Result Send(MHD_Connection* connection, const HttpAnswer& answer) {
   MHD_Response* response = MHD_create_response_from_buffer(
@@ -38,6 +43,13 @@ struct HttpServer::Callbacks {
     const auto& self = *static_cast<const HttpServer*>(context);
     if (*body_bytes != 0) return MHD_NO;  // closes it
     const std::string_view verb = method;
+    // A page of another site whose name leads to this host (DNS rebinding) sends that name.
+    const char* host =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    if (host != nullptr && !IsLoopbackHost(host, self.port_))
+      return Send(connection, {MHD_HTTP_FORBIDDEN, HttpAnswer().type,
+                               "for clients of this host only: ask for http://localhost:" +
+                                   std::to_string(self.port_) + "/\n"});
     if (verb != MHD_HTTP_METHOD_GET && verb != MHD_HTTP_METHOD_HEAD)
       return Send(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, HttpAnswer().type, "GET only\n"});
     return Send(connection, self.handler_(url));
@@ -59,6 +71,20 @@ struct HttpServer::Callbacks {
     if (known.size() > kMaxConnections) (void)shutdown(known.front(), SHUT_RDWR);
   }
 };
+
+bool IsLoopbackHost(std::string_view host, std::uint16_t port) {
+  std::uint16_t named = kHttpPort;
+  const auto colon = host.rfind(':');
+  if (colon != std::string_view::npos && !host.ends_with(']')) {
+    const std::string_view digits = host.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), named);
+    if (error != std::errc() || end != digits.data() + digits.size()) return false;
+    host = host.substr(0, colon);
+  }
+  std::string name(host);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return named == port && ParseLoopbackAddress(name + ":0").ok();
+}
 
 void HttpServer::Stop::operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "daemon/base/result.h"
 
@@ -22,10 +23,15 @@ struct HttpAnswer {
   std::string body = "profd serves /metrics and /healthz\n";
 };
 
+// Whether a client that uses this Host header ("localhost:9899") means this host and `port`: a
+// loopback address, or localhost. Names that only lead here are not accepted.
+[[nodiscard]] bool IsLoopbackHost(std::string_view host, std::uint16_t port);
+
 // Serves from Start to destruction. One thread of libmicrohttpd does all the work and also calls
 // the handler. A new connection beyond kMaxConnections replaces the oldest one, so that no client
 // can keep others out. A connection ends after kMaxHeaderBytes of headers, or kIdleSeconds without
-// a byte. Bodies of requests are not read.
+// a byte. Bodies of requests are not read. A request with a Host that is not IsLoopbackHost() is
+// refused; one without Host is not, since browsers, which other sites could use, always send it.
 class HttpServer {
  public:
   static constexpr std::size_t kMaxConnections = 16;

@@ -5,6 +5,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "daemon/server/grpc/auth/refusal_log.h"
 #include "tests/support/manual_clock.h"
@@ -50,6 +52,25 @@ TEST(ClientLimitsTest, WithoutADurationItIsTheLongest) {
   plan.duration_ns = 0;
   ASSERT_TRUE(server::Limit(server::kTrustedLimits, plan));
   EXPECT_EQ(plan.duration_ns, 0u);
+}
+
+TEST(RunningCallsTest, CountsEachClientByItselfUntilItsCallsEnd) {
+  server::RunningCalls running;
+  std::vector<server::RunningCalls::Call> calls;
+  for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i) {
+    auto call = running.Begin(kStranger);
+    ASSERT_TRUE(call);
+    calls.push_back(*std::move(call));
+  }
+  const auto refused = running.Begin(kStranger);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(refused.error().message, "12 calls of yours are running");
+  EXPECT_TRUE(running.Begin({.uid = 6, .name = "bob"}));
+  calls.pop_back();
+  EXPECT_TRUE(running.Begin(kStranger));
+  calls.clear();
+  EXPECT_TRUE(running.Begin(kStranger));
 }
 
 TEST(CallRatesTest, CountsEachClientByItself) {

@@ -60,8 +60,11 @@ class HttpServerTest : public testing::Test {
     server_ = *std::move(server);
   }
   [[nodiscard]] std::string Request(const std::string& line) const {
+    return RequestOf(line, "localhost:" + std::to_string(server_->port()));
+  }
+  [[nodiscard]] std::string RequestOf(const std::string& line, const std::string& host) const {
     const auto fd = Connect(server_->port());
-    Say(fd, line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    Say(fd, line + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
     return ReadAll(fd);
   }
 
@@ -80,6 +83,49 @@ TEST_F(HttpServerTest, AnswersByPath) {
 TEST_F(HttpServerTest, OnlyReads) {
   EXPECT_THAT(Request("DELETE /here"), StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(Request("POST /here"), StartsWith("HTTP/1.1 405 "));
+}
+
+TEST_F(HttpServerTest, OnlyForTheNamesOfThisHost) {
+  const std::string port = ":" + std::to_string(server_->port());
+  for (const std::string host : {"localhost", "LocalHost", "127.0.0.1", "127.8.0.1", "[::1]"})
+    EXPECT_THAT(RequestOf("GET /here", host + port), EndsWith("it is /here")) << host;
+  const std::vector<std::string> others = {
+      "localhost",
+      "127.0.0.1",
+      "127.0.0.1:" + port,
+      "localhost:1",
+      "evil.example" + port,
+      "localhost.evil.example" + port,
+      "127.0.0.1.evil.example" + port,
+      "10.0.0.1" + port,
+      "0.0.0.0" + port,
+      "[::2]" + port,
+      "::1" + port,
+      "[::1" + port,
+      "",
+      port,
+      "localhost" + port + "x",
+      "user@localhost" + port,
+      "localhost, evil.example" + port,
+  };
+  for (const auto& host : others) {
+    const auto answer = RequestOf("GET /here", host);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 403 ")) << host;
+    EXPECT_THAT(answer, EndsWith("ask for http://localhost" + port + "/\n"));
+    EXPECT_THAT(RequestOf("POST /here", host), StartsWith("HTTP/1.1 403 ")) << host;
+  }
+}
+
+TEST_F(HttpServerTest, WithoutAHostItIsNoBrowser) {
+  const auto fd = Connect(server_->port());
+  Say(fd, "GET /here HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(ReadAll(fd), EndsWith("it is /here"));
+}
+
+TEST(IsLoopbackHostTest, APortThatIsNotNamedIs80) {
+  EXPECT_TRUE(server::IsLoopbackHost("localhost", 80));
+  EXPECT_TRUE(server::IsLoopbackHost("[::1]", 80));
+  EXPECT_FALSE(server::IsLoopbackHost("localhost", 81));
 }
 
 TEST_F(HttpServerTest, HeadersWithoutEndAreCutOff) {

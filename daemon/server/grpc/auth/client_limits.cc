@@ -24,6 +24,26 @@ Result<void> Limit(const ClientLimits& limits, CollectPlan& plan) {
   return {};
 }
 
+Result<RunningCalls::Call> RunningCalls::Begin(const Caller& caller) {
+  const std::uint32_t most = LimitsFor(caller).max_calls;
+  std::string client = ClientName(caller);
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& running = running_[client];
+    if (running >= most)
+      return Error{ErrorCode::kExhausted, std::to_string(most) + " calls of yours are running",
+                   "wait for one to end"};
+    ++running;
+  }
+  return Call(*this, std::move(client));
+}
+
+void RunningCalls::End(const std::string& client) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = running_.find(client);
+  if (--found->second == 0) running_.erase(found);
+}
+
 Result<void> CallRates::Count(const Caller& caller) {
   const ClientLimits& limits = LimitsFor(caller);
   const std::uint64_t now_ns = clock_.MonotonicNs();

@@ -30,7 +30,11 @@ grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::s
   const Caller caller = find_caller_(context);
   // Not counted: a caller who may make no call gets the same answer each time, and uses up nothing.
   const auto admitted = caller.refusal ? Result<void>(*caller.refusal) : gate_.rates.Count(caller);
-  grpc::Status status = admitted ? call(caller) : ToStatus(admitted.error());
+  grpc::Status status = [&] {
+    if (!admitted) return ToStatus(admitted.error());
+    const auto running = gate_.running.Begin(caller);
+    return running ? call(caller) : ToStatus(running.error());
+  }();
   if (IsRefusal(status)) gate_.refusals.Refused(Describe(caller), what, status.error_message());
   return status;
 }

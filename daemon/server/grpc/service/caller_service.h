@@ -13,10 +13,11 @@
 
 namespace profd::server {
 
-// What every call needs. All four outlive the gRPC servers.
+// What every call needs. All of it outlives the gRPC servers.
 struct Gate {
   ProfilerService& service;
   CallRates& rates;
+  RunningCalls& running;
   RefusalLog& refusals;
   Serving& serving;
 };

@@ -64,7 +64,9 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
 }
 
 Server::Server(ProfilerService& service, const Clock& clock, spdlog::logger& logger)
-    : rates_(clock), refusals_(clock, logger), gate_{service, rates_, refusals_, serving_} {}
+    : rates_(clock),
+      refusals_(clock, logger),
+      gate_{service, rates_, running_, refusals_, serving_} {}
 
 void Server::Shutdown(std::chrono::milliseconds grace) {
   const auto deadline = std::chrono::system_clock::now() + grace;

@@ -66,6 +66,7 @@ class Server {
   Server(ProfilerService& service, const Clock& clock, spdlog::logger& logger);
 
   CallRates rates_;
+  RunningCalls running_;
   RefusalLog refusals_;
   Serving serving_;
   const Gate gate_;

@@ -12,6 +12,9 @@ namespace profd::server {
 namespace {
 
 constexpr int kKeepaliveMs = 20'000;
+// Of one connection. More calls than a client may have wait at the client, and not in our memory.
+constexpr int kMaxStreams = 128;
+constexpr int kMaxMetadataBytes = 8 << 10;
 
 // gRPC logs each handshake that fails, so any client could fill the log. TlsListener logs them with
 // a rate limit instead. GRPC_VERBOSITY still decides about all other messages.
@@ -34,6 +37,8 @@ void ApplySettings(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
 }
 

@@ -10,7 +10,7 @@ namespace profd::server {
 void InitializeGrpc();
 
 // Turns on keep-alive: a connection whose client does not answer for 20 s is closed, because the
-// client is stopped or its machine suspended.
+// client is stopped or its machine suspended. Bounds the calls and the headers of a connection.
 void ApplySettings(grpc::ServerBuilder& builder);
 
 }  // namespace profd::server

@@ -70,6 +70,9 @@ std::string PeerName(const sockaddr_storage& address) {
 
 constexpr int kHandshakeMs = 10'000;
 constexpr int kThreads = 256;  // each running call takes one
+// How long a connection may be idle. Then another client may have its place; clients connect again
+// by themselves.
+constexpr int kIdleMs = 600'000;
 
 std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const TlsIdentity& identity) {
   grpc::SslServerCredentialsOptions options(
@@ -125,6 +128,7 @@ Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity,
   grpc::ServerBuilder builder;
   ApplySettings(builder);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.SetMaxReceiveMessageSize(kTrustedLimits.max_request_bytes);
   grpc::ResourceQuota quota("tls");
   quota.SetMaxThreads(kThreads);
