@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "client/format/profile_file.pb.h"
+#include "client/format/proto_json.h"
 #include "client/profile/check_profile.h"
 
 namespace profd::client {
@@ -54,15 +55,8 @@ Result<void> CheckText(std::string_view text) {
 
 Result<void> Write(const v1::Profile& profile, const ExportOptions&, std::ostream& out) {
   PROFD_TRY(CheckProfile(profile));
-  json::JsonPrintOptions print;
-  print.preserve_proto_field_names = true;
-  std::string text;
-  const auto status = json::MessageToJsonString(profile, &text, print);
-  if (!status.ok())
-    return Error{ErrorCode::kCorrupt,
-                 "the profile cannot be written as JSON: " + std::string(status.message()), ""};
   out << R"({"format":")" << kFormat << R"(","version":)" << kJsonVersion << R"(,"profile":)"
-      << text << "}\n";
+      << ProtoJson(profile) << "}\n";
   return FinishStream(out);
 }
 

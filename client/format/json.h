@@ -8,8 +8,9 @@
 namespace profd::client {
 
 // One line: {"format":"profd-profile","version":1,"profile":{...}}, where the profile is in the
-// JSON mapping of proto/profd/v1/profile.proto: 64 bit numbers are strings, zeros are left out,
-// sample columns stand side by side.
+// JSON mapping of proto/profd/v1/profile.proto, but for 64 bit numbers (ProtoJson): up to 2^53 - 1
+// they are numbers, above that strings. Older files have strings for all of them; ReadJson takes
+// both. Zeros are left out, sample columns stand side by side.
 inline constexpr std::uint32_t kJsonVersion = 1;  // raised when an old reader would misunderstand
 [[nodiscard]] Exporter JsonExporter();
 

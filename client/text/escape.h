@@ -1,6 +1,7 @@
 // Text inside XML and JSON. Both take any bytes and are safe inside each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,9 @@ namespace profd::client {
 // With its quotes. Escapes `<`, `>` and `&` too, so that the text may stand in a <script> of an
 // HTML or XML file, and U+2028 and U+2029, so that it may stand in JavaScript.
 [[nodiscard]] std::string QuoteJson(std::string_view text);
+
+// 2^53 - 1: readers that hold numbers as doubles hold every integer up to this exactly. Files have
+// larger ones as strings.
+inline constexpr std::uint64_t kMaxJsonNumber = (std::uint64_t{1} << 53) - 1;
 
 }  // namespace profd::client

@@ -1,8 +1,11 @@
 #include "client/format/json.h"
 
+#include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/sample_profiles.h"
@@ -45,8 +48,61 @@ TEST(Json, SaysWhatItIsAndNamesFieldsAsTheProtocolDoes) {
   const auto file = nlohmann::json::parse(Written(kJson, testing::SmallProfile()));
   EXPECT_EQ(file["format"], "profd-profile");
   EXPECT_EQ(file["version"], 1);
-  EXPECT_EQ(file["profile"]["samples"]["weight_ns"][0], "1500000400");
+  EXPECT_EQ(file["profile"]["samples"]["weight_ns"][0], 1500000400);
   EXPECT_EQ(file["profile"]["samples"]["state"][1], "STATE_RUNNABLE");
+}
+
+TEST(Json, NumbersOf64BitsAreNumbersWhereADoubleHoldsThem) {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 53) - 1;
+  v1::Profile profile;
+  for (const std::uint64_t number :
+       {std::uint64_t{0}, std::uint64_t{1}, kMost, kMost + 1, kMost + 2, ~std::uint64_t{0}}) {
+    auto& count = *profile.add_counters();
+    count.set_name("n");
+    count.set_count(number);
+  }
+  const std::string text = Written(kJson, profile);
+  const auto counters = nlohmann::json::parse(text)["profile"]["counters"];
+  EXPECT_FALSE(counters[0].contains("count")) << "zeros are left out";
+  EXPECT_EQ(counters[1]["count"], 1);
+  EXPECT_EQ(counters[2]["count"], kMost);
+  EXPECT_EQ(counters[3]["count"], "9007199254740992");
+  EXPECT_EQ(counters[4]["count"], "9007199254740993");
+  EXPECT_EQ(counters[5]["count"], "18446744073709551615");
+  const auto read = Read(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, profile));
+}
+
+TEST(Json, FilesOfOlderVersionsAreRead) {
+  std::ifstream old(test::TestData() + "/export/small.strings.json");
+  ASSERT_TRUE(old);
+  const auto read = ReadJson(old);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, testing::SmallProfile()));
+}
+
+TEST(Json, WhatIsWrittenIsWhatProtobufWritesButForNumbers) {
+  v1::Profile profile = testing::TypicalProfile();
+  profile.mutable_threads(0)->set_closure_error(-0.1 / 3);
+  profile.mutable_threads(1)->set_closure_error(1e-9);
+  profile.mutable_processes(0)->set_comm("a\"\\<&>\x01\x7f\n\u2028\u00e9\U0001F600");
+  profile.mutable_frames(0)->set_kind(static_cast<v1::FrameKind>(99));
+  std::string of_protobuf;
+  google::protobuf::util::JsonPrintOptions print;
+  print.preserve_proto_field_names = true;
+  ASSERT_TRUE(google::protobuf::util::MessageToJsonString(profile, &of_protobuf, print).ok());
+  auto expected = nlohmann::json::parse(of_protobuf);
+  auto written = nlohmann::json::parse(Written(kJson, profile))["profile"];
+  // Every number as text, as protobuf has those of 64 bits.
+  const std::function<void(nlohmann::json&)> to_text = [&](nlohmann::json& value) {
+    if (value.is_number_integer()) value = value.dump();
+    if (value.is_structured())
+      for (auto& element : value) to_text(element);
+  };
+  to_text(expected);
+  to_text(written);
+  EXPECT_EQ(written, expected);
 }
 
 TEST(Json, SaysWhatIsWrongWithAFile) {

@@ -229,6 +229,9 @@ TEST(Diff, JsonMatchesItsGoldenAndAddsUp) {
   ASSERT_TRUE(WriteDiffJson(Small(), out));
   ExpectGolden(out.str(), "small.diff.json");
   const nlohmann::json json = Json(Small());
+  EXPECT_EQ(json["a"]["start_unix_ns"], std::to_string(testing::SmallProfile().start_unix_ns()))
+      << "a double does not hold it";
+  EXPECT_TRUE(json["a"]["elapsed_ns"].is_number());
   std::uint64_t a = 0;
   std::uint64_t b = 0;
   for (const auto& stack : json["stacks"]) {
