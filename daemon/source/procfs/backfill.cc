@@ -118,6 +118,7 @@ void Backfill::ForgetBeyondShare() {
 std::vector<std::uint32_t> Backfill::BeyondShare() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::uint32_t> pids;
+  pids.reserve(named_.size());
   for (const auto& [pid, last_ns] : named_) pids.push_back(pid);
   std::ranges::sort(pids);
   return pids;
