@@ -77,6 +77,8 @@ def main():
         sys.exit(f"cannot mount: {os.strerror(ctypes.get_errno())}")
     files = Files(device, paths)
     hanging = False
+    # The first request. Until it is answered who waits for another one can be killed.
+    files.serve_one(hanging)
     print("ready", flush=True)
     while True:
         ready = select.select([device, sys.stdin], [], [])[0]
