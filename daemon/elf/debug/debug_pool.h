@@ -39,8 +39,6 @@ class DebugPool {
   [[nodiscard]] EntryRef Add(const FileStamp& stamp, UniqueFd fd, UniqueFd alternate);
   // As Object::FindSource; empty also if the file cannot be opened.
   [[nodiscard]] std::vector<SourceFrame> Find(const EntryRef& entry, std::uint64_t vaddr);
-  // Memory held now.
-  [[nodiscard]] std::size_t bytes() const { return used_.cost(); }
 
  private:
   void Open(Entry& entry) const;

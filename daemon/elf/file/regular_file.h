@@ -1,4 +1,4 @@
-// RegularFile: opens files of others without effect on them; a stamp identifies their contents.
+// RegularFile: a file that is open; a stamp identifies its contents.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,15 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-// A regular file that has been looked at and not opened: opening a device or a FIFO would be
-// noticed, or wait.
-struct SeenFile {
-  UniqueFd handle;  // O_PATH
-  FileStamp stamp;
-  std::uint32_t owner = 0;  // uid
-};
-
 struct FoundFile {
   UniqueFd fd;  // a regular file, open for reading
   FileStamp stamp;
 };
 
-// What an opener has opened; and a regular file that is open.
+[[nodiscard]] FileStamp StampOf(const reader::OpenedFile& opened);
+// What an opener has opened; and a file that is open. kUnsupported: it is no regular file.
 [[nodiscard]] FoundFile FoundIn(reader::OpenedFile opened);
 [[nodiscard]] Result<FoundFile> FoundIn(UniqueFd fd);
-
-// kNotFound: there is none. kUnsupported: it is no regular file. The message begins with the path.
-[[nodiscard]] Result<SeenFile> LookAt(const std::string& path);
-
-// The file that was looked at, whatever its path means by now.
-[[nodiscard]] Result<FoundFile> OpenSeen(const SeenFile& seen);
 
 }  // namespace profd::elf
 

@@ -13,8 +13,7 @@ Result<FileCache::Found> FileCache::Look(reader::FileOpener& opener, std::uint32
                                    .begin = line.start,
                                    .end = line.end});
   if (!opened) return opened.error();
-  const elf::FileStamp stamp{opened->device, opened->inode, opened->bytes, opened->modified_ns,
-                             opened->changed_ns};
+  const elf::FileStamp stamp = elf::StampOf(*opened);
   if (const auto* known = files_.Find(stamp); known != nullptr) return *known;
   Found file;
   if (auto found = FindRuntime(elf::FileBytes(opened->fd.get(), stamp.bytes)))

@@ -172,8 +172,7 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
                                .begin = mapping.begin,
                                .end = mapping.end});
     if (!opened) return opened.error();
-    file.stamp = {opened->device, opened->inode, opened->bytes, opened->modified_ns,
-                  opened->changed_ns};
+    file.stamp = elf::StampOf(*opened);
     file.overlay = opened->overlay;
     file.key = KeyOf(*opened);
     reader = CfiReader::Open(std::move(opened->fd), opened->bytes);
