@@ -1,8 +1,10 @@
 // DirectReaders: answers requests in the calling process, by the real parser and the real opener,
-// without a sandbox.
+// without a sandbox. LyingReaders: answers what a test wants.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +37,20 @@ class DirectReaders : public reader::Readers {
   std::mutex mutex_;
   std::unique_ptr<reader::Parser> parser_;
   reader::Opener opener_;
+};
+
+// Readers that a hostile target has taken over: they may answer anything.
+class LyingReaders : public reader::Readers {
+ public:
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds /*patience*/) override {
+    targets.push_back(request.target);
+    return answers[std::min(targets.size(), answers.size()) - 1];
+  }
+  bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
+
+  std::vector<std::string> answers{""};  // in this order; the last one also to all further requests
+  std::vector<std::uint64_t> targets;
 };
 
 }  // namespace profd::test

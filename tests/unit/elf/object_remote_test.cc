@@ -180,17 +180,6 @@ TEST(ObjectRemote, ASandboxedParserHasWhatOneInThisProcessHas) {
   }
 }
 
-// A parser that a hostile file has taken over may answer anything.
-class Liar : public reader::Readers {
- public:
-  Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
-    return answers[std::min(requests++, answers.size() - 1)];
-  }
-  bool IsHeldBy(std::uint64_t) const override { return false; }
-  std::vector<std::string> answers;
-  std::size_t requests = 0;
-};
-
 TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
   const std::string stamp = reader::Packer().Plain(FileStamp{}).Take();
   const auto with = [](std::span<const SymbolTable::Entry> entries) {
@@ -206,7 +195,7 @@ TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
   const std::array<SymbolTable::Entry, 2> overlapping{{{16, 20, 0}, {32, 8, 0}}};
   const std::array<SymbolTable::Entry, 1> endless{{{~std::uint64_t{0} - 2, 8, 0}}};
   const auto load = [&](std::vector<std::string> answers) {
-    Liar liar;
+    test::LyingReaders liar;
     liar.answers = std::move(answers);
     ObjectId id;
     id.inode = 1;

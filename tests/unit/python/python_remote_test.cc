@@ -21,19 +21,6 @@ using reader::Packer;
 constexpr std::uint32_t kVersion = 0x030c01f0;
 constexpr ProcessKey kProcess{1, 2};
 
-// A parser that a hostile process has taken over may answer anything.
-class Liar : public reader::Readers {
- public:
-  Result<std::string> Ask(const reader::ReaderRequest& request,
-                          std::chrono::milliseconds /*patience*/) override {
-    targets.push_back(request.target);
-    return answer;
-  }
-  bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
-  std::string answer;
-  std::vector<std::uint64_t> targets;
-};
-
 Candidate SomeCandidate() {
   auto file = std::make_shared<RuntimeFile>();
   file->segments.push_back({.file_offset = 0, .vaddr = 0, .bytes = 0x1000});
@@ -61,10 +48,10 @@ std::string FoundFile(const FileFields& file, std::uint32_t count = 1) {
 }
 
 TEST(PythonClient, FilesThatMakeNoSenseAreRefused) {
-  Liar liar;
+  test::LyingReaders liar;
   PythonClient client(liar);
   const auto finds = [&](std::string answer) {
-    liar.answer = std::move(answer);
+    liar.answers = {std::move(answer)};
     return client.Find(kProcess, 0, {}, {}).ok();
   };
   EXPECT_TRUE(finds(FoundFile({})));
@@ -90,10 +77,10 @@ std::string State(std::uint32_t version, const std::vector<std::uint64_t>& offse
 }
 
 TEST(PythonClient, TheLayoutIsMadeOfTheVersionAndNotBelieved) {
-  Liar liar;
+  test::LyingReaders liar;
   PythonClient client(liar);
   const auto attach = [&](std::string answer) {
-    liar.answer = std::move(answer);
+    liar.answers = {std::move(answer)};
     return client.Attach(kProcess, 0, SomeCandidate(), {});
   };
   const auto good = attach(State(kVersion, {}, 0x1000));
@@ -133,11 +120,11 @@ std::string Code(std::size_t name_bytes, std::size_t lines_bytes) {
 }
 
 TEST(PythonClient, CodeObjectsThatMakeNoSenseAreRefused) {
-  Liar liar;
+  test::LyingReaders liar;
   PythonClient client(liar);
   const std::array<CodeQuery, 2> queries{};
   const auto reads = [&](std::uint32_t count, const std::string& codes) {
-    liar.answer = Packer().Number(count).Take() + codes;
+    liar.answers = {Packer().Number(count).Take() + codes};
     return client.Read(kProcess, 0, {}, queries, {}).ok();
   };
   EXPECT_TRUE(reads(1, Code(5, 5)));
@@ -153,7 +140,7 @@ TEST(PythonClient, CodeObjectsThatMakeNoSenseAreRefused) {
 
 // A file that hangs must not keep the memory from being read.
 TEST(PythonClient, FilesAndMemoryOfAProcessAreTwoTargets) {
-  Liar liar;
+  test::LyingReaders liar;
   PythonClient client(liar);
   (void)client.Find(kProcess, 1, {}, {});
   (void)client.Find(kProcess, 2, {}, {});

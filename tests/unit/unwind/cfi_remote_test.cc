@@ -112,22 +112,12 @@ TEST(CfiRemote, ADataMappingIsNoReasonToReadAFile) {
   EXPECT_FALSE(CfiClient(readers).Open(MappingOf(&kConstant), {}));
 }
 
-// A parser that a hostile file has taken over may answer anything.
-class Liar : public reader::Readers {
- public:
-  Result<std::string> Ask(const reader::ReaderRequest&, std::chrono::milliseconds) override {
-    return answer;
-  }
-  bool IsHeldBy(std::uint64_t) const override { return false; }
-  std::string answer;
-};
-
 TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
-  Liar liar;
+  test::LyingReaders liar;
   CfiClient client(liar);
   for (const std::string& answer :
        {std::string(), std::string("x"), std::string(1000, '\xff'), std::string(1000, '\0')}) {
-    liar.answer = answer;
+    liar.answers = {answer};
     EXPECT_FALSE(client.Open({1, 2, 3}, {})) << answer.size();
     EXPECT_FALSE(ReadChunk(client, {}, 0, {})) << answer.size();
   }
@@ -139,12 +129,12 @@ TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
         .Plain(Row{second, {}})
         .Take();
   };
-  liar.answer = rows(kChunkBytes, kChunkBytes + 1);
+  liar.answers = {rows(kChunkBytes, kChunkBytes + 1)};
   EXPECT_TRUE(ReadChunk(client, {}, kChunkBytes, {}));
   for (const auto& [first, second] :
        {std::pair{kChunkBytes + 1, kChunkBytes}, std::pair{kChunkBytes, kChunkBytes},
         std::pair{std::uint64_t{0}, kChunkBytes}, std::pair{kChunkBytes, 2 * kChunkBytes}}) {
-    liar.answer = rows(first, second);
+    liar.answers = {rows(first, second)};
     EXPECT_FALSE(ReadChunk(client, {}, kChunkBytes, {})) << first << ' ' << second;
   }
 }
