@@ -1,13 +1,13 @@
 #include "daemon/elf/sources/object_remote.h"
 
 #include <fcntl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <utility>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/file/table_object.h"
@@ -153,26 +153,11 @@ Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
   return frames;
 }
 
-// ": CAP_SYS_PTRACE is missing", of those that open files; "" where none is missing.
-std::string MissingRights() {
-  std::vector<std::string> names;
-  for (const auto& name : source::MissingCapabilities(source::EffectiveCapabilities()))
-    if (name == "CAP_SYS_PTRACE" || name == "CAP_DAC_READ_SEARCH" ||
-        name == "CAP_CHECKPOINT_RESTORE")
-      names.push_back(name);
-  if (names.empty()) return {};
-  return ": " + source::JoinNames(names) + (names.size() == 1 ? " is missing" : " are missing");
-}
-
 // By its time of modification, if that is not in the future.
 bool WasWrittenAfter(std::uint64_t mapped_ns, const FileStamp& stamp) {
-  const auto ns = [](clockid_t clock) {
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  };
-  const std::int64_t now = ns(CLOCK_REALTIME);
-  const std::int64_t age = ns(CLOCK_MONOTONIC) - static_cast<std::int64_t>(mapped_ns);
+  const SystemClock clock;
+  const auto now = static_cast<std::int64_t>(clock.RealtimeNs());
+  const auto age = static_cast<std::int64_t>(clock.MonotonicNs() - mapped_ns);
   return mapped_ns != 0 && stamp.modified_ns > now - age && stamp.modified_ns <= now;
 }
 
@@ -241,7 +226,10 @@ Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
   const auto found = Ask(id, What::kSymbols, Begin(Verb::kFind, settings_, id).Take());
   if (!found && found.error().code == ErrorCode::kPermissionDenied)
     return Error{ErrorCode::kPermissionDenied,
-                 "no right to open the mapped file" + MissingRights() + " " + found.error().message,
+                 "no right to open the mapped file" +
+                     source::NameMissing(
+                         {"CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE"}) +
+                     " " + found.error().message,
                  ""};
   if (!found) return found.error();
   Unpacker fields(*found);

@@ -188,10 +188,7 @@ Packer Begin(Verb verb, ProcessKey process, std::uint32_t number) {
 
 // The reader cannot know which rights profd has.
 Error WithMissingRight(Error error) {
-  if (error.message != kUnreadable) return error;
-  const auto missing = source::MissingCapabilities(source::EffectiveCapabilities());
-  if (std::ranges::find(missing, "CAP_SYS_PTRACE") != missing.end())
-    error.message += ": CAP_SYS_PTRACE is missing";
+  if (error.message == kUnreadable) error.message += source::NameMissing({"CAP_SYS_PTRACE"});
   return error;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -80,6 +81,14 @@ std::string JoinNames(const std::vector<std::string>& names) {
     text.append(names[i]);
   }
   return text;
+}
+
+std::string NameMissing(std::initializer_list<std::string_view> among) {
+  std::vector<std::string> names;
+  for (const auto& name : MissingCapabilities(EffectiveCapabilities()))
+    if (std::ranges::find(among, name) != among.end()) names.push_back(name);
+  if (names.empty()) return {};
+  return ": " + JoinNames(names) + (names.size() == 1 ? " is missing" : " are missing");
 }
 
 std::string HintFor(std::uint64_t effective, int perf_event_paranoid) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/base/result.h"
@@ -24,6 +26,9 @@ namespace profd::source {
 
 // "CAP_BPF, CAP_PERFMON and CAP_SYSLOG"; empty for none.
 [[nodiscard]] std::string JoinNames(const std::vector<std::string>& names);
+
+// Which of these this process lacks: ": CAP_BPF is missing", behind an error; "" for none.
+[[nodiscard]] std::string NameMissing(std::initializer_list<std::string_view> among);
 
 // The hint of every error that a right would fix. Above 2, which kernel.org's kernels do not know,
 // `perf_event_paranoid` makes Debian's ask for CAP_SYS_ADMIN where CAP_PERFMON should do.
