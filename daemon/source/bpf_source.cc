@@ -200,7 +200,7 @@ session::SourceStatus BpfSource::Status() const {
   status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
   status.map_bytes = MapBytes();
   status.missing_capabilities = features_.missing_capabilities;
-  for (const std::uint32_t pid : backfill_.BeyondShare()) {
+  for (const std::uint32_t pid : backfill_.ProcessesBeyondShare()) {
     auto name = proc_.Read(std::to_string(pid) + "/comm");
     if (name && name->ends_with('\n')) name->pop_back();
     status.beyond_share.push_back("process " + std::to_string(pid) +

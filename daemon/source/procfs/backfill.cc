@@ -115,7 +115,7 @@ void Backfill::ForgetBeyondShare() {
   std::erase_if(named_, [this](const auto& one) { return one.second + kNamedNs < round_ns_; });
 }
 
-std::vector<std::uint32_t> Backfill::BeyondShare() const {
+std::vector<std::uint32_t> Backfill::ProcessesBeyondShare() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::uint32_t> pids;
   pids.reserve(named_.size());

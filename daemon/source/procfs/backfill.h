@@ -55,7 +55,7 @@ class Backfill {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // MMAP events beyond kMaxHeld
   [[nodiscard]] std::uint64_t beyond_share() const { return beyond_share_; }  // events
   // Processes that were beyond their share in the last ten seconds; at most kMaxNamed. Any thread.
-  [[nodiscard]] std::vector<std::uint32_t> BeyondShare() const;
+  [[nodiscard]] std::vector<std::uint32_t> ProcessesBeyondShare() const;
   static constexpr std::size_t kMaxNamed = 64;
 
  private:

@@ -180,7 +180,7 @@ TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
   Round(storm);
   EXPECT_EQ(Take().size(), Backfill::kShareBurst);
   EXPECT_EQ(backfill_.beyond_share(), 100u);
-  EXPECT_THAT(backfill_.BeyondShare(), ElementsAre(1));
+  EXPECT_THAT(backfill_.ProcessesBeyondShare(), ElementsAre(1));
   // Another one has its own share.
   Round({Mmap(2, 1'120 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("mmap 2 @1120"));
@@ -198,7 +198,7 @@ TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
   now_ns_ += 10'000 * kMs;
   Round({Mmap(1, 12'300 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("mmap 1 @12300"));
-  EXPECT_THAT(backfill_.BeyondShare(), IsEmpty());
+  EXPECT_THAT(backfill_.ProcessesBeyondShare(), IsEmpty());
 }
 
 TEST_F(BackfillTest, ExecsCountInTheShareToo) {
