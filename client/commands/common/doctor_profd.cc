@@ -140,7 +140,8 @@ Finding Unreadable(const v1::StatusResponse& status) {
     found += ", and " + FormatCount(static_cast<std::uint64_t>(status.unreadable_size() - 1)) +
              " more: profctl status";
   return {"readers", Verdict::kWarn, found,
-          "see whether its file system answers; its frames have no names or end early"};
+          "see whether its file system answers, or what it maps; its frames may lack names or end "
+          "early"};
 }
 
 }  // namespace
