@@ -67,9 +67,7 @@ class Files(RunningProfd):
     def test_downloads(self):
         # A server that is a folder: libdebuginfod reads file:// URLs.
         server, cache = self.path("server"), self.open_folder("cache")
-        puppet = self.path("puppet")
-        subprocess.run(["cc", "-g", "-O1", "-Wl,--build-id", "-x", "c", "-o", puppet, "-"], input=PUPPET, text=True,
-                       check=True)
+        puppet = self.compile(PUPPET, "puppet", "-Wl,--build-id")
         debug = os.path.join(server, "buildid", build_id(puppet), "debuginfo")
         os.makedirs(os.path.dirname(debug))
         subprocess.run(["objcopy", "--only-keep-debug", puppet, debug], check=True)

@@ -40,10 +40,7 @@ class Hanging(RunningProfd):
         self.addCleanup(os.rmdir, self.mount)
 
     def puppet(self, name):
-        path = self.path(name)
-        subprocess.run(["cc", "-g", "-O1", "-fno-omit-frame-pointer", f"-DNAME={name}", "-x", "c", "-o", path, "-"],
-                       input=PUPPET, text=True, check=True)
-        return path
+        return self.compile(PUPPET, name, "-fno-omit-frame-pointer", f"-DNAME={name}")
 
     def run_puppet(self, path):
         process = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -45,11 +44,6 @@ SECONDS = 1
 
 @unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
 class Rewritten(RunningProfd):
-    def compile(self, source, name, *flags):
-        path = self.path(name)
-        subprocess.run(["cc", "-g", "-O1", *flags, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
-        return path
-
     def seconds_in(self, profile, function):
         """On a CPU."""
         frames = [frame.get("name") == function for frame in profile["frames"]]

@@ -38,6 +38,12 @@ class RunningProfd(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def compile(self, source, name, *flags):
+        """Makes a program of C, or a library by its flags; returns its path."""
+        path = self.path(name)
+        subprocess.run(["cc", "-g", "-O1", *flags, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
+        return path
+
     def configure(self, text):
         with open(self.path("profd.toml"), "w", encoding="utf-8") as file:
             file.write(text)

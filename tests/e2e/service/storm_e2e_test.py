@@ -53,11 +53,6 @@ int main(int count, char** arguments) {
 
 @unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
 class Storm(RunningProfd):
-    def compile(self, source, name, *flags):
-        path = self.path(name)
-        subprocess.run(["cc", "-g", "-O1", *flags, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
-        return path
-
     def long_path(self):
         """Of a file, 3,000 bytes long."""
         folder = self.folder
