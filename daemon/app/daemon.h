@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "daemon/app/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
@@ -21,10 +22,9 @@ class Daemon {
                                                              reader::Zygote& zygote,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
-  // CLOCK_MONOTONIC ns: every stage of the pipeline has ended a round since then; 0: not yet.
-  [[nodiscard]] virtual std::uint64_t ProgressNs() const = 0;
-  // Updates what gRPC health checks report, by the same measure. The run loop calls it regularly.
-  virtual void ReportHealth() const = 0;
+  [[nodiscard]] virtual const Health& health() const = 0;
+  // Updates what gRPC health checks report. The run loop calls it regularly.
+  virtual void ReportHealth(bool works) const = 0;
   // Ends the sessions, detaches the BPF programs, flushes every stage and stops serving. An error
   // comes from the recording, which may then be incomplete.
   [[nodiscard]] virtual Result<void> Stop() = 0;

@@ -1,6 +1,5 @@
 #include "daemon/app/front_end.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "daemon/base/own_usage.h"
@@ -43,13 +42,16 @@ FrontEnd::FrontEnd(Parts parts)
       start_unix_ns_(parts_.clock.RealtimeNs()),
       manager_(parts_.backend, parts_.clock),
       service_(manager_, parts_.backend, parts_.status, parts_.clock, parts_.proc, parts_.logger,
-               parts_.history) {}
+               parts_.history) {
+  parts_.health.Watch(manager_.heartbeat());
+}
 
 Result<void> FrontEnd::Serve(FrontEndOptions options) {
   auto server =
       server::Server::Start(std::move(options.server), service_, parts_.clock, parts_.logger);
   if (!server) return server.error();
   server_ = std::move(*server);
+  parts_.health.Watch(server_->heartbeats());
   if (options.metrics.empty()) return {};
   auto http = server::HttpServer::Start(options.metrics,
                                         [this](const std::string& path) { return Answer(path); });
@@ -70,7 +72,7 @@ server::HttpAnswer FrontEnd::Answer(const std::string& path) const {
   if (path == "/metrics") {
     answer = {kOk, server::kMetricsType, server::MetricsText(Read())};
   } else if (path == "/healthz") {
-    const auto trouble = parts_.progress.trouble();
+    const auto trouble = parts_.health.Failure();
     answer.status = trouble.empty() ? kOk : kUnavailable;
     answer.body = (trouble.empty() ? "ok" : trouble) + "\n";
   }
@@ -84,9 +86,7 @@ server::Readings FrontEnd::Read() const {
   readings.thread_cpu_ns = OwnThreadCpuNs(parts_.proc);
   readings.cpu_ns = OwnCpuNs();
   readings.resident_bytes = OwnResidentBytes(parts_.proc);
-  const auto last_ns = parts_.progress.last_ns();
-  const auto now_ns = parts_.clock.MonotonicNs();
-  readings.progress_age_ns = now_ns - std::min(now_ns, last_ns);
+  readings.progress_age_ns = parts_.health.LongestRoundNs();
   readings.backend = parts_.status.Status();
   if (parts_.history != nullptr) readings.history = parts_.history->Status();
   readings.sessions = manager_.List().size();

@@ -5,10 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "daemon/app/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
@@ -37,11 +37,6 @@ struct FrontEndOptions {
 // makes and stops it; each server has its own threads. Owner: the composition root.
 class FrontEnd {
  public:
-  // What /healthz reports. Called from any thread.
-  struct Progress {
-    std::function<std::uint64_t()> last_ns;  // every stage has ended a round since then
-    std::function<std::string()> trouble;    // which stage is stuck; "": none
-  };
   // All must outlive this.
   struct Parts {
     pipeline::SessionBackend& backend;
@@ -50,14 +45,14 @@ class FrontEnd {
     const ProcFs& proc;
     spdlog::logger& logger;
     const history::History* history;  // null: no history is kept
-    Progress progress;
+    Health& health;                   // for /healthz; the threads of the front end are added to it
   };
 
   explicit FrontEnd(Parts parts);
 
   [[nodiscard]] Result<void> Serve(FrontEndOptions options);
   // Updates gRPC health checks, which report the same as /healthz. Only while it serves.
-  void ReportHealth() const { server_->SetServing(parts_.progress.trouble().empty()); }
+  void ReportHealth(bool works) const { server_->SetServing(works); }
   // Ends all sessions; clients get the profiles of the time so far.
   void EndSessions(std::chrono::nanoseconds grace) { manager_.Shutdown(grace); }
   void StopServing(std::chrono::milliseconds grace);

@@ -146,7 +146,10 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
                    ? std::make_unique<history::HistoryRecorder>(
                          pipeline_, std::move(parts_.store), clock, logger, HistoryOptions(options))
                    : nullptr),
-      front_end_(FrontEndParts(clock, logger)) {}
+      health_(clock),
+      front_end_(FrontEndParts(clock, logger)) {
+  WatchHealth();
+}
 
 pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock,
                                                         spdlog::logger& logger) {
@@ -167,12 +170,19 @@ FrontEnd::Parts LiveDaemon::FrontEndParts(const SystemClock& clock, spdlog::logg
           .proc = proc_,
           .logger = logger,
           .history = history_.get(),
-          .progress = {.last_ns = [this] { return ProgressNs(); },
-                       .trouble =
-                           [this, &clock] {
-                             return pipeline::StuckStage(pipeline_.heartbeats(),
-                                                         clock.MonotonicNs());
-                           }}};
+          .health = health_};
+}
+
+void LiveDaemon::WatchHealth() {
+  health_.Watch(pipeline_.heartbeats());
+  health_.Watch({&parts_.source->heartbeat(), &parts_.tables->heartbeat(),
+                 &parts_.python->service().heartbeat(), &cpu_budget_.heartbeat(),
+                 &memory_budget_.heartbeat()});
+  if (history_) health_.Watch(history_->heartbeats());
+  if (parts_.writer) health_.Watch(parts_.writer->heartbeat());
+  if (const Heartbeat* downloads = symbols_.downloads()) health_.Watch(*downloads);
+  health_.Watch(parts_.readers->heartbeats());
+  health_.Watch([this](std::uint64_t, HealthReport& report) { parts_.readers->Check(report); });
 }
 
 Result<void> LiveDaemon::Stop() {
@@ -208,6 +218,9 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   status.budget = cpu_budget_.status();
   status.memory = memory_budget_.status();
   status.recording_file = recording_file_;
+  HealthReport health = health_.Check();
+  status.degraded = std::move(health.failed);
+  std::ranges::move(health.degraded, std::back_inserter(status.degraded));
   status.unreadable = parts_.readers->Troubles();
   std::ranges::copy(status.source.beyond_share, std::back_inserter(status.unreadable));
   return status;

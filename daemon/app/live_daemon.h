@@ -59,10 +59,8 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
              spdlog::logger& logger);
 
-  [[nodiscard]] std::uint64_t ProgressNs() const override {
-    return pipeline_.heartbeats().OldestNs();
-  }
-  void ReportHealth() const override { front_end_.ReportHealth(); }
+  [[nodiscard]] const Health& health() const override { return health_; }
+  void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
   Result<void> Stop() override;
   [[nodiscard]] pipeline::BackendStatus Status() const override;
 
@@ -73,6 +71,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   [[nodiscard]] budget::CpuThread::Work WorkDone();
   [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();
   [[nodiscard]] std::int64_t KernelBytesBeyondResident() const;
+  void WatchHealth();
 
   const ProcFs proc_;
   const std::string recording_file_;
@@ -83,6 +82,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   budget::CpuThread cpu_budget_;
   budget::MemoryThread memory_budget_;
   const std::unique_ptr<history::HistoryRecorder> history_;
+  Health health_;
   FrontEnd front_end_;
 };
 

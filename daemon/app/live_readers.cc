@@ -39,7 +39,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
 }
 
 LiveReaders::LiveReaders(reader::Zygote& zygote)
-    : unwind_rules_(
+    : zygote_(zygote),
+      unwind_rules_(
           zygote, kUnwindRules,
           {.holds = "readers of unwind rules", .idle = reader::ReaderPool::Milliseconds(5'000)}),
       // A host of 100,000 threads with deep stacks has 256 MiB of them.
@@ -62,6 +63,21 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
               {.holds = "readers of Python code",
                .processes = 6,
                .idle = reader::ReaderPool::Milliseconds(600'000)}) {}
+
+std::vector<const Heartbeat*> LiveReaders::heartbeats() const {
+  std::vector<const Heartbeat*> threads;
+  for (const auto* pool : pools()) threads.push_back(&pool->heartbeat());
+  return threads;
+}
+
+void LiveReaders::Check(HealthReport& report) const {
+  if (zygote_.HasEnded())
+    report.failed.emplace_back("readers: the process that makes them has ended");
+  for (const auto* pool : pools()) {
+    if (const auto why = pool->WhyNoneStarts(); !why.empty())
+      report.degraded.push_back(std::string(pool->holds()) + ": " + why);
+  }
+}
 
 std::uint64_t LiveReaders::bytes() const {
   std::uint64_t bytes = 0;

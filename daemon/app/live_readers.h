@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/app/health.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/result.h"
 #include "daemon/budget/memory/memory_account.h"
@@ -34,6 +36,10 @@ class LiveReaders {
   // For python::PythonClient.
   [[nodiscard]] reader::Readers& python() { return python_; }
 
+  // Of the threads that watch readers.
+  [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const;
+  // Adds which readers do not work.
+  void Check(HealthReport& report) const;
   // Private memory of all readers, as last measured, in bytes.
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();
@@ -46,6 +52,7 @@ class LiveReaders {
     return {&unwind_rules_, &snapshots_, &objects_, &jit_code_, &python_};
   }
 
+  reader::Zygote& zygote_;
   reader::ReaderPool unwind_rules_;
   reader::ReaderPool snapshots_;
   reader::ReaderPool objects_;

@@ -42,6 +42,8 @@ class LiveSymbols : public pipeline::NameService {
   // Counters and gauges of the caches. From any thread.
   [[nodiscard]] Diagnostics Describe() const;
 
+  // Of the thread that downloads debug files; null: there is none.
+  [[nodiscard]] const Heartbeat* downloads() const { return objects_.heartbeat(); }
   [[nodiscard]] budget::MemoryAccount& table_memory() { return host_.elf().memory(); }
   [[nodiscard]] budget::MemoryAccount& name_memory() { return symbolizer_.memory(); }
 

@@ -1,6 +1,5 @@
 #include "daemon/app/replay_daemon.h"
 
-#include <string>
 #include <utility>
 
 #include "daemon/app/stop_times.h"
@@ -21,15 +20,14 @@ Result<std::unique_ptr<Daemon>> ReplayDaemon::Start(const config::Options& optio
 ReplayDaemon::ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const SystemClock& clock,
                            spdlog::logger& logger)
     : backend_(std::move(backend)),
-      clock_(clock),
+      health_(clock),
       front_end_({.backend = *backend_,
                   .status = *backend_,
                   .clock = clock,
                   .proc = proc_,
                   .logger = logger,
                   .history = nullptr,
-                  .progress = {.last_ns = [this] { return ProgressNs(); },
-                               .trouble = [] { return std::string(); }}}) {}
+                  .health = health_}) {}
 
 Result<void> ReplayDaemon::Stop() {
   front_end_.EndSessions(kSessionsUntil);

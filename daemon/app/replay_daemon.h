@@ -31,15 +31,15 @@ class ReplayDaemon : public Daemon {
   ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const SystemClock& clock,
                spdlog::logger& logger);
 
-  // Always now: its only threads are those of the sessions, and these end by themselves.
-  [[nodiscard]] std::uint64_t ProgressNs() const override { return clock_.MonotonicNs(); }
-  void ReportHealth() const override { front_end_.ReportHealth(); }
+  // Of the front end: the threads of the sessions end by themselves.
+  [[nodiscard]] const Health& health() const override { return health_; }
+  void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
   Result<void> Stop() override;
 
  private:
   const ProcFs proc_;
   const std::unique_ptr<replay::ReplayBackend> backend_;
-  const SystemClock& clock_;
+  Health health_;
   FrontEnd front_end_;
 };
 

@@ -43,7 +43,9 @@ UniqueFd BlockedSignals() {
 }
 
 RunLoop::RunLoop(Parts parts, config::Options options)
-    : parts_(std::move(parts)), options_(std::move(options)), watchdog_(parts_.manager) {}
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      watchdog_(parts_.manager, parts_.logger) {}
 
 void RunLoop::Run(int signals) {
   parts_.logger.info("{}", Serving(options_));
@@ -70,9 +72,8 @@ void RunLoop::Run(int signals) {
 }
 
 void RunLoop::Tick() {
-  if (parts_.manager.WatchdogInterval())
-    watchdog_.Tick(parts_.daemon.ProgressNs(), parts_.clock.MonotonicNs());
-  parts_.daemon.ReportHealth();
+  const bool works = watchdog_.Tick(parts_.daemon.health().Failure());
+  parts_.daemon.ReportHealth(works);
   parts_.sink.ReportHeld();
 }
 

@@ -22,13 +22,17 @@ std::optional<std::chrono::microseconds> ServiceManager::WatchdogInterval() cons
   return std::chrono::microseconds(interval_us);
 }
 
-void ServiceManager::Alive() const { Send("WATCHDOG=1"); }
+void ServiceManager::Alive() const {
+  if (WatchdogInterval()) Send("WATCHDOG=1");
+}
 
-bool Watchdog::Tick(std::uint64_t progress_ns, std::uint64_t now_ns) {
-  if (progress_ns <= fed_ns_) return false;
-  fed_ns_ = now_ns;
-  manager_.Alive();
-  return true;
+bool Watchdog::Tick(const std::string& failure) {
+  const bool failed = !failure.empty();
+  if (failed && !failed_) logger_.error("profd does not work: {}", failure);
+  if (!failed && failed_) logger_.info("profd works again");
+  failed_ = failed;
+  if (!failed) manager_.Alive();
+  return !failed;
 }
 
 }  // namespace profd::app

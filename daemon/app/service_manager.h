@@ -1,6 +1,8 @@
 // ServiceManager: what profd reports to systemd, or to another manager with a NOTIFY_SOCKET.
 #pragma once
 
+#include <spdlog/logger.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -28,20 +30,21 @@ class ServiceManager {
   const bool silent_;
 };
 
-// Job: feeds the manager's watchdog only if every stage of the pipeline has ended a round since the
-// last time, so that the manager restarts profd when a stage is stuck. Thread: main. Owner:
-// RunLoop.
+// Job: feeds the manager's watchdog only while profd works, so that the manager restarts it when a
+// thread is stuck. The log says which one. Thread: main. Owner: RunLoop.
 class Watchdog {
  public:
-  explicit Watchdog(const ServiceManager& manager) : manager_(manager) {}
+  // Both must outlive this.
+  Watchdog(const ServiceManager& manager, spdlog::logger& logger)
+      : manager_(manager), logger_(logger) {}
 
-  // `progress_ns`: every stage has ended a round since then. True: the watchdog was fed at
-  // `now_ns`.
-  bool Tick(std::uint64_t progress_ns, std::uint64_t now_ns);
+  // `failure`: as Health::Failure. True: the watchdog was fed, if there is one.
+  bool Tick(const std::string& failure);
 
  private:
   const ServiceManager& manager_;
-  std::uint64_t fed_ns_ = 0;
+  spdlog::logger& logger_;
+  bool failed_ = false;  // at the last tick
 };
 
 }  // namespace profd::app

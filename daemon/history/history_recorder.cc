@@ -88,12 +88,14 @@ HistoryStatus HistoryRecorder::Status() const {
 
 void HistoryRecorder::Roll(const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), "profd-history");
+  const Heartbeat::Working working(rolling_);
   auto next = steady_clock::now();
   while (!stop.stop_requested()) {
     BeginWindow();
     // After a delay of a whole window, no short windows follow to catch up.
     next = std::max(next + options_.window, steady_clock::now() + options_.window / 2);
     std::unique_lock lock(mutex_);
+    const Heartbeat::Waiting waiting(rolling_);
     wake_.wait_until(lock, stop, next, [] { return false; });
   }
   if (session_) {
@@ -133,12 +135,18 @@ void HistoryRecorder::HandOver(const SessionRef& ended) {
 
 void HistoryRecorder::Write() {
   pthread_setname_np(pthread_self(), "profd-store");
+  const Heartbeat::Working working(writing_);
   ReportLosses();
-  while (auto session = ended_.Pop()) {
+  while (auto session = Next()) {
     const auto kept = AwaitProfile(**session) ? Keep(*std::move(session)) : NotMade();
     if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
     ReportLosses();
   }
+}
+
+std::optional<HistoryRecorder::SessionRef> HistoryRecorder::Next() {
+  const Heartbeat::Waiting waiting(writing_);
+  return ended_.Pop();
 }
 
 void HistoryRecorder::ReportLosses() {
@@ -148,6 +156,7 @@ void HistoryRecorder::ReportLosses() {
 }
 
 bool HistoryRecorder::AwaitProfile(const pipeline::Session& session) {
+  const Heartbeat::Waiting waiting(writing_);
   const auto late = steady_clock::now() + kProfileTimeout;
   while (steady_clock::now() < std::min(late, end_.load()))
     if (session.WaitFinished(kProfileCheck)) return true;

@@ -15,10 +15,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/session.h"
@@ -54,11 +56,13 @@ class HistoryRecorder : public History {
   // Idempotent.
   void Stop();
 
+  [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const { return {&rolling_, &writing_}; }
   [[nodiscard]] const store::ProfileStore& store() const override { return *store_; }
   [[nodiscard]] HistoryStatus Status() const override;
 
  private:
   using SessionRef = std::shared_ptr<pipeline::Session>;
+  static constexpr std::chrono::seconds kStoreBound{120};  // of one window, on a slow disk
   // No closure error is like that.
   static constexpr double kNoWindow = std::numeric_limits<double>::infinity();
   static constexpr auto kNoEnd = std::chrono::steady_clock::time_point::max();
@@ -81,6 +85,8 @@ class HistoryRecorder : public History {
   void BeginWindow();
   void HandOver(const SessionRef& ended);
   void Write();
+  // The next window to store; nothing: there are no more.
+  [[nodiscard]] std::optional<SessionRef> Next();
   [[nodiscard]] bool AwaitProfile(const pipeline::Session& session);
   Result<void> NotMade();
   // Logs what the store has lost.
@@ -105,6 +111,9 @@ class HistoryRecorder : public History {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   BoundedQueue<SessionRef> ended_;
+  Heartbeat rolling_{"history"};
+  // A disk that does not answer costs windows, which are counted, and no profile.
+  Heartbeat writing_{"history store", Heartbeat::NeededFor::kExtras, kStoreBound};
   std::jthread writer_;
   std::jthread roller_;  // last: the first to be stopped
 };

@@ -92,6 +92,7 @@ void LivePipeline::Count(const wire::StackEvent& event) {
 
 void LivePipeline::Read(const std::stop_token& stop) {
   NameThread("profd-reader");
+  const Heartbeat::Working working(beats_.reader);
   wire::Decoder decoder;
   BatchSender<wire::Event> sender(events_, counters_.queue_full);
   const auto sink = [&](const wire::RawEvent& raw) {
@@ -113,7 +114,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
     // Read before Poll: all events up to this time are in what Poll delivers.
     const std::uint64_t now_ns = parts_.clock.MonotonicNs();
     const auto polled = parts_.source.Poll(detached ? milliseconds{0} : kPoll, sink);
-    beats_.reader.Set(parts_.clock.MonotonicNs());
+    beats_.reader.Beat();
     counters_.undecodable.Set(decoder.Counters().Rejected());
     if (!polled) {
       parts_.logger.error("no more events: {}", polled.error().message);
@@ -133,6 +134,7 @@ void LivePipeline::Read(const std::stop_token& stop) {
 
 void LivePipeline::Work() {
   NameThread("profd-worker");
+  const Heartbeat::Working working(beats_.worker);
   BatchSender<PipelineItem> sender(items_, counters_.names_behind);
   WorkerStage stage(counters_, [&](PipelineItem&& item) { sender.Add(std::move(item)); });
   while (auto batch = events_.Pop()) {
@@ -140,7 +142,7 @@ void LivePipeline::Work() {
     stage.Advance(batch->now_ns);
     stage.AccountForMemory(memory_.processes);
     sender.Send(batch->now_ns);
-    beats_.worker.Set(parts_.clock.MonotonicNs());
+    beats_.worker.Beat();
   }
   stage.Flush();
   (void)sender.SendAll();
@@ -149,6 +151,7 @@ void LivePipeline::Work() {
 
 void LivePipeline::Symbolize() {
   NameThread("profd-symbolize");
+  const Heartbeat::Working working(beats_.symbolizer);
   symbolize::Symbolizer& symbolizer = parts_.names.symbolizer();
   symbolizer.Prepare();
   SymbolizerStage stage(symbolizer, counters_,
@@ -169,12 +172,12 @@ void LivePipeline::Symbolize() {
         counters_.ending_items.Add();
       else
         stage.Handle(std::move(item));
-      beats_.symbolizer.Set(parts_.clock.MonotonicNs());
+      beats_.symbolizer.Beat();
     }
     stage.Report();
     parts_.names.ReclaimMemory();
     stage.AccountForMemory(memory_.frames, memory_.sessions);
-    beats_.symbolizer.Set(parts_.clock.MonotonicNs());
+    beats_.symbolizer.Beat();
     if (batch->now_ns - flushed_ns < kFlushNs) continue;
     flushed_ns = batch->now_ns;
     parts_.names.RecordEnvironment();

@@ -19,7 +19,7 @@
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/budget/memory/memory_budget.h"
@@ -80,7 +80,9 @@ class LivePipeline : public SessionBackend {
                                                       std::uint32_t id);
   [[nodiscard]] bool EndsByItself() const override { return false; }
   [[nodiscard]] const StageCounters& counters() const { return counters_; }
-  [[nodiscard]] const Heartbeats& heartbeats() const { return beats_; }
+  [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const {
+    return {&beats_.reader, &beats_.worker, &beats_.symbolizer};
+  }
 
   // What the stages hold, in the order in which they must free memory.
   [[nodiscard]] std::vector<budget::MemoryAccount*> memory_accounts();
@@ -124,7 +126,11 @@ class LivePipeline : public SessionBackend {
 
   const Parts parts_;
   StageCounters counters_;
-  Heartbeats beats_;
+  struct {
+    Heartbeat reader{"reader"};
+    Heartbeat worker{"worker"};
+    Heartbeat symbolizer{"symbolizer"};
+  } beats_;
   std::atomic<std::uint64_t> deadline_ns_ = UINT64_MAX;
   struct {
     budget::MemoryAccount queues{"queues", false};

@@ -1,8 +1,5 @@
 #include "daemon/pipeline/stage_counters.h"
 
-#include <array>
-#include <utility>
-
 #include "bpf/shared/counters.h"
 
 namespace profd::pipeline {
@@ -74,20 +71,6 @@ std::string AccountOfSamples(const StageCounters& counters, std::span<const std:
          say(counters.samples_delivered.value(), "delivered, ") +
          say(counters.unwanted_events.value() + counters.unwanted_items.value(), "unwanted, ") +
          say(dropped, "dropped");
-}
-
-std::string StuckStage(const Heartbeats& beats, std::uint64_t now_ns) {
-  const std::array<std::pair<const char*, std::uint64_t>, 3> stages{
-      {{"reader", beats.reader.value()},
-       {"worker", beats.worker.value()},
-       {"symbolizer", beats.symbolizer.value()}}};
-  for (const auto& [name, beat_ns] : stages) {
-    if (beat_ns == 0) return std::string(name) + ": no round yet";
-    if (now_ns >= beat_ns + kStuckNs)
-      return std::string(name) + ": no round for " +
-             std::to_string((now_ns - beat_ns) / 1'000'000'000) + " s";
-  }
-  return {};
 }
 
 }  // namespace profd::pipeline

@@ -1,7 +1,6 @@
-// StageCounters: what the stages read, deliver and drop, and when they last made progress.
+// StageCounters: what the stages read, deliver and drop.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -58,26 +57,5 @@ struct StageReport {
 // are empty, made = read, and read + snapshots = delivered + unwanted + dropped.
 [[nodiscard]] std::string AccountOfSamples(const StageCounters& counters,
                                            std::span<const std::uint64_t> kernel);
-
-// When each stage last ended a round: CLOCK_MONOTONIC in ns, 0 before the first round. A stage ends
-// many rounds a second, also when it has nothing to do; a stuck stage does not. Each counter has
-// one writer; any thread may read.
-struct Heartbeats {
-  Counter reader;
-  Counter worker;
-  Counter symbolizer;
-
-  // Every stage has ended a round since then.
-  [[nodiscard]] std::uint64_t OldestNs() const {
-    return std::min({reader.value(), worker.value(), symbolizer.value()});
-  }
-};
-
-// How long a round may take: half of the watchdog's time in profd.service.
-inline constexpr std::uint64_t kStuckNs = 30'000'000'000;
-
-// The stage that has ended no round for kStuckNs, or none at all: "symbolizer: no round for 31 s".
-// "": no stage is stuck.
-[[nodiscard]] std::string StuckStage(const Heartbeats& beats, std::uint64_t now_ns);
 
 }  // namespace profd::pipeline

@@ -27,6 +27,7 @@ struct BackendStatus {
   std::optional<budget::MemoryStatus> memory;  // nothing: a replay, which has no cap
   std::string replay_file;
   std::string recording_file;
+  std::vector<std::string> degraded;    // what of profd does not work, and why
   std::vector<std::string> unreadable;  // files and processes that cannot be read for now, and why
 };
 

@@ -51,6 +51,8 @@ ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& option
       role_(role),
       options_(options),
       memory_(options.holds),
+      beat_("watch of " + std::string(options.holds), Heartbeat::NeededFor::kProfiles,
+            Heartbeat::kBound + std::chrono::ceil<std::chrono::seconds>(options.deadline)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 ReaderPool::~ReaderPool() {
@@ -158,11 +160,8 @@ Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& reque
     idle_.erase(best);
     return process;
   }
-  if (StuckAt(Clock::now()) >= options_.stuck)
-    return Error{
-        ErrorCode::kExhausted,
-        std::to_string(options_.stuck) + " reader processes wait in the kernel and cannot be ended",
-        ""};
+  if (auto why = WhyNoneStartsAt(Clock::now()); !why.empty())
+    return Error{ErrorCode::kExhausted, std::move(why), ""};
   auto process = zygote_.Make(role_);
   if (!process) return process;
   counters_.started.Add();
@@ -262,6 +261,17 @@ std::size_t ReaderPool::stuck() const {
   return StuckAt(Clock::now());
 }
 
+std::string ReaderPool::WhyNoneStarts() const {
+  const Lock lock(mutex_);
+  return WhyNoneStartsAt(Clock::now());
+}
+
+std::string ReaderPool::WhyNoneStartsAt(Time now) const {
+  const std::size_t stuck = StuckAt(now);
+  if (stuck < options_.stuck) return {};
+  return std::to_string(stuck) + " reader processes wait in the kernel and cannot be ended";
+}
+
 std::vector<Trouble> ReaderPool::troubles() const {
   const Lock lock(mutex_);
   std::vector<Trouble> troubles;
@@ -285,6 +295,7 @@ void ReaderPool::MeasureMemory() {
 
 void ReaderPool::Watch(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-readers");
+  const Heartbeat::Working working(beat_);
   Lock lock(mutex_);
   while (!stop.stop_requested()) {
     std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}};
@@ -292,8 +303,16 @@ void ReaderPool::Watch(const std::stop_token& stop) {
       if (!job.answer) polled.push_back({job.process.channel().fd(), POLLIN, 0});
     const auto wait = std::chrono::ceil<milliseconds>(NextDeadline() - Clock::now());
     lock.unlock();
-    (void)::poll(polled.data(), polled.size(),
-                 static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 1 << 30)));
+    {
+      // With a request that has a deadline it comes back in time.
+      std::optional<Heartbeat::Waiting> waiting;
+      if (polled.size() == 1)
+        waiting.emplace(beat_);
+      else
+        beat_.Beat();
+      (void)::poll(polled.data(), polled.size(),
+                   static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 1 << 30)));
+    }
     std::uint64_t ignored = 0;
     (void)!::read(wake_.get(), &ignored, sizeof ignored);
     lock.lock();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/budget/memory/memory_account.h"
@@ -109,8 +110,13 @@ class ReaderPool : public Readers {
   // have nothing to do.
   [[nodiscard]] budget::MemoryAccount& memory() { return memory_; }
   [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
+  // Of the thread that watches; it starts late, and waits until then.
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
+  [[nodiscard]] std::string_view holds() const { return options_.holds; }
   // Processes that were killed more than a second ago and have not ended.
   [[nodiscard]] std::size_t stuck() const;
+  // Why no reader is started now; "": one is when it is needed.
+  [[nodiscard]] std::string WhyNoneStarts() const;
   static constexpr std::size_t kMaxTroubles = 1'024;
   static constexpr Milliseconds kFirstDelay{1'000};
   static constexpr Milliseconds kLastDelay{600'000};
@@ -158,6 +164,7 @@ class ReaderPool : public Readers {
   void ForgetEnded();
   void MeasureMemory();
   [[nodiscard]] std::size_t StuckAt(Time now) const;
+  [[nodiscard]] std::string WhyNoneStartsAt(Time now) const;
   [[nodiscard]] bool HasNoShareLeft(std::uint32_t user) const;
   void Watch(const std::stop_token& stop);
   [[nodiscard]] Time NextDeadline() const;
@@ -168,6 +175,7 @@ class ReaderPool : public Readers {
   const Options options_;
   ReaderCounters counters_;
   budget::MemoryAccount memory_;
+  Heartbeat beat_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

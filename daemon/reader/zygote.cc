@@ -249,8 +249,12 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(std::vector<Role> roles) {
     ZygoteLoop(std::move(roles), std::move(pair->second)).Run();
   });
   if (!child) return child.error();
-  return std::unique_ptr<Zygote>(new Zygote(*child, std::move(pair->first)));
+  UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, *child, 0)));
+  if (!handle.valid()) return ErrorFromErrno(errno, "cannot watch the zygote");
+  return std::unique_ptr<Zygote>(new Zygote(*child, std::move(handle), std::move(pair->first)));
 }
+
+bool Zygote::HasEnded() const { return HasProcessEnded(handle_); }
 
 Result<ReaderProcess> Zygote::Make(std::uint32_t role) {
   const std::scoped_lock lock(mutex_);

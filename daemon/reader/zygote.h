@@ -95,11 +95,15 @@ class Zygote {
   // How a reader has ended: "signal 11 (Segmentation fault)"; empty if that is not known.
   [[nodiscard]] std::string HowItEnded(const ReaderProcess& reader);
   [[nodiscard]] pid_t pid() const { return pid_; }
+  // Then no reader can be made any more.
+  [[nodiscard]] bool HasEnded() const;
 
  private:
-  Zygote(pid_t pid, Channel channel) : pid_(pid), channel_(std::move(channel)) {}
+  Zygote(pid_t pid, UniqueFd handle, Channel channel)
+      : pid_(pid), handle_(std::move(handle)), channel_(std::move(channel)) {}
 
   const pid_t pid_;
+  const UniqueFd handle_;  // pidfd
   std::mutex mutex_;
   Channel channel_;
 };

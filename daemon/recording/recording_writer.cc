@@ -136,8 +136,10 @@ void RecordingWriter::Drop(const RawBlock& block) {
 }
 
 void RecordingWriter::Run() {
+  const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   while (true) {
+    beat_.Beat();
     wake_.wait_for(lock, options_.flush_interval, [this] { return closing_ || !queue_.empty(); });
     // No block has become full within the interval, so what there is gets written. While full
     // blocks wait, the disk is busy, and small blocks would compress worse.

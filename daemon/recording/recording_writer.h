@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/recording/block.h"
@@ -66,6 +67,7 @@ class RecordingWriter {
   // events are dropped. Closing twice is harmless.
   [[nodiscard]] Result<void> Close();
   [[nodiscard]] WriterStatus Status() const;
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
 
  private:
   RecordingWriter(UniqueFd fd, std::string path, const Options& options, const Clock& clock);
@@ -97,6 +99,8 @@ class RecordingWriter {
   WriterStatus status_;
   bool closing_ = false;
 
+  // A disk that does not answer costs events of the recording, which are counted, and no profile.
+  Heartbeat beat_{"recording", Heartbeat::NeededFor::kExtras};
   std::mutex close_mutex_;  // guards thread_
   std::thread thread_;
 };

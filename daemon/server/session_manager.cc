@@ -156,6 +156,7 @@ std::vector<std::shared_ptr<pipeline::Session>> SessionManager::Overdue(std::uin
 }
 
 void SessionManager::Watch(const std::stop_token& stop) {
+  const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const std::uint64_t now_ns = clock_.MonotonicNs();
@@ -165,6 +166,7 @@ void SessionManager::Watch(const std::stop_token& stop) {
       lock.lock();
     }
     if (entries_.empty()) {
+      const Heartbeat::Waiting waiting(beat_);
       changed_.wait(lock, stop, [this] { return !entries_.empty(); });
       continue;
     }
@@ -172,6 +174,7 @@ void SessionManager::Watch(const std::stop_token& stop) {
         now_ns + static_cast<std::uint64_t>(nanoseconds(kCheckInterval).count());
     for (const auto& [id, entry] : entries_)
       if (entry.deadline_ns > now_ns) next_ns = std::min(next_ns, entry.deadline_ns);
+    beat_.Beat();
     changed_.wait_for(lock, stop, nanoseconds(next_ns - now_ns), [] { return false; });
   }
 }

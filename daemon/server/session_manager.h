@@ -14,6 +14,7 @@
 
 #include "bpf/shared/limits.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/session.h"
 
@@ -63,6 +64,7 @@ class SessionManager {
   void Shutdown(std::chrono::nanoseconds timeout);
 
   [[nodiscard]] std::vector<SessionSummary> List() const;
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
 
  private:
   struct Entry {
@@ -89,6 +91,7 @@ class SessionManager {
   std::map<std::string, std::size_t> starting_;  // by client
   std::uint32_t next_id_ = 1;
   bool closed_ = false;
+  Heartbeat beat_{"sessions"};
   std::jthread watcher_;  // last: uses all of the above
 };
 

@@ -62,6 +62,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] Result<session::StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] session::SourceStatus Status() const override;
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
+  [[nodiscard]] const Heartbeat& heartbeat() const { return on_cpu_events_.heartbeat(); }
   // Of its maps and rings, as in Status().
   [[nodiscard]] std::uint64_t MapBytes() const;
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) override {

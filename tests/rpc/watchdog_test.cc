@@ -1,11 +1,13 @@
-// A stage that is stuck: the watchdog is fed by the pipeline's own progress, health checks report
-// it, and an end comes in time.
+// A thread that is stuck: the watchdog is not fed, health checks report it, and an end comes in
+// time.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/null_sink.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <latch>
 #include <memory>
@@ -15,15 +17,19 @@
 #include <vector>
 
 #include "daemon/app/front_end.h"
+#include "daemon/app/health.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
+#include "daemon/budget/memory/memory_thread.h"
 #include "daemon/pipeline/pipeline.h"
 #include "tests/rpc/foreign_service.h"
 #include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/rpc/synthetic_status.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/numbering_symbolizer.h"
 
@@ -58,12 +64,32 @@ class StuckSymbolizer : public NumberingSymbolizer {
 
 class WatchdogFeedTest : public ::testing::Test {
  protected:
-  ~WatchdogFeedTest() override { symbolizer_.LetGo(); }
-  // Returns once every stage has ended a round after this call.
-  void AwaitProgress() {
-    const std::uint64_t now_ns = clock_.MonotonicNs();
-    while (pipeline_.heartbeats().OldestNs() <= now_ns) std::this_thread::yield();
+  WatchdogFeedTest() {
+    ::setenv("WATCHDOG_USEC", "1000000", 1);
+    health_.Watch(pipeline_.heartbeats());
   }
+  ~WatchdogFeedTest() override {
+    symbolizer_.LetGo();
+    ::unsetenv("WATCHDOG_USEC");
+  }
+  // When the present round of a thread began.
+  [[nodiscard]] std::uint64_t RoundBegin(const Heartbeat& thread) const {
+    const std::uint64_t now_ns = clock_.MonotonicNs();
+    return now_ns - thread.RoundNs(now_ns);
+  }
+  // Returns once every stage but `but` has begun a round after this time.
+  void AwaitProgress(std::uint64_t since_ns, const Heartbeat* but = nullptr) const {
+    for (const Heartbeat* stage : pipeline_.heartbeats())
+      while (stage != but && RoundBegin(*stage) <= since_ns) std::this_thread::yield();
+  }
+  // Health checks look at the time when this thread's round has lasted for its bound, and no stage
+  // has begun its own so early.
+  void LookWhenStuck(const Heartbeat& thread) {
+    const std::uint64_t begin_ns = RoundBegin(thread);
+    AwaitProgress(begin_ns, &thread);
+    looked_.Set(begin_ns + kBoundNs, 0);
+  }
+  void LookNow() { looked_.Set(clock_.MonotonicNs(), 0); }
   // A session whose first sample gets no name.
   std::shared_ptr<pipeline::Session> StartStuck() {
     session::SessionSpec spec;
@@ -74,9 +100,12 @@ class WatchdogFeedTest : public ::testing::Test {
     symbolizer_.WaitUntilStuck();
     return *started;
   }
-  bool Tick() { return watchdog_.Tick(pipeline_.heartbeats().OldestNs(), clock_.MonotonicNs()); }
+  bool Tick() { return watchdog_.Tick(health_.Failure()); }
+  [[nodiscard]] const Heartbeat& symbolizer_thread() const { return *pipeline_.heartbeats()[2]; }
 
+  static constexpr std::uint64_t kBoundNs = std::chrono::nanoseconds(Heartbeat::kBound).count();
   SystemClock clock_;
+  ManualClock looked_;  // of the health checks
   ProcFs proc_;
   spdlog::logger logger_{"test", std::make_shared<spdlog::sinks::null_sink_mt>()};
   StuckSymbolizer symbolizer_;
@@ -92,14 +121,17 @@ class WatchdogFeedTest : public ::testing::Test {
                                     .memory = memory_,
                                     .origin = {"host", "synthetic", "0.1.0", 1000}}};
   const SyntheticStatus status_{kernel_, pipeline_};
+  app::Health health_{looked_};
   profd::testing::NotifySocket socket_;
   app::ServiceManager manager_{false};
-  app::Watchdog watchdog_{manager_};
+  app::Watchdog watchdog_{manager_, logger_};
 };
 
 TEST_F(WatchdogFeedTest, APipelineWithNothingToDoFeedsIt) {
   for (int i = 0; i < 3; ++i) {
-    AwaitProgress();
+    const std::uint64_t now_ns = clock_.MonotonicNs();
+    AwaitProgress(now_ns);
+    looked_.Set(now_ns + kBoundNs, 0);
     EXPECT_TRUE(Tick());
   }
   EXPECT_THAT(socket_.Take(), ElementsAre("WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"));
@@ -107,23 +139,38 @@ TEST_F(WatchdogFeedTest, APipelineWithNothingToDoFeedsIt) {
 
 TEST_F(WatchdogFeedTest, AStageThatIsStuckDoesNot) {
   ASSERT_TRUE(StartStuck());
-  (void)Tick();  // for rounds before it got stuck
-  (void)socket_.Take();
-  // The others go on.
-  const std::uint64_t now_ns = clock_.MonotonicNs();
-  const auto& beats = pipeline_.heartbeats();
-  while (beats.reader.value() <= now_ns || beats.worker.value() <= now_ns)
-    std::this_thread::yield();
+  LookWhenStuck(symbolizer_thread());
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Tick());
-  // What /healthz says of it, once it has lasted.
-  EXPECT_EQ(pipeline::StuckStage(beats, beats.symbolizer.value() + pipeline::kStuckNs),
-            "symbolizer: no round for 30 s");
+  EXPECT_EQ(health_.Failure(), "symbolizer: no progress for 30 s");
   EXPECT_THAT(socket_.Take(), IsEmpty());
 
   symbolizer_.LetGo();
-  AwaitProgress();
+  AwaitProgress(RoundBegin(symbolizer_thread()));
   EXPECT_TRUE(Tick());
   EXPECT_THAT(socket_.Take(), ElementsAre("WATCHDOG=1"));
+}
+
+TEST_F(WatchdogFeedTest, AThreadOutsideThePipelineThatIsStuckDoesNotEither) {
+  std::latch began(1);
+  std::latch free(1);
+  budget::MemoryBudget budget(256u << 20);
+  budget::MemoryThread thread(budget, {}, proc_, [&] {
+    if (!began.try_wait()) began.count_down();
+    free.wait();
+    return 0;
+  });
+  health_.Watch(thread.heartbeat());
+  began.wait();
+  LookWhenStuck(thread.heartbeat());
+  EXPECT_FALSE(Tick());
+  EXPECT_EQ(health_.Failure(), "memory budget: no progress for 30 s");
+  EXPECT_THAT(socket_.Take(), IsEmpty());
+
+  const std::uint64_t stuck_ns = RoundBegin(thread.heartbeat());
+  free.count_down();
+  while (RoundBegin(thread.heartbeat()) <= stuck_ns) std::this_thread::yield();
+  AwaitProgress(stuck_ns);
+  EXPECT_TRUE(Tick());
 }
 
 class HealthTest : public WatchdogFeedTest {
@@ -143,37 +190,30 @@ class HealthTest : public WatchdogFeedTest {
     return mkdtemp(name.data());
   }
   [[nodiscard]] std::string Health() const {
-    front_end_.ReportHealth();
+    front_end_.ReportHealth(health_.Failure().empty());
     return HealthOf(channel_);
   }
 
   const std::string directory_ = MakeDirectory();
   const std::string address_ = "unix:" + directory_ + "/profd.sock";
-  std::uint64_t looked_ns_ = clock_.MonotonicNs();
-  app::FrontEnd front_end_{
-      {.backend = pipeline_,
-       .status = status_,
-       .clock = clock_,
-       .proc = proc_,
-       .logger = logger_,
-       .history = nullptr,
-       .progress = {
-           .last_ns = [] { return std::uint64_t{0}; },
-           .trouble =
-               [this] { return pipeline::StuckStage(pipeline_.heartbeats(), looked_ns_); }}}};
+  app::FrontEnd front_end_{{.backend = pipeline_,
+                            .status = status_,
+                            .clock = clock_,
+                            .proc = proc_,
+                            .logger = logger_,
+                            .history = nullptr,
+                            .health = health_}};
   std::shared_ptr<grpc::Channel> channel_;
 };
 
 TEST_F(HealthTest, AStageThatIsStuckMakesItNotServing) {
   ASSERT_TRUE(StartStuck());
-  const auto& beats = pipeline_.heartbeats();
-  looked_ns_ = beats.symbolizer.value() + pipeline::kStuckNs;
+  LookWhenStuck(symbolizer_thread());
   EXPECT_EQ(Health(), kNotServing) << "a server is made for who is the first to connect";
   symbolizer_.LetGo();
-  AwaitProgress();
-  looked_ns_ = clock_.MonotonicNs();
+  LookNow();
   EXPECT_EQ(Health(), kServing);
-  looked_ns_ = beats.OldestNs() + 2 * pipeline::kStuckNs;
+  looked_.Set(clock_.MonotonicNs() + 2 * kBoundNs, 0);
   EXPECT_EQ(Health(), kNotServing);
 }
 

@@ -160,6 +160,9 @@ std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
   if (status.missing_capabilities().empty() && status.replay_file().empty())
     findings.push_back({"rights", Verdict::kOk, "none is missing", ""});
   findings.push_back(Losses(status));
+  for (const std::string& part : status.degraded())
+    findings.push_back({"profd", Verdict::kWarn, part,
+                        "its log says more; `systemctl restart profd` if a thread is stuck"});
   if (status.unreadable_size() > 0) findings.push_back(Unreadable(status));
   findings.push_back(Interpreters(status.python()));
   findings.push_back(History(status));

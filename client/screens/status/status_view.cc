@@ -243,6 +243,8 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     for (const std::string& loss : status.history().losses())
       lines.emplace_back("", "at the start: " + SafeText(loss));
   }
+  for (int i = 0; i < status.degraded_size(); ++i)
+    lines.emplace_back(i == 0 ? "degraded" : "", SafeText(status.degraded(i)));
   constexpr int kShownUnreadable = 5;
   for (int i = 0; i < std::min(status.unreadable_size(), kShownUnreadable); ++i)
     lines.emplace_back(i == 0 ? "unreadable" : "", SafeText(status.unreadable(i)));

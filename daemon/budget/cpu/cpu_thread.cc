@@ -36,7 +36,11 @@ void CpuThread::Run(const std::stop_token& stop) {
     if (controller_.needs_frequent_readings()) return kFrequent;
     return std::chrono::nanoseconds(kMeasurementNs);
   };
-  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) Update();
+  const Heartbeat::Working working(beat_);
+  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) {
+    Update();
+    beat_.Beat();
+  }
 }
 
 void CpuThread::Update() {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/budget/cpu/cpu_controller.h"
 #include "daemon/session/session_control.h"
 
@@ -37,7 +38,8 @@ class CpuThread {
   CpuThread& operator=(const CpuThread&) = delete;
 
   [[nodiscard]] CpuStatus status() const;  // from any thread
-  void Stop();                             // idempotent
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
+  void Stop();  // idempotent
 
  private:
   void Run(const std::stop_token& stop);
@@ -49,6 +51,7 @@ class CpuThread {
   CpuController controller_;
   mutable std::mutex mutex_;
   CpuStatus status_;
+  Heartbeat beat_{"CPU budget"};
   std::jthread thread_;  // last: uses all of the above
 };
 

@@ -44,7 +44,11 @@ void MemoryThread::Run(const std::stop_token& stop) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(kInterval *
                                                                  controller_.IntervalScale());
   };
-  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) Update();
+  const Heartbeat::Working working(beat_);
+  while (!stopped.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) {
+    Update();
+    beat_.Beat();
+  }
 }
 
 void MemoryThread::Update() {

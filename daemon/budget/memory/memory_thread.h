@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
@@ -33,7 +34,8 @@ class MemoryThread {
   MemoryThread& operator=(const MemoryThread&) = delete;
 
   [[nodiscard]] MemoryStatus status() const;  // from any thread
-  void Stop();                                // idempotent
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
+  void Stop();  // idempotent
 
  private:
   void Run(const std::stop_token& stop);
@@ -48,6 +50,7 @@ class MemoryThread {
   int ticks_ = 0;
   mutable std::mutex mutex_;
   MemoryStatus status_;
+  Heartbeat beat_{"memory budget"};
   std::jthread thread_;  // last: uses all of the above
 };
 

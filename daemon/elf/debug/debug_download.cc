@@ -37,18 +37,26 @@ DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
 }
 
 void DebugDownload::Serve(const std::stop_token& stop) {
+  const Heartbeat::Working working(beat_);
   const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
                                                                                 debuginfod_end);
   if (!client) return;
-  debuginfod_set_user_data(client.get(), const_cast<std::stop_token*>(&stop));
+  // The library calls it at least once a second while it waits for a server.
+  struct Running {
+    const std::stop_token& stop;
+    Heartbeat& beat;
+  } running{stop, beat_};
+  debuginfod_set_user_data(client.get(), &running);
   debuginfod_set_progressfn(client.get(), [](debuginfod_client* one, long, long) {
-    const auto* token = static_cast<const std::stop_token*>(debuginfod_get_user_data(one));
-    return token->stop_requested() ? 1 : 0;
+    const auto& self = *static_cast<const Running*>(debuginfod_get_user_data(one));
+    self.beat.Beat();
+    return self.stop.stop_requested() ? 1 : 0;
   });
   while (!stop.stop_requested()) {
     std::string build_id;
     {
       std::unique_lock lock(mutex_);
+      const Heartbeat::Waiting waiting(beat_);
       if (!wake_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
       build_id = std::move(queue_.front());
       queue_.pop_front();

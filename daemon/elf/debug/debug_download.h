@@ -1,6 +1,7 @@
 // DebugDownload: debug files from debuginfod servers, for later.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 
 namespace profd::elf {
 
@@ -36,11 +38,15 @@ class DebugDownload {
   // `build_id` in hexadecimal.
   [[nodiscard]] Answer Ask(const std::string& build_id);
   [[nodiscard]] std::uint64_t improvements() const { return improvements_.value(); }
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
 
  private:
   void Serve(const std::stop_token& stop);
 
+  static constexpr std::chrono::seconds kSilence{120};  // of a server, or of name resolution
+
   Counter improvements_;
+  Heartbeat beat_{"debug downloads", Heartbeat::NeededFor::kExtras, kSilence};
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::string> queue_;

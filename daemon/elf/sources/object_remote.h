@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/debug/debug_download.h"
@@ -60,6 +61,10 @@ class ObjectClient : public ObjectSource {
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
   [[nodiscard]] std::uint64_t improvements() const override;
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  // Of the thread that downloads; null: nothing is downloaded.
+  [[nodiscard]] const Heartbeat* heartbeat() const {
+    return download_ ? &download_->heartbeat() : nullptr;
+  }
 
  private:
   using Time = std::chrono::steady_clock::time_point;

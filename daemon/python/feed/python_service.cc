@@ -88,6 +88,7 @@ void PythonService::Push(Task task) {
 
 void PythonService::Run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-python");
+  const Heartbeat::Working working(beat_);
   Time swept = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
     const auto task = NextTask(stop);
@@ -108,7 +109,10 @@ std::optional<PythonService::Task> PythonService::NextTask(const std::stop_token
     if (process.waits) next = std::min(next, process.next);
   for (const auto& [pid, search] : searches_) next = std::min(next, search.next);
   std::unique_lock lock(mutex_);
-  (void)ready_.wait_until(lock, stop, next, [this] { return !tasks_.empty(); });
+  {
+    const Heartbeat::Waiting waiting(beat_);
+    (void)ready_.wait_until(lock, stop, next, [this] { return !tasks_.empty(); });
+  }
   if (tasks_.empty()) return std::nullopt;
   const Task task = tasks_.front();
   tasks_.pop_front();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
@@ -77,6 +78,7 @@ class PythonService {
   bool Await(std::chrono::milliseconds timeout);
 
   [[nodiscard]] const PythonCounters& counters() const { return counters_; }
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
   // As of the last time that there was nothing to do; any thread.
   [[nodiscard]] PythonStatus status() const;
 
@@ -152,6 +154,7 @@ class PythonService {
   const ProcFs proc_;
   PythonClient readers_;
   PythonCounters counters_;
+  Heartbeat beat_{"Python"};
   std::uint32_t numbers_ = 0;
   std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
   std::unordered_map<std::uint32_t, Search> searches_;    // not answered yet, by pid

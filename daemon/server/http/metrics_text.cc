@@ -93,7 +93,8 @@ void AddProcess(const Readings& readings, Families& to) {
            static_cast<std::uint64_t>(source.online_cpus));
   to.Gauge("profd_missing_capabilities", "capabilities that profd lacks; see profctl status",
            static_cast<std::uint64_t>(source.missing_capabilities.size()));
-  to.Gauge("profd_progress_age_seconds", "time since each stage of the pipeline completed a round",
+  to.Gauge("profd_progress_age_seconds",
+           "how long the slowest thread has worked on its present round",
            Seconds(readings.progress_age_ns));
 }
 

@@ -18,7 +18,7 @@ struct Readings {
   std::uint64_t cpu_ns = 0;
   std::map<std::string, std::uint64_t> thread_cpu_ns;  // by name
   std::uint64_t resident_bytes = 0;
-  std::uint64_t progress_age_ns = 0;  // the time since each stage has completed a round
+  std::uint64_t progress_age_ns = 0;  // of the thread whose present round began first
   pipeline::BackendStatus backend;
   std::optional<history::HistoryStatus> history;
   std::size_t sessions = 0;    // running sessions of clients

@@ -147,17 +147,23 @@ void OnCpuEvents::Refresh() {
 }
 
 void OnCpuEvents::Redraw(const std::stop_token& stop) {
+  const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   auto refreshed = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
     if (period_ns_ == 0) {
+      const Heartbeat::Waiting waiting(beat_);
       changed_.wait(lock, stop, [this] { return period_ns_ != 0; });
       refreshed = std::chrono::steady_clock::now();
       continue;
     }
     const std::uint64_t period_ns = period_ns_;
-    const bool changed = changed_.wait_for(lock, stop, jitter_.DrawInterval(period_ns),
-                                           [&] { return period_ns_ != period_ns; });
+    bool changed = false;
+    {
+      const Heartbeat::Waiting waiting(beat_);  // for as long as the period
+      changed = changed_.wait_for(lock, stop, jitter_.DrawInterval(period_ns),
+                                  [&] { return period_ns_ != period_ns; });
+    }
     if (changed || stop.stop_requested()) continue;
     SetPeriods();
     if (std::chrono::steady_clock::now() - refreshed < kRefreshInterval) continue;

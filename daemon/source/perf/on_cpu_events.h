@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/session/session_control.h"
@@ -30,6 +31,7 @@ class OnCpuEvents {
   void Stop();
   // As many as the events count in so long, while they run.
   [[nodiscard]] std::uint64_t UnitsOf(std::uint64_t ns) const;
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
   // The clock in use, or used last.
   [[nodiscard]] session::OnCpuClock clock() const;
 
@@ -55,6 +57,7 @@ class OnCpuEvents {
   double units_per_ns_ = 1.0;    // of the event's period: ns, or cycles
   std::uint64_t period_ns_ = 0;  // 0: stopped
   std::vector<Cpu> cpus_;
+  Heartbeat beat_{"sampling periods"};
   std::jthread redraw_;  // last: ends before what it uses
 };
 

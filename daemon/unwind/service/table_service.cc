@@ -97,6 +97,7 @@ bool TableService::HasMissed(std::uint64_t requests) const {
 
 void TableService::Run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-unwind");
+  const Heartbeat::Working working(beat_);
   own_nice_ = ::getpriority(PRIO_PROCESS, 0);
   const auto start = std::chrono::steady_clock::now();
   // Every process has the vdso, and no mapping of a file leads to it.
@@ -104,6 +105,7 @@ void TableService::Run(const std::stop_token& stop) {
   vdso.key = VdsoKey();
   HandleWanted(vdso, {});
   while (!stop.stop_requested()) {
+    beat_.Beat();
     const auto up = std::chrono::steady_clock::now() - start;
     store_.SetTick(static_cast<std::uint32_t>(up / kTick) + 1);
     tables_memory_.Set(store_.counters().memory.value());

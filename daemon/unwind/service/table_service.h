@@ -17,6 +17,7 @@
 
 #include "bpf/shared/unwind_table.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
@@ -77,6 +78,7 @@ class TableService {
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
   [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
   // Kernel memory of tables: bounded, and kept.
   [[nodiscard]] budget::MemoryAccount& tables_memory() { return tables_memory_; }
 
@@ -145,6 +147,7 @@ class TableService {
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it
   budget::MemoryAccount tables_memory_{"unwind tables", false};
+  Heartbeat beat_{"unwind tables"};
 
   std::mutex mutex_;
   std::condition_variable_any ready_;

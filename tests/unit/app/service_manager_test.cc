@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
 #include <cstdlib>
+#include <memory>
+#include <sstream>
 
 #include "tests/support/notify_socket.h"
 
@@ -19,11 +24,10 @@ TEST(ServiceManagerTest, SaysWhatProfdDoes) {
   const app::ServiceManager manager(false);
   manager.Ready("serving");
   manager.Reloading(5'000'000);
-  manager.Alive();
   manager.Stopping();
   EXPECT_THAT(socket.Take(),
               ElementsAre("READY=1\nSTATUS=serving", "RELOADING=1\nMONOTONIC_USEC=5000",
-                          "WATCHDOG=1", "STOPPING=1\nSTATUS=ending sessions"));
+                          "STOPPING=1\nSTATUS=ending sessions"));
 }
 
 TEST(ServiceManagerTest, ThePrivateProfdOfACommandSpeaksToNoManager) {
@@ -38,16 +42,25 @@ TEST(ServiceManagerTest, ThePrivateProfdOfACommandSpeaksToNoManager) {
   EXPECT_FALSE(app::ServiceManager(false).WatchdogInterval());
 }
 
-TEST(WatchdogTest, IsFedOnlyWhenEveryStageMadeARoundSinceTheLastTime) {
+TEST(WatchdogTest, IsFedOnlyWhileProfdWorksAndTheLogSaysWhyNot) {
   const testing::NotifySocket socket;
+  setenv("WATCHDOG_USEC", "1000000", 1);
   const app::ServiceManager manager(false);
-  app::Watchdog watchdog(manager);
-  EXPECT_FALSE(watchdog.Tick(0, 100));  // the pipeline has not begun
-  EXPECT_TRUE(watchdog.Tick(150, 200));
-  EXPECT_FALSE(watchdog.Tick(150, 300));
-  EXPECT_FALSE(watchdog.Tick(199, 400));  // a round that ended before the last feeding
-  EXPECT_TRUE(watchdog.Tick(450, 500));
+  std::ostringstream said;
+  spdlog::logger logger("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(said));
+  logger.set_pattern("%l: %v");
+  app::Watchdog watchdog(manager, logger);
+  EXPECT_TRUE(watchdog.Tick(""));
+  EXPECT_FALSE(watchdog.Tick("worker: no progress for 31 s"));
+  EXPECT_FALSE(watchdog.Tick("worker: no progress for 41 s"));
+  EXPECT_THAT(socket.Take(), ElementsAre("WATCHDOG=1"));
+  EXPECT_TRUE(watchdog.Tick(""));
+  EXPECT_TRUE(watchdog.Tick(""));
+  unsetenv("WATCHDOG_USEC");
+  EXPECT_TRUE(watchdog.Tick(""));  // no manager expects it
   EXPECT_THAT(socket.Take(), ElementsAre("WATCHDOG=1", "WATCHDOG=1"));
+  EXPECT_EQ(said.str(),
+            "error: profd does not work: worker: no progress for 31 s\ninfo: profd works again\n");
 }
 
 }  // namespace

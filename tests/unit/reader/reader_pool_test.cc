@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/reader/zygote.h"
 #include "tests/support/eventually.h"
@@ -188,6 +190,25 @@ TEST_F(ReaderPoolTest, SlowRequestsOfUsersLeaveAReaderForRoot) {
   EXPECT_EQ(TextOf(Ask("echo root", 4)), "root");
 }
 
+TEST_F(ReaderPoolTest, TheWatchIsStuckOnlyWhileARequestHasADeadline) {
+  Make({.deadline = milliseconds(10'000)});
+  const auto in = [](std::chrono::seconds time) {
+    return SystemClock().MonotonicNs() +
+           static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
+  };
+  ASSERT_TRUE(Ask("echo x"));
+  ASSERT_TRUE(test::Eventually(
+      [&] { return pool_->heartbeat().RoundNs(in(std::chrono::seconds(1))) == 0; }));
+  ASSERT_FALSE(Ask("hang", 1, kNone));
+  ASSERT_TRUE(test::Eventually(
+      [&] { return pool_->heartbeat().RoundNs(in(std::chrono::seconds(1))) != 0; }));
+  EXPECT_EQ(pool_->heartbeat().Trouble(in(std::chrono::seconds(20))), "");
+  EXPECT_EQ(pool_->heartbeat()
+                .Trouble(in(std::chrono::seconds(50)))
+                .find("watch of reader processes: no"),
+            0u);
+}
+
 TEST_F(ReaderPoolTest, WithoutAFreeReaderTheCallerWaitsAsLongAsItHasPatience) {
   Make({.processes = 1});
   ASSERT_FALSE(Ask("hang", 1, kNone));
@@ -265,7 +286,9 @@ TEST_F(ReaderPoolTest, AReaderWithoutItsOpenerIsReplaced) {
 TEST_F(ReaderPoolTest, ReadersEndWithTheZygoteAndThenNoneIsStarted) {
   Make({});
   ASSERT_TRUE(Ask("echo x"));
+  EXPECT_FALSE(zygote_->HasEnded());
   ASSERT_EQ(::kill(zygote_->pid(), SIGKILL), 0);
+  ASSERT_TRUE(test::Eventually([&] { return zygote_->HasEnded(); }));
   ASSERT_TRUE(test::Eventually([&] { return !Ask("echo x", 2).ok(); }));
   const auto none = Ask("echo x", 3);
   ASSERT_FALSE(none);

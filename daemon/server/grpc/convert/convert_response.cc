@@ -326,6 +326,7 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   }
   proto.set_replay_file(ValidUtf8(backend.replay_file));
   proto.set_recording_file(ValidUtf8(backend.recording_file));
+  for (const std::string& one : backend.degraded) proto.add_degraded(ValidUtf8(one));
   for (const std::string& one : backend.unreadable) proto.add_unreadable(ValidUtf8(one));
   return proto;
 }

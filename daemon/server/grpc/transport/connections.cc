@@ -165,6 +165,7 @@ void Connections::Shutdown(std::chrono::system_clock::time_point deadline) {
 }
 
 void Connections::Run() {
+  const Heartbeat::Working working(beat_);
   std::vector<pollfd> polled;
   while (true) {
     polled.assign(1, pollfd{stop_.get(), POLLIN, 0});
@@ -172,7 +173,10 @@ void Connections::Run() {
     for (const auto& [key, user] : users_)
       for (const auto& connection : user.connections)
         polled.push_back({connection.get(), POLLRDHUP, 0});
-    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    {
+      const Heartbeat::Waiting waiting(beat_);
+      if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    }
     if (polled[0].revents != 0) return;
     ForgetEnded();
     for (std::size_t i = 0; i < doors_.size(); ++i)

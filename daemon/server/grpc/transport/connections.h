@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/server/grpc/auth/peer.h"
@@ -45,6 +46,7 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
   // Stops accepting. Running calls are cancelled at the deadline.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
@@ -80,6 +82,7 @@ class Connections {
   const UniqueFd stop_;  // eventfd
   std::map<UserKey, User> users_;
   std::uint64_t uses_ = 0;
+  Heartbeat beat_{"connections"};
   std::thread thread_;
 };
 

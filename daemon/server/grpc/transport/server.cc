@@ -68,6 +68,12 @@ Server::Server(ProfilerService& service, const Clock& clock, spdlog::logger& log
       refusals_(clock, logger),
       gate_{service, rates_, running_, refusals_, serving_} {}
 
+std::vector<const Heartbeat*> Server::heartbeats() const {
+  std::vector<const Heartbeat*> threads{&connections_->heartbeat()};
+  if (tls_) threads.push_back(&tls_->heartbeat());
+  return threads;
+}
+
 void Server::Shutdown(std::chrono::milliseconds grace) {
   const auto deadline = std::chrono::system_clock::now() + grace;
   if (tls_) tls_->Shutdown(deadline);

@@ -57,6 +57,9 @@ class Server {
   [[nodiscard]] std::uint16_t tls_port() const { return tls_ ? tls_->port() : 0; }
   [[nodiscard]] std::uint64_t refusals() const { return refusals_.refusals(); }
 
+  // Of the threads that accept connections.
+  [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const;
+
   // The answer to gRPC health checks.
   void SetServing(bool serving) { serving_.Set(serving); }
   // Stops taking calls. Running calls are cancelled after `grace`.

@@ -230,13 +230,17 @@ void TlsListener::Shutdown(std::chrono::system_clock::time_point deadline) {
 
 void TlsListener::Run() {
   pthread_setname_np(pthread_self(), "profd-tls");
+  const Heartbeat::Working working(beat_);
   std::vector<pollfd> polled;
   while (true) {
     polled.assign({{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
     for (const auto& generation : generations_)
       for (const auto& connection : generation.connections)
         polled.push_back({connection.fd.get(), POLLRDHUP, 0});
-    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    {
+      const Heartbeat::Waiting waiting(beat_);
+      if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    }
     if (polled[0].revents != 0) return;
     ForgetEnded();
     if (polled[1].revents != 0) Accept();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/server/grpc/service/caller_service.h"
@@ -39,6 +40,7 @@ class TlsListener {
   TlsListener& operator=(const TlsListener&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
   // Stops accepting. Running calls are cancelled at the deadline.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
@@ -70,6 +72,7 @@ class TlsListener {
   UniqueFd stop_;  // eventfd
   TlsFilesStamp stamp_{};
   std::list<Generation> generations_;  // the last one takes new connections
+  Heartbeat beat_{"TLS connections"};
   std::thread thread_;
 };
 

@@ -112,13 +112,15 @@ TEST_F(DoctorChecksTest, WhatADaemonSays) {
   refused.set_text("free-threaded");
   refused.set_count(1);
   status.mutable_history()->set_last_error("disk full");
+  status.add_degraded("history store: no progress for 200 s");
   status.add_unreadable("/mnt/x/app: does not answer, tried 3 times");
   status.add_unreadable("/mnt/x/lib.so: does not answer, tried once");
   const auto findings = CheckStatus(status);
-  for (const char* check : {"hook", "rights", "losses", "readers", "Python", "history"})
+  for (const char* check : {"hook", "rights", "losses", "profd", "readers", "Python", "history"})
     EXPECT_EQ(Of(findings, check).verdict, Verdict::kWarn) << check;
   EXPECT_NE(Of(findings, "rights").found.find("CAP_SYSLOG"), std::string::npos);
   EXPECT_EQ(Of(findings, "losses").found, "3 no room in a ring");
+  EXPECT_EQ(Of(findings, "profd").found, "history store: no progress for 200 s");
   EXPECT_EQ(Of(findings, "readers").found,
             "/mnt/x/app: does not answer, tried 3 times, and 1 more: profctl status");
   v1::StatusResponse well;

@@ -125,6 +125,18 @@ TEST(StatusViewTest, SaysWhichInterpretersAreUnderstood) {
   EXPECT_EQ(RenderStatus(replay, 80, Palette()).find("python"), std::string::npos);
 }
 
+TEST(StatusViewTest, SaysWhatDoesNotWork) {
+  v1::StatusResponse status = Sample();
+  EXPECT_EQ(RenderStatus(status, 80, Palette()).find("degraded"), std::string::npos);
+  status.add_degraded("history store: no progress for 200 s");
+  status.add_degraded("recording: no progress for 31 s");
+  const std::string text = RenderStatus(status, 80, Palette());
+  EXPECT_NE(text.find("degraded   history store: no progress for 200 s\n"
+                      "           recording: no progress for 31 s\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(StatusViewTest, CompleteShowsEveryCounter) {
   const std::string text = RenderStatus(Sample(), 80, Palette(), true);
   EXPECT_NE(text.find("12  sched_ring_full   samples lost: ring full\n"), std::string::npos)
