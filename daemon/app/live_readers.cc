@@ -71,8 +71,8 @@ std::vector<const Heartbeat*> LiveReaders::heartbeats() const {
 }
 
 void LiveReaders::Check(HealthReport& report) const {
-  if (zygote_.HasEnded())
-    report.failed.emplace_back("readers: the process that makes them has ended");
+  if (const auto why = zygote_.Trouble(); !why.empty())
+    report.failed.push_back("readers: the process that makes them " + why);
   for (const auto* pool : pools()) {
     if (const auto why = pool->WhyNoneStarts(); !why.empty())
       report.degraded.push_back(std::string(pool->holds()) + ": " + why);

@@ -16,8 +16,10 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "daemon/base/heartbeat.h"
 #include "daemon/base/proc_fs.h"
 
 namespace profd::reader {
@@ -164,6 +166,7 @@ class ZygoteLoop {
       if (!request || !*request) ::_exit(0);
       Reap();
       Unpacker fields((*request)->body);
+      request_ = fields.Number<std::uint64_t>();
       const auto number = fields.Number<std::uint32_t>();
       if ((*request)->kind == kHowItEnded)
         TellHowItEnded(static_cast<pid_t>(number));
@@ -183,8 +186,7 @@ class ZygoteLoop {
 
   void TellHowItEnded(pid_t pid) {
     const auto known = std::ranges::find(ended_, pid, &std::pair<pid_t, int>::first);
-    (void)daemon_.Send(kMade, known == ended_.end() ? std::string() : Describe(known->second),
-                       Channel::Time::max());
+    Answer(kMade, known == ended_.end() ? std::string() : Describe(known->second));
   }
 
   void MakeOne(std::uint32_t role) {
@@ -192,19 +194,22 @@ class ZygoteLoop {
                     ? MakeReader(roles_[role])
                     : Result<Made>(Error{ErrorCode::kInternal, "no such kind of reader", ""});
     if (!made) {
-      (void)daemon_.Send(kFailed,
-                         Packer().Number(made.error().code).Text(made.error().message).Take(),
-                         Channel::Time::max());
-      return;
+      return Answer(kFailed, Packer().Number(made.error().code).Text(made.error().message).Take());
     }
     const std::array descriptors{made->channel.fd(), made->handles[0].get(),
                                  made->handles[1].get()};
-    (void)daemon_.Send(kMade, Packer().Number(made->pids[0]).Number(made->pids[1]).Take(),
-                       Channel::Time::max(), descriptors);
+    Answer(kMade, Packer().Number(made->pids[0]).Number(made->pids[1]).Take(), descriptors);
+  }
+
+  // With the number of the request first: the daemon may have given it up.
+  void Answer(std::uint32_t kind, const std::string& body, std::span<const int> descriptors = {}) {
+    (void)daemon_.Send(kind, Packer().Number(request_).Take() + body, Channel::Time::max(),
+                       descriptors);
   }
 
   const std::vector<Role> roles_;
   Channel daemon_;
+  std::uint64_t request_ = 0;  // its number
   std::deque<std::pair<pid_t, int>> ended_;
 };
 
@@ -254,25 +259,49 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(std::vector<Role> roles) {
   return std::unique_ptr<Zygote>(new Zygote(*child, std::move(handle), std::move(pair->first)));
 }
 
-bool Zygote::HasEnded() const { return HasProcessEnded(handle_); }
+std::string Zygote::Trouble() const {
+  if (HasProcessEnded(handle_)) return "has ended";
+  const std::scoped_lock lock(mutex_);
+  if (!late_since_) return {};
+  const auto late = std::chrono::steady_clock::now() - *late_since_;
+  if (late < Heartbeat::kBound) return {};
+  return "has not answered for " +
+         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(late).count()) + " s";
+}
+
+Result<Message> Zygote::Ask(std::uint32_t kind, std::uint32_t number, Time deadline) {
+  const std::uint64_t request = ++asked_;
+  if (auto sent = channel_.Send(kind, Packer().Number(request).Number(number).Take(), deadline);
+      !sent)
+    return sent.error();
+  for (;;) {
+    auto answer = channel_.Receive(kMaxZygoteBytes, deadline);
+    if (!answer) return answer.error();
+    if (!*answer) {
+      if (!late_since_) late_since_ = deadline;
+      return Error{ErrorCode::kUnavailable,
+                   "the process that makes readers does not answer in time", ""};
+    }
+    late_since_.reset();
+    // The answer to a request that was given up, with a reader that ends when this is dropped.
+    if (Unpacker((*answer)->body).Number<std::uint64_t>() != request) continue;
+    (*answer)->body.erase(0, sizeof request);
+    return **std::move(answer);
+  }
+}
 
 Result<ReaderProcess> Zygote::Make(std::uint32_t role) {
   const std::scoped_lock lock(mutex_);
-  const auto deadline = std::chrono::steady_clock::now() + kZygotePatience;
-  if (auto sent = channel_.Send(kMake, Packer().Number(role).Take(), deadline); !sent)
-    return sent.error().Wrap("cannot start a reader process");
-  auto answer = channel_.Receive(kMaxZygoteBytes, deadline);
+  auto answer = Ask(kMake, role, std::chrono::steady_clock::now() + kZygotePatience);
   if (!answer) return answer.error().Wrap("cannot start a reader process");
-  if (!*answer)
-    return Error{ErrorCode::kUnavailable, "a reader process does not start in time", ""};
-  Unpacker fields((*answer)->body);
-  if ((*answer)->kind != kMade) {
+  Unpacker fields(answer->body);
+  if (answer->kind != kMade) {
     const auto code = fields.Number<ErrorCode>();
     return Error{code, std::string(fields.Text()), ""};
   }
   ReaderProcess reader;
   reader.pids_ = {fields.Number<pid_t>(), fields.Number<pid_t>()};
-  auto& descriptors = (*answer)->descriptors;
+  auto& descriptors = answer->descriptors;
   if (descriptors.size() != 3)
     return Error{ErrorCode::kInternal, "the zygote's answer makes no sense", ""};
   reader.channel_ = Channel(std::move(descriptors[0]));
@@ -286,10 +315,9 @@ std::string Zygote::HowItEnded(const ReaderProcess& reader) {
   const auto deadline = std::chrono::steady_clock::now() + kZygotePatience;
   // A parser ends without a word when its opener does, and the other way round.
   for (const pid_t pid : reader.pids_) {
-    if (!channel_.Send(kHowItEnded, Packer().Number(pid).Take(), deadline)) return {};
-    auto answer = channel_.Receive(kMaxZygoteBytes, deadline);
-    if (!answer || !*answer) return {};
-    if (!(*answer)->body.empty()) return std::move((*answer)->body);
+    auto answer = Ask(kHowItEnded, static_cast<std::uint32_t>(pid), deadline);
+    if (!answer) return {};
+    if (!answer->body.empty()) return std::move(answer->body);
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,17 +96,25 @@ class Zygote {
   // How a reader has ended: "signal 11 (Segmentation fault)"; empty if that is not known.
   [[nodiscard]] std::string HowItEnded(const ReaderProcess& reader);
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Then no reader can be made any more.
-  [[nodiscard]] bool HasEnded() const;
+  // Why no reader can be made any more: "has ended", "has not answered for 31 s"; "": one can.
+  [[nodiscard]] std::string Trouble() const;
 
  private:
   Zygote(pid_t pid, UniqueFd handle, Channel channel)
       : pid_(pid), handle_(std::move(handle)), channel_(std::move(channel)) {}
 
+  using Time = Channel::Time;
+
+  // The answer, or why there is none until the deadline. With the lock held.
+  [[nodiscard]] Result<Message> Ask(std::uint32_t kind, std::uint32_t number, Time deadline);
+
   const pid_t pid_;
   const UniqueFd handle_;  // pidfd
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Channel channel_;
+  std::uint64_t asked_ = 0;  // requests so far
+  std::optional<Time>
+      late_since_;  // the first request that was not answered, since the last answer
 };
 
 }  // namespace profd::reader

@@ -286,14 +286,28 @@ TEST_F(ReaderPoolTest, AReaderWithoutItsOpenerIsReplaced) {
 TEST_F(ReaderPoolTest, ReadersEndWithTheZygoteAndThenNoneIsStarted) {
   Make({});
   ASSERT_TRUE(Ask("echo x"));
-  EXPECT_FALSE(zygote_->HasEnded());
+  EXPECT_EQ(zygote_->Trouble(), "");
   ASSERT_EQ(::kill(zygote_->pid(), SIGKILL), 0);
-  ASSERT_TRUE(test::Eventually([&] { return zygote_->HasEnded(); }));
+  ASSERT_TRUE(test::Eventually([&] { return zygote_->Trouble() == "has ended"; }));
   ASSERT_TRUE(test::Eventually([&] { return !Ask("echo x", 2).ok(); }));
   const auto none = Ask("echo x", 3);
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("cannot start a reader process"), std::string::npos)
       << none.error().message;
+}
+
+TEST_F(ReaderPoolTest, AnAnswerOfTheZygoteThatIsLateIsForNoOtherRequest) {
+  ASSERT_EQ(::kill(zygote_->pid(), SIGSTOP), 0);
+  const auto late = zygote_->Make(1);
+  ASSERT_FALSE(late);
+  EXPECT_NE(late.error().message.find("does not answer in time"), std::string::npos);
+  ASSERT_EQ(::kill(zygote_->pid(), SIGCONT), 0);
+  Result<ReaderProcess> made = zygote_->Make(0);
+  ASSERT_TRUE(test::Eventually([&] { return made.ok() || (made = zygote_->Make(0)).ok(); }));
+  // It has its name a moment later.
+  EXPECT_TRUE(test::Eventually(
+      [&] { return TextOfProc(std::to_string(made->pid()) + "/comm") == "test-reader\n"; }));
+  EXPECT_EQ(zygote_->Trouble(), "");
 }
 
 TEST_F(ReaderPoolTest, TheOpenerOpensWhatTheParserMayNot) {
