@@ -13,6 +13,7 @@
 #include <string>
 
 #include "daemon/app/daemon.h"
+#include "daemon/app/ending.h"
 #include "daemon/app/live_readers.h"
 #include "daemon/app/log_sink.h"
 #include "daemon/app/run_loop.h"
@@ -80,6 +81,7 @@ int Run(int argc, char** argv) {
   logger.set_pattern(LogPattern(options.private_use));
   const profd::app::ServiceManager manager(options.private_use);
 
+  profd::app::Ending ending({});
   const profd::SystemClock clock;
   auto daemon = profd::app::Daemon::Start(options, **zygote, clock, logger);
   if (!daemon) return Fail(daemon.error());
@@ -87,11 +89,15 @@ int Run(int argc, char** argv) {
   profd::app::RunLoop({**daemon, manager, clock, logger, *sink, read_again}, options)
       .Run(signals.get());
 
+  ending.Begin();
+  ending.Step("notice");
   logger.info("stopping");
   manager.Stopping();
-  const auto stopped = (*daemon)->Stop();
+  const auto stopped = (*daemon)->Stop(ending);
   sink->ReportAllHeld();
-  return stopped ? 0 : Fail(stopped.error());
+  const int code = stopped ? 0 : Fail(stopped.error());
+  logger.info("{}", ending.Finish(code));
+  return code;
 }
 
 }  // namespace

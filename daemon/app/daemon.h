@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "daemon/app/ending.h"
 #include "daemon/app/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
@@ -26,8 +27,9 @@ class Daemon {
   // Updates what gRPC health checks report. The run loop calls it regularly.
   virtual void ReportHealth(bool works) const = 0;
   // Ends the sessions, detaches the BPF programs, flushes every stage and stops serving. An error
-  // comes from the recording, which may then be incomplete.
-  [[nodiscard]] virtual Result<void> Stop() = 0;
+  // comes from the recording, which may then be incomplete. What takes too long is left as it is;
+  // the steps are given to `ending`.
+  [[nodiscard]] virtual Result<void> Stop(Ending& ending) = 0;
 };
 
 }  // namespace profd::app

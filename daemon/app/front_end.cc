@@ -38,7 +38,7 @@ FrontEndOptions AccessOf(const config::Options& options, server::InheritedSocket
 }
 
 FrontEnd::FrontEnd(Parts parts)
-    : parts_(std::move(parts)),
+    : parts_(parts),
       start_unix_ns_(parts_.clock.RealtimeNs()),
       manager_(parts_.backend, parts_.clock),
       service_(manager_, parts_.backend, parts_.status, parts_.clock, parts_.proc, parts_.logger,

@@ -48,12 +48,4 @@ std::uint64_t Health::LongestRoundNs() const {
   return longest_ns;
 }
 
-std::string Health::WhoRuns() const {
-  const std::scoped_lock lock(mutex_);
-  std::string line;
-  for (const Heartbeat* thread : threads_)
-    if (thread->RoundNs(UINT64_MAX) != 0) line += (line.empty() ? "" : ", ") + thread->thread();
-  return line;
-}
-
 }  // namespace profd::app

@@ -40,8 +40,6 @@ class Health {
   [[nodiscard]] std::string Failure() const;
   // For how long the longest round has lasted.
   [[nodiscard]] std::uint64_t LongestRoundNs() const;
-  // Which threads have not ended and do not wait for work: "symbolizer, unwind tables".
-  [[nodiscard]] std::string WhoRuns() const;
 
  private:
   const Clock& clock_;

@@ -133,6 +133,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
 LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
                        spdlog::logger& logger)
     : recording_file_(options.record_file),
+      logger_(logger),
       parts_(std::move(parts)),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
               parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
@@ -185,19 +186,31 @@ void LiveDaemon::WatchHealth() {
   health_.Watch([this](std::uint64_t, HealthReport& report) { parts_.readers->Check(report); });
 }
 
-Result<void> LiveDaemon::Stop() {
-  const auto begin = std::chrono::steady_clock::now();
-  pipeline_.FinishWithin(kNamesUntil);
+Result<void> LiveDaemon::Stop(Ending& ending) {
+  const auto begin = ending.began();
+  const auto left_until = [&](std::chrono::milliseconds time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(begin + time -
+                                                                 std::chrono::steady_clock::now());
+  };
+  pipeline_.FinishWithin(std::max(left_until(kNamesUntil), std::chrono::milliseconds(0)));
+  parts_.readers->EndAt(begin + kNamesUntil, begin + kSessionsUntil);
   if (history_) history_->BeginStop(begin + kHistoryUntil);
-  front_end_.EndSessions(kSessionsUntil);
-  if (history_) history_->Stop();
+  ending.Step("sessions");
+  front_end_.EndSessions(left_until(kSessionsUntil));
+  ending.Step("history");
+  if (history_ && !history_->StopUntil(begin + kHistoryLeftAt))
+    logger_.error("history: the last window is lost: the store does not answer");
+  ending.Step("budgets");
   cpu_budget_.Stop();
   memory_budget_.Stop();
+  ending.Step("pipeline");
   pipeline_.Stop();
-  const auto left = begin + kCallsUntil - std::chrono::steady_clock::now();
-  front_end_.StopServing(
-      std::max(kCallsAtLeast, std::chrono::duration_cast<std::chrono::milliseconds>(left)));
-  return parts_.writer ? parts_.writer->Close() : Result<void>{};
+  ending.Step("recording");
+  auto recorded =
+      parts_.writer ? parts_.writer->CloseUntil(begin + kRecordingUntil) : Result<void>{};
+  ending.Step("calls");
+  front_end_.StopServing(std::max(kCallsAtLeast, left_until(kCallsUntil)));
+  return recorded;
 }
 
 pipeline::BackendStatus LiveDaemon::Status() const {

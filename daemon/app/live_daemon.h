@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/app/daemon.h"
+#include "daemon/app/ending.h"
 #include "daemon/app/event_chain.h"
 #include "daemon/app/front_end.h"
 #include "daemon/app/live_python.h"
@@ -61,7 +62,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
 
   [[nodiscard]] const Health& health() const override { return health_; }
   void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
-  Result<void> Stop() override;
+  Result<void> Stop(Ending& ending) override;
   [[nodiscard]] pipeline::BackendStatus Status() const override;
 
  private:
@@ -75,6 +76,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
 
   const ProcFs proc_;
   const std::string recording_file_;
+  spdlog::logger& logger_;
   Parts parts_;
   EventChain events_;
   LiveSymbols symbols_;

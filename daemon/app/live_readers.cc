@@ -79,6 +79,12 @@ void LiveReaders::Check(HealthReport& report) const {
   }
 }
 
+void LiveReaders::EndAt(std::chrono::steady_clock::time_point names,
+                        std::chrono::steady_clock::time_point stacks) {
+  for (auto* pool : {&unwind_rules_, &objects_, &jit_code_, &python_}) pool->EndAt(names);
+  snapshots_.EndAt(stacks);
+}
+
 std::uint64_t LiveReaders::bytes() const {
   std::uint64_t bytes = 0;
   for (const auto* pool : pools()) bytes += pool->bytes();

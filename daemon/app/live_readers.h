@@ -1,6 +1,7 @@
 // LiveReaders: the reader processes of a daemon that profiles this host.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,9 @@ class LiveReaders {
   [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const;
   // Adds which readers do not work.
   void Check(HealthReport& report) const;
+  // profd is ending: when names are no longer looked for, and stacks no longer read.
+  void EndAt(std::chrono::steady_clock::time_point names,
+             std::chrono::steady_clock::time_point stacks);
   // Private memory of all readers, as last measured, in bytes.
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();

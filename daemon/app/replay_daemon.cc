@@ -29,8 +29,10 @@ ReplayDaemon::ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const
                   .history = nullptr,
                   .health = health_}) {}
 
-Result<void> ReplayDaemon::Stop() {
+Result<void> ReplayDaemon::Stop(Ending& ending) {
+  ending.Step("sessions");
   front_end_.EndSessions(kSessionsUntil);
+  ending.Step("calls");
   front_end_.StopServing(kCallsAtLeast);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "daemon/app/daemon.h"
+#include "daemon/app/ending.h"
 #include "daemon/app/front_end.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
@@ -34,7 +35,7 @@ class ReplayDaemon : public Daemon {
   // Of the front end: the threads of the sessions end by themselves.
   [[nodiscard]] const Health& health() const override { return health_; }
   void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
-  Result<void> Stop() override;
+  Result<void> Stop(Ending& ending) override;
 
  private:
   const ProcFs proc_;

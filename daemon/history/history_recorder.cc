@@ -66,10 +66,21 @@ void HistoryRecorder::BeginStop(steady_clock::time_point end) {
   roller_.request_stop();
 }
 
-void HistoryRecorder::Stop() {
+bool HistoryRecorder::StopUntil(steady_clock::time_point until) {
   if (end_.load() == kNoEnd) BeginStop(steady_clock::now() + kEndTimeout);
+  {
+    std::unique_lock lock(mutex_);
+    if (!wake_.wait_until(lock, until, [this] { return running_threads_ == 0; })) return false;
+  }
   if (roller_.joinable()) roller_.join();
   if (writer_.joinable()) writer_.join();
+  return true;
+}
+
+void HistoryRecorder::NoteEnd() {
+  const std::scoped_lock lock(mutex_);
+  --running_threads_;
+  wake_.notify_all();
 }
 
 HistoryStatus HistoryRecorder::Status() const {
@@ -105,6 +116,7 @@ void HistoryRecorder::Roll(const std::stop_token& stop) {
   }
   running_ = false;
   ended_.Close();
+  NoteEnd();
 }
 
 void HistoryRecorder::BeginWindow() {
@@ -142,6 +154,7 @@ void HistoryRecorder::Write() {
     if (!kept) complaints_.Say("history: a window is lost: " + kept.error().message);
     ReportLosses();
   }
+  NoteEnd();
 }
 
 std::optional<HistoryRecorder::SessionRef> HistoryRecorder::Next() {

@@ -52,9 +52,10 @@ class HistoryRecorder : public History {
 
   // Starts to end the last window. Windows that are not in the store at `end` are lost and counted.
   void BeginStop(std::chrono::steady_clock::time_point end);
-  // Waits until the last window is stored or lost. Calls BeginStop if that was not called.
-  // Idempotent.
-  void Stop();
+  // Waits until the last window is stored or lost. Calls BeginStop if that was not called. False:
+  // that was not yet so at `until`. Idempotent.
+  [[nodiscard]] bool StopUntil(std::chrono::steady_clock::time_point until);
+  void Stop() { (void)StopUntil(std::chrono::steady_clock::time_point::max()); }
 
   [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const { return {&rolling_, &writing_}; }
   [[nodiscard]] const store::ProfileStore& store() const override { return *store_; }
@@ -85,6 +86,7 @@ class HistoryRecorder : public History {
   void BeginWindow();
   void HandOver(const SessionRef& ended);
   void Write();
+  void NoteEnd();  // of a thread
   // The next window to store; nothing: there are no more.
   [[nodiscard]] std::optional<SessionRef> Next();
   [[nodiscard]] bool AwaitProfile(const pipeline::Session& session);
@@ -110,6 +112,7 @@ class HistoryRecorder : public History {
   std::atomic<double> sum_closure_error_ = kNoWindow;
   std::mutex mutex_;
   std::condition_variable_any wake_;
+  int running_threads_ = 2;  // guarded by mutex_
   BoundedQueue<SessionRef> ended_;
   Heartbeat rolling_{"history"};
   // A disk that does not answer costs windows, which are counted, and no profile.

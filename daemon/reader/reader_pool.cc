@@ -64,7 +64,9 @@ ReaderPool::~ReaderPool() {
 
 Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds patience) {
   const Time begin = Clock::now();
-  const Time until = begin + patience;
+  const Time until = std::min(begin + patience, end_.load());
+  if (begin >= end_.load())
+    return Error{ErrorCode::kUnavailable, request.name + ": profd is ending", ""};
   const std::uint64_t key = KeyOf(request);
   Lock lock(mutex_);
   if (left_.contains(key)) {

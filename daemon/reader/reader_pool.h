@@ -1,6 +1,7 @@
 // ReaderPool: readers of one kind, with a deadline on every request.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -103,6 +104,8 @@ class ReaderPool : public Readers {
   [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request,
                                         Milliseconds patience) override;
   [[nodiscard]] bool IsHeldBy(std::uint64_t target) const override;
+  // From then on it answers no request, and no caller waits. profd is ending.
+  void EndAt(std::chrono::steady_clock::time_point end) { end_ = end; }
   // What is in trouble now; at most kMaxTroubles.
   [[nodiscard]] std::vector<Trouble> troubles() const;
   [[nodiscard]] const ReaderCounters& counters() const { return counters_; }
@@ -173,6 +176,7 @@ class ReaderPool : public Readers {
   Zygote& zygote_;
   const std::uint32_t role_;
   const Options options_;
+  std::atomic<Time> end_ = Time::max();
   ReaderCounters counters_;
   budget::MemoryAccount memory_;
   Heartbeat beat_;

@@ -1,6 +1,7 @@
 #include "daemon/recording/recording_writer.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +60,7 @@ Result<std::unique_ptr<RecordingWriter>> RecordingWriter::Create(const std::stri
   writer->file_bytes_ = sizeof(header);
   PROFD_TRY(
       writer->WriteBlock({.kind = BlockKind::kInfo, .records = 1, .bytes = EncodeInfo(info)}));
+  writer->ended_ = false;
   writer->thread_ = std::thread(&RecordingWriter::Run, writer.get());
   return writer;
 }
@@ -136,6 +138,7 @@ void RecordingWriter::Drop(const RawBlock& block) {
 }
 
 void RecordingWriter::Run() {
+  ::pthread_setname_np(::pthread_self(), "profd-record");
   const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   while (true) {
@@ -174,6 +177,9 @@ void RecordingWriter::Run() {
   status_.totals.end_monotonic_ns = clock_.MonotonicNs();
   lock.unlock();
   WriteFooter();
+  lock.lock();
+  ended_ = true;
+  done_.notify_all();
 }
 
 Result<void> RecordingWriter::WriteBlock(const RawBlock& block) {
@@ -206,11 +212,15 @@ void RecordingWriter::WriteFooter() {
   status_.file_bytes = file_bytes_;
 }
 
-Result<void> RecordingWriter::Close() {
+Result<void> RecordingWriter::CloseUntil(std::chrono::steady_clock::time_point until) {
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     closing_ = true;
     wake_.notify_one();
+    if (!done_.wait_until(lock, until, [this] { return ended_; }))
+      return Error{ErrorCode::kUnavailable,
+                   "cannot record into " + path_ + ": the disk does not answer",
+                   "the recording lacks its end"};
   }
   const std::scoped_lock close_lock(close_mutex_);
   if (thread_.joinable()) thread_.join();

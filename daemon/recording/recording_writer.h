@@ -63,9 +63,13 @@ class RecordingWriter {
   // event. Records of one kind and key add up, in the order in which they were added.
   void AddEnvironment(std::string_view kind, std::string_view key, std::string_view value);
 
-  // Writes all waiting blocks and the footer. Returns the first error of the recording. Later
-  // events are dropped. Closing twice is harmless.
-  [[nodiscard]] Result<void> Close();
+  // Writes all waiting blocks and the footer. Returns the first error of the recording, also that
+  // this was not done at `until`; the destructor waits for it. Later events are dropped. Closing
+  // twice is harmless.
+  [[nodiscard]] Result<void> CloseUntil(std::chrono::steady_clock::time_point until);
+  [[nodiscard]] Result<void> Close() {
+    return CloseUntil(std::chrono::steady_clock::time_point::max());
+  }
   [[nodiscard]] WriterStatus Status() const;
   [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
 
@@ -91,6 +95,7 @@ class RecordingWriter {
 
   mutable std::mutex mutex_;  // guards all members down to close_mutex_
   std::condition_variable wake_;
+  std::condition_variable done_;
   RawBlock events_;
   RawBlock environment_;
   std::deque<RawBlock> queue_;
@@ -98,6 +103,7 @@ class RecordingWriter {
   std::size_t queued_environment_bytes_ = 0;
   WriterStatus status_;
   bool closing_ = false;
+  bool ended_ = true;  // the thread; or it has not begun
 
   // A disk that does not answer costs events of the recording, which are counted, and no profile.
   Heartbeat beat_{"recording", Heartbeat::NeededFor::kExtras};

@@ -1,5 +1,7 @@
 #include "daemon/server/session_manager.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -156,6 +158,7 @@ std::vector<std::shared_ptr<pipeline::Session>> SessionManager::Overdue(std::uin
 }
 
 void SessionManager::Watch(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "profd-sessions");
   const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

@@ -1,6 +1,7 @@
 #include "daemon/elf/debug/debug_download.h"
 
 #include <elfutils/debuginfod.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,6 +38,7 @@ DebugDownload::Answer DebugDownload::Ask(const std::string& build_id) {
 }
 
 void DebugDownload::Serve(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "profd-download");
   const Heartbeat::Working working(beat_);
   const std::unique_ptr<debuginfod_client, void (*)(debuginfod_client*)> client(debuginfod_begin(),
                                                                                 debuginfod_end);

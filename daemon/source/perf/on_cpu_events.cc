@@ -147,6 +147,7 @@ void OnCpuEvents::Refresh() {
 }
 
 void OnCpuEvents::Redraw(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "profd-periods");
   const Heartbeat::Working working(beat_);
   std::unique_lock lock(mutex_);
   auto refreshed = std::chrono::steady_clock::now();

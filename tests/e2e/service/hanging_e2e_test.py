@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from running_profd import RunningProfd  # noqa: E402
+from running_profd import PROFCTL, RunningProfd  # noqa: E402
 
 FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hostile", "hanging_files.py")
 
@@ -63,6 +64,20 @@ class Hanging(RunningProfd):
         server.stdin.flush()
         self.assertEqual(server.stdout.readline(), "hangs\n")
 
+    def collect(self):
+        """A collection of all, which has begun."""
+        profctl = subprocess.Popen([PROFCTL, "collect", "--host", self.address, "-v", "-a", "-d", "1h", "-o",
+                                    self.path("out.json")], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(profctl.stderr.close)
+        self.addCleanup(profctl.wait)
+        self.addCleanup(profctl.kill)
+        said = []
+        for line in profctl.stderr:
+            said.append(line)
+            if "collecting" in line:
+                return profctl
+        return self.fail(said)
+
     def profile(self):
         """Function names of all processes, and the reasons why others have none."""
         out = self.path("out.json")
@@ -103,6 +118,23 @@ class Hanging(RunningProfd):
 
         self.end(daemon)
         self.assertEqual(daemon.returncode, 0)
+
+    def test_profd_ends_in_time_all_the_same(self):
+        hanging = [self.puppet(f"waits_on_a_file_system_that_hangs_{number}") for number in range(6)]
+        server = self.serve_files(*hanging)
+        for path in hanging:
+            self.run_puppet(os.path.join(self.mount, os.path.basename(path)))
+        self.hang(server)
+        self.configure(f'[history]\nwindow = "1h"\ndirectory = "{self.path("history")}"\n')
+        daemon = self.start("--record", self.path("recording"))
+        self.addCleanup(server.stdin.close)
+        # A collection that is read, and one whose client reads no more. The window of the history
+        # has begun before both.
+        self.collect()
+        self.collect().send_signal(signal.SIGSTOP)
+        self.end_in_time(daemon)
+        self.assertRegex(self.log(), r"info: stopped in [\d.]+ s: ")
+        self.assertGreater(os.path.getsize(self.path("recording")), 0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -13,6 +14,8 @@ import unittest
 BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
 PROFD = os.path.join(BINARIES, "profd")
 PROFCTL = os.path.join(BINARIES, "profctl")
+FREEZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "frozen_thread.py")
+PROMISED_SECONDS = 5  # from SIGTERM to the end
 # A user id that no host uses: above those of distributions, below those of namespaces.
 OTHER = 4_200_500
 
@@ -48,8 +51,8 @@ class RunningProfd(unittest.TestCase):
         with open(self.path("profd.toml"), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def start(self, *flags, watchdog_us=None, before=(), **options):
-        """`before`: a command that runs profd, as setpriv does."""
+    def start(self, *flags, watchdog_us=None, before=(), stderr=None, **options):
+        """`before`: a command that runs profd, as setpriv does. `stderr`: in place of the log."""
         environment = dict(os.environ, NOTIFY_SOCKET=self.path("notify"))
         if watchdog_us:
             environment["WATCHDOG_USEC"] = str(watchdog_us)
@@ -58,7 +61,7 @@ class RunningProfd(unittest.TestCase):
         with open(self.path("log"), "wb") as log:
             daemon = subprocess.Popen(
                 [*before, PROFD, "--listen", self.address, "--config", self.path("profd.toml"), *flags],
-                env=environment, stderr=log, stdin=subprocess.DEVNULL, **options)
+                env=environment, stderr=stderr or log, stdin=subprocess.DEVNULL, **options)
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.kill)
         self.await_state("READY=1")
@@ -86,6 +89,23 @@ class RunningProfd(unittest.TestCase):
             if time.monotonic() > until:
                 self.fail(f"the log has no line {pattern}\n{self.log()}")
             time.sleep(0.01)
+
+    def freeze(self, daemon, thread):
+        """Stops one thread; it goes on when standard input of what is returned is closed."""
+        freezer = subprocess.Popen([sys.executable, FREEZER, str(daemon.pid), thread], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(freezer.stdout.close)
+        self.addCleanup(freezer.wait)
+        self.addCleanup(freezer.stdin.close)
+        self.assertEqual(freezer.stdout.readline(), "frozen\n")
+        return freezer
+
+    def end_in_time(self, daemon, code=0):
+        """profd ends by itself, and as soon as it promises."""
+        begun = time.monotonic()
+        daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(60), code, self.log())
+        self.assertLess(time.monotonic() - begun, PROMISED_SECONDS, self.log())
 
     def end(self, daemon):
         begun = time.monotonic()

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 import unittest
@@ -13,8 +12,6 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from running_profd import RunningProfd  # noqa: E402
-
-FREEZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "frozen_thread.py")
 
 
 def get(url):
@@ -30,15 +27,6 @@ class Stuck(RunningProfd):
         self.configure('[metrics]\nlisten = "127.0.0.1:0"\n')
         daemon = self.start(**options)
         return daemon, re.search(r"http://127\.0\.0\.1:\d+", self.log()).group(0)
-
-    def freeze(self, daemon, thread):
-        freezer = subprocess.Popen([sys.executable, FREEZER, str(daemon.pid), thread], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
-        self.addCleanup(freezer.stdout.close)
-        self.addCleanup(freezer.wait)
-        self.addCleanup(freezer.stdin.close)
-        self.assertEqual(freezer.stdout.readline(), "frozen\n")
-        return freezer
 
     def degraded(self):
         said = self.profctl("status", "--json")

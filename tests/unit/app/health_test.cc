@@ -67,14 +67,5 @@ TEST_F(HealthTest, AllThatFailsIsNamed) {
   EXPECT_THAT(health_.Check().degraded, ElementsAre("readers of symbols: all are stuck"));
 }
 
-TEST_F(HealthTest, WhatStillRunsIsNamed) {
-  health_.Watch({&stage_, &disk_});
-  EXPECT_EQ(health_.WhoRuns(), "");
-  const Heartbeat::Working working(stage_);
-  EXPECT_EQ(health_.WhoRuns(), "worker");
-  const Heartbeat::Working writing(disk_);
-  EXPECT_EQ(health_.WhoRuns(), "worker, recording");
-}
-
 }  // namespace
 }  // namespace profd::app

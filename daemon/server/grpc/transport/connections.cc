@@ -7,6 +7,7 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -165,6 +166,7 @@ void Connections::Shutdown(std::chrono::system_clock::time_point deadline) {
 }
 
 void Connections::Run() {
+  ::pthread_setname_np(::pthread_self(), "profd-accept");
   const Heartbeat::Working working(beat_);
   std::vector<pollfd> polled;
   while (true) {
