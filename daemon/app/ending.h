@@ -25,7 +25,7 @@ class Ending {
   struct Limits {
     // Systemd and clients are promised 5 s. The kernel needs some ms to take down a process.
     std::chrono::milliseconds stop{4'700};
-    // After the last step: only memory and threads are left, which nobody misses.
+    // After the last step: only memory and threads are left, which are of no use any more.
     std::chrono::milliseconds free{500};
   };
 

@@ -56,7 +56,7 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                 .processes = 4,
                 .deadline = reader::ReaderPool::Milliseconds(20'000),
                 .answer_bytes = 256u << 20}),
-      jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time", .processes = 2}),
+      jit_code_(zygote, kJitCode, {.holds = "readers of code made at run time"}),
       // A user whose processes hang leaves readers for the others. And the next sample may need one
       // at once: one that starts knows no file.
       python_(zygote, kPython,

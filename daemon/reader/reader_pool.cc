@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "daemon/base/keys.h"
@@ -117,9 +118,9 @@ std::optional<Error> ReaderPool::Refusal(const ReaderRequest& request) {
     return Error{
         ErrorCode::kUnavailable,
         request.name + ": " + failure->second.why + ", tried " + Times(failure->second.tries), ""};
-  if (request.user != 0 && HasNoShareLeft(request.user))
-    return Error{ErrorCode::kUnavailable, request.name + ": other files of its user do not answer",
-                 ""};
+  if (request.user == 0) return std::nullopt;
+  if (const auto why = WhyNoShareIsLeft(request.user); !why.empty())
+    return Error{ErrorCode::kUnavailable, request.name + ": " + why, ""};
   return std::nullopt;
 }
 
@@ -129,20 +130,24 @@ bool ReaderPool::IsBeingRead(std::uint64_t target) const {
   });
 }
 
-// Readers that slow requests hold, or that have not ended since they were killed.
-bool ReaderPool::HasNoShareLeft(std::uint32_t user) const {
-  std::size_t of_user = 0;
-  std::size_t of_users = 0;
-  const auto count = [&](std::uint32_t held_for) {
-    if (held_for == user) ++of_user;
-    if (held_for != 0) ++of_users;
-  };
-  for (const auto& [key, job] : left_)
-    if (!job.answer) count(job.request.user);
-  for (const KilledReader& one : killed_)
-    if (!one.process.HasEnded()) count(one.user);
-  return of_user >= (options_.processes + 1) / 2 ||
-         of_users >= std::max<std::size_t>(options_.processes - 1, 1);
+// A killed reader that has not ended takes no place among those that work, but what it waits for
+// may hold the next one, too.
+std::string ReaderPool::WhyNoShareIsLeft(std::uint32_t user) const {
+  std::size_t slow = 0;
+  std::size_t slow_of_user = 0;
+  for (const auto& [key, job] : left_) {
+    if (job.answer || job.request.user == 0) continue;
+    ++slow;
+    if (job.request.user == user) ++slow_of_user;
+  }
+  const Held held = HeldAt(Clock::now(), user);
+  const std::size_t share = (options_.processes + 1) / 2;
+  // With half of the limit used up, the other half is for users who have none of it.
+  const bool many = held.of_user > 0 && held.of_users >= options_.stuck_of_users / 2;
+  if (slow_of_user + held.of_user >= share || many) return "other files of its user do not answer";
+  if (slow >= std::max<std::size_t>(options_.processes - 1, 1))
+    return "too many files of users do not answer";
+  return {};
 }
 
 Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& request, Time until) {
@@ -162,7 +167,7 @@ Result<ReaderProcess> ReaderPool::Acquire(Lock& lock, const ReaderRequest& reque
     idle_.erase(best);
     return process;
   }
-  if (auto why = WhyNoneStartsAt(Clock::now()); !why.empty())
+  if (auto why = WhyNoneStartsFor(request.user == 0); !why.empty())
     return Error{ErrorCode::kExhausted, std::move(why), ""};
   auto process = zygote_.Make(role_);
   if (!process) return process;
@@ -246,9 +251,25 @@ void ReaderPool::ForgetEnded() {
 }
 
 std::size_t ReaderPool::StuckAt(Time now) const {
-  return static_cast<std::size_t>(std::ranges::count_if(killed_, [&](const KilledReader& one) {
-    return now - one.since >= kStuckAfter && !one.process.HasEnded();
-  }));
+  const Held held = HeldAt(now - kStuckAfter, 0);
+  return held.of_users + held.of_root;
+}
+
+ReaderPool::Held ReaderPool::HeldAt(Time since, std::uint32_t user) const {
+  Held held;
+  std::set<std::uint32_t> users;
+  for (const KilledReader& one : killed_) {
+    if (one.since > since || one.process.HasEnded()) continue;
+    if (one.user == 0) {
+      ++held.of_root;
+      continue;
+    }
+    ++held.of_users;
+    users.insert(one.user);
+    if (one.user == user) ++held.of_user;
+  }
+  held.users = users.size();
+  return held;
 }
 
 bool ReaderPool::IsHeldBy(std::uint64_t target) const {
@@ -265,13 +286,20 @@ std::size_t ReaderPool::stuck() const {
 
 std::string ReaderPool::WhyNoneStarts() const {
   const Lock lock(mutex_);
-  return WhyNoneStartsAt(Clock::now());
+  const std::string users = WhyNoneStartsFor(false);
+  const std::string root = WhyNoneStartsFor(true);
+  return users + (users.empty() || root.empty() ? "" : "; ") + root;
 }
 
-std::string ReaderPool::WhyNoneStartsAt(Time now) const {
-  const std::size_t stuck = StuckAt(now);
-  if (stuck < options_.stuck) return {};
-  return std::to_string(stuck) + " reader processes wait in the kernel and cannot be ended";
+std::string ReaderPool::WhyNoneStartsFor(bool root) const {
+  const Held held = HeldAt(Clock::now() - kStuckAfter, 0);
+  const std::size_t stuck = root ? held.of_root : held.of_users;
+  if (stuck < (root ? options_.stuck_of_root : options_.stuck_of_users)) return {};
+  const std::string whose = root              ? "root"
+                            : held.users == 1 ? "1 user"
+                                              : std::to_string(held.users) + " users";
+  return std::to_string(stuck) + " processes wait for files of " + whose +
+         " and cannot be ended: none is started for " + (root ? "root" : "users");
 }
 
 std::vector<Trouble> ReaderPool::troubles() const {

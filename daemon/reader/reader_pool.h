@@ -84,15 +84,18 @@ class ReaderPool : public Readers {
   using Milliseconds = std::chrono::milliseconds;
   struct Options {
     std::string_view holds = "reader processes";  // name of the memory account
-    // At a time. Slow requests hold all but one at most, those of one user half of them: root's
-    // programs are trusted with all.
+    // At a time. Slow requests hold all but one at most: root's programs are trusted with all. Half
+    // of them is a user's share: of slow requests and of processes that no signal ends, together.
     std::size_t processes = 3;
     Milliseconds deadline{5'000};  // of one request
     std::size_t answer_bytes = 64u << 20;
     std::uint64_t process_bytes = 512u << 20;  // private memory; checked after answers
     bool pauses = true;  // after a failure the target waits; false: its requests have a target each
     Milliseconds idle{30'000};  // a reader without a request for so long ends
-    std::size_t stuck = 4;      // processes that no signal ends; beyond it none is started
+    // Processes that no signal ends. Beyond these limits none is started for the others of their
+    // kind, so that programs of users cannot use up what root's need.
+    std::size_t stuck_of_users = 8;
+    std::size_t stuck_of_root = 4;
   };
 
   ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options);
@@ -118,7 +121,7 @@ class ReaderPool : public Readers {
   [[nodiscard]] std::string_view holds() const { return options_.holds; }
   // Processes that were killed more than a second ago and have not ended.
   [[nodiscard]] std::size_t stuck() const;
-  // Why no reader is started now; "": one is when it is needed.
+  // For whom no reader is started now, and why; "": one is when it is needed.
   [[nodiscard]] std::string WhyNoneStarts() const;
   static constexpr std::size_t kMaxTroubles = 1'024;
   static constexpr Milliseconds kFirstDelay{1'000};
@@ -167,8 +170,17 @@ class ReaderPool : public Readers {
   void ForgetEnded();
   void MeasureMemory();
   [[nodiscard]] std::size_t StuckAt(Time now) const;
-  [[nodiscard]] std::string WhyNoneStartsAt(Time now) const;
-  [[nodiscard]] bool HasNoShareLeft(std::uint32_t user) const;
+  [[nodiscard]] std::string WhyNoneStartsFor(bool root) const;
+  // Why the user gets no reader now; "": gets one.
+  [[nodiscard]] std::string WhyNoShareIsLeft(std::uint32_t user) const;
+  // Readers that were killed and have not ended.
+  struct Held {
+    std::size_t of_user = 0;
+    std::size_t of_users = 0;
+    std::size_t users = 0;  // how many have any
+    std::size_t of_root = 0;
+  };
+  [[nodiscard]] Held HeldAt(Time since, std::uint32_t user) const;
   void Watch(const std::stop_token& stop);
   [[nodiscard]] Time NextDeadline() const;
   void ServeLeft(Lock& lock, Time now);

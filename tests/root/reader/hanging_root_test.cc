@@ -41,8 +41,9 @@ class HangingRootTest : public ::testing::Test {
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *std::move(zygote);
     const std::string script = test::SourceDirectory() + "/tests/e2e/hostile/hanging_files.py";
-    auto files =
-        Subprocess::Start({"/usr/bin/python3", script, mount_.path().string(), data_, other_});
+    auto files = Subprocess::Start({"/usr/bin/python3", script, mount_.path().string(), data_,
+                                    other_, folder_.Write("third", "3"),
+                                    folder_.Write("fourth", "4"), folder_.Write("fifth", "5")});
     ASSERT_TRUE(files) << files.error().message;
     files_ = std::make_unique<Subprocess>(*std::move(files));
     const auto ready = files_->ReadLine();
@@ -57,21 +58,27 @@ class HangingRootTest : public ::testing::Test {
     files_->WriteInput("hang\n");
     ASSERT_EQ(files_->ReadLine().value(), "hangs\n");
   }
-  Result<std::string> Ask(const std::string& path, std::uint64_t target) {
-    return pool_->Ask({.body = path, .name = path, .target = target, .user = 0, .descriptors = {}},
-                      milliseconds(0));
+  Result<std::string> Ask(const std::string& path, std::uint64_t target, std::uint32_t user = 0) {
+    return pool_->Ask(
+        {.body = path, .name = path, .target = target, .user = user, .descriptors = {}},
+        milliseconds(0));
+  }
+  // What a user hears who asks for a file for the first time.
+  std::string Refusal(const std::string& path, std::uint64_t target, std::uint32_t user) {
+    const auto answer = Ask(path, target, user);
+    return answer ? *answer : answer.error().message;
   }
   // Asks for a file of the file system that hangs, and waits until no signal ends who reads it.
-  std::string AnswerForHeld(const std::string& path, std::uint64_t target) {
-    (void)Ask(path, target);
+  std::string AnswerForHeld(const std::string& path, std::uint64_t target, std::uint32_t user = 0) {
+    (void)Ask(path, target, user);
     EXPECT_EQ(files_->ReadLine().value(), "holds\n");
-    return AnswerFor(path, target);
+    return AnswerFor(path, target, user);
   }
   // Asks until there is an answer, or the deadline has made one.
-  std::string AnswerFor(const std::string& path, std::uint64_t target) {
+  std::string AnswerFor(const std::string& path, std::uint64_t target, std::uint32_t user = 0) {
     std::string said;
     EXPECT_TRUE(test::Eventually([&] {
-      const auto answer = Ask(path, target);
+      const auto answer = Ask(path, target, user);
       said = answer ? *answer : answer.error().message;
       return !said.ends_with("is being read");
     }));
@@ -96,7 +103,7 @@ TEST_F(HangingRootTest, AFileThatAnswersIsRead) {
 
 TEST_F(HangingRootTest, AReaderThatNoSignalEndsIsCountedAndTheOthersGoOn) {
   pool_ = std::make_unique<ReaderPool>(
-      *zygote_, 0, ReaderPool::Options{.deadline = milliseconds(3'000), .stuck = 2});
+      *zygote_, 0, ReaderPool::Options{.deadline = milliseconds(3'000), .stuck_of_root = 2});
   Hang();
   EXPECT_EQ(AnswerForHeld(on_fuse_, 1), on_fuse_ + ": does not answer, tried once");
   ASSERT_TRUE(test::Eventually([&] { return pool_->stuck() == 1; }));
@@ -117,6 +124,44 @@ TEST_F(HangingRootTest, AReaderThatNoSignalEndsIsCountedAndTheOthersGoOn) {
   files_.reset();
   ASSERT_TRUE(test::Eventually([&] { return pool_->stuck() == 0; }));
   EXPECT_EQ(AnswerFor(data_, 4), "5");
+}
+
+TEST_F(HangingRootTest, UsersWhoseFilesHangLeaveReadersForTheOthers) {
+  pool_ = std::make_unique<ReaderPool>(
+      *zygote_, 0, ReaderPool::Options{.deadline = milliseconds(3'000), .stuck_of_users = 4});
+  Hang();
+  constexpr std::uint32_t kFirst = 1000;
+  constexpr std::uint32_t kSecond = 1001;
+  constexpr std::uint32_t kThird = 1002;
+  constexpr std::uint32_t kFourth = 1003;
+  const std::string late = ": does not answer, tried once";
+  const std::string share = ": other files of its user do not answer";
+  // Of three readers two are a user's share.
+  EXPECT_EQ(AnswerForHeld(on_fuse_, 1, kFirst), on_fuse_ + late);
+  EXPECT_EQ(AnswerForHeld(other_on_fuse_, 2, kFirst), other_on_fuse_ + late);
+  ASSERT_TRUE(test::Eventually([&] { return pool_->stuck() == 2; }));
+  EXPECT_EQ(Refusal(data_, 10, kFirst), data_ + share);
+  EXPECT_EQ(AnswerFor(data_, 11, kSecond), "5");
+  EXPECT_EQ(pool_->WhyNoneStarts(), "");
+  // Half of the limit is used up: one for each of the others.
+  EXPECT_EQ(AnswerForHeld(mount_.Path("third"), 3, kSecond), mount_.Path("third") + late);
+  EXPECT_EQ(Refusal(data_, 12, kSecond), data_ + share);
+  EXPECT_EQ(AnswerForHeld(mount_.Path("fourth"), 4, kThird), mount_.Path("fourth") + late);
+  ASSERT_TRUE(test::Eventually([&] { return pool_->stuck() == 4; }));
+  // Now none is started for users, and that is said; root's files are read.
+  EXPECT_EQ(pool_->WhyNoneStarts(),
+            "4 processes wait for files of 3 users and cannot be ended: none is started for users");
+  EXPECT_EQ(AnswerFor(data_, 13), "5");
+  pool_->memory().RequestReclaim(1);
+  (void)AnswerFor(data_, 13);
+  ASSERT_TRUE(test::Eventually([&] {
+    const auto refused = Ask(data_, 14, kFourth);
+    return !refused && refused.error().code == ErrorCode::kExhausted;
+  }));
+  EXPECT_EQ(AnswerFor(data_, 13), "5");
+  files_.reset();
+  ASSERT_TRUE(test::Eventually([&] { return pool_->stuck() == 0; }));
+  EXPECT_EQ(AnswerFor(data_, 14, kFourth), "5");
 }
 
 }  // namespace
