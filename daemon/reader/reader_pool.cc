@@ -1,14 +1,18 @@
 #include "daemon/reader/reader_pool.h"
 
+#include <fcntl.h>
+#include <linux/nsfs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -38,13 +42,36 @@ std::string Times(std::uint32_t tries) {
   return tries == 1 ? "once" : std::to_string(tries) + " times";
 }
 
+// Who has made the outermost user namespace of a process within profd's own; nothing: it is in
+// profd's own, or that is not known.
+std::optional<std::uint32_t> OwnerOfNamespace(const std::string& process) {
+  struct stat own {};
+  struct stat its {};
+  const std::string name = process + "/ns/user";
+  if (::stat("/proc/self/ns/user", &own) != 0 || ::stat(name.c_str(), &its) != 0 ||
+      own.st_ino == its.st_ino)
+    return std::nullopt;
+  UniqueFd outermost(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  while (outermost.valid()) {
+    UniqueFd parent(::ioctl(outermost.get(), NS_GET_PARENT));
+    if (!parent.valid() || ::fstat(parent.get(), &its) != 0 || its.st_ino == own.st_ino) break;
+    outermost = std::move(parent);
+  }
+  uid_t owner = 0;
+  if (!outermost.valid() || ::ioctl(outermost.get(), NS_GET_OWNER_UID, &owner) != 0)
+    return std::nullopt;
+  return owner;
+}
+
 }  // namespace
 
 std::uint32_t UserOf(std::uint32_t pid) {
   struct stat directory {};
-  return pid != 0 && ::stat(("/proc/" + std::to_string(pid)).c_str(), &directory) == 0
-             ? directory.st_uid
-             : 0;
+  const std::string process = "/proc/" + std::to_string(pid);
+  if (pid == 0 || ::stat(process.c_str(), &directory) != 0) return 0;
+  // A user may have many ids in namespaces of their own. Containers of root have each their own.
+  if (const auto owner = OwnerOfNamespace(process); owner && *owner != 0) return *owner;
+  return directory.st_uid;
 }
 
 ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options)

@@ -37,7 +37,8 @@ struct ReaderRequest {
   std::vector<int> descriptors{};  // for the reader; they stay the caller's
 };
 
-// The user of a process; 0 when it is gone.
+// The user whose share of readers a process uses: for one in a user namespace that a user has made,
+// that user. 0 when it is gone.
 [[nodiscard]] std::uint32_t UserOf(std::uint32_t pid);
 
 // Where requests go. In the daemon that is a ReaderPool.
