@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <grpcpp/create_channel_posix.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include "daemon/base/unique_fd.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
+#include "tests/rpc/raw_client.h"
 #include "tests/rpc/rpc_fixture.h"
 #include "tests/support/manual_clock.h"
 
@@ -232,6 +234,26 @@ class AccessTest : public RpcFixture {
     ExpectRefused(stub_->Status(&context, v1::StatusRequest(), &response), why);
     EXPECT_EQ(response.ByteSizeLong(), 0u);
   }
+  void Restart(server::ProfilerService& service, const server::ClientTimes& times) {
+    server_->Shutdown(std::chrono::seconds(1));
+    server_.reset();
+    auto server =
+        server::Server::Start({address(), kGroupName, public_socket(), {}, std::nullopt, times},
+                              service, still_, log_.logger());
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    server_ = *std::move(server);
+  }
+  // Of kOwner.
+  void ExpectEndedAsUnread(const std::string& call) const {
+    EXPECT_THAT(log_.Text(), HasSubstr("refused uid " + std::to_string(kOwner) + ": " + call +
+                                       ": the client does not read the answer"));
+  }
+  [[nodiscard]] static bool HasEnded(const UniqueFd& connection, int timeout_ms = 0) {
+    pollfd polled{connection.get(), POLLRDHUP, 0};
+    return poll(&polled, 1, timeout_ms) == 1;
+  }
+  // The test's time limit ends what never comes.
+  static void AwaitEnd(const UniqueFd& connection) { EXPECT_TRUE(HasEnded(connection, -1)); }
   // That the log says who was refused, and what.
   void ExpectLogged(uid_t uid, const std::string& what) const {
     EXPECT_THAT(log_.Text(), MatchesRegex("(.|\n)*refused a user \\(uid " + std::to_string(uid) +
@@ -427,12 +449,68 @@ TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
   ExpectLogged(kStranger, "Query since_ns: 60 filter \\{ unit: \"nginx\" \\}: more than 20 calls");
 }
 
-TEST_F(AccessTest, TooManyConnectionsAreLogged) {
+TEST_F(AccessTest, BeyondAUsersConnectionsTheLongestIdleOneIsClosed) {
   std::vector<UniqueFd> connections;
   for (std::uint32_t i = 0; i <= server::kPublicLimits.max_connections; ++i)
     connections.push_back(ConnectAs({kOwner}, public_socket()));
-  log_.Await("connecting");
-  ExpectLogged(kOwner, "connecting: too many connections");
+  AwaitEnd(connections.front());
+  for (std::size_t i = 1; i < connections.size(); ++i) EXPECT_FALSE(HasEnded(connections[i])) << i;
+  EXPECT_THAT(log_.Text(), HasSubstr("refused uid " + std::to_string(kOwner) +
+                                     ": connecting: too many connections"));
+}
+
+TEST_F(AccessTest, AUserWithoutRunningCallsGivesWayToANewOne) {
+  std::vector<UniqueFd> connections;
+  for (std::uint32_t i = 0; i < server::Connections::kMaxUsers; ++i)
+    connections.push_back(ConnectAs({kStranger + 1 + i}, public_socket()));
+  const Stub other = As({kOwner}, public_socket());
+  EXPECT_FALSE(StatusOf(*other).version().empty());
+  AwaitEnd(connections.front());
+  for (std::size_t i = 1; i < connections.size(); ++i) EXPECT_FALSE(HasEnded(connections[i])) << i;
+  EXPECT_THAT(log_.Text(), HasSubstr("refused a user (uid " + std::to_string(kStranger + 1) +
+                                     "): connecting: another user needs the place"));
+}
+
+// Also an answer of one message is a running call until it is sent.
+TEST_F(AccessTest, AnAnswerThatIsNotTakenIsARunningCall) {
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {.stream_window = 0});
+  for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i)
+    greedy.Call("/profd.v1.Profiler/Status");
+  greedy.AwaitHeaders(server::kPublicLimits.max_calls);
+  const Stub same = As({kOwner}, public_socket());
+  grpc::ClientContext context;
+  v1::StatusResponse response;
+  const auto refused = same->Status(&context, v1::StatusRequest(), &response);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("12 calls of yours are running"));
+  EXPECT_FALSE(StatusOf(*As({kStranger}, public_socket())).version().empty());
+}
+
+TEST_F(AccessTest, ACallWhoseAnswerIsNotTakenInTimeEnds) {
+  Restart(access_service_, {.unread = milliseconds(50)});
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {.stream_window = 0});
+  for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i)
+    greedy.Call("/profd.v1.Profiler/Status");
+  greedy.AwaitEnds(server::kPublicLimits.max_calls);
+  ExpectEndedAsUnread("Status");
+  // The connection is still of use: its client reads.
+  EXPECT_FALSE(HasEnded(greedy.connection()));
+}
+
+TEST_F(AccessTest, AConnectionThatIsNotReadIsClosed) {
+  // More than what the socket takes.
+  constexpr std::uint32_t kManyProcesses = 20'000;
+  std::vector<KeptWindow::Process> processes;
+  for (std::uint32_t i = 1; i <= kManyProcesses; ++i) processes.push_back({i, kOwner});
+  const KeptWindow many(processes);
+  server::ProfilerService service{manager_,      pipeline_, status_, clock_,
+                                  callers_proc_, logger_,   &many};
+  Restart(service, {.unread = milliseconds(50)});
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {});
+  greedy.Call("/profd.v1.Profiler/Query");
+  AwaitEnd(greedy.connection());
+  ExpectEndedAsUnread("Query");
+  server_->Shutdown(std::chrono::seconds(1));  // before the service
 }
 
 TEST_F(AccessTest, WhatAClientWritesDoesNotSayWhoItIs) {

@@ -11,7 +11,6 @@
 namespace profd::server {
 namespace {
 
-constexpr int kKeepaliveMs = 20'000;
 // Of one connection. More calls than a client may have wait at the client, and not in our memory.
 constexpr int kMaxStreams = 128;
 constexpr int kMaxMetadataBytes = 8 << 10;
@@ -32,11 +31,16 @@ void InitializeGrpc() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 }
 
-void ApplySettings(grpc::ServerBuilder& builder) {
+void ApplySettings(grpc::ServerBuilder& builder, const ClientTimes& times) {
+  const auto set = [&](const char* argument, std::chrono::milliseconds time) {
+    builder.AddChannelArgument(argument, static_cast<int>(time.count()));
+  };
   // One completion queue each: there is a server per user, and each queue has threads.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, times.handshake);
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, times.keepalive);
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, times.keepalive);
+  set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, times.idle);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
