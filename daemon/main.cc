@@ -59,8 +59,8 @@ void BoundFreeMemory() {
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
-// A connection has two descriptors, and a host may start profd with 1,024: clients must not leave it
-// without those that it needs itself.
+// A connection has two descriptors, and a host may start profd with 1,024: clients must not leave
+// it without those that it needs itself.
 void UseAllDescriptors() {
   rlimit descriptors{};
   if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;

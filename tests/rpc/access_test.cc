@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/rpc/foreign_service.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
 #include "tests/rpc/raw_client.h"
@@ -151,9 +152,14 @@ class AccessTest : public RpcFixture {
   using Stub = std::unique_ptr<v1::Profiler::Stub>;
   // Null when the socket does not let the user in.
   [[nodiscard]] static Stub As(const Identity& who, const std::string& path) {
+    const auto channel = ChannelAs(who, path);
+    return channel ? v1::Profiler::NewStub(channel) : nullptr;
+  }
+  [[nodiscard]] static std::shared_ptr<grpc::Channel> ChannelAs(const Identity& who,
+                                                                const std::string& path) {
     UniqueFd connection = ConnectAs(who, path);
     if (!connection.valid()) return nullptr;
-    return v1::Profiler::NewStub(grpc::CreateInsecureChannelFromFd("test", connection.Release()));
+    return grpc::CreateInsecureChannelFromFd("test", connection.Release());
   }
 
   static v1::CollectRequest RequestForAll() {
@@ -218,12 +224,16 @@ class AccessTest : public RpcFixture {
     EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(what));
   }
-  // Every call is answered with who may call, and what to do.
+  // Who may call, and what to do.
+  [[nodiscard]] std::string RefusalOf(uid_t uid) const {
+    return "unix:" + socket() + " is for root, profd's own user and members of group " +
+           kGroupName + ", not for uid " + std::to_string(uid) +
+           "\nuse sudo, or become a member of group " + kGroupName +
+           " and log in again; for your own processes: --host unix:" + public_socket();
+  }
+  // Every call is answered so.
   void ExpectMayCallNothing(uid_t uid) {
-    const std::string why =
-        "unix:" + socket() + " is for root, profd's own user and members of group " + kGroupName +
-        ", not for uid " + std::to_string(uid) + "\nuse sudo, or become a member of group " +
-        kGroupName + " and log in again; for your own processes: --host unix:" + public_socket();
+    const std::string why = RefusalOf(uid);
     ExpectRefused(Collect(RequestFor(100, milliseconds(20))).status, why);
     ExpectRefused(Collect(RequestForAll()).status, why);
     ExpectRefused(QueryOf(*stub_).status, why);
@@ -324,6 +334,26 @@ TEST_F(AccessTest, WhoTheCallerIsCountsWhereTheModeLetsEveryoneIn) {
   // The same user is another caller at the other socket, also at the same time.
   stub_ = As({kOwner}, public_socket());
   EXPECT_EQ(Pids(Collect(RequestForAll())), std::vector{100u});
+}
+
+TEST_F(AccessTest, GrpcsOwnServicesRefuseThemToo) {
+  std::filesystem::permissions(socket(), std::filesystem::perms(0666));
+  const auto refused = ChannelAs({kOwner}, socket());
+  for (const std::string method :
+       {kHealthCheck, kHealthWatch, kReflection, "/other.Service/Call"}) {
+    const auto answer = TryForeign(refused, method, "");
+    ExpectRefused(answer.status, RefusalOf(kOwner));
+    EXPECT_EQ(answer.message, "") << method;
+    ExpectLogged(kOwner, method + ": unix:" + socket() + " is for root, ");
+  }
+  for (const auto& path : {socket(), public_socket()}) {
+    const auto root = ChannelAs({}, path);
+    EXPECT_EQ(HealthOf(root), kServing);
+    EXPECT_THAT(CallForeign(root, kReflection, kListServices), HasSubstr("profd.v1.Profiler"));
+    EXPECT_EQ(TryForeign(root, "/other.Service/Call", "").status.error_code(),
+              StatusCode::UNIMPLEMENTED);
+  }
+  EXPECT_EQ(HealthOf(ChannelAs({kOwner}, public_socket())), kServing);
 }
 
 TEST_F(AccessTest, ThoseWhoAreRefusedKeepNobodyElseOut) {

@@ -22,9 +22,14 @@ inline std::string Text(const grpc::ByteBuffer& message) {
   return text;
 }
 
+struct ForeignAnswer {
+  grpc::Status status;
+  std::string message;
+};
+
 // One message for one; of a stream the first one of the answer.
-inline std::string CallForeign(const std::shared_ptr<grpc::Channel>& channel,
-                               const std::string& method, std::string_view request) {
+inline ForeignAnswer TryForeign(const std::shared_ptr<grpc::Channel>& channel,
+                                const std::string& method, std::string_view request) {
   grpc::ClientContext context;
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
@@ -32,13 +37,20 @@ inline std::string CallForeign(const std::shared_ptr<grpc::Channel>& channel,
   const auto call = stub.PrepareUnaryCall(&context, method, grpc::ByteBuffer(&bytes, 1), &queue);
   call->StartCall();
   grpc::ByteBuffer response;
-  grpc::Status status;
-  call->Finish(&response, &status, nullptr);
+  ForeignAnswer answer;
+  call->Finish(&response, &answer.status, nullptr);
   void* tag = nullptr;
   bool ok = false;
   EXPECT_TRUE(queue.Next(&tag, &ok) && ok);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return Text(response);
+  if (answer.status.ok()) answer.message = Text(response);
+  return answer;
+}
+
+inline std::string CallForeign(const std::shared_ptr<grpc::Channel>& channel,
+                               const std::string& method, std::string_view request) {
+  const ForeignAnswer answer = TryForeign(channel, method, request);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  return answer.message;
 }
 
 // One message for a stream.
@@ -91,8 +103,15 @@ class ForeignStream {
 inline constexpr const char* kServing = "\x08\x01";
 inline constexpr const char* kNotServing = "\x08\x02";
 
+inline constexpr const char* kHealthCheck = "/grpc.health.v1.Health/Check";
+inline constexpr const char* kHealthWatch = "/grpc.health.v1.Health/Watch";
 inline std::string HealthOf(const std::shared_ptr<grpc::Channel>& channel) {
-  return CallForeign(channel, "/grpc.health.v1.Health/Check", "");
+  return CallForeign(channel, kHealthCheck, "");
 }
+
+inline constexpr const char* kReflection =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+// "list_services" is field 7 of the request, "file_containing_symbol" field 4.
+inline constexpr std::string_view kListServices("\x3a\x00", 2);
 
 }  // namespace profd::test

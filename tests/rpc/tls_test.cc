@@ -336,7 +336,7 @@ TEST_F(TlsTest, CallsOfGrpcsOwnServicesAreBoundedToo) {
   const auto channel = ChannelAs(&greedy, ca_);
   std::vector<std::unique_ptr<ForeignStream>> watches;
   const auto watch = [&] {
-    watches.push_back(std::make_unique<ForeignStream>(channel, "/grpc.health.v1.Health/Watch", ""));
+    watches.push_back(std::make_unique<ForeignStream>(channel, kHealthWatch, ""));
     return watches.back()->Read();
   };
   for (std::uint32_t i = 0; i < server::kTrustedLimits.max_calls; ++i)

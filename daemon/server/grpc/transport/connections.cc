@@ -26,6 +26,7 @@
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/service/refusing_service.h"
 #include "daemon/server/grpc/transport/call_watch.h"
 #include "daemon/server/grpc/transport/open_connections.h"
 #include "daemon/server/grpc/transport/server_settings.h"
@@ -72,12 +73,16 @@ class UserServer {
  private:
   UserServer(Caller caller, const Gate& gate);
   [[nodiscard]] Caller GetCaller(const grpc::ServerContextBase& context) const;
+  [[nodiscard]] CallerService::FindCaller FindCaller() {
+    return [this](const grpc::ServerContextBase& context) { return GetCaller(context); };
+  }
 
   const Caller caller_;
   mutable std::mutex mutex_;
   std::map<std::string, std::uint32_t>
       pids_;  // by gRPC's name of the connection; for messages only
   CallerService service_;
+  RefusingService refusing_;               // of a caller who is refused
   std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
   std::optional<Serving::Member> health_;  // destroyed before its server
 };
@@ -90,23 +95,26 @@ Result<std::unique_ptr<UserServer>> UserServer::Start(const Caller& caller, cons
   ClientTimes of_user = times;
   if (!caller.sees_all) of_user.idle = std::min(times.idle, kPublicIdle);
   ApplySettings(builder, of_user);
-  WatchCalls(builder, gate, open, times,
-             [self = user.get()](const auto& context) { return self->GetCaller(context); });
+  WatchCalls(builder, gate, open, times, user->FindCaller());
   builder.SetMaxReceiveMessageSize(LimitsFor(caller).max_request_bytes);
   grpc::ResourceQuota quota("user " + std::to_string(caller.uid));
   quota.SetMaxThreads(caller.sees_all ? kTrustedThreads : kPublicThreads);
   builder.SetResourceQuota(quota);
   builder.RegisterService(&user->service_);
+  if (caller.refusal) {
+    RemoveCommonServices(builder);
+    builder.RegisterCallbackGenericService(&user->refusing_);
+  }
   user->server_ = builder.BuildAndStart();
   if (!user->server_) return Error{ErrorCode::kInternal, "gRPC cannot make a server", ""};
-  user->health_.emplace(gate.serving, *user->server_);
+  if (!caller.refusal) user->health_.emplace(gate.serving, *user->server_);
   return user;
 }
 
 UserServer::UserServer(Caller caller, const Gate& gate)
-    : caller_(std::move(caller)), service_(gate, [this](const grpc::ServerContextBase& context) {
-        return GetCaller(context);
-      }) {}
+    : caller_(std::move(caller)),
+      service_(gate, FindCaller()),
+      refusing_(gate.refusals, FindCaller()) {}
 
 UserServer::~UserServer() { Shutdown(std::chrono::system_clock::now()); }
 

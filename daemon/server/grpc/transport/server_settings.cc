@@ -2,11 +2,14 @@
 
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <cstdio>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 namespace profd::server {
 namespace {
@@ -14,6 +17,15 @@ namespace {
 // Of one connection. More calls than a client may have wait at the client, and not in our memory.
 constexpr int kMaxStreams = 128;
 constexpr int kMaxMetadataBytes = 8 << 10;
+
+// Plugins add services to all servers, reflection among them.
+class NoPlugins final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    plugins->clear();
+  }
+};
 
 // gRPC logs each handshake that fails, so any client could fill the log. TlsListener logs them with
 // a rate limit instead. GRPC_VERBOSITY still decides about all other messages.
@@ -29,6 +41,11 @@ void InitializeGrpc() {
   grpc_init();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+}
+
+void RemoveCommonServices(grpc::ServerBuilder& builder) {
+  builder.SetOption(std::make_unique<NoPlugins>());
+  builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
 }
 
 void ApplySettings(grpc::ServerBuilder& builder, const ClientTimes& times) {

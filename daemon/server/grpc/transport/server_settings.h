@@ -20,6 +20,9 @@ struct ClientTimes {
   std::chrono::milliseconds idle{600'000};   // without a call
 };
 
+// The server has neither of gRPC's own services: health and reflection.
+void RemoveCommonServices(grpc::ServerBuilder& builder);
+
 // Bounds the times, the calls and the headers of a connection.
 void ApplySettings(grpc::ServerBuilder& builder, const ClientTimes& times);
 
