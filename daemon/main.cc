@@ -2,6 +2,7 @@
 // RunLoop's.
 #include <malloc.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -59,6 +60,15 @@ void BoundFreeMemory() {
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+// A connection has two descriptors, and a host may start profd with 1,024: clients must not leave
+// it without those that it needs itself.
+void UseAllDescriptors() {
+  rlimit descriptors{};
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+  descriptors.rlim_cur = descriptors.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+
 int Run(int argc, char** argv) {
   const auto read_again = [=] {
     return profd::config::ParseCommandLine(argc, argv, profd::config::SystemEnvironment());
@@ -73,6 +83,7 @@ int Run(int argc, char** argv) {
   // First of all: readers are forked from this process as it is now.
   const auto zygote = profd::app::StartZygote();
   if (!zygote) return Fail(zygote.error());
+  UseAllDescriptors();
   const auto signals = profd::app::BlockedSignals();
   std::signal(SIGPIPE, SIG_IGN);
   const auto sink = profd::app::MakeStderrSink();

@@ -54,7 +54,7 @@ class Json {
   }
   void Item(std::string_view text) { out_ << std::exchange(comma_, ",") << QuoteJson(text); }
   void Number(std::string_view name, std::uint64_t number) {
-    if (number > kMaxJsonNumber) return Text(name, std::to_string(number));
+    if (!IsJsonNumber(number)) return Text(name, std::to_string(number));
     Key(name);
     out_ << number;
     comma_ = ",";

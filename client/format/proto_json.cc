@@ -118,9 +118,7 @@ class Writer {
 
   template <std::integral T>
   void Number(T value) {
-    const std::uint64_t magnitude =
-        value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-    if (magnitude <= kMaxJsonNumber) return Append(value);
+    if (IsJsonNumber(value)) return Append(value);
     text_ += '"';
     Append(value);
     text_ += '"';

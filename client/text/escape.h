@@ -1,6 +1,7 @@
 // Text inside XML and JSON. Both take any bytes and are safe inside each other.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,8 +16,12 @@ namespace profd::client {
 // HTML or XML file, and U+2028 and U+2029, so that it may stand in JavaScript.
 [[nodiscard]] std::string QuoteJson(std::string_view text);
 
-// 2^53 - 1: readers that hold numbers as doubles hold every integer up to this exactly. Files have
-// larger ones as strings.
-inline constexpr std::uint64_t kMaxJsonNumber = (std::uint64_t{1} << 53) - 1;
+// False: all JSON has this number as a string. Readers that hold numbers as doubles hold every
+// integer up to 2^53 - 1 exactly, of either sign.
+[[nodiscard]] constexpr bool IsJsonNumber(std::integral auto value) {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 53) - 1;
+  const auto bits = static_cast<std::uint64_t>(value);
+  return (value < 0 ? 0 - bits : bits) <= kMost;
+}
 
 }  // namespace profd::client

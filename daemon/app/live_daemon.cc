@@ -19,6 +19,7 @@ namespace profd::app {
 namespace {
 
 constexpr std::chrono::milliseconds kPythonAtStart{100};
+constexpr std::uint64_t kKeptShare = 4;  // of symbol tables, in what they may hold
 // sizeof(struct thread) in bpf/maps.bpf.h, with what task storage adds, as kmalloc rounds it.
 constexpr std::uint64_t kThreadStorageBytes = 1024;
 
@@ -107,8 +108,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   if (!store) return store.error();
 
   auto& maps = (*source)->unwind_maps();
+  auto kept = std::make_unique<elf::KeptSymbols>(limits.symbol_tables / kKeptShare, clock);
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
-                                                       ProcFs(), limits.unwind_tables);
+                                                       ProcFs(), limits.unwind_tables, kept.get());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source, readers->python());
   (*source)->UseTables(TablesFor(*tables, python->service()));
@@ -117,6 +119,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
       Parts{.memory = std::move(memory),
             .readers = std::move(readers),
             .source = std::move(*source),
+            .kept = std::move(kept),
             .tables = std::move(tables),
             .python = std::move(python),
             .writer = std::move(writer),
@@ -137,7 +140,7 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       parts_(std::move(parts)),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
               parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
-      symbols_(proc_, clock, *parts_.memory, *parts_.readers, options.debug_info,
+      symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.kept, options.debug_info,
                parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
       cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
@@ -253,6 +256,7 @@ std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
   accounts.push_back(&symbols_.table_memory());
   accounts.push_back(&symbols_.name_memory());
   std::ranges::copy(pipeline_.memory_accounts(), std::back_inserter(accounts));
+  accounts.push_back(&parts_.kept->memory());
   accounts.push_back(&parts_.tables->tables_memory());
   return accounts;
 }

@@ -51,6 +51,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     std::unique_ptr<budget::MemoryBudget> memory;
     std::unique_ptr<LiveReaders> readers;  // before all that ask them
     std::unique_ptr<source::BpfSource> source;
+    std::unique_ptr<elf::KeptSymbols> kept;
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
     std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made

@@ -52,10 +52,11 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
       jit(live.jit_, Into(writer)) {}
 
 LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-                         LiveReaders& readers, bool debug_info, recording::RecordingWriter* writer)
+                         LiveReaders& readers, elf::KeptSymbols& kept, bool debug_info,
+                         recording::RecordingWriter* writer)
     : kernel_(proc, clock),
       objects_(readers.objects(), Settings(memory.limits(), debug_info),
-               elf::DebugDownload::HasServers(), &memory),
+               elf::DebugDownload::HasServers(), &memory, &kept),
       jit_(readers.jit_code(), clock),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),

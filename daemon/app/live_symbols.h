@@ -28,10 +28,11 @@ namespace profd::app {
 // thread uses it, except where a method says otherwise. Owner: LiveDaemon.
 class LiveSymbols : public pipeline::NameService {
  public:
-  // `debug_info`: inlined functions and lines are found, too. `writer`: null if no recording is
-  // made. All must outlive this.
+  // `kept`: symbols of files that are gone. `debug_info`: inlined functions and lines are found,
+  // too. `writer`: null if no recording is made. All must outlive this.
   LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-              LiveReaders& readers, bool debug_info, recording::RecordingWriter* writer);
+              LiveReaders& readers, elf::KeptSymbols& kept, bool debug_info,
+              recording::RecordingWriter* writer);
 
   [[nodiscard]] symbolize::Symbolizer& symbolizer() override { return symbolizer_; }
   void ReclaimMemory() override;

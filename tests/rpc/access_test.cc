@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <grpcpp/create_channel_posix.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -14,8 +15,10 @@
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/rpc/foreign_service.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
+#include "tests/rpc/raw_client.h"
 #include "tests/rpc/rpc_fixture.h"
 #include "tests/support/manual_clock.h"
 
@@ -149,9 +152,14 @@ class AccessTest : public RpcFixture {
   using Stub = std::unique_ptr<v1::Profiler::Stub>;
   // Null when the socket does not let the user in.
   [[nodiscard]] static Stub As(const Identity& who, const std::string& path) {
+    const auto channel = ChannelAs(who, path);
+    return channel ? v1::Profiler::NewStub(channel) : nullptr;
+  }
+  [[nodiscard]] static std::shared_ptr<grpc::Channel> ChannelAs(const Identity& who,
+                                                                const std::string& path) {
     UniqueFd connection = ConnectAs(who, path);
     if (!connection.valid()) return nullptr;
-    return v1::Profiler::NewStub(grpc::CreateInsecureChannelFromFd("test", connection.Release()));
+    return grpc::CreateInsecureChannelFromFd("test", connection.Release());
   }
 
   static v1::CollectRequest RequestForAll() {
@@ -216,12 +224,16 @@ class AccessTest : public RpcFixture {
     EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr(what));
   }
-  // Every call is answered with who may call, and what to do.
+  // Who may call, and what to do.
+  [[nodiscard]] std::string RefusalOf(uid_t uid) const {
+    return "unix:" + socket() + " is for root, profd's own user and members of group " +
+           kGroupName + ", not for uid " + std::to_string(uid) +
+           "\nuse sudo, or become a member of group " + kGroupName +
+           " and log in again; for your own processes: --host unix:" + public_socket();
+  }
+  // Every call is answered so.
   void ExpectMayCallNothing(uid_t uid) {
-    const std::string why =
-        "unix:" + socket() + " is for root, profd's own user and members of group " + kGroupName +
-        ", not for uid " + std::to_string(uid) + "\nuse sudo, or become a member of group " +
-        kGroupName + " and log in again; for your own processes: --host unix:" + public_socket();
+    const std::string why = RefusalOf(uid);
     ExpectRefused(Collect(RequestFor(100, milliseconds(20))).status, why);
     ExpectRefused(Collect(RequestForAll()).status, why);
     ExpectRefused(QueryOf(*stub_).status, why);
@@ -232,6 +244,26 @@ class AccessTest : public RpcFixture {
     ExpectRefused(stub_->Status(&context, v1::StatusRequest(), &response), why);
     EXPECT_EQ(response.ByteSizeLong(), 0u);
   }
+  void Restart(server::ProfilerService& service, const server::ClientTimes& times) {
+    server_->Shutdown(std::chrono::seconds(1));
+    server_.reset();
+    auto server =
+        server::Server::Start({address(), kGroupName, public_socket(), {}, std::nullopt, times},
+                              service, still_, log_.logger());
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    server_ = *std::move(server);
+  }
+  // Of kOwner.
+  void ExpectEndedAsUnread(const std::string& call) const {
+    EXPECT_THAT(log_.Text(), HasSubstr("refused uid " + std::to_string(kOwner) + ": " + call +
+                                       ": the client does not read the answer"));
+  }
+  [[nodiscard]] static bool HasEnded(const UniqueFd& connection, int timeout_ms = 0) {
+    pollfd polled{connection.get(), POLLRDHUP, 0};
+    return poll(&polled, 1, timeout_ms) == 1;
+  }
+  // The test's time limit ends what never comes.
+  static void AwaitEnd(const UniqueFd& connection) { EXPECT_TRUE(HasEnded(connection, -1)); }
   // That the log says who was refused, and what.
   void ExpectLogged(uid_t uid, const std::string& what) const {
     EXPECT_THAT(log_.Text(), MatchesRegex("(.|\n)*refused a user \\(uid " + std::to_string(uid) +
@@ -302,6 +334,26 @@ TEST_F(AccessTest, WhoTheCallerIsCountsWhereTheModeLetsEveryoneIn) {
   // The same user is another caller at the other socket, also at the same time.
   stub_ = As({kOwner}, public_socket());
   EXPECT_EQ(Pids(Collect(RequestForAll())), std::vector{100u});
+}
+
+TEST_F(AccessTest, GrpcsOwnServicesRefuseThemToo) {
+  std::filesystem::permissions(socket(), std::filesystem::perms(0666));
+  const auto refused = ChannelAs({kOwner}, socket());
+  for (const std::string method :
+       {kHealthCheck, kHealthWatch, kReflection, "/other.Service/Call"}) {
+    const auto answer = TryForeign(refused, method, "");
+    ExpectRefused(answer.status, RefusalOf(kOwner));
+    EXPECT_EQ(answer.message, "") << method;
+    ExpectLogged(kOwner, method + ": unix:" + socket() + " is for root, ");
+  }
+  for (const auto& path : {socket(), public_socket()}) {
+    const auto root = ChannelAs({}, path);
+    EXPECT_EQ(HealthOf(root), kServing);
+    EXPECT_THAT(CallForeign(root, kReflection, kListServices), HasSubstr("profd.v1.Profiler"));
+    EXPECT_EQ(TryForeign(root, "/other.Service/Call", "").status.error_code(),
+              StatusCode::UNIMPLEMENTED);
+  }
+  EXPECT_EQ(HealthOf(ChannelAs({kOwner}, public_socket())), kServing);
 }
 
 TEST_F(AccessTest, ThoseWhoAreRefusedKeepNobodyElseOut) {
@@ -427,12 +479,68 @@ TEST_F(AccessTest, EveryRefusalIsLoggedWithWhoAndWhat) {
   ExpectLogged(kStranger, "Query since_ns: 60 filter \\{ unit: \"nginx\" \\}: more than 20 calls");
 }
 
-TEST_F(AccessTest, TooManyConnectionsAreLogged) {
+TEST_F(AccessTest, BeyondAUsersConnectionsTheLongestIdleOneIsClosed) {
   std::vector<UniqueFd> connections;
   for (std::uint32_t i = 0; i <= server::kPublicLimits.max_connections; ++i)
     connections.push_back(ConnectAs({kOwner}, public_socket()));
-  log_.Await("connecting");
-  ExpectLogged(kOwner, "connecting: too many connections");
+  AwaitEnd(connections.front());
+  for (std::size_t i = 1; i < connections.size(); ++i) EXPECT_FALSE(HasEnded(connections[i])) << i;
+  EXPECT_THAT(log_.Text(), HasSubstr("refused uid " + std::to_string(kOwner) +
+                                     ": connecting: too many connections"));
+}
+
+TEST_F(AccessTest, AUserWithoutRunningCallsGivesWayToANewOne) {
+  std::vector<UniqueFd> connections;
+  for (std::uint32_t i = 0; i < server::Connections::kMaxUsers; ++i)
+    connections.push_back(ConnectAs({kStranger + 1 + i}, public_socket()));
+  const Stub other = As({kOwner}, public_socket());
+  EXPECT_FALSE(StatusOf(*other).version().empty());
+  AwaitEnd(connections.front());
+  for (std::size_t i = 1; i < connections.size(); ++i) EXPECT_FALSE(HasEnded(connections[i])) << i;
+  EXPECT_THAT(log_.Text(), HasSubstr("refused a user (uid " + std::to_string(kStranger + 1) +
+                                     "): connecting: another user needs the place"));
+}
+
+// Also an answer of one message is a running call until it is sent.
+TEST_F(AccessTest, AnAnswerThatIsNotTakenIsARunningCall) {
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {.stream_window = 0});
+  for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i)
+    greedy.Call("/profd.v1.Profiler/Status");
+  greedy.AwaitHeaders(server::kPublicLimits.max_calls);
+  const Stub same = As({kOwner}, public_socket());
+  grpc::ClientContext context;
+  v1::StatusResponse response;
+  const auto refused = same->Status(&context, v1::StatusRequest(), &response);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("12 calls of yours are running"));
+  EXPECT_FALSE(StatusOf(*As({kStranger}, public_socket())).version().empty());
+}
+
+TEST_F(AccessTest, ACallWhoseAnswerIsNotTakenInTimeEnds) {
+  Restart(access_service_, {.unread = milliseconds(50)});
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {.stream_window = 0});
+  for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i)
+    greedy.Call("/profd.v1.Profiler/Status");
+  greedy.AwaitEnds(server::kPublicLimits.max_calls);
+  ExpectEndedAsUnread("Status");
+  // The connection is still of use: its client reads.
+  EXPECT_FALSE(HasEnded(greedy.connection()));
+}
+
+TEST_F(AccessTest, AConnectionThatIsNotReadIsClosed) {
+  // More than what the socket takes.
+  constexpr std::uint32_t kManyProcesses = 20'000;
+  std::vector<KeptWindow::Process> processes;
+  for (std::uint32_t i = 1; i <= kManyProcesses; ++i) processes.push_back({i, kOwner});
+  const KeptWindow many(processes);
+  server::ProfilerService service{manager_,      pipeline_, status_, clock_,
+                                  callers_proc_, logger_,   &many};
+  Restart(service, {.unread = milliseconds(50)});
+  RawClient greedy(ConnectAs({kOwner}, public_socket()), {});
+  greedy.Call("/profd.v1.Profiler/Query");
+  AwaitEnd(greedy.connection());
+  ExpectEndedAsUnread("Query");
+  server_->Shutdown(std::chrono::seconds(1));  // before the service
 }
 
 TEST_F(AccessTest, WhatAClientWritesDoesNotSayWhoItIs) {

@@ -60,14 +60,12 @@ TEST_F(StatusTest, ASecondDaemonIsRefused) {
 
 TEST_F(StatusTest, TheHealthServiceServes) { EXPECT_EQ(HealthOf(channel_), kServing); }
 
-// "list_services" is field 7 of the request, "file_containing_symbol" field 4.
 TEST_F(StatusTest, ReflectionNamesTheServiceAndItsCalls) {
-  const std::string method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
   const std::string name = "profd.v1.Profiler";
-  const std::string services = CallForeign(channel_, method, {"\x3a\x00", 2});
+  const std::string services = CallForeign(channel_, kReflection, kListServices);
   EXPECT_NE(services.find(static_cast<char>(name.size()) + name), std::string::npos) << services;
-  const std::string file =
-      CallForeign(channel_, method, "\x22" + std::string(1, static_cast<char>(name.size())) + name);
+  const std::string file = CallForeign(
+      channel_, kReflection, "\x22" + std::string(1, static_cast<char>(name.size())) + name);
   for (const std::string call : {"Collect", "Stop", "Dump", "Query", "Status"})
     EXPECT_NE(file.find(static_cast<char>(call.size()) + call), std::string::npos) << call;
 }

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/unique_fd.h"
+#include "tests/rpc/foreign_service.h"
 #include "tests/rpc/kept_log.h"
 #include "tests/rpc/kept_window.h"
 #include "tests/rpc/rpc_fixture.h"
@@ -60,8 +62,10 @@ class TlsTest : public RpcFixture {
     return {ours_.certificate, ours_.key, ca_.certificate};
   }
   Result<std::unique_ptr<server::Server>> StartServer() { return StartServer(tls_service_); }
-  Result<std::unique_ptr<server::Server>> StartServer(server::ProfilerService& service) {
+  Result<std::unique_ptr<server::Server>> StartServer(server::ProfilerService& service,
+                                                      const server::ClientTimes& times = {}) {
     server::ServerOptions options;
+    options.times = times;
     options.address = "unix:" + (directory_ / "tls.sock").string();
     options.tls = {"127.0.0.1:0", Files()};
     return server::Server::Start(std::move(options), service, still_, log_.logger());
@@ -71,21 +75,29 @@ class TlsTest : public RpcFixture {
   }
   // A connection of its own each time. `mine` null: without a certificate.
   [[nodiscard]] Stub As(const CertificateFiles* mine, const CertificateFiles& trusted) const {
+    return v1::Profiler::NewStub(ChannelAs(mine, trusted));
+  }
+  [[nodiscard]] std::shared_ptr<grpc::Channel> ChannelAs(const CertificateFiles* mine,
+                                                         const CertificateFiles& trusted) const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = Contents(trusted.certificate);
     if (mine != nullptr) {
       options.pem_cert_chain = Contents(mine->certificate);
       options.pem_private_key = Contents(mine->key);
     }
-    return By(grpc::SslCredentials(options));
+    return ChannelBy(grpc::SslCredentials(options));
   }
   [[nodiscard]] Stub By(const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
+    return v1::Profiler::NewStub(ChannelBy(credentials));
+  }
+  [[nodiscard]] std::shared_ptr<grpc::Channel> ChannelBy(
+      const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // What a client takes without reading it is not more than it must be.
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1);
-    return v1::Profiler::NewStub(grpc::CreateCustomChannel(Target(), credentials, arguments));
+    return grpc::CreateCustomChannel(Target(), credentials, arguments);
   }
   // Without TLS.
   [[nodiscard]] UniqueFd Connect() const {
@@ -96,6 +108,23 @@ class TlsTest : public RpcFixture {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     return fd;
+  }
+  void Restart(server::ProfilerService& service, const server::ClientTimes& times = {}) {
+    tls_->Shutdown(std::chrono::seconds(1));
+    tls_.reset();
+    auto server = StartServer(service, times);
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    tls_ = *std::move(server);
+  }
+  // Both ends of the connections are in this process.
+  static void NeedDescriptors() {
+    constexpr rlim_t kDescriptors = 4096;
+    rlimit descriptors{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    descriptors.rlim_cur =
+        std::max(descriptors.rlim_cur, std::min(kDescriptors, descriptors.rlim_max));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    if (descriptors.rlim_cur < kDescriptors) GTEST_SKIP() << "needs 4096 descriptors";
   }
   static grpc::Status StatusOf(v1::Profiler::Stub& stub, v1::StatusResponse* response = nullptr) {
     grpc::ClientContext context;
@@ -215,13 +244,8 @@ TEST_F(TlsTest, NewFilesHoldForNewConnections) {
 
 // Nothing, or half a word, from more connections than may be open: the good client is served.
 TEST_F(TlsTest, AThousandConnectionsThatSayNothingKeepNoClientOut) {
-  constexpr rlim_t kDescriptors = 4096;  // both ends are here
-  rlimit descriptors{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
-  descriptors.rlim_cur =
-      std::max(descriptors.rlim_cur, std::min(kDescriptors, descriptors.rlim_max));
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
-  if (descriptors.rlim_cur < kDescriptors) GTEST_SKIP() << "needs 4096 descriptors";
+  NeedDescriptors();
+  if (IsSkipped()) return;
   const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
   const auto before = As(&ops, ca_);
   ASSERT_TRUE(StatusOf(*before).ok());
@@ -242,10 +266,91 @@ TEST_F(TlsTest, AThousandConnectionsThatSayNothingKeepNoClientOut) {
   EXPECT_LE(read(connections.front().get(), &byte, 1), 0);
 }
 
+TEST_F(TlsTest, AThousandConnectionsOfOneCertificateKeepNoOtherOut) {
+  NeedDescriptors();
+  if (IsSkipped()) return;
+  constexpr std::size_t kConnections = 1000;
+  const auto greedy = Taken(certificates_.Issue(ca_, "greedy", "/CN=greedy"));
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto before = ChannelAs(&ops, ca_);
+  EXPECT_TRUE(StatusOf(*v1::Profiler::NewStub(before)).ok());
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    channels.push_back(ChannelAs(&greedy, ca_));
+    // Above its rate the answer is a refusal, and the connection is as good.
+    (void)StatusOf(*v1::Profiler::NewStub(channels.back()));
+    if (i % 100 == 0) {
+      EXPECT_TRUE(StatusOf(*As(&ops, ca_)).ok());
+    }
+  }
+  EXPECT_TRUE(StatusOf(*As(&ops, ca_)).ok());
+  // All but its share are closed, and its clients do not connect again by themselves.
+  for (std::size_t i = 0; i < kConnections - server::kTrustedLimits.max_connections; ++i)
+    EXPECT_TRUE(channels[i]->WaitForStateChange(
+        GRPC_CHANNEL_READY, std::chrono::system_clock::now() + std::chrono::minutes(10)));
+  EXPECT_EQ(channels.back()->GetState(false), GRPC_CHANNEL_READY);
+  EXPECT_EQ(before->GetState(false), GRPC_CHANNEL_READY) << "one of another certificate stays";
+}
+
+TEST_F(TlsTest, HalfAHandshakeEndsAtItsDeadline) {
+  Restart(tls_service_, {.handshake = milliseconds(1000)});
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  // The begin of a TLS record, and nothing at all.
+  std::vector<UniqueFd> connections;
+  for (const std::string& text : {std::string("\x16\x03\x01\x02\x00\x01", 6), std::string()}) {
+    connections.push_back(Connect());
+    EXPECT_EQ(send(connections.back().get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  EXPECT_TRUE(StatusOf(*As(&ops, ca_)).ok());
+  char byte = 0;
+  for (const auto& connection : connections) EXPECT_LE(read(connection.get(), &byte, 1), 0);
+  EXPECT_TRUE(StatusOf(*As(&ops, ca_)).ok());
+}
+
+TEST_F(TlsTest, AnAnswerThatIsNotReadInTimeEnds) {
+  const auto greedy = Taken(certificates_.Issue(ca_, "greedy", "/CN=greedy"));
+  constexpr std::uint32_t kManyProcesses = 20'000;
+  std::vector<KeptWindow::Process> processes;
+  for (std::uint32_t i = 1; i <= kManyProcesses; ++i) processes.push_back({i, 0});
+  const KeptWindow many(processes);
+  server::ProfilerService service{manager_,      pipeline_, status_, clock_,
+                                  callers_proc_, logger_,   &many};
+  Restart(service, {.unread = milliseconds(200)});
+  const auto stub = As(&greedy, ca_);
+  grpc::ClientContext context;
+  const auto reader = stub->Query(&context, {});
+  log_.Await("refused certificate greedy: Query: the client does not read the answer");
+  v1::QueryResponse response;
+  while (reader->Read(&response)) EXPECT_FALSE(response.done());
+  EXPECT_FALSE(reader->Finish().ok());
+  EXPECT_TRUE(StatusOf(*stub).ok()) << "the connection goes on";
+  tls_->Shutdown(std::chrono::seconds(0));  // before the service
+  tls_.reset();
+}
+
+// Health checks and reflection are gRPC's own; their calls have the same limits.
+TEST_F(TlsTest, CallsOfGrpcsOwnServicesAreBoundedToo) {
+  const auto greedy = Taken(certificates_.Issue(ca_, "greedy", "/CN=greedy"));
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto channel = ChannelAs(&greedy, ca_);
+  std::vector<std::unique_ptr<ForeignStream>> watches;
+  const auto watch = [&] {
+    watches.push_back(std::make_unique<ForeignStream>(channel, kHealthWatch, ""));
+    return watches.back()->Read();
+  };
+  for (std::uint32_t i = 0; i < server::kTrustedLimits.max_calls; ++i)
+    EXPECT_EQ(watch(), std::string(kServing));
+  EXPECT_EQ(watch(), std::nullopt);
+  EXPECT_EQ(StatusOf(*v1::Profiler::NewStub(channel)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  const auto other = ChannelAs(&ops, ca_);
+  EXPECT_EQ(HealthOf(other), kServing);
+  EXPECT_TRUE(StatusOf(*v1::Profiler::NewStub(other)).ok());
+}
+
 TEST_F(TlsTest, AClientThatDoesNotReadHasBoundedCallsAndStopsNoOther) {
   const auto greedy = Taken(certificates_.Issue(ca_, "greedy", "/CN=greedy"));
   const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
-  tls_->Shutdown(std::chrono::seconds(1));
   // More than what one stream may send to a client that does not read.
   constexpr std::uint32_t kManyProcesses = 20'000;
   std::vector<KeptWindow::Process> processes;
@@ -253,9 +358,7 @@ TEST_F(TlsTest, AClientThatDoesNotReadHasBoundedCallsAndStopsNoOther) {
   const KeptWindow many(processes);
   server::ProfilerService service{manager_,      pipeline_, status_, clock_,
                                   callers_proc_, logger_,   &many};
-  auto server = StartServer(service);
-  ASSERT_TRUE(server.ok()) << server.error().message;
-  tls_ = *std::move(server);
+  Restart(service);
   const auto stub = As(&greedy, ca_);
   struct Unread {
     grpc::ClientContext context;

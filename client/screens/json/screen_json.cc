@@ -10,6 +10,7 @@
 #include "client/screens/dump/dump_facts.h"
 #include "client/screens/list/group_table.h"
 #include "client/screens/symbols/module_rows.h"
+#include "client/text/escape.h"
 #include "daemon/base/files.h"
 #include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
@@ -20,8 +21,18 @@ namespace {
 
 using nlohmann::json;
 
+void LargeNumbersToText(json& value) {
+  if (value.is_structured())
+    for (json& element : value) LargeNumbersToText(element);
+  else if (value.is_number_unsigned()
+               ? !IsJsonNumber(value.get<std::uint64_t>())
+               : value.is_number_integer() && !IsJsonNumber(value.get<std::int64_t>()))
+    value = value.dump();
+}
+
 // Bytes that are not UTF-8 are replaced.
-std::string Text(const json& object) {
+std::string Text(json object) {
+  LargeNumbersToText(object);
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -1,4 +1,5 @@
-// What the screens say, for programs: one JSON object each, indented, ended by a newline.
+// What the screens say, for programs: one JSON object each, indented, ended by a newline. Numbers
+// of 64 bits are as in files: those that are not IsJsonNumber are strings.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ class StatusResponse;
 
 namespace profd::client {
 
-// Keys as in status.proto, numbers as numbers.
+// Keys as in status.proto.
 [[nodiscard]] std::string StatusJson(const v1::StatusResponse& status);
 
 // {"ok": false, "checks": [{"check", "verdict", "found", "fix"}]}

@@ -15,7 +15,7 @@
 #include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object_source.h"
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/sources/object_contents.h"
 #include "daemon/reader/opener.h"
 
 namespace profd::elf {
@@ -27,15 +27,6 @@ struct ObjectSettings {
   bool inlined = false;                   // inlined functions and lines too, not only symbols
   std::uint64_t debug_bytes = 96u << 20;  // of debug information that is open
   std::uint64_t eager_bytes = DebugLimits{}.eager_bytes;
-};
-
-// One file, with symbols of its own or of its debug file.
-struct ObjectContents {
-  ObjectInfo info;
-  SymbolTable symbols;
-  bool has_source = false;        // FindSource has answers
-  bool lacks_debug_file = false;  // one was searched, and there is none
-  bool alone = true;              // all is of the file itself: no other was needed
 };
 
 // Contents of a file are shared by all who map it. What a file has by itself is the same under all

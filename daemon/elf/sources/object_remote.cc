@@ -65,68 +65,8 @@ ObjectId UnpackId(Unpacker& fields) {
   return id;
 }
 
-std::string PackContents(const ObjectContents& contents) {
-  const ObjectInfo& info = contents.info;
-  Packer fields;
-  fields.Number(contents.has_source)
-      .Number(contents.lacks_debug_file)
-      .Number(contents.alone)
-      .Text(info.build_id)
-      .Number(info.symbols_from)
-      .Text(info.symbols_missing)
-      .Text(info.symbols_file)
-      .Text(info.debug_file)
-      .Text(info.debug_missing)
-      .Number(static_cast<std::uint32_t>(info.segments.size()));
-  for (const LoadSegment& segment : info.segments)
-    fields.Number(segment.file_offset)
-        .Number(segment.vaddr)
-        .Number(segment.file_bytes)
-        .Number(segment.executable);
-  const auto entries = contents.symbols.entries();
-  fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()})
-      .Text(contents.symbols.names());
-  return fields.Take();
-}
-
 Error Nonsense() {
   return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
-}
-
-Result<ObjectContents> UnpackContents(std::string_view bytes) {
-  Unpacker fields(bytes);
-  ObjectContents contents;
-  ObjectInfo& info = contents.info;
-  contents.has_source = fields.Number<bool>();
-  contents.lacks_debug_file = fields.Number<bool>();
-  contents.alone = fields.Number<bool>();
-  info.build_id = fields.Text();
-  info.symbols_from = fields.Number<SymbolOrigin>();
-  info.symbols_missing = fields.Text();
-  info.symbols_file = fields.Text();
-  info.debug_file = fields.Text();
-  info.debug_missing = fields.Text();
-  constexpr std::size_t kSegmentBytes = 3 * sizeof(std::uint64_t) + 1;
-  const std::uint32_t segments = fields.Count(kSegmentBytes);
-  for (std::uint32_t i = 0; i < segments; ++i) {
-    LoadSegment segment;
-    segment.file_offset = fields.Number<std::uint64_t>();
-    segment.vaddr = fields.Number<std::uint64_t>();
-    segment.file_bytes = fields.Number<std::uint64_t>();
-    segment.executable = fields.Number<bool>();
-    info.segments.push_back(segment);
-  }
-  const std::string_view packed = fields.Text();
-  std::string names(fields.Text());
-  std::vector<SymbolTable::Entry> entries(packed.size() / sizeof(SymbolTable::Entry));
-  if (!fields.done() || packed.size() % sizeof(SymbolTable::Entry) != 0 ||
-      info.symbols_from > SymbolOrigin::kDynsym)
-    return Nonsense();
-  if (!entries.empty()) std::memcpy(entries.data(), packed.data(), packed.size());
-  auto table = SymbolTable::FromParts(std::move(entries), std::move(names));
-  if (!table) return table.error();
-  contents.symbols = *std::move(table);
-  return contents;
 }
 
 std::string PackFrames(const std::vector<SourceFrame>& frames) {
@@ -151,14 +91,6 @@ Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
   }
   if (!fields.done()) return Nonsense();
   return frames;
-}
-
-// By its time of modification, if that is not in the future.
-bool WasWrittenAfter(std::uint64_t mapped_ns, const FileStamp& stamp) {
-  const SystemClock clock;
-  const auto now = static_cast<std::int64_t>(clock.RealtimeNs());
-  const auto age = static_cast<std::int64_t>(clock.MonotonicNs() - mapped_ns);
-  return mapped_ns != 0 && stamp.modified_ns > now - age && stamp.modified_ns <= now;
 }
 
 bool MayChange(const Error& error) {
@@ -208,15 +140,23 @@ class ObjectClient::RemoteObject : public TableObject {
 };
 
 ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download,
-                           budget::MemoryBudget* memory)
+                           budget::MemoryBudget* memory, KeptSymbols* kept)
     : readers_(readers),
       settings_(settings),
       download_(download ? std::make_unique<DebugDownload>() : nullptr),
-      memory_(memory) {}
+      memory_(memory),
+      kept_(kept) {}
 
 Result<ObjectRef> ObjectClient::Load(const ObjectId& id) {
   counters_.loads.Add();
   Result<ObjectRef> object = id.path == kVdsoPath ? LoadVdso(id) : LoadFile(id);
+  if (!object && object.error().code == ErrorCode::kNotFound && kept_ != nullptr) {
+    if (auto kept = kept_->Find(id)) {
+      kept->info.debug_missing = object.error().message + "; its symbols were kept";
+      object =
+          ObjectRef(std::make_shared<TableObject>(std::move(kept->info), std::move(kept->symbols)));
+    }
+  }
   if (!object) counters_.failures.Add();
   return object;
 }
@@ -235,7 +175,7 @@ Result<ObjectRef> ObjectClient::LoadFile(const ObjectId& id) {
   Unpacker fields(*found);
   const auto stamp = fields.Plain<FileStamp>();
   if (!fields.done()) return Nonsense();
-  if (WasWrittenAfter(id.mapped_ns, stamp))
+  if (WasWrittenAfter(id.mapped_ns, stamp, SystemClock()))
     return Error{ErrorCode::kNotFound, "file gone: it was rewritten after it was mapped", ""};
   for (const std::string& path : {std::string(), id.path}) {
     const auto held = held_.find({stamp, path});

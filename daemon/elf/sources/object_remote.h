@@ -19,6 +19,7 @@
 #include "daemon/elf/debug/debug_download.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/elf/file/regular_file.h"
+#include "daemon/elf/sources/kept_symbols.h"
 #include "daemon/elf/sources/object_reader.h"
 #include "daemon/reader/reader_pool.h"
 
@@ -53,9 +54,9 @@ class ObjectClient : public ObjectSource {
 
   // `readers` answer by ObjectParsers. `download`: debug files are got from the servers of
   // DEBUGINFOD_URLS, for later look-ups. `memory`: files that do not fit are refused; null: all
-  // fit.
+  // fit. `kept`: symbols of files that are gone; null: there are none.
   ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download = false,
-               budget::MemoryBudget* memory = nullptr);
+               budget::MemoryBudget* memory = nullptr, KeptSymbols* kept = nullptr);
 
   // kUnavailable: it is not read yet, or cannot be for now.
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
@@ -104,6 +105,7 @@ class ObjectClient : public ObjectSource {
   const ObjectSettings settings_;
   const std::unique_ptr<DebugDownload> download_;  // null: nothing is downloaded
   budget::MemoryBudget* const memory_;
+  KeptSymbols* const kept_;
   std::unordered_map<ContentsKey, Held, ContentsHash> held_;
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
   ObjectRef vdso_;

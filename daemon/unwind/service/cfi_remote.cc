@@ -8,7 +8,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
+#include "daemon/elf/file/byte_source.h"
+#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/file/regular_file.h"
+#include "daemon/elf/sources/object_contents.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/tables/chunk_builder.h"
@@ -19,7 +24,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kOpen, kChunks };
+enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols };
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 constexpr std::size_t kMaxRanges = 4'096;
@@ -39,6 +44,7 @@ profd_file_key KeyOf(const reader::OpenedFile& file) {
 std::string PackFile(const FrameFile& file) {
   Packer fields;
   fields.Plain(file.stamp)
+      .Number(file.opened_ns)
       .Plain(file.key)
       .Number(file.overlay)
       .Text(file.missing)
@@ -57,6 +63,7 @@ Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping)
   FrameFile file;
   file.mapping = mapping;
   file.stamp = fields.Plain<elf::FileStamp>();
+  file.opened_ns = fields.Number<std::uint64_t>();
   file.key = fields.Plain<profd_file_key>();
   file.overlay = fields.Number<bool>();
   file.missing = fields.Text();
@@ -99,6 +106,29 @@ void PackRows(CfiReader& reader, std::uint64_t begin, Packer& answer) {
   for (const Row& row : rows) answer.Plain(row);
 }
 
+Result<reader::OpenedFile> OpenMapped(const FileMapping& mapping, reader::FileOpener& opener) {
+  return opener.Open({.what = reader::OpenRequest::What::kMapped,
+                      .pid = mapping.pid,
+                      .begin = mapping.begin,
+                      .end = mapping.end});
+}
+
+// Of the contents that have this stamp.
+Result<std::string> ReadOwnSymbols(const FileMapping& mapping, const elf::FileStamp& stamp,
+                                   reader::FileOpener& opener) {
+  auto opened = OpenMapped(mapping, opener);
+  if (!opened) return opened.error();
+  auto read = elf::ReadElfContents(elf::FileBytes(opened->fd.get(), opened->bytes));
+  if (!read) return read.error();
+  elf::ObjectContents contents;
+  contents.symbols = elf::MakeSymbols(*read);
+  contents.info = std::move(read->info);
+  const auto after = elf::FoundIn(std::move(opened->fd));
+  if (!after || after->stamp != stamp)
+    return Error{ErrorCode::kNotFound, "another file is mapped there now", ""};
+  return elf::PackContents(contents);
+}
+
 // By which a pool knows the file again: the process's own view of it, since nothing else is known
 // before it is open.
 std::uint64_t TargetOf(const FileMapping& mapping) {
@@ -134,6 +164,7 @@ Result<std::string> CfiParser::Answer(std::string_view request, reader::ParserCo
     return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
   }
   wanted.stamp = fields.Plain<elf::FileStamp>();
+  if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, context.opener);
   const auto open = Find(wanted, context.opener);
   if (!open) return open.error();
   Packer answer;
@@ -167,10 +198,8 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
     file.key.inode = PROFD_VDSO_INODE;
     reader = vdso_ ? CfiReader::FromMemory(*vdso_) : vdso_.error();
   } else {
-    auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
-                               .pid = mapping.pid,
-                               .begin = mapping.begin,
-                               .end = mapping.end});
+    file.opened_ns = SystemClock().MonotonicNs();
+    auto opened = OpenMapped(mapping, opener);
     if (!opened) return opened.error();
     file.stamp = elf::StampOf(*opened);
     file.overlay = opened->overlay;
@@ -214,6 +243,14 @@ Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
   }
   if (!fields.done()) return Nonsense();
   return chunks;
+}
+
+Result<std::string> CfiClient::ReadSymbols(const FrameFile& file,
+                                           std::chrono::milliseconds patience) {
+  return readers_.Ask(
+      RequestFor(file.mapping,
+                 Packer().Number(Verb::kSymbols).Plain(file.mapping).Plain(file.stamp).Take()),
+      patience);
 }
 
 }  // namespace profd::unwind

@@ -32,7 +32,8 @@ struct FileMapping {
 struct FrameFile {
   FileMapping mapping;  // where it was found
   elf::FileStamp stamp;
-  profd_file_key key{};  // the one that the kernel will most likely have for it
+  std::uint64_t opened_ns = 0;  // CLOCK_MONOTONIC
+  profd_file_key key{};         // the one that the kernel will most likely have for it
   // The mapping is of another file system than the file: inode numbers differ, where overlayfs
   // makes up its own.
   bool overlay = false;
@@ -91,6 +92,9 @@ class CfiClient {
   [[nodiscard]] Result<std::vector<FrameRows>> ReadChunks(const FrameFile& file,
                                                           std::span<const std::uint64_t> begins,
                                                           std::chrono::milliseconds patience);
+  // The file's own symbols, as elf::PackContents packs them; not checked.
+  [[nodiscard]] Result<std::string> ReadSymbols(const FrameFile& file,
+                                                std::chrono::milliseconds patience);
 
  private:
   reader::Readers& readers_;

@@ -46,9 +46,11 @@ std::uint32_t FlagsOf(const FrameFile& file) { return file.cpython ? PROFD_FILE_
 }  // namespace
 
 TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps,
-                           reader::Readers& readers, ProcFs proc, std::uint64_t cap_bytes)
+                           reader::Readers& readers, ProcFs proc, std::uint64_t cap_bytes,
+                           elf::KeptSymbols* kept)
     : proc_(std::move(proc)),
       cap_bytes_(cap_bytes),
+      kept_(kept),
       store_(memory, maps, cap_bytes),
       client_(readers) {
   // From now on programs send requests.
@@ -239,9 +241,8 @@ void TableService::LoadUnfinished() {
 Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) {
   if (const FileRef* known = known_.Find(wanted.key); known != nullptr) return *known;
   const bool vdso = IsVdso(wanted.key);
-  auto file = client_.Open(
-      vdso ? FileMapping{} : FileMapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end},
-      kPatience);
+  auto file = Open(vdso ? FileMapping{}
+                        : FileMapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end});
   if (!file) {
     // Other processes that map it will request it.
     if (file.error().code == ErrorCode::kNotFound) counters_.gone.Add();
@@ -305,7 +306,7 @@ bool TableService::IsNew(const process::MapsLine& line) {
 
 void TableService::HandlePrefetch(const Mapping& mapping) {
   if (!store_.roomy()) return;
-  auto file = client_.Open(mapping, kPatience);
+  auto file = Open(mapping);
   if (!file && file.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
   if (!file) return counters_.gone.Add();
   if (FindByStamp(file->stamp)) return;
@@ -323,6 +324,16 @@ void TableService::HandlePrefetch(const Mapping& mapping) {
   counters_.files_read.Add();
   counters_.prefetched.Add();
   Finish(key, known, false);
+}
+
+Result<FrameFile> TableService::Open(const FileMapping& mapping) {
+  auto file = client_.Open(mapping, kPatience);
+  if (!file || mapping.pid == 0 || kept_ == nullptr ||
+      !kept_->See(file->stamp, {mapping.pid, mapping.begin, mapping.end}, file->opened_ns))
+    return file;
+  if (auto symbols = client_.ReadSymbols(*file, kPatience))
+    kept_->Keep(file->stamp, *std::move(symbols));
+  return file;
 }
 
 std::optional<TableStore::FileIndex> TableService::FindByStamp(const elf::FileStamp& stamp) {

@@ -21,6 +21,7 @@
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
+#include "daemon/elf/sources/kept_symbols.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/unwind_maps.h"
@@ -56,9 +57,11 @@ class TableService {
   static constexpr std::chrono::milliseconds kPatience{100};
   using Mapping = FileMapping;
 
-  // `readers` answer by CfiParsers.
+  // `readers` answer by CfiParsers. `kept` gets the symbols of files that it wants; null: they are
+  // not read.
   TableService(source::PoolMemory& memory, source::FileMaps& maps, reader::Readers& readers,
-               ProcFs proc, std::uint64_t cap_bytes = kDefaultCapBytes);
+               ProcFs proc, std::uint64_t cap_bytes = kDefaultCapBytes,
+               elf::KeptSymbols* kept = nullptr);
   TableService(const TableService&) = delete;
   TableService& operator=(const TableService&) = delete;
   ~TableService() = default;
@@ -127,6 +130,8 @@ class TableService {
   void LoadUnfinished();
   // The wanted file. kNotFound: there is none, or no tables, which is counted and published.
   [[nodiscard]] Result<FileRef> FileFor(const profd_wanted& wanted);
+  // The file behind a mapping; its symbols are kept if they are wanted.
+  [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
   // The chunks that begin there.
@@ -135,6 +140,7 @@ class TableService {
 
   const ProcFs proc_;
   const std::uint64_t cap_bytes_;
+  elf::KeptSymbols* const kept_;
   TableStore store_;
   CfiClient client_;
   ServiceCounters counters_;

@@ -79,6 +79,18 @@ class Sockets(RunningProfd):
             self.start(**self.handing_over(made))
             self.assertEqual(early.recv(9)[3], SETTINGS)
 
+    def test_connections_do_not_use_up_the_descriptors(self):
+        daemon = self.start(before=["prlimit", "--nofile=256:2048"])
+        connections = []
+        for _ in range(400):
+            connections.append(socket.socket(socket.AF_UNIX))
+            self.addCleanup(connections[-1].close)
+            connections[-1].connect(self.path("profd.sock"))
+        self.assertEqual(self.profctl("status").returncode, 0)
+        with open(f"/proc/{daemon.pid}/limits", encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"Max open files +2048 +2048")
+        self.end(daemon)
+
     def test_a_socket_that_is_not_configured_is_named(self):
         made = self.make("elsewhere.sock")
         self.start(**self.handing_over(made))

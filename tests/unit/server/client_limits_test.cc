@@ -58,19 +58,17 @@ TEST(RunningCallsTest, CountsEachClientByItselfUntilItsCallsEnd) {
   server::RunningCalls running;
   std::vector<server::RunningCalls::Call> calls;
   for (std::uint32_t i = 0; i < server::kPublicLimits.max_calls; ++i) {
-    auto call = running.Begin(kStranger);
-    ASSERT_TRUE(call);
-    calls.push_back(*std::move(call));
+    calls.push_back(running.Begin(kStranger));
+    ASSERT_TRUE(running.Check(kStranger));
   }
-  const auto refused = running.Begin(kStranger);
+  calls.push_back(running.Begin(kStranger));
+  const auto refused = running.Check(kStranger);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
   EXPECT_EQ(refused.error().message, "12 calls of yours are running");
-  EXPECT_TRUE(running.Begin({.uid = 6, .name = "bob"}));
+  EXPECT_TRUE(running.Check({.uid = 6, .name = "bob"}));
   calls.pop_back();
-  EXPECT_TRUE(running.Begin(kStranger));
-  calls.clear();
-  EXPECT_TRUE(running.Begin(kStranger));
+  EXPECT_TRUE(running.Check(kStranger));
 }
 
 TEST(CallRatesTest, CountsEachClientByItself) {

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/elf/sources/object_contents.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
@@ -61,6 +63,28 @@ TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(chunk->rows[i].offset, rows[i].offset);
 }
 
+// That libc has its functions.
+void ExpectNamesOf(const Result<std::string>& symbols) {
+  ASSERT_TRUE(symbols) << symbols.error().message;
+  const auto contents = elf::UnpackContents(*symbols);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_NE(contents->symbols.names().find("qsort"), std::string_view::npos);
+  EXPECT_FALSE(contents->info.segments.empty());
+}
+
+TEST(CfiRemote, SymbolsAreThoseOfTheStamp) {
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  CfiClient client(readers);
+  const std::uint64_t before = SystemClock().MonotonicNs();
+  auto file = client.Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), {});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_GE(file->opened_ns, before);
+  EXPECT_LE(file->opened_ns, SystemClock().MonotonicNs());
+  ExpectNamesOf(client.ReadSymbols(*file, {}));
+  ++file->stamp.modified_ns;
+  EXPECT_EQ(client.ReadSymbols(*file, {}).error().code, ErrorCode::kNotFound);
+}
+
 // By readers as profd has them: with no right, and few system calls.
 TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
   constexpr std::chrono::milliseconds kPatience{60'000};
@@ -95,6 +119,8 @@ TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
     for (std::size_t row = 0; row < alone->rows.size(); ++row)
       ASSERT_EQ(alone->rows[row].offset, (*together)[i].rows[row].offset);
   }
+  ExpectNamesOf(client.ReadSymbols(*file, kPatience));
+  EXPECT_EQ(readers.counters().ended.value(), 0u);
 }
 
 TEST(CfiRemote, AMappingThatIsGoneIsNotFound) {

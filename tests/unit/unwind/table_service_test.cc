@@ -1,20 +1,27 @@
 #include "daemon/unwind/service/table_service.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "daemon/base/clock.h"
+#include "daemon/base/unique_fd.h"
+#include "daemon/elf/sources/kept_symbols.h"
 #include "daemon/process/maps_parser.h"
 #include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
 
@@ -152,6 +159,49 @@ TEST_F(Service, AWholeProcessAheadOfTime) {
   service.Prefetch(Pid());
   ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
   EXPECT_GT(service.counters().prefetched.value(), 0u);
+}
+
+// A file that was made a moment ago, mapped as a program maps its code.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& original) {
+    std::filesystem::copy_file(original, path_);
+    UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    memory_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0);
+    EXPECT_NE(memory_, MAP_FAILED);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() { ::munmap(memory_, kBytes); }
+  [[nodiscard]] FileMapping Mapping() const {
+    const auto begin = reinterpret_cast<std::uint64_t>(memory_);
+    return {static_cast<std::uint32_t>(::getpid()), begin, begin + kBytes};
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  static constexpr std::size_t kBytes = 1u << 16;
+  const test::TempFolder folder_;
+  const std::string path_ = folder_.Path("mapped");
+  void* memory_ = nullptr;
+};
+
+TEST_F(Service, SymbolsOfNewFilesAreKept) {
+  const SystemClock clock;
+  elf::KeptSymbols kept(8u << 20, clock);
+  const MappedFile file(line_.path);
+  const FileMapping mapping = file.Mapping();
+  const elf::ObjectId id{.path = file.path(),
+                         .pid = mapping.pid,
+                         .map_start = mapping.begin,
+                         .map_end = mapping.end,
+                         .mapped_ns = clock.MonotonicNs()};
+  TableService service(memory_, maps_, readers_, ProcFs(), TableService::kDefaultCapBytes, &kept);
+  service.Prefetch(mapping);
+  ASSERT_TRUE(service.Await(0, kLongest));
+  const auto contents = kept.Find(id);
+  ASSERT_TRUE(contents);
+  EXPECT_NE(contents->symbols.names().find("qsort"), std::string_view::npos);
 }
 
 // Readers of which one file gets no answer, for as long as that is wanted.

@@ -24,18 +24,22 @@ Result<void> Limit(const ClientLimits& limits, CollectPlan& plan) {
   return {};
 }
 
-Result<RunningCalls::Call> RunningCalls::Begin(const Caller& caller) {
-  const std::uint32_t most = LimitsFor(caller).max_calls;
+RunningCalls::Call RunningCalls::Begin(const Caller& caller) {
   std::string client = ClientName(caller);
   {
     const std::scoped_lock lock(mutex_);
-    auto& running = running_[client];
-    if (running >= most)
-      return Error{ErrorCode::kExhausted, std::to_string(most) + " calls of yours are running",
-                   "wait for one to end"};
-    ++running;
+    ++running_[client];
   }
-  return Call(*this, std::move(client));
+  return {*this, std::move(client)};
+}
+
+Result<void> RunningCalls::Check(const Caller& caller) const {
+  const std::uint32_t most = LimitsFor(caller).max_calls;
+  const std::scoped_lock lock(mutex_);
+  const auto found = running_.find(ClientName(caller));
+  if (found == running_.end() || found->second <= most) return {};
+  return Error{ErrorCode::kExhausted, std::to_string(most) + " calls of yours are running",
+               "wait for one to end"};
 }
 
 void RunningCalls::End(const std::string& client) {

@@ -21,12 +21,12 @@ struct ClientLimits {
   std::uint32_t max_frequency_hz = 0;
   double calls_per_second = 0;  // on average; twice as many may come at once
   std::uint32_t max_calls = 0;  // that run at once; each has a thread, also while its client reads
-  std::uint32_t max_connections = 0;
+  std::uint32_t max_connections = 0;  // beyond them the longest idle one is closed
   int max_request_bytes = 0;
 };
 
 // Callers who see everything are trusted. Their limits only protect the host from accidents.
-inline constexpr ClientLimits kTrustedLimits{64, 0, 100'000, 200, 80, 256, 1 << 20};
+inline constexpr ClientLimits kTrustedLimits{64, 0, 100'000, 200, 80, 64, 1 << 20};
 inline constexpr ClientLimits kPublicLimits{4, 3600ull * 1'000'000'000, 999, 20, 12, 16, 1 << 16};
 
 [[nodiscard]] constexpr const ClientLimits& LimitsFor(const Caller& caller) {
@@ -58,13 +58,15 @@ class RunningCalls {
     std::string client_;
   };
 
-  // kExhausted: the caller has max_calls.
-  [[nodiscard]] Result<Call> Begin(const Caller& caller);
+  // Never refuses: what is counted may still be refused.
+  [[nodiscard]] Call Begin(const Caller& caller);
+  // kExhausted: more calls of the caller than max_calls run, with the one that asks.
+  [[nodiscard]] Result<void> Check(const Caller& caller) const;
 
  private:
   void End(const std::string& client);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, std::uint32_t> running_;  // by client; no zeros
 };
 

@@ -32,8 +32,8 @@ grpc::Status CallerService::Run(const grpc::ServerContext& context, const std::s
   const auto admitted = caller.refusal ? Result<void>(*caller.refusal) : gate_.rates.Count(caller);
   grpc::Status status = [&] {
     if (!admitted) return ToStatus(admitted.error());
-    const auto running = gate_.running.Begin(caller);
-    return running ? call(caller) : ToStatus(running.error());
+    const auto few = gate_.running.Check(caller);
+    return few ? call(caller) : ToStatus(few.error());
   }();
   if (IsRefusal(status)) gate_.refusals.Refused(Describe(caller), what, status.error_message());
   return status;

@@ -27,7 +27,7 @@ struct Gate {
 // Runs on gRPC's threads.
 class CallerService final : public v1::Profiler::Service {
  public:
-  using FindCaller = std::function<Caller(const grpc::ServerContext&)>;
+  using FindCaller = std::function<Caller(const grpc::ServerContextBase&)>;
 
   CallerService(const Gate& gate, FindCaller find_caller)
       : gate_(gate), find_caller_(std::move(find_caller)) {}

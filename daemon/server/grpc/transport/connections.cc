@@ -27,6 +27,9 @@
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/service/refusing_service.h"
+#include "daemon/server/grpc/transport/call_watch.h"
+#include "daemon/server/grpc/transport/open_connections.h"
 #include "daemon/server/grpc/transport/server_settings.h"
 
 namespace profd::server {
@@ -36,16 +39,14 @@ namespace {
 // backlog: poll() would return at once, again and again.
 constexpr int kPauseMs = 100;
 
-bool HasEnded(const UniqueFd& connection) {
-  pollfd polled{connection.get(), POLLRDHUP, 0};
-  return poll(&polled, 1, 0) > 0;
-}
-
 // How long the connection of a user who does not see everything may be idle.
-constexpr int kPublicIdleMs = 60'000;
+constexpr std::chrono::milliseconds kPublicIdle{60'000};
 // Each running call takes a thread.
 constexpr int kTrustedThreads = 256;
 constexpr int kPublicThreads = 32;
+
+// gRPC's name for a connection that it gets as a descriptor.
+std::string NameOf(const UniqueFd& connection) { return "fd:" + std::to_string(connection.get()); }
 
 }  // namespace
 
@@ -55,9 +56,11 @@ constexpr int kPublicThreads = 32;
 // Connections, on its thread.
 class UserServer {
  public:
-  // `caller` has no pid. The members of `gate` must outlive this.
+  // `caller` has no pid. The members of `gate`, and `open`, must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<UserServer>> Start(const Caller& caller,
-                                                                 const Gate& gate);
+                                                                 const Gate& gate,
+                                                                 const ClientTimes& times,
+                                                                 OpenConnections& open);
   ~UserServer();
   UserServer(const UserServer&) = delete;
   UserServer& operator=(const UserServer&) = delete;
@@ -70,36 +73,49 @@ class UserServer {
 
  private:
   UserServer(Caller caller, const Gate& gate);
-  [[nodiscard]] Caller GetCaller(const grpc::ServerContext& context) const;
+  [[nodiscard]] Caller GetCaller(const grpc::ServerContextBase& context) const;
+  [[nodiscard]] CallerService::FindCaller FindCaller() {
+    return [this](const grpc::ServerContextBase& context) { return GetCaller(context); };
+  }
 
   const Caller caller_;
   mutable std::mutex mutex_;
   std::map<std::string, std::uint32_t>
       pids_;  // by gRPC's name of the connection; for messages only
   CallerService service_;
+  RefusingService refusing_;               // of a caller who is refused
   std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
   std::optional<Serving::Member> health_;  // destroyed before its server
 };
 
-Result<std::unique_ptr<UserServer>> UserServer::Start(const Caller& caller, const Gate& gate) {
+Result<std::unique_ptr<UserServer>> UserServer::Start(const Caller& caller, const Gate& gate,
+                                                      const ClientTimes& times,
+                                                      OpenConnections& open) {
   std::unique_ptr<UserServer> user(new UserServer(caller, gate));
   grpc::ServerBuilder builder;
-  ApplySettings(builder);
+  ClientTimes of_user = times;
+  if (!caller.sees_all) of_user.idle = std::min(times.idle, kPublicIdle);
+  ApplySettings(builder, of_user);
+  WatchCalls(builder, gate, open, times, user->FindCaller());
   builder.SetMaxReceiveMessageSize(LimitsFor(caller).max_request_bytes);
-  if (!caller.sees_all) builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kPublicIdleMs);
   grpc::ResourceQuota quota("user " + std::to_string(caller.uid));
   quota.SetMaxThreads(caller.sees_all ? kTrustedThreads : kPublicThreads);
   builder.SetResourceQuota(quota);
   builder.RegisterService(&user->service_);
+  if (caller.refusal) {
+    RemoveCommonServices(builder);
+    builder.RegisterCallbackGenericService(&user->refusing_);
+  }
   user->server_ = builder.BuildAndStart();
   if (!user->server_) return Error{ErrorCode::kInternal, "gRPC cannot make a server", ""};
-  user->health_.emplace(gate.serving, *user->server_);
+  if (!caller.refusal) user->health_.emplace(gate.serving, *user->server_);
   return user;
 }
 
 UserServer::UserServer(Caller caller, const Gate& gate)
     : caller_(std::move(caller)),
-      service_(gate, [this](const grpc::ServerContext& context) { return GetCaller(context); }) {}
+      service_(gate, FindCaller()),
+      refusing_(gate.refusals, FindCaller()) {}
 
 UserServer::~UserServer() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -108,12 +124,12 @@ void UserServer::Add(UniqueFd connection, pid_t pid) {
     // gRPC names a connection by its descriptor, whose number is used again. So a late call of a
     // connection that has ended may be attributed to the wrong process, but of the right user.
     const std::scoped_lock lock(mutex_);
-    pids_["fd:" + std::to_string(connection.get())] = static_cast<std::uint32_t>(pid);
+    pids_[NameOf(connection)] = static_cast<std::uint32_t>(pid);
   }
   grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
 }
 
-Caller UserServer::GetCaller(const grpc::ServerContext& context) const {
+Caller UserServer::GetCaller(const grpc::ServerContextBase& context) const {
   Caller caller = caller_;
   const std::scoped_lock lock(mutex_);
   if (const auto found = pids_.find(context.peer()); found != pids_.end())
@@ -130,8 +146,8 @@ void UserServer::Shutdown(std::chrono::system_clock::time_point deadline) {
 }
 
 Result<std::unique_ptr<Connections>> Connections::Start(std::vector<Door> doors,
-                                                        const std::string& group,
-                                                        const Gate& gate) {
+                                                        const std::string& group, const Gate& gate,
+                                                        const ClientTimes& times) {
   UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return ErrorFromErrno(errno, "cannot make an eventfd");
   std::optional<gid_t> members;
@@ -139,18 +155,23 @@ Result<std::unique_ptr<Connections>> Connections::Start(std::vector<Door> doors,
     if (const auto id = GroupId(group)) members = *id;
   }
   std::unique_ptr<Connections> connections(
-      new Connections(std::move(doors), members, group, gate, std::move(stop)));
+      new Connections(std::move(doors), members, group, gate, times, std::move(stop)));
   connections->thread_ = std::thread([&self = *connections] { self.Run(); });
   return connections;
 }
 
 Connections::Connections(std::vector<Door> doors, std::optional<gid_t> group,
-                         std::string group_name, const Gate& gate, UniqueFd stop)
+                         std::string group_name, const Gate& gate, const ClientTimes& times,
+                         UniqueFd stop)
     : doors_(std::move(doors)),
       group_(group),
       group_name_(std::move(group_name)),
       gate_(gate),
-      stop_(std::move(stop)) {}
+      times_(times),
+      stop_(std::move(stop)),
+      open_{OpenConnections{kMaxConnections, gate.refusals},
+            OpenConnections{kMaxConnections, gate.refusals},
+            OpenConnections{kMaxConnections, gate.refusals}} {}
 
 Connections::~Connections() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -172,22 +193,16 @@ void Connections::Run() {
   while (true) {
     polled.assign(1, pollfd{stop_.get(), POLLIN, 0});
     for (const Door& door : doors_) polled.push_back({door.listener.fd.get(), POLLIN, 0});
-    for (const auto& [key, user] : users_)
-      for (const auto& connection : user.connections)
-        polled.push_back({connection.get(), POLLRDHUP, 0});
+    for (const auto& open : open_) open.AddTo(polled);
     {
       const Heartbeat::Waiting waiting(beat_);
       if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
     }
     if (polled[0].revents != 0) return;
-    ForgetEnded();
+    for (auto& open : open_) (void)open.RemoveEnded();
     for (std::size_t i = 0; i < doors_.size(); ++i)
       if (polled[i + 1].revents != 0) Accept(doors_[i]);
   }
-}
-
-void Connections::ForgetEnded() {
-  for (auto& [key, user] : users_) std::erase_if(user.connections, HasEnded);
 }
 
 void Connections::Accept(const Door& door) {
@@ -204,13 +219,14 @@ void Connections::Accept(const Door& door) {
   // Those who are refused are served, too: only a call can be answered with the reason.
   const Caller caller = MakeCaller(door, *peer);
   User* user = FindOrAddUser(caller);
-  if (user == nullptr) return Refuse(caller, "too many users are connected");
-  if (user->connections.size() >= LimitsFor(caller).max_connections)
-    return Refuse(caller, "too many connections");
-  // gRPC owns the descriptor from here on, and does not say when it closes it.
-  UniqueFd ours(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-  if (!ours.valid()) return Refuse(caller, "no descriptors are left");
-  user->connections.push_back(std::move(ours));
+  if (user == nullptr) return Refuse(caller, "too many users have running calls");
+  UniqueFd duplicate(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.valid()) return Refuse(caller, "no descriptors are left");
+  if (!OpenOf(KindOf(caller))
+           .Add({NameOf(connection), ClientName(caller), LimitsFor(caller).max_connections,
+                 user->server.get()},
+                std::move(duplicate)))
+    return Refuse(caller, "too many connections with running calls");
   user->server->Add(std::move(connection), peer->pid);
 }
 
@@ -247,18 +263,26 @@ Connections::UserKind Connections::KindOf(const Caller& caller) {
 
 bool Connections::MakeRoom(UserKind kind) {
   std::size_t users = 0;
-  auto idle = users_.end();
+  OpenConnections& open = OpenOf(kind);
+  auto leaves = users_.end();
+  std::pair<bool, std::uint64_t> rank;  // one without connections leaves first
   for (auto it = users_.begin(); it != users_.end(); ++it) {
     if (it->first.second != kind) continue;
     ++users;
-    if (!it->second.connections.empty()) continue;
-    if (idle == users_.end() || it->second.last_use < idle->second.last_use) idle = it;
+    const auto use = open.UseOf(it->second.server.get());
+    if (use.running_calls != 0) continue;
+    const std::pair its_rank{use.connections != 0, it->second.last_use};
+    if (leaves != users_.end() && rank <= its_rank) continue;
+    leaves = it;
+    rank = its_rank;
   }
   if (users < kMaxUsers) return true;
-  // The server of a user without connections is kept for the next one. The oldest of them makes
-  // room.
-  if (idle == users_.end()) return false;
-  users_.erase(idle);
+  if (leaves == users_.end()) return false;
+  if (rank.first)
+    Refuse(leaves->second.server->caller(),
+           "another user needs the place of this one, who is idle");
+  open.Remove(leaves->second.server.get());
+  users_.erase(leaves);
   return true;
 }
 
@@ -270,9 +294,9 @@ Connections::User* Connections::FindOrAddUser(const Caller& caller) {
     Caller known = caller;
     known.pid = 0;
     known.name = UserName(caller.uid);
-    auto server = UserServer::Start(known, gate_);
+    auto server = UserServer::Start(known, gate_, times_, OpenOf(key.second));
     if (!server) return nullptr;
-    found = users_.emplace(key, User{*std::move(server), {}, 0}).first;
+    found = users_.emplace(key, User{*std::move(server), 0}).first;
   }
   found->second.last_use = ++uses_;
   return &found->second;

@@ -51,11 +51,13 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
   for (const auto& [unused, fd] : options.inherited)
     logger.warn("systemd listens at {}, but profd serves nothing there", unused);
   std::unique_ptr<Server> server(new Server(service, clock, logger));
-  auto connections = Connections::Start(std::move(doors), options.group, server->gate_);
+  auto connections =
+      Connections::Start(std::move(doors), options.group, server->gate_, options.times);
   if (!connections) return connections.error();
   server->connections_ = *std::move(connections);
   if (options.tls) {
-    auto tls = TlsListener::Start(options.tls->address, options.tls->files, server->gate_, logger);
+    auto tls = TlsListener::Start(options.tls->address, options.tls->files, server->gate_,
+                                  options.times, logger);
     if (!tls) return tls.error();
     server->tls_ = *std::move(tls);
     logger.info("serving TLS at {}, port {}", options.tls->address, server->tls_->port());

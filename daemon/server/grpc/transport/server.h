@@ -15,6 +15,7 @@
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/service/serving.h"
 #include "daemon/server/grpc/transport/connections.h"
+#include "daemon/server/grpc/transport/server_settings.h"
 #include "daemon/server/grpc/transport/tls_listener.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 
@@ -36,6 +37,7 @@ struct ServerOptions {
   std::string public_socket;        // path of the socket for all users of the host; "": none
   InheritedSockets inherited;       // used if their paths are those above
   std::optional<TlsOptions> tls{};  // none: no TCP
+  ClientTimes times{};
 };
 
 // Serves from Start to Shutdown, with the health service and reflection. The two sockets have the

@@ -21,9 +21,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -32,6 +30,8 @@
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/transport/call_watch.h"
+#include "daemon/server/grpc/transport/open_connections.h"
 #include "daemon/server/grpc/transport/server_settings.h"
 #include "daemon/server/grpc/transport/tls_identity.h"
 #include "daemon/server/tcp_address.h"
@@ -44,35 +44,37 @@ namespace {
 constexpr int kPauseMs = 100;
 constexpr const char* kRefused = "no TLS, or no certificate that tls.client_ca has signed";
 
-bool HasEnded(int fd) {
-  pollfd polled{fd, POLLRDHUP, 0};
-  return poll(&polled, 1, 0) > 0;
-}
+struct TcpPeer {
+  // What gRPC's ServerContext::peer() has: "ipv4:192.0.2.1:4242", "ipv6:%5B::1%5D:4242". It is the
+  // only link between a call and the connection that was accepted here.
+  std::string name;
+  // Without the port; the /64 network of an IPv6 address, because a host has a whole one.
+  std::string address;
+};
 
-// The name that gRPC's ServerContext::peer() has: "ipv4:192.0.2.1:4242", "ipv6:%5B::1%5D:4242". It
-// is the only link between a call and the connection that was accepted here.
-std::string PeerName(const sockaddr_storage& address) {
+TcpPeer PeerOf(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
+  const auto v4 = [&](const void* bytes, in_port_t port) -> TcpPeer {
+    inet_ntop(AF_INET, bytes, text.data(), text.size());
+    const std::string host = std::string("ipv4:") + text.data();
+    return {host + ":" + std::to_string(ntohs(port)), host};
+  };
   if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    return std::string("ipv4:") + text.data() + ":" + std::to_string(ntohs(v4.sin_port));
+    const auto& peer = reinterpret_cast<const sockaddr_in&>(address);
+    return v4(&peer.sin_addr, peer.sin_port);
   }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  const auto port = std::to_string(ntohs(v6.sin6_port));
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size());
-    return std::string("ipv4:") + text.data() + ":" + port;
-  }
-  inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-  return std::string("ipv6:%5B") + text.data() + "%5D:" + port;
+  const auto& peer = reinterpret_cast<const sockaddr_in6&>(address);
+  if (IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr)) return v4(&peer.sin6_addr.s6_addr[12], peer.sin6_port);
+  inet_ntop(AF_INET6, &peer.sin6_addr, text.data(), text.size());
+  const std::string host = std::string("ipv6:%5B") + text.data() + "%5D";
+  in6_addr network = peer.sin6_addr;
+  std::fill_n(&network.s6_addr[8], 8, std::uint8_t{0});
+  inet_ntop(AF_INET6, &network, text.data(), text.size());
+  return {host + ":" + std::to_string(ntohs(peer.sin6_port)),
+          std::string("ipv6:") + text.data() + "/64"};
 }
 
-constexpr int kHandshakeMs = 10'000;
 constexpr int kThreads = 256;  // each running call takes one
-// How long a connection may be idle. Then another client may have its place; clients connect again
-// by themselves.
-constexpr int kIdleMs = 600'000;
 
 std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const TlsIdentity& identity) {
   grpc::SslServerCredentialsOptions options(
@@ -96,39 +98,37 @@ std::string First(const grpc::AuthContext& context, const char* property) {
 // connections.
 class TlsServer {
  public:
+  // The members of `gate`, and `open`, must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<TlsServer>> Start(const TlsIdentity& identity,
-                                                                const Gate& gate);
+                                                                const Gate& gate,
+                                                                const ClientTimes& times,
+                                                                OpenConnections& open);
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
 
   // Serves a connection that was just accepted. It must be non-blocking.
   void Add(UniqueFd connection);
-  // True if a call has come on the connection that gRPC calls `peer`.
-  [[nodiscard]] bool HasCalled(const std::string& peer) const;
-  // For a connection that has ended: another client may get its port.
-  void Forget(const std::string& peer);
   // Stops taking calls. Running calls are cancelled at the deadline.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
   explicit TlsServer(const Gate& gate);
-  [[nodiscard]] Caller GetCaller(const grpc::ServerContext& context);
+  [[nodiscard]] static Caller GetCaller(const grpc::ServerContextBase& context);
 
-  mutable std::mutex mutex_;
-  std::set<std::string> called_;  // peers that have made a call
   CallerService service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
   std::optional<Serving::Member> health_;  // destroyed before its server
 };
 
-Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity, const Gate& gate) {
+Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity, const Gate& gate,
+                                                    const ClientTimes& times,
+                                                    OpenConnections& open) {
   std::unique_ptr<TlsServer> tls(new TlsServer(gate));
   grpc::ServerBuilder builder;
-  ApplySettings(builder);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  ApplySettings(builder, times);
+  WatchCalls(builder, gate, open, times, &TlsServer::GetCaller);
   builder.SetMaxReceiveMessageSize(kTrustedLimits.max_request_bytes);
   grpc::ResourceQuota quota("tls");
   quota.SetMaxThreads(kThreads);
@@ -144,8 +144,7 @@ Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity,
   return tls;
 }
 
-TlsServer::TlsServer(const Gate& gate)
-    : service_(gate, [this](const grpc::ServerContext& context) { return GetCaller(context); }) {}
+TlsServer::TlsServer(const Gate& gate) : service_(gate, &TlsServer::GetCaller) {}
 
 TlsServer::~TlsServer() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -155,11 +154,7 @@ void TlsServer::Add(UniqueFd connection) {
   acceptor_->HandleNewConnection(&parameters);
 }
 
-Caller TlsServer::GetCaller(const grpc::ServerContext& context) {
-  {
-    const std::scoped_lock lock(mutex_);
-    called_.insert(context.peer());
-  }
+Caller TlsServer::GetCaller(const grpc::ServerContextBase& context) {
   Caller caller;
   caller.kind = Caller::Kind::kCertificate;
   // gRPC has already refused clients without a certificate. This check keeps "sees everything" tied
@@ -172,16 +167,6 @@ Caller TlsServer::GetCaller(const grpc::ServerContext& context) {
   return caller;
 }
 
-bool TlsServer::HasCalled(const std::string& peer) const {
-  const std::scoped_lock lock(mutex_);
-  return called_.contains(peer);
-}
-
-void TlsServer::Forget(const std::string& peer) {
-  const std::scoped_lock lock(mutex_);
-  called_.erase(peer);
-}
-
 void TlsServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!server_) return;
   health_.reset();
@@ -192,17 +177,18 @@ void TlsServer::Shutdown(std::chrono::system_clock::time_point deadline) {
 
 Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& address,
                                                         const TlsFiles& files, const Gate& gate,
+                                                        const ClientTimes& times,
                                                         spdlog::logger& logger) {
   const auto where = ParseTcpAddress(address);
   if (!where) return where.error();
-  std::unique_ptr<TlsListener> tls(new TlsListener(files, gate, logger));
+  std::unique_ptr<TlsListener> tls(new TlsListener(files, gate, times, logger));
   // The stamp comes first: files that change while they are read are then read again.
   tls->stamp_ = ReadStamp(files);
   const auto identity = LoadTlsIdentity(files);
   if (!identity) return identity.error().Wrap("cannot serve by TLS");
-  auto server = TlsServer::Start(*identity, gate);
+  auto server = TlsServer::Start(*identity, gate, times, tls->open_);
   if (!server) return server.error();
-  tls->generations_.push_back({*std::move(server), {}});
+  tls->servers_.push_back(*std::move(server));
   tls->stop_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!tls->stop_.valid()) return ErrorFromErrno(errno, "cannot make an eventfd");
   auto listener = ListenAt(*where);
@@ -212,8 +198,13 @@ Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& addre
   return tls;
 }
 
-TlsListener::TlsListener(const TlsFiles& files, const Gate& gate, spdlog::logger& logger)
-    : files_(files), gate_(gate), logger_(logger) {}
+TlsListener::TlsListener(const TlsFiles& files, const Gate& gate, const ClientTimes& times,
+                         spdlog::logger& logger)
+    : files_(files),
+      gate_(gate),
+      times_(times),
+      logger_(logger),
+      open_(kMaxConnections, gate.refusals) {}
 
 TlsListener::~TlsListener() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -224,8 +215,8 @@ void TlsListener::Shutdown(std::chrono::system_clock::time_point deadline) {
   (void)eventfd_write(stop_.get(), 1);
   thread_.join();
   listener_.Reset();
-  for (auto& generation : generations_) generation.server->Shutdown(deadline);
-  generations_.clear();
+  for (auto& server : servers_) server->Shutdown(deadline);
+  servers_.clear();
 }
 
 void TlsListener::Run() {
@@ -234,9 +225,7 @@ void TlsListener::Run() {
   std::vector<pollfd> polled;
   while (true) {
     polled.assign({{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
-    for (const auto& generation : generations_)
-      for (const auto& connection : generation.connections)
-        polled.push_back({connection.fd.get(), POLLRDHUP, 0});
+    open_.AddTo(polled);
     {
       const Heartbeat::Waiting waiting(beat_);
       if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
@@ -248,18 +237,12 @@ void TlsListener::Run() {
 }
 
 void TlsListener::ForgetEnded() {
-  for (auto& generation : generations_)
-    std::erase_if(generation.connections, [&](const Connection& connection) {
-      if (!HasEnded(connection.fd.get())) return false;
-      if (!generation.server->HasCalled(connection.peer))
-        gate_.refusals.Refused(connection.peer, "connecting", kRefused);
-      generation.server->Forget(connection.peer);
-      return true;
-    });
-  // An old generation ends with its last connection. The current one waits for new connections.
-  const auto current = std::prev(generations_.end());
-  for (auto it = generations_.begin(); it != current;)
-    it = it->connections.empty() ? generations_.erase(it) : std::next(it);
+  for (const std::string& peer : open_.RemoveEnded())
+    gate_.refusals.Refused(peer, "connecting", kRefused);
+  // An old server ends with its last connection. The current one waits for new connections.
+  const auto current = std::prev(servers_.end());
+  for (auto it = servers_.begin(); it != current;)
+    it = open_.UseOf(it->get()).connections == 0 ? servers_.erase(it) : std::next(it);
 }
 
 void TlsListener::Accept() {
@@ -275,28 +258,18 @@ void TlsListener::Accept() {
   }
   const int yes = 1;
   (void)setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  const auto peer = PeerName(address);
-  if (!MakeRoom()) return gate_.refusals.Refused(peer, "connecting", "too many connections");
+  const auto peer = PeerOf(address);
+  const auto refuse = [&](const char* why) {
+    gate_.refusals.Refused(peer.name, "connecting", why);
+  };
   LoadIfChanged();
-  UniqueFd ours(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-  if (!ours.valid()) return gate_.refusals.Refused(peer, "connecting", "no descriptors are left");
-  auto& current = generations_.back();
-  current.connections.push_back({std::move(ours), peer});
-  current.server->Add(std::move(connection));
-}
-
-bool TlsListener::MakeRoom() {
-  std::size_t all = 0;
-  for (const auto& generation : generations_) all += generation.connections.size();
-  if (all < kMaxConnections) return true;
-  for (const auto& generation : generations_)
-    for (const auto& connection : generation.connections)
-      if (!generation.server->HasCalled(connection.peer)) {
-        // gRPC owns the connection and closes it after this. ForgetEnded then removes it here.
-        (void)shutdown(connection.fd.get(), SHUT_RDWR);
-        return true;
-      }
-  return false;
+  UniqueFd duplicate(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.valid()) return refuse("no descriptors are left");
+  auto& current = *servers_.back();
+  if (!open_.Add({peer.name, peer.address, kTrustedLimits.max_connections, &current},
+                 std::move(duplicate)))
+    return refuse("too many connections with running calls");
+  current.Add(std::move(connection));
 }
 
 void TlsListener::LoadIfChanged() {
@@ -304,13 +277,13 @@ void TlsListener::LoadIfChanged() {
   if (stamp == stamp_) return;
   stamp_ = stamp;  // also if the files are not valid: the error is logged once, not per connection
   const auto identity = LoadTlsIdentity(files_);
-  auto server = identity ? TlsServer::Start(*identity, gate_)
+  auto server = identity ? TlsServer::Start(*identity, gate_, times_, open_)
                          : Result<std::unique_ptr<TlsServer>>(identity.error());
   if (!server) {
     logger_.error("TLS still uses the previous certificate: {}", server.error().message);
     return;
   }
-  generations_.push_back({*std::move(server), {}});
+  servers_.push_back(*std::move(server));
   logger_.info("TLS: new certificate {} or client CA {}", files_.certificate, files_.client_ca);
 }
 

@@ -9,12 +9,13 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/server/grpc/service/caller_service.h"
+#include "daemon/server/grpc/transport/open_connections.h"
+#include "daemon/server/grpc/transport/server_settings.h"
 #include "daemon/server/grpc/transport/tls_identity.h"
 
 namespace profd::server {
@@ -23,9 +24,10 @@ class TlsServer;
 
 // Owned by Server; its own thread accepts. If the files have changed since the last connection, the
 // next connection gets their new contents. Open connections keep what they began with. Files that
-// are not valid change nothing. There are at most kMaxConnections; a new connection replaces the
-// oldest one that has made no call. A connection that ends without a call is logged as refused: its
-// client did not speak TLS, or had no valid certificate.
+// are not valid change nothing. There are at most kMaxConnections, and a client has a share of them
+// (OpenConnections): an address for those that have made no call, a certificate for the others. A
+// connection that ends without a call is logged as refused: its client did not speak TLS, or had no
+// valid certificate.
 class TlsListener {
  public:
   static constexpr std::size_t kMaxConnections = 256;
@@ -34,6 +36,7 @@ class TlsListener {
   [[nodiscard]] static Result<std::unique_ptr<TlsListener>> Start(const std::string& address,
                                                                   const TlsFiles& files,
                                                                   const Gate& gate,
+                                                                  const ClientTimes& times,
                                                                   spdlog::logger& logger);
   ~TlsListener();
   TlsListener(const TlsListener&) = delete;
@@ -45,33 +48,26 @@ class TlsListener {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  struct Connection {
-    UniqueFd fd;       // a duplicate of gRPC's descriptor, to see the connection end
-    std::string peer;  // gRPC's name of the connection
-  };
-  // All connections that were made with the same contents of the files.
-  struct Generation {
-    std::unique_ptr<TlsServer> server;
-    std::vector<Connection> connections;  // oldest first
-  };
-
-  TlsListener(const TlsFiles& files, const Gate& gate, spdlog::logger& logger);
+  TlsListener(const TlsFiles& files, const Gate& gate, const ClientTimes& times,
+              spdlog::logger& logger);
   void Run();
   void Accept();
-  // Begins a new generation if the files have changed. If they are not valid, it logs that, and the
-  // last generation goes on.
+  // Starts a new server if the files have changed. If they are not valid, it logs that, and the
+  // last server goes on.
   void LoadIfChanged();
-  // False: all connections have made calls.
-  [[nodiscard]] bool MakeRoom();
   void ForgetEnded();
 
   const TlsFiles files_;
   const Gate gate_;
+  const ClientTimes times_;
   spdlog::logger& logger_;
   UniqueFd listener_;
   UniqueFd stop_;  // eventfd
   TlsFilesStamp stamp_{};
-  std::list<Generation> generations_;  // the last one takes new connections
+  OpenConnections open_;
+  // One for each state of the files; the last one takes new connections. Destroyed before the
+  // connections that their calls use.
+  std::list<std::unique_ptr<TlsServer>> servers_;
   Heartbeat beat_{"TLS connections"};
   std::thread thread_;
 };

@@ -12,6 +12,8 @@
 namespace profd::client {
 namespace {
 
+constexpr std::uint64_t kMostInJson = 9'007'199'254'740'991;  // 2^53 - 1
+
 constexpr std::uint64_t kMs = 1'000'000;
 
 std::uint32_t AddFrame(v1::Dump& dump, v1::FrameKind kind, const std::string& name,
@@ -147,6 +149,21 @@ TEST(DumpViewTest, SaysWhichStacksGoOnByFramePointer) {
   EXPECT_EQ(threads[2]["by_frame_pointer"], true);
   EXPECT_FALSE(threads[2]["stack"][1].contains("by_frame_pointer"));
   EXPECT_EQ(threads[2]["stack"][2]["by_frame_pointer"], true);
+}
+
+TEST(DumpViewTest, InJsonOnlyNumbersThatADoubleHoldsAreNumbers) {
+  v1::Dump dump = Sample();
+  dump.set_time_ns(kMostInJson);
+  dump.set_time_unix_ns(1'793'187'112'000'000'001);
+  auto& waiting = *dump.mutable_threads(1);
+  waiting.clear_syscall_arg();
+  waiting.add_syscall_arg(kMostInJson + 1);
+  waiting.add_syscall_arg(~std::uint64_t{0});
+  const auto json = nlohmann::json::parse(DumpJson(dump, {}));
+  EXPECT_EQ(json["time_ns"], kMostInJson);
+  EXPECT_EQ(json["time_unix_ns"], "1793187112000000001");
+  EXPECT_EQ(json["processes"][0]["threads"][1]["syscall"]["arguments"],
+            nlohmann::json({"9007199254740992", "18446744073709551615"}));
 }
 
 TEST(DumpViewTest, ADumpThatPointsNowhereIsRefused) {

@@ -125,6 +125,16 @@ TEST(GroupTable, JsonHasEveryRow) {
   EXPECT_EQ(json["rows"][0]["on_cpu_ns"], 300 * kMs);
 }
 
+TEST(GroupTable, InJsonOnlyNumbersThatADoubleHoldsAreNumbers) {
+  v1::Profile profile = Sample();
+  profile.set_start_unix_ns(1'793'187'112'000'000'001);
+  profile.mutable_threads(0)->mutable_clock()->set_on_cpu_ns(std::uint64_t{1} << 60);
+  const auto json = nlohmann::json::parse(GroupsJson(profile, GroupKey::kProcess));
+  EXPECT_EQ(json["start_unix_ns"], "1793187112000000001");
+  EXPECT_TRUE(json["length_ns"].is_number());
+  EXPECT_TRUE(json["rows"][0]["on_cpu_ns"].is_string());
+}
+
 TEST(Grouping, StandsInThePlaceOfProcesses) {
   const auto grouped = GroupBy(Sample(), GroupKey::kUnit);
   ASSERT_EQ(grouped.processes_size(), 2);

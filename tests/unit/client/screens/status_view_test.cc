@@ -10,6 +10,8 @@
 namespace profd::client {
 namespace {
 
+constexpr std::uint64_t kMostInJson = 9'007'199'254'740'991;  // 2^53 - 1
+
 v1::StatusResponse Sample() {
   v1::StatusResponse status;
   status.set_version("0.1.0");
@@ -205,6 +207,20 @@ TEST(StatusViewTest, ForPrograms) {
   EXPECT_EQ(static_cast<int>(json["python"].size()), v1::PythonStatus::descriptor()->field_count());
   // One key a field: a new field of the message must be given here as well.
   EXPECT_EQ(static_cast<int>(json.size()), v1::StatusResponse::descriptor()->field_count());
+}
+
+TEST(StatusViewTest, InJsonOnlyNumbersThatADoubleHoldsAreNumbers) {
+  v1::StatusResponse status;
+  status.set_switches(kMostInJson);
+  status.set_bpf_ns(kMostInJson + 1);
+  status.mutable_history()->set_last_unix_ns(1'793'187'112'000'000'001);
+  status.add_lost()->set_count(~std::uint64_t{0});
+  const auto json = nlohmann::json::parse(StatusJson(status));
+  EXPECT_EQ(json["switches"], kMostInJson);
+  EXPECT_EQ(json["bpf_ns"], "9007199254740992");
+  EXPECT_EQ(json["history"]["last_unix_ns"], "1793187112000000001");
+  EXPECT_EQ(json["lost"][0]["count"], "18446744073709551615");
+  EXPECT_TRUE(json["budget"]["clock_cpus"].is_number_float());
 }
 
 TEST(StatusViewTest, BytesThatAreNoUtf8DoNotBreakTheJson) {

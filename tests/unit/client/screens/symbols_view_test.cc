@@ -152,6 +152,14 @@ TEST(SymbolsViewTest, ForPrograms) {
   EXPECT_EQ(json["modules"][2]["debug_file"], "/usr/lib/debug/.build-id/93/ac61.debug");
 }
 
+TEST(SymbolsViewTest, InJsonOnlyNumbersThatADoubleHoldsAreNumbers) {
+  v1::Profile profile = Sample();
+  profile.set_start_unix_ns(1'793'187'112'000'000'001);
+  const auto json = nlohmann::json::parse(SymbolsJson(profile, {}));
+  EXPECT_EQ(json["start_unix_ns"], "1793187112000000001");
+  EXPECT_TRUE(json["duration_ns"].is_number());
+}
+
 TEST(SymbolsViewTest, TextFromElsewhereDoesNotReachTheTerminal) {
   testing::ProfileMaker maker;
   const auto thread = maker.AddThread(1, "a");

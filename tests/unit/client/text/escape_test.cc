@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "client/profile/stack_names.h"
@@ -28,6 +31,17 @@ TEST(Escape, HostileNamesComeBackFromJson) {
     const std::string safe = SafeName(name);
     EXPECT_EQ(nlohmann::json::parse(QuoteJson(safe)).get<std::string>(), safe);
   }
+}
+
+TEST(IsJsonNumberTest, HoldsForWhatADoubleHoldsExactly) {
+  constexpr std::uint64_t kMost = 9'007'199'254'740'991;
+  EXPECT_TRUE(IsJsonNumber(kMost));
+  EXPECT_FALSE(IsJsonNumber(kMost + 1));
+  EXPECT_FALSE(IsJsonNumber(~std::uint64_t{0}));
+  EXPECT_TRUE(IsJsonNumber(-static_cast<std::int64_t>(kMost)));
+  EXPECT_FALSE(IsJsonNumber(-static_cast<std::int64_t>(kMost) - 1));
+  EXPECT_FALSE(IsJsonNumber(std::numeric_limits<std::int64_t>::min()));
+  EXPECT_TRUE(IsJsonNumber(std::int32_t{-1}));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// ObjectContents: what one ELF file says of its code, and how it travels between processes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "daemon/base/result.h"
+#include "daemon/elf/file/object.h"
+#include "daemon/elf/file/symbol_table.h"
+
+namespace profd::elf {
+
+// One file, with symbols of its own or of its debug file.
+struct ObjectContents {
+  ObjectInfo info;
+  SymbolTable symbols;
+  bool has_source = false;        // FindSource has answers
+  bool lacks_debug_file = false;  // one was searched, and there is none
+  bool alone = true;              // all is of the file itself: no other was needed
+};
+
+[[nodiscard]] std::string PackContents(const ObjectContents& contents);
+// kCorrupt: the bytes make no sense. They may be a hostile file's.
+[[nodiscard]] Result<ObjectContents> UnpackContents(std::string_view bytes);
+
+}  // namespace profd::elf
