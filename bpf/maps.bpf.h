@@ -86,8 +86,17 @@ struct thread {
   u64 point_period_ns;      /* period of the two below; 0: not drawn yet */
   u64 point_phase_ns;       /* where in the period the thread's off-CPU clock stands */
   u64 point_ns;             /* where in the period its mark lies */
+  u64 quiet;                /* enum quiet; changed with atomics */
   struct profd_clock clock;
   struct epoch_totals kept;
+};
+
+/* Whether user space knows of a thread that is beyond the share of its process or user. */
+enum quiet {
+  ANNOUNCED, /* within the share: its fork was reported */
+  QUIET,     /* nothing of it was reported yet */
+  REPORTED,  /* something was, so its end will be */
+  LEFT_OUT,  /* it has ended before, and nothing of it will be */
 };
 
 /* Key: task. Made by on_fork and assign_threads, deleted by the kernel with the task. */
@@ -295,6 +304,14 @@ struct {
   __type(key, struct profd_python_runtime_key);
   __type(value, struct profd_python_process);
 } python_runtimes SEC(".maps");
+
+/* Shares: bpf/shared/shares.h. Written by the programs, read by user space. */
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, PROFD_MAX_SHARES);
+  __type(key, struct profd_share_key);
+  __type(value, struct profd_share);
+} shares SEC(".maps");
 
 /* How far CLOCK_MONOTONIC is ahead of the run-queue clock of one CPU. */
 struct queue_offset {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/quiet.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 #include "bpf/thread/filter.bpf.h"
@@ -31,6 +32,8 @@ static __noinline void send_thread_end(struct task_struct* task, const struct th
                                        u64 now, u64 sessions) {
   struct profd_clock_event* event;
   if (!sessions) return;
+  if (thread->quiet == LEFT_OUT)
+    return count_many(PROFD_COUNTER_THREADS_BEYOND_SHARE_NS, thread->clock.on_cpu_ns);
   event = begin_clock_event(task, PROFD_EVENT_THREAD_END, now, sessions, thread);
   if (!event) return;
   if (thread->begin_ns < thread->kept.time_ns) {
@@ -119,8 +122,9 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   __sync_fetch_and_or(&thread->sessions, sessions);
   make_stack_buffer(child, sessions);
   read_kernel_accounting(child, &accounting);
+  if (sessions && !is_announced(parent, new_process, now)) thread->quiet = QUIET;
   clock_begin_created(thread, now, &accounting, bpf_get_smp_processor_id());
-  if (sessions) send_fork(parent, child, now, sessions, new_process);
+  if (sessions && !thread->quiet) send_fork(parent, child, now, sessions, new_process);
   if (cost_is_due(now)) add_cost(now);
 }
 
@@ -171,17 +175,22 @@ static __always_inline void thread_execed(struct task_struct* task, u32 old_tid,
                                           struct linux_binprm* program) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
-  if (sessions) send_exec(task, sessions, old_tid, program->filename);
+  if (!sessions) return;
+  /* A process that nobody knows; one that another thread had made known is told by its leader. */
+  if (thread->quiet == QUIET && old_tid == (u32)task->pid) return;
+  if (may_report(task, thread)) send_exec(task, sessions, old_tid, program->filename);
 }
 
 static __always_inline void thread_exited(struct task_struct* task) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  int last = task->signal->live.counter == 0;
   struct profd_task_event* event;
   if (!sessions) return;
+  if (thread->quiet && leave_out(task, thread, last)) return;
   event = begin_task_event(task, PROFD_EVENT_EXIT, bpf_ktime_get_ns(), sessions);
   if (!event) return;
   event->exit_code = task->exit_code;
-  if (task->signal->live.counter == 0) event->event.flags |= PROFD_TASK_LAST_THREAD;
+  if (last) event->event.flags |= PROFD_TASK_LAST_THREAD;
   send_task_event(event);
 }

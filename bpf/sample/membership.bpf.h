@@ -37,6 +37,7 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
   __sync_fetch_and_or(&thread->sessions, joined);
   __sync_fetch_and_and(&thread->sessions, ~(left | foreign_sessions(task, joined)));
   joined &= thread->sessions;
+  if (!may_report(task, thread)) return 0;
   send_thread_end(task, copy, copy->since_ns, left);
   send_joining(task, copy, copy->since_ns, joined);
   return joined;
@@ -46,9 +47,13 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
 static __always_inline void send_name(struct task_struct* task, const struct thread* thread,
                                       const char* name) {
   u64 sessions = thread->sessions & control.sessions;
+  u64 now = bpf_ktime_get_ns();
   struct profd_task_event* event;
-  if (!sessions) return;
-  event = begin_task_event(task, PROFD_EVENT_COMM, bpf_ktime_get_ns(), sessions);
+  if (!sessions || thread->quiet == QUIET) return;
+  if (!take_share(PROFD_SHARE_NAMES, event_pid(task), now, PROFD_NAMES_PER_SECOND,
+                  PROFD_NAMES_AT_ONCE))
+    return count(PROFD_COUNTER_NAMES_BEYOND_SHARE);
+  event = begin_task_event(task, PROFD_EVENT_COMM, now, sessions);
   if (!event) return;
   if (name) __builtin_memcpy(event->comm, name, PROFD_COMM_LEN);
   send_task_event(event);

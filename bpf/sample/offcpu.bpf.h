@@ -9,6 +9,7 @@
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
@@ -16,6 +17,7 @@
 struct points {
   u32 blocked;
   u32 runnable;
+  u32 stands_for; /* the sample counts so often; beyond the share of its process more than once */
 };
 
 /* Counts the sampling points in an interval of a member of `sessions`; 0: it is not sampled. */
@@ -29,7 +31,21 @@ static __always_inline int count_points(struct thread* thread, u64 sessions,
   if (skip_points(thread, length)) return 0;
   points->blocked = pass_points(thread, above(length, interval->runnable_ns));
   points->runnable = pass_points(thread, interval->runnable_ns);
+  points->stands_for = 1;
   return points->blocked || points->runnable;
+}
+
+/* Whether a sample that is due is taken; 0: not, its process has had its share. */
+static __noinline int is_taken(struct task_struct* task, struct thread* thread, u64 sessions,
+                               u64 now, struct points* points) {
+  if (!(sessions & ~control.shared_sessions)) {
+    points->stands_for = take_wait(event_pid(task), now);
+    if (!points->stands_for) {
+      count(PROFD_COUNTER_WAITS_BEYOND_SHARE);
+      return 0;
+    }
+  }
+  return may_report(task, thread);
 }
 
 static __always_inline u16 leaving_flags(u32 state, u32 kind) {
@@ -45,7 +61,7 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
   event->event.flags |= leaving_flags(interval->state, interval->kind);
   event->begin_ns = interval->begin_ns;
   event->runnable_ns = interval->runnable_ns;
-  event->period_ns = thread->point_period_ns;
+  event->period_ns = thread->point_period_ns * points->stands_for;
   event->blocked_points = points->blocked;
   event->runnable_points = points->runnable;
   event->task_state = thread->task_state;
@@ -85,6 +101,7 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
   struct points points;
   struct interval due;
   if (!count_points(thread, sessions, interval, &points)) return;
+  if (!is_taken(task, thread, sessions, interval->end_ns, &points)) return;
   due = *interval; /* so that, where none is due, it need not be in memory */
   take_sample(ctx, task, thread, &due, &points);
 }
@@ -118,6 +135,7 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   struct points points;
   if (!count_points(thread, sessions, interval, &points)) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
+  if (!is_taken(task, thread, sessions, interval->end_ns, &points)) return;
   buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   if (!buffer) return;
   if (buffer->event.begin_ns != interval->begin_ns) begin_without_stack(&buffer->event, task);

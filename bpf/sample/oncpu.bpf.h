@@ -5,6 +5,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
@@ -40,7 +41,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   sessions = thread->sessions & control.on_cpu_sessions;
   if (!sessions) return;
   weight = on_cpu_weight(sessions, event_period(ctx));
-  if (!weight) return;
+  if (!weight || !may_report(task, thread)) return;
   scratch = bpf_map_lookup_elem(&scratch_on_cpu, &zero);
   if (!scratch) return;
   if (scratch->busy) {

@@ -73,7 +73,7 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   if (!read_thread(task, thread, copy)) return;
   /* The thread began after the epoch, or ended meanwhile: then its end was reported. */
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
-      copy->state == PROFD_STATE_DEAD)
+      copy->state == PROFD_STATE_DEAD || !may_report(task, thread))
     return;
   if (control.kernel_accounted_sessions || thread->left_ns) keep_reported(thread, copy);
   if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING);
@@ -193,6 +193,7 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   if (!sessions) return;
   sequence = *(volatile u64*)&thread->sequence;
   if ((sequence & 1) || !is_wanted(thread, dumping)) return;
+  if (thread->quiet == QUIET || thread->quiet == LEFT_OUT) return; /* the clocks were read before */
   if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
   reader = take_reader();
   if (!reader) return;

@@ -34,7 +34,7 @@ struct profd_constants {
   __u32 pidns_level;       /* level of profd's pid namespace; 0 = initial one */
   __u64 min_switch_out_ns; /* reported minimum duration on the switch-out level */
   __u32 pidns_inum;        /* inode number of profd's pid namespace; 0 = compare by level only */
-  __u32 reserved;
+  __u32 share_scale;       /* how much shares are multiplied by, at least 1; shares.h */
 };
 
 /*
@@ -66,6 +66,7 @@ struct profd_control {
   /* Threads of none of those are sampled at periods of their own: */
   __u64 background_off_cpu_period_ns; /* 0 = no off-CPU samples */
   __u64 background_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
+  __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
   /* Reading memory of another process may never end. Numbers are those of the initial pid
    * namespace. */
   __u32 unreadable_pids[PROFD_MAX_UNREADABLE]; /* the snapshot iterator does not read these; 0 =

@@ -44,7 +44,13 @@
     "thread clocks read from kernel accounting: switches are many")                                \
   X(BACKGROUND_STACKS_NS, INFO, "of the ns for samples, those of threads no client has requested") \
   X(BEYOND_SHARE, INFO,                                                                            \
-    "mappings and execs beyond what one process may report; it is read in /proc instead")
+    "mappings and execs beyond what one process may report; it is read in /proc instead")          \
+  X(THREADS_BEYOND_SHARE, LOST,                                                                    \
+    "short threads left out: beyond what one process, or one user, may make")                      \
+  X(THREADS_BEYOND_SHARE_NS, INFO, "CPU time of the short threads left out, ns")                   \
+  X(NAMES_BEYOND_SHARE, INFO, "names of threads left out: beyond what one process may report")     \
+  X(WAITS_BEYOND_SHARE, INFO,                                                                      \
+    "samples of waits left out: beyond what one process may have; others stand for them")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -21,6 +21,7 @@
 #include "bpf/shared/counters.h"
 #include "bpf/shared/limits.h"
 #include "bpf/shared/python_layout.h"
+#include "bpf/shared/shares.h"
 
 /* Written into recordings; raised with every incompatible change. */
 #define PROFD_EVENTS_VERSION 2
@@ -46,6 +47,7 @@ enum profd_event_kind {
   PROFD_EVENT_PYTHON_PROCESS = 21, /* struct profd_python_process_event: an interpreter was found */
   PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
   PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: effective from now on */
+  PROFD_EVENT_BEYOND_SHARE = 24,   /* struct profd_beyond_share_event: before SESSION_END */
 };
 
 /* Every event starts with this. */
@@ -295,6 +297,15 @@ struct profd_periods_event {
   __u64 background_off_cpu_period_ns;
 };
 
+/* What a process, or a user, has reported beyond a share while the session of `event.sessions` ran;
+ * `event.pid` is that of the process, or 0. */
+struct profd_beyond_share_event {
+  struct profd_event event;
+  __u32 kind; /* enum profd_share_kind */
+  __u32 uid;  /* PROFD_SHARE_PROCESSES: of the user, in the initial user namespace */
+  __u64 count;
+};
+
 struct profd_counters_event {
   struct profd_event event;
   __u32 count; /* PROFD_COUNTER_MAX of the writer */
@@ -353,6 +364,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_even
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 32, "profd_periods_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_beyond_share_event) == 56 + 16, "beyond share");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");

@@ -7,6 +7,7 @@
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/weights.h"
 #include "daemon/source/probe/hook_levels.h"
+#include "daemon/wire/event_names.h"
 
 namespace profd::aggregate {
 namespace {
@@ -29,6 +30,28 @@ std::uint64_t TotalWeight(const Points& points) {
 
 constexpr std::size_t kMaxPeriodChanges = 1'000;  // listed in one profile
 constexpr std::size_t kMaxRefusals = 64;          // listed by name in one profile
+
+// Names who has reported more than a share: users, and the processes that the profile shows.
+void NameBeyondShare(Profile& profile, const std::vector<wire::BeyondShareEvent>& all) {
+  for (const wire::BeyondShareEvent& beyond : all) {
+    const std::string consequence = wire::Consequence(beyond.kind);
+    const auto add = [&](const std::string& who) {
+      profile.counters.push_back({"beyond_share", who + ": " + consequence, beyond.count});
+    };
+    if (beyond.kind == PROFD_SHARE_PROCESSES) {
+      add("UID " + std::to_string(beyond.uid));
+      continue;
+    }
+    // The youngest one of this number: shares do not outlive their process for long.
+    const ProfileProcess* process = nullptr;
+    for (const ProfileProcess& one : profile.processes)
+      if (one.key.pid == beyond.header.process.pid &&
+          (process == nullptr || one.key.start_ns > process->key.start_ns))
+        process = &one;
+    if (process != nullptr)
+      add("PID " + std::to_string(process->shown_pid) + " (" + process->comm + ")");
+  }
+}
 
 // Lists the processes whose Python frames are not shown, with the reason.
 void AddRefusals(Profile& profile) {
@@ -223,6 +246,10 @@ void ProfileBuilder::AddExec(const wire::ExecEvent& event) {
   thread_index_[header.thread] = index;
 }
 
+void ProfileBuilder::AddBeyondShare(const wire::BeyondShareEvent& event) {
+  if (beyond_share_.size() < kMaxBeyondShare) beyond_share_.push_back(event);
+}
+
 void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
 }
@@ -353,6 +380,7 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
   note("python_cut", "stacks whose Python part is cut: too deep, or unreadable memory",
        python_cut_);
   AddRefusals(profile);
+  NameBeyondShare(profile, beyond_share_);
   const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)
       profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});

@@ -80,6 +80,9 @@ class ProfileBuilder {
   void AddFork(const wire::ForkEvent& event);
   void AddExec(const wire::ExecEvent& event);
   void AddExit(const wire::ExitEvent& event);
+  // Bounded: at most kMaxBeyondShare are kept.
+  void AddBeyondShare(const wire::BeyondShareEvent& event);
+  static constexpr std::size_t kMaxBeyondShare = 1'000;
   // Replaces the description of a process. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
   // Takes over the stacks of threads that are blocked at `end`, the end of the session before. The
@@ -136,6 +139,7 @@ class ProfileBuilder {
   std::vector<std::uint64_t> first_counters_;
   std::vector<std::uint64_t> last_counters_;
   std::vector<NamedCount> dropped_;
+  std::vector<wire::BeyondShareEvent> beyond_share_;
   std::uint64_t parts_dropped_ = 0;
   std::uint64_t samples_ = 0;
   std::uint64_t threads_dropped_ = 0;

@@ -27,10 +27,14 @@ void AddClock(const profd_clock& part, profd_clock& sum) {
   }
 }
 
+// Texts may name a process. When there are many, all of a name become one.
 void AddCounts(const std::vector<NamedCount>& part, std::vector<NamedCount>& sum) {
+  constexpr std::size_t kMaxCounts = 500;
   for (const auto& count : part) {
-    const auto known = std::find_if(sum.begin(), sum.end(),
-                                    [&](const auto& other) { return other.name == count.name; });
+    const bool many = sum.size() >= kMaxCounts;
+    const auto known = std::find_if(sum.begin(), sum.end(), [&](const auto& other) {
+      return other.name == count.name && (many || other.text == count.text);
+    });
     if (known == sum.end()) {
       sum.push_back(count);
     } else {

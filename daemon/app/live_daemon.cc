@@ -242,11 +242,14 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   return status;
 }
 
-// The budget of the sessions does not pay for names: they are found once, whatever the rate is.
+// The budget of the sessions does not pay for names and mappings, whatever the rate is.
 budget::CpuThread::Work LiveDaemon::WorkDone() {
   const std::uint64_t all_ns = pipeline_.StageCpuNs();
-  return {.stages_ns = all_ns - std::min(all_ns, symbols_.spent_ns()),
-          .samples = pipeline_.samples()};
+  const std::uint64_t others_ns = symbols_.spent_ns() + parts_.source->mappings_cpu_ns();
+  return {.stages_ns = all_ns - std::min(all_ns, others_ns),
+          .samples = pipeline_.samples(),
+          .snapshots = pipeline_.counters().snapshots_read.value(),
+          .others = pipeline_.counters().others_read.value()};
 }
 
 // What is cheapest to make again is freed first.

@@ -98,7 +98,10 @@ void LivePipeline::Read(const std::stop_token& stop) {
   const auto sink = [&](const wire::RawEvent& raw) {
     auto event = decoder.Decode(raw);
     if (!event) return;  // the decoder has counted it
-    if (const auto* stack = std::get_if<wire::StackEvent>(&*event)) Count(*stack);
+    if (const auto* stack = std::get_if<wire::StackEvent>(&*event))
+      Count(*stack);
+    else
+      counters_.others_read.Add();
     // The earlier a sample is dropped, the less it costs.
     if (MayDrop(*event)) {
       if (parts_.memory.full()) return counters_.memory_events.Add();

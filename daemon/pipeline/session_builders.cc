@@ -70,6 +70,8 @@ void SessionBuilders::AddEvent(const Event& event, const process::ProcessInfoRef
     if constexpr (std::is_same_v<Event, ClockEvent>) running.builder.AddClock(event);
     if constexpr (std::is_same_v<Event, ForkEvent>) running.builder.AddFork(event);
     if constexpr (std::is_same_v<Event, ExecEvent>) running.builder.AddExec(event);
+    if constexpr (std::is_same_v<Event, wire::BeyondShareEvent>)
+      running.builder.AddBeyondShare(event);
     if constexpr (std::is_same_v<Event, ExitEvent>) running.builder.AddExit(event);
   });
 }
@@ -78,6 +80,8 @@ template void SessionBuilders::AddEvent(const ClockEvent&, const process::Proces
 template void SessionBuilders::AddEvent(const ForkEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const ExecEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const ExitEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::BeyondShareEvent&,
+                                        const process::ProcessInfoRef&);
 
 void SessionBuilders::SetCounters(std::vector<std::uint64_t> values) {
   counter_values_ = std::move(values);

@@ -33,6 +33,8 @@ StageReport Describe(const StageCounters& counters) {
   add(report.counters, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
   add(report.counters, counters.snapshots_read, "snapshots_read",
       "stacks of threads as they stood that were read");
+  add(report.counters, counters.others_read, "events_read",
+      "events read that are no samples: of threads, processes and mappings");
   add(report.counters, counters.samples_delivered, "samples_delivered",
       "samples and snapshots that came to a session");
   add_count(report.counters, counters.unwanted_events.value() + counters.unwanted_items.value(),

@@ -69,6 +69,7 @@ void WorkerStage::Handle(wire::Event&& event) {
         } else if constexpr (std::is_same_v<Type, wire::ClockEvent> ||
                              std::is_same_v<Type, wire::ForkEvent> ||
                              std::is_same_v<Type, wire::ExecEvent> ||
+                             std::is_same_v<Type, wire::BeyondShareEvent> ||
                              std::is_same_v<Type, wire::ExitEvent>) {
           if (sessions == 0) return;
           typed.header.sessions = sessions;

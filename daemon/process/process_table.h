@@ -88,6 +88,7 @@ class ProcessTable {
   void On(const wire::StackEvent&) {}
   void On(const wire::CountersEvent&) {}
   void On(const wire::PeriodsEvent&) {}
+  void On(const wire::BeyondShareEvent&) {}
   void On(const wire::PythonProcessEvent&) {}  // of daemon/python
   void On(const wire::PythonCodeEvent&) {}
   void On(const wire::SessionEvent& event);

@@ -3,16 +3,21 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "daemon/base/own_usage.h"
 #include "daemon/source/bpf/hook_check.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/perf/cpu_list.h"
+#include "daemon/wire/event_names.h"
 
 namespace profd::source {
 namespace {
 
 constexpr std::chrono::seconds kRefreshInterval(1);
+// For so long the status names who was beyond a share.
+constexpr std::uint64_t kNamedNs = 10'000'000'000;
 
 std::vector<std::string> ReadFinishTaskSymbols() {
   const auto kallsyms = ProcFs().Read("kallsyms");
@@ -99,7 +104,19 @@ BpfSource::BpfSource(Parts parts, reader::Readers& snapshots)
                  .snapshots = snapshots,
                  .hook = hook_.level.hook,
                  .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
-                 .counters = [this] { return ReadCounters(); }}) {}
+                 .counters = [this] { return ReadCounters(); },
+                 .beyond_shares = [this] { return BeyondShares(); }}) {}
+
+void BpfSource::DrainSideBand(const Sink& sink) {
+  const std::uint64_t before_ns = ThreadCpuNs();
+  side_band_.Drain([&](std::uint32_t pid) { return backfill_.IsBeyondShare(pid); },
+                   [&](const wire::EventBytes& event) { sink(wire::RawEvent{event}); });
+  mappings_cpu_ns_.Add(ThreadCpuNs() - before_ns);
+  if (const std::uint64_t lost = side_band_.lost(); lost != mmaps_lost_) {
+    mmaps_lost_ = lost;
+    backfill_.LostMappings();
+  }
+}
 
 std::uint64_t BpfSource::Round(const Sink& sink) {
   std::uint64_t handed_over = 0;
@@ -115,11 +132,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   const PendingEvents::Taken taken = pending_.Take();
   for (const wire::EventBytes& event : taken.before) pass(wire::RawEvent{event});
   rings_.Drain(pass);
-  side_band_.Drain([&](const wire::EventBytes& event) { pass(wire::RawEvent{event}); });
-  if (const std::uint64_t lost = side_band_.lost(); lost != mmaps_lost_) {
-    mmaps_lost_ = lost;
-    backfill_.LostMappings();
-  }
+  DrainSideBand(pass);
   for (const wire::EventBytes& event : taken.after) pass(wire::RawEvent{event});
   backfill_.EndRound(counting);
 
@@ -200,14 +213,31 @@ session::SourceStatus BpfSource::Status() const {
   status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
   status.map_bytes = MapBytes();
   status.missing_capabilities = features_.missing_capabilities;
-  for (const std::uint32_t pid : backfill_.ProcessesBeyondShare()) {
-    auto name = proc_.Read(std::to_string(pid) + "/comm");
-    if (name && name->ends_with('\n')) name->pop_back();
-    status.beyond_share.push_back("process " + std::to_string(pid) +
-                                  (name ? " (" + *name + ")" : std::string()) +
-                                  ": maps files too often; is read once a second");
+  const std::uint64_t now_ns = clock_.MonotonicNs();
+  for (const BeyondShare& beyond : BeyondShares()) {
+    // Many waits are no trouble: their sums stay right.
+    const bool recent = beyond.last_ns + kNamedNs >= now_ns;
+    if (recent && beyond.key.kind != PROFD_SHARE_WAITS)
+      status.beyond_share.push_back(Describe(beyond));
   }
+  std::ranges::sort(status.beyond_share);
   return status;
+}
+
+std::vector<BeyondShare> BpfSource::BeyondShares() const {
+  std::vector<BeyondShare> all = ReadBeyondShares(objects_->shares_fd());
+  std::ranges::move(backfill_.ProcessesBeyondShare(), std::back_inserter(all));
+  return all;
+}
+
+std::string BpfSource::Describe(const BeyondShare& beyond) const {
+  const auto kind = static_cast<profd_share_kind>(beyond.key.kind);
+  const std::string id = std::to_string(beyond.key.id);
+  if (kind == PROFD_SHARE_PROCESSES) return "user " + id + ": " + wire::Consequence(kind);
+  auto name = proc_.Read(id + "/comm");
+  if (name && name->ends_with('\n')) name->pop_back();
+  return "process " + id + (name ? " (" + *name + ")" : std::string()) + ": " +
+         wire::Consequence(kind);
 }
 
 }  // namespace profd::source

@@ -19,6 +19,7 @@
 #include "daemon/source/bpf/live_unwind_maps.h"
 #include "daemon/source/bpf/python_process_map.h"
 #include "daemon/source/bpf/ring_reader.h"
+#include "daemon/source/bpf/share_map.h"
 #include "daemon/source/bpf/wanted_ring.h"
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/perf/side_band.h"
@@ -63,6 +64,9 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] session::SourceStatus Status() const override;
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
   [[nodiscard]] const Heartbeat& heartbeat() const { return on_cpu_events_.heartbeat(); }
+  // CPU time that Poll has spent on mappings and on /proc, and on no event of another kind. Any
+  // thread.
+  [[nodiscard]] std::uint64_t mappings_cpu_ns() const { return mappings_cpu_ns_.value(); }
   // Of its maps and rings, as in Status().
   [[nodiscard]] std::uint64_t MapBytes() const;
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) override {
@@ -94,10 +98,14 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   };
   BpfSource(Parts parts, reader::Readers& snapshots);
 
+  void DrainSideBand(const Sink& sink);
   // Delivers the waiting events; returns their number.
   std::uint64_t Round(const Sink& sink);
   [[nodiscard]] std::chrono::milliseconds RoundInterval() const;
   void Wait(std::chrono::milliseconds longest) const;
+  [[nodiscard]] std::vector<BeyondShare> BeyondShares() const;
+  // "process 7 (name): maps files too often; ..."
+  [[nodiscard]] std::string Describe(const BeyondShare& beyond) const;
   // By enum profd_counter: those of the BPF side and of this folder.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
 
@@ -118,6 +126,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   Counter processes_gone_;
   Counter mmaps_dropped_;
   Counter beyond_share_;
+  Counter mappings_cpu_ns_;
   std::uint64_t mmaps_lost_ = 0;  // as of the last round
   Counter malformed_;
   std::chrono::steady_clock::time_point refreshed_;

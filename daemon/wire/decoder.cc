@@ -226,6 +226,19 @@ Result<Event> DecodePeriods(Bytes bytes) {
                             .background_off_cpu_period_ns = fixed.background_off_cpu_period_ns});
 }
 
+Result<Event> DecodeBeyondShare(Bytes bytes) {
+  profd_beyond_share_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_BEYOND_SHARE, "shorter than its fixed part");
+  if (fixed.kind < PROFD_SHARE_NAMES || fixed.kind > PROFD_SHARE_MAPPINGS)
+    return Corrupt(PROFD_EVENT_BEYOND_SHARE, "a share of unknown kind");
+  return Event(BeyondShareEvent{.header = HeaderFrom(fixed.event),
+                                .kind = static_cast<profd_share_kind>(fixed.kind),
+                                .uid = fixed.uid,
+                                .count = fixed.count});
+}
+
 Result<Event> DecodeCountersEvent(Bytes bytes) {
   profd_counters_event fixed;
   Bytes tail;
@@ -282,6 +295,8 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodePythonCode(bytes);
     case PROFD_EVENT_PERIODS:
       return DecodePeriods(bytes);
+    case PROFD_EVENT_BEYOND_SHARE:
+      return DecodeBeyondShare(bytes);
     default:
       return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
   }

@@ -130,6 +130,14 @@ struct PeriodsEvent {
   std::uint64_t background_off_cpu_period_ns = 0;
 };
 
+// What a process or a user has reported beyond a share of it while a session ran.
+struct BeyondShareEvent {
+  EventHeader header;  // its process, if it is one's
+  profd_share_kind kind = PROFD_SHARE_NAMES;
+  std::uint32_t uid = 0;  // PROFD_SHARE_PROCESSES
+  std::uint64_t count = 0;
+};
+
 struct CountersEvent {
   EventHeader header;
   std::vector<std::uint64_t> values;  // by enum profd_counter
@@ -137,7 +145,7 @@ struct CountersEvent {
 
 using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
                            MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
-                           PythonCodeEvent, PeriodsEvent>;
+                           PythonCodeEvent, PeriodsEvent, BeyondShareEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

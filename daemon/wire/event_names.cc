@@ -40,9 +40,27 @@ const char* KindName(std::uint16_t kind) {
       return "Python code";
     case PROFD_EVENT_PERIODS:
       return "periods";
+    case PROFD_EVENT_BEYOND_SHARE:
+      return "beyond share";
     default:
       return "unknown";
   }
+}
+
+const char* Consequence(profd_share_kind kind) {
+  switch (kind) {
+    case PROFD_SHARE_NAMES:
+      return "renames threads too often; names in between are left out";
+    case PROFD_SHARE_THREADS:
+      return "makes threads too often; short ones are left out";
+    case PROFD_SHARE_PROCESSES:
+      return "starts processes too often; short ones are left out";
+    case PROFD_SHARE_WAITS:
+      return "waits often: one sample stands for several";
+    case PROFD_SHARE_MAPPINGS:
+      return "maps files too often; is read once a second";
+  }
+  return "reports too much";
 }
 
 }  // namespace profd::wire

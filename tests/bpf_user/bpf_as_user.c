@@ -11,6 +11,7 @@
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/clock_reading.bpf.h"
 #include "bpf/thread/kernel_accounting.bpf.h"
+#include "bpf/thread/share.bpf.h"
 #include "tests/bpf_user/user_maps.h"
 
 static __u32 (*random_source)(void* context);
@@ -22,6 +23,7 @@ static __u64 stack_pointer;
 void* bpf_map_lookup_elem(void* map, const void* key) {
   const u32 index = *(const u32*)key;
   if (map == &counters) return user_find_counter(index);
+  if (map == &shares) return NULL;
   if (map == &wanted_recently) return user_find_recently();
   if (map == &unwind_file_ids) return user_find_file_id(key);
   if (map == &python_processes) return user_find_python(index);
@@ -29,6 +31,11 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &unwind_files) return user_find_file(index);
   if (map == &unwind_pool) return user_find_slab(index);
   return user_find_page(map, index);
+}
+
+long bpf_map_update_elem(void* map, const void* key, const void* value, __u64 flags) {
+  (void)map, (void)key, (void)value, (void)flags;
+  return -1;
 }
 
 void* bpf_ringbuf_reserve(void* ring, __u64 bytes, __u64 flags) {
@@ -190,6 +197,14 @@ __u64 user_since(const struct user_thread* thread) {
 
 __u64 user_sequence(const struct user_thread* thread) {
   return ((const struct thread*)thread)->sequence;
+}
+
+int user_take_one(struct profd_share* share, __u64 now, __u64 per_second, __u64 at_once) {
+  return take_one(share, now, per_second, at_once);
+}
+
+__u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block) {
+  return count_wait(share, now, in_block);
 }
 
 __u32 user_points(struct user_thread* thread, __u64 period, __u64 length) {

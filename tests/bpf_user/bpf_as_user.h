@@ -77,6 +77,10 @@ const struct profd_clock* user_clock(const struct user_thread* thread);
 __u64 user_since(const struct user_thread* thread);
 __u64 user_sequence(const struct user_thread* thread);
 
+/* Shares. */
+int user_take_one(struct profd_share* share, __u64 now, __u64 per_second, __u64 at_once);
+__u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block);
+
 /* Points passed by `length` of off-CPU time at `period`. */
 __u32 user_points(struct user_thread* thread, __u64 period, __u64 length);
 

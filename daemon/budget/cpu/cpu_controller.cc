@@ -23,8 +23,11 @@ double OffCpuShare(const session::SampleCounts& before, const session::SampleCou
 
 }  // namespace
 
-std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples) {
-  return samples > stages_ns / kMostPerSampleNs ? stages_ns : samples * kMostPerSampleNs;
+std::uint64_t SpentOnSamples(std::uint64_t stages_ns, const StageWork& work) {
+  if (work.samples == 0) return 0;
+  const std::uint64_t stacks = work.samples + work.snapshots + work.others / kEventsPerStack;
+  const std::uint64_t share_ns = MulDiv(stages_ns, work.samples, stacks);
+  return work.samples > share_ns / kMostPerSampleNs ? share_ns : work.samples * kMostPerSampleNs;
 }
 
 bool IsComplete(std::uint64_t elapsed_ns, std::uint64_t spent_ns,
@@ -45,7 +48,9 @@ CpuController::Changes CpuController::Update(const Reading& now) {
   Measurement measured{.now_ns = now.now_ns,
                        .budget = budgets.requested,
                        .stages_ns = now.stages_ns,
-                       .all_samples = Sum(now.samples.requested) + Sum(now.samples.background),
+                       .work = {.samples = Sum(now.samples.requested) + Sum(now.samples.background),
+                                .snapshots = now.snapshots,
+                                .others = now.others},
                        .own = now.samples.requested};
   bool changed = Measure(kinds_.requested, measured, status_.sampling.requested);
   measured.budget = budgets.background;
@@ -62,14 +67,16 @@ void CpuController::DisableKernelAccounting() {
   status_.clock = clock_controller_.status();
 }
 
-// The CPU time of the stages is shared out by the number of samples.
+// The CPU time of the stages is shared out by what they have handled.
 std::uint64_t CpuController::SpentBetween(const Measurement& before, const Measurement& now) {
   const std::uint64_t stages_ns = Growth(before.stages_ns, now.stages_ns);
   const std::uint64_t programs_ns = Growth(before.budget.spent_ns, now.budget.spent_ns);
-  const std::uint64_t samples = now.all_samples - before.all_samples;
+  const StageWork work{.samples = now.work.samples - before.work.samples,
+                       .snapshots = now.work.snapshots - before.work.snapshots,
+                       .others = now.work.others - before.work.others};
   const std::uint64_t own = Sum(now.own) - Sum(before.own);
-  if (samples == 0) return programs_ns;
-  return programs_ns + MulDiv(SpentOnSamples(stages_ns, samples), own, samples);
+  if (work.samples == 0) return programs_ns;
+  return programs_ns + MulDiv(SpentOnSamples(stages_ns, work), own, work.samples);
 }
 
 bool CpuController::Measure(Kind& kind, const Measurement& now, SamplingStatus& status) {

@@ -28,8 +28,16 @@ struct CpuStatus {
 // Stages need less than this for any sample (20 to 60 us were measured). What they spend beyond it
 // goes to new processes and other work that longer periods do not reduce.
 inline constexpr std::uint64_t kMostPerSampleNs = 250'000;
-// The part of `stages_ns` that the stages have spent on so many samples.
-[[nodiscard]] std::uint64_t SpentOnSamples(std::uint64_t stages_ns, std::uint64_t samples);
+// Events that cost the stages as much as one with a stack (5 to 12 us each were measured).
+inline constexpr std::uint64_t kEventsPerStack = 4;
+// What the stages have handled in some time.
+struct StageWork {
+  std::uint64_t samples = 0;
+  std::uint64_t snapshots = 0;  // stacks that follow no period
+  std::uint64_t others = 0;     // events without a stack
+};
+// The part of `stages_ns` that the stages have spent on the samples of that work.
+[[nodiscard]] std::uint64_t SpentOnSamples(std::uint64_t stages_ns, const StageWork& work);
 
 // How long a measurement takes. It ends early once it has cost more than all of it may.
 inline constexpr std::uint64_t kMeasurementNs = 250'000'000;
@@ -51,6 +59,8 @@ class CpuController {
     session::BudgetReading kernel;
     std::uint64_t stages_ns = 0;  // CPU time of the stages, without the search for names
     session::PerKind<session::SampleCounts> samples;
+    std::uint64_t snapshots = 0;
+    std::uint64_t others = 0;
   };
   // What the BPF side must change; nothing: it stays as it is.
   struct Changes {
@@ -73,8 +83,8 @@ class CpuController {
   struct Measurement {
     std::uint64_t now_ns = 0;
     session::SamplingBudget budget;
-    std::uint64_t stages_ns = 0;    // for both kinds
-    std::uint64_t all_samples = 0;  // of both kinds
+    std::uint64_t stages_ns = 0;  // for both kinds
+    StageWork work;               // of both kinds
     session::SampleCounts own;
   };
   struct Kind {

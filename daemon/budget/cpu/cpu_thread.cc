@@ -49,7 +49,9 @@ void CpuThread::Update() {
   const CpuController::Changes changes = controller_.Update({.now_ns = clock_.MonotonicNs(),
                                                              .kernel = kernel,
                                                              .stages_ns = work.stages_ns,
-                                                             .samples = work.samples});
+                                                             .samples = work.samples,
+                                                             .snapshots = work.snapshots,
+                                                             .others = work.others});
   if (changes.kernel_accounting && !control_.UseKernelAccounting(*changes.kernel_accounting))
     controller_.DisableKernelAccounting();
   {

@@ -28,6 +28,8 @@ class CpuThread {
   struct Work {
     std::uint64_t stages_ns = 0;  // CPU time of the stages, without the search for names
     session::PerKind<session::SampleCounts> samples;
+    std::uint64_t snapshots = 0;  // stacks that the stages have handled beside them
+    std::uint64_t others = 0;     // events without a stack
   };
 
   // All must outlive this. `clock_limit_cpus`: what thread clocks may cost; 0: no limit.

@@ -13,17 +13,21 @@ bool WasWrittenAfter(std::uint64_t mapped_ns, const FileStamp& stamp, const Cloc
   return mapped_ns != 0 && stamp.modified_ns > now - age && stamp.modified_ns <= now;
 }
 
-bool KeptSymbols::See(const FileStamp& stamp, const Mapping& mapping, std::uint64_t seen_ns) {
+bool KeptSymbols::IsNew(const FileStamp& stamp) const {
   constexpr std::int64_t kRecentNs = std::chrono::nanoseconds(kRecent).count();
+  const auto now = static_cast<std::int64_t>(clock_.RealtimeNs());
+  const std::int64_t changed_ns = std::max(stamp.modified_ns, stamp.changed_ns);
+  return stamp.bytes <= kMaxFileBytes && changed_ns >= now - kRecentNs;
+}
+
+bool KeptSymbols::See(const FileStamp& stamp, const Mapping& mapping, std::uint64_t seen_ns) {
   const std::scoped_lock lock(mutex_);
   if (File* known = files_.Find(stamp); known != nullptr) {
     known->mapping = mapping;
     known->seen_ns = seen_ns;
     return false;
   }
-  const auto now = static_cast<std::int64_t>(clock_.RealtimeNs());
-  const std::int64_t changed_ns = std::max(stamp.modified_ns, stamp.changed_ns);
-  if (stamp.bytes > kMaxFileBytes || changed_ns < now - kRecentNs) return false;
+  if (!IsNew(stamp)) return false;
   files_.Put(stamp, {.mapping = mapping, .seen_ns = seen_ns}, sizeof(File));
   return true;
 }

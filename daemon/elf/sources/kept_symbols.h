@@ -47,6 +47,8 @@ class KeptSymbols {
     std::uint64_t end = 0;
     friend bool operator==(const Mapping&, const Mapping&) = default;
   };
+  // Whether the file has just been made, so that its symbols are worth keeping.
+  [[nodiscard]] bool IsNew(const FileStamp& stamp) const;
   // At `seen_ns` (CLOCK_MONOTONIC) this was the mapped file. True, once for a file: its symbols are
   // to be read and kept.
   [[nodiscard]] bool See(const FileStamp& stamp, const Mapping& mapping, std::uint64_t seen_ns);

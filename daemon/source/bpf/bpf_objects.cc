@@ -113,6 +113,8 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   const PidNamespace pid_namespace = OwnPidNamespace();
   constants.pidns_level = pid_namespace.level;
   constants.pidns_inum = pid_namespace.inode;
+  // As budgets: so much for every 8 CPUs, and at least once.
+  constants.share_scale = static_cast<__u32>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN) / 8));
   constants.min_switch_out_ns = level.hook == PROFD_HOOK_SWITCH_OUT ? kMinSwitchOutNs : 0;
 
   const auto& programs = skeleton_->progs;
@@ -202,6 +204,7 @@ int BpfObjects::python_processes_fd() const {
 int BpfObjects::python_runtimes_fd() const {
   return ::bpf_map__fd(skeleton_->maps.python_runtimes);
 }
+int BpfObjects::shares_fd() const { return ::bpf_map__fd(skeleton_->maps.shares); }
 int BpfObjects::wanted_ring_fd() const { return ::bpf_map__fd(skeleton_->maps.ring_wanted); }
 
 LiveUnwindMaps::Maps BpfObjects::unwind_maps() {

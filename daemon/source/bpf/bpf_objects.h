@@ -52,6 +52,7 @@ class BpfObjects {
 
   [[nodiscard]] std::vector<RingReader::Ring> rings() const;
   [[nodiscard]] int wanted_ring_fd() const;
+  [[nodiscard]] int shares_fd() const;
   [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
   [[nodiscard]] int python_processes_fd() const;
   [[nodiscard]] int python_runtimes_fd() const;

@@ -60,8 +60,9 @@ void SideBand::Close() {
   cpus_.clear();
 }
 
-void SideBand::DrainCpu(Cpu& cpu, const Sink& sink) {
+void SideBand::DrainCpu(Cpu& cpu, const Skip& skip, const Sink& sink) {
   const bool sound = cpu.ring.Drain([&](std::span<const std::byte> record) {
+    if (const auto pid = MappingPid(record); pid && skip(*pid)) return;
     SideBandRecord decoded = DecodeSideBand(record, cpu.number);
     lost_ += decoded.lost;
     malformed_ += decoded.malformed ? 1 : 0;
@@ -71,14 +72,16 @@ void SideBand::DrainCpu(Cpu& cpu, const Sink& sink) {
 }
 
 void SideBand::Rescue(Cpu& cpu) {
-  DrainCpu(cpu, [this](wire::EventBytes event) { rescued_.push_back(std::move(event)); });
+  DrainCpu(
+      cpu, [](std::uint32_t /*pid*/) { return false; },
+      [this](wire::EventBytes event) { rescued_.push_back(std::move(event)); });
 }
 
-void SideBand::Drain(const Sink& sink) {
+void SideBand::Drain(const Skip& skip, const Sink& sink) {
   const std::scoped_lock lock(mutex_);
   for (wire::EventBytes& event : rescued_) sink(std::move(event));
   rescued_.clear();
-  for (Cpu& cpu : cpus_) DrainCpu(cpu, sink);
+  for (Cpu& cpu : cpus_) DrainCpu(cpu, skip, sink);
 }
 
 void SideBand::Refresh() {

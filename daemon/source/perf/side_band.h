@@ -21,6 +21,8 @@ namespace profd::source {
 class SideBand {
  public:
   using Sink = std::function<void(wire::EventBytes)>;
+  // Whether a record of this process is to be left out before it is copied.
+  using Skip = std::function<bool(std::uint32_t pid)>;
 
   explicit SideBand(std::string sys_root = "/sys") : sys_root_(std::move(sys_root)) {}
 
@@ -30,7 +32,7 @@ class SideBand {
   void Close();
 
   // Delivers what has come since the last call; time order holds within a CPU only.
-  void Drain(const Sink& sink);
+  void Drain(const Skip& skip, const Sink& sink);
   // Opens on CPUs that came, and again on those that went and came. Call about once a second.
   void Refresh();
 
@@ -46,7 +48,7 @@ class SideBand {
     std::uint64_t enabled_ns = 0;  // at the last Refresh
   };
   [[nodiscard]] Result<Cpu> OpenCpu(std::uint32_t number) const;
-  void DrainCpu(Cpu& cpu, const Sink& sink);
+  void DrainCpu(Cpu& cpu, const Skip& skip, const Sink& sink);
   void Rescue(Cpu& cpu);  // before its ring is closed
 
   const std::string sys_root_;

@@ -68,6 +68,12 @@ wire::EventBytes ToEvent(std::span<const std::byte> record, const Mmap2& mmap, s
 
 }  // namespace
 
+std::optional<std::uint32_t> MappingPid(std::span<const std::byte> record) {
+  Mmap2 mmap{};
+  if (!Take(record, &mmap) || mmap.header.type != PERF_RECORD_MMAP2) return std::nullopt;
+  return mmap.pid;
+}
+
 SideBandRecord DecodeSideBand(std::span<const std::byte> record, std::uint32_t cpu) {
   SideBandRecord decoded;
   perf_event_header header{};

@@ -16,6 +16,9 @@ struct SideBandRecord {
   bool malformed = false;                // too short for what it says it is
 };
 
+// The process of a record that says what was mapped; nothing: the record says something else.
+[[nodiscard]] std::optional<std::uint32_t> MappingPid(std::span<const std::byte> record);
+
 // `record` comes from an event with sample_type PERF_SAMPLE_TIME and sample_id_all. Kinds that
 // profd does not use come out empty.
 [[nodiscard]] SideBandRecord DecodeSideBand(std::span<const std::byte> record, std::uint32_t cpu);

@@ -8,21 +8,23 @@ namespace {
 
 constexpr std::uint64_t kReadCostNs = 1'000'000'000 / Backfill::kReadsPerSecond;
 constexpr std::uint64_t kMaxRationNs = Backfill::kReadBurst * kReadCostNs;
+constexpr std::uint64_t kReadAgainCostNs = 1'000'000'000 / Backfill::kReadsAgainPerSecond;
+constexpr std::uint64_t kMaxAgainNs = 1'000'000'000;
 constexpr std::uint64_t kShareCostNs = 1'000'000'000 / Backfill::kSharePerSecond;
 constexpr std::uint64_t kMaxShareNs = Backfill::kShareBurst * kShareCostNs;
-constexpr std::uint64_t kNamedNs = 10'000'000'000;
 
 ProcessKey KeyOf(const profd_event& header) { return {header.pid, header.process_start_ns}; }
 
 }  // namespace
 
 Backfill::Backfill(ProcessReader reader, const Clock& clock)
-    : reader_(std::move(reader)), clock_(clock), ration_ns_(kMaxRationNs) {}
+    : reader_(std::move(reader)), clock_(clock), ration_ns_(kMaxRationNs), again_ns_(kMaxAgainNs) {}
 
 void Backfill::BeginRound() {
   const std::uint64_t now_ns = clock_.MonotonicNs();
   settled_ns_ = round_ns_;
   ration_ns_ = std::min(kMaxRationNs, ration_ns_ + (now_ns - round_ns_));
+  again_ns_ = std::min(kMaxAgainNs, again_ns_ + (now_ns - round_ns_));
   round_ns_ = now_ns;
 }
 
@@ -94,10 +96,22 @@ void Backfill::ReadAgain(Process& process, std::uint64_t since_ns) const {
   process.since_ns = std::max(process.since_ns, since_ns);
 }
 
+bool Backfill::HasShare(const Process& process) const {
+  return std::max(process.share_ns, round_ns_) + kShareCostNs <= round_ns_ + kMaxShareNs;
+}
+
+bool Backfill::IsBeyondShare(std::uint32_t pid) {
+  const auto met = met_.find(pid);
+  if (met == met_.end() || HasShare(met->second)) return false;
+  ++beyond_share_;
+  NameBeyondShare(pid);
+  ReadAgain(met->second, round_ns_);
+  return true;
+}
+
 bool Backfill::TakeShare(std::uint32_t pid, Process& process) {
-  process.share_ns = std::max(process.share_ns, round_ns_);
-  if (process.share_ns + kShareCostNs <= round_ns_ + kMaxShareNs) {
-    process.share_ns += kShareCostNs;
+  if (HasShare(process)) {
+    process.share_ns = std::max(process.share_ns, round_ns_) + kShareCostNs;
     return true;
   }
   ++beyond_share_;
@@ -107,21 +121,25 @@ bool Backfill::TakeShare(std::uint32_t pid, Process& process) {
 
 void Backfill::NameBeyondShare(std::uint32_t pid) {
   const std::scoped_lock lock(mutex_);
-  if (named_.size() < kMaxNamed || named_.contains(pid)) named_[pid] = round_ns_;
+  if (named_.size() >= kMaxNamed && !named_.contains(pid)) return;
+  BeyondShare& beyond = named_[pid];
+  beyond.key = {PROFD_SHARE_MAPPINGS, pid};
+  ++beyond.count;
+  beyond.last_ns = round_ns_;
 }
 
 void Backfill::ForgetBeyondShare() {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(named_, [this](const auto& one) { return one.second + kNamedNs < round_ns_; });
+  std::erase_if(named_,
+                [this](const auto& one) { return one.second.last_ns + kNamedNs < round_ns_; });
 }
 
-std::vector<std::uint32_t> Backfill::ProcessesBeyondShare() const {
+std::vector<BeyondShare> Backfill::ProcessesBeyondShare() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::uint32_t> pids;
-  pids.reserve(named_.size());
-  for (const auto& [pid, last_ns] : named_) pids.push_back(pid);
-  std::ranges::sort(pids);
-  return pids;
+  std::vector<BeyondShare> all;
+  all.reserve(named_.size());
+  for (const auto& [pid, beyond] : named_) all.push_back(beyond);
+  return all;
 }
 
 bool Backfill::Met(ProcessKey process) const {
@@ -130,9 +148,10 @@ bool Backfill::Met(ProcessKey process) const {
   return found != met_.end() && process.start_ns <= found->second.start_ns;
 }
 
-bool Backfill::TakeRation() {
-  if (ration_ns_ < kReadCostNs) return false;
+bool Backfill::TakeRation(bool again) {
+  if (ration_ns_ < kReadCostNs || (again && again_ns_ < kReadAgainCostNs)) return false;
   ration_ns_ -= kReadCostNs;
+  if (again) again_ns_ -= kReadAgainCostNs;
   return true;
 }
 
@@ -175,8 +194,8 @@ void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
 
 void Backfill::Read(const profd_event& header, std::uint64_t time_ns,
                     const wire::EventSource::Sink& sink) {
-  if (!TakeRation()) return;
   Process& known = met_[header.pid];
+  if (!TakeRation(known.again)) return;
   known.unread = false;
   known.again = false;
   known.read_ns = round_ns_;

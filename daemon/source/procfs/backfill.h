@@ -9,6 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
+#include "daemon/source/bpf/share_map.h"
 #include "daemon/source/procfs/process_reader.h"
 #include "daemon/wire/event_source.h"
 
@@ -39,6 +40,8 @@ class Backfill {
   static constexpr std::uint64_t kSharePerSecond = 200;
   static constexpr std::uint64_t kShareBurst = 4'000;
   static constexpr std::uint64_t kReadAgainNs = 1'000'000'000;
+  // Of kReadsPerSecond, at most so many are of processes that were read before.
+  static constexpr std::uint64_t kReadsAgainPerSecond = 100;
 
   // `clock` must outlive this.
   Backfill(ProcessReader reader, const Clock& clock);
@@ -49,13 +52,16 @@ class Backfill {
   // Mappings have been lost, of processes that nothing names.
   void LostMappings();
   void Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink);
+  // Whether a mapping of this process would be discarded, and need not be passed. True counts it.
+  [[nodiscard]] bool IsBeyondShare(std::uint32_t pid);
   void EndRound(const wire::EventSource::Sink& sink);
 
   [[nodiscard]] std::uint64_t gone() const { return gone_; }        // ended before they were read
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // MMAP events beyond kMaxHeld
   [[nodiscard]] std::uint64_t beyond_share() const { return beyond_share_; }  // events
-  // Processes that were beyond their share in the last ten seconds; at most kMaxNamed. Any thread.
-  [[nodiscard]] std::vector<std::uint32_t> ProcessesBeyondShare() const;
+  // Processes that were beyond their share in the last kNamedNs; at most kMaxNamed. Any thread.
+  [[nodiscard]] std::vector<BeyondShare> ProcessesBeyondShare() const;
+  static constexpr std::uint64_t kNamedNs = 120'000'000'000;
   static constexpr std::size_t kMaxNamed = 64;
 
  private:
@@ -69,7 +75,7 @@ class Backfill {
   };
 
   [[nodiscard]] bool Met(ProcessKey process) const;
-  [[nodiscard]] bool TakeRation();
+  [[nodiscard]] bool TakeRation(bool again);
   void PassSample(const wire::RawEvent& event, const profd_event& header,
                   const wire::EventSource::Sink& sink);
   void PassFork(const wire::RawEvent& event, const profd_event& header,
@@ -78,6 +84,7 @@ class Backfill {
                 const wire::EventSource::Sink& sink);
   // False: this event is beyond the process's share.
   [[nodiscard]] bool TakeShare(std::uint32_t pid, Process& process);
+  [[nodiscard]] bool HasShare(const Process& process) const;
   void ReadAgain(Process& process, std::uint64_t since_ns) const;
   void NameBeyondShare(std::uint32_t pid);
   void ForgetBeyondShare();
@@ -94,11 +101,12 @@ class Backfill {
   std::uint64_t round_ns_ = 0;                      // begin of this round
   std::uint64_t settled_ns_ = 0;  // begin of the one before: older events were delivered
   std::uint64_t ration_ns_ = 0;   // accrued time; a read costs 1 s / kReadsPerSecond
+  std::uint64_t again_ns_ = 0;    // the same for reads again
   std::uint64_t gone_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t beyond_share_ = 0;
-  mutable std::mutex mutex_;                                // guards what follows
-  std::unordered_map<std::uint32_t, std::uint64_t> named_;  // by pid: last time beyond its share
+  mutable std::mutex mutex_;                              // guards what follows
+  std::unordered_map<std::uint32_t, BeyondShare> named_;  // by pid
 };
 
 }  // namespace profd::source

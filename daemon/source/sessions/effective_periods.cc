@@ -62,6 +62,7 @@ Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   StoreControl(control_.background_off_cpu_period_ns, periods.background_off_cpu);
   StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
   StoreControl(control_.requested_sessions, table.requested());
+  StoreControl(control_.shared_sessions, table.shared());
   StoreControl(control_.off_cpu_sessions, table.off_cpu());
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
   const auto clock = table.clock();

@@ -61,6 +61,12 @@ std::uint64_t SessionTable::confined() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.target.uid.has_value(); });
 }
 
+std::uint64_t SessionTable::shared() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) {
+    return spec.target.kind == session::TargetKind::kAll && spec.budget_cpus > 0;
+  });
+}
+
 std::uint64_t SessionTable::background() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.background; });
 }

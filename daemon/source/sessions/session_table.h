@@ -29,6 +29,9 @@ class SessionTable {
   // Bit i: session i runs and looks at the threads of one user only.
   [[nodiscard]] std::uint64_t confined() const;
 
+  // Bit i: session i runs, has a budget, and looks at all processes: each has a share of it.
+  [[nodiscard]] std::uint64_t shared() const;
+
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // Bit i: session i runs and a client has requested it.

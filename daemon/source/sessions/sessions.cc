@@ -137,7 +137,37 @@ Epoch Sessions::AnnounceStart(std::uint32_t slot, const session::SessionSpec& sp
   start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch,
                                counters[PROFD_COUNTER_COST_NS], follows));
   parts_.pending.PutBefore(std::move(start));
+  beyond_before_[slot] = parts_.beyond_shares();
   return epoch;
+}
+
+std::vector<wire::EventBytes> Sessions::BeyondShareEvents(std::uint32_t slot,
+                                                          const session::SessionSpec& spec) const {
+  std::vector<wire::EventBytes> events;
+  const auto before = beyond_before_.find(slot);
+  for (const BeyondShare& now : parts_.beyond_shares()) {
+    const bool of_user = now.key.kind == PROFD_SHARE_PROCESSES;
+    // The user of other processes is nobody's business.
+    if (of_user && spec.target.uid && spec.target.uid != now.key.id) continue;
+    std::uint64_t count = now.count;
+    if (before != beyond_before_.end()) {
+      const auto was = std::ranges::find_if(before->second, [&](const BeyondShare& one) {
+        return one.key.kind == now.key.kind && one.key.id == now.key.id;
+      });
+      // A share that was given up and kept anew counts from 0 again.
+      if (was != before->second.end() && was->count <= count) count -= was->count;
+    }
+    if (count == 0) continue;
+    profd_beyond_share_event event{};
+    event.event.time_ns = parts_.clock.MonotonicNs();
+    event.event.sessions = BitOf(slot);
+    event.event.pid = of_user ? 0 : now.key.id;
+    event.kind = now.key.kind;
+    event.uid = of_user ? now.key.id : 0;
+    event.count = count;
+    events.push_back(wire::LayOut(PROFD_EVENT_BEYOND_SHARE, event));
+  }
+  return events;
 }
 
 void Sessions::PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec,
@@ -178,6 +208,7 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   if (spec.off_cpu) {
     end = background_.ReadWindow(session, epoch, rolled);
   }
+  std::ranges::move(BeyondShareEvents(session, spec), std::back_inserter(end));
   Withdraw(session);
   rolled_[*slot] = rolled;
   // Without COUNTERS: those before the start end this window, too.
@@ -205,6 +236,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
     std::ranges::move(background_.ReadBlocked(session, epoch, since_ns),
                       std::back_inserter(events));
   }
+  std::ranges::move(BeyondShareEvents(session, spec), std::back_inserter(events));
   Withdraw(session);
 
   const std::vector<std::uint64_t> counters = parts_.counters();
@@ -219,6 +251,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   const session::SessionSpec spec = *table_.Find(slot);
   table_.Remove(slot);
   rolled_.erase(slot);
+  beyond_before_.erase(slot);
   NoteRunning();
   // What is left was effective before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);

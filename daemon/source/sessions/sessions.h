@@ -18,6 +18,7 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/source/bpf/share_map.h"
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/sessions/blocked_stacks.h"
@@ -76,6 +77,8 @@ class Sessions {
     bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of user space.
     std::function<std::vector<std::uint64_t>()> counters;
+    // Who has reported more than a share.
+    std::function<std::vector<BeyondShare>()> beyond_shares;
   };
 
   explicit Sessions(const Parts& parts);
@@ -123,6 +126,9 @@ class Sessions {
   // ends there, if one does.
   [[nodiscard]] Epoch AnnounceStart(std::uint32_t slot, const session::SessionSpec& spec,
                                     std::optional<std::uint32_t> follows);
+  // What was left out of a session by now: BEYOND_SHARE for each who had more than a share.
+  [[nodiscard]] std::vector<wire::EventBytes> BeyondShareEvents(
+      std::uint32_t slot, const session::SessionSpec& spec) const;
   void PutFailedStart(std::uint32_t slot, const session::SessionSpec& spec, const Epoch& epoch);
   [[nodiscard]] wire::EventBytes SessionEvent(profd_event_kind kind, std::uint32_t slot,
                                               const session::SessionSpec& spec, const Epoch& epoch,
@@ -136,6 +142,8 @@ class Sessions {
   Epochs epochs_;
   SessionTable table_;
   std::map<std::uint32_t, BlockedStacks::Rolled> rolled_;  // by slot
+  // By slot: what was beyond shares when the session began.
+  std::map<std::uint32_t, std::vector<BeyondShare>> beyond_before_;
   EffectivePeriods periods_;
   session::PerKind<std::uint64_t> starts_;
   Tables tables_;

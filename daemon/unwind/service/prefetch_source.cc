@@ -24,7 +24,9 @@ void PrefetchSource::See(const wire::RawEvent& event) {
   if (header.kind != PROFD_EVENT_MMAP || event.bytes.size() < sizeof mapping) return;
   std::memcpy(&mapping, event.bytes.data(), sizeof mapping);
   if ((mapping.prot & PROT_EXEC) == 0 || mapping.inode == 0) return;
-  tables_.Prefetch({header.pid, mapping.address, mapping.address + mapping.bytes});
+  tables_.Prefetch(
+      {header.pid, mapping.address, mapping.address + mapping.bytes},
+      {mapping.device_major, mapping.device_minor, mapping.inode, mapping.inode_generation});
 }
 
 }  // namespace profd::unwind

@@ -39,6 +39,11 @@ profd_file_key VdsoKey() {
   return key;
 }
 
+std::uint64_t HashOf(const TableService::FileNumbers& file) {
+  const std::uint64_t device = std::uint64_t{file.device_major} << 32 | file.device_minor;
+  return MixBits(file.inode ^ MixBits(device ^ MixBits(file.generation)));
+}
+
 bool IsVdso(const profd_file_key& key) { return key.inode == PROFD_VDSO_INODE && key.size == 0; }
 
 std::uint32_t FlagsOf(const FrameFile& file) { return file.cpython ? PROFD_FILE_KEEP_CFA : 0u; }
@@ -67,12 +72,12 @@ void TableService::Want(const profd_wanted& wanted) {
   ready_.notify_one();
 }
 
-void TableService::Prefetch(std::uint32_t pid) { Prefetch(Mapping{pid, 0, 0}); }
+void TableService::Prefetch(std::uint32_t pid) { Prefetch(Mapping{pid, 0, 0}, {}); }
 
-void TableService::Prefetch(const Mapping& mapping) {
+void TableService::Prefetch(const Mapping& mapping, const FileNumbers& file) {
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() >= kMaxMappings) return counters_.queue_full.Add();
-  mappings_.push_back(mapping);
+  mappings_.push_back({mapping, HashOf(file)});
   ready_.notify_one();
 }
 
@@ -115,12 +120,12 @@ void TableService::Run(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     if (task.wanted)
       HandleWanted(*task.wanted, task.delay);
-    else if (!task.mapping)
+    else if (!task.ahead)
       LoadUnfinished();
-    else if (task.mapping->end == 0)
-      HandleProcess(task.mapping->pid);
+    else if (task.ahead->mapping.end == 0)
+      HandleProcess(task.ahead->mapping.pid);
     else
-      HandlePrefetch(*task.mapping);
+      HandlePrefetch(*task.ahead);
   }
 }
 
@@ -148,7 +153,7 @@ TableService::Task TableService::NextTask(const std::stop_token& stop) {
       handles_wanted_ = true;
       waiting_.erase(HashOf(*task.wanted));
     } else if (!small_left && !mappings_.empty()) {
-      task.mapping = mappings_.front();
+      task.ahead = mappings_.front();
       mappings_.pop_front();
     }
   }
@@ -281,34 +286,39 @@ Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& fi
 void TableService::HandleProcess(std::uint32_t pid) {
   const auto maps = proc_.Read(std::to_string(pid) + "/maps");
   if (!maps) return counters_.gone.Add();
-  std::vector<Mapping> found;
+  std::vector<Ahead> found;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (line.executable && line.inode != 0 && IsNew(line))
-      found.push_back({pid, line.start, line.end});
+    const std::uint64_t file =
+        HashOf(FileNumbers{line.device_major, line.device_minor, line.inode, /*generation=*/0});
+    if (line.executable && line.inode != 0 && !WasSeen(file))
+      found.push_back({{pid, line.start, line.end}, file});
   });
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
   mappings_.insert(mappings_.begin(), found.begin(), found.end());
 }
 
-// Many processes map the same few files, and their kernel numbers are enough not to open them again
-// and again. A file that is rewritten in place keeps them for kNewAgain; until then programs
-// request its tables.
-bool TableService::IsNew(const process::MapsLine& line) {
-  constexpr std::chrono::seconds kNewAgain{10};
-  const auto now = std::chrono::steady_clock::now();
-  const std::uint64_t device = std::uint64_t{line.device_major} << 32 | line.device_minor;
-  const std::uint64_t file = MixBits(line.inode ^ MixBits(device));
-  if (const Time* seen = seen_.Find(file); seen != nullptr && now - *seen < kNewAgain) return false;
-  seen_.Put(file, now);
-  return true;
+bool TableService::WasSeen(std::uint64_t file) const {
+  const Time* until = seen_.Peek(file);
+  return until != nullptr && std::chrono::steady_clock::now() < *until;
 }
 
-void TableService::HandlePrefetch(const Mapping& mapping) {
-  if (!store_.roomy()) return;
-  auto file = Open(mapping);
+// Many processes map the same few files, and their kernel numbers are enough not to open them again
+// and again. A file that is rewritten in place keeps its numbers; until it is opened again programs
+// request its tables. One that has just been made is likely to be rewritten.
+void TableService::NoteSeen(std::uint64_t file, const elf::FileStamp& stamp) {
+  constexpr std::chrono::milliseconds kAgain{10'000};
+  constexpr std::chrono::milliseconds kNewAgain{50};
+  const bool is_new = kept_ != nullptr && kept_->IsNew(stamp);
+  seen_.Put(file, std::chrono::steady_clock::now() + (is_new ? kNewAgain : kAgain));
+}
+
+void TableService::HandlePrefetch(const Ahead& ahead) {
+  if (!store_.roomy() || WasSeen(ahead.file)) return;
+  auto file = Open(ahead.mapping);
   if (!file && file.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
   if (!file) return counters_.gone.Add();
+  NoteSeen(ahead.file, file->stamp);
   if (FindByStamp(file->stamp)) return;
   stamps_.Put(file->stamp, file->key);
   if (store_.Find(file->key)) return;

@@ -22,7 +22,6 @@
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/elf/sources/kept_symbols.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/unwind_maps.h"
 #include "daemon/unwind/service/cfi_remote.h"
@@ -56,6 +55,13 @@ class TableService {
 
   static constexpr std::chrono::milliseconds kPatience{100};
   using Mapping = FileMapping;
+  // A file by the kernel's numbers; `generation` 0: not known.
+  struct FileNumbers {
+    std::uint32_t device_major = 0;
+    std::uint32_t device_minor = 0;
+    std::uint64_t inode = 0;
+    std::uint64_t generation = 0;
+  };
 
   // `readers` answer by CfiParsers. `kept` gets the symbols of files that it wants; null: they are
   // not read.
@@ -69,7 +75,7 @@ class TableService {
   // Any thread; they return at once. A request without room is counted; programs repeat theirs.
   void Want(const profd_wanted& wanted);
   void Prefetch(std::uint32_t pid);  // all executable mappings
-  void Prefetch(const Mapping& mapping);
+  void Prefetch(const Mapping& mapping, const FileNumbers& file);
 
   // Waits until `requests` of the programs have been taken, since the start, and all that has been
   // requested is there; of large files only what was requested. Any thread; meanwhile the work has
@@ -91,6 +97,11 @@ class TableService {
   static constexpr std::size_t kMaxKnown = 256;
   static constexpr std::size_t kMaxSeen = 8'192;
   static constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
+  // To be fetched ahead.
+  struct Ahead {
+    Mapping mapping;         // end 0: the whole process
+    std::uint64_t file = 0;  // hash of its numbers
+  };
   struct Unfinished {
     profd_file_key key;
     FileRef file;
@@ -105,7 +116,7 @@ class TableService {
   // One piece of work; nothing in it: load some chunks of an unfinished file.
   struct Task {
     std::optional<profd_wanted> wanted;
-    std::optional<Mapping> mapping;
+    std::optional<Ahead> ahead;
     std::chrono::milliseconds delay{};  // of `wanted`, if it is tried again
   };
 
@@ -122,8 +133,9 @@ class TableService {
   [[nodiscard]] Result<void> ReadWanted(const profd_wanted& wanted);
   void Delay(const profd_wanted& wanted, std::chrono::milliseconds before);
   void HandleProcess(std::uint32_t pid);
-  [[nodiscard]] bool IsNew(const process::MapsLine& line);
-  void HandlePrefetch(const Mapping& mapping);
+  [[nodiscard]] bool WasSeen(std::uint64_t file) const;
+  void NoteSeen(std::uint64_t file, const elf::FileStamp& stamp);
+  void HandlePrefetch(const Ahead& ahead);
   // Loads a file's other chunks while there is room: of small files, and of files that programs
   // request again and again.
   void Finish(const profd_file_key& key, const FileRef& file, bool missed);
@@ -147,8 +159,9 @@ class TableService {
   // Found in a process, which may have ended since; large files wait here for requests.
   LruCache<profd_file_key, FileRef, FileKeyHash, FileKeyEqual> known_{kMaxKnown};
   std::deque<Delayed> delayed_;
-  LruCache<std::uint64_t, Time> seen_{kMaxSeen};  // files fetched ahead, by device and inode
-  std::deque<Unfinished> unfinished_;             // small files first
+  // Files fetched ahead, by Ahead::file: until when they are not again.
+  LruCache<std::uint64_t, Time> seen_{kMaxSeen};
+  std::deque<Unfinished> unfinished_;  // small files first
   LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it
@@ -160,8 +173,8 @@ class TableService {
   std::condition_variable progress_;
   std::deque<profd_wanted> wanted_;
   std::unordered_set<std::uint64_t> waiting_;  // hashes of what is in wanted_
-  std::deque<Mapping> mappings_;               // end 0: the whole process
-  bool busy_ = true;                           // with what Await waits for
+  std::deque<Ahead> mappings_;
+  bool busy_ = true;  // with what Await waits for
   bool handles_wanted_ = false;
   int awaiting_ = 0;     // callers of Await and AwaitMissed
   std::jthread thread_;  // last: uses all of the above

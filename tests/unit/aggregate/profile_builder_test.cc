@@ -270,6 +270,34 @@ TEST(ProfileBuilder, ListsWhichPeriodWasEffectiveWhen) {
   EXPECT_EQ(periods[2].off_cpu_period_ns, kPeriodNs) << "finer ones are for others";
 }
 
+TEST(ProfileBuilder, NamesWhoHasReportedTooMuch) {
+  ProfileBuilder builder(StartEvent(), {});
+  symbolize::SymbolizedSample sample;
+  sample.sample.thread = kMain;
+  sample.sample.process = kProcess;
+  sample.sample.time_ns = kStartNs + 1;
+  sample.sample.period_ns = kPeriodNs;
+  builder.AddSample(sample);
+  wire::BeyondShareEvent beyond;
+  beyond.kind = PROFD_SHARE_THREADS;
+  beyond.count = 7;
+  beyond.header.process.pid = kProcess.pid;
+  builder.AddBeyondShare(beyond);
+  beyond.header.process.pid = kProcess.pid + 1;  // not in this profile
+  builder.AddBeyondShare(beyond);
+  beyond.header.process.pid = 0;
+  beyond.kind = PROFD_SHARE_PROCESSES;
+  beyond.uid = 1'000;
+  builder.AddBeyondShare(beyond);
+  std::vector<std::string> texts;
+  for (const NamedCount& count : Empty(builder).counters)
+    if (count.name == "beyond_share" && count.count == 7) texts.push_back(count.text);
+  EXPECT_EQ(texts, (std::vector<std::string>{
+                       "PID " + std::to_string(kProcess.pid) +
+                           " (): makes threads too often; short ones are left out",
+                       "UID 1000: starts processes too often; short ones are left out"}));
+}
+
 // What a background session gets while another one has everything sampled more finely.
 TEST(ProfileBuilder, ABackgroundSessionKeepsItsSamplesAndSubsamplesTheRest) {
   wire::SessionEvent start = StartEvent(3, 5 * kPeriodNs);

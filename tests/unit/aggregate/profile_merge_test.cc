@@ -243,6 +243,31 @@ TEST(ProfileMerge, CountersAndCostsAddUpAndTheLastDescriptionStands) {
   EXPECT_EQ(merged.counters[0].name, "period_changes");
 }
 
+TEST(ProfileMerge, NotesAboutDifferentProcessesStayApart) {
+  Window a(0, 10);
+  Window b(10, 10);
+  a.profile().counters = {{"beyond_share", "PID 1: too often", 3}};
+  b.profile().counters = {{"beyond_share", "PID 2: too often", 4},
+                          {"beyond_share", "PID 1: too often", 5}};
+  const auto merged = MergeProfiles(std::vector{a.Make(), b.Make()});
+  ASSERT_EQ(merged.counters.size(), 2u);
+  EXPECT_EQ(merged.counters[0].text, "PID 1: too often");
+  EXPECT_EQ(merged.counters[0].count, 8u);
+  EXPECT_EQ(merged.counters[1].count, 4u);
+  // Many windows with a note of their own each: the list stays bounded.
+  std::vector<ProfileRef> windows;
+  for (std::uint64_t i = 0; i < 2'000; ++i) {
+    Window window(i * 10, 10);
+    window.profile().counters = {{"beyond_share", "PID " + std::to_string(i), 1}};
+    windows.push_back(window.Make());
+  }
+  const auto many = MergeProfiles(windows).counters;
+  EXPECT_LE(many.size(), 501u);
+  std::uint64_t sum = 0;
+  for (const auto& count : many) sum += count.name == "beyond_share" ? count.count : 0;
+  EXPECT_EQ(sum, 2'000u);
+}
+
 // A budget that raises the periods of all windows is one entry, not two for each window.
 TEST(ProfileMerge, RepeatsNoPeriodThatGoesOnInTheNextWindow) {
   std::vector<ProfileRef> windows;

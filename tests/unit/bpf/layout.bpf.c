@@ -27,4 +27,7 @@ struct profd_chunk_ref chunk_ref;
 struct profd_chunk chunk;
 struct profd_unwind_row unwind_row;
 struct profd_unwind_rule unwind_rule;
+struct profd_beyond_share_event beyond_share_event;
+struct profd_share_key share_key;
+struct profd_share share;
 struct profd_wanted wanted;

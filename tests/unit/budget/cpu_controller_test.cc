@@ -48,11 +48,23 @@ TEST_F(CpuControllerTest, AMeasurementEndsOnceItHasCostMoreThanAllOfItMay) {
 }
 
 TEST_F(CpuControllerTest, SamplesPayForNoMoreThanTheyCanTake) {
-  EXPECT_EQ(SpentOnSamples(40'000, 1), 40'000);
-  EXPECT_EQ(SpentOnSamples(900'000, 1), kMostPerSampleNs) << "a process began";
-  EXPECT_EQ(SpentOnSamples(900'000, 0), 0);
-  EXPECT_EQ(SpentOnSamples(0, 0), 0);
-  EXPECT_EQ(SpentOnSamples(900'000, ~0ull), 900'000);
+  EXPECT_EQ(SpentOnSamples(40'000, {.samples = 1}), 40'000);
+  EXPECT_EQ(SpentOnSamples(900'000, {.samples = 1}), kMostPerSampleNs) << "a process began";
+  EXPECT_EQ(SpentOnSamples(900'000, {}), 0);
+  EXPECT_EQ(SpentOnSamples(0, {}), 0);
+  EXPECT_EQ(SpentOnSamples(900'000, {.samples = ~0ull}), 900'000);
+}
+
+TEST_F(CpuControllerTest, SamplesDoNotPayForOtherEvents) {
+  EXPECT_EQ(SpentOnSamples(900'000, {.samples = 10, .others = 80}), 300'000);
+  EXPECT_EQ(SpentOnSamples(900'000, {.samples = 10, .snapshots = 20}), 300'000);
+  // A storm of threads while few samples are taken: the periods stay as they were.
+  for (int tick = 0; tick < 8; ++tick) {
+    now_.stages_ns += 60 * kMs;
+    now_.samples.background.off_cpu += 10;
+    now_.others += 10'000;
+    EXPECT_FALSE(Tick().factors) << tick;
+  }
 }
 
 TEST_F(CpuControllerTest, StagesAreSharedOutByTheNumberOfSamples) {

@@ -180,7 +180,16 @@ TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
   Round(storm);
   EXPECT_EQ(Take().size(), Backfill::kShareBurst);
   EXPECT_EQ(backfill_.beyond_share(), 100u);
-  EXPECT_THAT(backfill_.ProcessesBeyondShare(), ElementsAre(1));
+  const auto beyond = backfill_.ProcessesBeyondShare();
+  ASSERT_EQ(beyond.size(), 1u);
+  EXPECT_EQ(beyond[0].key.kind, PROFD_SHARE_MAPPINGS);
+  EXPECT_EQ(beyond[0].key.id, 1u);
+  EXPECT_EQ(beyond[0].count, 100u);
+  // What is to come need not even be passed; that of others must.
+  EXPECT_TRUE(backfill_.IsBeyondShare(1));
+  EXPECT_EQ(backfill_.beyond_share(), 101u);
+  EXPECT_FALSE(backfill_.IsBeyondShare(2));
+  EXPECT_FALSE(backfill_.IsBeyondShare(3)) << "it was not met";
   // Another one has its own share.
   Round({Mmap(2, 1'120 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("mmap 2 @1120"));
@@ -195,9 +204,9 @@ TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
   EXPECT_THAT(Take(), ElementsAre("sample 1 @2260"));
 
   // Its share comes back with time, and it is not named for ever.
-  now_ns_ += 10'000 * kMs;
-  Round({Mmap(1, 12'300 * kMs)});
-  EXPECT_THAT(Take(), ElementsAre("mmap 1 @12300"));
+  now_ns_ += Backfill::kNamedNs;
+  Round({Mmap(1, 122'300 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("mmap 1 @122300"));
   EXPECT_THAT(backfill_.ProcessesBeyondShare(), IsEmpty());
 }
 

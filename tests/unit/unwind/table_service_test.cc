@@ -79,7 +79,8 @@ TEST_F(Service, WhatIsWantedComes) {
 
 TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
   TableService service(memory_, maps_, readers_, ProcFs());
-  service.Prefetch({Pid(), line_.start, line_.end});
+  service.Prefetch({Pid(), line_.start, line_.end},
+                   {line_.device_major, line_.device_minor, line_.inode, 0});
   profd_wanted other = wanted_;
   other.key.device += 7;
   other.key.generation += 9;
@@ -197,11 +198,44 @@ TEST_F(Service, SymbolsOfNewFilesAreKept) {
                          .map_end = mapping.end,
                          .mapped_ns = clock.MonotonicNs()};
   TableService service(memory_, maps_, readers_, ProcFs(), TableService::kDefaultCapBytes, &kept);
-  service.Prefetch(mapping);
+  service.Prefetch(mapping, {});
   ASSERT_TRUE(service.Await(0, kLongest));
   const auto contents = kept.Find(id);
   ASSERT_TRUE(contents);
   EXPECT_NE(contents->symbols.names().find("qsort"), std::string_view::npos);
+}
+
+// Counts the requests.
+class CountingReaders : public reader::Readers {
+ public:
+  explicit CountingReaders(reader::Readers& inner) : inner_(inner) {}
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds patience) override {
+    ++requests;
+    return inner_.Ask(request, patience);
+  }
+  bool IsHeldBy(std::uint64_t) const override { return false; }
+  std::atomic<int> requests = 0;
+
+ private:
+  reader::Readers& inner_;
+};
+
+TEST_F(Service, AFileThatManyProcessesMapIsFetchedAheadOnce) {
+  CountingReaders readers(readers_);
+  TableService service(memory_, maps_, readers, ProcFs());
+  const auto prefetch = [&](std::uint64_t generation) {
+    service.Prefetch({Pid(), line_.start, line_.end},
+                     {line_.device_major, line_.device_minor, line_.inode, generation});
+    EXPECT_TRUE(service.Await(0, kLongest));
+  };
+  prefetch(7);
+  ASSERT_NE(maps_.Find(wanted_.key), nullptr);
+  const int requests = readers.requests;
+  for (int process = 0; process < 100; ++process) prefetch(7);
+  EXPECT_EQ(readers.requests, requests);
+  prefetch(8);
+  EXPECT_GT(readers.requests, requests) << "another file under the same number";
 }
 
 // Readers of which one file gets no answer, for as long as that is wanted.

@@ -129,6 +129,15 @@ profd_periods_event PeriodsFixed() {
   return fixed;
 }
 
+profd_beyond_share_event BeyondShareFixed(std::uint32_t kind = PROFD_SHARE_THREADS) {
+  profd_beyond_share_event fixed{};
+  fixed.event = RawHeader(78);
+  fixed.kind = kind;
+  fixed.uid = 4;
+  fixed.count = 5;
+  return fixed;
+}
+
 // One whole event of every kind, with a tail where the kind has one.
 std::vector<EventBytes> EveryKind() {
   const std::string frames = RawNumbers({11, 12, 21, 22, 23});
@@ -148,6 +157,7 @@ std::vector<EventBytes> EveryKind() {
       RawEventBytes(PROFD_EVENT_SESSION_END, SessionFixed(), "pid 12"),
       RawEventBytes(PROFD_EVENT_COUNTERS, CountersFixed(2), RawNumbers({5, 6})),
       RawEventBytes(PROFD_EVENT_PERIODS, PeriodsFixed()),
+      RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed()),
   };
 }
 
@@ -179,6 +189,20 @@ TEST(DecoderTest, HeaderIsTakenOverForEveryKind) {
     EXPECT_EQ(header.sessions, 1u);
     EXPECT_EQ(header.cpu, 3u);
   }
+}
+
+TEST(DecoderTest, BeyondShareSaysWhatAndHowMuch) {
+  const auto event = wire::DecodeEvent(
+      Raw(RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed(PROFD_SHARE_MAPPINGS))));
+  ASSERT_TRUE(event) << event.error().message;
+  const auto& beyond = std::get<wire::BeyondShareEvent>(*event);
+  EXPECT_EQ(beyond.kind, PROFD_SHARE_MAPPINGS);
+  EXPECT_EQ(beyond.uid, 4u);
+  EXPECT_EQ(beyond.count, 5u);
+  for (const std::uint32_t kind : {0u, PROFD_SHARE_MAPPINGS + 1u, ~0u})
+    EXPECT_FALSE(
+        wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed(kind)))))
+        << kind;
 }
 
 TEST(DecoderTest, EveryCutOfEveryKindIsRejected) {
@@ -463,7 +487,7 @@ TEST(DecoderTest, EachRejectionIsCountedUnderItsKind) {
   const EventBytes mmap = RawEventBytes(PROFD_EVENT_MMAP, empty, kMmapPath);
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
-  for (const int number : {0, 10, 15, 24, 65535}) {
+  for (const int number : {0, 10, 15, 25, 65535}) {
     const auto kind = static_cast<std::uint16_t>(number);
     profd_task_event fixed{};
     const EventBytes unknown = RawEventBytes(static_cast<profd_event_kind>(kind), fixed);
