@@ -29,6 +29,9 @@ constexpr milliseconds kAnswerKept{10'000};  // for a caller that may come again
 constexpr milliseconds kEndingTakes{
     200};  // until a process that has closed its channel says how it ended
 constexpr std::uint64_t kMeasureEvery = 16;  // answers
+// A pool that holds so much looks so often whether the memory budget wants it back.
+constexpr std::uint64_t kLargeBytes = 16u << 20;
+constexpr milliseconds kReclaimEvery{250};
 
 std::uint64_t KeyOf(const ReaderRequest& request) {
   return MixBits(request.target ^ MixBits(std::hash<std::string>()(request.body)));
@@ -86,8 +89,7 @@ ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& option
 ReaderPool::~ReaderPool() {
   if (!watcher_.joinable()) return;
   watcher_.request_stop();
-  const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  Wake();
 }
 
 Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds patience) {
@@ -264,6 +266,10 @@ Error ReaderPool::Fail(Lock& /*held*/, ReaderProcess process, const ReaderReques
 
 void ReaderPool::Leave(std::uint64_t key, Job job) {
   left_.insert_or_assign(key, std::move(job));
+  Wake();
+}
+
+void ReaderPool::Wake() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
 }
@@ -338,16 +344,22 @@ std::vector<Trouble> ReaderPool::troubles() const {
   return troubles;
 }
 
+bool ReaderPool::GiveUp() {
+  if (memory_.TakeReclaimRequest() == 0) return false;
+  idle_.clear();
+  memory_.Set(0);
+  return true;
+}
+
 // Those that are busy are measured when they have answered.
 void ReaderPool::MeasureMemory() {
-  if (memory_.TakeReclaimRequest() != 0) {
-    idle_.clear();
-    return memory_.Set(0);
-  }
+  if (GiveUp()) return;
   if (counters_.requests.value() % kMeasureEvery != 0) return;
   std::uint64_t bytes = 0;
   for (const IdleReader& one : idle_) bytes += one.process.PrivateBytes();
+  const bool were_small = memory_.bytes() < kLargeBytes;
   memory_.Set(bytes);
+  if (were_small && bytes >= kLargeBytes) Wake();
 }
 
 void ReaderPool::Watch(const std::stop_token& stop) {
@@ -382,11 +394,14 @@ ReaderPool::Time ReaderPool::NextDeadline() const {
   for (const auto& [key, job] : left_)
     next = std::min(next, job.answer ? job.answered + kAnswerKept : job.deadline);
   for (const IdleReader& one : idle_) next = std::min(next, one.since + options_.idle);
+  // When no more requests come, the memory budget is answered here.
+  if (memory_.bytes() >= kLargeBytes) next = std::min(next, Clock::now() + kReclaimEvery);
   return next;
 }
 
 void ReaderPool::ServeLeft(Lock& lock, Time now) {
   std::erase_if(idle_, [&](const IdleReader& one) { return now - one.since >= options_.idle; });
+  (void)GiveUp();
   if (idle_.empty() && left_.empty()) memory_.Set(0);
   std::erase_if(left_, [&](const auto& entry) {
     return entry.second.answer && now - entry.second.answered >= kAnswerKept;

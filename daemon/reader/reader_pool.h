@@ -169,7 +169,10 @@ class ReaderPool : public Readers {
   void Leave(std::uint64_t key, Job job);
   void Kill(ReaderProcess process, std::uint64_t target, std::uint32_t user);
   void ForgetEnded();
+  // Ends the readers that have nothing to do if the memory budget has requested that.
+  bool GiveUp();
   void MeasureMemory();
+  void Wake();  // the watching thread
   [[nodiscard]] std::size_t StuckAt(Time now) const;
   [[nodiscard]] std::string WhyNoneStartsFor(bool root) const;
   // Why the user gets no reader now; "": gets one.

@@ -22,6 +22,10 @@ namespace {
 // it. libdw begins each FDE again for every row.
 constexpr std::uint64_t kMaxExecutedBytes = 64u << 20;
 
+// What libdw keeps of one FDE, with its place in a search tree, about.
+constexpr std::size_t kFdeBytes = 150;
+constexpr std::size_t kMaxFdes = 50'000;
+
 // From the `syscall` of clone to what the new thread does first.
 constexpr std::uint64_t kMaxBytesAfterSyscall = 32;
 
@@ -165,8 +169,7 @@ class CfiReader::State {
     ::elf_version(EV_CURRENT);
     elf_.reset(::elf_memory(text_.image().data(), text_.image().size()));
     if (!elf_) return Error{ErrorCode::kCorrupt, "libelf cannot read the file", ""};
-    cfi_.reset(::dwarf_getcfi_elf(elf_.get()));
-    if (!cfi_) return Error{ErrorCode::kCorrupt, "libdw cannot read .eh_frame", ""};
+    PROFD_TRY(BeginCfi());
     cpython_ = IsCpython(text_.file());
     frames_.d_buf = text_.image().data() + index_.frames_offset();
     frames_.d_size = index_.frames_bytes();
@@ -179,6 +182,7 @@ class CfiReader::State {
   std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end) {
     std::vector<Row> rows;
     Append(begin, kNoRule, rows);
+    if (fdes_ > kMaxFdes && !BeginCfi()) return rows;
     std::uint64_t budget = kMaxExecutedBytes;
     for (const TextRange& range : text_.text()) {
       const std::uint64_t from = std::max(begin, range.begin);
@@ -196,11 +200,19 @@ class CfiReader::State {
   [[nodiscard]] std::uint64_t damaged() const { return damaged_; }
   [[nodiscard]] std::uint64_t bytes() const {
     // The index was made of half as many bytes, which are still there.
-    return index_.entries().size() * sizeof(FrameIndex::Entry) * 3 / 2 +
+    return index_.entries().size() * sizeof(FrameIndex::Entry) * 3 / 2 + fdes_ * kFdeBytes +
            (index_.walked() ? index_.frames_bytes() : bytes_.brought_bytes());
   }
 
  private:
+  // libdw keeps each FDE that it has been asked for.
+  Result<void> BeginCfi() {
+    cfi_.reset(::dwarf_getcfi_elf(elf_.get()));
+    if (!cfi_) return Error{ErrorCode::kCorrupt, "libdw cannot read .eh_frame", ""};
+    fdes_ = 0;
+    return {};
+  }
+
   // [from, to) of the file lies at vaddr `from + bias`.
   void ReadRange(std::uint64_t from, std::uint64_t to, std::uint64_t bias, std::uint64_t& budget,
                  std::vector<Row>& rows) {
@@ -244,6 +256,7 @@ class CfiReader::State {
       }
       budget -= bytes;
       Dwarf_Frame* raw = nullptr;
+      ++fdes_;
       if (::dwarf_cfi_addrframe(cfi_.get(), vaddr, &raw) != 0) break;
       const std::unique_ptr<Dwarf_Frame, Free> frame(raw);
       Dwarf_Addr row_begin = 0;
@@ -263,6 +276,7 @@ class CfiReader::State {
   bool cpython_ = false;
   std::unique_ptr<Elf, Free> elf_;
   std::unique_ptr<Dwarf_CFI, Free> cfi_;
+  std::size_t fdes_ = 0;  // that libdw has looked up since; at least as many as it keeps
   Elf_Data frames_{};
   std::optional<CfiCheck> check_;
   std::uint64_t damaged_ = 0;

@@ -1,6 +1,7 @@
 #include "daemon/unwind/service/cfi_remote.h"
 
 #include <linux/fs.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -154,18 +155,37 @@ bool Fits(const FrameFile& file, const profd_file_key& key) {
          static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
 }
 
+std::uint64_t CfiParser::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& one : open_) bytes += one->reader ? one->reader->bytes() : 0;
+  return bytes;
+}
+
+void CfiParser::KeepBounds() {
+  if (open_.size() < 2 || (open_.size() <= kMaxOpen && bytes() <= kMaxOpenBytes)) return;
+  while (open_.size() > 1 && (open_.size() > kMaxOpen || bytes() > kMaxOpenBytes))
+    open_.erase(open_.begin());
+  ::malloc_trim(0);  // what libdw has kept are small pieces
+}
+
 Result<std::string> CfiParser::Answer(std::string_view request, reader::ParserContext context) {
+  auto answer = AnswerFor(request, context.opener);
+  KeepBounds();
+  return answer;
+}
+
+Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileOpener& opener) {
   Unpacker fields(request);
   const auto verb = fields.Number<Verb>();
   FrameFile wanted;
   wanted.mapping = fields.Plain<FileMapping>();
   if (verb == Verb::kOpen) {
-    const auto open = Open(wanted.mapping, context.opener);
+    const auto open = Open(wanted.mapping, opener);
     return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
   }
   wanted.stamp = fields.Plain<elf::FileStamp>();
-  if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, context.opener);
-  const auto open = Find(wanted, context.opener);
+  if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, opener);
+  const auto open = Find(wanted, opener);
   if (!open) return open.error();
   Packer answer;
   for (std::uint32_t left = fields.Count(sizeof(std::uint64_t)); left > 0; --left)
@@ -174,18 +194,21 @@ Result<std::string> CfiParser::Answer(std::string_view request, reader::ParserCo
 }
 
 Result<CfiParser::OpenFile*> CfiParser::Find(const FrameFile& wanted, reader::FileOpener& opener) {
-  const auto known = std::ranges::find_if(
-      open_, [&](const auto& one) { return one->reader && one->file.stamp == wanted.stamp; });
-  if (known != open_.end()) {
-    std::rotate(known, std::next(known), open_.end());
-    return open_.back().get();
-  }
+  if (OpenFile* known = Known(wanted.stamp); known != nullptr && known->reader) return known;
   // Another reader had it open, or it is long ago.
   auto open = Open(wanted.mapping, opener);
   if (!open) return open;
   if ((*open)->file.stamp != wanted.stamp || !(*open)->reader)
     return Error{ErrorCode::kNotFound, "another file is mapped there now", ""};
   return open;
+}
+
+CfiParser::OpenFile* CfiParser::Known(const elf::FileStamp& stamp) {
+  const auto known =
+      std::ranges::find_if(open_, [&](const auto& one) { return one->file.stamp == stamp; });
+  if (known == open_.end()) return nullptr;
+  std::rotate(known, std::next(known), open_.end());
+  return open_.back().get();
 }
 
 Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
@@ -204,6 +227,13 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
     file.stamp = elf::StampOf(*opened);
     file.overlay = opened->overlay;
     file.key = KeyOf(*opened);
+    // Each process that maps a file has it opened; its index can be large.
+    if (OpenFile* known = Known(file.stamp); known != nullptr) {
+      known->file.mapping = file.mapping;
+      known->file.opened_ns = file.opened_ns;
+      known->file.overlay = file.overlay;
+      return known;
+    }
     reader = CfiReader::Open(std::move(opened->fd), opened->bytes);
   }
   if (reader) {
@@ -214,7 +244,6 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
   } else {
     file.missing = reader.error().message;
   }
-  if (open_.size() == kMaxOpen) open_.erase(open_.begin());
   open_.push_back(std::move(made));
   return open_.back().get();
 }

@@ -55,21 +55,29 @@ struct FrameRows {
   std::uint64_t damaged = 0;  // FDEs that were left out
 };
 
-// Runs in a reader process. Keeps the files that were used last, so that chunks of a large file
-// come one by one.
+// Runs in a reader process. Keeps the files that were used last, each once and within bounds, so
+// that chunks of a large file come one by one.
 class CfiParser : public reader::Parser {
  public:
   [[nodiscard]] Result<std::string> Answer(std::string_view request,
                                            reader::ParserContext context) override;
+  // Memory of the files that are open, by an estimate.
+  [[nodiscard]] std::uint64_t bytes() const;
 
  private:
   static constexpr std::size_t kMaxOpen = 4;
+  static constexpr std::uint64_t kMaxOpenBytes = 16u << 20;
   struct OpenFile {
     FrameFile file;
     std::optional<CfiReader> reader;  // none: it has no tables
   };
 
+  [[nodiscard]] Result<std::string> AnswerFor(std::string_view request, reader::FileOpener& opener);
+  // Closes those that were used longest ago, but not the last one.
+  void KeepBounds();
   [[nodiscard]] Result<OpenFile*> Open(const FileMapping& mapping, reader::FileOpener& opener);
+  // Null: no file with this stamp is open.
+  [[nodiscard]] OpenFile* Known(const elf::FileStamp& stamp);
   [[nodiscard]] Result<OpenFile*> Find(const FrameFile& wanted, reader::FileOpener& opener);
 
   const Result<std::span<const std::byte>> vdso_ = elf::OwnVdsoBytes();

@@ -246,6 +246,17 @@ TEST_F(ReaderPoolTest, WhenMemoryIsShortIdleReadersEndAndAreStartedAgain) {
   EXPECT_EQ(pool_->counters().started.value(), 2u);
 }
 
+TEST_F(ReaderPoolTest, WhenMemoryIsShortMuchOfItGoesBackThoughNoRequestComes) {
+  Make({.idle = kLong});
+  EXPECT_EQ(TextOf(Ask("hold 64")), "held");
+  // Measured once in a while.
+  ASSERT_TRUE(test::Eventually([&] { return Ask("echo x") && pool_->bytes() >= 64u << 20; }));
+  pool_->memory().RequestReclaim(1);
+  EXPECT_TRUE(test::Eventually([&] { return pool_->bytes() == 0; }));
+  EXPECT_EQ(TextOf(Ask("echo x")), "x");
+  EXPECT_EQ(pool_->counters().started.value(), 2u);
+}
+
 TEST_F(ReaderPoolTest, ATargetHoldsOneReaderAtMost) {
   Make({.processes = 2});
   ASSERT_FALSE(Ask("hang", 1, kNone));

@@ -1,6 +1,8 @@
 #include "daemon/unwind/service/cfi_remote.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +12,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
@@ -36,6 +39,15 @@ FileMapping MappingOf(const void* address) {
       mapping = {static_cast<std::uint32_t>(::getpid()), line.start, line.end};
   });
   return mapping;
+}
+
+std::string PathOf(const FileMapping& mapping) {
+  std::string path;
+  const auto maps = ProcFs().Read("self/maps");
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (line.start == mapping.begin) path = line.path;
+  });
+  return path;
 }
 
 TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
@@ -121,6 +133,33 @@ TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
   }
   ExpectNamesOf(client.ReadSymbols(*file, kPatience));
   EXPECT_EQ(readers.counters().ended.value(), 0u);
+}
+
+// Every process that maps a file has it opened.
+TEST(CfiRemote, AFileIsOpenOnceHoweverOftenItIsMapped) {
+  auto made = std::make_unique<CfiParser>();
+  const CfiParser& parser = *made;
+  test::DirectReaders readers(std::move(made));
+  CfiClient client(readers);
+  const auto mapping = MappingOf(reinterpret_cast<const void*>(&std::qsort));
+  const auto first = client.Open(mapping, {});
+  ASSERT_TRUE(first) << first.error().message;
+  const std::uint64_t bytes = parser.bytes();
+  EXPECT_GT(bytes, 0u);
+  const UniqueFd libc(::open(PathOf(mapping).c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr std::size_t kPage = 4096;
+  void* again = ::mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, libc.get(), 0);
+  ASSERT_NE(again, MAP_FAILED);
+  const auto begin = reinterpret_cast<std::uint64_t>(again);
+  const auto second = client.Open({mapping.pid, begin, begin + kPage}, {});
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(parser.bytes(), bytes);
+  EXPECT_EQ(second->stamp, first->stamp);
+  EXPECT_GT(second->opened_ns, first->opened_ns);
+  EXPECT_EQ(second->text, first->text);
+  ::munmap(again, kPage);
+  const std::uint64_t at = first->text.front().begin / kChunkBytes * kChunkBytes;
+  EXPECT_TRUE(ReadChunk(client, *first, at, {}));
 }
 
 TEST(CfiRemote, AMappingThatIsGoneIsNotFound) {
