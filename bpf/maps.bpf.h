@@ -39,10 +39,10 @@ static __always_inline int is_requested(__u64 sessions) {
 
 /* What a clock showed at an epoch. */
 struct epoch_totals {
-  u64 number; /* 0: none yet */
+  u32 number; /* of control.epoch, its lower half; 0: none yet */
+  u32 state;  /* enum profd_thread_state */
   u64 time_ns;
   u64 since_ns; /* when the state of that moment began */
-  u64 state;    /* enum profd_thread_state */
   struct profd_clock clock;
 };
 
@@ -66,27 +66,29 @@ struct reported {
 struct thread {
   u64 begin_ns;
   u64 sequence;
-  u64 sessions;       /* bit i: member of session i; written with atomics */
-  u64 since_ns;       /* when the present interval began */
-  u32 state;          /* enum profd_thread_state */
-  u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
-  u64 run_delay;      /* sched_info.run_delay at the last switch-out */
-  u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
-  u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
-  u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
+  u64 sessions;     /* bit i: member of session i; written with atomics */
+  u64 since_ns;     /* when the present interval began */
+  u32 state;        /* enum profd_thread_state */
+  u32 kind;         /* off CPU: enum profd_blocked or enum profd_runnable, by state */
+  u64 run_delay;    /* sched_info.run_delay at the last switch-out */
+  u64 sum_exec;     /* se.sum_exec_runtime at the last switch-out */
+  u64 switch_in_ns; /* when the hook saw it come, since the last switch-out; else 0 */
+  union {
+    u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
+    u64 left_run_delay; /* PROFD_SPLIT_RUN_DELAY: sched_info.run_delay at left_ns */
+  };
   u32 cpu;            /* it ran on last */
   u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
   u64 left_ns; /* by kernel accounting: the last switch-out, which no hook has added to the clock;
                   or 0 */
-  u64 left_run_delay;       /* sched_info.run_delay then */
-  u64 left_state;           /* PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
+  u32 left_state;           /* then: PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
+  u32 quiet;                /* enum quiet; changed with atomics */
   struct reported reported; /* written by readers */
   u64 point_period_ns;      /* period of the two below; 0: not drawn yet */
   u64 point_phase_ns;       /* where in the period the thread's off-CPU clock stands */
   u64 point_ns;             /* where in the period its mark lies */
-  u64 quiet;                /* enum quiet; changed with atomics */
   struct profd_clock clock;
   struct epoch_totals kept;
 };
@@ -98,6 +100,12 @@ enum quiet {
   REPORTED,  /* something was, so its end will be */
   LEFT_OUT,  /* it has ended before, and nothing of it will be */
 };
+
+/*
+ * The kernel puts 72 bytes before it, and allocates powers of two: one more word would double what
+ * every thread of the host takes.
+ */
+PROFD_STATIC_ASSERT(sizeof(struct thread) <= 512 - 72, "struct thread");
 
 /* Key: task. Made by on_fork and assign_threads, deleted by the kernel with the task. */
 struct {

@@ -31,7 +31,7 @@ static __always_inline int is_announced(struct task_struct* parent, int new_proc
 
 static __noinline int report_quiet(struct task_struct* task, struct thread* thread) {
   struct thread* leader;
-  if (__sync_val_compare_and_swap(&thread->quiet, QUIET, REPORTED) == LEFT_OUT) return 0;
+  if (__sync_val_compare_and_swap(&thread->quiet, (u32)QUIET, (u32)REPORTED) == LEFT_OUT) return 0;
   leader = find_thread(task->group_leader);
   if (leader && leader->quiet) leader->quiet = REPORTED; /* so that the end of the process is */
   return 1;
@@ -47,7 +47,7 @@ static __noinline int leave_out(struct task_struct* task, struct thread* thread,
   struct thread* leader = find_thread(task->group_leader);
   int known = !leader || leader->quiet == ANNOUNCED || leader->quiet == REPORTED;
   if (last && known) return !may_report(task, thread);
-  if (__sync_val_compare_and_swap(&thread->quiet, QUIET, LEFT_OUT) != QUIET) return 0;
+  if (__sync_val_compare_and_swap(&thread->quiet, (u32)QUIET, (u32)LEFT_OUT) != QUIET) return 0;
   count(PROFD_COUNTER_THREADS_BEYOND_SHARE);
   return 1;
 }

@@ -72,7 +72,7 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   struct profd_clock_event* event;
   if (!read_thread(task, thread, copy)) return;
   /* The thread began after the epoch, or ended meanwhile: then its end was reported. */
-  if (copy->begin_ns >= control.epoch_ns || copy->kept.number != control.epoch ||
+  if (copy->begin_ns >= control.epoch_ns || copy->kept.number != (u32)control.epoch ||
       copy->state == PROFD_STATE_DEAD || !may_report(task, thread))
     return;
   if (control.kernel_accounted_sessions || thread->left_ns) keep_reported(thread, copy);

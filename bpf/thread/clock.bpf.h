@@ -94,7 +94,7 @@ static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
  */
 static __always_inline void close_interval(struct thread* thread, u64 end_ns, u64 length,
                                            u64 blocked) {
-  if (thread->kept.number != control.epoch && end_ns >= control.epoch_ns)
+  if (thread->kept.number != (u32)control.epoch && end_ns >= control.epoch_ns)
     keep_epoch(thread, blocked);
   add_interval(&thread->clock, thread->state, thread->kind, length, blocked);
   thread->since_ns += length;

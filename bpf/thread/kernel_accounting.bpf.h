@@ -112,7 +112,7 @@ static __always_inline void close_kernel_accounting(struct thread* thread, u64 e
       thread->clock.runnable_count[PROFD_AFTER_WAKEUP]++;
     thread->clock.on_cpu_count++;
   }
-  if (kept->number != control.epoch && end_ns >= control.epoch_ns) {
+  if (kept->number != (u32)control.epoch && end_ns >= control.epoch_ns) {
     report(thread, control.epoch_ns, accounting);
     kept->clock = thread->clock;
     add_reported(thread, &kept->clock);

@@ -1,0 +1,187 @@
+"""What an unprivileged user does without end: it costs that user's own processes, and nobody else anything.
+
+Beside each storm runs a program that knows how it divides its own CPU time between two functions. Its profile has them in this
+proportion; the memory stays within the cap and comes back; no window of the history is lost; who is to blame is named.
+"""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "service"))
+
+from running_profd import BINARIES, OTHER, RunningProfd, as_user  # noqa: E402
+
+STORMS = os.path.join(os.path.dirname(BINARIES), "testprogs", "storms")
+RATE = 199
+SECONDS = 4
+SIGMAS = 5  # a true share is farther off in fewer than one of a million profiles
+OVER_THE_CAP = 1.05
+BACK_WITHIN_SECONDS = 10
+FREE = 0.75  # of the cap: above it samples are dropped
+
+# Computes in two functions, and says how much CPU time each has had when its input ends.
+INNOCENT = r"""
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static long now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+static long spin(long ns) {
+  long begin = now_ns(), now = begin;
+  while ((now = now_ns()) < begin + ns) continue;
+  return now - begin;
+}
+__attribute__((noinline)) long third_of_the_work(void) { long spent = spin(3000000); __asm__ volatile("" ::: "memory"); return spent; }
+__attribute__((noinline)) long rest_of_the_work(void) { long spent = spin(6000000); __asm__ volatile("" ::: "memory"); return spent; }
+int main(void) {
+  long third = 0, rest = 0;
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  puts("ready");
+  fflush(stdout);
+  while (poll(&input, 1, 0) == 0) {
+    third += third_of_the_work();
+    rest += rest_of_the_work();
+    usleep(1000);
+  }
+  printf("%ld %ld\n", third, rest);
+  return 0;
+}
+"""
+LIBRARY = "int answer(void) { return 42; }\n"
+
+
+@unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
+class Storms(RunningProfd):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o755)
+        self.theirs = self.path("theirs")
+        os.mkdir(self.theirs)
+        self.storms = os.path.join(self.theirs, "storms")
+        shutil.copy(STORMS, self.storms)
+        os.chown(self.theirs, OTHER, OTHER)
+
+    def start_storm(self, *arguments):
+        storm = subprocess.Popen([*as_user(OTHER), self.storms, *arguments], cwd=self.theirs, stdout=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        self.addCleanup(storm.stdout.close)
+        self.addCleanup(self.end_storm, storm)
+        self.assertEqual(storm.stdout.readline(), "ready\n")
+        return storm
+
+    def end_storm(self, storm):
+        """With all that it has started, and what it has left in /tmp."""
+        if storm.poll() is None:
+            os.killpg(storm.pid, 9)
+        storm.wait()
+        if os.path.exists(path := f"/tmp/perf-{storm.pid}.map"):
+            os.unlink(path)
+
+    def status(self):
+        said = self.profctl("status", "--json")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        return json.loads(said.stdout)
+
+    def profile_of_the_innocent(self):
+        """Its profile, and what it says itself of its two functions, in ns of CPU time."""
+        program = subprocess.Popen([self.compile(INNOCENT, "innocent")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.assertEqual(program.stdout.readline(), "ready\n")
+        out = self.path("innocent.json")
+        said = self.profctl("collect", "-q", "-p", str(program.pid), "-F", str(RATE), "-d", str(SECONDS), "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        truth = [int(ns) for ns in program.communicate("")[0].split()]
+        with open(out, encoding="utf-8") as file:
+            return json.load(file)["profile"], truth
+
+    def expect_its_share(self, profile, truth):
+        """Of the samples on the CPU, as many as chance allows are in each function: a binomial distribution."""
+        frames = [frame.get("name") for frame in profile["frames"]]
+        nodes = profile["nodes"]
+        samples = profile["samples"]
+        counts = {"third_of_the_work": 0, "rest_of_the_work": 0}
+        for node, state, count in zip(samples["node"], samples["state"], samples["count"]):
+            if state != "STATE_ON_CPU":
+                continue
+            while node:
+                if (name := frames[nodes[node - 1].get("frame", 0)]) in counts:
+                    counts[name] += count
+                    break
+                node = nodes[node - 1].get("parent", 0)
+        total = sum(counts.values())
+        self.assertGreater(total, 0, counts)
+        share = truth[0] / sum(truth)
+        bound = SIGMAS * math.sqrt(share * (1 - share) / total)
+        self.assertLessEqual(abs(counts["third_of_the_work"] / total - share), bound, (counts, truth))
+
+    def expect_peace(self, *arguments, blames=None):
+        """During a storm, and after it."""
+        daemon = self.start("--history-directory", self.path("history"), "--history-window", "2s")
+        storm = self.start_storm(*arguments)
+        profile, truth = self.profile_of_the_innocent()
+        self.expect_its_share(profile, truth)
+        status = self.status()
+        if blames:
+            self.assertRegex("\n".join(status["unreadable"]), blames.format(pid=storm.pid, uid=OTHER))
+        self.end_storm(storm)
+        ended = time.monotonic()
+        while self.status()["memory"]["used_bytes"] > FREE * status["memory"]["cap_bytes"]:
+            self.assertLess(time.monotonic(), ended + BACK_WITHIN_SECONDS, self.status()["memory"])
+            time.sleep(0.2)
+        status = self.status()
+        self.assertLessEqual(status["memory"]["peak_bytes"], OVER_THE_CAP * status["memory"]["cap_bytes"], status["memory"])
+        history = status["history"]
+        self.assertEqual(history["windows_lost"] + history["failed_puts"], 0, history)
+        self.assertIsNone(daemon.poll())
+        self.end(daemon)
+
+    def test_mappings(self):
+        path = os.path.join(self.theirs, "mapped")
+        with open(path, "wb") as file:
+            file.write(bytes(65536))
+        self.expect_peace("mappings", path, blames=r"process {pid} \(storms\): maps files too often")
+
+    def test_libraries(self):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", os.path.join(self.theirs, "library.so"), "-"], input=LIBRARY,
+                       text=True, check=True)
+        self.expect_peace("dlopen", os.path.join(self.theirs, "library.so"))
+
+    def test_programs(self):
+        self.expect_peace("programs")
+
+    def test_execs(self):
+        self.expect_peace("execs")
+
+    def test_forks(self):
+        self.expect_peace("forks")
+
+    def test_threads(self):
+        self.expect_peace("threads", blames=r"process {pid} \(storms\): makes threads too often")
+
+    def test_names(self):
+        self.expect_peace("renames", blames=r"process {pid} \(.*\): renames threads too often")
+
+    def test_a_crowd(self):
+        self.expect_peace("crowd", "20000")
+
+    def test_names_of_code_made_at_run_time(self):
+        self.expect_peace("perf_map")
+
+    def test_stacks(self):
+        self.expect_peace("stacks")
+
+
+if __name__ == "__main__":
+    unittest.main()
