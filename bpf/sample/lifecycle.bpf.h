@@ -176,7 +176,7 @@ static __always_inline void thread_execed(struct task_struct* task, u32 old_tid,
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
   if (!sessions) return;
-  /* A process that nobody knows; one that another thread had made known is told by its leader. */
+  /* User space does not know this process. */
   if (thread->quiet == QUIET && old_tid == (u32)task->pid) return;
   if (may_report(task, thread)) send_exec(task, sessions, old_tid, program->filename);
 }

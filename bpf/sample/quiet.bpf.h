@@ -42,7 +42,7 @@ static __always_inline int may_report(struct task_struct* task, struct thread* t
   return !thread->quiet || report_quiet(task, thread);
 }
 
-/* A quiet thread ends; 1: nobody knows of it, and nobody will. */
+/* A quiet thread ends; 1: user space does not know it, and never will. */
 static __noinline int leave_out(struct task_struct* task, struct thread* thread, int last) {
   struct thread* leader = find_thread(task->group_leader);
   int known = !leader || leader->quiet == ANNOUNCED || leader->quiet == REPORTED;

@@ -42,5 +42,5 @@ struct profd_share {
   __u64 beyond_ns; /* when something was last left out; 0: never */
   __u64 beyond;    /* how much was left out */
   __u32 in_block;  /* WAITS: samples in this block, those left out included */
-  __u32 thinning;  /* WAITS: of 2^thinning samples, one is taken and stands for all */
+  __u32 halvings;  /* WAITS: of 2^halvings samples, one is taken and stands for all */
 };

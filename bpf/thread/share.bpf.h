@@ -23,10 +23,10 @@ static __always_inline int take_one(struct profd_share* share, u64 now, u64 per_
   return 1;
 }
 
-#define MAX_THINNING 16
+#define MAX_HALVINGS 16
 
 /*
- * By how much the samples of a process's waits are thinned out: of 2^thinning one is taken, by
+ * By how much the samples of a process's waits are subsampled: of 2^halvings one is taken, by
  * chance, and stands for all. It follows from the samples before, so whether a sample is taken does
  * not depend on what is in it: the sums stay unbiased. Within a block it grows with each doubling,
  * so a block has at most `in_block` samples for each step.
@@ -36,15 +36,15 @@ static __always_inline u32 count_wait(struct profd_share* share, u64 now, u64 in
     /* After an idle block nothing is known. */
     int idle = now - share->used_ns >= 2 * PROFD_WAITS_BLOCK_NS;
     if (idle)
-      share->thinning = 0;
-    else if (share->thinning && share->in_block < (in_block << share->thinning) / 4)
-      share->thinning--;
+      share->halvings = 0;
+    else if (share->halvings && share->in_block < (in_block << share->halvings) / 4)
+      share->halvings--;
     share->used_ns = now;
     share->in_block = 0;
   }
-  if (++share->in_block > in_block << (share->thinning & 31) && share->thinning < MAX_THINNING)
-    share->thinning++;
-  return share->thinning & 31;
+  if (++share->in_block > in_block << (share->halvings & 31) && share->halvings < MAX_HALVINGS)
+    share->halvings++;
+  return share->halvings & 31;
 }
 
 /* The share of that key, made if there is none; 0: there is no room. */
@@ -68,10 +68,10 @@ static __always_inline int take_share(u32 kind, u32 id, u64 now, u64 per_second,
 /* Of so many samples of the process's waits, one is taken; 0: not this one. */
 static __always_inline u32 take_wait(u32 pid, u64 now) {
   struct profd_share* share = share_of(PROFD_SHARE_WAITS, pid);
-  u32 thinning;
+  u32 halvings;
   if (!share) return 1;
-  thinning = count_wait(share, now, PROFD_WAITS_IN_BLOCK * constants.share_scale);
-  if (!(bpf_get_prandom_u32() & ((1u << thinning) - 1))) return 1u << thinning;
+  halvings = count_wait(share, now, PROFD_WAITS_IN_BLOCK * constants.share_scale);
+  if (!(bpf_get_prandom_u32() & ((1u << halvings) - 1))) return 1u << halvings;
   share->beyond_ns = now;
   share->beyond++;
   return 0;

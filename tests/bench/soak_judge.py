@@ -24,6 +24,9 @@ SEEN = 0.8  # of the time, in windows that were looked at; the last one is not o
 # is a quarter of that, or less, follows the load.
 MOST_CHANGES_PER_MINUTE = 24
 MOST_DRIFT = 4  # of the median factor, from the third quarter to the fourth
+OVER_THE_CAP = 1.05
+BACK_WITHIN = 10  # seconds
+FREE = 0.75  # of the cap; above it samples are dropped
 BUDGET = 'profd_budget_cpus{of="history"}'
 SPENT = 'profd_budget_spent_cpus{of="history"}'
 
@@ -147,6 +150,26 @@ def judge_governor(looks):
     words.append(f"median cost {median(half(of(looks, SPENT))) * 100:.2f} % of "
                  f"{last(looks, BUDGET) * 100:.2f} %")
     return Verdict("the governor is stable", good, "second half: " + "; ".join(words))
+
+
+def judge_memory_of_storms(looks, storms_ended, cap_bytes=CAP_BYTES):
+    """By profd's own account, with its readers and the kernel's maps: within the cap, and back soon after the storms."""
+    most = max(look.values.get("profd_memory_used_bytes", 0.0) for look in looks)
+    after = [look for look in looks if storms_ended is not None and look.seconds >= storms_ended + BACK_WITHIN]
+    back = max((look.values.get("profd_memory_used_bytes", 0.0) for look in after), default=math.inf)
+    return Verdict("memory", most <= OVER_THE_CAP * cap_bytes and back <= FREE * cap_bytes,
+                   f"at most {most / MIB:.1f} of {cap_bytes / MIB:.0f} MiB, at most {back / MIB:.1f} from {BACK_WITHIN} s after the storms")
+
+
+def judge_windows(looks):
+    lost = last(looks, "profd_history_windows_lost_total") + last(looks, "profd_history_failed_puts_total")
+    return Verdict("windows", lost == 0, f"{last(looks, 'profd_history_puts_total'):.0f} windows, {lost:.0f} lost")
+
+
+def judge_hostile(looks, windows, account, ended, storms_ended):
+    """The same beside storms: periods may be longer and samples dropped, for a reason."""
+    return [judge_end(ended), judge_memory_of_storms(looks, storms_ended), judge_windows(looks), judge_closure(looks, windows),
+            judge_samples(looks, windows, account)]
 
 
 def judge(looks, windows, account, ended):

@@ -75,6 +75,7 @@ class Watch:
         self.agent = agent
         self.begun = time.monotonic()
         self.looks, self.windows = [], []
+        self.storms_ended = None  # seconds, of a hostile soak
         self._seen_until = seen_until
 
     @property

@@ -133,7 +133,7 @@ TEST_F(SamplingPointsTest, AnotherPeriodBeginsAnew) {
 }
 
 // Ticks of 1 ms, as a session needs them that a client requested, and periods of 10 ms.
-TEST_F(SamplingPointsTest, TicksBeyondWhatIsNeededAreThinnedByChance) {
+TEST_F(SamplingPointsTest, TicksBeyondWhatIsNeededAreSubsampledByChance) {
   constexpr std::uint64_t kRequested = 1;
   constexpr std::uint64_t kBackground = 2;
   constexpr int kTicks = 100'000;

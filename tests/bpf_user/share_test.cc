@@ -1,5 +1,5 @@
-// Shares: bounded in every second, back when it has passed, and unbiased where samples are thinned
-// out.
+// Shares: bounded in every second, back when it has passed, and unbiased where samples are
+// subsampled out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,8 +56,8 @@ std::vector<std::uint64_t> Taken(std::uint64_t per_block, int blocks) {
   for (auto& block : taken) {
     for (std::uint64_t i = 0; i < per_block; ++i) {
       now += PROFD_WAITS_BLOCK_NS / per_block;
-      const std::uint32_t thinning = user_count_wait(&share, now, kInBlock);
-      block += (random() & ((1u << thinning) - 1)) == 0;
+      const std::uint32_t halvings = user_count_wait(&share, now, kInBlock);
+      block += (random() & ((1u << halvings) - 1)) == 0;
     }
   }
   return taken;
@@ -68,7 +68,7 @@ TEST(ShareTest, AnOrdinaryProcessHasAllItsSamples) {
 }
 
 TEST(ShareTest, SamplesOfAStormAreBounded) {
-  // Once it has settled, a block of n samples has a thinning with n <= 50 << thinning < 4 n, so it
+  // Once it has settled, a block of n samples has a halvings with n <= 50 << halvings < 4 n, so it
   // takes at most 50 on average; five standard deviations of a binomial are less than 5 * sqrt(50).
   const auto most = static_cast<std::uint64_t>(kInBlock + 5 * std::sqrt(kInBlock));
   for (const std::uint64_t per_block : {100u, 1'000u, 25'000u, 250'000u}) {
@@ -82,9 +82,9 @@ TEST(ShareTest, SamplesOfAStormAreBounded) {
 
 // Two kinds of samples take turns, one ten times as often, at rates that change: what is taken,
 // times what it stands for, is as much as there was. The variance of the sum is the sum of
-// (2^thinning - 1) over all samples of the kind, as each is kept with 2^-thinning and counts
-// 2^thinning.
-TEST(ShareTest, SumsOfThinnedSamplesAreUnbiased) {
+// (2^halvings - 1) over all samples of the kind, as each is kept with 2^-halvings and counts
+// 2^halvings.
+TEST(ShareTest, SumsOfSubsampledWaitsAreUnbiased) {
   profd_share share{};
   std::mt19937_64 random(1);
   double there[2] = {0, 0};
@@ -94,14 +94,14 @@ TEST(ShareTest, SumsOfThinnedSamplesAreUnbiased) {
   for (int i = 0; i < 2'000'000; ++i) {
     const int kind = random() % 11 == 0;
     now += (i / 100'000) % 2 == 0 ? 5'000 : 2'000'000;
-    const std::uint32_t thinning = user_count_wait(&share, now, kInBlock);
-    const double stands_for = std::ldexp(1.0, static_cast<int>(thinning));
+    const std::uint32_t halvings = user_count_wait(&share, now, kInBlock);
+    const double stands_for = std::ldexp(1.0, static_cast<int>(halvings));
     there[kind] += 1;
     variance[kind] += stands_for - 1;
-    if ((random() & ((1u << thinning) - 1)) == 0) sum[kind] += stands_for;
+    if ((random() & ((1u << halvings) - 1)) == 0) sum[kind] += stands_for;
   }
   for (const int kind : {0, 1}) {
-    EXPECT_GT(variance[kind], there[kind]) << "nothing was thinned out";
+    EXPECT_GT(variance[kind], there[kind]) << "nothing was subsampled";
     EXPECT_LE(std::abs(sum[kind] - there[kind]), 5 * std::sqrt(variance[kind])) << kind;
   }
 }
@@ -110,7 +110,7 @@ TEST(ShareTest, AnIdleProcessBeginsAnew) {
   profd_share share{};
   std::uint64_t now = kSecondNs;
   for (int i = 0; i < 100'000; ++i) (void)user_count_wait(&share, now += 1'000, kInBlock);
-  EXPECT_GT(share.thinning, 5u);
+  EXPECT_GT(share.halvings, 5u);
   EXPECT_EQ(user_count_wait(&share, now + 2 * PROFD_WAITS_BLOCK_NS, kInBlock), 0u);
 }
 

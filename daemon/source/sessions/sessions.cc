@@ -147,14 +147,14 @@ std::vector<wire::EventBytes> Sessions::BeyondShareEvents(std::uint32_t slot,
   const auto before = beyond_before_.find(slot);
   for (const BeyondShare& now : parts_.beyond_shares()) {
     const bool of_user = now.key.kind == PROFD_SHARE_PROCESSES;
-    // The user of other processes is nobody's business.
+    // A session of one user does not say what other users do.
     if (of_user && spec.target.uid && spec.target.uid != now.key.id) continue;
     std::uint64_t count = now.count;
     if (before != beyond_before_.end()) {
       const auto was = std::ranges::find_if(before->second, [&](const BeyondShare& one) {
         return one.key.kind == now.key.kind && one.key.id == now.key.id;
       });
-      // A share that was given up and kept anew counts from 0 again.
+      // A share that was forgotten counts from 0 again.
       if (was != before->second.end() && was->count <= count) count -= was->count;
     }
     if (count == 0) continue;

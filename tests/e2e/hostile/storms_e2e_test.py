@@ -1,4 +1,4 @@
-"""What an unprivileged user does without end: it costs that user's own processes, and nobody else anything.
+"""What an unprivileged user does without end: it costs that user's own processes, and no other user anything.
 
 Beside each storm runs a program that knows how it divides its own CPU time between two functions. Its profile has them in this
 proportion; the memory stays within the cap and comes back; no window of the history is lost; who is to blame is named.

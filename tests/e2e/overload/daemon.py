@@ -13,7 +13,7 @@ CLOSURE = 1e-3
 # Clocks are exact to a tick of CLOCK_MONOTONIC at either end. For shorter threads that error dominates.
 LONG_NS = 100_000_000
 # Losses that remove a thread or its clock from a profile. Each counts the threads or their events.
-THREAD_LOSSES = {"event_ring_full", "storage_failed", "clocks_unread", "malformed", "threads_full"}
+THREAD_LOSSES = {"event_ring_full", "storage_failed", "clocks_unread", "malformed", "threads_full", "threads_beyond_share"}
 
 
 def threads_lost(profile):

@@ -52,8 +52,8 @@ std::set<ThreadKey> Announced(const Heard& heard) {
   return announced;
 }
 
-// Lets the puppet go on until so much was left out; it runs until it is told to stop, by a second
-// Go, which it looks for between two of its steps.
+// Lets the puppet go on until so much was left out; it runs until a second Go stops it, which it
+// looks for between two of its steps.
 void RunUntil(const Puppet& puppet, const BpfSource& source, profd_counter counter) {
   const std::uint64_t before = source.Status().counters.at(counter);
   puppet.Go();
@@ -226,7 +226,7 @@ void* Doze(void* stopped) {
   return nullptr;
 }
 
-TEST_F(ShareTest, WaitsBeyondItAreThinnedOutWithoutBias) {
+TEST_F(ShareTest, WaitsBeyondItAreSubsampledWithoutBias) {
   constexpr std::size_t kThreads = 64;
   const auto dozer = [](std::size_t threads) {
     return [threads](const Puppet::Strings& strings) {

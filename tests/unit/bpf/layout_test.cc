@@ -209,7 +209,7 @@ std::map<std::string, Layout> CppLayouts() {
       {"profd_share",
        {sizeof(profd_share),
         {AT(profd_share, used_ns), AT(profd_share, beyond_ns), AT(profd_share, beyond),
-         AT(profd_share, in_block), AT(profd_share, thinning)}}},
+         AT(profd_share, in_block), AT(profd_share, halvings)}}},
       {"profd_wanted",
        {sizeof(profd_wanted),
         {AT(profd_wanted, key), AT(profd_wanted, mapping_begin), AT(profd_wanted, mapping_end),

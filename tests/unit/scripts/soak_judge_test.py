@@ -58,6 +58,20 @@ class Judge(unittest.TestCase):
     def test_what_ended(self):
         self.assertEqual(self.bad(looks(), WINDOWS, ACCOUNT, ["profd"]), ["all ran to the end"])
 
+    def hostile(self, used, lost=0):
+        """What is bad of a hostile soak whose storms end after three quarters."""
+        seen = looks()
+        for look in seen:
+            look.values["profd_memory_used_bytes"] = used(look.seconds)
+            look.values["profd_history_windows_lost_total"] = lost
+        return [verdict.what for verdict in soak_judge.judge_hostile(seen, WINDOWS, ACCOUNT, [], SECONDS * 3 / 4) if not verdict.good]
+
+    def test_storms(self):
+        self.assertEqual(self.hostile(step(260 * MIB, 150 * MIB)), [])
+        self.assertEqual(self.hostile(step(270 * MIB, 150 * MIB)), ["memory"])
+        self.assertEqual(self.hostile(step(200 * MIB, 200 * MIB)), ["memory"])  # it does not come back
+        self.assertEqual(self.hostile(step(100 * MIB, 100 * MIB), lost=1), ["windows"])
+
     def test_caches_may_fill_and_peaks_pass(self):
         filled = looks(resident=lambda s: 100 * MIB + s * 10240 + (s % 50 == 0) * 20 * MIB, held=lambda s: 40 * MIB + s * 10240)
         self.assertEqual(self.bad(filled, WINDOWS, ACCOUNT, []), [])
