@@ -34,9 +34,9 @@ constexpr std::size_t kMaxRefusals = 64;          // listed by name in one profi
 // Names who has reported more than a share: users, and the processes that the profile shows.
 void NameBeyondShare(Profile& profile, const std::vector<wire::BeyondShareEvent>& all) {
   for (const wire::BeyondShareEvent& beyond : all) {
-    const std::string consequence = wire::Consequence(beyond.kind);
+    const std::string consequence = std::string(": ") + wire::Consequence(beyond.kind);
     const auto add = [&](const std::string& who) {
-      profile.counters.push_back({"beyond_share", who + ": " + consequence, beyond.count});
+      profile.counters.push_back({"beyond_share", who + consequence, beyond.count});
     };
     if (beyond.kind == PROFD_SHARE_PROCESSES) {
       add("UID " + std::to_string(beyond.uid));
