@@ -94,10 +94,11 @@ class Agent:
         return self.process.poll() is None
 
     def held(self):
-        """Bytes by whom of profd has them, as it says itself."""
+        """Bytes by whom of profd has them, as it says itself; not what is in its readers, which are processes of their own."""
         done = subprocess.run([self.profctl, "status", "--host", self.host, "--json"], stdout=subprocess.PIPE, check=True,
                               start_new_session=True)
-        return json.loads(done.stdout)["memory"]["holders"]
+        holders = json.loads(done.stdout)["memory"]["holders"]
+        return {name: held for name, held in holders.items() if not name.startswith("readers of ")}
 
     def database_bytes(self):
         return os.path.getsize(os.path.join(self.history, "history.db"))

@@ -40,7 +40,8 @@ class HistoryTest : public RunningDaemonTest {
   // The end of the last window that is kept; the time of day in ns.
   [[nodiscard]] std::uint64_t KeptUntil() const {
     const auto status = nlohmann::json::parse(Ask({"status", "--json"}).out, nullptr, false);
-    return status.is_discarded() ? 0 : status["history"].value("last_unix_ns", std::uint64_t{0});
+    // A string, as it is more than a double holds.
+    return status.is_discarded() ? 0 : std::stoull(status["history"].value("last_unix_ns", "0"));
   }
   // "2026-11-20T14:05:00Z"; what is less than a second is cut.
   static std::string Rfc3339(std::uint64_t unix_ns) {
