@@ -40,8 +40,10 @@ class HistoryTest : public RunningDaemonTest {
   // The end of the last window that is kept; the time of day in ns.
   [[nodiscard]] std::uint64_t KeptUntil() const {
     const auto status = nlohmann::json::parse(Ask({"status", "--json"}).out, nullptr, false);
-    // A string, as it is more than a double holds.
-    return status.is_discarded() ? 0 : std::stoull(status["history"].value("last_unix_ns", "0"));
+    if (status.is_discarded()) return 0;
+    // A number where a double holds it, as 0.
+    const auto& last = status["history"]["last_unix_ns"];
+    return last.is_string() ? std::stoull(last.get<std::string>()) : last.get<std::uint64_t>();
   }
   // "2026-11-20T14:05:00Z"; what is less than a second is cut.
   static std::string Rfc3339(std::uint64_t unix_ns) {
