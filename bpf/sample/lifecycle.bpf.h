@@ -33,7 +33,7 @@ static __noinline void send_thread_end(struct task_struct* task, const struct th
   struct profd_clock_event* event;
   if (!sessions) return;
   if (thread->quiet == LEFT_OUT)
-    return count_many(PROFD_COUNTER_THREADS_BEYOND_SHARE_NS, thread->clock.on_cpu_ns);
+    return count_many(PROFD_COUNTER_THREADS_BEYOND_SHARE_TIME, thread->clock.on_cpu_ns);
   event = begin_clock_event(task, PROFD_EVENT_THREAD_END, now, sessions, thread);
   if (!event) return;
   if (thread->begin_ns < thread->kept.time_ns) {

@@ -38,7 +38,8 @@ static __always_inline int count_points(struct thread* thread, u64 sessions,
 /* Whether a sample that is due is taken; 0: not, its process has had its share. */
 static __noinline int is_taken(struct task_struct* task, struct thread* thread, u64 sessions,
                                u64 now, struct points* points) {
-  if (!(sessions & ~control.shared_sessions)) {
+  /* On the switch-out level the run-queue lock is held: no share is looked up there. */
+  if (constants.hook != PROFD_HOOK_SWITCH_OUT && !(sessions & ~control.shared_sessions)) {
     points->stands_for = take_wait(event_pid(task), now);
     if (!points->stands_for) {
       count(PROFD_COUNTER_WAITS_BEYOND_SHARE);

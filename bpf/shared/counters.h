@@ -47,7 +47,7 @@
     "mappings and execs beyond what one process may report; it is read in /proc instead")          \
   X(THREADS_BEYOND_SHARE, LOST,                                                                    \
     "short threads left out: beyond what one process, or one user, may make")                      \
-  X(THREADS_BEYOND_SHARE_NS, INFO, "CPU time of the short threads left out, ns")                   \
+  X(THREADS_BEYOND_SHARE_TIME, INFO, "CPU time of the short threads left out, ns")                 \
   X(NAMES_BEYOND_SHARE, INFO, "names of threads left out: beyond what one process may report")     \
   X(WAITS_BEYOND_SHARE, INFO,                                                                      \
     "samples of waits left out: beyond what one process may have; others stand for them")

@@ -47,7 +47,11 @@ static __always_inline u32 count_wait(struct profd_share* share, u64 now, u64 in
   return share->halvings & 31;
 }
 
-/* The share of that key, made if there is none; 0: there is no room. */
+/*
+ * The share of that key, made if there is none; 0: there is no room. Making one takes a lock, so
+ * this is called only where threads are made, renamed, or have just switched in: without the
+ * run-queue lock, and never in an NMI.
+ */
 static __noinline struct profd_share* share_of(u32 kind, u32 id) {
   struct profd_share_key key = {.kind = kind, .id = id};
   struct profd_share* share = bpf_map_lookup_elem(&shares, &key);

@@ -119,7 +119,7 @@ TEST_F(ShareTest, ShortThreadsBeyondItAreCountedAndThoseThatLastAreSeen) {
 
   const auto known = Known(heard);
   EXPECT_EQ(known.size() + Counted(heard, PROFD_COUNTER_THREADS_BEYOND_SHARE), said[0] + 1);
-  EXPECT_GT(Counted(heard, PROFD_COUNTER_THREADS_BEYOND_SHARE_NS), 0u);
+  EXPECT_GT(Counted(heard, PROFD_COUNTER_THREADS_BEYOND_SHARE_TIME), 0u);
   // Each that is known has a clock from its begin to its end, or to the session's.
   std::uint64_t stayed = 0;
   std::uint64_t unannounced = 0;
