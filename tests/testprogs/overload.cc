@@ -24,12 +24,14 @@
 #include <thread>
 #include <vector>
 
-#include "tests/testprogs/named_function.h"
+#include "tests/testprogs/numbered_stack.h"
 #include "tests/testprogs/raw_syscall.h"
 
 extern char** environ;
 
 namespace overload {
+
+namespace testprog = profd::testprog;
 
 constexpr std::uint32_t kDepth = 40;
 
@@ -167,30 +169,10 @@ int Each(const char* folder, char* ms) {
   });
 }
 
-PROFD_NAMED void Left(std::uint64_t path, std::uint32_t depth);
-PROFD_NAMED void Right(std::uint64_t path, std::uint32_t depth);
-
-// A stack for every number.
-void Go(std::uint64_t path, std::uint32_t depth) {
-  if (depth == 0) return;
-  if ((path & 1) != 0)
-    Left(path >> 1, depth - 1);
-  else
-    Right(path >> 1, depth - 1);
-}
-void Left(std::uint64_t path, std::uint32_t depth) {
-  Go(path, depth);
-  asm volatile("" ::: "memory");
-}
-void Right(std::uint64_t path, std::uint32_t depth) {
-  Go(path, depth);
-  asm volatile("" ::: "memory");
-}
-
 int Stacks(std::int64_t ms) {
   std::uint64_t path = static_cast<std::uint64_t>(getpid()) << 20;
   for (const std::int64_t end_ns = NowNs() + ms * 1'000'000; NowNs() < end_ns; ++path)
-    Go(path * 0x9e3779b97f4a7c15ull, kDepth);
+    testprog::RunNumberedStack(path * 0x9e3779b97f4a7c15ull, kDepth);
   return 0;
 }
 

@@ -34,11 +34,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/testprogs/named_function.h"
+#include "tests/testprogs/numbered_stack.h"
 
 extern char** environ;
 
 namespace storms {
+
+namespace testprog = profd::testprog;
 
 constexpr std::size_t kMappedBytes = 65'536;
 
@@ -216,29 +218,10 @@ int PerfMap() {
   }
 }
 
-PROFD_NAMED void Left(std::uint64_t path, std::uint32_t depth);
-PROFD_NAMED void Right(std::uint64_t path, std::uint32_t depth);
-
-// A stack for every number.
-void Go(std::uint64_t path, std::uint32_t depth) {
-  if (depth == 0) return;
-  if ((path & 1) != 0)
-    Left(path >> 1, depth - 1);
-  else
-    Right(path >> 1, depth - 1);
-}
-void Left(std::uint64_t path, std::uint32_t depth) {
-  Go(path, depth);
-  asm volatile("" ::: "memory");
-}
-void Right(std::uint64_t path, std::uint32_t depth) {
-  Go(path, depth);
-  asm volatile("" ::: "memory");
-}
-
 int Stacks() {
   Ready();
-  for (std::uint64_t path = 0;; ++path) Go(path * 0x9e3779b97f4a7c15ull, 40);
+  for (std::uint64_t path = 0;; ++path)
+    testprog::RunNumberedStack(path * 0x9e3779b97f4a7c15ull, 40);
 }
 
 // Long enough to be sampled.
