@@ -64,7 +64,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] session::SourceStatus Status() const override;
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
   [[nodiscard]] const Heartbeat& heartbeat() const { return on_cpu_events_.heartbeat(); }
-  // CPU time that Poll has spent on mappings and on /proc, and on no event of another kind. Any
+  // CPU time that Poll has spent on records of mappings, and on no event of another kind. Any
   // thread.
   [[nodiscard]] std::uint64_t mappings_cpu_ns() const { return mappings_cpu_ns_.value(); }
   // Of its maps and rings, as in Status().
