@@ -90,7 +90,8 @@ class HangingMaps(RunningProfd):
         reading = subprocess.Popen(["cat", f"/proc/{hanging.pid}/maps"], stdout=subprocess.DEVNULL)
         self.addCleanup(reading.wait)
         self.addCleanup(reading.kill)
-        daemon = self.start()
+        # Whatever else this host runs: all of it is profiled.
+        daemon = self.start("--memory-cap", "1GiB")
         self.addCleanup(self.files.stdin.close)  # before profd is waited for: all waits end with it
         for _ in range(3):
             others = self.run_program("ready", self.others)

@@ -101,7 +101,8 @@ class Hanging(RunningProfd):
         self.run_puppet(plain)
         self.hang(server)
 
-        daemon = self.start()
+        # Whatever else this host runs: all of it is profiled.
+        daemon = self.start("--memory-cap", "1GiB")
         self.addCleanup(server.stdin.close)  # all waits end with it, before profd is waited for
         names, reasons = self.profile()
         self.assertIn("waits_somewhere_else", names)
