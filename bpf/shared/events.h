@@ -217,6 +217,7 @@ struct profd_sample_event {
 #define PROFD_TASK_NEW_PROCESS 1 /* FORK: not only a new thread */
 #define PROFD_TASK_LAST_THREAD 2 /* EXIT: the process is gone with it */
 #define PROFD_TASK_KTHREAD 4
+#define PROFD_TASK_PARTIAL 8 /* PROCESS: its mappings and arguments could not be read yet */
 
 struct profd_task_event {
   struct profd_event event; /* FORK: the child's */

@@ -90,8 +90,8 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                                                   reader::Zygote& zygote, const SystemClock& clock,
                                                   spdlog::logger& logger) {
   auto readers = std::make_unique<LiveReaders>(zygote);
-  auto source =
-      source::BpfSource::Create(readers->snapshots(), {.force_hook = config::ForcedHook(options)});
+  auto source = source::BpfSource::Create({readers->snapshots(), readers->processes()},
+                                          {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
   info.hook = (*source)->Status().hook;
@@ -110,7 +110,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   auto& maps = (*source)->unwind_maps();
   auto kept = std::make_unique<elf::KeptSymbols>(limits.symbol_tables / kKeptShare, clock);
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
-                                                       ProcFs(), limits.unwind_tables, kept.get());
+                                                       limits.unwind_tables, kept.get());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source, readers->python());
   (*source)->UseTables(TablesFor(*tables, python->service()));
@@ -138,6 +138,7 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
     : recording_file_(options.record_file),
       logger_(logger),
       parts_(std::move(parts)),
+      texts_(parts_.readers->processes()),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
               parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
       symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.kept, options.debug_info,
@@ -164,7 +165,12 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
           .proc = proc_,
           .logger = logger,
           .memory = *parts_.memory,
-          .origin = parts_.origin};
+          .origin = parts_.origin,
+          .command_line = [this](std::uint32_t pid) {
+            const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
+            auto texts = std::move(texts_.Read({&process, 1}).front());
+            return texts ? std::move(texts->command_line) : std::string();
+          }};
 }
 
 FrontEnd::Parts LiveDaemon::FrontEndParts(const SystemClock& clock, spdlog::logger& logger) {

@@ -29,6 +29,7 @@
 #include "daemon/recording/recording_writer.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/source/bpf_source.h"
+#include "daemon/source/procfs/process_texts.h"
 #include "daemon/store/api/profile_store.h"
 #include "daemon/unwind/service/table_service.h"
 
@@ -79,6 +80,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   const std::string recording_file_;
   spdlog::logger& logger_;
   Parts parts_;
+  source::ProcessTextClient texts_;
   EventChain events_;
   LiveSymbols symbols_;
   pipeline::LivePipeline pipeline_;

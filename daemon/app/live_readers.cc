@@ -5,6 +5,7 @@
 #include "daemon/elf/sources/object_remote.h"
 #include "daemon/python/feed/python_remote.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
 #include "daemon/unwind/service/cfi_remote.h"
@@ -12,13 +13,22 @@
 namespace profd::app {
 namespace {
 
-enum Role : std::uint32_t { kUnwindRules, kSnapshots, kObjects, kJitCode, kPython, kRoles };
+enum Role : std::uint32_t {
+  kUnwindRules,
+  kSnapshots,
+  kProcesses,
+  kObjects,
+  kJitCode,
+  kPython,
+  kRoles
+};
 
 // Images of large files are reserved, not used: the bound on memory that is used is the pool's.
 constexpr reader::Limits kFileLimits{.address_space_bytes = 96ull << 30, .cpu_seconds = 3'600};
 constexpr reader::Limits kObjectLimits{.address_space_bytes = kFileLimits.address_space_bytes,
                                        .cpu_seconds = kFileLimits.cpu_seconds,
                                        .file_bytes = 4ull << 30};
+constexpr reader::Limits kTextLimits{.address_space_bytes = 1u << 30, .cpu_seconds = 3'600};
 constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_seconds = 3'600};
 
 }  // namespace
@@ -29,6 +39,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                          [] { return std::make_unique<unwind::CfiParser>(); }};
   roles[kSnapshots] = {"profd-snapshot", kListLimits,
                        [] { return std::make_unique<source::IteratorParser>(); }};
+  roles[kProcesses] = {"profd-process", kTextLimits,
+                       [] { return std::make_unique<source::ProcessTextParser>(); }, true};
   roles[kObjects] = {"profd-symbols", kObjectLimits,
                      [] { return std::make_unique<elf::ObjectParser>(); }};
   roles[kJitCode] = {"profd-jit", kListLimits,
@@ -50,6 +62,11 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                   .deadline = source::BlockedStacks::kTimeout,
                   .answer_bytes = 256u << 20,
                   .pauses = false}),
+      processes_(zygote, kProcesses,
+                 {.holds = "readers of processes",
+                  .processes = 4,
+                  .deadline = source::ProcessTextClient::kDeadline,
+                  .idle = reader::ReaderPool::Milliseconds(600'000)}),
       // Debug information of a large program takes seconds to open.
       objects_(zygote, kObjects,
                {.holds = "readers of symbols",
@@ -81,7 +98,8 @@ void LiveReaders::Check(HealthReport& report) const {
 
 void LiveReaders::EndAt(std::chrono::steady_clock::time_point names,
                         std::chrono::steady_clock::time_point stacks) {
-  for (auto* pool : {&unwind_rules_, &objects_, &jit_code_, &python_}) pool->EndAt(names);
+  for (auto* pool : {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_})
+    pool->EndAt(names);
   snapshots_.EndAt(stacks);
 }
 
@@ -92,8 +110,8 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &snapshots_.memory(), &objects_.memory(), &jit_code_.memory(),
-          &python_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(),
+          &objects_.memory(),      &jit_code_.memory(),  &python_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

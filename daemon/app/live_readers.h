@@ -30,6 +30,8 @@ class LiveReaders {
   [[nodiscard]] reader::Readers& unwind_rules() { return unwind_rules_; }
   // For source::BpfSource.
   [[nodiscard]] reader::Readers& snapshots() { return snapshots_; }
+  // For source::ProcessTextClient.
+  [[nodiscard]] reader::Readers& processes() { return processes_; }
   // For elf::ObjectClient.
   [[nodiscard]] reader::Readers& objects() { return objects_; }
   // For symbolize::JitClient.
@@ -53,12 +55,13 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &objects_, &jit_code_, &python_};
+    return {&unwind_rules_, &snapshots_, &processes_, &objects_, &jit_code_, &python_};
   }
 
   reader::Zygote& zygote_;
   reader::ReaderPool unwind_rules_;
   reader::ReaderPool snapshots_;
+  reader::ReaderPool processes_;
   reader::ReaderPool objects_;
   reader::ReaderPool jit_code_;
   reader::ReaderPool python_;

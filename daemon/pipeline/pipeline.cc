@@ -230,7 +230,7 @@ Result<std::shared_ptr<Session>> LivePipeline::Roll(const std::shared_ptr<Sessio
 Result<std::shared_ptr<Session>> LivePipeline::StartExpected(std::uint32_t id,
                                                              const session::SessionSpec& spec,
                                                              const StartSession& start_session) {
-  auto start = DescribeTarget(spec.target, parts_.proc);
+  auto start = DescribeTarget(spec.target, parts_.proc, parts_.command_line);
   start.start_ns = parts_.clock.MonotonicNs();
   start.start_unix_ns = parts_.origin.boot_unix_ns + start.start_ns;
   auto session = std::make_shared<Session>(id, spec, std::move(start), parts_.clock);

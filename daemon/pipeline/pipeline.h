@@ -66,6 +66,7 @@ class LivePipeline : public SessionBackend {
     spdlog::logger& logger;
     const budget::MemoryBudget& memory;  // full: samples are dropped, sessions refused
     aggregate::ProfileOrigin origin;
+    ReadCommandLine command_line{};  // called by one thread at a time; null: none is known
   };
 
   explicit LivePipeline(Parts parts);

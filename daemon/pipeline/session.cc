@@ -34,7 +34,8 @@ std::uint32_t OwnPidNamespace(const ProcFs& proc) {
   return inode;
 }
 
-SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc) {
+SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc,
+                            const ReadCommandLine& command_line) {
   SessionStart start;
   const bool pids = target.kind == session::TargetKind::kPids;
   if ((!pids && target.kind != session::TargetKind::kTids) || target.pidns_inode != 0) return start;
@@ -57,8 +58,7 @@ SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc) {
     aggregate::ProfileProcess process;
     process.key.pid = process.shown_pid = pid;
     process.comm = process::ParseComm(*comm);
-    if (const auto arguments = proc.Read(folder + "/cmdline", 1u << 20))
-      process.command_line = process::ParseCommandLine(*arguments);
+    if (command_line) process.command_line = process::ParseCommandLine(command_line(pid));
     start.processes.push_back(std::move(process));
   }
   return start;

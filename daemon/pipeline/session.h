@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,9 +30,14 @@ struct SessionStart {
   std::uint64_t start_unix_ns = 0;
 };
 
+// The arguments of a process as /proc has them; "" when they cannot be read. They are read from its
+// memory, so it may hold up who reads them.
+using ReadCommandLine = std::function<std::string(std::uint32_t pid)>;
+
 // The processes and the number of threads that /proc shows now for a target of pids or tids of
 // profd's own pid namespace; nothing for other targets. At most 64 processes. Times are left 0.
-[[nodiscard]] SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc);
+[[nodiscard]] SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc,
+                                          const ReadCommandLine& command_line);
 
 // Inode of the pid namespace in which profd runs; 0: /proc does not show it.
 [[nodiscard]] std::uint32_t OwnPidNamespace(const ProcFs& proc);

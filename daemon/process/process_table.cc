@@ -172,7 +172,9 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
     if (!pids.empty()) info.namespace_pids = pids;
     if (!current_image) return;
     if (!blobs[PROFD_BLOB_EXE].empty()) info.executable = blobs[PROFD_BLOB_EXE];
-    info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);
+    // Empty where it could not be read in time, as mappings are.
+    if (!blobs[PROFD_BLOB_CMDLINE].empty())
+      info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);
   });
   if (current_image) {
     SetOwner(process, time_ns, ParseOwner(blobs[PROFD_BLOB_USER]));

@@ -126,10 +126,10 @@ Result<std::optional<Message>> Channel::TryReceive(std::size_t max_bytes) {
       got_ = 0;
       return std::optional(std::exchange(message_, {}));
     }
-    message_.body.resize(std::min<std::size_t>(header.bytes, have + kPiece));
+    if (message_.body.size() == have)
+      message_.body.resize(std::min<std::size_t>(header.bytes, have + kPiece));
     const auto got = Read(std::span(message_.body).subspan(have));
     if (!got) return got.error();
-    message_.body.resize(have + *got);
     if (*got == 0) return std::optional<Message>();
     got_ += *got;
   }

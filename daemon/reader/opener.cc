@@ -476,16 +476,14 @@ Result<std::string> ReadProcessFile(FileOpener& opener, std::uint32_t pid, const
   const auto file = opener.Open({.what = OpenRequest::What::kProcess, .pid = pid, .path = name});
   if (!file) return file.error();
   std::string text;
+  std::array<char, 65'536> piece;  // of a string its bytes would be cleared first
   for (;;) {
-    constexpr std::size_t kPiece = 65'536;
-    const std::size_t had = text.size();
-    text.resize(had + kPiece);
-    const ssize_t got = ::read(file->fd.get(), text.data() + had, kPiece);
-    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    const ssize_t got = ::read(file->fd.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return ErrorFromErrno(errno, "cannot read " + name + " of process " + std::to_string(pid));
     if (got == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(got));
     if (text.size() > max_bytes)
       return Error{ErrorCode::kExhausted,
                    name + " of process " + std::to_string(pid) + " is too long", ""};

@@ -111,7 +111,8 @@ Result<std::string> ReaderPool::Ask(const ReaderRequest& request, Milliseconds p
 
   ++busy_;
   counters_.requests.Add();
-  const Time deadline = begin + options_.deadline;
+  const Time deadline =
+      begin + (request.deadline == milliseconds{} ? options_.deadline : request.deadline);
   lock.unlock();
   // A request is small: the socket of an idle reader has room for it.
   const auto sent =

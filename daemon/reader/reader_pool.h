@@ -34,7 +34,8 @@ struct ReaderRequest {
   std::uint64_t target = 0;
   // User of the process that it is for. Slow requests of one user leave readers for the others.
   std::uint32_t user = 0;
-  std::vector<int> descriptors{};  // for the reader; they stay the caller's
+  std::vector<int> descriptors{};        // for the reader; they stay the caller's
+  std::chrono::milliseconds deadline{};  // 0: that of the pool
 };
 
 // The user whose share of readers a process uses: for one in a user namespace that a user has made,

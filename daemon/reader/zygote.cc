@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -72,17 +73,16 @@ void CloseAllBut(std::vector<int> kept) {
   ::_exit(1);
 }
 
-[[noreturn]] void RunParser(const Role& role, Channel daemon, Channel opener) {
-  ::prctl(PR_SET_NAME, role.name.c_str());
-  const std::unique_ptr<Parser> parser = role.make();
-  if (const auto entered = EnterParserSandbox(role.limits); !entered) Die(entered.error());
-  OpenerClient client(std::move(opener));
+// `is_of_use`: whether the answer that was just made is right. If not, all others would be wrong,
+// too.
+template <typename IsOfUse>
+[[noreturn]] void Serve(Parser& parser, Channel daemon, FileOpener& opener,
+                        const IsOfUse& is_of_use) {
   for (;;) {
     auto request = daemon.Receive(kMaxRequestBytes, Channel::Time::max());
     if (!request || !*request) ::_exit(0);
-    const auto answer = parser->Answer((*request)->body, {client, (*request)->descriptors});
-    // Without it the answer may be wrong, and so would be all others.
-    if (client.has_ended()) ::_exit(0);
+    const auto answer = parser.Answer((*request)->body, {opener, (*request)->descriptors});
+    if (!is_of_use()) ::_exit(0);
     const auto sent =
         answer
             ? daemon.Send(kAnswer, *answer, Channel::Time::max())
@@ -91,6 +91,22 @@ void CloseAllBut(std::vector<int> kept) {
                           Channel::Time::max());
     if (!sent) ::_exit(0);
   }
+}
+
+[[noreturn]] void RunParser(const Role& role, Channel daemon, Channel opener) {
+  ::prctl(PR_SET_NAME, role.name.c_str());
+  const std::unique_ptr<Parser> parser = role.make();
+  if (const auto entered = EnterParserSandbox(role.limits); !entered) Die(entered.error());
+  OpenerClient client(std::move(opener));
+  Serve(*parser, std::move(daemon), client, [&client] { return !client.has_ended(); });
+}
+
+[[noreturn]] void RunOpeningParser(const Role& role, Channel daemon) {
+  ::prctl(PR_SET_NAME, role.name.c_str());
+  const std::unique_ptr<Parser> parser = role.make();
+  if (const auto entered = EnterOpenerSandbox(role.limits); !entered) Die(entered.error());
+  Opener opener;
+  Serve(*parser, std::move(daemon), opener, [] { return true; });
 }
 
 [[noreturn]] void RunOpener(Channel parser) {
@@ -102,8 +118,8 @@ void CloseAllBut(std::vector<int> kept) {
 
 struct Made {
   Channel channel;  // the daemon's end
-  std::array<pid_t, 2> pids{};
-  std::array<UniqueFd, 2> handles;
+  std::vector<pid_t> pids;
+  std::vector<UniqueFd> handles;
 };
 
 template <typename Body>
@@ -125,19 +141,22 @@ Result<Made> MakeReader(const Role& role) {
   Made made;
   const auto parser = Fork([&] {
     CloseAllBut({to_daemon->second.fd(), to_opener->first.fd()});
+    if (role.opens) RunOpeningParser(role, std::move(to_daemon->second));
     RunParser(role, std::move(to_daemon->second), std::move(to_opener->first));
   });
   if (!parser) return parser.error();
-  made.pids[0] = *parser;
-  const auto opener = Fork([&] {
-    CloseAllBut({to_opener->second.fd()});
-    RunOpener(std::move(to_opener->second));
-  });
-  if (!opener) return ::kill(*parser, SIGKILL), opener.error();
-  made.pids[1] = *opener;
-  for (std::size_t i = 0; i < made.pids.size(); ++i) {
-    made.handles.at(i).Reset(static_cast<int>(::syscall(SYS_pidfd_open, made.pids.at(i), 0)));
-    if (made.handles.at(i).valid()) continue;
+  made.pids.push_back(*parser);
+  if (!role.opens) {
+    const auto opener = Fork([&] {
+      CloseAllBut({to_opener->second.fd()});
+      RunOpener(std::move(to_opener->second));
+    });
+    if (!opener) return ::kill(*parser, SIGKILL), opener.error();
+    made.pids.push_back(*opener);
+  }
+  for (const pid_t made_pid : made.pids) {
+    made.handles.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, made_pid, 0)));
+    if (made.handles.back().valid()) continue;
     for (const pid_t pid : made.pids) ::kill(pid, SIGKILL);
     return ErrorFromErrno(errno, "cannot watch a reader process");
   }
@@ -196,9 +215,13 @@ class ZygoteLoop {
     if (!made) {
       return Answer(kFailed, Packer().Number(made.error().code).Text(made.error().message).Take());
     }
-    const std::array descriptors{made->channel.fd(), made->handles[0].get(),
-                                 made->handles[1].get()};
-    Answer(kMade, Packer().Number(made->pids[0]).Number(made->pids[1]).Take(), descriptors);
+    std::vector<int> descriptors{made->channel.fd()};
+    Packer pids;
+    for (std::size_t i = 0; i < made->pids.size(); ++i) {
+      descriptors.push_back(made->handles[i].get());
+      pids.Number(made->pids[i]);
+    }
+    Answer(kMade, pids.Take(), descriptors);
   }
 
   // With the number of the request first: the daemon may have given it up.
@@ -300,13 +323,12 @@ Result<ReaderProcess> Zygote::Make(std::uint32_t role) {
     return Error{code, std::string(fields.Text()), ""};
   }
   ReaderProcess reader;
-  reader.pids_ = {fields.Number<pid_t>(), fields.Number<pid_t>()};
   auto& descriptors = answer->descriptors;
-  if (descriptors.size() != 3)
+  while (!fields.done() && fields.ok()) reader.pids_.push_back(fields.Number<pid_t>());
+  if (!fields.ok() || reader.pids_.empty() || descriptors.size() != reader.pids_.size() + 1)
     return Error{ErrorCode::kInternal, "the zygote's answer makes no sense", ""};
-  reader.channel_ = Channel(std::move(descriptors[0]));
-  reader.handles_.push_back(std::move(descriptors[1]));
-  reader.handles_.push_back(std::move(descriptors[2]));
+  reader.channel_ = Channel(std::move(descriptors.front()));
+  std::move(descriptors.begin() + 1, descriptors.end(), std::back_inserter(reader.handles_));
   return reader;
 }
 

@@ -45,10 +45,12 @@ struct Role {
   std::string name;
   Limits limits;
   std::function<std::unique_ptr<Parser>()> make;
+  // It is its own opener, in the opener's sandbox: for parsers that only copy what they read.
+  bool opens = false;
 };
 
-// A reader: a parser, without rights, and its opener. Move-only; ending it kills both. Used by one
-// thread at a time.
+// A reader: a parser, without rights, and its opener, or both in one. Move-only; ending it kills
+// them. Used by one thread at a time.
 class ReaderProcess {
  public:
   ReaderProcess() = default;
@@ -59,7 +61,7 @@ class ReaderProcess {
   [[nodiscard]] Channel& channel() { return channel_; }
   [[nodiscard]] pid_t pid() const { return pids_.empty() ? 0 : pids_.front(); }
   void Kill();
-  // After Kill: whether both have ended. False for long: one waits in the kernel, where no signal
+  // After Kill: whether all have ended. False for long: one waits in the kernel, where no signal
   // reaches it.
   [[nodiscard]] bool HasEnded() const;
   // Neither has.
@@ -70,7 +72,7 @@ class ReaderProcess {
  private:
   friend class Zygote;
   Channel channel_;
-  std::vector<pid_t> pids_;        // parser, opener
+  std::vector<pid_t> pids_;        // parser; opener
   std::vector<UniqueFd> handles_;  // pidfds of the same
 };
 

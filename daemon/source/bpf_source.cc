@@ -42,7 +42,7 @@ Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& 
 
 }  // namespace
 
-Result<std::unique_ptr<BpfSource>> BpfSource::Create(reader::Readers& snapshots,
+Result<std::unique_ptr<BpfSource>> BpfSource::Create(const SourceReaders& readers,
                                                      const BpfSourceOptions& options) {
   auto features = ProbeFeatures();
   if (!features) return features.error();
@@ -78,12 +78,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(reader::Readers& snapshots,
                                                      .wanted = *std::move(wanted),
                                                      .unwind_maps = *std::move(unwind_maps),
                                                      .wake = *std::move(wake)},
-                                                    snapshots));
+                                                    readers));
   }
   return last;
 }
 
-BpfSource::BpfSource(Parts parts, reader::Readers& snapshots)
+BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
     : features_(std::move(parts.features)),
       hook_(std::move(parts.hook)),
       objects_(std::move(parts.objects)),
@@ -94,14 +94,15 @@ BpfSource::BpfSource(Parts parts, reader::Readers& snapshots)
                         objects_->control()),
       on_cpu_events_(objects_->on_cpu_program_fd()),
       pending_(std::move(parts.wake)),
-      backfill_(ProcessReader(proc_), clock_),
+      backfill_(ProcessReader(proc_, readers.processes), clock_),
       sessions_({.objects = *objects_,
                  .side_band = side_band_,
                  .on_cpu_events = on_cpu_events_,
                  .pending = pending_,
                  .proc = proc_,
                  .clock = clock_,
-                 .snapshots = snapshots,
+                 .snapshots = readers.snapshots,
+                 .processes = readers.processes,
                  .hook = hook_.level.hook,
                  .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); },

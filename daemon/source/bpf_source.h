@@ -31,6 +31,12 @@
 
 namespace profd::source {
 
+// They outlive the source.
+struct SourceReaders {
+  reader::Readers& snapshots;  // of task iterators, by IteratorParsers
+  reader::Readers& processes;  // of texts of /proc, by ProcessTextParsers
+};
+
 struct BpfSourceOptions {
   std::optional<profd_hook> force_hook;  // only this level of hooks (tests)
 };
@@ -41,9 +47,8 @@ struct BpfSourceOptions {
 class BpfSource : public wire::EventSource, public session::SessionControl {
  public:
   // kUnsupported: this kernel cannot do it, and why. kPermissionDenied: what is missing.
-  // `snapshots` read task iterators, by IteratorParsers; they outlive this.
   [[nodiscard]] static Result<std::unique_ptr<BpfSource>> Create(
-      reader::Readers& snapshots, const BpfSourceOptions& options = {});
+      const SourceReaders& readers, const BpfSourceOptions& options = {});
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
                                               const Sink& sink) override;
@@ -96,7 +101,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
     std::unique_ptr<LiveUnwindMaps> unwind_maps;
     UniqueFd wake;
   };
-  BpfSource(Parts parts, reader::Readers& snapshots);
+  BpfSource(Parts parts, const SourceReaders& readers);
 
   void DrainSideBand(const Sink& sink);
   // Delivers the waiting events; returns their number.

@@ -1,5 +1,5 @@
 // DirectReaders: answers requests in the calling process, by the real parser and the real opener,
-// without a sandbox. LyingReaders: answers what a test wants.
+// without a sandbox. LyingReaders: answers what a test wants. LateReaders: never in time.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +51,16 @@ class LyingReaders : public reader::Readers {
 
   std::vector<std::string> answers{""};  // in this order; the last one also to all further requests
   std::vector<std::uint64_t> targets;
+};
+
+// Answers nothing in time.
+class LateReaders : public reader::Readers {
+ public:
+  Result<std::string> Ask(const reader::ReaderRequest& request,
+                          std::chrono::milliseconds /*patience*/) override {
+    return Error{ErrorCode::kUnavailable, request.name + ": is being read", ""};
+  }
+  bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
 };
 
 }  // namespace profd::test

@@ -31,6 +31,16 @@ void Backfill::BeginRound() {
 void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& sink) {
   profd_event header{};
   if (!wire::ReadHeader(event.bytes, &header)) return;  // the rings' reader has counted it
+  // A session has all of its events between its start and its end.
+  if (header.kind == PROFD_EVENT_SESSION_START || header.kind == PROFD_EVENT_SESSION_END)
+    ReadWanted(sink);
+  if (!Hold(event, header)) PassOne(event, header, sink);
+  if (wanted_.size() >= ProcessTextClient::kTogether || waiting_events_.size() >= kMaxWaiting)
+    ReadWanted(sink);
+}
+
+void Backfill::PassOne(const wire::RawEvent& event, const profd_event& header,
+                       const wire::EventSource::Sink& sink) {
   switch (header.kind) {
     case PROFD_EVENT_ON_CPU:
     case PROFD_EVENT_OFF_CPU:
@@ -48,7 +58,7 @@ void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& 
       process.unread = true;
       process.again = false;
       process.since_ns = header.time_ns;
-      return Read(header, header.time_ns, sink);
+      return Want(header, header.time_ns);
     }
     case PROFD_EVENT_EXIT:
       if ((header.flags & PROFD_TASK_LAST_THREAD) != 0) ended_.push_back(KeyOf(header));
@@ -57,6 +67,7 @@ void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& 
       return PassMmap(event, header, sink);
     case PROFD_EVENT_PROCESS:
       met_[header.pid] = {.start_ns = header.process_start_ns, .read_ns = round_ns_};
+      if ((header.flags & PROFD_TASK_PARTIAL) != 0) ReadAgain(met_[header.pid], header.time_ns);
       break;
     case PROFD_EVENT_SESSION_START:
       ++sessions_;
@@ -72,6 +83,7 @@ void Backfill::Pass(const wire::RawEvent& event, const wire::EventSource::Sink& 
 }
 
 void Backfill::EndRound(const wire::EventSource::Sink& sink) {
+  ReadWanted(sink);
   for (const wire::EventBytes& mmap : held_before_) {
     profd_event header{};
     if (wire::ReadHeader(mmap, &header) && met_.contains(header.pid)) sink(wire::RawEvent{mmap});
@@ -161,9 +173,8 @@ void Backfill::PassSample(const wire::RawEvent& event, const profd_event& header
   const Process& process = met_[header.pid];
   const bool due = !process.again || round_ns_ >= process.read_ns + kReadAgainNs;
   if (process.unread && due && process.start_ns == header.process_start_ns)
-    Read(header, std::max(process.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_)),
-         sink);
-  sink(event);
+    Want(header, std::max(process.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_)));
+  if (!Hold(event, header)) sink(event);
 }
 
 void Backfill::PassFork(const wire::RawEvent& event, const profd_event& header,
@@ -176,7 +187,7 @@ void Backfill::PassFork(const wire::RawEvent& event, const profd_event& header,
   met_[header.pid] = {
       .start_ns = header.process_start_ns, .unread = !known, .since_ns = header.time_ns};
   sink(event);
-  if (!known) Read(header, header.time_ns, sink);
+  if (!known) Want(header, header.time_ns);
 }
 
 void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
@@ -192,18 +203,49 @@ void Backfill::PassMmap(const wire::RawEvent& event, const profd_event& header,
   }
 }
 
-void Backfill::Read(const profd_event& header, std::uint64_t time_ns,
-                    const wire::EventSource::Sink& sink) {
+bool Backfill::Hold(const wire::RawEvent& event, const profd_event& header) {
+  if (waiting_.empty()) return false;
+  profd_task_event task{};
+  const bool of_child = header.kind == PROFD_EVENT_FORK && wire::ReadFixed(event.bytes, &task) &&
+                        waiting_.contains(task.parent_pid);
+  if (of_child) waiting_.insert(header.pid);
+  if (!waiting_.contains(header.pid)) return false;
+  waiting_events_.emplace_back(event.bytes.begin(), event.bytes.end());
+  return true;
+}
+
+void Backfill::Want(const profd_event& header, std::uint64_t time_ns) {
   Process& known = met_[header.pid];
   if (!TakeRation(known.again)) return;
   known.unread = false;
   known.again = false;
   known.read_ns = round_ns_;
-  const auto process = reader_.Read(KeyOf(header), header.tid, time_ns);
-  if (process) {
-    sink(wire::RawEvent{*process});
-  } else {
-    ++gone_;
+  wanted_.push_back({KeyOf(header), header.tid, time_ns});
+  waiting_.insert(header.pid);
+}
+
+void Backfill::ReadWanted(const wire::EventSource::Sink& sink) {
+  while (!wanted_.empty()) {
+    const auto wanted = std::exchange(wanted_, {});
+    const auto held = std::exchange(waiting_events_, {});
+    waiting_.clear();
+    const auto processes = reader_.Read(wanted);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (!processes[i]) {
+        ++gone_;
+        continue;
+      }
+      profd_event header{};
+      if (wire::ReadHeader(*processes[i], &header) && (header.flags & PROFD_TASK_PARTIAL) != 0)
+        ReadAgain(met_[header.pid], wanted[i].time_ns);
+      sink(wire::RawEvent{*processes[i]});
+    }
+    // These may make other readings necessary, and then wait once more.
+    for (const wire::EventBytes& event : held) {
+      profd_event header{};
+      if (wire::ReadHeader(event, &header) && !Hold(wire::RawEvent{event}, header))
+        PassOne(wire::RawEvent{event}, header, sink);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "daemon/base/clock.h"
@@ -24,18 +25,22 @@ namespace profd::source {
 // - MMAP of a process that was not met: it is held until the rings have been drained once more, and
 //   then delivered if the process was met by then. Otherwise it is discarded, because most
 //   processes of the host are in no session.
-// Reading /proc takes about 100 us per process, so it is limited. A process that had to wait is
-// read at one of its later events; one that was gone by then is counted.
+// Reading /proc takes about 50 us per process, so it is limited. A process that had to wait is
+// read at one of its later events; one that was gone by then is counted. Processes of one round are
+// read together: from the event that makes it necessary on, the events of a process are held until
+// then, and keep their order.
 //
 // A process has a share of mappings and execs a second. What is beyond it is discarded, and the
 // process is read once a second instead, at one of its samples. So are all processes when
-// mappings have been lost, since nothing says whose they were. Used by the thread that polls,
-// except where a method says otherwise.
+// mappings have been lost, since nothing says whose they were, and those whose mappings could not
+// be read. Used by the thread
+// that polls, except where a method says otherwise.
 class Backfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 500;
   static constexpr std::uint64_t kReadBurst = 500;
-  static constexpr std::size_t kMaxHeld = 8'192;  // MMAP events
+  static constexpr std::size_t kMaxHeld = 8'192;     // MMAP events
+  static constexpr std::size_t kMaxWaiting = 4'096;  // events that wait for a reading
   // Of one process: mappings and execs. A large program begins with some 2,000 mappings.
   static constexpr std::uint64_t kSharePerSecond = 200;
   static constexpr std::uint64_t kShareBurst = 4'000;
@@ -86,13 +91,24 @@ class Backfill {
   [[nodiscard]] bool TakeShare(std::uint32_t pid, Process& process);
   [[nodiscard]] bool HasShare(const Process& process) const;
   void ReadAgain(Process& process, std::uint64_t since_ns) const;
+  // True: the event is held, because its process is going to be read, or because it is the fork of
+  // such a process.
+  [[nodiscard]] bool Hold(const wire::RawEvent& event, const profd_event& header);
+  void PassOne(const wire::RawEvent& event, const profd_event& header,
+               const wire::EventSource::Sink& sink);
+  // Reads the processes that are going to be read, and passes on what was held for them.
+  void ReadWanted(const wire::EventSource::Sink& sink);
   void NameBeyondShare(std::uint32_t pid);
   void ForgetBeyondShare();
-  void Read(const profd_event& header, std::uint64_t time_ns, const wire::EventSource::Sink& sink);
+  // It is read at the end of the round, or earlier.
+  void Want(const profd_event& header, std::uint64_t time_ns);
 
-  const ProcessReader reader_;
+  ProcessReader reader_;
   const Clock& clock_;
   std::unordered_map<std::uint32_t, Process> met_;  // by pid, the youngest process of each
+  std::vector<ProcessReader::Wanted> wanted_;       // to be read
+  std::unordered_set<std::uint32_t> waiting_;       // pids of these, and of their new children
+  std::vector<wire::EventBytes> waiting_events_;    // of all of these
   std::vector<wire::EventBytes> held_;              // MMAP events of this round ...
   std::vector<wire::EventBytes> held_before_;       // ... and of the one before
   std::vector<ProcessKey> ended_;                   // processes that ended in this round ...

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "daemon/base/proc_stat.h"
 #include "daemon/source/procfs/exclusive_owner.h"
@@ -11,10 +12,7 @@ namespace profd::source {
 namespace {
 
 constexpr std::size_t kMaxSmall = 65'536;
-constexpr std::size_t kMaxCmdline = 2u << 20;  // as long as the kernel lets it be by default
-constexpr std::size_t kKeptCmdline = 4'096;
-constexpr std::size_t kMaxMaps = 16u << 20;  // 65,530 mappings with long paths
-constexpr std::size_t kMaxThreads = 1'024;   // further threads are named by their clock readings
+constexpr std::size_t kMaxThreads = 1'024;  // further threads are named by their clock readings
 constexpr std::uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we know
 
 std::string_view TrimLeft(std::string_view text) {
@@ -66,40 +64,57 @@ std::string ProcessReader::ReadUser(const std::string& directory, std::string_vi
   return user;
 }
 
-std::optional<wire::EventBytes> ProcessReader::Read(ProcessKey process, std::uint32_t tid,
-                                                    std::uint64_t time_ns) const {
-  if (!StillThere(process)) return std::nullopt;
-  const std::string directory = std::to_string(process.pid);
-  // The memory of a process whose first thread has ended is seen through its other threads.
-  const std::string thread = directory + "/task/" + std::to_string(tid);
-
-  std::array<std::string, PROFD_BLOB_MAX> blobs;
+ProcessReader::Blobs ProcessReader::ReadRest(const Wanted& wanted) const {
+  const std::string directory = std::to_string(wanted.process.pid);
+  Blobs blobs;
   blobs[PROFD_BLOB_COMM] = ReadPart(directory + "/comm", kMaxSmall);
-  blobs[PROFD_BLOB_CMDLINE] = ReadPart(directory + "/cmdline", kMaxCmdline).substr(0, kKeptCmdline);
   blobs[PROFD_BLOB_CGROUP] = ReadPart(directory + "/cgroup", kMaxSmall);
   const std::string status = ReadPart(directory + "/status", kMaxSmall);
   blobs[PROFD_BLOB_NSPID] = TrimLeft(StatusLine(status, "NSpid:"));
   blobs[PROFD_BLOB_USER] = ReadUser(directory, status);
-  blobs[PROFD_BLOB_MAPS] = ReadPart(directory + "/maps", kMaxMaps);
-  if (blobs[PROFD_BLOB_MAPS].empty() && tid != process.pid)
-    blobs[PROFD_BLOB_MAPS] = ReadPart(thread + "/maps", kMaxMaps);
   auto exe = proc_.ReadLink(directory + "/exe");
-  if (!exe && tid != process.pid) exe = proc_.ReadLink(thread + "/exe");
+  if (!exe && wanted.tid != wanted.process.pid)
+    exe = proc_.ReadLink(directory + "/task/" + std::to_string(wanted.tid) + "/exe");
   if (exe) blobs[PROFD_BLOB_EXE] = *std::move(exe);
   blobs[PROFD_BLOB_THREADS] = ReadThreads(directory);
-
-  // Checked last: if the number belongs to the process now, it did all the time.
-  if (!StillThere(process)) return std::nullopt;
-  profd_process_event fixed{};
-  fixed.event.time_ns = time_ns;
-  fixed.event.pid = process.pid;
-  fixed.event.tid = tid;
-  fixed.event.process_start_ns = process.start_ns;
-  return wire::LayOutProcess(fixed, blobs);
+  return blobs;
 }
 
-Result<std::uint32_t> ProcessReader::ProcessOf(std::uint32_t id) const {
-  const auto status = proc_.Read(std::to_string(id) + "/status", kMaxSmall);
+std::vector<std::optional<wire::EventBytes>> ProcessReader::Read(std::span<const Wanted> wanted) {
+  std::vector<std::optional<Blobs>> read(wanted.size());
+  std::vector<ProcessThread> there;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!StillThere(wanted[i].process)) continue;
+    read[i] = ReadRest(wanted[i]);
+    // What the kernel says of root need not be asked for again.
+    const bool root = read[i]->at(PROFD_BLOB_USER).starts_with("0\t0\t0\t0\n");
+    const std::uint32_t pid = wanted[i].process.pid;
+    there.push_back({pid, wanted[i].tid, root ? 0 : reader::UserOf(pid)});
+  }
+  auto texts = texts_.Read(there);
+  std::vector<std::optional<wire::EventBytes>> events(wanted.size());
+  for (std::size_t i = 0, next = 0; i < wanted.size(); ++i) {
+    if (!read[i]) continue;
+    auto& text = texts[next++];
+    // Checked last: if the number belongs to the process now, it did all the time.
+    if (!StillThere(wanted[i].process)) continue;
+    profd_process_event fixed{};
+    fixed.event.time_ns = wanted[i].time_ns;
+    fixed.event.flags = text ? 0 : PROFD_TASK_PARTIAL;
+    fixed.event.pid = wanted[i].process.pid;
+    fixed.event.tid = wanted[i].tid;
+    fixed.event.process_start_ns = wanted[i].process.start_ns;
+    if (text) {
+      (*read[i])[PROFD_BLOB_CMDLINE] = std::move(text->command_line);
+      (*read[i])[PROFD_BLOB_MAPS] = std::move(text->maps);
+    }
+    events[i] = wire::LayOutProcess(fixed, *read[i]);
+  }
+  return events;
+}
+
+Result<std::uint32_t> ProcessOf(const ProcFs& proc, std::uint32_t id) {
+  const auto status = proc.Read(std::to_string(id) + "/status", kMaxSmall);
   if (!status) return status.error();
   const std::string_view text = TrimLeft(StatusLine(*status, "Tgid:"));
   std::uint32_t pid = 0;

@@ -44,9 +44,8 @@ Result<void> CheckIds(const session::Target& target, const ProcFs& proc) {
                  ""};
   }
   if (target.pidns_inode != 0) return {};
-  const ProcessReader reader(proc);
   for (const std::uint32_t id : target.ids) {
-    const auto process = reader.ProcessOf(id);
+    const auto process = ProcessOf(proc, id);
     session::Target missing = target;
     missing.ids = {id};
     if (!process) return NotFound(missing);

@@ -42,7 +42,7 @@ Result<std::vector<wire::EventBytes>> MemberReader::ReadClocks(std::uint64_t ses
 }
 
 std::vector<wire::EventBytes> MemberReader::ReadProcesses(
-    std::span<const wire::EventBytes> clocks) const {
+    std::span<const wire::EventBytes> clocks) {
   std::map<ProcessKey, std::uint32_t> processes;  // and one thread of each
   for (const wire::EventBytes& clock : clocks) {
     profd_event header{};
@@ -50,10 +50,17 @@ std::vector<wire::EventBytes> MemberReader::ReadProcesses(
       processes.try_emplace({header.pid, header.process_start_ns}, header.tid);
   }
   std::vector<wire::EventBytes> events;
+  std::vector<ProcessReader::Wanted> wanted;
+  const auto read = [&] {
+    for (auto& event : reader_.Read(wanted))
+      if (event) events.push_back(*std::move(event));
+    wanted.clear();
+  };
   for (const auto& [process, tid] : processes) {
-    auto event = reader_.Read(process, tid, clock_.MonotonicNs());
-    if (event) events.push_back(*std::move(event));
+    wanted.push_back({process, tid, clock_.MonotonicNs()});
+    if (wanted.size() == ProcessTextClient::kTogether) read();
   }
+  read();
   return events;
 }
 

@@ -21,23 +21,27 @@ namespace profd::source {
 // thread. Owner: Sessions.
 class MemberReader {
  public:
-  // All must outlive this. `counters`: those of the programs, by enum profd_counter.
-  MemberReader(BpfObjects& objects, const ProcFs& proc, const Clock& clock,
-               std::function<std::vector<std::uint64_t>()> counters)
-      : objects_(objects), reader_(proc), clock_(clock), counters_(std::move(counters)) {}
+  // All must outlive this. `processes` answer by ProcessTextParsers. `counters`: those of the
+  // programs, by enum profd_counter.
+  MemberReader(BpfObjects& objects, const ProcFs& proc, reader::Readers& processes,
+               const Clock& clock, std::function<std::vector<std::uint64_t>()> counters)
+      : objects_(objects),
+        reader_(proc, processes),
+        clock_(clock),
+        counters_(std::move(counters)) {}
 
   // CLOCK events of the members of any of these sessions, one bit each.
   [[nodiscard]] Result<std::vector<wire::EventBytes>> ReadClocks(std::uint64_t sessions);
   // PROCESS events of the processes of these clocks. A /proc reading takes 100 us.
   [[nodiscard]] std::vector<wire::EventBytes> ReadProcesses(
-      std::span<const wire::EventBytes> clocks) const;
+      std::span<const wire::EventBytes> clocks);
 
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
   [[nodiscard]] std::uint64_t clocks_unread() const { return clocks_unread_; }
 
  private:
   BpfObjects& objects_;
-  const ProcessReader reader_;
+  ProcessReader reader_;
   const Clock& clock_;
   const std::function<std::vector<std::uint64_t>()> counters_;
   std::atomic<std::uint64_t> malformed_ = 0;

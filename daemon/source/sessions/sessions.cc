@@ -53,7 +53,7 @@ Error NoSlot() {
 Sessions::Sessions(const Parts& parts)
     : parts_(parts),
       membership_(parts.objects, parts.proc),
-      members_(parts.objects, parts.proc, parts.clock, parts.counters),
+      members_(parts.objects, parts.proc, parts.processes, parts.clock, parts.counters),
       epochs_(parts.objects.control(), parts.clock),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
       background_(parts.objects, parts.snapshots, parts.counters) {}

@@ -73,6 +73,7 @@ class Sessions {
     const ProcFs& proc;
     const Clock& clock;
     reader::Readers& snapshots;  // answer by IteratorParsers
+    reader::Readers& processes;  // answer by ProcessTextParsers
     profd_hook hook;
     bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of user space.

@@ -15,6 +15,7 @@
 #include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/sources/object_contents.h"
+#include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/tables/chunk_builder.h"
@@ -25,10 +26,12 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols };
+enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols, kMapped };
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 constexpr std::size_t kMaxRanges = 4'096;
+constexpr std::size_t kMaxMaps = 16u << 20;
+constexpr std::size_t kMaxMapped = 16'384;  // files of one process
 
 profd_file_key KeyOf(const reader::OpenedFile& file) {
   profd_file_key key{};
@@ -40,6 +43,21 @@ profd_file_key KeyOf(const reader::OpenedFile& file) {
   if (::ioctl(file.fd.get(), FS_IOC_GETVERSION, &generation) == 0)
     key.generation = static_cast<__u32>(generation);
   return key;
+}
+
+Result<std::string> PackMapped(std::uint32_t pid, reader::FileOpener& opener) {
+  const auto maps = reader::ReadProcessFile(opener, pid, "maps", kMaxMaps);
+  if (!maps) return maps.error();
+  std::vector<MappedFile> files;
+  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    if (line.executable && line.inode != 0 && files.size() < kMaxMapped)
+      files.push_back(
+          {{pid, line.start, line.end}, line.device_major, line.device_minor, line.inode});
+  });
+  Packer answer;
+  answer.Number(static_cast<std::uint32_t>(files.size()));
+  for (const MappedFile& file : files) answer.Plain(file);
+  return answer.Take();
 }
 
 std::string PackFile(const FrameFile& file) {
@@ -183,6 +201,7 @@ Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileO
     const auto open = Open(wanted.mapping, opener);
     return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
   }
+  if (verb == Verb::kMapped) return PackMapped(wanted.mapping.pid, opener);
   wanted.stamp = fields.Plain<elf::FileStamp>();
   if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, opener);
   const auto open = Find(wanted, opener);
@@ -246,6 +265,23 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
   }
   open_.push_back(std::move(made));
   return open_.back().get();
+}
+
+Result<std::vector<MappedFile>> CfiClient::FindMapped(std::uint32_t pid,
+                                                      std::chrono::milliseconds patience) {
+  const FileMapping process{pid, 0, 0};
+  const auto answer = readers_.Ask(
+      RequestFor(process, Packer().Number(Verb::kMapped).Plain(process).Take()), patience);
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  std::vector<MappedFile> files(fields.Count(sizeof(MappedFile)));
+  if (files.size() > kMaxMapped) return Nonsense();
+  for (MappedFile& file : files) {
+    file = fields.Plain<MappedFile>();
+    file.mapping.pid = pid;  // whatever the parser says
+  }
+  if (!fields.done()) return Nonsense();
+  return files;
 }
 
 Result<FrameFile> CfiClient::Open(const FileMapping& mapping, std::chrono::milliseconds patience) {

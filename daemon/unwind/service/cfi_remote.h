@@ -27,6 +27,14 @@ struct FileMapping {
   std::uint64_t end = 0;
 };
 
+// An executable mapping of a file, as /proc/PID/maps names the file.
+struct MappedFile {
+  FileMapping mapping;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;
+};
+
 // What the daemon keeps of a file while it loads its tables. No part of the file is open or in
 // memory here.
 struct FrameFile {
@@ -93,6 +101,8 @@ class CfiClient {
 
   // kNotFound: the process or the mapping is gone. kUnavailable: not read yet, or it cannot be read
   // for now.
+  [[nodiscard]] Result<std::vector<MappedFile>> FindMapped(std::uint32_t pid,
+                                                           std::chrono::milliseconds patience);
   [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping,
                                        std::chrono::milliseconds patience);
   // Rows of the chunks that begin at these file offsets, in one request; at most kMaxChunks.

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/process/maps_parser.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd::unwind {
@@ -51,13 +50,9 @@ std::uint32_t FlagsOf(const FrameFile& file) { return file.cpython ? PROFD_FILE_
 }  // namespace
 
 TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps,
-                           reader::Readers& readers, ProcFs proc, std::uint64_t cap_bytes,
+                           reader::Readers& readers, std::uint64_t cap_bytes,
                            elf::KeptSymbols* kept)
-    : proc_(std::move(proc)),
-      cap_bytes_(cap_bytes),
-      kept_(kept),
-      store_(memory, maps, cap_bytes),
-      client_(readers) {
+    : cap_bytes_(cap_bytes), kept_(kept), store_(memory, maps, cap_bytes), client_(readers) {
   // From now on programs send requests.
   store_.SetTick(1);
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -284,15 +279,15 @@ Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& fi
 }
 
 void TableService::HandleProcess(std::uint32_t pid) {
-  const auto maps = proc_.Read(std::to_string(pid) + "/maps");
-  if (!maps) return counters_.gone.Add();
+  const auto files = client_.FindMapped(pid, kPatience);
+  if (!files && files.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
+  if (!files) return counters_.gone.Add();
   std::vector<Ahead> found;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    const std::uint64_t file =
-        HashOf(FileNumbers{line.device_major, line.device_minor, line.inode, /*generation=*/0});
-    if (line.executable && line.inode != 0 && !WasSeen(file))
-      found.push_back({{pid, line.start, line.end}, file});
-  });
+  for (const MappedFile& mapped : *files) {
+    const std::uint64_t file = HashOf(
+        FileNumbers{mapped.device_major, mapped.device_minor, mapped.inode, /*generation=*/0});
+    if (!WasSeen(file)) found.push_back({mapped.mapping, file});
+  }
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
   mappings_.insert(mappings_.begin(), found.begin(), found.end());

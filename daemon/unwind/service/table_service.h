@@ -19,7 +19,6 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/elf/sources/kept_symbols.h"
 #include "daemon/reader/reader_pool.h"
@@ -66,8 +65,7 @@ class TableService {
   // `readers` answer by CfiParsers. `kept` gets the symbols of files that it wants; null: they are
   // not read.
   TableService(source::PoolMemory& memory, source::FileMaps& maps, reader::Readers& readers,
-               ProcFs proc, std::uint64_t cap_bytes = kDefaultCapBytes,
-               elf::KeptSymbols* kept = nullptr);
+               std::uint64_t cap_bytes = kDefaultCapBytes, elf::KeptSymbols* kept = nullptr);
   TableService(const TableService&) = delete;
   TableService& operator=(const TableService&) = delete;
   ~TableService() = default;
@@ -150,7 +148,6 @@ class TableService {
   [[nodiscard]] Result<void> Load(TableStore::FileIndex index, const FrameFile& file,
                                   std::span<const std::uint64_t> begins, TableStore::Room room);
 
-  const ProcFs proc_;
   const std::uint64_t cap_bytes_;
   elf::KeptSymbols* const kept_;
   TableStore store_;

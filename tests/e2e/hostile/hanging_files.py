@@ -1,8 +1,9 @@
 """A file system over FUSE that stops answering on request: hanging_files.py FOLDER FILE...
 
 It shows copies of the files in FOLDER, and prints `ready`. The line `hang` on standard input makes it read requests and
-answer none: who waits for one cannot be killed from the time that it prints `holds`. At the end of standard input it
-ends, and so do all waits.
+answer none: who waits for one cannot be killed from the time that it prints `holds`. After `hang reads` that is so for
+reading alone, and files are opened for direct I/O from the first one on. At the end of standard input it ends, and so
+do all waits.
 """
 
 import ctypes
@@ -18,6 +19,7 @@ RELEASEDIR, ACCESS, INTERRUPT, BATCH_FORGET = 29, 34, 36, 42
 WITHOUT_ANSWER = (FORGET, INTERRUPT, BATCH_FORGET)
 IN_HEADER = struct.Struct("<IIQQIIII")  # struct fuse_in_header of <linux/fuse.h>
 PARALLEL_DIROPS = 1 << 18  # else a name waits for the one before it in the kernel
+DIRECT_IO, KEEP_CACHE = 1, 2  # of an open file
 VALID_S = 3600  # names and sizes are requested once
 MAX_REQUEST = 1 << 20
 
@@ -25,6 +27,8 @@ MAX_REQUEST = 1 << 20
 class Files:
     def __init__(self, device, paths):
         self.device = device
+        self.hangs = ()  # opcodes that are not answered; None: all
+        self.direct = False
         self.nodes = {1: None}  # the folder
         self.names = {}
         for number, path in enumerate(paths, start=2):
@@ -47,7 +51,7 @@ class Files:
         if opcode == GETATTR:
             return struct.pack("<QII", VALID_S, 0, 0) + self.attributes(node)
         if opcode in (OPEN, OPENDIR):
-            return struct.pack("<QII", node, 0, 0)
+            return struct.pack("<QII", node, DIRECT_IO | KEEP_CACHE if self.direct and opcode == OPEN else 0, 0)
         if opcode == READ:
             _, offset, size = struct.unpack_from("<QQI", body)
             return self.nodes[node][offset:offset + size]
@@ -55,12 +59,13 @@ class Files:
             return struct.pack("<5Q4I6I", 1, 0, 0, 1, 0, 4096, 255, 4096, 0, *([0] * 6))
         return b"" if opcode in (FLUSH, RELEASE, RELEASEDIR) else -ENOSYS
 
-    def serve_one(self, hanging):
+    def serve_one(self):
         request = os.read(self.device, MAX_REQUEST)
         _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
         if opcode in WITHOUT_ANSWER:
             return
-        if hanging:
+        if self.hangs is None or opcode in self.hangs:
+            self.direct = True
             print("holds", flush=True)
             return
         answer = self.answer(opcode, node, request[IN_HEADER.size:])
@@ -76,9 +81,8 @@ def main():
     if libc.mount(b"hanging", folder.encode(), b"fuse", 0, options.encode()) != 0:
         sys.exit(f"cannot mount: {os.strerror(ctypes.get_errno())}")
     files = Files(device, paths)
-    hanging = False
     # The first request. Until it is answered who waits for another one can be killed.
-    files.serve_one(hanging)
+    files.serve_one()
     print("ready", flush=True)
     while True:
         ready = select.select([device, sys.stdin], [], [])[0]
@@ -86,10 +90,10 @@ def main():
             line = os.read(sys.stdin.fileno(), 100)
             if not line:
                 break
-            hanging = line.strip() == b"hang"
-            print("hangs" if hanging else "answers", flush=True)
+            files.hangs = {b"hang": None, b"hang reads": (READ,)}.get(line.strip(), ())
+            print("answers" if files.hangs == () else "hangs", flush=True)
         if device in ready:
-            files.serve_one(hanging)
+            files.serve_one()
     libc.umount2(folder.encode(), 2)  # MNT_DETACH
 
 

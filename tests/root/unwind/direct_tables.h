@@ -12,7 +12,7 @@ namespace profd::unwind {
 class DirectTables {
  public:
   template <typename Maps>
-  explicit DirectTables(Maps& maps) : service_(maps, maps, readers_, ProcFs()) {}
+  explicit DirectTables(Maps& maps) : service_(maps, maps, readers_) {}
   [[nodiscard]] TableService& service() { return service_; }
 
  private:

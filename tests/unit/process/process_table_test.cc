@@ -42,6 +42,16 @@ TEST_F(ProcessTableTest, UnknownProcess) {
   EXPECT_EQ(table_.ThreadComm({1, 1'001}), "");
 }
 
+TEST_F(ProcessTableTest, WhatCouldNotBeReadInTimeStaysAsItWas) {
+  wire::ProcessEvent event =
+      ProcessAt(10, 7, "2000-5000 r-xp 00001000 08:01 5 /bin/cat\n", "cat\n");
+  event.blobs[PROFD_BLOB_CMDLINE] = std::string("cat\0-n\0", 7);
+  table_.Apply(event);
+  table_.Apply(ProcessAt(20, 7, "", "cat\n"));
+  EXPECT_EQ(table_.Info(Key(7))->command_line, "cat -n");
+  EXPECT_EQ(PathAt(7, 0x2000), "/bin/cat");
+}
+
 TEST_F(ProcessTableTest, WhatProcSaysIsTaken) {
   wire::ProcessEvent event = ProcessAt(10, 7,
                                        "1000-2000 r--p 00000000 08:01 5 /bin/cat\n"

@@ -86,7 +86,7 @@ class BackfillTest : public testing::Test {
     out_.push_back(kNames.at(header.kind) + " " + std::to_string(header.pid) + " @" +
                    std::to_string(header.time_ns / kMs));
   };
-  Backfill backfill_{ProcessReader(fake_.proc()), clock_};
+  Backfill backfill_{ProcessReader(fake_.proc(), fake_.readers()), clock_};
 };
 
 TEST_F(BackfillTest, AProcessNotMetIsReadOnceAndBeforeItsFirstEvent) {
@@ -281,6 +281,43 @@ TEST_F(BackfillTest, AnExecThatHadToWaitKeepsItsTime) {
   Round({Sample(1'000, 1'090 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("process 1000 @1070", "sample 1000 @1090"))
       << "never before the exec, which would take it for the program before";
+}
+
+TEST_F(BackfillTest, ProcessesOfARoundAreReadTogetherAndKeepTheirOrder) {
+  for (const std::uint32_t pid : {12u, 13u, 14u}) fake_.AddProcess(pid, StartOf(pid), "w");
+  Round({Sample(12, 1'010 * kMs), Task(PROFD_EVENT_EXEC, 12, 1'020 * kMs), Sample(12, 1'030 * kMs),
+         Sample(13, 1'012 * kMs),
+         Task(PROFD_EVENT_FORK, 14, 1'015 * kMs, PROFD_TASK_NEW_PROCESS, 13),
+         Sample(14, 1'016 * kMs)});
+  EXPECT_THAT(Take(), ElementsAre("process 12 @0", "process 13 @0", "sample 12 @1010",
+                                  "exec 12 @1020", "sample 13 @1012", "fork 14 @1015",
+                                  "sample 14 @1016", "process 12 @1020", "sample 12 @1030"))
+      << "of each process, and of a child after its parent, the order is that of the events";
+}
+
+TEST_F(BackfillTest, TheEventsOfASessionStayInIt) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Session(PROFD_EVENT_SESSION_START), Sample(12, 1'010 * kMs),
+         Session(PROFD_EVENT_SESSION_END)});
+  EXPECT_THAT(Take(), ElementsAre("start 0 @0", "process 12 @0", "sample 12 @1010", "end 0 @0"));
+}
+
+TEST_F(BackfillTest, WhatCouldNotBeReadInTimeIsReadAgain) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  test::LateReaders late;
+  Backfill backfill(ProcessReader(fake_.proc(), late), clock_);
+  const auto round = [&](std::uint64_t at_ms) {
+    clock_.Set(at_ms * kMs, 0);
+    backfill.BeginRound();
+    backfill.Pass(wire::RawEvent{Sample(12, at_ms * kMs)}, sink_);
+    backfill.EndRound(sink_);
+  };
+  round(1'000);
+  EXPECT_THAT(Take(), ElementsAre("process 12 @0", "sample 12 @1000"));
+  round(1'500);
+  EXPECT_THAT(Take(), ElementsAre("sample 12 @1500")) << "once a second is enough";
+  round(2'000);
+  EXPECT_THAT(Take(), ElementsAre("process 12 @1500", "sample 12 @2000"));
 }
 
 TEST_F(BackfillTest, BytesThatAreNoEventGoNowhere) {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "daemon/base/proc_fs.h"
+#include "daemon/source/procfs/process_texts.h"
+#include "tests/support/direct_reader.h"
 
 namespace profd::source {
 
@@ -18,10 +21,14 @@ class FakeProc {
     std::string pattern = (std::filesystem::temp_directory_path() / "profd_proc.XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) std::abort();
     root_ = pattern;
+    readers_ = std::make_unique<test::DirectReaders>(std::make_unique<ProcessTextParser>(), proc());
   }
   FakeProc(const FakeProc&) = delete;
   FakeProc& operator=(const FakeProc&) = delete;
   ~FakeProc() { std::filesystem::remove_all(root_); }
+
+  // Of ProcessTextParsers.
+  [[nodiscard]] reader::Readers& readers() const { return *readers_; }
 
   void Write(const std::string& path, const std::string& text) const {
     const auto full = root_ / path;
@@ -56,6 +63,7 @@ class FakeProc {
 
  private:
   std::filesystem::path root_;
+  std::unique_ptr<test::DirectReaders> readers_;
 };
 
 }  // namespace profd::source

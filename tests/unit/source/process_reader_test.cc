@@ -33,7 +33,8 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   fake.Write("12/task/13/comm", "pool one\n");
   fake.Write("passwd", "root:x:0:0:root:/root:/bin/sh\nworkers:x:30:30::/:/bin/false\n");
   const std::string passwd = fake.root() / "passwd";
-  const auto event = ProcessReader(fake.proc(), passwd).Read({12, kStartNs}, 12, 99);
+  const auto event =
+      ProcessReader(fake.proc(), fake.readers(), passwd).Read({12, kStartNs}, 12, 99);
   ASSERT_TRUE(event);
   profd_event header{};
   ASSERT_TRUE(wire::ReadHeader(*event, &header));
@@ -59,7 +60,7 @@ TEST(ProcessReader, SaysWhetherAProcessIsWhollyItsUsers) {
   const auto user = [&fake](const std::string& uids, const std::string& rights, uid_t files) {
     fake.Write("12/status", "Name:\tw\nUid:\t" + uids + "\nCapPrm:\t" + rights + "\n");
     EXPECT_EQ(::chown((fake.root() / "12").c_str(), files, files), 0) << "needs root";
-    const auto event = ProcessReader(fake.proc(), "").Read({12, kStartNs}, 12, 0);
+    const auto event = ProcessReader(fake.proc(), fake.readers(), "").Read({12, kStartNs}, 12, 0);
     return event ? BlobsOf(*event)[PROFD_BLOB_USER] : "gone";
   };
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
@@ -73,7 +74,7 @@ TEST(ProcessReader, SaysWhetherAProcessIsWhollyItsUsers) {
 TEST(ProcessReader, AnotherProcessOfTheSameNumberIsNotRead) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
-  const ProcessReader reader(fake.proc());
+  ProcessReader reader(fake.proc(), fake.readers());
   EXPECT_FALSE(reader.Read({12, kStartNs + 10'000'000}, 12, 0));
   EXPECT_FALSE(reader.Read({12, kStartNs - 10'000'000}, 12, 0));
   EXPECT_FALSE(reader.Read({14, kStartNs}, 14, 0));
@@ -84,7 +85,7 @@ TEST(ProcessReader, WhatCannotBeReadIsEmpty) {
   const FakeProc fake;
   fake.Write("2/stat", FakeProc::Stat(2, kStartNs, "kthreadd"));
   fake.Write("2/comm", "kthreadd\n");
-  const auto event = ProcessReader(fake.proc()).Read({2, kStartNs}, 2, 0);
+  const auto event = ProcessReader(fake.proc(), fake.readers()).Read({2, kStartNs}, 2, 0);
   ASSERT_TRUE(event);
   const auto blobs = BlobsOf(*event);
   EXPECT_EQ(blobs[PROFD_BLOB_COMM], "kthreadd\n");
@@ -98,16 +99,29 @@ TEST(ProcessReader, AProcessWhoseFirstThreadEndedIsSeenThroughAnother) {
   fake.Write("12/maps", "");
   fake.Write("12/task/13/maps", "maps of 13\n");
   fake.Write("12/task/13/comm", "pool\n");
-  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 13, 0);
+  const auto event = ProcessReader(fake.proc(), fake.readers()).Read({12, kStartNs}, 13, 0);
   ASSERT_TRUE(event);
   EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_MAPS], "maps of 13\n");
+}
+
+TEST(ProcessReader, WhatIsNotThereInTimeMakesAPartialEvent) {
+  const FakeProc fake;
+  fake.AddProcess(12, kStartNs, "worker");
+  test::LateReaders late;
+  const auto event = ProcessReader(fake.proc(), late).Read({12, kStartNs}, 12, 0);
+  ASSERT_TRUE(event);
+  profd_event header{};
+  ASSERT_TRUE(wire::ReadHeader(*event, &header));
+  EXPECT_EQ(header.flags, PROFD_TASK_PARTIAL);
+  EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_COMM], "worker\n");
+  EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_MAPS], "");
 }
 
 TEST(ProcessReader, LongCommandLinesAreCut) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
   fake.Write("12/cmdline", std::string(100'000, 'x'));
-  const auto event = ProcessReader(fake.proc()).Read({12, kStartNs}, 12, 0);
+  const auto event = ProcessReader(fake.proc(), fake.readers()).Read({12, kStartNs}, 12, 0);
   ASSERT_TRUE(event);
   EXPECT_EQ(BlobsOf(*event)[PROFD_BLOB_CMDLINE].size(), 4'096u);
 }
@@ -124,10 +138,9 @@ TEST(ProcessReader, ProcessOfAThread) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
   fake.Write("13/status", "Name:\tpool\nTgid:\t12\nPid:\t13\n");
-  const ProcessReader reader(fake.proc());
-  EXPECT_EQ(reader.ProcessOf(12).value(), 12u);
-  EXPECT_EQ(reader.ProcessOf(13).value(), 12u);
-  EXPECT_EQ(reader.ProcessOf(14).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(ProcessOf(fake.proc(), 12).value(), 12u);
+  EXPECT_EQ(ProcessOf(fake.proc(), 13).value(), 12u);
+  EXPECT_EQ(ProcessOf(fake.proc(), 14).error().code, ErrorCode::kNotFound);
 }
 
 TEST(ProcessReader, ReadsThisProcessFromTheRealProc) {
@@ -137,7 +150,9 @@ TEST(ProcessReader, ReadsThisProcessFromTheRealProc) {
   const auto ticks = StartTicks(*stat);
   ASSERT_TRUE(ticks);
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  const auto event = ProcessReader(proc).Read({pid, *ticks * 10'000'000 + 5'000'000}, pid, 1);
+  test::DirectReaders readers(std::make_unique<ProcessTextParser>());
+  const auto event =
+      ProcessReader(proc, readers).Read({pid, *ticks * 10'000'000 + 5'000'000}, pid, 1);
   ASSERT_TRUE(event);
   const auto blobs = BlobsOf(*event);
   EXPECT_NE(blobs[PROFD_BLOB_EXE].find("source_test"), std::string::npos);

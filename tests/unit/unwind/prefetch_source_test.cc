@@ -48,7 +48,7 @@ class PrefetchTest : public testing::Test {
   bool HasTablesAfter(std::vector<test::EventBytes> events) {
     VectorPoolMemory memory;
     VectorFileMaps maps;
-    TableService tables(memory, maps, readers_, ProcFs());
+    TableService tables(memory, maps, readers_);
     test::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;

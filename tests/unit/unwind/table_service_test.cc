@@ -66,7 +66,7 @@ class Service : public testing::Test {
 };
 
 TEST_F(Service, WhatIsWantedComes) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   EXPECT_NE(maps_.tick, 0u);
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] {
@@ -78,7 +78,7 @@ TEST_F(Service, WhatIsWantedComes) {
 }
 
 TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   service.Prefetch({Pid(), line_.start, line_.end},
                    {line_.device_major, line_.device_minor, line_.inode, 0});
   profd_wanted other = wanted_;
@@ -92,7 +92,7 @@ TEST_F(Service, AnotherKeyOfAFileThatIsThereCostsNothing) {
 }
 
 TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   wanted_.key.mtime_ns += 1;
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] { return service.counters().changed.value() == 1; }));
@@ -100,7 +100,7 @@ TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
 }
 
 TEST_F(Service, MappingsThatAreGoneAreCounted) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   wanted_.mapping_end += 4096;
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] { return service.counters().gone.value() == 1; }));
@@ -109,7 +109,7 @@ TEST_F(Service, MappingsThatAreGoneAreCounted) {
 
 TEST_F(Service, Vdso) {
   if (Vdsos() == 0) GTEST_SKIP() << "this kernel maps no vdso";
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   profd_file_key vdso{};
   vdso.inode = PROFD_VDSO_INODE;
   ASSERT_TRUE(test::Eventually([&] { return service.store_counters().rows.value() > 0; }));
@@ -117,7 +117,7 @@ TEST_F(Service, Vdso) {
 }
 
 TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   service.Want(wanted_);
   ASSERT_TRUE(service.Await(1, kLongest));
   profd_unwind_file* file = maps_.Find(wanted_.key);
@@ -129,7 +129,7 @@ TEST_F(Service, AwaitReturnsWhenAllOfASmallFileIsThere) {
 }
 
 TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   EXPECT_FALSE(service.Await(1, std::chrono::milliseconds(1)));
   std::jthread late([&] { service.Want(wanted_); });
   EXPECT_TRUE(service.Await(1, kLongest));
@@ -137,7 +137,7 @@ TEST_F(Service, AwaitWaitsForRequestsThatHaveNotComeYet) {
 }
 
 TEST_F(Service, AwaitMissedReturnsWhenTheRequestedTablesAreThere) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   EXPECT_FALSE(service.AwaitMissed(1, std::chrono::milliseconds(1)));
   service.Prefetch(Pid());
   EXPECT_TRUE(service.AwaitMissed(0, std::chrono::milliseconds(0))) << "no request has come";
@@ -149,14 +149,14 @@ TEST_F(Service, AwaitMissedReturnsWhenTheRequestedTablesAreThere) {
 }
 
 TEST_F(Service, AwaitHasWhatWasFetchedAhead) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   service.Prefetch(Pid());
   ASSERT_TRUE(service.Await(0, kLongest));
   EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
 TEST_F(Service, AWholeProcessAheadOfTime) {
-  TableService service(memory_, maps_, readers_, ProcFs());
+  TableService service(memory_, maps_, readers_);
   service.Prefetch(Pid());
   ASSERT_TRUE(test::Eventually([&] { return maps_.Find(wanted_.key) != nullptr; }));
   EXPECT_GT(service.counters().prefetched.value(), 0u);
@@ -198,7 +198,7 @@ TEST_F(Service, SymbolsOfNewFilesAreKept) {
                          .map_start = mapping.begin,
                          .map_end = mapping.end,
                          .mapped_ns = clock.MonotonicNs()};
-  TableService service(memory_, maps_, readers_, ProcFs(), TableService::kDefaultCapBytes, &kept);
+  TableService service(memory_, maps_, readers_, TableService::kDefaultCapBytes, &kept);
   service.Prefetch(mapping, {});
   ASSERT_TRUE(service.Await(0, kLongest));
   const auto contents = kept.Find(id);
@@ -224,7 +224,7 @@ class CountingReaders : public reader::Readers {
 
 TEST_F(Service, AFileThatManyProcessesMapIsFetchedAheadOnce) {
   CountingReaders readers(readers_);
-  TableService service(memory_, maps_, readers, ProcFs());
+  TableService service(memory_, maps_, readers);
   const auto prefetch = [&](std::uint64_t generation) {
     service.Prefetch({Pid(), line_.start, line_.end},
                      {line_.device_major, line_.device_minor, line_.inode, generation});
@@ -263,7 +263,7 @@ class HangingReaders : public reader::Readers {
 TEST_F(Service, AFileThatDoesNotAnswerHoldsUpNoOtherAndIsTriedAgain) {
   HangingReaders readers(readers_);
   readers.hanging.assign(reinterpret_cast<const char*>(&line_.start), sizeof line_.start);
-  TableService service(memory_, maps_, readers, ProcFs());
+  TableService service(memory_, maps_, readers);
   service.Want(wanted_);
   ASSERT_TRUE(service.AwaitMissed(1, kLongest))
       << "no thread waits for a file that does not answer";

@@ -1,0 +1,116 @@
+#include "daemon/source/procfs/process_texts.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/base/keys.h"
+#include "daemon/reader/message.h"
+
+namespace profd::source {
+namespace {
+
+using reader::Packer;
+using reader::Unpacker;
+
+constexpr std::size_t kMaxCommandLine = 2u << 20;  // as long as the kernel lets it be by default
+constexpr std::size_t kMaxUsers = 1'024;
+
+std::string ReadPart(reader::FileOpener& opener, std::uint32_t pid, const std::string& name,
+                     std::size_t max_bytes) {
+  auto text = reader::ReadProcessFile(opener, pid, name, max_bytes);
+  return text ? *std::move(text) : std::string();
+}
+
+}  // namespace
+
+Result<std::string> ProcessTextParser::Answer(std::string_view request,
+                                              reader::ParserContext context) {
+  Unpacker fields(request);
+  Packer answer;
+  const std::uint32_t count = fields.Count(2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto pid = fields.Number<std::uint32_t>();
+    const auto tid = fields.Number<std::uint32_t>();
+    std::string command_line = ReadPart(context.opener, pid, "cmdline", kMaxCommandLine);
+    command_line.resize(std::min(command_line.size(), kKeptCommandLine));
+    std::string maps = ReadPart(context.opener, pid, "maps", kMaxMaps);
+    // The memory of a process whose first thread has ended is seen through its other threads.
+    if (maps.empty() && tid != pid)
+      maps = ReadPart(context.opener, pid, "task/" + std::to_string(tid) + "/maps", kMaxMaps);
+    if (i > 0 && answer.size() + command_line.size() + maps.size() > kAnswerBytes) break;
+    answer.Text(command_line).Text(maps);
+  }
+  return answer.Take();
+}
+
+std::vector<std::optional<ProcessTexts>> ProcessTextClient::Read(
+    std::span<const ProcessThread> processes) {
+  const Time now = std::chrono::steady_clock::now();
+  std::vector<std::optional<ProcessTexts>> texts(processes.size());
+  std::map<std::uint32_t, std::vector<std::size_t>> by_user;
+  for (std::size_t i = 0; i < processes.size(); ++i) by_user[processes[i].user].push_back(i);
+  std::erase_if(apart_, [&](const auto& one) { return one.second <= now; });
+  for (const auto& [user, indices] : by_user) {
+    std::size_t next = 0;
+    while (next < indices.size() && !apart_.contains(user)) {
+      Some some{{},
+                "processes of user " + std::to_string(user),
+                MixBits(~std::uint64_t{user}),
+                user,
+                kPatience};
+      for (std::size_t i = next; i < indices.size() && i - next < kTogether; ++i)
+        some.processes.push_back(processes[indices[i]]);
+      auto got = Ask(some, kPatience);
+      if (got)
+        for (ProcessTexts& one : *got) texts[indices[next++]] = std::move(one);
+      else if (apart_.size() < kMaxUsers)
+        apart_[user] = now + kApart;
+      else
+        break;
+    }
+    for (; next < indices.size() && apart_.contains(user); ++next) {
+      const ProcessThread& process = processes[indices[next]];
+      auto got = Ask({{process},
+                      "mappings of process " + std::to_string(process.pid),
+                      MixBits(process.pid),
+                      user,
+                      {}},
+                     user == 0 ? kPatience : kShortPatience);
+      if (got) texts[indices[next]] = std::move(got->front());
+    }
+  }
+  return texts;
+}
+
+Result<std::vector<ProcessTexts>> ProcessTextClient::Ask(const Some& some,
+                                                         std::chrono::milliseconds patience) {
+  Packer body;
+  body.Number(static_cast<std::uint32_t>(some.processes.size()));
+  for (const ProcessThread& process : some.processes) body.Number(process.pid).Number(process.tid);
+  const auto answer = readers_.Ask({.body = body.Take(),
+                                    .name = some.name,
+                                    .target = some.target,
+                                    .user = some.user,
+                                    .descriptors = {},
+                                    .deadline = some.deadline},
+                                   patience);
+  if (!answer) return answer.error();
+  const Error nonsense{ErrorCode::kCorrupt, "the answer about processes makes no sense", ""};
+  Unpacker fields(*answer);
+  std::vector<ProcessTexts> texts;
+  while (fields.ok() && !fields.done()) {
+    ProcessTexts one;
+    one.command_line = fields.Text();
+    one.maps = fields.Text();
+    if (texts.size() == some.processes.size() ||
+        one.command_line.size() > ProcessTextParser::kKeptCommandLine ||
+        one.maps.size() > ProcessTextParser::kMaxMaps)
+      return nonsense;
+    texts.push_back(std::move(one));
+  }
+  if (!fields.ok() || texts.empty()) return nonsense;
+  return texts;
+}
+
+}  // namespace profd::source
