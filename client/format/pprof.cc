@@ -167,8 +167,8 @@ class Builder {
       sample->add_value(static_cast<std::int64_t>(number));
     const v1::Thread& thread = profile_.threads(static_cast<int>(key.thread));
     const v1::Process& process = profile_.processes(static_cast<int>(thread.process()));
-    AddLabel(sample, "pid", process.pid());
-    AddLabel(sample, "tid", thread.tid());
+    if (process.group_size() == 0) AddLabel(sample, "pid", process.pid());
+    if (thread.group_size() == 0) AddLabel(sample, "tid", thread.tid());
     AddLabel(sample, "process", SafeName(process.comm()));
     AddLabel(sample, "thread", SafeName(thread.comm()));
     AddLabel(sample, "state", StateName(key.state));

@@ -21,7 +21,7 @@ DiffSide SideOf(const v1::Profile& profile, const std::string& name) {
   side.title = TitleOf(profile);
   side.elapsed_ns = LengthNs(profile);
   side.start_unix_ns = profile.start_unix_ns();
-  side.threads = static_cast<std::uint64_t>(profile.threads_size());
+  side.threads = ThreadCount(profile);
   side.samples = SampleCount(profile);
   side.lost = SumOf(profile.lost());
   return side;

@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, GroupKey>, 7> kNames{{
 std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKey key) {
   switch (key) {
     case GroupKey::kThread:
-      return thread.comm() + " (" + std::to_string(thread.tid()) + ")";
+      return ThreadName(thread);
     case GroupKey::kComm:
       return process.comm();
     case GroupKey::kUnit:
@@ -36,7 +36,7 @@ std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKe
     case GroupKey::kProcess:
       break;
   }
-  return process.comm() + " (" + std::to_string(process.pid()) + ")";
+  return ProcessName(process);
 }
 
 }  // namespace

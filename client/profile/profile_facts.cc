@@ -18,7 +18,24 @@ std::uint64_t LengthNs(const v1::Profile& profile) {
 }
 
 std::uint64_t LengthNs(const v1::Thread& thread) {
+  if (thread.group_size() != 0) return thread.elapsed_ns();
   return thread.end_ns() > thread.begin_ns() ? thread.end_ns() - thread.begin_ns() : 0;
+}
+
+std::size_t MembersOf(const v1::Thread& thread) { return std::max(thread.group_size(), 1u); }
+
+std::size_t MembersOf(const v1::Process& process) { return std::max(process.group_size(), 1u); }
+
+std::size_t ThreadCount(const v1::Profile& profile) {
+  return std::accumulate(
+      profile.threads().begin(), profile.threads().end(), std::size_t{0},
+      [](std::size_t sum, const v1::Thread& thread) { return sum + MembersOf(thread); });
+}
+
+std::size_t ProcessCount(const v1::Profile& profile) {
+  return std::accumulate(
+      profile.processes().begin(), profile.processes().end(), std::size_t{0},
+      [](std::size_t sum, const v1::Process& process) { return sum + MembersOf(process); });
 }
 
 std::uint64_t SampleCount(const v1::Profile& profile) {

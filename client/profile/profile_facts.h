@@ -16,7 +16,14 @@ enum class Mode { kWall, kOnCpu, kOffCpu };
 // From the begin to the end of the collection; of a thread: how long it lived in it. 0 where a file
 // says that the end comes first.
 [[nodiscard]] std::uint64_t LengthNs(const v1::Profile& profile);
+// Of a group the sum of its threads.
 [[nodiscard]] std::uint64_t LengthNs(const v1::Thread& thread);
+
+// How many threads or processes this is: 1, or the size of the group.
+[[nodiscard]] std::size_t MembersOf(const v1::Thread& thread);
+[[nodiscard]] std::size_t MembersOf(const v1::Process& process);
+[[nodiscard]] std::size_t ThreadCount(const v1::Profile& profile);
+[[nodiscard]] std::size_t ProcessCount(const v1::Profile& profile);
 
 // Sums of all samples, and of counts such as Profile.lost.
 [[nodiscard]] std::uint64_t SampleCount(const v1::Profile& profile);

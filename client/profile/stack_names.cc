@@ -3,6 +3,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "client/profile/profile_facts.h"
 #include "client/profile/wait_reasons.h"
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
@@ -35,6 +36,11 @@ std::string_view Mark(const v1::Frame& frame, const FrameStyle& style) {
 
 std::string Numbered(const std::string& name, std::uint32_t number) {
   return SafeName(name) + " (" + std::to_string(number) + ")";
+}
+
+// A group of short-lived ones.
+std::string Counted(const std::string& name, std::uint32_t members) {
+  return SafeName(name) + " x " + std::to_string(members);
 }
 
 }  // namespace
@@ -73,11 +79,15 @@ std::string_view ModuleName(const v1::Frame& frame) {
 }
 
 std::string ProcessName(const v1::Process& process) {
-  if (process.pid() == 0) return SafeName(process.comm());  // stands for a group of them
+  if (process.group_size() != 0) return Counted(process.comm(), process.group_size());
+  if (process.pid() == 0) return SafeName(process.comm());  // of GroupBy
   return Numbered(process.comm(), process.pid());
 }
 
-std::string ThreadName(const v1::Thread& thread) { return Numbered(thread.comm(), thread.tid()); }
+std::string ThreadName(const v1::Thread& thread) {
+  if (thread.group_size() != 0) return Counted(thread.comm(), thread.group_size());
+  return Numbered(thread.comm(), thread.tid());
+}
 
 std::string UserName(const v1::Process& process) {
   if (!process.user().empty() || !process.has_uid()) return process.user();
@@ -141,14 +151,17 @@ std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gi
 
 std::string TitleOf(const v1::Profile& profile) {
   constexpr std::string_view kOnePid = "pid ";
-  const int others = profile.processes_size() - 1;
+  const auto others = ProcessCount(profile) - 1;
   const std::string_view part = profile.only_gil() ? ", only with the GIL held" : "";
   for (const v1::Process& process : profile.processes()) {
     const std::string target = std::string(kOnePid) + std::to_string(process.pid());
     const bool named = profile.target() == target || profile.target().starts_with(target + " ");
     if (others > 0 && !named) continue;
-    std::string title = Numbered(
-        process.command_line().empty() ? process.comm() : process.command_line(), process.pid());
+    std::string title =
+        process.group_size() != 0
+            ? ProcessName(process)
+            : Numbered(process.command_line().empty() ? process.comm() : process.command_line(),
+                       process.pid());
     if (others > 0)
       title +=
           " and " + std::to_string(others) + (others == 1 ? " more process" : " more processes");

@@ -20,6 +20,7 @@ ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo
   if (innermost_pids && !info->namespace_pids.empty())
     process.shown_pid = info->namespace_pids.back();
   process.comm = info->comm;
+  process.parent = info->parent;
   process.command_line = info->command_line;
   process.cgroup = info->cgroup;
   process.container = process::ContainerOf(info->cgroup);
@@ -46,10 +47,29 @@ std::uint64_t ClockTotal(const profd_clock& clock) {
          StateClock(clock, process::State::kBlocked);
 }
 
+void AddClock(const profd_clock& part, profd_clock& sum) {
+  sum.on_cpu_ns += part.on_cpu_ns;
+  sum.on_cpu_count += part.on_cpu_count;
+  sum.migrations += part.migrations;
+  for (std::size_t i = 0; i < PROFD_RUNNABLE_MAX; ++i) {
+    sum.runnable_ns[i] += part.runnable_ns[i];
+    sum.runnable_count[i] += part.runnable_count[i];
+  }
+  for (std::size_t i = 0; i < PROFD_BLOCKED_MAX; ++i) {
+    sum.blocked_ns[i] += part.blocked_ns[i];
+    sum.blocked_count[i] += part.blocked_count[i];
+  }
+}
+
+std::uint64_t Elapsed(const ProfileThread& thread) {
+  if (thread.group_size != 0) return thread.group_elapsed_ns;
+  return thread.end_ns > thread.begin_ns ? thread.end_ns - thread.begin_ns : 0;
+}
+
 double ClosureError(const ProfileThread& thread) {
   // A missing clock is reported by its own flag; an error of -100 % would hide all real errors.
-  if (thread.clock_missing || thread.end_ns <= thread.begin_ns) return 0;
-  const auto elapsed = static_cast<double>(thread.end_ns - thread.begin_ns);
+  if (thread.clock_missing || Elapsed(thread) == 0) return 0;
+  const auto elapsed = static_cast<double>(Elapsed(thread));
   return (static_cast<double>(ClockTotal(thread.clock)) - elapsed) / elapsed;
 }
 
@@ -64,8 +84,8 @@ double SumClosureError(const Profile& profile) {
   double elapsed = 0;
   double error = 0;  // in ns; the difference of two large sums would lose it
   for (const auto& thread : profile.threads) {
-    if (thread.clock_missing || thread.end_ns <= thread.begin_ns) continue;
-    const auto own = static_cast<double>(thread.end_ns - thread.begin_ns);
+    if (thread.clock_missing) continue;
+    const auto own = static_cast<double>(Elapsed(thread));
     elapsed += own;
     error += ClosureError(thread) * own;
   }

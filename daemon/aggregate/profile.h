@@ -17,10 +17,14 @@
 
 namespace profd::aggregate {
 
+// A process, or a group of short-lived ones (thread_groups.h), whose key is a hash of what they
+// share.
 struct ProfileProcess {
   ProcessKey key;
+  std::uint32_t group_size = 0;  // processes of the group; 0: one process
   std::uint32_t shown_pid = 0;  // in the caller's pid namespace
   std::string comm;
+  std::string parent;        // name of the process that forked it, at that time; "": not known
   std::string command_line;  // space separated, bounded
   std::string cgroup;
   std::string container;  // id, derived from the cgroup; "": none that profd recognizes
@@ -36,8 +40,12 @@ struct ProfileProcess {
 [[nodiscard]] ProfileProcess DescribeProcess(const ProcessKey& key,
                                              const process::ProcessInfo* info, bool innermost_pids);
 
+// A thread, or a group of short-lived ones (thread_groups.h), whose key is a hash of what they share,
+// and its clock their sum. It lasts from the first begin to the last end.
 struct ProfileThread {
   ThreadKey key;
+  std::uint32_t group_size = 0;        // threads of the group; 0: one thread
+  std::uint64_t group_elapsed_ns = 0;  // of a group: sum of the lives of its threads
   std::uint32_t shown_tid = 0;
   std::uint32_t process = 0;  // index into processes
   std::string comm;
@@ -118,8 +126,10 @@ using ProfileRef = std::shared_ptr<const Profile>;
 [[nodiscard]] std::uint64_t StateClock(const profd_clock& clock, process::State state);
 // The ns of all states of a clock.
 [[nodiscard]] std::uint64_t ClockTotal(const profd_clock& clock);
-// (ClockTotal - elapsed) / elapsed, where elapsed = end_ns - begin_ns. 0 for a thread without a
-// clock or without length.
+void AddClock(const profd_clock& part, profd_clock& sum);
+// end_ns - begin_ns, or for a group the sum of these; 0 if it ends before it begins.
+[[nodiscard]] std::uint64_t Elapsed(const ProfileThread& thread);
+// (ClockTotal - Elapsed) / Elapsed. 0 for a thread without a clock or without length.
 [[nodiscard]] double ClosureError(const ProfileThread& thread);
 // The largest absolute closure error of all threads; 0 if there are none.
 [[nodiscard]] double WorstClosureError(const Profile& profile);

@@ -8,24 +8,11 @@
 #include <utility>
 
 #include "daemon/aggregate/stack_tree.h"
+#include "daemon/aggregate/thread_groups.h"
 #include "daemon/symbolize/sample/frame_table.h"
 
 namespace profd::aggregate {
 namespace {
-
-void AddClock(const profd_clock& part, profd_clock& sum) {
-  sum.on_cpu_ns += part.on_cpu_ns;
-  sum.on_cpu_count += part.on_cpu_count;
-  sum.migrations += part.migrations;
-  for (std::size_t i = 0; i < PROFD_RUNNABLE_MAX; ++i) {
-    sum.runnable_ns[i] += part.runnable_ns[i];
-    sum.runnable_count[i] += part.runnable_count[i];
-  }
-  for (std::size_t i = 0; i < PROFD_BLOCKED_MAX; ++i) {
-    sum.blocked_ns[i] += part.blocked_ns[i];
-    sum.blocked_count[i] += part.blocked_count[i];
-  }
-}
 
 // Texts may name a process. When there are many, all of a name become one.
 void AddCounts(const std::vector<NamedCount>& part, std::vector<NamedCount>& sum) {
@@ -66,9 +53,12 @@ void AddSample(const ProfileSample& part, ProfileSample& sum) {
 // Takes the later description, but keeps what only the earlier one has: a window in which the
 // process exits may not have been able to read it.
 void Update(ProfileProcess& known, const ProfileProcess& later) {
+  // The members of a group are others in each window.
+  if (known.group_size != 0) return AddMember(later, known);
   const ProfileProcess before = std::exchange(known, later);
   // The merged window has what the process did under either owner.
   known.owner.sole = later.owner.sole && before.owner.sole && before.owner.uid == later.owner.uid;
+  if (known.parent.empty()) known.parent = before.parent;
   if (known.command_line.empty()) known.command_line = before.command_line;
   if (known.executable.empty()) known.executable = before.executable;
   // The process has executed another program: the old build id and interpreter are not its own.
@@ -226,6 +216,10 @@ std::uint32_t ProfileMerge::AddThread(const ProfileThread& part, std::uint32_t p
     return index;
   }
   ProfileThread& sum = merged_.threads[known->second];
+  if (sum.group_size != 0) {
+    AddMember(part, sum);
+    return known->second;
+  }
   sum.begin_ns = std::min(sum.begin_ns, part.begin_ns);
   sum.end_ns = std::max(sum.end_ns, part.end_ns);
   AddClock(part.clock, sum.clock);

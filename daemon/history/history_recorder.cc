@@ -139,6 +139,8 @@ void HistoryRecorder::BeginWindow() {
 }
 
 void HistoryRecorder::HandOver(const SessionRef& ended) {
+  // The store is slow: what waits for it must not fill the memory.
+  if (ended_.size() > 0) ended->GroupShortLived();
   if (ended_.TryPush(SessionRef(ended))) return;
   ended->Abandon();
   ++lost_;

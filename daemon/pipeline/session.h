@@ -77,10 +77,16 @@ class Session {
   void FinishDump(aggregate::DumpRef dump);
   // The caller has left: its profile is not built.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
+  // Short-lived processes and threads get no rows of their own.
+  [[nodiscard]] bool groups_short_lived() const {
+    return groups_short_lived_.load(std::memory_order_relaxed);
+  }
 
   // --- the thread that ends it
   // True for the first caller, which must then end the session. The elapsed time stops here.
   [[nodiscard]] bool BeginEnd();
+  // For a profile that waits long until somebody takes it: it takes less memory then.
+  void GroupShortLived() { groups_short_lived_.store(true, std::memory_order_relaxed); }
   void Abandon() { abandoned_.store(true, std::memory_order_relaxed); }
 
   // --- the caller that waits
@@ -102,6 +108,7 @@ class Session {
   std::atomic<std::uint32_t> threads_ = 0;
   std::atomic<std::uint64_t> ended_ns_ = 0;  // 0: not yet
   std::atomic<bool> target_gone_ = false;
+  std::atomic<bool> groups_short_lived_ = false;
   std::atomic<bool> abandoned_ = false;
   mutable std::mutex mutex_;
   mutable std::condition_variable finished_;

@@ -4,6 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "daemon/aggregate/thread_groups.h"
+
 namespace profd::pipeline {
 
 using wire::ClockEvent;
@@ -149,6 +151,11 @@ void SessionBuilders::Finish(Running& running, const SessionEvent& end) const {
   auto profile = running.builder.Build(end, lookup);
   // Frames have lines if another session requests them.
   if (!lines) ForgetLines(profile.frames);
+  if (running.session->groups_short_lived())
+    if (const auto grouped = aggregate::GroupShortLived(profile); !grouped.threads.empty())
+      profile.counters.push_back(
+          {"grouped_early", "short-lived threads without rows of their own: the history was slow",
+           grouped.threads.size()});
   const auto& builder = running.builder;
   running.session->Report(builder.samples(), builder.lost(), builder.live_threads());
   running.session->Finish(std::make_shared<const aggregate::Profile>(std::move(profile)));

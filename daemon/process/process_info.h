@@ -26,6 +26,7 @@ struct Owner {
 struct ProcessInfo {
   ProcessKey key;
   std::string comm;          // of the first thread
+  std::string parent;        // `comm` of the process that forked it, then; "": not known
   std::string executable;    // path; "": not known
   std::string command_line;  // arguments, separated by spaces; "": not known
   std::string cgroup;        // path in the v2 hierarchy, "/system.slice/foo.service"

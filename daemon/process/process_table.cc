@@ -85,6 +85,7 @@ void ProcessTable::On(const wire::ForkEvent& event) {
       // The kernel copies the address space, and the program is the same until an exec.
       child.mappings = parent->mappings;
       ChangeInfo(child, [parent](ProcessInfo& info) {
+        info.parent = parent->info->comm;
         info.executable = parent->info->executable;
         info.command_line = parent->info->command_line;
         info.cgroup = parent->info->cgroup;

@@ -37,6 +37,14 @@ void Describe(GroupRow& row, const v1::Process& process, const v1::Thread& threa
   row.container = process.container();
 }
 
+// "cc1 x 412" for a group of short-lived ones.
+std::string NameOf(const GroupRow& row, GroupKey key) {
+  const std::size_t members = key == GroupKey::kProcess  ? row.processes
+                              : key == GroupKey::kThread ? row.threads
+                                                         : 1;
+  return members > 1 ? row.name + " x " + std::to_string(members) : row.name;
+}
+
 std::string Number(std::uint32_t number) { return number == 0 ? "" : std::to_string(number); }
 
 // As docker shows it.
@@ -64,14 +72,16 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
     }
     GroupRow& row = rows[place->second];
     const ThreadRow& times = threads[static_cast<std::size_t>(i)];
-    ++row.threads;
+    row.threads += MembersOf(thread);
     processes[place->second].insert(thread.process());
     row.elapsed_ns += times.elapsed_ns;
     row.on_cpu_ns += times.on_cpu_ns;
     row.runnable_ns += times.runnable_ns;
     row.blocked_ns += times.blocked_ns;
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].processes = processes[i].size();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (const std::uint32_t process : processes[i])
+      rows[i].processes += MembersOf(profile.processes(static_cast<int>(process)));
   std::ranges::sort(rows, [](const GroupRow& a, const GroupRow& b) {
     return std::tuple(b.on_cpu_ns, a.name, a.pid, a.tid) <
            std::tuple(a.on_cpu_ns, b.name, b.pid, b.tid);
@@ -99,7 +109,7 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   for (const GroupRow& row : rows) {
     if (!options.complete && shown == kGroupRows) break;
     ++shown;
-    table.AddRow({SafeText(row.name), Number(row.pid), Number(row.tid),
+    table.AddRow({SafeText(NameOf(row, options.key)), Number(row.pid), Number(row.tid),
                   single ? "" : FormatCount(row.processes),
                   options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
                   FormatShare(ShareOf(row.on_cpu_ns, length_ns)),
@@ -110,9 +120,9 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " +
-                    FormatCount(static_cast<std::uint64_t>(profile.processes_size())) +
+                    FormatCount(ProcessCount(profile)) +
                     " processes, " +
-                    FormatCount(static_cast<std::uint64_t>(profile.threads_size())) +
+                    FormatCount(ThreadCount(profile)) +
                     " threads\n\n" + table.Render(options.width, options.palette);
   if (shown < rows.size())
     out += options.palette.Paint(Tone::kFaint, "... and " + FormatCount(rows.size() - shown) +

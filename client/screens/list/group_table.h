@@ -15,7 +15,7 @@ namespace profd::client {
 // Sums over the threads of one group; exact where the clocks are.
 struct GroupRow {
   std::string name;       // not made safe
-  std::uint32_t pid = 0;  // by process and by thread; else 0
+  std::uint32_t pid = 0;  // by process and by thread; else, and of a group of short-lived ones, 0
   std::uint32_t tid = 0;  // by thread
   std::string user;       // by process and by thread
   std::string unit;

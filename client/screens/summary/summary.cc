@@ -50,9 +50,8 @@ std::string Subsampled(const v1::Profile& profile) {
 std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
   const std::uint64_t duration = LengthNs(profile);
   std::string what = FormatDuration(duration);
-  if (profile.processes_size() > 1)
-    what += ", " + FormatCount(static_cast<std::uint64_t>(profile.processes_size()), "process");
-  what += ", " + FormatCount(static_cast<std::uint64_t>(profile.threads_size()), "thread");
+  if (ProcessCount(profile) > 1) what += ", " + FormatCount(ProcessCount(profile), "process");
+  what += ", " + FormatCount(ThreadCount(profile), "thread");
   if (profile.only_gil()) what += ", only time with the GIL held";
   const bool loss = SumOf(profile.lost()) + SumOf(profile.dropped()) > 0;
   // Side by side as far as they fit; the title gives way first.
@@ -106,8 +105,8 @@ std::string FramePointerLines(const v1::Profile& profile, const SummaryOptions& 
 
 // "worker x 4": four of them in each process.
 std::string ThreadLabel(const ThreadRow& row) {
-  if (row.threads.size() == row.processes) return row.name;
-  return row.name + " x " + std::to_string(row.threads.size());
+  if (row.count == row.processes) return row.name;
+  return row.name + " x " + std::to_string(row.count);
 }
 
 std::string WaitList(const ThreadRow& row) {
@@ -162,7 +161,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     const v1::Process& process = ProcessOf(profile, row);
     table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
                   row.tid ? std::to_string(*row.tid) : "...",
-                  part_time ? FormatDuration(row.elapsed_ns / row.threads.size()) : "",
+                  part_time ? FormatDuration(row.elapsed_ns / row.count) : "",
                   share(row.on_cpu_ns), share(row.runnable_ns), share(row.blocked_ns),
                   WaitList(row)});
   }
@@ -171,7 +170,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
   ThreadRow rest;
   std::size_t threads = 0;
   for (const ThreadRow& row : std::span(rows).subspan(shown)) {
-    threads += row.threads.size();
+    threads += row.count;
     rest.elapsed_ns += row.elapsed_ns;
     rest.on_cpu_ns += row.on_cpu_ns;
     rest.runnable_ns += row.runnable_ns;
@@ -281,6 +280,7 @@ std::string ProfileTitle(const v1::Profile& profile) {
   const v1::Process& process = profile.processes(0);
   const std::string& name =
       process.command_line().empty() ? process.comm() : process.command_line();
+  if (process.group_size() != 0) return ProcessName(process);
   return SafeText(name) + " (" + std::to_string(process.pid()) + ")";
 }
 

@@ -60,6 +60,7 @@ void Add(ThreadRow& sum, const ThreadRow& row) {
   if (sum.name != row.name) sum.name = WithoutNumbers(sum.name);
   sum.threads.insert(sum.threads.end(), row.threads.begin(), row.threads.end());
   sum.tid.reset();
+  sum.count += row.count;
   sum.elapsed_ns += row.elapsed_ns;
   sum.on_cpu_ns += row.on_cpu_ns;
   sum.runnable_ns += row.runnable_ns;
@@ -84,7 +85,9 @@ void CountProcesses(const v1::Profile& profile, ThreadRow& row) {
   std::set<std::uint32_t> processes;
   for (const std::uint32_t thread : row.threads)
     processes.insert(profile.threads(static_cast<int>(thread)).process());
-  row.processes = processes.size();
+  row.processes = 0;
+  for (const std::uint32_t process : processes)
+    row.processes += MembersOf(profile.processes(static_cast<int>(process)));
 }
 
 // Joins each row to the first one with the same key that `fits`.
@@ -145,7 +148,8 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
     row.threads = {static_cast<std::uint32_t>(i)};
     row.process = thread.process();
     row.name = SafeText(thread.comm());
-    row.tid = thread.tid();
+    if (thread.group_size() == 0) row.tid = thread.tid();
+    row.count = MembersOf(thread);
     row.elapsed_ns = LengthNs(thread);
     row.clock_missing = thread.clock_missing();
     row.on_cpu_ns = clock.on_cpu_ns();
@@ -166,7 +170,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
 std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
   std::vector<ThreadRow> rows = EachThread(profile);
   std::ranges::stable_sort(rows, [&](const ThreadRow& a, const ThreadRow& b) {
-    const auto place = [](const ThreadRow& row) { return std::tuple(row.process, *row.tid); };
+    const auto place = [](const ThreadRow& row) { return std::tuple(row.process, row.tid.value_or(0)); };
     const std::uint64_t busy_a = a.on_cpu_ns + a.runnable_ns;
     const std::uint64_t busy_b = b.on_cpu_ns + b.runnable_ns;
     return busy_a != busy_b ? busy_a > busy_b : place(a) < place(b);
@@ -194,7 +198,10 @@ std::vector<ThreadRow> JoinAlike(const v1::Profile& profile, const std::vector<T
 
 bool IsMain(const v1::Profile& profile, const ThreadRow& row) {
   const v1::Thread& thread = profile.threads(static_cast<int>(row.threads.front()));
-  return thread.tid() == profile.processes(static_cast<int>(thread.process())).pid();
+  const v1::Process& process = profile.processes(static_cast<int>(thread.process()));
+  // Those of a group have no number; a first thread has the name of its process, as a rule.
+  return process.group_size() != 0 ? thread.comm() == process.comm()
+                                   : thread.tid() == process.pid();
 }
 
 }  // namespace profd::client

@@ -22,9 +22,10 @@ struct WaitTime {
 struct ThreadRow {
   std::vector<std::uint32_t> threads;  // indexes into Profile.threads, at least one
   std::uint32_t process = 0;           // index into Profile.processes: that of the first thread
-  std::size_t processes = 1;           // that the threads are of
+  std::size_t count = 1;               // threads; those of a group each
+  std::size_t processes = 1;           // that the threads are of; those of a group each
   std::string name;                    // safe text; "pool-*" when the names differ in numbers only
-  std::optional<std::uint32_t> tid;    // when it is one thread
+  std::optional<std::uint32_t> tid;    // when it is one thread, and no group
   std::uint64_t elapsed_ns = 0;
   std::uint64_t on_cpu_ns = 0;
   std::uint64_t runnable_ns = 0;

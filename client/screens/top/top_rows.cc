@@ -177,7 +177,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
     row.user = SafeText(UserName(process));
     row.pid = process.pid();
     row.tid = thread.tid.value_or(0);
-    row.threads = 1;
+    row.threads = thread.count;
     row.elapsed_ns = thread.elapsed_ns;
     row.total = TimesOf(thread);
     rows.push_back(std::move(row));
@@ -194,7 +194,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
     row.detail = CommandOf(process);
     row.user = SafeText(UserName(process));
     row.pid = process.pid();
-    ++row.threads;
+    row.threads += thread.count;
     row.elapsed_ns += thread.elapsed_ns;
     row.total += TimesOf(thread);
   }

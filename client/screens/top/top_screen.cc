@@ -203,8 +203,8 @@ std::string TitleLine(const v1::Profile& profile, const std::string& before, con
                       std::size_t width, const Palette& palette) {
   const std::string what =
       FormatDuration(LengthNs(profile)) + ", " +
-      FormatCount(static_cast<std::uint64_t>(profile.processes_size()), "process") + ", " +
-      FormatCount(static_cast<std::uint64_t>(profile.threads_size()), "thread");
+      FormatCount(ProcessCount(profile), "process") + ", " +
+      FormatCount(ThreadCount(profile), "thread");
   const std::size_t room = width > what.size() + before.size() + 18
                                ? width - what.size() - before.size() - 18
                                : kLeastName;

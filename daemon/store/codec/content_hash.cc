@@ -1,41 +1,17 @@
 #include "daemon/store/codec/content_hash.h"
 
-#include <xxhash.h>
-
-#include <bit>
-
 namespace profd::store {
+
 namespace {
 
-// Each text is preceded by its length: without it, ("ab", "c") and ("a", "bc") would have one hash.
-template <typename... Values>
-Hash128 Hash(const Values&... values) {
-  std::string bytes;
-  const auto add_number = [&](std::uint64_t number) {
-    const auto raw = std::bit_cast<std::array<char, sizeof(number)>>(number);
-    bytes.append(raw.data(), raw.size());
-  };
-  const auto add = [&](const auto& value) {
-    if constexpr (std::integral<std::remove_cvref_t<decltype(value)>>) {
-      add_number(static_cast<std::uint64_t>(value));
-    } else {
-      const std::string_view text(value);
-      add_number(text.size());
-      bytes += text;
-    }
-  };
-  (add(values), ...);
-  // The canonical form is the same on every machine, and the file can move to another one.
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
-  return std::bit_cast<Hash128>(canonical);
+std::string_view TextOf(const Hash128& hash) {
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
-}  // namespace
-
-Hash128 ContentHash(const aggregate::ProfileProcess& process) {
+// The parent's name apart: rows of a schema before version 4 have no such name.
+Hash128 HashWithoutParent(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
-  return Hash(process.key.pid, process.key.start_ns, process.shown_pid, process.comm,
+  return StableHash(process.key.pid, process.key.start_ns, process.shown_pid, process.comm,
               process.command_line, process.executable, process.build_id, process.cgroup,
               process.container, process.unit, process.owner.uid.has_value(),
               process.owner.uid.value_or(0), process.owner.sole, process.owner.user, process.exited,
@@ -43,9 +19,16 @@ Hash128 ContentHash(const aggregate::ProfileProcess& process) {
               python != nullptr ? python->refused : std::string());
 }
 
+}  // namespace
+
+Hash128 ContentHash(const aggregate::ProfileProcess& process) {
+  const Hash128 rest = HashWithoutParent(process);
+  return process.parent.empty() ? rest : StableHash(TextOf(rest), process.parent);
+}
+
 Hash128 ProgramHash(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
-  return Hash(process.command_line, process.executable, process.build_id, process.cgroup,
+  return StableHash(process.command_line, process.executable, process.build_id, process.cgroup,
               process.container, process.unit, process.owner.uid.has_value(),
               process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
               python != nullptr, python != nullptr ? python->version : std::string(),
@@ -53,26 +36,26 @@ Hash128 ProgramHash(const aggregate::ProfileProcess& process) {
 }
 
 Hash128 ContentHash(const aggregate::ProfileThread& thread) {
-  return Hash(thread.key.tid, thread.key.start_ns, thread.shown_tid, thread.comm);
+  return StableHash(thread.key.tid, thread.key.start_ns, thread.shown_tid, thread.comm);
 }
 
 Hash128 ContentHash(const symbolize::Frame& frame) {
   const Hash128 module = ModuleHash(frame);
-  return Hash(static_cast<std::uint64_t>(frame.kind), frame.inlined, frame.interpreter, frame.name,
+  return StableHash(static_cast<std::uint64_t>(frame.kind), frame.inlined, frame.interpreter, frame.name,
               frame.full_name, frame.symbol,
-              std::string_view(reinterpret_cast<const char*>(module.data()), module.size()),
+              TextOf(module),
               frame.offset, frame.file, frame.line, frame.reason);
 }
 
 Hash128 ModuleHash(const symbolize::Frame& frame) {
-  if (!frame.origin) return Hash(frame.module);
+  if (!frame.origin) return StableHash(frame.module);
   const auto& info = *frame.origin;
-  return Hash(frame.module, info.path, info.build_id, info.symbols_from, info.symbols_file,
+  return StableHash(frame.module, info.path, info.build_id, info.symbols_from, info.symbols_file,
               info.symbols_missing, info.debug_file, info.debug_missing);
 }
 
 Hash128 HostHash(const aggregate::Profile& profile) {
-  return Hash(profile.target, profile.host, profile.kernel, profile.hook, profile.profd_version);
+  return StableHash(profile.target, profile.host, profile.kernel, profile.hook, profile.profd_version);
 }
 
 }  // namespace profd::store

@@ -1,21 +1,13 @@
 // ContentHash: hashes by which the store recognizes equal content, and detects damaged content.
 #pragma once
 
-#include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include "daemon/aggregate/profile.h"
+#include "daemon/base/stable_hash.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::store {
 
-// 128 bits of XXH3 over all fields with their lengths. The store treats equal hashes as equal
-// content.
-using Hash128 = std::array<std::byte, 16>;
+// Of all fields. The store treats equal hashes as equal content.
 
 [[nodiscard]] Hash128 ContentHash(const aggregate::ProfileProcess& process);
 // The fields that processes may share: command line, file, cgroup, owner, interpreter.

@@ -51,7 +51,11 @@ constexpr unsigned kIdleShift = 4;
 // The thread is not idle, and its clock adds up to its lifetime. So one number follows from the
 // others and is left out: on_cpu_ns of the clock if kWhole, otherwise the thread's end.
 constexpr std::uint64_t kCloses = 64;
-constexpr std::uint64_t kThreadFlagsEnd = 128;
+// A group of short-lived threads: kLife goes on with the sum of its clock less that of the lives of
+// its threads, the number of threads, and that of the processes (0: the process is no group). It is
+// neither idle, nor whole, nor does it close.
+constexpr std::uint64_t kGroup = 128;
+constexpr std::uint64_t kThreadFlagsEnd = 256;
 
 constexpr std::uint64_t kTimeSteps = 1u << 14;  // of the window, for the time of a sample
 // Raw weights and weights of single samples are kept in steps of 2^16 ns.
@@ -222,19 +226,29 @@ class Encoder {
   }
 
   void AddThread(const ProfileThread& thread) {
-    const bool whole = thread.begin_ns == window_.start_ns && thread.end_ns == window_.end_ns;
-    const std::uint64_t idle = IdleKind(thread.clock);
+    const bool is_group = thread.group_size != 0;
+    const bool whole = !is_group && thread.begin_ns == window_.start_ns &&
+                       thread.end_ns == window_.end_ns;
+    const std::uint64_t idle = is_group ? 0 : IdleKind(thread.clock);
     std::uint64_t flags = idle << kIdleShift;
+    if (is_group) flags |= kGroup;
     if (thread.began) flags |= kBegan;
     if (thread.exited) flags |= kExited;
     if (thread.clock_missing) flags |= kClockMissing;
     if (whole) flags |= kWhole;
     const bool closes =
-        idle == 0 && aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
+        !is_group && idle == 0 &&
+        aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
     if (closes) flags |= kCloses;
     columns_[kThreadFlags].Add(flags);
     if (!whole) columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));
     if (!whole && !closes) columns_[kLife].AddSigned(Difference(window_.end_ns, thread.end_ns));
+    if (is_group) {
+      columns_[kLife].AddSigned(
+          Difference(aggregate::ClockTotal(thread.clock), thread.group_elapsed_ns));
+      columns_[kLife].Add(thread.group_size);
+      columns_[kLife].Add(window_.processes[thread.process].group_size);
+    }
     if (idle != 0) {
       columns_[kIdle].AddSigned(
           Difference(thread.clock.blocked_ns[idle - 1], thread.end_ns - thread.begin_ns));
@@ -359,7 +373,7 @@ class Decoder {
       process += columns_[kProcess].Next();
       stored.number = static_cast<std::uint32_t>(number);
       stored.process = static_cast<std::uint32_t>(process);
-      if (!ReadThread(stored.thread)) return false;
+      if (!ReadThread(stored)) return false;
       clocks_.push_back(stored.thread.clock);
       const bool wanted = wants(stored);
       index_of_.push_back(wanted ? static_cast<std::uint32_t>(window_.threads.size()) : kUnwanted);
@@ -368,12 +382,16 @@ class Decoder {
     return true;
   }
 
-  bool ReadThread(ProfileThread& thread) {
+  bool ReadThread(StoredThread& stored) {
+    ProfileThread& thread = stored.thread;
     const std::uint64_t flags = columns_[kThreadFlags].Next();
     const std::uint64_t idle = flags >> kIdleShift & 3;
     const bool whole = (flags & kWhole) != 0;
     const bool closes = (flags & kCloses) != 0;
-    if (flags >= kThreadFlagsEnd || idle > PROFD_BLOCKED_MAX || (closes && idle != 0)) return false;
+    const bool is_group = (flags & kGroup) != 0;
+    if (flags >= kThreadFlagsEnd || idle > PROFD_BLOCKED_MAX || (closes && idle != 0) ||
+        (is_group && (closes || whole || idle != 0)))
+      return false;
     thread.began = (flags & kBegan) != 0;
     thread.exited = (flags & kExited) != 0;
     thread.clock_missing = (flags & kClockMissing) != 0;
@@ -382,6 +400,13 @@ class Decoder {
     if (!whole) thread.begin_ns += static_cast<std::uint64_t>(columns_[kLife].NextSigned());
     if (!whole && !closes)
       thread.end_ns -= static_cast<std::uint64_t>(columns_[kLife].NextSigned());
+    std::uint64_t less_ns = 0;
+    if (is_group) {
+      less_ns = static_cast<std::uint64_t>(columns_[kLife].NextSigned());
+      thread.group_size = static_cast<std::uint32_t>(columns_[kLife].Next());
+      stored.process_group_size = static_cast<std::uint32_t>(columns_[kLife].Next());
+      if (thread.group_size == 0) return false;
+    }
     if (idle != 0) {
       thread.clock.blocked_ns[idle - 1] = thread.end_ns - thread.begin_ns +
                                           static_cast<std::uint64_t>(columns_[kIdle].NextSigned());
@@ -392,6 +417,7 @@ class Decoder {
       if (!is_known) value = columns_[kClock].Next();
     });
     if (closes) Close(whole, thread);
+    if (is_group) thread.group_elapsed_ns = aggregate::ClockTotal(thread.clock) - less_ns;
     return true;
   }
 

@@ -30,6 +30,7 @@ struct WindowNumbers {
 struct StoredThread {
   std::uint32_t number = 0;
   std::uint32_t process = 0;
+  std::uint32_t process_group_size = 0;  // of its process
   aggregate::ProfileThread thread;  // key, comm and process index are not set
 };
 

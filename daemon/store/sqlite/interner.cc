@@ -13,13 +13,17 @@ constexpr char kAddHost[] =
     "INSERT INTO host(hash, used, target, host, kernel, hook, profd_version) "
     "VALUES(?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddProcess[] =
-    "INSERT INTO process(hash, used, pid, start_ns, shown_pid, comm, exited, program) "
-    "VALUES(?, ?, ?, ?, ?, ?, ?, ?)";
+    "INSERT INTO process(hash, used, pid, start_ns, shown_pid, comm, exited, program, parent) "
+    "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddProgram[] =
     "INSERT INTO program(hash, used, command_line, executable, build_id, cgroup, container, unit, "
     "uid, sole, user, python, python_refused) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddThread[] =
     "INSERT INTO thread(hash, used, tid, start_ns, shown_tid, comm) VALUES(?, ?, ?, ?, ?, ?)";
+constexpr char kDropThread[] = "DELETE FROM thread WHERE id = ?";
+constexpr char kDropProcess[] = "DELETE FROM process WHERE id = ?";
+constexpr char kDropProgram[] =
+    "DELETE FROM program WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM process WHERE program = ?1)";
 constexpr char kAddModule[] =
     "INSERT INTO module(hash, used, path, info_path, build_id, symbols_from, symbols_file, "
     "symbols_missing, debug_file, debug_missing) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -140,7 +144,7 @@ Result<std::uint32_t> Interner::Process(const aggregate::ProfileProcess& process
   const Hash128 hash = ContentHash(process);
   return Intern(processes_, hash, kAddProcess, [&](Statement& add) -> Statement& {
     return add.With(Blob(hash), now_, process.key.pid, process.key.start_ns, process.shown_pid,
-                    process.comm, process.exited, *program);
+                    process.comm, process.exited, *program, process.parent);
   });
 }
 
@@ -150,6 +154,50 @@ Result<std::uint32_t> Interner::Thread(const aggregate::ProfileThread& thread) {
     return add.With(Blob(hash), now_, thread.key.tid, thread.key.start_ns, thread.shown_tid,
                     thread.comm);
   });
+}
+
+Result<std::optional<std::uint32_t>> Interner::NumberOf(const Table& table, const Hash128& hash) {
+  if (const auto known = table.known.find(hash); known != table.known.end())
+    return std::optional(known->second.id);
+  const auto find = database_.Get(table.find);
+  if (!find) return find.error();
+  const auto found = (*find)->With(Blob(hash)).Step();
+  if (!found) return found.error();
+  if (!*found) return std::optional<std::uint32_t>();
+  const auto id = Narrow((*find)->Int(0));
+  (*find)->Reset();
+  if (!id) return id.error();
+  return std::optional(*id);
+}
+
+Result<void> Interner::Remove(const aggregate::ProfileThread& thread, const IsNeeded& is_needed) {
+  const Hash128 hash = ContentHash(thread);
+  const auto number = NumberOf(threads_, hash);
+  if (!number) return number.error();
+  if (!*number || is_needed(**number)) return {};
+  threads_.known.erase(hash);
+  const auto drop = database_.Get(kDropThread);
+  if (!drop) return drop.error();
+  return (*drop)->With(**number).Run();
+}
+
+Result<void> Interner::Remove(const aggregate::ProfileProcess& process, const IsNeeded& is_needed) {
+  const Hash128 hash = ContentHash(process);
+  const auto number = NumberOf(processes_, hash);
+  if (!number) return number.error();
+  if (!*number || is_needed(**number)) return {};
+  processes_.known.erase(hash);
+  const auto drop = database_.Get(kDropProcess);
+  if (!drop) return drop.error();
+  PROFD_TRY((*drop)->With(**number).Run());
+  const Hash128 program = ProgramHash(process);
+  const auto program_number = NumberOf(programs_, program);
+  if (!program_number) return program_number.error();
+  if (!*program_number) return {};
+  programs_.known.erase(program);
+  const auto drop_program = database_.Get(kDropProgram);
+  if (!drop_program) return drop_program.error();
+  return (*drop_program)->With(**program_number).Run();
 }
 
 Result<std::uint32_t> Interner::Module(const symbolize::Frame& frame) {

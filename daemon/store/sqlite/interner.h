@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "daemon/aggregate/profile.h"
@@ -32,6 +34,13 @@ class Interner {
   [[nodiscard]] Result<std::uint32_t> Host(const aggregate::Profile& profile);
   [[nodiscard]] Result<std::uint32_t> Process(const aggregate::ProfileProcess& process);
   [[nodiscard]] Result<std::uint32_t> Thread(const aggregate::ProfileThread& thread);
+  // Removes the row of a process or thread whose windows are gone, and of a program that no process
+  // has any more. Rows whose number is needed stay.
+  using IsNeeded = std::function<bool(std::uint32_t number)>;
+  [[nodiscard]] Result<void> Remove(const aggregate::ProfileProcess& process,
+                                    const IsNeeded& is_needed);
+  [[nodiscard]] Result<void> Remove(const aggregate::ProfileThread& thread,
+                                    const IsNeeded& is_needed);
   [[nodiscard]] Result<std::uint32_t> Frame(const symbolize::Frame& frame);
   // `parent` is a stack's number, 0 for the root.
   [[nodiscard]] Result<std::uint32_t> Stack(std::uint32_t parent, std::uint32_t frame);
@@ -59,6 +68,8 @@ class Interner {
   template <typename Add>
   Result<std::uint32_t> Intern(Table& table, const Hash128& hash, const char* insert,
                                const Add& add);
+  // Nothing: there is no such row.
+  Result<std::optional<std::uint32_t>> NumberOf(const Table& table, const Hash128& hash);
   // Records that the current generation uses the row.
   Result<std::uint32_t> Touch(Entry& entry, const char* touch);
   Result<std::uint32_t> Program(const aggregate::ProfileProcess& process);

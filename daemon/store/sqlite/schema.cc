@@ -89,6 +89,12 @@ DROP TABLE process;
 ALTER TABLE process_of_program RENAME TO process;
 )";
 
+// Rows of short-lived processes go when a minute is compacted, and programs with the last of them.
+constexpr char kSchema4[] = R"(
+ALTER TABLE process ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+CREATE INDEX process_by_program ON process(program);
+)";
+
 constexpr char kGetState[] = "SELECT value FROM state WHERE name = ?";
 constexpr char kSetState[] = "INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)";
 
@@ -99,8 +105,9 @@ struct Migration {
   const char* sql;
 };
 // Payloads of version 3 leave out a number that follows from a clock without a gap (kCloses in
-// window_codec.cc). The decoder still reads older ones, so nothing in the file has to change.
-constexpr Migration kMigrations[] = {{1, kSchema1}, {2, kSchema2}, {3, ""}};
+// window_codec.cc), those of version 4 have groups of threads (kGroup). The decoder still reads
+// older ones, so no payload has to change.
+constexpr Migration kMigrations[] = {{1, kSchema1}, {2, kSchema2}, {3, ""}, {4, kSchema4}};
 static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 
 Result<void> Migrate(Database& database, const Migration& migration) {

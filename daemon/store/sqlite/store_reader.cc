@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "daemon/store/codec/content_hash.h"
-#include "daemon/store/codec/window_codec.h"
 
 namespace profd::store {
 namespace {
@@ -30,7 +29,8 @@ constexpr char kPeriods[] =
     "ORDER BY rowid";
 constexpr char kProcess[] =
     "SELECT pid, start_ns, shown_pid, comm, command_line, executable, build_id, cgroup, "
-    "container, unit, uid, sole, user, exited, python, python_refused, process.hash FROM process "
+    "container, unit, uid, sole, user, exited, python, python_refused, process.hash, parent "
+    "FROM process "
     "JOIN program ON program.id = program WHERE process.id = ?";
 constexpr char kThread[] = "SELECT tid, start_ns, shown_tid, comm, hash FROM thread WHERE id = ?";
 constexpr char kStack[] = "SELECT parent, frame FROM stack WHERE id = ?";
@@ -163,6 +163,7 @@ const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
   if (!row.IsNull(14))
     process.interpreter = std::make_shared<const process::PythonInterpreter>(
         process::PythonInterpreter{row.Text(14), row.Text(15)});
+  process.parent = row.Text(17);
   const bool whole = IsHash(row.Bytes(16), ContentHash(process));
   row.Reset();
   if (!whole) return nullptr;
@@ -192,36 +193,50 @@ const StoreReader::KnownThread* StoreReader::Thread(std::uint32_t id) {
   return &threads_.emplace(id, std::move(known)).first->second;
 }
 
-Result<Profile> StoreReader::Read(const WindowRow& row) {
-  WindowRow window = row;
-  PROFD_TRY(ReadCounters(window));
-  PROFD_TRY(ReadPeriods(window));
-  Profile profile = std::move(window.head);
+Result<StoredWindow> StoreReader::ReadPayload(const WindowRow& row, const WantsThread& wants) {
   const auto statement = database_.Get(kPayload);
   if (!statement) return statement.error();
   Statement& payload = (*statement)->With(row.id);
   const auto got = payload.Step();
   if (!got) return got.error();
   if (!*got) return Error{ErrorCode::kCorrupt, "a window has no payload", {}};
+  auto stored = DecodeWindow(payload.Bytes(0), row.head.start_ns, row.head.end_ns, wants);
+  payload.Reset();
+  return stored;
+}
 
+Result<void> StoreReader::AddPlaces(const WindowRow& row, std::size_t place, LastPlaces& places) {
+  const auto stored = ReadPayload(row, [&](const StoredThread& thread) {
+    places.processes[thread.process] = place;
+    places.threads[thread.number] = place;
+    return false;
+  });
+  return stored ? Result<void>() : Result<void>(stored.error());
+}
+
+Result<Profile> StoreReader::Read(const WindowRow& row) {
+  WindowRow window = row;
+  PROFD_TRY(ReadCounters(window));
+  PROFD_TRY(ReadPeriods(window));
+  Profile profile = std::move(window.head);
   // The filter runs while the payload is decoded: a query for one process skips the samples of all
   // others, which is most of the work.
   bool whole = true;
   std::unordered_map<std::uint32_t, std::uint32_t> process_of;
-  auto stored = DecodeWindow(
-      payload.Bytes(0), profile.start_ns, profile.end_ns, [&](const StoredThread& thread) {
-        const KnownProcess* process = Process(thread.process);
-        whole = whole && process != nullptr;
-        if (process == nullptr || !process->wanted) return false;
-        const KnownThread* known = Thread(thread.number);
-        whole = whole && known != nullptr;
-        if (known == nullptr || !known->wanted) return false;
-        const auto next = static_cast<std::uint32_t>(profile.processes.size());
-        if (process_of.try_emplace(thread.process, next).second)
-          profile.processes.push_back(process->process);
-        return true;
-      });
-  payload.Reset();
+  auto stored = ReadPayload(row, [&](const StoredThread& thread) {
+    const KnownProcess* process = Process(thread.process);
+    whole = whole && process != nullptr;
+    if (process == nullptr || !process->wanted) return false;
+    const KnownThread* known = Thread(thread.number);
+    whole = whole && known != nullptr;
+    if (known == nullptr || !known->wanted) return false;
+    const auto next = static_cast<std::uint32_t>(profile.processes.size());
+    if (process_of.try_emplace(thread.process, next).second)
+      profile.processes.push_back(process->process);
+    auto& size = profile.processes[process_of[thread.process]].group_size;
+    size = std::max(size, thread.process_group_size);
+    return true;
+  });
   if (!stored) return stored.error();
   // Without its process, a thread cannot be matched with the filter, which also is the limit of
   // what a client may see. So the whole window is refused.

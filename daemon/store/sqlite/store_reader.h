@@ -13,6 +13,7 @@
 #include "daemon/base/result.h"
 #include "daemon/store/api/filter.h"
 #include "daemon/store/api/profile_store.h"
+#include "daemon/store/codec/window_codec.h"
 #include "daemon/store/sqlite/database.h"
 
 namespace profd::store {
@@ -42,6 +43,14 @@ class StoreReader {
   // The parts that match the filter; nodes and frames are empty, samples keep the store's numbers.
   [[nodiscard]] Result<aggregate::Profile> Read(const WindowRow& row);
 
+  // The last place, in a list of windows, where a process or thread is, by the store's numbers.
+  struct LastPlaces {
+    std::unordered_map<std::uint32_t, std::size_t> processes;
+    std::unordered_map<std::uint32_t, std::size_t> threads;
+  };
+  // `place` is higher than in the call before.
+  [[nodiscard]] Result<void> AddPlaces(const WindowRow& row, std::size_t place, LastPlaces& places);
+
   // For aggregate::ProfileMerge::Finish. An unreadable frame becomes one whose name says so.
   [[nodiscard]] aggregate::StackNode Stack(std::uint32_t id);
   [[nodiscard]] symbolize::Frame Frame(std::uint32_t id);
@@ -58,6 +67,7 @@ class StoreReader {
   };
 
   Result<std::vector<WindowRow>> ReadRows(Statement& statement);
+  Result<StoredWindow> ReadPayload(const WindowRow& row, const WantsThread& wants);
   Result<void> ReadCounters(WindowRow& row);
   Result<void> ReadPeriods(WindowRow& row);
   const KnownProcess* Process(std::uint32_t id);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/thread_groups.h"
 #include "daemon/base/result.h"
 #include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/interner.h"
@@ -56,7 +57,11 @@ class WindowWriter {
   Result<void> InsertProcessTimes(std::int64_t id, const aggregate::Profile& profile,
                                   std::span<const std::uint32_t> process_of);
   Result<void> AddThreadTimes(std::int64_t generation, const aggregate::Profile& profile);
-  Result<void> CompactGroup(std::span<const WindowRow> group);
+  // The first `count` windows become one.
+  Result<void> CompactGroup(std::span<const WindowRow> windows, std::size_t count);
+  // Removes the rows of what no window after `place` has.
+  Result<void> Remove(aggregate::Grouped grouped, const StoreReader::LastPlaces& places,
+                      std::size_t place);
   Result<void> Drop(std::int64_t id);
   Result<void> DropEmptyGenerations();
   Result<void> NextGeneration();

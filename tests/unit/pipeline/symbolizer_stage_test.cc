@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -121,6 +122,43 @@ TEST_F(BackgroundSession, EachSampleIsDeliveredOnceOrNotWanted) {
   Samples(BitOf(0) | BitOf(kOther), 2);
   EXPECT_EQ(counters_.samples_delivered.value(), 2 * kSamples);
   EXPECT_EQ(counters_.unwanted_items.value(), 2 * kSamples);
+}
+
+TEST_F(BackgroundSession, AWindowThatWaitsHasNoRowsOfShortLivedThreads) {
+  constexpr std::uint32_t kThreads = 20;
+  for (const bool waits : {false, true}) {
+    Start(0, 0, 0);
+    if (waits) sessions_.back()->GroupShortLived();
+    for (std::uint32_t i = 0; i < kThreads; ++i) {
+      wire::EventHeader header;
+      header.process = kProcess;
+      header.thread = {200 + i, 7};
+      header.sessions = BitOf(0);
+      header.time_ns = EpochNs(0) + 1 + i;
+      wire::ForkEvent fork;
+      fork.header = header;
+      fork.comm = "request";
+      stage_.Handle({std::move(fork), nullptr});
+      wire::ExitEvent exit;
+      exit.header = header;
+      exit.header.time_ns += 100;
+      stage_.Handle({std::move(exit), nullptr});
+    }
+    Clock(BitOf(0), 1);
+    End(0, 1);
+    const auto profile = sessions_.back()->result();
+    ASSERT_TRUE(profile);
+    std::uint32_t threads = 0;
+    for (const auto& thread : (*profile)->threads) threads += std::max(thread.group_size, 1u);
+    EXPECT_EQ(threads, kThreads + 1);
+    EXPECT_EQ((*profile)->threads.size(), waits ? 2u : kThreads + 1);
+    const auto& notes = (*profile)->counters;
+    const auto note = std::ranges::find(notes, "grouped_early", &NamedCount::name);
+    ASSERT_EQ(note != notes.end(), waits);
+    if (waits) {
+      EXPECT_EQ(note->count, kThreads);
+    }
+  }
 }
 
 TEST_F(BackgroundSession, OthersKeepTheirNamesWhenFramesAreForgotten) {

@@ -120,6 +120,109 @@ TEST_F(SqliteStoreTest, MinutesAreFoldedAndNothingChanges) {
   for (const auto& thread : got->threads) EXPECT_EQ(ClosureError(thread), 0.0);
 }
 
+// A minute of compilers, 5 in each window beside what lives on. One spans two windows.
+Profile WithCompilers(std::uint64_t index) {
+  Profile window = MakeWindow(index);
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const bool begins = i != 4 || index % 2 == 0;  // number 4 goes on in the next window
+    const bool ends = i != 4 || index % 2 == 1;
+    const std::uint64_t number = (i == 4 ? index / 2 * 2 : index) * 10 + i;
+    aggregate::ProfileProcess process;
+    process.key = {static_cast<std::uint32_t>(20'000 + number), 1 + number};
+    process.shown_pid = process.key.pid;
+    process.comm = "cc1";
+    process.parent = "make";
+    process.command_line = "cc1 " + std::to_string(number) + ".c";
+    process.exited = ends;
+    aggregate::ProfileThread thread;
+    thread.key = {process.key.pid, process.key.start_ns};
+    thread.shown_tid = thread.key.tid;
+    thread.comm = "cc1";
+    thread.process = static_cast<std::uint32_t>(window.processes.size());
+    thread.begin_ns = begins ? window.end_ns - kSecond : window.start_ns;
+    thread.end_ns = begins ? window.end_ns : window.start_ns + kSecond;
+    thread.began = begins;
+    thread.exited = ends;
+    thread.clock.on_cpu_ns = kSecond;
+    aggregate::ProfileSample sample = window.samples.front();
+    sample.thread = static_cast<std::uint32_t>(window.threads.size());
+    sample.state = process::State::kOnCpu;
+    sample.wait = process::WaitReason::kNone;
+    sample.weight_ns = kSecond;
+    window.processes.push_back(process);
+    window.threads.push_back(thread);
+    window.samples.push_back(sample);
+  }
+  return window;
+}
+
+TEST_F(SqliteStoreTest, ShortLivedProcessesAreOneRowInACompactedMinute) {
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 7; ++i) ASSERT_TRUE(store->Put(WithCompilers(i)).ok());
+  ASSERT_EQ(store->Status().windows, 2u);
+  const auto got = store->Query({}, {});
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  std::uint64_t on_cpu_ns = 0;
+  std::uint64_t weight_ns = 0;
+  std::size_t rows = 0;
+  std::uint32_t grouped = 0;
+  for (const auto& process : got->processes) {
+    if (process.comm != "cc1") continue;
+    ++rows;
+    grouped += process.group_size;
+    EXPECT_EQ(process.parent, "make");
+  }
+  for (const auto& thread : got->threads) {
+    EXPECT_EQ(ClosureError(thread), 0.0);
+    if (got->processes[thread.process].comm == "cc1") on_cpu_ns += thread.clock.on_cpu_ns;
+  }
+  for (const auto& sample : got->samples)
+    if (got->processes[got->threads[sample.thread].process].comm == "cc1")
+      weight_ns += sample.weight_ns;
+  EXPECT_EQ(grouped, 6u * 4 + 3) << "of six windows, with three that span two";
+  EXPECT_EQ(rows, 1u + 5) << "the group, and those of the window that is not compacted";
+  EXPECT_EQ(on_cpu_ns, 7 * 5 * kSecond);
+  EXPECT_EQ(weight_ns, 7 * 5 * kSecond);
+  Filter filter;
+  filter.comms = {"cc1"};
+  EXPECT_EQ(store->Query({}, filter)->threads.size(), rows);
+}
+
+TEST_F(SqliteStoreTest, NothingIsLeftOfTheRowsOfShortLivedProcesses) {
+  const auto store = Open();
+  const auto rows = [&](const char* sql) {
+    auto database = Database::Open(options_.path, false, nullptr);
+    return *database->Pragma(sql);
+  };
+  for (std::uint64_t i = 0; i < 7; ++i) ASSERT_TRUE(store->Put(WithCompilers(i)).ok());
+  EXPECT_EQ(rows("SELECT count(*) FROM process WHERE comm = 'cc1'"), 6);
+  EXPECT_EQ(rows("SELECT count(*) FROM program WHERE command_line LIKE 'cc1%'"), 5);
+  EXPECT_EQ(rows("SELECT count(*) FROM thread WHERE comm = 'cc1'"), 6);
+}
+
+// Window 1 says that a process of window 0 has ended there, and window 6 has it again, as a late
+// sample would. Its row must stay, or window 6 could not be read.
+TEST_F(SqliteStoreTest, ARowThatALaterWindowHasStays) {
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(store->Put(WithCompilers(i)).ok());
+  Profile late = WithCompilers(6);
+  const Profile before = WithCompilers(5);
+  const std::size_t first = before.processes.size() - 5;
+  late.processes.push_back(before.processes[first]);
+  late.threads.push_back(before.threads[before.threads.size() - 5]);
+  late.threads.back().process = static_cast<std::uint32_t>(late.processes.size() - 1);
+  late.threads.back().begin_ns = late.threads.back().end_ns = late.start_ns;
+  late.threads.back().clock = {};
+  ASSERT_TRUE(store->Put(late).ok());
+  ASSERT_EQ(store->Status().windows, 2u);
+  const auto got = store->Query({}, {});
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_TRUE(got->dropped.empty()) << got->dropped.front().text;
+  EXPECT_TRUE(std::ranges::any_of(got->processes, [&](const auto& process) {
+    return process.key == before.processes[first].key;
+  }));
+}
+
 TEST_F(SqliteStoreTest, QueriesTakeTheWindowsThatTouchTheRange) {
   const auto store = Open();
   for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
@@ -184,7 +287,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 4").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 5").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -192,7 +295,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 3").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 4").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
 }
 

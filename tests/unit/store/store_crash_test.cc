@@ -156,8 +156,8 @@ TEST_F(StoreCrashTest, AFullDiskFailsPutsAndLosesNothing) {
   const auto store = Open();
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(store->Put(MakeWindow(i, shape_)).ok());
   vfs.SetFull(true);
-  shape_.samples_each = 400;  // more than fits into what the files have already
-  shape_.stacks_each = 300;
+  shape_.samples_each = 800;  // more than fits into what the files have already
+  shape_.stacks_each = 600;
   for (int i = 0; i < 3; ++i) {
     const auto put = store->Put(MakeWindow(8, shape_));
     ASSERT_FALSE(put.ok());

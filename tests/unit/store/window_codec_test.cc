@@ -58,6 +58,8 @@ class WindowCodecTest : public ::testing::Test {
       const ProfileThread& thread = window_.threads[i];
       EXPECT_EQ(there.begin_ns, thread.begin_ns) << i;
       EXPECT_EQ(there.end_ns, thread.end_ns) << i;
+      EXPECT_EQ(there.group_size, thread.group_size) << i;
+      EXPECT_EQ(there.group_elapsed_ns, thread.group_elapsed_ns) << i;
       EXPECT_EQ(std::memcmp(&there.clock, &thread.clock, sizeof thread.clock), 0) << i;
     }
   }
@@ -76,6 +78,24 @@ TEST_F(WindowCodecTest, LivesAndClocksAreExactWhetherTheyCloseOrNot) {
   Add(Thread(kStartNs + 1, kStartNs + 1, 0, 0));
   Add(Thread(kStartNs, kEndNs, 0, 0));
   ExpectTheSameAgain();
+}
+
+TEST_F(WindowCodecTest, GroupsAreExactWhetherTheyCloseOrNot) {
+  window_.processes[0].group_size = 400;
+  for (const std::int64_t gap : {0, 1, -1, 5'000}) {
+    ProfileThread group = Thread(kStartNs + 7, kEndNs - 9, 70'000'000'000, 8'000'000'001);
+    group.group_size = 412;
+    group.group_elapsed_ns = 78'000'000'001 + static_cast<std::uint64_t>(gap);
+    Add(group);
+  }
+  ProfileThread idle = Thread(kStartNs, kEndNs, 0, 10'000'000'000);
+  idle.group_size = 2;
+  idle.group_elapsed_ns = 10'000'000'000;
+  Add(idle);
+  ExpectTheSameAgain();
+  const auto read = Decode(Encode());
+  ASSERT_TRUE(read.ok());
+  for (const auto& thread : read->threads) EXPECT_EQ(thread.process_group_size, 400u);
 }
 
 TEST_F(WindowCodecTest, WhatFollowsFromAClockThatClosesTakesNoRoom) {
@@ -117,6 +137,8 @@ TEST_F(WindowCodecTest, WeightsThatAreTooSmallToRoundAreExact) {
 TEST_F(WindowCodecTest, EachWrongByteIsFoundOrHarmless) {
   Add(Thread(kStartNs, kEndNs, 4'000'000'001, 5'999'999'999));
   Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
+  Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
+  window_.threads.back().group_size = 3;
   const std::string bytes = Encode();
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const int bit : {1, 16, 64}) {

@@ -43,6 +43,8 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   if (process.owner.uid) proto.set_uid(*process.owner.uid);
   proto.set_user(ValidUtf8(process.owner.user));
   proto.set_build_id(ValidUtf8(process.build_id));
+  proto.set_parent(ValidUtf8(process.parent));
+  proto.set_group_size(process.group_size);
   if (!process.interpreter) return;
   const auto& version = process.interpreter->version;
   proto.set_python(version.empty() ? "?" : ValidUtf8(version));
@@ -98,6 +100,8 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_exited(thread.exited);
   proto.set_clock_missing(thread.clock_missing);
   proto.set_closure_error(aggregate::ClosureError(thread));
+  proto.set_group_size(thread.group_size);
+  proto.set_elapsed_ns(thread.group_elapsed_ns);
 }
 
 // Numbers the modules of a profile. One file can have several descriptions, if a debug file arrived

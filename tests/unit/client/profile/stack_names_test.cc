@@ -123,6 +123,15 @@ TEST(StackNames, ProcessesAndThreadsCarryTheirNumber) {
   EXPECT_EQ(TitleOf(v1::Profile()), "[unknown]");
 }
 
+TEST(StackNames, GroupsCarryTheirSize) {
+  v1::Profile profile = testing::SmallProfile();
+  profile.mutable_processes(0)->set_pid(0);
+  profile.mutable_processes(0)->set_group_size(412);
+  profile.mutable_threads(1)->set_group_size(824);
+  EXPECT_EQ(ProcessName(profile.processes(0)), "demo x 412");
+  EXPECT_EQ(ThreadName(profile.threads(1)), "worker x 824");
+}
+
 TEST(StackNames, TitlesOfSeveralProcessesNameTheRequestedOne) {
   testing::ProfileMaker maker;
   maker.AddProcess(42, "child");

@@ -71,6 +71,35 @@ TEST(GroupTable, ProcessesAndThreadsHaveTheirNumbers) {
   EXPECT_EQ(threads[1].pid, 12u);
 }
 
+TEST(GroupTable, AGroupOfShortLivedProcessesCountsAsManyAsItHas) {
+  v1::Profile profile = Sample();
+  v1::Process& compilers = *profile.add_processes();
+  compilers.set_comm("cc1");
+  compilers.set_unit("nginx.service");
+  compilers.set_group_size(412);
+  v1::Thread& group = *profile.add_threads();
+  group.set_process(3);
+  group.set_comm("cc1");
+  group.set_group_size(824);
+  group.set_elapsed_ns(2'000 * kMs);
+  group.set_end_ns(1'000 * kMs);
+  group.mutable_clock()->set_on_cpu_ns(2'000 * kMs);
+  const auto processes = GroupRows(profile, GroupKey::kProcess);
+  ASSERT_EQ(processes.size(), 4u);
+  EXPECT_EQ(processes[0].name, "cc1");
+  EXPECT_EQ(processes[0].pid, 0u);
+  EXPECT_EQ(processes[0].processes, 412u);
+  EXPECT_EQ(processes[0].threads, 824u);
+  EXPECT_EQ(processes[0].elapsed_ns, 2'000 * kMs);
+  EXPECT_EQ(GroupRows(profile, GroupKey::kUnit)[0].processes, 414u);
+  GroupTableOptions options{.key = GroupKey::kProcess, .width = 120, .palette = Palette()};
+  const std::string text = RenderGroups(profile, options);
+  EXPECT_NE(text.find("415 processes, 828 threads"), std::string::npos) << text;
+  EXPECT_NE(text.find("cc1 x 412 "), std::string::npos) << text;
+  options.key = GroupKey::kThread;
+  EXPECT_NE(RenderGroups(profile, options).find("cc1 x 824 "), std::string::npos);
+}
+
 TEST(GroupTable, EachKeyIsWhatItIsCalled) {
   v1::Profile profile = Sample();
   profile.mutable_processes()->DeleteSubrange(1, 2);

@@ -1,0 +1,187 @@
+#include "daemon/aggregate/thread_groups.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "daemon/base/stable_hash.h"
+
+namespace profd::aggregate {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+// No process and no thread has number 0.
+template <typename... Values>
+std::uint64_t HashOf(const Values&... values) {
+  const Hash128 hash = StableHash(values...);
+  std::uint64_t start = 0;
+  std::memcpy(&start, hash.data(), sizeof(start));
+  return start >> 1;  // SQLite has signed integers only
+}
+
+ProcessKey GroupKey(const ProfileProcess& process) {
+  const auto* python = process.interpreter.get();
+  return {0, HashOf(process.comm, process.executable, process.parent, process.unit,
+                    process.container, process.cgroup, process.owner.uid.has_value(),
+                    process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
+                    python != nullptr, python != nullptr ? python->version : std::string(),
+                    python != nullptr ? python->refused : std::string())};
+}
+
+ThreadKey GroupKey(const ProcessKey& process, const ProfileThread& thread) {
+  return {0, HashOf(process.pid, process.start_ns, thread.comm)};
+}
+
+bool IsShortLived(const ProfileThread& thread) {
+  return thread.group_size != 0 || (thread.began && thread.exited);
+}
+
+// Takes processes and threads out of the profile, and puts them back in groups. Used once.
+class Grouping {
+ public:
+  explicit Grouping(Profile& profile) : profile_(profile) {}
+
+  Grouped Run() {
+    auto processes = std::exchange(profile_.processes, {});
+    auto threads = std::exchange(profile_.threads, {});
+    ChooseProcesses(processes, threads);
+    for (std::size_t i = 0; i < processes.size(); ++i) AddProcess(i, std::move(processes[i]));
+    ChooseThreads(threads);
+    std::vector<std::uint32_t> thread_of;
+    thread_of.reserve(threads.size());
+    for (ProfileThread& thread : threads) thread_of.push_back(AddThread(std::move(thread)));
+    std::erase_if(profile_.samples,
+                  [&](const ProfileSample& sample) { return sample.thread >= thread_of.size(); });
+    for (ProfileSample& sample : profile_.samples) sample.thread = thread_of[sample.thread];
+    return std::move(grouped_);
+  }
+
+ private:
+  void ChooseProcesses(const std::vector<ProfileProcess>& processes,
+                       const std::vector<ProfileThread>& threads) {
+    std::vector<bool> lasts(processes.size(), true);
+    // Without a thread there is no time that could be grouped.
+    for (const ProfileThread& thread : threads)
+      if (thread.process < lasts.size())
+        lasts[thread.process] =
+            !processes[thread.process].exited && processes[thread.process].group_size == 0;
+    for (const ProfileThread& thread : threads)
+      if (thread.process < lasts.size() && !IsShortLived(thread)) lasts[thread.process] = true;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      const ProfileProcess& process = processes[i];
+      const ProcessKey key = process.group_size != 0 ? process.key : GroupKey(process);
+      process_keys_.push_back(lasts[i] ? process.key : key);
+      if (lasts[i]) continue;
+      process_members_[key] += process.group_size != 0 ? 2 : 1;
+    }
+  }
+
+  void AddProcess(std::size_t index, ProfileProcess&& process) {
+    const ProcessKey key = process_keys_[index];
+    const auto members = process_members_.find(key);
+    const auto next = static_cast<std::uint32_t>(profile_.processes.size());
+    if (members == process_members_.end() || members->second < 2) {
+      process_of_.push_back(next);
+      profile_.processes.push_back(std::move(process));
+      return;
+    }
+    const auto [group, added] = process_groups_.try_emplace(key, next);
+    process_of_.push_back(group->second);
+    if (added) {
+      ProfileProcess first = process;
+      first.key = key;
+      first.shown_pid = 0;
+      if (first.group_size == 0) first.group_size = 1;
+      profile_.processes.push_back(std::move(first));
+    } else {
+      AddMember(process, profile_.processes[group->second]);
+    }
+    if (process.group_size == 0) grouped_.processes.push_back(std::move(process));
+  }
+
+  [[nodiscard]] std::uint32_t ProcessOf(const ProfileThread& thread) const {
+    return thread.process < process_of_.size() ? process_of_[thread.process] : kNone;
+  }
+
+  // A process's first thread lasts as long as the process, unless it ends before the others.
+  [[nodiscard]] bool MayJoin(const ProfileThread& thread, const ProfileProcess& process) const {
+    if (process.group_size != 0 || thread.group_size != 0) return true;
+    return IsShortLived(thread) && thread.key.tid != process.key.pid;
+  }
+
+  void ChooseThreads(const std::vector<ProfileThread>& threads) {
+    for (const ProfileThread& thread : threads) {
+      const std::uint32_t process = ProcessOf(thread);
+      if (process == kNone || !MayJoin(thread, profile_.processes[process])) continue;
+      const bool is_group =
+          thread.group_size != 0 || profile_.processes[process].group_size != 0;
+      thread_members_[GroupKey(profile_.processes[process].key, thread)] += is_group ? 2 : 1;
+    }
+  }
+
+  std::uint32_t AddThread(ProfileThread&& thread) {
+    const std::uint32_t process = ProcessOf(thread);
+    const auto next = static_cast<std::uint32_t>(profile_.threads.size());
+    if (process == kNone) return AddAlone(std::move(thread), thread.process);
+    const ThreadKey key = GroupKey(profile_.processes[process].key, thread);
+    if (!MayJoin(thread, profile_.processes[process]) || thread_members_[key] < 2)
+      return AddAlone(std::move(thread), process);
+    const auto [group, added] = thread_groups_.try_emplace(key, next);
+    if (added) {
+      ProfileThread first = thread;
+      first.key = key;
+      first.shown_tid = 0;
+      first.process = process;
+      if (first.group_size == 0) {
+        first.group_elapsed_ns = Elapsed(thread);
+        first.group_size = 1;
+      }
+      profile_.threads.push_back(std::move(first));
+    } else {
+      AddMember(thread, profile_.threads[group->second]);
+    }
+    const std::uint32_t index = group->second;
+    if (thread.group_size == 0) grouped_.threads.push_back(std::move(thread));
+    return index;
+  }
+
+  std::uint32_t AddAlone(ProfileThread&& thread, std::uint32_t process) {
+    thread.process = process;
+    profile_.threads.push_back(std::move(thread));
+    return static_cast<std::uint32_t>(profile_.threads.size() - 1);
+  }
+
+  Profile& profile_;
+  Grouped grouped_;
+  std::vector<ProcessKey> process_keys_;
+  std::vector<std::uint32_t> process_of_;  // old index -> new index
+  std::unordered_map<ProcessKey, std::size_t> process_members_;
+  std::unordered_map<ThreadKey, std::size_t> thread_members_;
+  std::unordered_map<ProcessKey, std::uint32_t> process_groups_;  // index into the new ones
+  std::unordered_map<ThreadKey, std::uint32_t> thread_groups_;
+};
+
+}  // namespace
+
+Grouped GroupShortLived(Profile& profile) { return Grouping(profile).Run(); }
+
+void AddMember(const ProfileProcess& member, ProfileProcess& group) {
+  group.group_size += std::max(member.group_size, 1u);
+  if (group.command_line != member.command_line) group.command_line.clear();
+  if (group.build_id.empty()) group.build_id = member.build_id;
+  group.exited = group.exited && member.exited;
+}
+
+void AddMember(const ProfileThread& member, ProfileThread& group) {
+  group.begin_ns = std::min(group.begin_ns, member.begin_ns);
+  group.end_ns = std::max(group.end_ns, member.end_ns);
+  group.group_size += std::max(member.group_size, 1u);
+  group.group_elapsed_ns += Elapsed(member);
+  AddClock(member.clock, group.clock);
+  group.clock_missing = group.clock_missing || member.clock_missing;
+}
+
+}  // namespace profd::aggregate

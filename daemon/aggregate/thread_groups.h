@@ -1,0 +1,29 @@
+// Groups of short-lived threads and processes: one row for all that are alike.
+#pragma once
+
+#include <vector>
+
+#include "daemon/aggregate/profile.h"
+
+namespace profd::aggregate {
+
+// The processes and threads that are now part of a group, as they were.
+struct Grouped {
+  std::vector<ProfileProcess> processes;
+  std::vector<ProfileThread> threads;
+};
+
+// Makes one process of all that began and ended in the profile and share name, program, parent's
+// name, unit, container, cgroup, owner and interpreter; of their threads one for each name. Makes
+// one thread of all that began and ended in the profile, within one process, and share their name.
+// Two are enough for a group; groups that the profile has already get more members. Clocks,
+// lifetimes and samples are kept: clocks and lifetimes as sums. What the members do not share is
+// empty.
+[[nodiscard]] Grouped GroupShortLived(Profile& profile);
+
+// Adds a process or thread, or a group of the same key, to a group. Does not change
+// `group.process`.
+void AddMember(const ProfileProcess& member, ProfileProcess& group);
+void AddMember(const ProfileThread& member, ProfileThread& group);
+
+}  // namespace profd::aggregate
