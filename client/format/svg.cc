@@ -136,8 +136,8 @@ void WriteHead(const v1::Profile& profile, const ExportOptions& options, std::os
   WriteSvgLine(31, "title", {Title(profile, options)}, out);
   WriteSvgLine(52, "line",
                {FormatDuration(LengthNs(profile)),
-                FormatCount(ThreadCount(profile), "thread") +
-                    " with " + FormatDuration(totals.ns) + " in all",
+                FormatCount(ThreadCount(profile), "thread") + " with " + FormatDuration(totals.ns) +
+                    " in all",
                 profile.start_unix_ns() == 0 ? "" : FormatInstant(profile.start_unix_ns()),
                 named("host ", profile.host()), named("kernel ", profile.kernel())},
                out);

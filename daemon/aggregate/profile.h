@@ -22,7 +22,7 @@ namespace profd::aggregate {
 struct ProfileProcess {
   ProcessKey key;
   std::uint32_t group_size = 0;  // processes of the group; 0: one process
-  std::uint32_t shown_pid = 0;  // in the caller's pid namespace
+  std::uint32_t shown_pid = 0;   // in the caller's pid namespace
   std::string comm;
   std::string parent;        // name of the process that forked it, at that time; "": not known
   std::string command_line;  // space separated, bounded
@@ -40,8 +40,8 @@ struct ProfileProcess {
 [[nodiscard]] ProfileProcess DescribeProcess(const ProcessKey& key,
                                              const process::ProcessInfo* info, bool innermost_pids);
 
-// A thread, or a group of short-lived ones (thread_groups.h), whose key is a hash of what they share,
-// and its clock their sum. It lasts from the first begin to the last end.
+// A thread, or a group of short-lived ones (thread_groups.h), whose key is a hash of what they
+// share, and its clock their sum. It lasts from the first begin to the last end.
 struct ProfileThread {
   ThreadKey key;
   std::uint32_t group_size = 0;        // threads of the group; 0: one thread

@@ -36,7 +36,8 @@ struct MergeLimits {
 //   become one sample. Weights and counts are added; the time is the first one's. If there are more
 //   than the limit, the same is done within two windows, then four, and so on. If even one sample
 //   for the whole time is too much, the lightest samples lose their stacks. No weight is ever lost.
-// - Groups of short-lived threads (thread_groups.h) of the same key become one; their members add up.
+// - Groups of short-lived threads (thread_groups.h) of the same key become one; their members add
+// up.
 // - Processes and threads that changed (name, cgroup) have their last description.
 class ProfileMerge {
  public:

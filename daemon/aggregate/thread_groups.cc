@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "daemon/base/stable_hash.h"
+#include "daemon/aggregate/stable_hash.h"
 
 namespace profd::aggregate {
 namespace {
@@ -116,8 +116,7 @@ class Grouping {
     for (const ProfileThread& thread : threads) {
       const std::uint32_t process = ProcessOf(thread);
       if (process == kNone || !MayJoin(thread, profile_.processes[process])) continue;
-      const bool is_group =
-          thread.group_size != 0 || profile_.processes[process].group_size != 0;
+      const bool is_group = thread.group_size != 0 || profile_.processes[process].group_size != 0;
       thread_members_[GroupKey(profile_.processes[process].key, thread)] += is_group ? 2 : 1;
     }
   }

@@ -85,7 +85,7 @@ class Session {
   // --- the thread that ends it
   // True for the first caller, which must then end the session. The elapsed time stops here.
   [[nodiscard]] bool BeginEnd();
-  // For a profile that waits long until somebody takes it: it takes less memory then.
+  // For a profile that waits long until it is stored: it takes less memory then.
   void GroupShortLived() { groups_short_lived_.store(true, std::memory_order_relaxed); }
   void Abandon() { abandoned_.store(true, std::memory_order_relaxed); }
 

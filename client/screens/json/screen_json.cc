@@ -281,8 +281,8 @@ std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
                 {"on_cpu_ns", row.on_cpu_ns},
                 {"runnable_ns", row.runnable_ns},
                 {"blocked_ns", row.blocked_ns}};
-    if (row.pid != 0) {
-      object["pid"] = row.pid;
+    if (row.pid != 0) object["pid"] = row.pid;
+    if (key == GroupKey::kProcess || key == GroupKey::kThread) {
       object["user"] = row.user;
       object["unit"] = row.unit;
       object["container"] = row.container;

@@ -119,11 +119,9 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
                   SafeText(ShortId(row.container))});
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
-                    FormatDuration(length_ns) + ", " +
-                    FormatCount(ProcessCount(profile)) +
-                    " processes, " +
-                    FormatCount(ThreadCount(profile)) +
-                    " threads\n\n" + table.Render(options.width, options.palette);
+                    FormatDuration(length_ns) + ", " + FormatCount(ProcessCount(profile)) +
+                    " processes, " + FormatCount(ThreadCount(profile)) + " threads\n\n" +
+                    table.Render(options.width, options.palette);
   if (shown < rows.size())
     out += options.palette.Paint(Tone::kFaint, "... and " + FormatCount(rows.size() - shown) +
                                                    " more; -v shows all") +

@@ -161,9 +161,8 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     const v1::Process& process = ProcessOf(profile, row);
     table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
                   row.tid ? std::to_string(*row.tid) : "...",
-                  part_time ? FormatDuration(row.elapsed_ns / row.count) : "",
-                  share(row.on_cpu_ns), share(row.runnable_ns), share(row.blocked_ns),
-                  WaitList(row)});
+                  part_time ? FormatDuration(row.elapsed_ns / row.count) : "", share(row.on_cpu_ns),
+                  share(row.runnable_ns), share(row.blocked_ns), WaitList(row)});
   }
   std::string out = table.Render(options.width, options.palette);
   if (shown == rows.size()) return out;

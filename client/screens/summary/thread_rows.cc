@@ -170,7 +170,9 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
 std::vector<ThreadRow> ThreadRows(const v1::Profile& profile) {
   std::vector<ThreadRow> rows = EachThread(profile);
   std::ranges::stable_sort(rows, [&](const ThreadRow& a, const ThreadRow& b) {
-    const auto place = [](const ThreadRow& row) { return std::tuple(row.process, row.tid.value_or(0)); };
+    const auto place = [](const ThreadRow& row) {
+      return std::tuple(row.process, row.tid.value_or(0));
+    };
     const std::uint64_t busy_a = a.on_cpu_ns + a.runnable_ns;
     const std::uint64_t busy_b = b.on_cpu_ns + b.runnable_ns;
     return busy_a != busy_b ? busy_a > busy_b : place(a) < place(b);

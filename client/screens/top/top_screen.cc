@@ -201,10 +201,9 @@ std::string Join(const std::vector<std::pair<std::string, Tone>>& parts, std::si
 
 std::string TitleLine(const v1::Profile& profile, const std::string& before, const TopState& state,
                       std::size_t width, const Palette& palette) {
-  const std::string what =
-      FormatDuration(LengthNs(profile)) + ", " +
-      FormatCount(ProcessCount(profile), "process") + ", " +
-      FormatCount(ThreadCount(profile), "thread");
+  const std::string what = FormatDuration(LengthNs(profile)) + ", " +
+                           FormatCount(ProcessCount(profile), "process") + ", " +
+                           FormatCount(ThreadCount(profile), "thread");
   const std::size_t room = width > what.size() + before.size() + 18
                                ? width - what.size() - before.size() - 18
                                : kLeastName;

@@ -12,11 +12,12 @@ std::string_view TextOf(const Hash128& hash) {
 Hash128 HashWithoutParent(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
   return StableHash(process.key.pid, process.key.start_ns, process.shown_pid, process.comm,
-              process.command_line, process.executable, process.build_id, process.cgroup,
-              process.container, process.unit, process.owner.uid.has_value(),
-              process.owner.uid.value_or(0), process.owner.sole, process.owner.user, process.exited,
-              python != nullptr, python != nullptr ? python->version : std::string(),
-              python != nullptr ? python->refused : std::string());
+                    process.command_line, process.executable, process.build_id, process.cgroup,
+                    process.container, process.unit, process.owner.uid.has_value(),
+                    process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
+                    process.exited, python != nullptr,
+                    python != nullptr ? python->version : std::string(),
+                    python != nullptr ? python->refused : std::string());
 }
 
 }  // namespace
@@ -29,10 +30,10 @@ Hash128 ContentHash(const aggregate::ProfileProcess& process) {
 Hash128 ProgramHash(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
   return StableHash(process.command_line, process.executable, process.build_id, process.cgroup,
-              process.container, process.unit, process.owner.uid.has_value(),
-              process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
-              python != nullptr, python != nullptr ? python->version : std::string(),
-              python != nullptr ? python->refused : std::string());
+                    process.container, process.unit, process.owner.uid.has_value(),
+                    process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
+                    python != nullptr, python != nullptr ? python->version : std::string(),
+                    python != nullptr ? python->refused : std::string());
 }
 
 Hash128 ContentHash(const aggregate::ProfileThread& thread) {
@@ -41,21 +42,21 @@ Hash128 ContentHash(const aggregate::ProfileThread& thread) {
 
 Hash128 ContentHash(const symbolize::Frame& frame) {
   const Hash128 module = ModuleHash(frame);
-  return StableHash(static_cast<std::uint64_t>(frame.kind), frame.inlined, frame.interpreter, frame.name,
-              frame.full_name, frame.symbol,
-              TextOf(module),
-              frame.offset, frame.file, frame.line, frame.reason);
+  return StableHash(static_cast<std::uint64_t>(frame.kind), frame.inlined, frame.interpreter,
+                    frame.name, frame.full_name, frame.symbol, TextOf(module), frame.offset,
+                    frame.file, frame.line, frame.reason);
 }
 
 Hash128 ModuleHash(const symbolize::Frame& frame) {
   if (!frame.origin) return StableHash(frame.module);
   const auto& info = *frame.origin;
   return StableHash(frame.module, info.path, info.build_id, info.symbols_from, info.symbols_file,
-              info.symbols_missing, info.debug_file, info.debug_missing);
+                    info.symbols_missing, info.debug_file, info.debug_missing);
 }
 
 Hash128 HostHash(const aggregate::Profile& profile) {
-  return StableHash(profile.target, profile.host, profile.kernel, profile.hook, profile.profd_version);
+  return StableHash(profile.target, profile.host, profile.kernel, profile.hook,
+                    profile.profd_version);
 }
 
 }  // namespace profd::store

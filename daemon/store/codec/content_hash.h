@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/aggregate/profile.h"
-#include "daemon/base/stable_hash.h"
+#include "daemon/aggregate/stable_hash.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::store {

@@ -227,8 +227,8 @@ class Encoder {
 
   void AddThread(const ProfileThread& thread) {
     const bool is_group = thread.group_size != 0;
-    const bool whole = !is_group && thread.begin_ns == window_.start_ns &&
-                       thread.end_ns == window_.end_ns;
+    const bool whole =
+        !is_group && thread.begin_ns == window_.start_ns && thread.end_ns == window_.end_ns;
     const std::uint64_t idle = is_group ? 0 : IdleKind(thread.clock);
     std::uint64_t flags = idle << kIdleShift;
     if (is_group) flags |= kGroup;
@@ -236,9 +236,8 @@ class Encoder {
     if (thread.exited) flags |= kExited;
     if (thread.clock_missing) flags |= kClockMissing;
     if (whole) flags |= kWhole;
-    const bool closes =
-        !is_group && idle == 0 &&
-        aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
+    const bool closes = !is_group && idle == 0 &&
+                        aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
     if (closes) flags |= kCloses;
     columns_[kThreadFlags].Add(flags);
     if (!whole) columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));

@@ -31,7 +31,7 @@ struct StoredThread {
   std::uint32_t number = 0;
   std::uint32_t process = 0;
   std::uint32_t process_group_size = 0;  // of its process
-  aggregate::ProfileThread thread;  // key, comm and process index are not set
+  aggregate::ProfileThread thread;       // key, comm and process index are not set
 };
 
 // Called once for each thread of a window, in their order. Samples of threads for which it returns

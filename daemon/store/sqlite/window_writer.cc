@@ -324,17 +324,15 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> windows, std:
   return Insert(merged, oldest.id, true, generation, newest.end_unix_ns, newest.put_unix_ns);
 }
 
-Result<void> WindowWriter::Remove(aggregate::Grouped grouped,
-                                  const StoreReader::LastPlaces& places, std::size_t place) {
+Result<void> WindowWriter::Remove(aggregate::Grouped grouped, const StoreReader::LastPlaces& places,
+                                  std::size_t place) {
   // What began in these windows is in none before them.
   const auto is_after = [&](const auto& last, std::uint32_t number) {
     const auto known = last.find(number);
     return known != last.end() && known->second > place;
   };
   const auto has_thread = [&](std::uint32_t number) { return is_after(places.threads, number); };
-  const auto has_process = [&](std::uint32_t number) {
-    return is_after(places.processes, number);
-  };
+  const auto has_process = [&](std::uint32_t number) { return is_after(places.processes, number); };
   for (const auto& thread : grouped.threads) PROFD_TRY(interner_.Remove(thread, has_thread));
   for (auto& process : grouped.processes) {
     PROFD_TRY(interner_.Remove(process, has_process));

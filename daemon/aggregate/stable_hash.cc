@@ -1,4 +1,4 @@
-#include "daemon/base/stable_hash.h"
+#include "daemon/aggregate/stable_hash.h"
 
 #include <xxhash.h>
 
