@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bpf/shared/control.h"
+#include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights.h"
 
 namespace profd::aggregate {
@@ -18,6 +19,9 @@ using process::State;
 using process::WaitReason;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+// In none of its states such a thread can expect more samples.
+constexpr std::uint64_t kFewSamples = 10;
 
 constexpr std::uint32_t kNotSampledIndex = 0;
 constexpr std::uint32_t kStillBlockedIndex = 1;
@@ -37,11 +41,9 @@ Profile ProfileAssembly::Run() {
   AddThreads();
   const auto groups = GroupParts();
   FindPython(groups);
-  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
-    const std::size_t first = profile_.samples.size();
-    ClipParts(thread, groups[thread]);
-    ScaleThread(thread, first);
-  }
+  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) ClipParts(thread, groups[thread]);
+  GroupThreads();
+  ScaleThreads();
   Renumber();
   FindBuildIds();
   return std::move(profile_);
@@ -213,8 +215,14 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   if (part == nullptr) {
     // The clock proves the wait although no stack of it could be read. Its time is exact, and must
     // not be spread over other stacks of the thread.
-    AddPseudo(thread, State::kBlocked, WaitReason::kOther, kStillBlockedIndex, inside.begin_ns,
-              inside.Length(), true);
+    AddPseudo({.thread = thread,
+               .state = State::kBlocked,
+               .wait = WaitReason::kOther,
+               .gil = GilFor(thread, nullptr),
+               .name = kStillBlockedIndex,
+               .begin_ns = inside.begin_ns,
+               .ns = inside.Length(),
+               .exact = true});
     return;
   }
   ProfileSample sample;
@@ -231,31 +239,57 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   profile_.samples.push_back(sample);
 }
 
-void ProfileAssembly::ScaleThread(std::uint32_t thread, std::size_t first) {
-  if (lives_[thread].clock_missing) {
+// A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled
+// ones would shrink, and the time of the others would have no stack. Those that are alike are scaled
+// together. Whether a thread is one of them must not depend on its samples.
+void ProfileAssembly::GroupThreads() {
+  const std::uint64_t longest_ns = kFewSamples * longest_period_ns_;
+  std::vector<Gil> unsampled;
+  for (std::uint32_t thread = 0; thread < profile_.threads.size(); ++thread)
+    unsampled.push_back(GilFor(thread, nullptr));
+  const auto grouped = GroupShortLived(profile_, [&](const ProfileThread& thread) {
+    return thread.end_ns - thread.begin_ns < longest_ns;
+  });
+  unsampled_gil_.assign(profile_.threads.size(), Gil::kNone);
+  for (std::uint32_t thread = 0; thread < unsampled.size(); ++thread)
+    if (unsampled[thread] != Gil::kNone)
+      unsampled_gil_[grouped.thread_of[thread]] = unsampled[thread];
+}
+
+void ProfileAssembly::ScaleThreads() {
+  std::vector<std::vector<std::uint32_t>> samples(profile_.threads.size());
+  for (std::uint32_t i = 0; i < profile_.samples.size(); ++i)
+    samples[profile_.samples[i].thread].push_back(i);
+  for (std::uint32_t thread = 0; thread < samples.size(); ++thread)
+    ScaleThread(thread, samples[thread]);
+}
+
+void ProfileAssembly::ScaleThread(std::uint32_t thread, std::span<const std::uint32_t> samples) {
+  if (profile_.threads[thread].clock_missing) {
     // There is nothing to scale to. The raw weights are right on average, and the profile marks the
     // thread as one without a clock.
-    for (std::size_t i = first; i < profile_.samples.size(); ++i)
+    for (const std::uint32_t i : samples)
       profile_.samples[i].weight_ns = profile_.samples[i].raw_weight_ns;
     return;
   }
-  if ((mode_ & PROFD_SESSION_ON_CPU) != 0) ScaleState(thread, first, State::kOnCpu);
+  if ((mode_ & PROFD_SESSION_ON_CPU) != 0) ScaleState(thread, samples, State::kOnCpu);
   if ((mode_ & PROFD_SESSION_OFF_CPU) != 0) {
-    ScaleState(thread, first, State::kRunnable);
-    ScaleState(thread, first, State::kBlocked);
+    ScaleState(thread, samples, State::kRunnable);
+    ScaleState(thread, samples, State::kBlocked);
   }
 }
 
-void ProfileAssembly::ScaleState(std::uint32_t thread, std::size_t first, State state) {
-  std::vector<std::size_t> indices;
+void ProfileAssembly::ScaleState(std::uint32_t thread, std::span<const std::uint32_t> samples,
+                                 State state) {
+  std::vector<std::uint32_t> indices;
   std::vector<WeightedSample> weighted;
-  for (std::size_t i = first; i < profile_.samples.size(); ++i) {
+  for (const std::uint32_t i : samples) {
     const auto& sample = profile_.samples[i];
     if (sample.state != state) continue;
     indices.push_back(i);
     weighted.push_back({sample.raw_weight_ns, sample.exact, 0});
   }
-  const auto left = ScaleToClock(weighted, StateClock(lives_[thread].clock, state));
+  const auto left = ScaleToClock(weighted, StateClock(profile_.threads[thread].clock, state));
   for (std::size_t i = 0; i < indices.size(); ++i)
     profile_.samples[indices[i]].weight_ns = weighted[i].weight_ns;
   if (left != 0) AddNotSampled(thread, state, left, indices.empty());
@@ -263,35 +297,39 @@ void ProfileAssembly::ScaleState(std::uint32_t thread, std::size_t first, State 
 
 void ProfileAssembly::AddNotSampled(std::uint32_t thread, State state, std::uint64_t ns,
                                     bool none_sampled) {
-  const auto begin_ns = lives_[thread].window.begin_ns;
   const auto add = [&](WaitReason wait, std::uint64_t part_ns) {
-    if (part_ns != 0) AddPseudo(thread, state, wait, kNotSampledIndex, begin_ns, part_ns, false);
+    if (part_ns == 0) return;
+    AddPseudo({.thread = thread,
+               .state = state,
+               .wait = wait,
+               .gil = unsampled_gil_[thread],
+               .name = kNotSampledIndex,
+               .begin_ns = profile_.threads[thread].begin_ns,
+               .ns = part_ns});
   };
   if (state != State::kBlocked) return add(WaitReason::kNone, ns);
   // Some waits have samples, so `ns` is a rest, and the kinds of the clock do not say which rest.
   if (!none_sampled) return add(WaitReason::kOther, ns);
   // No wait has a sample, so `ns` is the whole blocked time. The clock splits it by kind.
-  const auto& blocked = lives_[thread].clock.blocked_ns;
+  const auto& blocked = profile_.threads[thread].clock.blocked_ns;
   add(WaitReason::kOther, blocked[PROFD_INTERRUPTIBLE]);
   add(WaitReason::kKernel, blocked[PROFD_UNINTERRUPTIBLE]);
   add(WaitReason::kIo, blocked[PROFD_IOWAIT]);
 }
 
-void ProfileAssembly::AddPseudo(std::uint32_t thread, State state, WaitReason wait,
-                                std::uint32_t pseudo, std::uint64_t begin_ns, std::uint64_t ns,
-                                bool exact) {
+void ProfileAssembly::AddPseudo(const Pseudo& pseudo) {
   ProfileSample sample;
-  sample.time_ns = begin_ns;
+  sample.time_ns = pseudo.begin_ns;
   // Time that was not sampled has no weight of its own; scaling has assigned it.
-  sample.raw_weight_ns = exact ? ns : 0;
-  sample.weight_ns = ns;
-  sample.thread = thread;
-  sample.node = PseudoNode(pseudo);
-  sample.state = state;
-  sample.wait = wait;
+  sample.raw_weight_ns = pseudo.exact ? pseudo.ns : 0;
+  sample.weight_ns = pseudo.ns;
+  sample.thread = pseudo.thread;
+  sample.node = PseudoNode(pseudo.name);
+  sample.state = pseudo.state;
+  sample.wait = pseudo.wait;
   sample.count = 0;
-  sample.exact = exact;
-  sample.gil = GilFor(thread, nullptr);
+  sample.exact = pseudo.exact;
+  sample.gil = pseudo.gil;
   profile_.samples.push_back(sample);
 }
 

@@ -37,11 +37,13 @@ struct AssemblyInput {
 // nodes does not depend on their numbers in the input, so equal sessions give equal profiles.
 class ProfileAssembly {
  public:
+  // `longest_period_ns`: of all that were in force.
   ProfileAssembly(const wire::SessionEvent& start, const wire::SessionEvent& end,
-                  const AssemblyInput& input)
+                  std::uint64_t longest_period_ns, const AssemblyInput& input)
       : start_{start.epoch, start.epoch_ns},
         end_{end.epoch, end.epoch_ns},
         mode_(start.mode),
+        longest_period_ns_(longest_period_ns),
         input_(input) {}
 
   [[nodiscard]] Profile Run();
@@ -64,13 +66,28 @@ class ProfileAssembly {
   [[nodiscard]] const SamplePart* OpenInterval(std::uint32_t thread,
                                                std::span<const std::uint32_t> parts) const;
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
-  // Scales the samples of one thread: those from `first` to the end.
-  void ScaleThread(std::uint32_t thread, std::size_t first);
-  void ScaleState(std::uint32_t thread, std::size_t first, process::State state);
+  // Makes groups of threads that are too short to be scaled one by one. From here on threads have
+  // other indices.
+  void GroupThreads();
+  // Scales the samples of each thread or group to its clock.
+  void ScaleThreads();
+  // `samples`: indices of those of one thread.
+  void ScaleThread(std::uint32_t thread, std::span<const std::uint32_t> samples);
+  void ScaleState(std::uint32_t thread, std::span<const std::uint32_t> samples,
+                  process::State state);
   void AddNotSampled(std::uint32_t thread, process::State state, std::uint64_t ns,
                      bool none_sampled);
-  void AddPseudo(std::uint32_t thread, process::State state, process::WaitReason wait,
-                 std::uint32_t pseudo, std::uint64_t begin_ns, std::uint64_t ns, bool exact);
+  struct Pseudo {
+    std::uint32_t thread = 0;
+    process::State state = process::State::kOnCpu;
+    process::WaitReason wait = process::WaitReason::kNone;
+    process::Gil gil = process::Gil::kNone;
+    std::uint32_t name = 0;  // index into kPseudoNames
+    std::uint64_t begin_ns = 0;
+    std::uint64_t ns = 0;
+    bool exact = false;
+  };
+  void AddPseudo(const Pseudo& pseudo);
   // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
   // Finds the build id of each program in the stacks of its process. It does not search by path
@@ -85,12 +102,14 @@ class ProfileAssembly {
   const Instant start_;
   const Instant end_;
   const std::uint32_t mode_;
+  const std::uint64_t longest_period_ns_;
   const AssemblyInput& input_;
   Profile profile_;
   std::vector<Lifetime> lives_;           // by thread index in the profile
   std::vector<std::uint32_t> thread_of_;  // index in the input -> index in the profile
   std::vector<bool> python_processes_;    // by process index: it has an interpreter
   std::vector<bool> stateless_;           // by thread index: it has no Python thread state
+  std::vector<process::Gil> unsampled_gil_;  // by thread index, once they are grouped
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 

@@ -337,7 +337,10 @@ std::size_t ProfileBuilder::bytes() const {
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
   const AssemblyInput input{parts_,         threads_,      stacks_, processes_,
                             process_exits_, interpreters_, frames,  origin_.innermost_pids};
-  Profile profile = ProfileAssembly(start_, end, input).Run();
+  std::uint64_t longest_ns = std::max(start_.on_cpu_period_ns, start_.off_cpu_period_ns);
+  for (const PeriodChange& change : periods_)
+    longest_ns = std::max({longest_ns, change.on_cpu_period_ns, change.off_cpu_period_ns});
+  Profile profile = ProfileAssembly(start_, end, longest_ns, input).Run();
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;
   profile.end_ns = end.epoch_ns;

@@ -35,14 +35,10 @@ ThreadKey GroupKey(const ProcessKey& process, const ProfileThread& thread) {
   return {0, HashOf(process.pid, process.start_ns, thread.comm)};
 }
 
-bool IsShortLived(const ProfileThread& thread) {
-  return thread.group_size != 0 || (thread.began && thread.exited);
-}
-
 // Takes processes and threads out of the profile, and puts them back in groups. Used once.
 class Grouping {
  public:
-  explicit Grouping(Profile& profile) : profile_(profile) {}
+  Grouping(Profile& profile, const MayJoin& may_join) : profile_(profile), may_join_(may_join) {}
 
   Grouped Run() {
     auto processes = std::exchange(profile_.processes, {});
@@ -50,7 +46,7 @@ class Grouping {
     ChooseProcesses(processes, threads);
     for (std::size_t i = 0; i < processes.size(); ++i) AddProcess(i, std::move(processes[i]));
     ChooseThreads(threads);
-    std::vector<std::uint32_t> thread_of;
+    auto& thread_of = grouped_.thread_of;
     thread_of.reserve(threads.size());
     for (ProfileThread& thread : threads) thread_of.push_back(AddThread(std::move(thread)));
     std::erase_if(profile_.samples,
@@ -60,6 +56,11 @@ class Grouping {
   }
 
  private:
+  [[nodiscard]] bool IsShortLived(const ProfileThread& thread) const {
+    if (thread.group_size != 0) return true;
+    return thread.began && thread.exited && (!may_join_ || may_join_(thread));
+  }
+
   void ChooseProcesses(const std::vector<ProfileProcess>& processes,
                        const std::vector<ProfileThread>& threads) {
     std::vector<bool> lasts(processes.size(), true);
@@ -107,7 +108,7 @@ class Grouping {
   }
 
   // A process's first thread lasts as long as the process, unless it ends before the others.
-  [[nodiscard]] bool MayJoin(const ProfileThread& thread, const ProfileProcess& process) const {
+  [[nodiscard]] bool Joins(const ProfileThread& thread, const ProfileProcess& process) const {
     if (process.group_size != 0 || thread.group_size != 0) return true;
     return IsShortLived(thread) && thread.key.tid != process.key.pid;
   }
@@ -115,7 +116,7 @@ class Grouping {
   void ChooseThreads(const std::vector<ProfileThread>& threads) {
     for (const ProfileThread& thread : threads) {
       const std::uint32_t process = ProcessOf(thread);
-      if (process == kNone || !MayJoin(thread, profile_.processes[process])) continue;
+      if (process == kNone || !Joins(thread, profile_.processes[process])) continue;
       const bool is_group = thread.group_size != 0 || profile_.processes[process].group_size != 0;
       thread_members_[GroupKey(profile_.processes[process].key, thread)] += is_group ? 2 : 1;
     }
@@ -126,7 +127,7 @@ class Grouping {
     const auto next = static_cast<std::uint32_t>(profile_.threads.size());
     if (process == kNone) return AddAlone(std::move(thread), thread.process);
     const ThreadKey key = GroupKey(profile_.processes[process].key, thread);
-    if (!MayJoin(thread, profile_.processes[process]) || thread_members_[key] < 2)
+    if (!Joins(thread, profile_.processes[process]) || thread_members_[key] < 2)
       return AddAlone(std::move(thread), process);
     const auto [group, added] = thread_groups_.try_emplace(key, next);
     if (added) {
@@ -154,6 +155,7 @@ class Grouping {
   }
 
   Profile& profile_;
+  const MayJoin& may_join_;
   Grouped grouped_;
   std::vector<ProcessKey> process_keys_;
   std::vector<std::uint32_t> process_of_;  // old index -> new index
@@ -165,7 +167,9 @@ class Grouping {
 
 }  // namespace
 
-Grouped GroupShortLived(Profile& profile) { return Grouping(profile).Run(); }
+Grouped GroupShortLived(Profile& profile, const MayJoin& may_join) {
+  return Grouping(profile, may_join).Run();
+}
 
 void AddMember(const ProfileProcess& member, ProfileProcess& group) {
   group.group_size += std::max(member.group_size, 1u);

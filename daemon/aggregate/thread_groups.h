@@ -1,6 +1,8 @@
 // Groups of short-lived threads and processes: one row for all that are alike.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
@@ -11,6 +13,7 @@ namespace profd::aggregate {
 struct Grouped {
   std::vector<ProfileProcess> processes;
   std::vector<ProfileThread> threads;
+  std::vector<std::uint32_t> thread_of;  // old index of a thread -> its index now
 };
 
 // Makes one process of all that began and ended in the profile and share name, program, parent's
@@ -18,8 +21,9 @@ struct Grouped {
 // one thread of all that began and ended in the profile, within one process, and share their name.
 // Two are enough for a group; groups that the profile has already get more members. Clocks,
 // lifetimes and samples are kept: clocks and lifetimes as sums. What the members do not share is
-// empty.
-[[nodiscard]] Grouped GroupShortLived(Profile& profile);
+// empty. `may_join`: which of these threads; null: all.
+using MayJoin = std::function<bool(const ProfileThread&)>;
+[[nodiscard]] Grouped GroupShortLived(Profile& profile, const MayJoin& may_join = nullptr);
 
 // Adds a process or thread, or a group of the same key, to a group. Does not change
 // `group.process`.

@@ -22,12 +22,25 @@ GOALS = [
 ]
 
 
-def record(profd, testprogs, folder, minutes):
+@contextlib.contextmanager
+def new_processes(rate):
+    """So many a second, half of them with arguments that no other has."""
+    if not rate:
+        yield
+        return
+    loop = f"for ((i = 0; ; i++)); do /bin/true $i; sleep {2 / rate:.3f}; done"
+    with subprocess.Popen(["bash", "-c", loop]) as shell:
+        yield
+        shell.kill()
+
+
+def record(profd, testprogs, folder, minutes, new):
     """The history of a host with servers, interpreters and compilers at work, its windows as they were put."""
     daemon = subprocess.Popen([profd, "--listen", f"unix:{folder}/profd.sock", "--history-directory", folder,
                                "--history-compact", "0s"], stderr=subprocess.DEVNULL)
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(new_processes(new))
             loads = []
             for load in all_loads(testprogs):
                 try:
@@ -44,12 +57,12 @@ def record(profd, testprogs, folder, minutes):
         daemon.wait()
 
 
-def main(profd, program, testprogs, minutes, hours):
+def main(profd, program, testprogs, minutes, hours, new):
     for needed in (profd, program):
         if not os.path.exists(needed):
             sys.exit(f"bench: {needed} is missing; scripts/build all makes it")
     with tempfile.TemporaryDirectory(prefix="bench-store-") as folder:
-        record(profd, testprogs, folder, minutes)
+        record(profd, testprogs, folder, minutes, new)
         done = subprocess.run([program, f"{folder}/history.db", f"{folder}/day.db", str(hours)], check=True,
                               stdout=subprocess.PIPE, text=True)
     found = {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}

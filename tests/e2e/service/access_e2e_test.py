@@ -134,7 +134,8 @@ class Access(RunningProfd):
 
     @staticmethod
     def pids(text):
-        return {process["pid"] for process in json.loads(text)["profile"]["processes"]}
+        """A group of short-lived processes has none."""
+        return {process["pid"] for process in json.loads(text)["profile"]["processes"] if "groupSize" not in process}
 
     def collected(self, call, *target):
         return call("collect", "-q", *(target or ("-a",)), "-d", "300ms", "-f", "json", "-o", "-")
