@@ -179,6 +179,21 @@ class Storms(RunningProfd):
     def test_names_of_code_made_at_run_time(self):
         self.expect_peace("perf_map")
 
+    def test_lists_that_change_all_the_time(self):
+        self.expect_peace("perf_maps")
+
+    def test_who_lists_too_much_is_named(self):
+        self.start()
+        storm = self.start_storm("perf_maps")
+        out = self.path("all.json")
+        said = self.profctl("collect", "-q", "-a", "-F", str(RATE), "-d", str(SECONDS), "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        what = "lists code made at run time too fast"
+        self.assertRegex("\n".join(self.status()["unreadable"]), rf"process {storm.pid} \(storms\): {what}")
+        with open(out, encoding="utf-8") as file:
+            counters = json.load(file)["profile"]["counters"]
+        self.assertRegex("\n".join(one["text"] for one in counters), rf"PID {storm.pid} \(storms\): {what}")
+
     def test_stacks(self):
         self.expect_peace("stacks")
 

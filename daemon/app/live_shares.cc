@@ -1,0 +1,15 @@
+#include "daemon/app/live_shares.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace profd::app {
+
+std::vector<budget::BeyondShare> LiveShares::Beyond() const {
+  std::vector<budget::BeyondShare> all;
+  for (const budget::Shares* one : {&jit.of_process, &jit.of_user})
+    std::ranges::move(one->Beyond(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace profd::app

@@ -1,0 +1,24 @@
+// LiveShares: what one process or user may use of work that profd does for all.
+#pragma once
+
+#include <vector>
+
+#include "daemon/base/clock.h"
+#include "daemon/budget/share/shares.h"
+#include "daemon/symbolize/live/jit_symbols.h"
+
+namespace profd::app {
+
+// Those that user space keeps, but of mappings and stacks, which the source keeps. Any thread.
+// Owner: LiveDaemon.
+struct LiveShares {
+  // `clock` must outlive this.
+  explicit LiveShares(const Clock& clock) : jit(clock) {}
+
+  // Who was beyond one.
+  [[nodiscard]] std::vector<budget::BeyondShare> Beyond() const;
+
+  symbolize::JitShares jit;
+};
+
+}  // namespace profd::app
