@@ -13,13 +13,14 @@ enum profd_share_kind {
   PROFD_SHARE_PROCESSES = 3, /* of a user: processes that it makes */
   PROFD_SHARE_WAITS = 4,     /* of a process: samples of its waits */
   /* User space keeps these: */
-  PROFD_SHARE_MAPPINGS = 5,         /* of a process: mappings and execs */
-  PROFD_SHARE_JIT_CODE = 6,         /* of a process: lists of code made at run time */
-  PROFD_SHARE_JIT_CODE_OF_USER = 7, /* of a user: the same, of all processes */
-  PROFD_SHARE_PYTHON_CODE = 8,      /* of a process: Python code objects */
-  PROFD_SHARE_PYTHON_SEARCHES = 9,  /* of a user: programs that are searched for interpreters */
-  PROFD_SHARE_DEBUG_FILES = 10,     /* of a user: debug files that are downloaded */
-  PROFD_SHARE_STACKS = 11, /* of a process: stacks of blocked threads that cannot be read */
+  PROFD_SHARE_MAPPINGS = 5,            /* of a process: mappings and execs */
+  PROFD_SHARE_JIT_CODE = 6,            /* of a process: lists of code made at run time */
+  PROFD_SHARE_JIT_CODE_OF_USER = 7,    /* of a user: the same, of all processes */
+  PROFD_SHARE_PYTHON_CODE = 8,         /* of a process: Python code objects */
+  PROFD_SHARE_PYTHON_CODE_OF_USER = 9, /* of a user: the same, of all processes */
+  PROFD_SHARE_PYTHON_SEARCHES = 10,    /* of a user: programs that are searched for interpreters */
+  PROFD_SHARE_DEBUG_FILES = 11,        /* of a user: debug files that are downloaded */
+  PROFD_SHARE_STACKS = 12, /* of a process: stacks that its memory keeps from being read */
   PROFD_SHARE_KINDS,
 };
 

@@ -113,7 +113,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
                                                        limits.unwind_tables, kept.get());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
-  auto python = std::make_unique<LivePython>(**source, readers->python());
+  auto python = std::make_unique<LivePython>(**source, readers->python(), shares->python_searches);
   (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
   (*source)->UseTables(TablesFor(*tables, python->service()));
 
@@ -143,7 +143,8 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       parts_(std::move(parts)),
       texts_(parts_.readers->processes()),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
-              parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
+              parts_.readers->python(), parts_.shares->python_code, parts_.writer.get(),
+              *parts_.tables, clock),
       symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.shares, *parts_.kept,
                options.debug_info, parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),

@@ -5,6 +5,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/budget/share/shares.h"
+#include "daemon/python/feed/code_backfill.h"
+#include "daemon/python/feed/python_service.h"
 #include "daemon/symbolize/live/jit_symbols.h"
 
 namespace profd::app {
@@ -13,12 +15,18 @@ namespace profd::app {
 // Owner: LiveDaemon.
 struct LiveShares {
   // `clock` must outlive this.
-  explicit LiveShares(const Clock& clock) : jit(clock) {}
+  explicit LiveShares(const Clock& clock)
+      : jit(clock),
+        python_code(clock),
+        python_searches(PROFD_SHARE_PYTHON_SEARCHES, python::PythonService::kSearchesOfUser,
+                        clock) {}
 
   // Who was beyond one.
   [[nodiscard]] std::vector<budget::BeyondShare> Beyond() const;
 
   symbolize::JitShares jit;
+  python::CodeShares python_code;
+  budget::Shares python_searches;
 };
 
 }  // namespace profd::app

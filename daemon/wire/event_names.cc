@@ -65,6 +65,8 @@ const char* Consequence(profd_share_kind kind) {
       return "processes list code made at run time too fast; new code has its names later";
     case PROFD_SHARE_PYTHON_CODE:
       return "makes Python code too often; some of it has no names";
+    case PROFD_SHARE_PYTHON_CODE_OF_USER:
+      return "processes make Python code too often; some of it has no names";
     case PROFD_SHARE_PYTHON_SEARCHES:
       return "starts programs too often; some are searched for Python later";
     case PROFD_SHARE_DEBUG_FILES:
@@ -79,7 +81,8 @@ const char* Consequence(profd_share_kind kind) {
 
 bool IsOfUser(profd_share_kind kind) {
   return kind == PROFD_SHARE_PROCESSES || kind == PROFD_SHARE_JIT_CODE_OF_USER ||
-         kind == PROFD_SHARE_PYTHON_SEARCHES || kind == PROFD_SHARE_DEBUG_FILES;
+         kind == PROFD_SHARE_PYTHON_CODE_OF_USER || kind == PROFD_SHARE_PYTHON_SEARCHES ||
+         kind == PROFD_SHARE_DEBUG_FILES;
 }
 
 }  // namespace profd::wire

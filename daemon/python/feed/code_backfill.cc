@@ -34,13 +34,16 @@ bool IsRequested(const wire::RawEvent& event) {
 
 }  // namespace
 
-CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock)
+CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock,
+                           CodeShares& shares, UserOf user_of)
     : facts_(facts),
       readers_(readers),
       clock_(clock),
+      shares_(shares),
+      user_of_(std::move(user_of)),
       known_(kMaxKnown),
       execs_(kMaxExecs),
-      reported_(kMaxReported),
+      reported_(kMaxReported, kMaxReportedBytes),
       ration_ns_(kMaxRationNs) {}
 
 void CodeBackfill::BeginRound() {
@@ -55,13 +58,29 @@ void CodeBackfill::BeginRound() {
   ended_before_ = std::exchange(ended_, {});
 }
 
-bool CodeBackfill::TakeRation() {
-  if (ration_ns_ < kReadCostNs) {
+bool CodeBackfill::TakeRation(Known& known) {
+  const std::uint32_t pid = known.facts.process.pid;
+  if (!known.user) known.user = user_of_(pid);
+  if (!shares_.of_process.Admit(pid) || !shares_.of_user.Admit(*known.user) ||
+      ration_ns_ < kReadCostNs) {
     counters_.rationed.Add();
     return false;
   }
+  shares_.of_process.Charge(pid, 1);
+  shares_.of_user.Charge(*known.user, 1);
   ration_ns_ -= kReadCostNs;
   return true;
+}
+
+void CodeBackfill::ChargeTexts(const Unread& unread, const Wanted& wanted, const CodeText& text) {
+  constexpr std::size_t kKiB = 1'024;
+  const std::size_t bytes =
+      text.name.size() + text.qualname.size() + text.file.size() + text.lines.size();
+  shares_.of_process.Charge(unread.process.pid, bytes / kKiB);
+  shares_.of_user.Charge(unread.user, bytes / kKiB);
+  const CodeKey key{unread.number, wanted.query.runtime, wanted.query.validator,
+                    wanted.query.address};
+  if (reported_.Peek(key) != nullptr) reported_.Charge(key, bytes);
 }
 
 void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
@@ -199,13 +218,14 @@ void CodeBackfill::Want(Known& known, const profd_event& header, const wire::Pyt
   // Without a validator, each sample may hold another code object at this address.
   const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
   if (frame.validator != 0 && reported_.Find(key) != nullptr) return;
-  if (!TakeRation()) return;
+  if (!TakeRation(known)) return;
   if (frame.validator != 0) reported_.Put(key, header.time_ns);
   Unread& unread = unread_[known.number];
   if (unread.versions.empty()) {
     unread.process = known.facts.process;
     unread.number = known.number;
     unread.parent = known.parent;
+    unread.user = known.user.value_or(0);
     unread.since_ns = known.since_ns;
     for (const RuntimeFacts& runtime : known.facts.runtimes)
       unread.versions.push_back(runtime.attachment ? runtime.attachment->version
@@ -290,6 +310,7 @@ void CodeBackfill::ReportCode(const Unread& unread, const Wanted& wanted, const 
   std::string tail;
   if (is_known) {
     const CodeText& text = *answer.text;
+    ChargeTexts(unread, wanted, text);
     fixed.first_line = text.first_line;
     const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text.name, &text.qualname,
                                                                       &text.file, &text.lines};

@@ -22,6 +22,7 @@ constexpr std::size_t kMaxTasks = 65'536;
 constexpr std::ptrdiff_t kLookAhead = 256;  // tasks
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
+constexpr milliseconds kBeyondShareDelay{1'000};
 constexpr int kQuickTries = 50;
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr milliseconds kFresh{500};
@@ -31,8 +32,13 @@ constexpr std::uint64_t kNsPerTick = 10'000'000;
 }  // namespace
 
 PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
-                             ProcFs proc)
-    : known_(processes), facts_(facts), proc_(std::move(proc)), readers_(readers) {
+                             budget::Shares& searches, ProcFs proc, UserOf user_of)
+    : known_(processes),
+      facts_(facts),
+      proc_(std::move(proc)),
+      readers_(readers),
+      shares_(searches),
+      user_of_(std::move(user_of)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
@@ -218,15 +224,14 @@ void PythonService::Find(Search search) {
     before->second.again = true;
     return;
   }
-  auto found = readers_.Find(search.key, search.number, search.mappings, kPatience);
-  if (!found) {
-    if (before == searches_.end() && searches_.size() >= kMaxSearches)
-      return counters_.dropped.Add();
-    search.next = std::chrono::steady_clock::now() + search.delay;
-    search.delay = std::min(kLastDelay, search.delay * 2);
-    searches_.insert_or_assign(pid, std::move(search));
-    return;
+  const std::uint32_t user = user_of_(pid);
+  if (!shares_.Admit(user)) {
+    search.delay = std::max(search.delay, kBeyondShareDelay);
+    return FindLater(std::move(search), kMaxPutOff);
   }
+  auto found = readers_.Find(search.key, search.number, search.mappings, kPatience);
+  shares_.Charge(user, found ? 1 : kLateCost);
+  if (!found) return FindLater(std::move(search), kMaxSearches);
   searches_.erase(pid);
   if (search.mappings.empty())
     TakeAll(search.key, *std::move(found));
@@ -238,6 +243,14 @@ void PythonService::Find(Search search) {
           .mappings = {},
           .next = {},
           .delay = kFirstDelay});
+}
+
+void PythonService::FindLater(Search search, std::size_t room) {
+  const std::uint32_t pid = search.key.pid;
+  if (!searches_.contains(pid) && searches_.size() >= room) return counters_.dropped.Add();
+  search.next = std::chrono::steady_clock::now() + search.delay;
+  search.delay = std::min(kLastDelay, search.delay * 2);
+  searches_.insert_or_assign(pid, std::move(search));
 }
 
 // All interpreters that the process has now. Until it is attached to, the BPF side uses what was

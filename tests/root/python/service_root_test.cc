@@ -99,12 +99,14 @@ class ServiceTest : public ::testing::Test {
   }
   KernelMap map_;
   FactQueue facts_;
+  SystemClock clock_;
+  budget::Shares searches_{PROFD_SHARE_PYTHON_SEARCHES, PythonService::kSearchesOfUser, clock_};
   test::DirectReaders readers_{std::make_unique<PythonParser>()};
   std::string interpreter_;
 };
 
 TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   const auto program = test::TruthProgram::Start(interpreter_);
   ASSERT_TRUE(program) << program.error().message;
   const profd_event header = HeaderOf(program->pid());
@@ -145,7 +147,7 @@ void TellMappings(PythonService& service, const profd_event& header, std::string
 }
 
 TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   // It is reported before it has mapped the interpreter, or while that starts.
   auto program =
       testing::Subprocess::Start({interpreter_, "-c", "import sys; sys.stdin.readline()"});
@@ -166,7 +168,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   const auto line = program->ReadLine();
   ASSERT_TRUE(line) << program->Wait().err;
   if (!line->starts_with("ready")) GTEST_SKIP() << interpreter_ << ": " << *line;
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
   EXPECT_TRUE(test::Eventually([&] {
@@ -231,7 +233,8 @@ TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   const auto bytes = test::RawEventBytes(PROFD_EVENT_ON_CPU, sample, test::RawNumbers(words));
 
   const SystemClock clock;
-  CodeBackfill backfill(facts_, readers_, clock);
+  CodeShares shares(clock);
+  CodeBackfill backfill(facts_, readers_, clock, shares);
   Registry registry;
   wire::Decoder decoder;
   std::vector<wire::Event> events;
