@@ -58,6 +58,19 @@ int main(void) {
   return 0;
 }
 """
+# A Python program of many functions, each of which runs for some ms.
+MANY_FUNCTIONS = """
+import time
+text = "def own_function_{}():\\n end = time.thread_time_ns() + 8_000_000\\n while time.thread_time_ns() < end: pass\\n"
+functions = []
+for i in range(1000):
+    made = {"time": time}
+    exec(text.format(i), made)
+    functions.append(made[f"own_function_{i}"])
+print("ready", flush=True)
+while True:
+    for function in functions: function()
+"""
 LIBRARY = "int answer(void) { return 42; }\n"
 
 
@@ -193,6 +206,45 @@ class Storms(RunningProfd):
         with open(out, encoding="utf-8") as file:
             counters = json.load(file)["profile"]["counters"]
         self.assertRegex("\n".join(one["text"] for one in counters), rf"PID {storm.pid} \(storms\): {what}")
+
+    def test_python_code(self):
+        """What makes code without end is named, and another program has the names of all of its functions."""
+        self.start()
+        shutil.copy(os.path.join(HERE, "python_storm.py"), self.theirs)
+        storm = subprocess.Popen([*as_user(OTHER), sys.executable, os.path.join(self.theirs, "python_storm.py")],
+                                 stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(storm.stdout.close)
+        self.addCleanup(self.end_storm, storm)
+        self.assertEqual(storm.stdout.readline(), "ready\n")
+        innocent = subprocess.Popen([sys.executable, "-c", MANY_FUNCTIONS], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(innocent.stdout.close)
+        self.addCleanup(innocent.wait)
+        self.addCleanup(innocent.kill)
+        self.assertEqual(innocent.stdout.readline(), "ready\n")
+        out = self.path("all.json")
+        said = self.profctl("collect", "-q", "-a", "-F", str(RATE), "-d", str(SECONDS), "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        what = r"python\S*\): makes Python code too often"
+        self.assertRegex("\n".join(self.status()["unreadable"]), rf"process {storm.pid} \({what}")
+        with open(out, encoding="utf-8") as file:
+            profile = json.load(file)["profile"]
+        self.assertRegex("\n".join(one["text"] for one in profile["counters"]), rf"PID {storm.pid} \({what}")
+        names = self.names_in(profile, innocent.pid)
+        functions = [name for name in names if name.startswith("own_function_")]
+        self.assertGreater(len(functions), 100, names)
+        self.assertNotIn("<unknown>", names)
+
+    def names_in(self, profile, pid):
+        """Of all frames of a process."""
+        frames = [frame.get("name") for frame in profile["frames"]]
+        nodes = profile["nodes"]
+        names = set()
+        for node, thread in zip(profile["samples"]["node"], profile["samples"]["thread"]):
+            process = profile["processes"][profile["threads"][thread].get("process", 0)]
+            while process["pid"] == pid and node:
+                names.add(frames[nodes[node - 1].get("frame", 0)])
+                node = nodes[node - 1].get("parent", 0)
+        return names
 
     def test_stacks(self):
         self.expect_peace("stacks")
