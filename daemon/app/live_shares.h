@@ -5,6 +5,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/budget/share/shares.h"
+#include "daemon/elf/debug/debug_download.h"
 #include "daemon/python/feed/code_backfill.h"
 #include "daemon/python/feed/python_service.h"
 #include "daemon/symbolize/live/jit_symbols.h"
@@ -18,6 +19,7 @@ struct LiveShares {
   explicit LiveShares(const Clock& clock)
       : jit(clock),
         python_code(clock),
+        debug_files(PROFD_SHARE_DEBUG_FILES, elf::DebugDownload::kShareOfUser, clock),
         python_searches(PROFD_SHARE_PYTHON_SEARCHES, python::PythonService::kSearchesOfUser,
                         clock) {}
 
@@ -26,6 +28,7 @@ struct LiveShares {
 
   symbolize::JitShares jit;
   python::CodeShares python_code;
+  budget::Shares debug_files;
   budget::Shares python_searches;
 };
 

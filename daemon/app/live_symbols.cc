@@ -56,7 +56,7 @@ LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryB
                          bool debug_info, recording::RecordingWriter* writer)
     : kernel_(proc, clock),
       objects_(readers.objects(), Settings(memory.limits(), debug_info),
-               elf::DebugDownload::HasServers(), &memory, &kept),
+               elf::DebugDownload::HasServers() ? &shares.debug_files : nullptr, &memory, &kept),
       jit_(readers.jit_code(), clock, shares.jit),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),
