@@ -20,7 +20,9 @@ enum profd_share_kind {
   PROFD_SHARE_PYTHON_CODE_OF_USER = 9, /* of a user: the same, of all processes */
   PROFD_SHARE_PYTHON_SEARCHES = 10,    /* of a user: programs that are searched for interpreters */
   PROFD_SHARE_DEBUG_FILES = 11,        /* of a user: debug files that are downloaded */
-  PROFD_SHARE_STACKS = 12, /* of a process: stacks that its memory keeps from being read */
+  /* of a process: it keeps its stacks from being read */
+  PROFD_SHARE_STACKS = 12,
+  PROFD_SHARE_STACKS_OF_USER = 13, /* of a user: several processes do */
   PROFD_SHARE_KINDS,
 };
 

@@ -228,6 +228,7 @@ session::SourceStatus BpfSource::Status() const {
 std::vector<BeyondShare> BpfSource::BeyondShares() const {
   std::vector<BeyondShare> all = ReadBeyondShares(objects_->shares_fd());
   std::ranges::move(backfill_.ProcessesBeyondShare(), std::back_inserter(all));
+  std::ranges::move(sessions_.BeyondShares(), std::back_inserter(all));
   if (other_shares_) std::ranges::move(other_shares_(), std::back_inserter(all));
   return all;
 }

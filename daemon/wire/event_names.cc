@@ -73,6 +73,8 @@ const char* Consequence(profd_share_kind kind) {
       return "runs too many builds; debug files of some are downloaded later";
     case PROFD_SHARE_STACKS:
       return "its memory does not answer; its blocked threads have no user stacks";
+    case PROFD_SHARE_STACKS_OF_USER:
+      return "memory of several processes does not answer; blocked threads have no user stacks";
     case PROFD_SHARE_KINDS:
       break;
   }
@@ -82,7 +84,7 @@ const char* Consequence(profd_share_kind kind) {
 bool IsOfUser(profd_share_kind kind) {
   return kind == PROFD_SHARE_PROCESSES || kind == PROFD_SHARE_JIT_CODE_OF_USER ||
          kind == PROFD_SHARE_PYTHON_CODE_OF_USER || kind == PROFD_SHARE_PYTHON_SEARCHES ||
-         kind == PROFD_SHARE_DEBUG_FILES;
+         kind == PROFD_SHARE_DEBUG_FILES || kind == PROFD_SHARE_STACKS_OF_USER;
 }
 
 }  // namespace profd::wire
