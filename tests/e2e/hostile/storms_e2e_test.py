@@ -7,6 +7,7 @@ proportion; the memory stays within the cap and comes back; no window of the his
 import json
 import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -85,8 +86,8 @@ class Storms(RunningProfd):
         shutil.copy(STORMS, self.storms)
         os.chown(self.theirs, OTHER, OTHER)
 
-    def start_storm(self, *arguments):
-        storm = subprocess.Popen([*as_user(OTHER), self.storms, *arguments], cwd=self.theirs, stdout=subprocess.PIPE, text=True,
+    def start_storm(self, *arguments, user=OTHER):
+        storm = subprocess.Popen([*as_user(user), self.storms, *arguments], cwd=self.theirs, stdout=subprocess.PIPE, text=True,
                                  start_new_session=True)
         self.addCleanup(storm.stdout.close)
         self.addCleanup(self.end_storm, storm)
@@ -139,9 +140,27 @@ class Storms(RunningProfd):
         bound = SIGMAS * math.sqrt(share * (1 - share) / total)
         self.assertLessEqual(abs(counts["third_of_the_work"] / total - share), bound, (counts, truth))
 
-    def expect_peace(self, *arguments, blames=None):
+    def make_room_for_threads(self, count):
+        """Of two users, for a user may not have so many."""
+        limit = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        if limit != resource.RLIM_INFINITY and limit < count // 2 + 1000:
+            self.skipTest(f"a user may have {limit} threads here")
+        with open("/proc/meminfo", encoding="ascii") as file:
+            available = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+        if available < 60 * count:  # KiB: a thread takes about 30, with its stacks
+            self.skipTest(f"{available} KiB of memory are too few for {count} threads")
+        with open("/proc/sys/kernel/threads-max", encoding="ascii") as file:
+            if int(file.read()) < count + 20000:
+                self.skipTest("kernel.threads-max is too small")
+        before = subprocess.run(["sysctl", "-n", "kernel.pid_max"], capture_output=True, text=True, check=True).stdout.strip()
+        if int(before) < count + 20000:
+            if subprocess.run(["sysctl", "-qw", f"kernel.pid_max={count + 20000}"], stderr=subprocess.DEVNULL).returncode != 0:
+                self.skipTest("kernel.pid_max cannot be raised here")
+            self.addCleanup(subprocess.run, ["sysctl", "-qw", f"kernel.pid_max={before}"], check=True)
+
+    def expect_peace(self, *arguments, blames=None, window="2s", options=()):
         """During a storm, and after it."""
-        daemon = self.start("--history-directory", self.path("history"), "--history-window", "2s")
+        daemon = self.start("--history-directory", self.path("history"), "--history-window", window, *options)
         storm = self.start_storm(*arguments)
         profile, truth = self.profile_of_the_innocent()
         self.expect_its_share(profile, truth)
@@ -188,6 +207,13 @@ class Storms(RunningProfd):
 
     def test_a_crowd(self):
         self.expect_peace("crowd", "20000")
+
+    def test_a_crowd_of_100000(self):
+        """More than the default cap has room for: a thread takes some KiB."""
+        threads = 100000
+        self.make_room_for_threads(threads)
+        self.start_storm("crowd", str(threads // 2), user=OTHER + 1)
+        self.expect_peace("crowd", str(threads // 2), window="10s", options=("--memory-cap", "1GiB"))
 
     def test_names_of_code_made_at_run_time(self):
         self.expect_peace("perf_map")
