@@ -273,6 +273,8 @@ void PythonService::TakeAll(ProcessKey key, std::vector<Candidate> candidates) {
     process.tries = known->second.tries;
     process.delay = kFirstDelay;
     before = std::move(known->second.attached);
+    process.user = known->second.user;
+    process.installed = known->second.installed;
   }
   std::ranges::stable_sort(process.candidates, {}, [&](const Candidate& one) {
     return std::ranges::find(before, one.mapping.begin,
@@ -324,7 +326,7 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   if (made.attached.empty()) return TryAttach(made);
   // All runtimes at once: until then the BPF side uses those of the parent.
   if (!Install(made)) {
-    known_.Remove(child.pid);
+    Uninstall(made);
     made.attached.clear();
     return WaitFor(made);
   }
@@ -349,7 +351,7 @@ void PythonService::Forget(std::uint32_t pid) {
   searches_.erase(pid);
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
-  if (!found->second.attached.empty()) known_.Remove(pid);
+  if (!found->second.attached.empty() || found->second.installed) Uninstall(found->second);
   processes_.erase(found);
 }
 
@@ -387,6 +389,8 @@ bool PythonService::IsThere(ProcessKey key) const {
 }
 
 void PythonService::TryAttach(Process& process) {
+  const std::uint32_t user = UserIn(process);
+  if (!shares_.Admit(user)) return WaitFor(process);
   process.waits = false;
   const Candidate* refused = nullptr;
   std::string reason;
@@ -394,6 +398,8 @@ void PythonService::TryAttach(Process& process) {
   std::vector<Attachment> found;
   for (const Candidate& candidate : process.candidates) {
     auto attachment = readers_.Attach(process.key, process.number, candidate, kPatience);
+    const bool late = !attachment && attachment.error().message == kNoAnswer;
+    shares_.Charge(user, late ? kLateCost : 1);
     if (attachment) {
       found.push_back(*std::move(attachment));
       continue;
@@ -436,7 +442,7 @@ void PythonService::TryAttach(Process& process) {
 void PythonService::DropOutdated(Process& process, bool nothing_new) {
   if (!std::exchange(process.outdated, false)) return;
   process.attached.clear();
-  if (nothing_new) known_.Remove(process.key.pid);
+  if (nothing_new) Uninstall(process);
 }
 
 // The samples of such a process have no Python frames, perhaps for ever.
@@ -502,10 +508,29 @@ void PythonService::Accept(Process& process, const Attachment& attachment) {
   Report(process);
 }
 
-bool PythonService::Install(const Process& process) {
+std::uint32_t PythonService::UserIn(Process& process) {
+  if (!process.user) process.user = user_of_(process.key.pid);
+  return *process.user;
+}
+
+bool PythonService::Install(Process& process) {
+  const std::uint32_t user = UserIn(process);
+  if (!process.installed && user != 0 && installed_[user] >= kMaxOfUser) {
+    shares_.Count(user);
+    return false;
+  }
   std::vector<profd_python_process> runtimes;
   for (const auto& attachment : process.attached) runtimes.push_back(attachment->layout.process);
-  return known_.Put(process.key.pid, runtimes);
+  if (!known_.Put(process.key.pid, runtimes)) return false;
+  if (!std::exchange(process.installed, true)) ++installed_[user];
+  return true;
+}
+
+void PythonService::Uninstall(Process& process) {
+  known_.Remove(process.key.pid);
+  if (!std::exchange(process.installed, false)) return;
+  const auto of_user = installed_.find(UserIn(process));
+  if (--of_user->second == 0) installed_.erase(of_user);
 }
 
 void PythonService::Report(const Process& process) {

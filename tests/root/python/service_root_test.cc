@@ -128,6 +128,34 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
   EXPECT_EQ(service.counters().attached.value(), 2u);
 }
 
+// Children of one process, of which no reader has to say anything.
+TEST_F(ServiceTest, ProcessesOfAUserLeaveRoomForOthers) {
+  constexpr std::uint32_t kFirst = 5'000'000;
+  constexpr std::uint32_t kOther = 6'000'000;
+  PythonService service(map_, facts_, readers_, searches_, ProcFs(),
+                        [](std::uint32_t pid) { return pid < kOther ? 1'000u : 2'000u; });
+  const auto program = test::TruthProgram::Start(interpreter_);
+  ASSERT_TRUE(program) << program.error().message;
+  const profd_event header = HeaderOf(program->pid());
+  service.See({ProcessEvent(header)});
+  ASSERT_TRUE(test::Eventually([&] { return map_.Has(program->pid()); }));
+  for (std::uint32_t i = 0; i < PythonService::kMaxOfUser + 100; ++i)
+    service.See({ForkEvent(header, kFirst + i)});
+  service.See({ForkEvent(header, kOther)});
+  ASSERT_TRUE(test::Eventually([&] { return map_.Has(kOther); }));
+  EXPECT_TRUE(map_.Has(kFirst + PythonService::kMaxOfUser - 2)) << "with its parent, the last one";
+  EXPECT_FALSE(map_.Has(kFirst + PythonService::kMaxOfUser - 1));
+  const auto beyond = searches_.Beyond();
+  ASSERT_EQ(beyond.size(), 1u);
+  EXPECT_EQ(beyond[0].key.id, 1'000u);
+  // Who ends leaves room.
+  profd_event end = HeaderOf(kFirst);
+  end.flags = PROFD_TASK_LAST_THREAD;
+  service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
+  service.See({ForkEvent(header, kFirst + 1'000'000 - 1)});
+  EXPECT_TRUE(test::Eventually([&] { return map_.Has(kFirst + 1'000'000 - 1); }));
+}
+
 // The kernel's report of the mappings as they are now, if they have changed.
 void TellMappings(PythonService& service, const profd_event& header, std::string& reported) {
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");

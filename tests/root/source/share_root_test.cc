@@ -29,7 +29,7 @@ using wire::SampleOrigin;
 using wire::StackEvent;
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr uid_t kSomebody = 2;  // "bin" of Debian, which runs nothing else
+constexpr uid_t kSomebody = 2;            // "bin" of Debian, which runs nothing else
 constexpr std::uint64_t kEnough = 1'000;  // left out, until a storm is over
 
 // What a session has counted.

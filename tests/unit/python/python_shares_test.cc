@@ -152,18 +152,18 @@ class NoInterpreters : public reader::Readers {
                           std::chrono::milliseconds /*patience*/) override {
     const std::scoped_lock lock(mutex_);
     const auto pid = std::stoul(request.name.substr(request.name.rfind(' ') + 1));
-    ++asked_[UserOf(static_cast<std::uint32_t>(pid))];
+    ++requested_[UserOf(static_cast<std::uint32_t>(pid))];
     return Packer().Number(std::uint32_t{0}).Take();
   }
   bool IsHeldBy(std::uint64_t /*target*/) const override { return false; }
-  std::uint64_t asked(std::uint32_t user) {
+  std::uint64_t requested(std::uint32_t user) {
     const std::scoped_lock lock(mutex_);
-    return asked_[user];
+    return requested_[user];
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::uint32_t, std::uint64_t> asked_;
+  std::unordered_map<std::uint32_t, std::uint64_t> requested_;
 };
 
 class NoMap : public PythonProcesses {
@@ -190,8 +190,8 @@ TEST(PythonSearches, ExecsWithoutEndLeaveTimeForOthers) {
   for (std::uint32_t pid = 1; pid <= kExecs; ++pid) exec(pid);
   for (std::uint32_t i = 0; i < kAtOnce; ++i) exec(kFirstOther + i);
   ASSERT_TRUE(service.Await(std::chrono::minutes(1)));
-  EXPECT_EQ(readers.asked(kHostile), kAtOnce);
-  EXPECT_EQ(readers.asked(kOther), kAtOnce);
+  EXPECT_EQ(readers.requested(kHostile), kAtOnce);
+  EXPECT_EQ(readers.requested(kOther), kAtOnce);
   EXPECT_GT(service.counters().dropped.value(), 0u) << "few wait, for all others have to, too";
   const auto beyond = shares.Beyond();
   ASSERT_THAT(beyond, SizeIs(1));

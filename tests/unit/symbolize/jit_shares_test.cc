@@ -166,10 +166,10 @@ TEST(JitLateTest, AListThatDoesNotAnswerIsAskedForOnceASecond) {
    public:
     Result<std::string> Ask(const reader::ReaderRequest& request,
                             std::chrono::milliseconds patience) override {
-      ++asked;
+      ++requested;
       return test::LateReaders::Ask(request, patience);
     }
-    int asked = 0;
+    int requested = 0;
   } readers;
   test::ManualClock clock;
   JitShares shares(clock);
@@ -180,8 +180,8 @@ TEST(JitLateTest, AListThatDoesNotAnswerIsAskedForOnceASecond) {
   }
   constexpr auto kCost = JitShares::kOfProcess.per_second;
   constexpr auto kMost = (JitShares::kOfUser.at_once + 10 * JitShares::kOfUser.per_second) / kCost;
-  EXPECT_GT(readers.asked, 0);
-  EXPECT_LE(readers.asked, static_cast<int>(kMost) + 1);
+  EXPECT_GT(readers.requested, 0);
+  EXPECT_LE(readers.requested, static_cast<int>(kMost) + 1);
 }
 
 }  // namespace
