@@ -245,23 +245,24 @@ void CodeBackfill::EndRound(const Sink& sink) {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + kPatience;
   const std::uint64_t now_ns = clock_.MonotonicNs();
-  for (auto one = unread_.begin(); one != unread_.end();) {
+  // Who needs most comes last: it must not use up the patience of the round for the others.
+  std::vector<std::pair<std::size_t, std::uint32_t>> due;  // code objects, number
+  for (const auto& [number, unread] : unread_)
+    if (unread.next_ns <= now_ns) due.emplace_back(unread.codes.size(), number);
+  std::ranges::sort(due);
+  for (const auto& [codes, number] : due) {
+    const auto one = unread_.find(number);
     Unread& unread = one->second;
-    if (unread.next_ns > now_ns) {
-      ++one;
-      continue;
-    }
     const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
     const bool done = Read(unread, std::max(left, milliseconds(0)), sink);
     const Known* known = known_.Peek(unread.process.pid);
     const bool is_there = known != nullptr && known->number == unread.number;
     if (done || !is_there) {
-      one = unread_.erase(one);
+      unread_.erase(one);
       continue;
     }
     unread.delay_ns = std::clamp(2 * unread.delay_ns, kFirstDelayNs, kLastDelayNs);
     unread.next_ns = now_ns + unread.delay_ns;
-    ++one;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,7 @@ class OneAtATime : public reader::Readers {
   Result<std::string> Ask(const reader::ReaderRequest& request,
                           std::chrono::milliseconds /*patience*/) override {
     ++read[request.name];
+    order.push_back(request.name);
     return Packer()
         .Number(std::uint32_t{1})
         .Number(std::uint32_t{1})
@@ -54,6 +56,7 @@ class OneAtATime : public reader::Readers {
 
   std::size_t line_bytes = 2;
   std::unordered_map<std::string, std::uint64_t> read;  // by name of the request
+  std::vector<std::string> order;                       // names of the requests
 };
 
 class CodeSharesTest : public testing::Test {
@@ -82,23 +85,27 @@ class CodeSharesTest : public testing::Test {
     constexpr std::uint64_t kAtOnce = 250;  // in one sample
     const std::uint64_t before = Read(pid);
     for (std::uint64_t done = 0; done < codes; done += kAtOnce) {
-      std::vector<std::uint64_t> words;
-      for (std::uint64_t i = 0; i < kAtOnce; ++i) {
-        words.push_back(0x1000 + 64 * made_++);
-        words.push_back(std::uint64_t{1} << 32 | 4);
-      }
-      profd_sample_event fixed{};
-      fixed.event = test::RawHeader(clock_.MonotonicNs(), pid);
-      fixed.python_words = static_cast<__u16>(words.size());
-      backfill_.Pass({test::RawEventBytes(PROFD_EVENT_ON_CPU, fixed, test::RawNumbers(words))},
-                     sink_);
+      Sample(pid, kAtOnce);
       backfill_.EndRound(sink_);
     }
     return Read(pid) - before;
   }
-  std::uint64_t Read(std::uint32_t pid) {
-    return readers_.read["Python code of process " + std::to_string(pid)];
+  void Sample(std::uint32_t pid, std::uint64_t codes) {
+    std::vector<std::uint64_t> words;
+    for (std::uint64_t i = 0; i < codes; ++i) {
+      words.push_back(0x1000 + 64 * made_++);
+      words.push_back(std::uint64_t{1} << 32 | 4);
+    }
+    profd_sample_event fixed{};
+    fixed.event = test::RawHeader(clock_.MonotonicNs(), pid);
+    fixed.python_words = static_cast<__u16>(words.size());
+    backfill_.Pass({test::RawEventBytes(PROFD_EVENT_ON_CPU, fixed, test::RawNumbers(words))},
+                   sink_);
   }
+  static std::string NameOf(std::uint32_t pid) {
+    return "Python code of process " + std::to_string(pid);
+  }
+  std::uint64_t Read(std::uint32_t pid) { return readers_.read[NameOf(pid)]; }
 
   test::ManualClock clock_;
   FactQueue facts_;
@@ -136,6 +143,21 @@ TEST_F(CodeSharesTest, ManyProcessesOfAUserLeaveWhatOthersNeed) {
   const auto beyond = shares_.of_user.Beyond();
   ASSERT_THAT(beyond, SizeIs(1));
   EXPECT_EQ(beyond[0].key.id, kHostile);
+}
+
+TEST_F(CodeSharesTest, InARoundWhoNeedsLeastComesFirst) {
+  for (const std::uint32_t hostile : {7u, kFirstOther + 7}) {
+    const std::uint32_t other = hostile == 7 ? kFirstOther : 8;
+    Find(std::min(hostile, other));
+    Find(std::max(hostile, other));
+    for (int i = 0; i < 8; ++i) Sample(hostile, 250);
+    Sample(other, 10);
+    readers_.order.clear();
+    backfill_.EndRound(sink_);
+    ASSERT_GT(readers_.order.size(), 10u);
+    EXPECT_EQ(readers_.order[0], NameOf(other));
+    EXPECT_EQ(readers_.order[9], NameOf(other));
+  }
 }
 
 TEST_F(CodeSharesTest, LongTextsCountMore) {
