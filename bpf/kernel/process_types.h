@@ -61,7 +61,11 @@ struct mm_struct___word {
 
 /* Whose it is. */
 struct user_namespace {
+  struct user_namespace* parent;
   int level;
+  struct {
+    unsigned int val;
+  } owner;
 };
 struct cred {
   struct {

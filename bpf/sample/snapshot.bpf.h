@@ -134,12 +134,18 @@ static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
          left_ns < control.snapshot_before_ns;
 }
 
-/* Whether the memory of this process may be read: it answered, as far as is known. */
-static __always_inline int may_read_memory(struct task_struct* task) {
-  u32 pid = task->tgid;
-  if (control.reads_no_memory) return 0;
-  for (int i = 0; i < PROFD_MAX_UNREADABLE; i++)
+/* Whether the memory of this process may be read: it answered, and that of other processes of its
+ * user, as far as is known. */
+static __noinline int may_read_memory(struct task_struct* task) {
+  u32 pid = task->tgid, reads = control.reads, user;
+  if (reads == PROFD_READS_NONE) return 0;
+  for (int i = 0; i < PROFD_MAX_UNREADABLE && control.unreadable_pids[i]; i++)
     if (control.unreadable_pids[i] == pid) return 0;
+  if (reads == PROFD_READS_ALL && !control.unreadable_users[0]) return 1;
+  user = user_of(task);
+  if (reads == PROFD_READS_OF_ROOT && user) return 0;
+  for (int i = 0; i < PROFD_MAX_UNREADABLE_USERS && control.unreadable_users[i]; i++)
+    if (control.unreadable_users[i] == user) return 0;
   return 1;
 }
 

@@ -11,7 +11,8 @@
 #include "bpf/shared/limits.h"
 
 /* Processes whose memory snapshots leave alone at a time. */
-#define PROFD_MAX_UNREADABLE 8
+#define PROFD_MAX_UNREADABLE 64
+#define PROFD_MAX_UNREADABLE_USERS 8
 
 /* The level of hooks that is used for switch-in. */
 enum profd_hook {
@@ -71,10 +72,14 @@ struct profd_control {
    * namespace. */
   __u32 unreadable_pids[PROFD_MAX_UNREADABLE]; /* the snapshot iterator does not read these; 0 =
                                                   none */
-  __u32 reads_no_memory;                       /* not 0: it reads no memory of processes */
+  __u32 unreadable_users[PROFD_MAX_UNREADABLE_USERS]; /* nor processes of these; 0 = none */
+  __u32 reads;                                        /* enum profd_reads */
   __u32
       reads_pid; /* the one that it reads now, 0 = none; the only word here that a program writes */
 };
+
+/* Whose memory the snapshot iterator reads. */
+enum profd_reads { PROFD_READS_ALL, PROFD_READS_OF_ROOT, PROFD_READS_NONE };
 
 enum profd_target_kind {
   PROFD_TARGET_ALL = 1,

@@ -303,7 +303,7 @@ struct profd_periods_event {
 struct profd_beyond_share_event {
   struct profd_event event;
   __u32 kind; /* enum profd_share_kind */
-  __u32 uid;  /* PROFD_SHARE_PROCESSES: of the user, in the initial user namespace */
+  __u32 uid;  /* of the user whose share it is, in the initial user namespace */
   __u64 count;
 };
 

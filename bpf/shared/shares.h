@@ -12,7 +12,18 @@ enum profd_share_kind {
   PROFD_SHARE_THREADS = 2,   /* of a process: threads that it makes */
   PROFD_SHARE_PROCESSES = 3, /* of a user: processes that it makes */
   PROFD_SHARE_WAITS = 4,     /* of a process: samples of its waits */
-  PROFD_SHARE_MAPPINGS = 5,  /* of a process: mappings and execs; user space keeps these */
+  /* User space keeps these: */
+  PROFD_SHARE_MAPPINGS = 5,            /* of a process: mappings and execs */
+  PROFD_SHARE_JIT_CODE = 6,            /* of a process: lists of code made at run time */
+  PROFD_SHARE_JIT_CODE_OF_USER = 7,    /* of a user: the same, of all processes */
+  PROFD_SHARE_PYTHON_CODE = 8,         /* of a process: Python code objects */
+  PROFD_SHARE_PYTHON_CODE_OF_USER = 9, /* of a user: the same, of all processes */
+  PROFD_SHARE_PYTHON_SEARCHES = 10,    /* of a user: programs that are searched for interpreters */
+  PROFD_SHARE_DEBUG_FILES = 11,        /* of a user: debug files that are downloaded */
+  /* of a process: it keeps its stacks from being read */
+  PROFD_SHARE_STACKS = 12,
+  PROFD_SHARE_STACKS_OF_USER = 13, /* of a user: several processes do */
+  PROFD_SHARE_KINDS,
 };
 
 /* Of each a second, for every 8 CPUs (profd_constants.share_scale), and at once. */

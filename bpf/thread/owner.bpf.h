@@ -25,6 +25,18 @@ static __always_inline u64 permitted(const struct cred* cred) {
   return BPF_CORE_READ(words, cap_permitted.cap[0]) | BPF_CORE_READ(words, cap_permitted.cap[1]);
 }
 
+/* The user to whom a process counts: who made its outermost user namespace, or its own; as
+ * reader::UserOf. */
+static __noinline u32 user_of(struct task_struct* task) {
+  const struct cred* cred = BPF_CORE_READ(task, real_cred);
+  struct user_namespace* space = BPF_CORE_READ(cred, user_ns);
+  u32 owner;
+  for (int i = 0; i < 33 && BPF_CORE_READ(space, level) > 1; i++)
+    space = BPF_CORE_READ(space, parent);
+  owner = BPF_CORE_READ(space, level) == 1 ? BPF_CORE_READ(space, owner.val) : 0;
+  return owner ? owner : BPF_CORE_READ(cred, uid.val);
+}
+
 static __noinline int belongs_to_user(struct task_struct* task, u32 uid) {
   const struct cred* cred = BPF_CORE_READ(task, real_cred);
   struct mm_struct* mm = BPF_CORE_READ(task, mm);

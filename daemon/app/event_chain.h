@@ -22,9 +22,9 @@ class EventChain {
  public:
   // `readers` are PythonParsers. `writer`: null if no recording is made. All must outlive this.
   EventChain(wire::EventSource& source, python::PythonService& python, python::FactQueue& facts,
-             reader::Readers& readers, recording::RecordingWriter* writer,
-             unwind::TableService& tables, const Clock& clock)
-      : python_(source, python, facts, readers, clock) {
+             reader::Readers& readers, python::CodeShares& shares,
+             recording::RecordingWriter* writer, unwind::TableService& tables, const Clock& clock)
+      : python_(source, python, facts, readers, clock, shares) {
     if (writer != nullptr) recording_.emplace(python_, *writer);
     prefetch_.emplace(recording_ ? static_cast<wire::EventSource&>(*recording_) : python_, tables);
   }

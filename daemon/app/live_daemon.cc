@@ -90,6 +90,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                                                   reader::Zygote& zygote, const SystemClock& clock,
                                                   spdlog::logger& logger) {
   auto readers = std::make_unique<LiveReaders>(zygote);
+  auto shares = std::make_unique<LiveShares>(clock);
   auto source = source::BpfSource::Create({readers->snapshots(), readers->processes()},
                                           {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
@@ -112,12 +113,14 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
                                                        limits.unwind_tables, kept.get());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
-  auto python = std::make_unique<LivePython>(**source, readers->python());
+  auto python = std::make_unique<LivePython>(**source, readers->python(), shares->python_searches);
+  (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
   (*source)->UseTables(TablesFor(*tables, python->service()));
 
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
             .readers = std::move(readers),
+            .shares = std::move(shares),
             .source = std::move(*source),
             .kept = std::move(kept),
             .tables = std::move(tables),
@@ -140,9 +143,10 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       parts_(std::move(parts)),
       texts_(parts_.readers->processes()),
       events_(*parts_.source, parts_.python->service(), parts_.python->facts(),
-              parts_.readers->python(), parts_.writer.get(), *parts_.tables, clock),
-      symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.kept, options.debug_info,
-               parts_.writer.get()),
+              parts_.readers->python(), parts_.shares->python_code, parts_.writer.get(),
+              *parts_.tables, clock),
+      symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.shares, *parts_.kept,
+               options.debug_info, parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
       cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
       memory_budget_(*parts_.memory, MemoryAccounts(), proc_,

@@ -14,6 +14,7 @@
 #include "daemon/app/front_end.h"
 #include "daemon/app/live_python.h"
 #include "daemon/app/live_readers.h"
+#include "daemon/app/live_shares.h"
 #include "daemon/app/live_symbols.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
@@ -51,6 +52,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   struct Parts {
     std::unique_ptr<budget::MemoryBudget> memory;
     std::unique_ptr<LiveReaders> readers;  // before all that ask them
+    std::unique_ptr<LiveShares> shares;    // ... and that use them
     std::unique_ptr<source::BpfSource> source;
     std::unique_ptr<elf::KeptSymbols> kept;
     std::unique_ptr<unwind::TableService> tables;

@@ -16,8 +16,8 @@ namespace profd::app {
 class LivePython {
  public:
   // Both must outlive this.
-  LivePython(source::BpfSource& source, reader::Readers& readers)
-      : map_(source.python_processes()), service_(map_, facts_, readers, ProcFs()) {}
+  LivePython(source::BpfSource& source, reader::Readers& readers, budget::Shares& searches)
+      : map_(source.python_processes()), service_(map_, facts_, readers, searches, ProcFs()) {}
 
   [[nodiscard]] python::PythonService& service() { return service_; }
   [[nodiscard]] const python::PythonService& service() const { return service_; }

@@ -52,12 +52,12 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
       jit(live.jit_, Into(writer)) {}
 
 LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-                         LiveReaders& readers, elf::KeptSymbols& kept, bool debug_info,
-                         recording::RecordingWriter* writer)
+                         LiveReaders& readers, LiveShares& shares, elf::KeptSymbols& kept,
+                         bool debug_info, recording::RecordingWriter* writer)
     : kernel_(proc, clock),
       objects_(readers.objects(), Settings(memory.limits(), debug_info),
-               elf::DebugDownload::HasServers(), &memory, &kept),
-      jit_(readers.jit_code(), clock),
+               elf::DebugDownload::HasServers() ? &shares.debug_files : nullptr, &memory, &kept),
+      jit_(readers.jit_code(), clock, shares.jit),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),
       timed_(host_),

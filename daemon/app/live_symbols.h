@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "daemon/app/live_readers.h"
+#include "daemon/app/live_shares.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/proc_fs.h"
@@ -31,7 +32,7 @@ class LiveSymbols : public pipeline::NameService {
   // `kept`: symbols of files that are gone. `debug_info`: inlined functions and lines are found,
   // too. `writer`: null if no recording is made. All must outlive this.
   LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-              LiveReaders& readers, elf::KeptSymbols& kept, bool debug_info,
+              LiveReaders& readers, LiveShares& shares, elf::KeptSymbols& kept, bool debug_info,
               recording::RecordingWriter* writer);
 
   [[nodiscard]] symbolize::Symbolizer& symbolizer() override { return symbolizer_; }

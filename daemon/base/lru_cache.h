@@ -105,6 +105,11 @@ class LruCache {
     for (auto& [key, node] : nodes_) visit(key, node.value);
   }
 
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const auto& [key, node] : nodes_) visit(key, node.value);
+  }
+
   // The least recently used key; null when the cache is empty.
   [[nodiscard]] const Key* oldest() const { return oldest_ == nullptr ? nullptr : oldest_->key; }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -38,6 +39,15 @@ inline constexpr std::uint64_t kItemBytes = 2u << 10;   // between worker and sy
   return std::holds_alternative<wire::StackEvent>(event);
 }
 
+// Whose sample it is.
+[[nodiscard]] inline std::uint32_t ProcessOf(const PipelineItem& item) {
+  const auto* sample = std::get_if<process::Sample>(&item.what);
+  return sample == nullptr ? 0 : sample->process.pid;
+}
+[[nodiscard]] inline std::uint32_t ProcessOf(const wire::Event& event) {
+  return wire::HeaderOf(event).process.pid;
+}
+
 template <typename T>
 struct Batch {
   std::vector<T> items;
@@ -47,15 +57,18 @@ struct Batch {
 
 // Job: the producer's end of a queue of batches. A consumer that keeps up gets small batches at
 // once; one that is behind gets whole batches, so that the queue holds as much as it may. When the
-// queue is full, the samples of the present batch are dropped and counted, and its other items wait
-// here for the next try. The producer waits for room only when these have grown to kMaxKept.
-// Thread: the producing stage. Owner: the function that runs this stage.
+// queue is full, what must not be dropped waits here for the next try, and with it kShare samples
+// of each process: what fills the queue, such as the clocks of very many threads, costs others
+// none. Further samples are dropped and counted. The producer waits for room only when kMaxKept
+// wait. Thread: the producing stage. Owner: the function that runs this stage.
 template <typename T>
 class BatchSender {
  public:
   static constexpr std::size_t kBatch = 512;
   static constexpr std::size_t kMaxKept = 65'536;
-  static constexpr std::size_t kBehind = 4;  // batches that wait for the consumer
+  static constexpr std::size_t kShare = 512;             // samples of a process that wait
+  static constexpr std::size_t kMaxKeptSamples = 8'192;  // of all processes
+  static constexpr std::size_t kBehind = 4;              // batches that wait for the consumer
   // A batch without items is sent so often at most, because each batch wakes a thread.
   static constexpr std::uint64_t kQuietNs = 25'000'000;
 
@@ -80,7 +93,8 @@ class BatchSender {
     auto& items = batch_.items;
     const std::size_t before = items.size();
     const auto fresh = items.begin() + static_cast<std::ptrdiff_t>(kept_);
-    items.erase(std::remove_if(fresh, items.end(), [](const T& item) { return MayDrop(item); }),
+    items.erase(std::remove_if(fresh, items.end(),
+                               [this](const T& item) { return MayDrop(item) && !MayWait(item); }),
                 items.end());
     dropped_.Add(before - items.size());
     kept_ = items.size();
@@ -98,13 +112,26 @@ class BatchSender {
   void Reset() {
     batch_ = {};
     kept_ = 0;
+    kept_samples_ = 0;
+    kept_of_.clear();
+  }
+
+  [[nodiscard]] bool MayWait(const T& sample) {
+    if (kept_samples_ == kMaxKeptSamples) return false;
+    std::size_t& of_process = kept_of_[ProcessOf(sample)];
+    if (of_process == kShare) return false;
+    ++of_process;
+    ++kept_samples_;
+    return true;
   }
 
   BoundedQueue<Batch<T>>& queue_;
   Counter& dropped_;
   Batch<T> batch_;
-  std::uint64_t sent_ns_ = 0;  // time of the last batch that was sent
-  std::size_t kept_ = 0;       // items at the front that wait because the queue was full
+  std::uint64_t sent_ns_ = 0;     // time of the last batch that was sent
+  std::size_t kept_ = 0;          // items at the front that wait because the queue was full
+  std::size_t kept_samples_ = 0;  // of these
+  std::unordered_map<std::uint32_t, std::size_t> kept_of_;  // ... by process
 };
 
 }  // namespace profd::pipeline

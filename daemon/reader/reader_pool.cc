@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -66,6 +68,19 @@ std::optional<std::uint32_t> OwnerOfNamespace(const std::string& process) {
   return owner;
 }
 
+std::uint32_t RealUser(const std::string& process) {
+  constexpr std::string_view kUid = "\nUid:\t";
+  std::array<char, 1'024> status{};  // the name before it is short
+  const UniqueFd fd(::open((process + "/status").c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t got = fd.valid() ? ::read(fd.get(), status.data(), status.size()) : -1;
+  const std::string_view text(status.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  const auto at = text.find(kUid);
+  std::uint32_t uid = 0;
+  if (at != std::string_view::npos)
+    (void)std::from_chars(text.data() + at + kUid.size(), text.data() + text.size(), uid);
+  return uid;
+}
+
 }  // namespace
 
 std::uint32_t UserOf(std::uint32_t pid) {
@@ -74,7 +89,8 @@ std::uint32_t UserOf(std::uint32_t pid) {
   if (pid == 0 || ::stat(process.c_str(), &directory) != 0) return 0;
   // A user may have many ids in namespaces of their own. Containers of root have each their own.
   if (const auto owner = OwnerOfNamespace(process); owner && *owner != 0) return *owner;
-  return directory.st_uid;
+  // /proc shows a process that is not dumpable, which any process may choose to be, as root's.
+  return directory.st_uid != 0 ? directory.st_uid : RealUser(process);
 }
 
 ReaderPool::ReaderPool(Zygote& zygote, std::uint32_t role, const Options& options)
@@ -311,6 +327,14 @@ bool ReaderPool::IsHeldBy(std::uint64_t target) const {
   return std::ranges::any_of(killed_, [&](const KilledReader& one) {
     return one.target == target && !one.process.HasEnded();
   });
+}
+
+void ReaderPool::Blame(std::uint64_t target, std::uint32_t user) {
+  const Lock lock(mutex_);
+  for (auto& [key, job] : left_)
+    if (job.request.target == target) job.request.user = user;
+  for (KilledReader& one : killed_)
+    if (one.target == target) one.user = user;
 }
 
 std::size_t ReaderPool::stuck() const {

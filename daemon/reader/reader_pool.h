@@ -54,6 +54,9 @@ class Readers {
                                                 std::chrono::milliseconds patience) = 0;
   // Whether a reader that was killed while it read this target has not ended yet.
   [[nodiscard]] virtual bool IsHeldBy(std::uint64_t target) const = 0;
+  // A request with this target that was made for root, and is not answered, counts as this user's
+  // from now on: it has turned out whose memory it waits for.
+  virtual void Blame(std::uint64_t /*target*/, std::uint32_t /*user*/) {}
 };
 
 // Something that readers could not read. Names it in `status`, `doctor` and profiles.
@@ -109,6 +112,7 @@ class ReaderPool : public Readers {
   [[nodiscard]] Result<std::string> Ask(const ReaderRequest& request,
                                         Milliseconds patience) override;
   [[nodiscard]] bool IsHeldBy(std::uint64_t target) const override;
+  void Blame(std::uint64_t target, std::uint32_t user) override;
   // From then on it answers no request, and no caller waits. profd is ending.
   void EndAt(std::chrono::steady_clock::time_point end) { end_ = end; }
   // What is in trouble now; at most kMaxTroubles.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kRefreshInterval(1);
 // For so long the status names who was beyond a share.
-constexpr std::uint64_t kNamedNs = 10'000'000'000;
+constexpr std::uint64_t kInStatusNs = 10'000'000'000;
 
 std::vector<std::string> ReadFinishTaskSymbols() {
   const auto kallsyms = ProcFs().Read("kallsyms");
@@ -217,7 +217,7 @@ session::SourceStatus BpfSource::Status() const {
   const std::uint64_t now_ns = clock_.MonotonicNs();
   for (const BeyondShare& beyond : BeyondShares()) {
     // Many waits are no trouble: their sums stay right.
-    const bool recent = beyond.last_ns + kNamedNs >= now_ns;
+    const bool recent = beyond.last_ns + kInStatusNs >= now_ns;
     if (recent && beyond.key.kind != PROFD_SHARE_WAITS)
       status.beyond_share.push_back(Describe(beyond));
   }
@@ -228,13 +228,19 @@ session::SourceStatus BpfSource::Status() const {
 std::vector<BeyondShare> BpfSource::BeyondShares() const {
   std::vector<BeyondShare> all = ReadBeyondShares(objects_->shares_fd());
   std::ranges::move(backfill_.ProcessesBeyondShare(), std::back_inserter(all));
+  std::ranges::move(sessions_.BeyondShares(), std::back_inserter(all));
+  if (other_shares_) std::ranges::move(other_shares_(), std::back_inserter(all));
   return all;
 }
 
 std::string BpfSource::Describe(const BeyondShare& beyond) const {
   const auto kind = static_cast<profd_share_kind>(beyond.key.kind);
   const std::string id = std::to_string(beyond.key.id);
-  if (kind == PROFD_SHARE_PROCESSES) return "user " + id + ": " + wire::Consequence(kind);
+  if (wire::IsOfUser(kind)) {
+    const std::string user = users_.NameOf(beyond.key.id);
+    return "user " + id + (user.empty() ? user : " (" + user + ")") + ": " +
+           wire::Consequence(kind);
+  }
   auto name = proc_.Read(id + "/comm");
   if (name && name->ends_with('\n')) name->pop_back();
   return "process " + id + (name ? " (" + *name + ")" : std::string()) + ": " +

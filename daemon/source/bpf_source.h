@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/procfs/backfill.h"
+#include "daemon/source/procfs/user_names.h"
 #include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/sessions/sessions.h"
 #include "daemon/wire/event_source.h"
@@ -61,6 +63,12 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   // Who is waited for where tables are missing at a session's start or end. Set before the first
   // session.
   void UseTables(Sessions::Tables tables) { sessions_.UseTables(std::move(tables)); }
+
+  // Who has gone beyond shares that other parts of profd keep: `status` and profiles name them,
+  // too. Set before the first session.
+  void UseShares(std::function<std::vector<BeyondShare>()> shares) {
+    other_shares_ = std::move(shares);
+  }
 
   [[nodiscard]] Result<session::StartedSession> StartSession(
       const session::SessionSpec& spec) override;
@@ -109,7 +117,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] std::chrono::milliseconds RoundInterval() const;
   void Wait(std::chrono::milliseconds longest) const;
   [[nodiscard]] std::vector<BeyondShare> BeyondShares() const;
-  // "process 7 (name): maps files too often; ..."
+  // "process 7 (name): maps files too often; ...", "user 1000 (name): ..."
   [[nodiscard]] std::string Describe(const BeyondShare& beyond) const;
   // By enum profd_counter: those of the BPF side and of this folder.
   [[nodiscard]] std::vector<std::uint64_t> ReadCounters() const;
@@ -124,6 +132,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   const std::unique_ptr<LiveUnwindMaps> unwind_maps_;
   PythonProcessMap python_processes_;
   WantedRing::Sink on_wanted_;
+  std::function<std::vector<BeyondShare>()> other_shares_;
+  mutable UserNames users_{"/etc/passwd"};
   SideBand side_band_;
   OnCpuEvents on_cpu_events_;
   PendingEvents pending_;

@@ -231,7 +231,7 @@ Result<Event> DecodeBeyondShare(Bytes bytes) {
   Bytes tail;
   if (!Split(bytes, fixed, tail))
     return Corrupt(PROFD_EVENT_BEYOND_SHARE, "shorter than its fixed part");
-  if (fixed.kind < PROFD_SHARE_NAMES || fixed.kind > PROFD_SHARE_MAPPINGS)
+  if (fixed.kind < PROFD_SHARE_NAMES || fixed.kind >= PROFD_SHARE_KINDS)
     return Corrupt(PROFD_EVENT_BEYOND_SHARE, "a share of unknown kind");
   return Event(BeyondShareEvent{.header = HeaderFrom(fixed.event),
                                 .kind = static_cast<profd_share_kind>(fixed.kind),

@@ -134,7 +134,7 @@ struct PeriodsEvent {
 struct BeyondShareEvent {
   EventHeader header;  // its process, if it is one's
   profd_share_kind kind = PROFD_SHARE_NAMES;
-  std::uint32_t uid = 0;  // PROFD_SHARE_PROCESSES
+  std::uint32_t uid = 0;  // if it is a user's
   std::uint64_t count = 0;
 };
 

@@ -59,8 +59,32 @@ const char* Consequence(profd_share_kind kind) {
       return "waits often: one sample stands for several";
     case PROFD_SHARE_MAPPINGS:
       return "maps files too often; is read once a second";
+    case PROFD_SHARE_JIT_CODE:
+      return "lists code made at run time too fast; the lists are read once a second";
+    case PROFD_SHARE_JIT_CODE_OF_USER:
+      return "processes list code made at run time too fast; new code has its names later";
+    case PROFD_SHARE_PYTHON_CODE:
+      return "makes Python code too often; some of it has no names";
+    case PROFD_SHARE_PYTHON_CODE_OF_USER:
+      return "processes make Python code too often; some of it has no names";
+    case PROFD_SHARE_PYTHON_SEARCHES:
+      return "starts programs too often; some are searched for Python later";
+    case PROFD_SHARE_DEBUG_FILES:
+      return "runs too many builds; debug files of some are downloaded later";
+    case PROFD_SHARE_STACKS:
+      return "its memory does not answer; its blocked threads have no user stacks";
+    case PROFD_SHARE_STACKS_OF_USER:
+      return "memory of several processes does not answer; blocked threads have no user stacks";
+    case PROFD_SHARE_KINDS:
+      break;
   }
   return "reports too much";
+}
+
+bool IsOfUser(profd_share_kind kind) {
+  return kind == PROFD_SHARE_PROCESSES || kind == PROFD_SHARE_JIT_CODE_OF_USER ||
+         kind == PROFD_SHARE_PYTHON_CODE_OF_USER || kind == PROFD_SHARE_PYTHON_SEARCHES ||
+         kind == PROFD_SHARE_DEBUG_FILES || kind == PROFD_SHARE_STACKS_OF_USER;
 }
 
 }  // namespace profd::wire

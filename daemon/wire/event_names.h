@@ -13,4 +13,7 @@ namespace profd::wire {
 // What follows for the process or user that goes beyond the share: "makes threads too often; ...".
 [[nodiscard]] const char* Consequence(profd_share_kind kind);
 
+// Whether a share of this kind is one user's; the others are of one process.
+[[nodiscard]] bool IsOfUser(profd_share_kind kind);
+
 }  // namespace profd::wire

@@ -13,9 +13,9 @@ namespace profd::test {
 class DirectObjects : private DirectReaders, public elf::ObjectClient {
  public:
   explicit DirectObjects(ProcFs proc = ProcFs(), const elf::ObjectSettings& settings = {},
-                         bool download = false, elf::KeptSymbols* kept = nullptr)
+                         budget::Shares* downloads = nullptr, elf::KeptSymbols* kept = nullptr)
       : DirectReaders(std::make_unique<elf::ObjectParser>(), std::move(proc)),
-        ObjectClient(static_cast<DirectReaders&>(*this), settings, download, nullptr, kept) {}
+        ObjectClient(static_cast<DirectReaders&>(*this), settings, downloads, nullptr, kept) {}
 };
 
 // Names from separate debug files, with inlined functions and lines.

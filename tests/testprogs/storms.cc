@@ -9,8 +9,9 @@
 //   renames            gives its thread ever new names
 //   crowd N            N threads, which all wake up once a second
 //   perf_map           runs code that was made at run time, with ever more names in a perf map
+//   perf_maps          runs such code, with a perf map that is replaced all the time
 //   stacks             computes under ever different stacks
-// Files are made in the working directory, and in /tmp for `perf_map`.
+// Files are made in the working directory, and in /tmp for `perf_map` and `perf_maps`.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -218,6 +219,47 @@ int PerfMap() {
   }
 }
 
+// A list of code made at run time, replaced by another one all the time; every sample is at an
+// address of its own, so that names are looked for.
+int PerfMaps() {
+#if defined(__x86_64__)
+  // mov $65536, %ecx; 1: dec %ecx; jnz 1b; ret
+  constexpr std::array<unsigned char, 10> kSpin{0xb9, 0, 0, 1, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+#elif defined(__aarch64__)
+  // mov w0, #65536; 1: subs w0, w0, #1; b.ne 1b; ret
+  constexpr std::array<std::uint32_t, 4> kSpin{0x52a00020, 0x71000400, 0x54ffffe1, 0xd65f03c0};
+#endif
+  constexpr std::size_t kSlot = 64;
+  constexpr std::size_t kSlots = 262'144;
+  void* code = mmap(nullptr, kSlots * kSlot, PROT_READ | PROT_WRITE | PROT_EXEC,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (code == MAP_FAILED) return 1;
+  auto* const begin = static_cast<char*>(code);
+  for (std::size_t slot = 0; slot < kSlots; ++slot)
+    std::memcpy(begin + slot * kSlot, kSpin.data(), sizeof kSpin);
+  __builtin___clear_cache(begin, begin + kSlots * kSlot);
+  const std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  const std::string next = path + ".next";
+  std::ofstream list("list");
+  for (std::size_t slot = 0; slot < kSlots; ++slot)
+    list << std::hex << reinterpret_cast<std::uintptr_t>(begin + slot * kSlot) << ' ' << kSlot
+         << " made_at_run_time_" << std::dec << slot << '\n';
+  list.close();
+  std::filesystem::copy_file("list", "other");
+  Ready();
+  for (std::size_t i = 0;; ++i) {
+    // Two files, so that it is never the same one.
+    if (i % 16 == 0) {
+      (void)::link(i % 32 == 0 ? "list" : "other", next.c_str());
+      (void)::rename(next.c_str(), path.c_str());
+    }
+    void (*run)() = nullptr;
+    void* at = begin + i * 4'099 % kSlots * kSlot;
+    std::memcpy(&run, &at, sizeof(run));
+    run();
+  }
+}
+
 int Stacks() {
   Ready();
   for (std::uint64_t path = 0;; ++path)
@@ -248,10 +290,11 @@ int Main(int argc, char** argv) {
   if (verb == "renames") return Renames();
   if (verb == "crowd" && argc > 2) return Crowd(std::strtoul(argv[2], nullptr, 10));
   if (verb == "perf_map") return PerfMap();
+  if (verb == "perf_maps") return PerfMaps();
   if (verb == "stacks") return Stacks();
   std::fputs(
-      "usage: storms mappings|dlopen|programs|execs|forks|threads|renames|crowd|perf_map|stacks "
-      "...\n",
+      "usage: storms mappings|dlopen|programs|execs|forks|threads|renames|crowd|perf_map|perf_maps|"
+      "stacks ...\n",
       stderr);
   return 2;
 }

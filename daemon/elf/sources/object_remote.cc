@@ -139,11 +139,12 @@ class ObjectClient::RemoteObject : public TableObject {
   const ContentsKey key_;
 };
 
-ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download,
-                           budget::MemoryBudget* memory, KeptSymbols* kept)
+ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings,
+                           budget::Shares* downloads, budget::MemoryBudget* memory,
+                           KeptSymbols* kept)
     : readers_(readers),
       settings_(settings),
-      download_(download ? std::make_unique<DebugDownload>() : nullptr),
+      download_(downloads != nullptr ? std::make_unique<DebugDownload>(*downloads) : nullptr),
       memory_(memory),
       kept_(kept) {}
 
@@ -217,7 +218,7 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
 
 void ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
                                  ObjectContents& contents) {
-  const DebugDownload::Answer file = download_->Ask(contents.info.build_id);
+  const DebugDownload::Answer file = download_->Ask(contents.info.build_id, reader::UserOf(id.pid));
   if (file.path.empty()) {
     contents.info.debug_missing += ", " + file.why;
     return;

@@ -52,11 +52,12 @@ class ObjectClient : public ObjectSource {
     Counter failures;    // those without an answer
   };
 
-  // `readers` answer by ObjectParsers. `download`: debug files are got from the servers of
-  // DEBUGINFOD_URLS, for later look-ups. `memory`: files that do not fit are refused; null: all
-  // fit. `kept`: symbols of files that are gone; null: there are none.
-  ObjectClient(reader::Readers& readers, const ObjectSettings& settings, bool download = false,
-               budget::MemoryBudget* memory = nullptr, KeptSymbols* kept = nullptr);
+  // `readers` answer by ObjectParsers. `downloads`: shares of users in what is got from the
+  // servers of DEBUGINFOD_URLS, for later look-ups; null: nothing is. `memory`: files that do not
+  // fit are refused; null: all fit. `kept`: symbols of files that are gone; null: there are none.
+  ObjectClient(reader::Readers& readers, const ObjectSettings& settings,
+               budget::Shares* downloads = nullptr, budget::MemoryBudget* memory = nullptr,
+               KeptSymbols* kept = nullptr);
 
   // kUnavailable: it is not read yet, or cannot be for now.
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;

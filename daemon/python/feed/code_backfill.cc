@@ -34,13 +34,16 @@ bool IsRequested(const wire::RawEvent& event) {
 
 }  // namespace
 
-CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock)
+CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock,
+                           CodeShares& shares, UserOf user_of)
     : facts_(facts),
       readers_(readers),
       clock_(clock),
+      shares_(shares),
+      user_of_(std::move(user_of)),
       known_(kMaxKnown),
       execs_(kMaxExecs),
-      reported_(kMaxReported),
+      reported_(kMaxReported, kMaxReportedBytes),
       ration_ns_(kMaxRationNs) {}
 
 void CodeBackfill::BeginRound() {
@@ -55,13 +58,29 @@ void CodeBackfill::BeginRound() {
   ended_before_ = std::exchange(ended_, {});
 }
 
-bool CodeBackfill::TakeRation() {
-  if (ration_ns_ < kReadCostNs) {
+bool CodeBackfill::TakeRation(Known& known) {
+  const std::uint32_t pid = known.facts.process.pid;
+  if (!known.user) known.user = user_of_(pid);
+  if (!shares_.of_process.Admit(pid) || !shares_.of_user.Admit(*known.user) ||
+      ration_ns_ < kReadCostNs) {
     counters_.rationed.Add();
     return false;
   }
+  shares_.of_process.Charge(pid, 1);
+  shares_.of_user.Charge(*known.user, 1);
   ration_ns_ -= kReadCostNs;
   return true;
+}
+
+void CodeBackfill::ChargeTexts(const Unread& unread, const Wanted& wanted, const CodeText& text) {
+  constexpr std::size_t kKiB = 1'024;
+  const std::size_t bytes =
+      text.name.size() + text.qualname.size() + text.file.size() + text.lines.size();
+  shares_.of_process.Charge(unread.process.pid, bytes / kKiB);
+  shares_.of_user.Charge(unread.user, bytes / kKiB);
+  const CodeKey key{unread.number, wanted.query.runtime, wanted.query.validator,
+                    wanted.query.address};
+  if (reported_.Peek(key) != nullptr) reported_.Charge(key, bytes);
 }
 
 void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
@@ -199,13 +218,14 @@ void CodeBackfill::Want(Known& known, const profd_event& header, const wire::Pyt
   // Without a validator, each sample may hold another code object at this address.
   const CodeKey key{known.number, frame.runtime, frame.validator, frame.address};
   if (frame.validator != 0 && reported_.Find(key) != nullptr) return;
-  if (!TakeRation()) return;
+  if (!TakeRation(known)) return;
   if (frame.validator != 0) reported_.Put(key, header.time_ns);
   Unread& unread = unread_[known.number];
   if (unread.versions.empty()) {
     unread.process = known.facts.process;
     unread.number = known.number;
     unread.parent = known.parent;
+    unread.user = known.user.value_or(0);
     unread.since_ns = known.since_ns;
     for (const RuntimeFacts& runtime : known.facts.runtimes)
       unread.versions.push_back(runtime.attachment ? runtime.attachment->version
@@ -225,23 +245,24 @@ void CodeBackfill::EndRound(const Sink& sink) {
   using std::chrono::steady_clock;
   const auto until = steady_clock::now() + kPatience;
   const std::uint64_t now_ns = clock_.MonotonicNs();
-  for (auto one = unread_.begin(); one != unread_.end();) {
+  // Who needs most comes last: it must not use up the patience of the round for the others.
+  std::vector<std::pair<std::size_t, std::uint32_t>> due;  // code objects, number
+  for (const auto& [number, unread] : unread_)
+    if (unread.next_ns <= now_ns) due.emplace_back(unread.codes.size(), number);
+  std::ranges::sort(due);
+  for (const auto& [codes, number] : due) {
+    const auto one = unread_.find(number);
     Unread& unread = one->second;
-    if (unread.next_ns > now_ns) {
-      ++one;
-      continue;
-    }
     const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now());
     const bool done = Read(unread, std::max(left, milliseconds(0)), sink);
     const Known* known = known_.Peek(unread.process.pid);
     const bool is_there = known != nullptr && known->number == unread.number;
     if (done || !is_there) {
-      one = unread_.erase(one);
+      unread_.erase(one);
       continue;
     }
     unread.delay_ns = std::clamp(2 * unread.delay_ns, kFirstDelayNs, kLastDelayNs);
     unread.next_ns = now_ns + unread.delay_ns;
-    ++one;
   }
 }
 
@@ -290,6 +311,7 @@ void CodeBackfill::ReportCode(const Unread& unread, const Wanted& wanted, const 
   std::string tail;
   if (is_known) {
     const CodeText& text = *answer.text;
+    ChargeTexts(unread, wanted, text);
     fixed.first_line = text.first_line;
     const std::array<const std::string*, PROFD_PYTHON_TEXT_MAX> texts{&text.name, &text.qualname,
                                                                       &text.file, &text.lines};

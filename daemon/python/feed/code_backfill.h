@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "daemon/base/counter.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
+#include "daemon/budget/share/shares.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/python_remote.h"
 #include "daemon/reader/reader_pool.h"
@@ -27,6 +30,20 @@ struct CodeCounters {
   Counter rationed;  // frames whose code was not read: too many at a time
 };
 
+// What is read of code objects, for one process and for all processes of one user: each object, and
+// each KiB of its texts. A process needs as many as it has functions that run.
+struct CodeShares {
+  static constexpr budget::Shares::Rate kOfProcess{4'000, 8'000};
+  static constexpr budget::Shares::Rate kOfUser{10'000, 10'000};
+
+  explicit CodeShares(const Clock& clock)
+      : of_process(PROFD_SHARE_PYTHON_CODE, kOfProcess, clock),
+        of_user(PROFD_SHARE_PYTHON_CODE_OF_USER, kOfUser, clock) {}
+
+  budget::Shares of_process;
+  budget::Shares of_user;
+};
+
 // Every event of the live source passes through CodeBackfill. While sessions run, it adds one event
 // for each process before the first sample of the process, and one for each code object that a
 // sample holds for the first time. Readers read the code objects at the end of the round, all of a
@@ -36,19 +53,25 @@ struct CodeCounters {
 // events carry the time of events that were all delivered, so that they come first in order of
 // time, but never a time before the process executed its program. If a process does not answer, the
 // thread waits kPatience once, and asks again in later rounds. A process is forgotten when it has
-// ended; beyond a bound the processes that were sampled longest ago are forgotten. Used by the
-// reader thread.
+// ended; beyond a bound the processes that were sampled longest ago are forgotten. Code objects
+// beyond the share of their process or user are not read: one process cannot have the names of
+// others. Used by the reader thread.
 class CodeBackfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 20'000;  // of some 20 us
   static constexpr std::uint64_t kReadBurst = 20'000;
   static constexpr std::size_t kMaxReported = 262'144;
+  static constexpr std::size_t kMaxReportedBytes = 64u << 20;  // of their texts
 
   // For the answers of one round.
   static constexpr std::chrono::milliseconds kPatience{20};
 
+  // As reader::UserOf.
+  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
+
   // All must outlive this. The readers are PythonParsers.
-  CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock);
+  CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock, CodeShares& shares,
+               UserOf user_of = reader::UserOf);
 
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
@@ -64,9 +87,10 @@ class CodeBackfill {
  private:
   struct Known {
     PythonFacts facts;
-    std::uint64_t since_ns = 0;  // when it executed its program, or was forked; 0: long ago
-    std::uint32_t number = 0;    // no other process or program had it
-    std::uint32_t parent = 0;    // number of who forked it; 0: not known
+    std::uint64_t since_ns = 0;         // when it executed its program, or was forked; 0: long ago
+    std::uint32_t number = 0;           // no other process or program had it
+    std::uint32_t parent = 0;           // number of who forked it; 0: not known
+    std::optional<std::uint32_t> user;  // once it is needed
     bool reported = false;
   };
   struct Wanted {
@@ -79,6 +103,7 @@ class CodeBackfill {
     ProcessKey process;
     std::uint32_t number = 0;  // these are as in Known
     std::uint32_t parent = 0;
+    std::uint32_t user = 0;
     std::uint64_t since_ns = 0;
     std::vector<RuntimeVersion> versions;  // by runtime
     std::vector<Wanted> codes;
@@ -114,11 +139,15 @@ class CodeBackfill {
   void ReportCode(const Unread& unread, const Wanted& wanted, const CodeAnswer& answer,
                   const wire::EventSource::Sink& sink);
   [[nodiscard]] bool IsProven(const Unread& unread, const Wanted& wanted, const CodeAnswer& answer);
-  [[nodiscard]] bool TakeRation();
+  [[nodiscard]] bool TakeRation(Known& known);
+  // Their texts are a part of the share, too, and of what may be kept.
+  void ChargeTexts(const Unread& unread, const Wanted& wanted, const CodeText& text);
 
   FactQueue& facts_;
   PythonClient readers_;
   const Clock& clock_;
+  CodeShares& shares_;
+  const UserOf user_of_;
   CodeCounters counters_;
   LruCache<std::uint32_t, Known> known_;          // by pid, the youngest process of each
   LruCache<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when

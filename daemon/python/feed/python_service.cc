@@ -22,6 +22,7 @@ constexpr std::size_t kMaxTasks = 65'536;
 constexpr std::ptrdiff_t kLookAhead = 256;  // tasks
 constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
+constexpr milliseconds kBeyondShareDelay{1'000};
 constexpr int kQuickTries = 50;
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr milliseconds kFresh{500};
@@ -31,8 +32,13 @@ constexpr std::uint64_t kNsPerTick = 10'000'000;
 }  // namespace
 
 PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
-                             ProcFs proc)
-    : known_(processes), facts_(facts), proc_(std::move(proc)), readers_(readers) {
+                             budget::Shares& searches, ProcFs proc, UserOf user_of)
+    : known_(processes),
+      facts_(facts),
+      proc_(std::move(proc)),
+      readers_(readers),
+      shares_(searches),
+      user_of_(std::move(user_of)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
@@ -218,15 +224,14 @@ void PythonService::Find(Search search) {
     before->second.again = true;
     return;
   }
-  auto found = readers_.Find(search.key, search.number, search.mappings, kPatience);
-  if (!found) {
-    if (before == searches_.end() && searches_.size() >= kMaxSearches)
-      return counters_.dropped.Add();
-    search.next = std::chrono::steady_clock::now() + search.delay;
-    search.delay = std::min(kLastDelay, search.delay * 2);
-    searches_.insert_or_assign(pid, std::move(search));
-    return;
+  const std::uint32_t user = user_of_(pid);
+  if (!shares_.Admit(user)) {
+    search.delay = std::max(search.delay, kBeyondShareDelay);
+    return FindLater(std::move(search), kMaxPutOff);
   }
+  auto found = readers_.Find(search.key, search.number, search.mappings, kPatience);
+  shares_.Charge(user, found ? 1 : kLateCost);
+  if (!found) return FindLater(std::move(search), kMaxSearches);
   searches_.erase(pid);
   if (search.mappings.empty())
     TakeAll(search.key, *std::move(found));
@@ -238,6 +243,14 @@ void PythonService::Find(Search search) {
           .mappings = {},
           .next = {},
           .delay = kFirstDelay});
+}
+
+void PythonService::FindLater(Search search, std::size_t room) {
+  const std::uint32_t pid = search.key.pid;
+  if (!searches_.contains(pid) && searches_.size() >= room) return counters_.dropped.Add();
+  search.next = std::chrono::steady_clock::now() + search.delay;
+  search.delay = std::min(kLastDelay, search.delay * 2);
+  searches_.insert_or_assign(pid, std::move(search));
 }
 
 // All interpreters that the process has now. Until it is attached to, the BPF side uses what was
@@ -260,6 +273,8 @@ void PythonService::TakeAll(ProcessKey key, std::vector<Candidate> candidates) {
     process.tries = known->second.tries;
     process.delay = kFirstDelay;
     before = std::move(known->second.attached);
+    process.user = known->second.user;
+    process.installed = known->second.installed;
   }
   std::ranges::stable_sort(process.candidates, {}, [&](const Candidate& one) {
     return std::ranges::find(before, one.mapping.begin,
@@ -311,7 +326,7 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   if (made.attached.empty()) return TryAttach(made);
   // All runtimes at once: until then the BPF side uses those of the parent.
   if (!Install(made)) {
-    known_.Remove(child.pid);
+    Uninstall(made);
     made.attached.clear();
     return WaitFor(made);
   }
@@ -336,7 +351,7 @@ void PythonService::Forget(std::uint32_t pid) {
   searches_.erase(pid);
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
-  if (!found->second.attached.empty()) known_.Remove(pid);
+  if (!found->second.attached.empty() || found->second.installed) Uninstall(found->second);
   processes_.erase(found);
 }
 
@@ -374,6 +389,8 @@ bool PythonService::IsThere(ProcessKey key) const {
 }
 
 void PythonService::TryAttach(Process& process) {
+  const std::uint32_t user = UserIn(process);
+  if (!shares_.Admit(user)) return WaitFor(process);
   process.waits = false;
   const Candidate* refused = nullptr;
   std::string reason;
@@ -381,6 +398,8 @@ void PythonService::TryAttach(Process& process) {
   std::vector<Attachment> found;
   for (const Candidate& candidate : process.candidates) {
     auto attachment = readers_.Attach(process.key, process.number, candidate, kPatience);
+    const bool late = !attachment && attachment.error().message == kNoAnswer;
+    shares_.Charge(user, late ? kLateCost : 1);
     if (attachment) {
       found.push_back(*std::move(attachment));
       continue;
@@ -423,7 +442,7 @@ void PythonService::TryAttach(Process& process) {
 void PythonService::DropOutdated(Process& process, bool nothing_new) {
   if (!std::exchange(process.outdated, false)) return;
   process.attached.clear();
-  if (nothing_new) known_.Remove(process.key.pid);
+  if (nothing_new) Uninstall(process);
 }
 
 // The samples of such a process have no Python frames, perhaps for ever.
@@ -489,10 +508,29 @@ void PythonService::Accept(Process& process, const Attachment& attachment) {
   Report(process);
 }
 
-bool PythonService::Install(const Process& process) {
+std::uint32_t PythonService::UserIn(Process& process) {
+  if (!process.user) process.user = user_of_(process.key.pid);
+  return *process.user;
+}
+
+bool PythonService::Install(Process& process) {
+  const std::uint32_t user = UserIn(process);
+  if (!process.installed && user != 0 && installed_[user] >= kMaxOfUser) {
+    shares_.Count(user);
+    return false;
+  }
   std::vector<profd_python_process> runtimes;
   for (const auto& attachment : process.attached) runtimes.push_back(attachment->layout.process);
-  return known_.Put(process.key.pid, runtimes);
+  if (!known_.Put(process.key.pid, runtimes)) return false;
+  if (!std::exchange(process.installed, true)) ++installed_[user];
+  return true;
+}
+
+void PythonService::Uninstall(Process& process) {
+  known_.Remove(process.key.pid);
+  if (!std::exchange(process.installed, false)) return;
+  const auto of_user = installed_.find(UserIn(process));
+  if (--of_user->second == 0) installed_.erase(of_user);
 }
 
 void PythonService::Report(const Process& process) {

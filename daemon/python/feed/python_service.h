@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,11 +16,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bpf/shared/python_layout.h"
 #include "daemon/base/counter.h"
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/budget/share/shares.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/python_processes.h"
 #include "daemon/python/feed/python_remote.h"
@@ -56,16 +59,28 @@ struct PythonCounters {
 //   a sample that met memory that was away -> the service reads what the threads of the process
 //     run, so that the memory comes back
 //
+// A user whose processes are searched too often has a part of them searched later, and those are
+// few: programs that are executed without end hold up no other user.
+//
 // The service attaches to each runtime of a process separately, and the runtime keeps its number.
 // For runtimes that are refused, or beyond PROFD_MAX_PYTHON_RUNTIMES, the reason goes to the
 // stream.
 class PythonService {
  public:
   static constexpr std::chrono::milliseconds kPatience{50};
+  // Searches of all processes of a user, and attempts to attach to them; one without an answer in
+  // time counts as kLateCost. A host
+  // begins with as many as it has processes.
+  static constexpr budget::Shares::Rate kSearchesOfUser{500, 32'768};
+  static constexpr std::uint64_t kLateCost = 100;
+  // Processes of one user, other than root, in the map of the BPF side: others have room there.
+  static constexpr std::size_t kMaxOfUser = PROFD_MAX_PYTHON_PROCESSES / 2;
+  // As reader::UserOf.
+  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
 
-  // All must outlive this. The readers are PythonParsers.
+  // All must outlive this. The readers are PythonParsers; `searches` is of kSearchesOfUser.
   PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
-                ProcFs proc);
+                budget::Shares& searches, ProcFs proc, UserOf user_of = reader::UserOf);
   PythonService(const PythonService&) = delete;
   PythonService& operator=(const PythonService&) = delete;
   ~PythonService() = default;
@@ -86,6 +101,7 @@ class PythonService {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kMaxSeen = 65'536;
   static constexpr std::size_t kMaxSearches = 4'096;
+  static constexpr std::size_t kMaxPutOff = 1'024;  // of these, beyond the share of a user
 
   struct Task {
     enum Kind { kProcess, kExec, kFork, kMapping, kExit, kFault } kind = kProcess;
@@ -105,7 +121,9 @@ class PythonService {
   using Attachments = std::vector<std::shared_ptr<const Attachment>>;
   struct Process {
     ProcessKey key;
-    std::uint32_t number = 0;  // of requests for it
+    std::uint32_t number = 0;             // of requests for it
+    std::optional<std::uint32_t> user{};  // once it is needed
+    bool installed = false;               // the BPF side knows it
     std::vector<Candidate> candidates;
     Attachments attached;   // by runtime
     bool outdated = false;  // `attached` is from before: since then no reader has answered
@@ -131,6 +149,7 @@ class PythonService {
   void HandleMapping(const Task& task);
   [[nodiscard]] std::vector<ModuleMapping> TakeMappings(std::uint32_t pid);
   void Find(Search search);
+  void FindLater(Search search, std::size_t room);
   void TakeAll(ProcessKey key, std::vector<Candidate> candidates);
   void TakeMore(ProcessKey key, std::vector<Candidate> candidates);
   void Forget(std::uint32_t pid);
@@ -139,7 +158,9 @@ class PythonService {
   void TryAttach(Process& process);
   void DropOutdated(Process& process, bool nothing_new);
   void Accept(Process& process, const Attachment& attachment);
-  [[nodiscard]] bool Install(const Process& process);
+  [[nodiscard]] std::uint32_t UserIn(Process& process);
+  [[nodiscard]] bool Install(Process& process);
+  void Uninstall(Process& process);
   void NoteAnother(Process& process, const std::string& what);
   void Report(const Process& process);
   void Rest();
@@ -153,12 +174,15 @@ class PythonService {
   FactQueue& facts_;
   const ProcFs proc_;
   PythonClient readers_;
+  budget::Shares& shares_;
+  const UserOf user_of_;
   PythonCounters counters_;
   Heartbeat beat_{"Python"};
   std::uint32_t numbers_ = 0;
-  std::unordered_map<std::uint32_t, Process> processes_;  // with interpreters, by pid
-  std::unordered_map<std::uint32_t, Search> searches_;    // not answered yet, by pid
-  LruCache<std::uint32_t, ProcessKey> seen_{kMaxSeen};    // without, so that mappings find theirs
+  std::unordered_map<std::uint32_t, Process> processes_;      // with interpreters, by pid
+  std::unordered_map<std::uint32_t, Search> searches_;        // not answered yet, by pid
+  std::unordered_map<std::uint32_t, std::size_t> installed_;  // processes, by user
+  LruCache<std::uint32_t, ProcessKey> seen_{kMaxSeen};  // without, so that mappings find theirs
 
   mutable std::mutex mutex_;
   std::condition_variable_any ready_;

@@ -15,8 +15,8 @@ namespace profd::python {
 class PythonSource : public wire::EventSource {
  public:
   PythonSource(wire::EventSource& source, PythonService& service, FactQueue& facts,
-               reader::Readers& readers, const Clock& clock)
-      : source_(source), service_(service), codes_(facts, readers, clock) {}
+               reader::Readers& readers, const Clock& clock, CodeShares& shares)
+      : source_(source), service_(service), codes_(facts, readers, clock, shares) {}
 
   [[nodiscard]] Result<wire::PollStatus> Poll(std::chrono::milliseconds timeout,
                                               const Sink& sink) override;

@@ -11,7 +11,7 @@ namespace profd::python {
 namespace {
 
 constexpr int kMaxAncestors = 4;
-constexpr std::size_t kMaxLinesKept = 8'192;  // of one code object
+constexpr std::size_t kMaxLinesOfOne = 8'192;  // code object
 
 process::PythonFunctionRef MakeFunction(std::string name, std::string file) {
   return std::make_shared<const process::PythonFunction>(
@@ -24,7 +24,7 @@ Registry::Registry(std::size_t max_codes)
     : processes_(
           kMaxProcesses, Processes::kUnbounded,
           [this](ProcessKey process, const Runtimes& /*runtimes*/) { parents_.erase(process); }),
-      codes_(max_codes),
+      codes_(max_codes, kMaxCodeBytes),
       unknown_function_(MakeFunction("<unknown>", "")),
       stale_function_(MakeFunction("<stale>", "")),
       truncated_function_(MakeFunction("<truncated>", "")) {}
@@ -65,7 +65,8 @@ void Registry::ObserveCode(const wire::PythonCodeEvent& event) {
     // Since 3.12 a frame of its own stands below each __init__ that is called quickly.
     code->internal = event.name == "__init__" && event.file == "__init__";
   }
-  codes_.Put({event.header.process, event.code, event.validator, event.runtime}, std::move(code));
+  codes_.Put({event.header.process, event.code, event.validator, event.runtime}, std::move(code),
+             event.name.size() + event.qualname.size() + event.file.size() + event.lines.size());
 }
 
 void Registry::ObserveFork(const wire::ForkEvent& event) {
@@ -91,6 +92,7 @@ void Registry::ObserveSession(const wire::SessionEvent& event) {
   parents_.clear();
   ended_.clear();
   codes_.Clear();
+  lines_kept_ = 0;
 }
 
 void Registry::Forget(ProcessKey process) {
@@ -157,7 +159,14 @@ std::uint32_t Registry::LineIn(Code& code, std::uint32_t instruction) {
   std::uint32_t line = LineOf(code.version, code.first_line, code.table, instruction);
   // What the compiler added has no line of its own: it begins a function, or leaves it.
   if (line == 0 && code.first_line > 0) line = static_cast<std::uint32_t>(code.first_line);
-  if (code.lines.size() < kMaxLinesKept) code.lines.emplace(instruction, line);
+  if (code.lines.size() < kMaxLinesOfOne) {
+    // They can be had again: no code object keeps those of others from being kept.
+    if (++lines_kept_ > kMaxLinesKept) {
+      codes_.ForEach([](const CodeKey&, CodeRef& one) { one->lines.clear(); });
+      lines_kept_ = 1;
+    }
+    code.lines.emplace(instruction, line);
+  }
   return line;
 }
 

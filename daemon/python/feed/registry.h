@@ -28,6 +28,8 @@ class Registry {
   // Code objects; beyond that the least recently used ones are forgotten. It holds more than
   // CodeBackfill remembers to have sent, so no code object is missing that was sent once.
   static constexpr std::size_t kDefaultMaxCodes = 524'288;
+  static constexpr std::size_t kMaxCodeBytes = 128u << 20;  // of their texts
+  static constexpr std::size_t kMaxLinesKept = 1'048'576;   // of all code objects
   static constexpr std::size_t kMaxProcesses = 65'536;
   static constexpr std::size_t kMaxEnded = 256;  // processes whose last samples may come yet
 
@@ -95,12 +97,13 @@ class Registry {
   void ObserveSession(const wire::SessionEvent& event);
   void Forget(ProcessKey process);
   void ForgetEnded();
-  [[nodiscard]] static std::uint32_t LineIn(Code& code, std::uint32_t instruction);
+  [[nodiscard]] std::uint32_t LineIn(Code& code, std::uint32_t instruction);
 
   std::unordered_map<ProcessKey, Parent> parents_;
   Processes processes_;
   LruCache<CodeKey, CodeRef, CodeKeyHash> codes_;
   std::deque<ProcessKey> ended_;
+  std::size_t lines_kept_ = 0;
   std::uint32_t sessions_ = 0;
   std::uint64_t unknown_ = 0;
   std::uint64_t stale_ = 0;

@@ -4,15 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "bpf/shared/shares.h"
+#include "daemon/budget/share/shares.h"
 
 namespace profd::source {
 
-struct BeyondShare {
-  profd_share_key key{};
-  std::uint64_t count = 0;    // left out, since the share is kept
-  std::uint64_t last_ns = 0;  // CLOCK_MONOTONIC
-};
+using budget::BeyondShare;
 
 // The shares in the map beyond which something was left out. `map_fd`: of `shares` in
 // bpf/maps.bpf.h. Any thread; takes about a millisecond. In error it is empty.

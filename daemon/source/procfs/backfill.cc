@@ -133,7 +133,7 @@ bool Backfill::TakeShare(std::uint32_t pid, Process& process) {
 
 void Backfill::NameBeyondShare(std::uint32_t pid) {
   const std::scoped_lock lock(mutex_);
-  if (named_.size() >= kMaxNamed && !named_.contains(pid)) return;
+  if (named_.size() >= kMaxKeptBeyond && !named_.contains(pid)) return;
   BeyondShare& beyond = named_[pid];
   beyond.key = {PROFD_SHARE_MAPPINGS, pid};
   ++beyond.count;
@@ -143,7 +143,7 @@ void Backfill::NameBeyondShare(std::uint32_t pid) {
 void Backfill::ForgetBeyondShare() {
   const std::scoped_lock lock(mutex_);
   std::erase_if(named_,
-                [this](const auto& one) { return one.second.last_ns + kNamedNs < round_ns_; });
+                [this](const auto& one) { return one.second.last_ns + kKeptBeyondNs < round_ns_; });
 }
 
 std::vector<BeyondShare> Backfill::ProcessesBeyondShare() const {

@@ -64,10 +64,11 @@ class Backfill {
   [[nodiscard]] std::uint64_t gone() const { return gone_; }        // ended before they were read
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // MMAP events beyond kMaxHeld
   [[nodiscard]] std::uint64_t beyond_share() const { return beyond_share_; }  // events
-  // Processes that were beyond their share in the last kNamedNs; at most kMaxNamed. Any thread.
+  // Processes that were beyond their share in the last kKeptBeyondNs; at most kMaxKeptBeyond. Any
+  // thread.
   [[nodiscard]] std::vector<BeyondShare> ProcessesBeyondShare() const;
-  static constexpr std::uint64_t kNamedNs = 120'000'000'000;
-  static constexpr std::size_t kMaxNamed = 64;
+  static constexpr std::uint64_t kKeptBeyondNs = 120'000'000'000;
+  static constexpr std::size_t kMaxKeptBeyond = 64;
 
  private:
   struct Process {

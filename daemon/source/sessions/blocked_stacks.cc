@@ -21,9 +21,8 @@ constexpr std::chrono::milliseconds kDumpPause{2};
 // What has been requested is not requested again for so long (bpf/stack/tables.bpf.h).
 constexpr std::chrono::milliseconds kWalkPause{10};
 
-// A process whose memory did not answer is read again after such times.
-constexpr std::chrono::milliseconds kFirstPause{10'000};
-constexpr std::chrono::milliseconds kLastPause{600'000};
+// Runs of the iterator in one walk: a user costs Unreadable::kMaxOfUser of them at most.
+constexpr int kRuns = Unreadable::kMaxOfUser + 1;
 
 // Stacks that lacked tables are walked again once in so many windows.
 constexpr std::uint32_t kWindowsTillAll = 6;
@@ -128,11 +127,15 @@ std::vector<wire::EventBytes> BlockedStacks::Walk(std::uint32_t slot,
   profd_control& control = objects_.control();
   StoreControl(control.snapshot_sessions, BitOf(slot));
   const std::scoped_lock walking(objects_.snapshot_mutex());
-  PublishUnreadable();
+  Publish();
   auto read = ReadInTime(timeout);
-  if (!read) ++timeouts_;
-  // One process whose memory does not answer costs no other its stacks.
-  if (!read && LeaveAlone(requests_)) read = ReadInTime(timeout);
+  // Processes whose memory does not answer cost no others their stacks.
+  for (int runs = 1; !read; ++runs) {
+    ++timeouts_;
+    if (!LeaveAlone(requests_) || runs == kRuns) break;
+    read = ReadInTime(timeout);
+  }
+  if (!read) read = ReadKernelStacks();
   StoreControl(control.snapshot_sessions, 0);
   if (!read) return {};
   bool malformed = false;
@@ -150,13 +153,16 @@ Result<std::string> BlockedStacks::ReadInTime(std::chrono::milliseconds timeout)
                             .user = 0,
                             .descriptors = {iterator->get()}},
                            timeout);
-  if (read || read.error().code != ErrorCode::kExhausted) return read;
-  // Too many readers wait in the kernel: kernel stacks need no memory that could keep this thread
-  // waiting.
+  // Too many readers wait in the kernel.
+  if (!read && read.error().code == ErrorCode::kExhausted) return ReadKernelStacks();
+  return read;
+}
+
+Result<std::string> BlockedStacks::ReadKernelStacks() {
   profd_control& control = objects_.control();
-  std::atomic_ref(control.reads_no_memory).store(1);
+  const __u32 before = std::atomic_ref(control.reads).exchange(PROFD_READS_NONE);
   const auto bytes = ReadIterator(objects_.snapshot_link_fd());
-  std::atomic_ref(control.reads_no_memory).store(0);
+  std::atomic_ref(control.reads).store(before);
   if (!bytes) return bytes.error();
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
@@ -164,28 +170,25 @@ Result<std::string> BlockedStacks::ReadInTime(std::chrono::milliseconds timeout)
 bool BlockedStacks::LeaveAlone(std::uint64_t request) {
   const std::uint32_t pid = std::atomic_ref(objects_.control().reads_pid).load();
   if (pid == 0) return false;
-  auto known = std::ranges::find(unreadable_, pid, &Unreadable::pid);
-  if (known == unreadable_.end()) {
-    if (unreadable_.size() == PROFD_MAX_UNREADABLE) unreadable_.erase(unreadable_.begin());
-    known = unreadable_.insert(unreadable_.end(), Unreadable{pid, 0, kFirstPause, {}});
-  }
-  known->request = request;
-  known->next = std::chrono::steady_clock::now() + known->delay;
-  known->delay = std::min(2 * known->delay, kLastPause);
-  PublishUnreadable();
+  const std::uint32_t user = reader::UserOf(pid);
+  readers_.Blame(request, user);
+  unreadable_.Note(pid, user, request, std::chrono::steady_clock::now());
+  Publish();
   return true;
 }
 
-void BlockedStacks::PublishUnreadable() {
+void BlockedStacks::Publish() {
   profd_control& control = objects_.control();
-  const auto now = std::chrono::steady_clock::now();
-  std::size_t count = 0;
-  for (const Unreadable& one : unreadable_) {
-    // While the kernel still holds the reader that tried it last, another one would only join it.
-    if (one.next > now || readers_.IsHeldBy(one.request))
-      std::atomic_ref(control.unreadable_pids[count++]).store(one.pid);
-  }
-  while (count < PROFD_MAX_UNREADABLE) std::atomic_ref(control.unreadable_pids[count++]).store(0);
+  const auto orders =
+      unreadable_.Next(std::chrono::steady_clock::now(),
+                       [this](std::uint64_t request) { return readers_.IsHeldBy(request); });
+  // The programs stop at the first 0.
+  for (std::size_t i = 0; i < PROFD_MAX_UNREADABLE; ++i)
+    std::atomic_ref(control.unreadable_pids[i]).store(i < orders.pids.size() ? orders.pids[i] : 0);
+  for (std::size_t i = 0; i < PROFD_MAX_UNREADABLE_USERS; ++i)
+    std::atomic_ref(control.unreadable_users[i])
+        .store(i < orders.users.size() ? orders.users[i] : 0);
+  std::atomic_ref(control.reads).store(static_cast<__u32>(orders.reads));
 }
 
 void BlockedStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::EventBytes>& stacks) {

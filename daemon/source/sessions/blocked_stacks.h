@@ -13,7 +13,9 @@
 #include "bpf/shared/control.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/source/bpf/share_map.h"
 #include "daemon/source/sessions/epochs.h"
+#include "daemon/source/sessions/unreadable.h"
 #include "daemon/wire/event_bytes.h"
 
 namespace profd::source {
@@ -59,22 +61,18 @@ class BlockedStacks {
 
   [[nodiscard]] std::uint64_t timeouts() const { return timeouts_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  // Whose user stacks were left out. Any thread.
+  [[nodiscard]] std::vector<BeyondShare> BeyondShares() const { return unreadable_.Beyond(); }
 
  private:
-  // A process whose memory could not be read, and is not read for now.
-  struct Unreadable {
-    std::uint32_t pid = 0;
-    std::uint64_t request = 0;  // the one that did not end
-    std::chrono::milliseconds delay{};
-    std::chrono::steady_clock::time_point next;
-  };
-
   // All that the iterator writes, once. kUnavailable: it did not end in time.
   [[nodiscard]] Result<std::string> ReadInTime(std::chrono::milliseconds timeout);
+  // Without memory of processes: nothing can keep this thread waiting.
+  [[nodiscard]] Result<std::string> ReadKernelStacks();
   // Has the programs leave the process alone whose memory the last run could not read. False: that
   // is not known.
   [[nodiscard]] bool LeaveAlone(std::uint64_t request);
-  void PublishUnreadable();
+  void Publish();
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
                                                    std::chrono::milliseconds timeout);
@@ -86,7 +84,7 @@ class BlockedStacks {
   const std::function<std::vector<std::uint64_t>()> counters_;
   Await await_;
   std::uint64_t requests_ = 0;
-  std::vector<Unreadable> unreadable_;
+  Unreadable unreadable_;
   std::atomic<std::uint64_t> timeouts_ = 0;
   std::atomic<std::uint64_t> malformed_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "daemon/base/own_usage.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/sessions/filter.h"
+#include "daemon/wire/event_names.h"
 
 namespace profd::source {
 namespace {
@@ -146,7 +147,7 @@ std::vector<wire::EventBytes> Sessions::BeyondShareEvents(std::uint32_t slot,
   std::vector<wire::EventBytes> events;
   const auto before = beyond_before_.find(slot);
   for (const BeyondShare& now : parts_.beyond_shares()) {
-    const bool of_user = now.key.kind == PROFD_SHARE_PROCESSES;
+    const bool of_user = wire::IsOfUser(static_cast<profd_share_kind>(now.key.kind));
     // A session of one user does not say what other users do.
     if (of_user && spec.target.uid && spec.target.uid != now.key.id) continue;
     std::uint64_t count = now.count;

@@ -94,6 +94,8 @@ class Sessions {
   // See SessionControl::RollSession.
   [[nodiscard]] Result<session::StartedSession> Roll(std::uint32_t session);
 
+  // Whose user stacks of blocked threads were left out. Any thread.
+  [[nodiscard]] std::vector<BeyondShare> BeyondShares() const { return background_.BeyondShares(); }
   // As in SessionControl; both wait for a session's start or end.
   [[nodiscard]] session::BudgetReading Budget();
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors);

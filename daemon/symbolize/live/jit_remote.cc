@@ -24,6 +24,10 @@ constexpr std::string_view kWhoWritesIt =
 constexpr std::size_t kMaxStatusBytes = 1u << 20;
 constexpr std::size_t kMaxMapsBytes = 64u << 20;
 constexpr std::size_t kPiece = 4u << 20;  // of a file, in one request
+// A request costs as much as so many bytes of its answer; machine code in a dump is skipped, and so
+// many bytes of it cost as much as one.
+constexpr std::uint64_t kRequestCost = 4'096;
+constexpr std::uint64_t kSkippedPerCost = 16;
 constexpr std::size_t kLeastEntry = sizeof(Listed) + 2 * sizeof(std::uint64_t);
 
 // Its pid in its own namespace, the last of NSpid.
@@ -141,7 +145,7 @@ Result<std::string> JitParser::Search(std::uint32_t pid, reader::FileOpener& ope
   const auto maps = reader::ReadProcessFile(opener, pid, "maps", kMaxMapsBytes);
   const std::string dump = maps ? DumpIn(*maps, inner) : "";
   Packer answer;
-  answer.Number(StartIn(*stat));
+  answer.Number(StartIn(*stat)).Number<std::uint64_t>(maps ? maps->size() : 0);
   PackFile(Inspect(pid, "/tmp/perf-" + std::to_string(inner) + ".map", opener), answer);
   PackFile(dump.empty() ? JitFile{} : Inspect(pid, dump, opener), answer);
   return answer.Take();
@@ -187,6 +191,8 @@ Result<JitFiles> JitClient::Search(std::uint32_t pid) {
   Unpacker fields(*answer);
   JitFiles files;
   files.start = fields.Number<std::uint64_t>();
+  files.cost =
+      kRequestCost + std::min<std::uint64_t>(fields.Number<std::uint64_t>(), kMaxMapsBytes);
   files.perf_map = UnpackFile(fields);
   files.dump = UnpackFile(fields);
   if (!fields.done()) return Nonsense();
@@ -208,6 +214,9 @@ Result<JitProgress> JitClient::Read(std::uint32_t pid, const JitFile& file, bool
   JitProgress progress;
   progress.done = fields.Number<std::uint64_t>();
   progress.more = fields.Number<bool>();
+  progress.cost = kRequestCost + answer->size() +
+                  std::min<std::uint64_t>(progress.done - std::min(offset, progress.done), kPiece) /
+                      kSkippedPerCost;
   const std::uint32_t count = fields.Count(kLeastEntry);
   for (std::uint32_t i = 0; i < count && fields.ok(); ++i) {
     const auto kind = fields.Number<Listed>();

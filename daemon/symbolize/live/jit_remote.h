@@ -26,14 +26,17 @@ struct JitFile {
 struct JitFiles {
   std::uint64_t start =
       0;  // of the process, in clock ticks since boot: distinguishes it from others with its pid
-  JitFile perf_map;  // /tmp/perf-PID.map, with the pid in the process's own namespace
-  JitFile dump;      // jit-PID.dump, which run times map to be found by
+  JitFile perf_map;        // /tmp/perf-PID.map, with the pid in the process's own namespace
+  JitFile dump;            // jit-PID.dump, which run times map to be found by
+  std::uint64_t cost = 0;  // of the search, as JitProgress::cost
 };
 
 // A part of a list that has been read.
 struct JitProgress {
   std::uint64_t done = 0;  // bytes of the file that are taken
   bool more = false;       // there is more to read now
+  // Of the request: bytes of the answer, and a part of those that the reader went through for them.
+  std::uint64_t cost = 0;
 };
 
 // Runs in a reader process. Only regular files that belong to the process's user are believed, and

@@ -6,24 +6,80 @@
 #include <utility>
 
 namespace profd::symbolize {
+namespace {
+
+// A list that does not answer costs the thread JitClient::kPatience: once a second.
+std::uint64_t CostOf(const Error& error) {
+  return error.code == ErrorCode::kUnavailable ? JitShares::kOfProcess.per_second : 0;
+}
+
+}  // namespace
 
 Result<JitSymbol> LiveJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
-  Process* held = processes_.Find(pid);
-  if (held == nullptr) {
-    held = &processes_.Put(pid, {}, 0);
-    held->pid = pid;
-  }
-  Process& process = *held;
+  Process& process = Use(pid);
   const std::uint64_t now = clock_.MonotonicNs();
-  if (process.looked_at_ns == 0 || now - process.looked_at_ns >= kRecheckNs) {
+  if (process.looked_at_ns == 0 || now - process.looked_at_ns >= process.pause_ns) {
     process.looked_at_ns = now;
-    Look(process);
+    process.pause_ns = kRecheckNs;
+    if (Admit(process)) Look(process);
   }
   if (const auto found = process.map.Find(address)) return *found;
   return Error{ErrorCode::kNotFound, WhyNot(process), ""};
 }
 
+LiveJitSymbols::Process& LiveJitSymbols::Use(std::uint32_t pid) {
+  const auto [at, is_new] = processes_.try_emplace(pid);
+  Process& process = at->second;
+  process.used = ++uses_;
+  if (is_new) {
+    process.pid = pid;
+    process.user = user_of_(pid);
+    DiscardBeside(process);
+  }
+  return process;
+}
+
+void LiveJitSymbols::DiscardBeside(const Process& kept) {
+  for (;;) {
+    std::size_t bytes = 0;
+    for (const auto& [pid, process] : processes_) bytes += process.map.bytes();
+    bytes_.Set(bytes);
+    const bool too_large = bytes > kMaxBytes;
+    if (!too_large && processes_.size() <= kMaxProcesses) return;
+    std::map<std::uint32_t, Holding> users;
+    for (const auto& [pid, process] : processes_) {
+      Holding& holding = users[process.user];
+      ++holding.processes;
+      holding.bytes += process.map.bytes();
+    }
+    const auto order = [&](const auto& one) {
+      const Holding& holding = users[one.second.user];
+      return std::pair(too_large ? holding.bytes : holding.processes, ~one.second.used);
+    };
+    auto victim = processes_.end();
+    for (auto at = processes_.begin(); at != processes_.end(); ++at) {
+      if (&at->second != &kept && (victim == processes_.end() || order(*at) > order(*victim)))
+        victim = at;
+    }
+    if (victim == processes_.end()) return;
+    processes_.erase(victim);
+  }
+}
+
+bool LiveJitSymbols::Admit(Process& process) {
+  if (shares_.of_process.Admit(process.pid) && shares_.of_user.Admit(process.user)) return true;
+  process.pause_ns = kBeyondShareNs;
+  return false;
+}
+
+void LiveJitSymbols::Charge(const Process& process, std::uint64_t cost) {
+  shares_.of_process.Charge(process.pid, cost);
+  shares_.of_user.Charge(process.user, cost);
+}
+
 std::string LiveJitSymbols::WhyNot(const Process& process) {
+  if (process.pause_ns == kBeyondShareNs)
+    return "too much code is made at run time: the lists of it are read once a second";
   // Node, for one, writes it in pieces of 2 MB.
   if (!process.dump.file.path.empty())
     return process.dump.file.path + " does not list it, or not yet";
@@ -39,14 +95,14 @@ void LiveJitSymbols::Look(Process& process) {
     process.search_pause_ns =
         Search(process) ? kRecheckNs : std::min(kLongestSearchNs, 2 * process.search_pause_ns);
   }
-  ReadMore(process.pid, process.perf_map, false, process.map);
-  ReadMore(process.pid, process.dump, true, process.map);
-  processes_.Charge(process.pid, process.map.bytes());
-  bytes_.Set(processes_.cost());
+  ReadMore(process, process.perf_map, false);
+  ReadMore(process, process.dump, true);
+  DiscardBeside(process);
 }
 
 bool LiveJitSymbols::Search(Process& process) {
   const auto files = client_.Search(process.pid);
+  Charge(process, files ? files->cost : CostOf(files.error()));
   if (!files) {
     if (!process.perf_map.is_there()) process.perf_map.file.missing = files.error().message;
     return false;
@@ -78,10 +134,12 @@ bool LiveJitSymbols::Take(const JitFile& found, File& file) {
   return true;
 }
 
-void LiveJitSymbols::ReadMore(std::uint32_t pid, File& file, bool is_dump, JitMap& map) {
+void LiveJitSymbols::ReadMore(Process& process, File& file, bool is_dump) {
   constexpr int kMaxAtOnce = 16;  // requests
   for (int request = 0; file.is_there() && request < kMaxAtOnce; ++request) {
-    const auto progress = client_.Read(pid, file.file, is_dump, file.read, map);
+    if (request > 0 && !Admit(process)) return;
+    const auto progress = client_.Read(process.pid, file.file, is_dump, file.read, process.map);
+    Charge(process, progress ? progress->cost : CostOf(progress.error()));
     if (!progress) return;
     file.read = progress->done;
     if (!progress->more) return;

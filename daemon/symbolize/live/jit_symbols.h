@@ -8,11 +8,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
-#include "daemon/base/lru_cache.h"
 #include "daemon/base/result.h"
+#include "daemon/budget/share/shares.h"
+#include "daemon/reader/reader_pool.h"
 #include "daemon/symbolize/live/jit_map.h"
 #include "daemon/symbolize/live/jit_remote.h"
 
@@ -26,12 +29,30 @@ class JitSymbols {
   [[nodiscard]] virtual Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) = 0;
 };
 
+// What is read of such lists for one process, and for all processes of one user. As
+// JitProgress::cost: about the bytes of what lists say. One line takes some 60.
+struct JitShares {
+  static constexpr budget::Shares::Rate kOfProcess{4u << 20, 64u << 20};
+  static constexpr budget::Shares::Rate kOfUser{16u << 20, 256u << 20};
+
+  explicit JitShares(const Clock& clock)
+      : of_process(PROFD_SHARE_JIT_CODE, kOfProcess, clock),
+        of_user(PROFD_SHARE_JIT_CODE_OF_USER, kOfUser, clock) {}
+
+  budget::Shares of_process;
+  budget::Shares of_user;
+};
+
 // Reads /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
 // process and by its pid there, through reader processes. It reads them when code of the process is
 // first requested. Because they grow, it reads their new parts when the last reading is kRecheckNs
 // old. It searches for files that are not there yet less and less often, at last every
-// kLongestSearchNs: most run times write none. Keeps the kMaxProcesses that were used last. Used by
-// the symbolizer thread.
+// kLongestSearchNs: most run times write none.
+//
+// Reading takes time of the one thread that names frames, and memory that all processes share. So a
+// process and a user have a share of it. Beyond it the process is read once in kBeyondShareNs,
+// however its lists grow or change. Where there are too many lists, the user who holds most loses
+// what was used longest ago. Used by the symbolizer thread.
 class LiveJitSymbols : public JitSymbols {
  public:
   static constexpr std::uint64_t kRecheckNs = 20'000'000;
@@ -39,8 +60,14 @@ class LiveJitSymbols : public JitSymbols {
   static constexpr std::size_t kMaxProcesses = 64;
   static constexpr std::size_t kMaxBytes = 128u << 20;  // of all maps
 
-  // As JitClient.
-  LiveJitSymbols(reader::Readers& readers, const Clock& clock) : client_(readers), clock_(clock) {}
+  static constexpr std::uint64_t kBeyondShareNs = 1'000'000'000;
+  // The user of a process: as reader::UserOf.
+  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
+
+  // As JitClient; all must outlive this.
+  LiveJitSymbols(reader::Readers& readers, const Clock& clock, JitShares& shares,
+                 UserOf user_of = reader::UserOf)
+      : client_(readers), clock_(clock), shares_(shares), user_of_(std::move(user_of)) {}
 
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
   // Memory of all maps; any thread may read it.
@@ -55,7 +82,10 @@ class LiveJitSymbols : public JitSymbols {
   struct Process {
     std::uint32_t pid = 0;
     std::uint64_t start = 0;  // other processes of this pid have another one
+    std::uint32_t user = 0;
+    std::uint64_t used = 0;  // the greatest was used last
     std::uint64_t looked_at_ns = 0;
+    std::uint64_t pause_ns = kRecheckNs;  // until it is looked at again
     std::uint64_t searched_at_ns = 0;
     std::uint64_t search_pause_ns = kRecheckNs;
     File perf_map;
@@ -63,16 +93,30 @@ class LiveJitSymbols : public JitSymbols {
     JitMap map;
   };
 
+  struct Holding {
+    std::size_t processes = 0;
+    std::size_t bytes = 0;
+  };
+
   [[nodiscard]] static std::string WhyNot(const Process& process);
+  [[nodiscard]] Process& Use(std::uint32_t pid);
+  // Until what is kept is within the bounds; this one stays.
+  void DiscardBeside(const Process& kept);
+  // Something of both shares is left. If not, that is counted.
+  [[nodiscard]] bool Admit(Process& process);
+  void Charge(const Process& process, std::uint64_t cost);
   void Look(Process& process);
   // The files that there are now; whether there is one, or a process, that was not known.
   [[nodiscard]] bool Search(Process& process);
   [[nodiscard]] static bool Take(const JitFile& found, File& file);
-  void ReadMore(std::uint32_t pid, File& file, bool is_dump, JitMap& map);
+  void ReadMore(Process& process, File& file, bool is_dump);
 
   JitClient client_;
   const Clock& clock_;
-  LruCache<std::uint32_t, Process> processes_{kMaxProcesses, kMaxBytes};  // by pid
+  JitShares& shares_;
+  const UserOf user_of_;
+  std::unordered_map<std::uint32_t, Process> processes_;  // by pid
+  std::uint64_t uses_ = 0;
   Counter bytes_;
 };
 

@@ -7,6 +7,7 @@ proportion; the memory stays within the cap and comes back; no window of the his
 import json
 import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,19 @@ int main(void) {
   return 0;
 }
 """
+# A Python program of many functions, each of which runs for some ms.
+MANY_FUNCTIONS = """
+import time
+text = "def own_function_{}():\\n end = time.thread_time_ns() + 8_000_000\\n while time.thread_time_ns() < end: pass\\n"
+functions = []
+for i in range(1000):
+    made = {"time": time}
+    exec(text.format(i), made)
+    functions.append(made[f"own_function_{i}"])
+print("ready", flush=True)
+while True:
+    for function in functions: function()
+"""
 LIBRARY = "int answer(void) { return 42; }\n"
 
 
@@ -72,8 +86,8 @@ class Storms(RunningProfd):
         shutil.copy(STORMS, self.storms)
         os.chown(self.theirs, OTHER, OTHER)
 
-    def start_storm(self, *arguments):
-        storm = subprocess.Popen([*as_user(OTHER), self.storms, *arguments], cwd=self.theirs, stdout=subprocess.PIPE, text=True,
+    def start_storm(self, *arguments, user=OTHER):
+        storm = subprocess.Popen([*as_user(user), self.storms, *arguments], cwd=self.theirs, stdout=subprocess.PIPE, text=True,
                                  start_new_session=True)
         self.addCleanup(storm.stdout.close)
         self.addCleanup(self.end_storm, storm)
@@ -126,16 +140,35 @@ class Storms(RunningProfd):
         bound = SIGMAS * math.sqrt(share * (1 - share) / total)
         self.assertLessEqual(abs(counts["third_of_the_work"] / total - share), bound, (counts, truth))
 
-    def expect_peace(self, *arguments, blames=None):
+    def make_room_for_threads(self, count):
+        """Of two users, for a user may not have so many."""
+        limit = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        if limit != resource.RLIM_INFINITY and limit < count // 2 + 1000:
+            self.skipTest(f"a user may have {limit} threads here")
+        with open("/proc/meminfo", encoding="ascii") as file:
+            available = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
+        if available < 60 * count:  # KiB: a thread takes about 30, with its stacks
+            self.skipTest(f"{available} KiB of memory are too few for {count} threads")
+        with open("/proc/sys/kernel/threads-max", encoding="ascii") as file:
+            if int(file.read()) < count + 20000:
+                self.skipTest("kernel.threads-max is too small")
+        before = subprocess.run(["sysctl", "-n", "kernel.pid_max"], capture_output=True, text=True, check=True).stdout.strip()
+        if int(before) < count + 20000:
+            if subprocess.run(["sysctl", "-qw", f"kernel.pid_max={count + 20000}"], stderr=subprocess.DEVNULL).returncode != 0:
+                self.skipTest("kernel.pid_max cannot be raised here")
+            self.addCleanup(subprocess.run, ["sysctl", "-qw", f"kernel.pid_max={before}"], check=True)
+
+    def expect_peace(self, *arguments, blames=None, users=(OTHER,), window="2s", options=()):
         """During a storm, and after it."""
-        daemon = self.start("--history-directory", self.path("history"), "--history-window", "2s")
-        storm = self.start_storm(*arguments)
+        daemon = self.start("--history-directory", self.path("history"), "--history-window", window, *options)
+        storms = [self.start_storm(*arguments, user=user) for user in users]
         profile, truth = self.profile_of_the_innocent()
         self.expect_its_share(profile, truth)
         status = self.status()
         if blames:
-            self.assertRegex("\n".join(status["unreadable"]), blames.format(pid=storm.pid, uid=OTHER))
-        self.end_storm(storm)
+            self.assertRegex("\n".join(status["unreadable"]), blames.format(pid=storms[0].pid, uid=OTHER))
+        for storm in storms:
+            self.end_storm(storm)
         ended = time.monotonic()
         while self.status()["memory"]["used_bytes"] > FREE * status["memory"]["cap_bytes"]:
             self.assertLess(time.monotonic(), ended + BACK_WITHIN_SECONDS, self.status()["memory"])
@@ -176,8 +209,68 @@ class Storms(RunningProfd):
     def test_a_crowd(self):
         self.expect_peace("crowd", "20000")
 
+    def test_a_crowd_of_100000(self):
+        """More than the default cap has room for: a thread takes some KiB."""
+        threads = 100000
+        self.make_room_for_threads(threads)
+        self.expect_peace("crowd", str(threads // 2), users=(OTHER, OTHER + 1), window="10s", options=("--memory-cap", "1GiB"))
+
     def test_names_of_code_made_at_run_time(self):
         self.expect_peace("perf_map")
+
+    def test_lists_that_change_all_the_time(self):
+        self.expect_peace("perf_maps")
+
+    def test_who_lists_too_much_is_named(self):
+        self.start()
+        storm = self.start_storm("perf_maps")
+        out = self.path("all.json")
+        said = self.profctl("collect", "-q", "-a", "-F", str(RATE), "-d", str(SECONDS), "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        what = "lists code made at run time too fast"
+        self.assertRegex("\n".join(self.status()["unreadable"]), rf"process {storm.pid} \(storms\): {what}")
+        with open(out, encoding="utf-8") as file:
+            counters = json.load(file)["profile"]["counters"]
+        self.assertRegex("\n".join(one["text"] for one in counters), rf"PID {storm.pid} \(storms\): {what}")
+
+    def test_python_code(self):
+        """What makes code without end is named, and another program has the names of all of its functions."""
+        self.start()
+        shutil.copy(os.path.join(HERE, "python_storm.py"), self.theirs)
+        storm = subprocess.Popen([*as_user(OTHER), sys.executable, os.path.join(self.theirs, "python_storm.py")],
+                                 stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(storm.stdout.close)
+        self.addCleanup(self.end_storm, storm)
+        self.assertEqual(storm.stdout.readline(), "ready\n")
+        innocent = subprocess.Popen([sys.executable, "-c", MANY_FUNCTIONS], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(innocent.stdout.close)
+        self.addCleanup(innocent.wait)
+        self.addCleanup(innocent.kill)
+        self.assertEqual(innocent.stdout.readline(), "ready\n")
+        out = self.path("all.json")
+        said = self.profctl("collect", "-q", "-a", "-F", str(RATE), "-d", str(SECONDS), "-o", out)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        what = r"python\S*\): makes Python code too often"
+        self.assertRegex("\n".join(self.status()["unreadable"]), rf"process {storm.pid} \({what}")
+        with open(out, encoding="utf-8") as file:
+            profile = json.load(file)["profile"]
+        self.assertRegex("\n".join(one["text"] for one in profile["counters"]), rf"PID {storm.pid} \({what}")
+        names = self.names_in(profile, innocent.pid)
+        functions = [name for name in names if name.startswith("own_function_")]
+        self.assertGreater(len(functions), 3, names)
+        self.assertNotIn("<unknown>", names)
+
+    def names_in(self, profile, pid):
+        """Of all frames of a process."""
+        frames = [frame.get("name") for frame in profile["frames"]]
+        nodes = profile["nodes"]
+        names = set()
+        for node, thread in zip(profile["samples"]["node"], profile["samples"]["thread"]):
+            process = profile["processes"][profile["threads"][thread].get("process", 0)]
+            while process["pid"] == pid and node:
+                names.add(frames[nodes[node - 1].get("frame", 0)] or "")
+                node = nodes[node - 1].get("parent", 0)
+        return names
 
     def test_stacks(self):
         self.expect_peace("stacks")

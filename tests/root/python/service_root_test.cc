@@ -99,12 +99,14 @@ class ServiceTest : public ::testing::Test {
   }
   KernelMap map_;
   FactQueue facts_;
+  SystemClock clock_;
+  budget::Shares searches_{PROFD_SHARE_PYTHON_SEARCHES, PythonService::kSearchesOfUser, clock_};
   test::DirectReaders readers_{std::make_unique<PythonParser>()};
   std::string interpreter_;
 };
 
 TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   const auto program = test::TruthProgram::Start(interpreter_);
   ASSERT_TRUE(program) << program.error().message;
   const profd_event header = HeaderOf(program->pid());
@@ -126,6 +128,34 @@ TEST_F(ServiceTest, FindsProcessesAndForgetsThem) {
   EXPECT_EQ(service.counters().attached.value(), 2u);
 }
 
+// Children of one process, of which no reader has to say anything.
+TEST_F(ServiceTest, ProcessesOfAUserLeaveRoomForOthers) {
+  constexpr std::uint32_t kFirst = 5'000'000;
+  constexpr std::uint32_t kOther = 6'000'000;
+  PythonService service(map_, facts_, readers_, searches_, ProcFs(),
+                        [](std::uint32_t pid) { return pid < kOther ? 1'000u : 2'000u; });
+  const auto program = test::TruthProgram::Start(interpreter_);
+  ASSERT_TRUE(program) << program.error().message;
+  const profd_event header = HeaderOf(program->pid());
+  service.See({ProcessEvent(header)});
+  ASSERT_TRUE(test::Eventually([&] { return map_.Has(program->pid()); }));
+  for (std::uint32_t i = 0; i < PythonService::kMaxOfUser + 100; ++i)
+    service.See({ForkEvent(header, kFirst + i)});
+  service.See({ForkEvent(header, kOther)});
+  ASSERT_TRUE(test::Eventually([&] { return map_.Has(kOther); }));
+  EXPECT_TRUE(map_.Has(kFirst + PythonService::kMaxOfUser - 2)) << "with its parent, the last one";
+  EXPECT_FALSE(map_.Has(kFirst + PythonService::kMaxOfUser - 1));
+  const auto beyond = searches_.Beyond();
+  ASSERT_EQ(beyond.size(), 1u);
+  EXPECT_EQ(beyond[0].key.id, 1'000u);
+  // Who ends leaves room.
+  profd_event end = HeaderOf(kFirst);
+  end.flags = PROFD_TASK_LAST_THREAD;
+  service.See({test::RawTask(PROFD_EVENT_EXIT, end, "x")});
+  service.See({ForkEvent(header, kFirst + 1'000'000 - 1)});
+  EXPECT_TRUE(test::Eventually([&] { return map_.Has(kFirst + 1'000'000 - 1); }));
+}
+
 // The kernel's report of the mappings as they are now, if they have changed.
 void TellMappings(PythonService& service, const profd_event& header, std::string& reported) {
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
@@ -145,7 +175,7 @@ void TellMappings(PythonService& service, const profd_event& header, std::string
 }
 
 TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   // It is reported before it has mapped the interpreter, or while that starts.
   auto program =
       testing::Subprocess::Start({interpreter_, "-c", "import sys; sys.stdin.readline()"});
@@ -166,7 +196,7 @@ TEST_F(ServiceTest, RuntimesOfOneProcessToABound) {
   const auto line = program->ReadLine();
   ASSERT_TRUE(line) << program->Wait().err;
   if (!line->starts_with("ready")) GTEST_SKIP() << interpreter_ << ": " << *line;
-  PythonService service(map_, facts_, readers_, ProcFs());
+  PythonService service(map_, facts_, readers_, searches_, ProcFs());
   const profd_event header = HeaderOf(static_cast<std::uint32_t>(program->pid()));
   service.See({ProcessEvent(header)});
   EXPECT_TRUE(test::Eventually([&] {
@@ -231,7 +261,8 @@ TEST_F(ServiceTest, CodeIsReportedOnceAndBeforeItsSample) {
   const auto bytes = test::RawEventBytes(PROFD_EVENT_ON_CPU, sample, test::RawNumbers(words));
 
   const SystemClock clock;
-  CodeBackfill backfill(facts_, readers_, clock);
+  CodeShares shares(clock);
+  CodeBackfill backfill(facts_, readers_, clock, shares);
   Registry registry;
   wire::Decoder decoder;
   std::vector<wire::Event> events;

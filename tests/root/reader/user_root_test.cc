@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,12 @@ TEST_F(UserRootTest, AnOrdinaryProcessIsItsUsers) {
   EXPECT_EQ(root.user(), 0u);
   EXPECT_EQ(user.user(), kUser);
   EXPECT_EQ(UserOf(0), 0u);
+}
+
+TEST_F(UserRootTest, AProcessThatHidesItsMemoryIsItsUsers) {
+  const Child hidden([] { return Become(kUser) && ::prctl(PR_SET_DUMPABLE, 0) == 0; });
+  ASSERT_TRUE(hidden.ready());
+  EXPECT_EQ(hidden.user(), kUser);
 }
 
 TEST_F(UserRootTest, OtherIdsInANamespaceOfAUserAreThatUsers) {

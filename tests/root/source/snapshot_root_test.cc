@@ -1,6 +1,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tests/root/source/live_test.h"
 #include "tests/root/source/stuck_file.h"
@@ -64,6 +70,21 @@ TEST_F(SnapshotTest, OnCpuSessionsTakeNone) {
   ::_exit(1);
 }
 
+// A process whose stack lies in the file, so that who reads it hangs.
+Puppet::Body Hanging(const std::string& path, uid_t user = 0) {
+  return [path, user](const Puppet::Strings& strings) {
+    const bool is_user = ::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0;
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    constexpr std::size_t kPage = 4'096;
+    auto* pages = static_cast<char*>(
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const bool mapped =
+        ::mmap(pages + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == pages + kPage;
+    strings.Say({is_user && mapped ? 1u : 2u});
+    SleepWithFrame(pages + kPage / 2, pages + kPage + 128);
+  };
+}
+
 TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "the hostile program is written for x86-64";
@@ -71,16 +92,7 @@ TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
   const auto file = StuckFile::Mount();
   if (!file) GTEST_SKIP() << file.error().message;
   const std::string path = (*file)->path();
-  const Puppet hostile([&path](const Puppet::Strings& strings) {
-    const int fd = ::open(path.c_str(), O_RDONLY);
-    constexpr std::size_t kPage = 4'096;
-    auto* pages = static_cast<char*>(
-        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    const bool mapped =
-        ::mmap(pages + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == pages + kPage;
-    strings.Say({mapped ? 1u : 2u});
-    SleepWithFrame(pages + kPage / 2, pages + kPage + 128);
-  });
+  const Puppet hostile(Hanging(path));
   ASSERT_EQ(hostile.Hear(1)[0], 1u);
   hostile.AwaitState('S');
   const Puppet harmless([](const Puppet::Strings&) { WaitForever(); });
@@ -108,6 +120,49 @@ TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
   const Heard together = live_->End(both);
   EXPECT_EQ(together.Stacks(harmless.pid(), SampleOrigin::kSnapshot).size(), 1u);
   EXPECT_EQ(counter(together), before + 1) << "the hostile one is left alone";
+}
+
+// More of them than the readers that root's programs may have hanging.
+TEST_F(SnapshotTest, HangingProcessesOfAUserCostOthersNoUserStacks) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the hostile program is written for x86-64";
+#endif
+  constexpr uid_t kUser = 4'200'502;
+  constexpr std::size_t kHanging = 8;
+  const auto file = StuckFile::Mount();
+  if (!file) GTEST_SKIP() << file.error().message;
+  std::string pids;
+  std::vector<std::unique_ptr<Puppet>> hostile;
+  for (std::size_t i = 0; i < kHanging; ++i) {
+    hostile.push_back(std::make_unique<Puppet>(Hanging((*file)->path(), kUser)));
+    ASSERT_EQ(hostile.back()->Hear(1)[0], 1u);
+    hostile.back()->AwaitState('S');
+    pids += std::to_string(hostile.back()->pid()) + ",";
+  }
+  const Puppet harmless([](const Puppet::Strings&) { WaitForever(); });
+  harmless.AwaitState('S');
+  for (int session = 0; session < 4; ++session) {
+    const auto number = live_->Begin(SpecOf("pid " + pids + std::to_string(harmless.pid())));
+    const Heard heard = live_->End(number);
+    const auto stacks = heard.Stacks(harmless.pid(), SampleOrigin::kSnapshot);
+    ASSERT_EQ(stacks.size(), 1u) << session;
+    EXPECT_FALSE(stacks[0].user_frames.empty()) << session;
+    for (const auto& one : hostile) {
+      const auto kernel_only = heard.Stacks(one->pid(), SampleOrigin::kSnapshot);
+      ASSERT_EQ(kernel_only.size(), 1u) << session;
+      EXPECT_FALSE(kernel_only[0].kernel_frames.empty()) << session;
+    }
+  }
+  const auto beyond = live_->source().Status().beyond_share;
+  const auto named = [&](const std::string& who) {
+    return std::ranges::any_of(beyond,
+                               [&](const std::string& text) { return text.starts_with(who); });
+  };
+  EXPECT_TRUE(named("user " + std::to_string(kUser) + ": memory of several processes"));
+  const auto alone = std::ranges::count_if(hostile, [&](const auto& one) {
+    return named("process " + std::to_string(one->pid()) + " ");
+  });
+  EXPECT_EQ(alone, 2) << "so many readers are what it costs";
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ void ExpectNames(pid_t pid, const std::string& wanted) {
   ASSERT_GT(listed.size(), 100u);
   SystemClock clock;
   test::DirectReaders readers(std::make_unique<JitParser>());
-  LiveJitSymbols symbols(readers, clock);
+  JitShares shares(clock);
+  LiveJitSymbols symbols(readers, clock, shares);
   std::size_t compared = 0;
   bool found = false;
   for (std::size_t i = listed.size() > 2000 ? listed.size() - 2000 : 0; i < listed.size(); ++i) {

@@ -215,7 +215,9 @@ TEST_F(DebugFinderTest, LaterLookUpsProfitFromDebuginfod) {
   const std::string url = "http://127.0.0.1:" + std::to_string(std::stoi(*port));
   ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
   ::setenv("DEBUGINFOD_CACHE_PATH", tree_.Path("cache").c_str(), 1);
-  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles(), true);
+  const SystemClock clock;
+  budget::Shares shares(PROFD_SHARE_DEBUG_FILES, DebugDownload::kShareOfUser, clock);
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), test::WithDebugFiles(), &shares);
   {
     const auto first = source.Load(id_);
     ASSERT_TRUE(first) << first.error().message;

@@ -204,7 +204,7 @@ class GoneFileTest : public ::testing::Test {
   const SystemClock clock_;
   KeptSymbols kept_{1u << 20, clock_};
   test::TempFolder tree_;
-  test::DirectObjects source_{ProcFs(tree_.Path("proc")), {}, false, &kept_};
+  test::DirectObjects source_{ProcFs(tree_.Path("proc")), {}, nullptr, &kept_};
   std::string path_;
   ObjectId id_;
   ObjectInfo info_;

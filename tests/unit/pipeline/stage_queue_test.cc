@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "daemon/base/counter.h"
 
 namespace profd::pipeline {
 
 struct Item {
   bool may_be_dropped = true;
+  std::uint32_t process = 1;
 };
 bool MayDrop(const Item& item) { return item.may_be_dropped; }
+std::uint32_t ProcessOf(const Item& item) { return item.process; }
 
 namespace {
 
@@ -58,17 +62,37 @@ TEST_F(BatchSenderTest, OneThatIsBehindGetsWholeBatchesAndNothingIsDroppedUntilT
   EXPECT_EQ(Waiting(), most);
 }
 
-TEST_F(BatchSenderTest, DropsWholeBatchesOfWhatMayBeDroppedAndCountsThem) {
+TEST_F(BatchSenderTest, WhenItIsFullEachProcessKeepsAShare) {
+  constexpr auto kShare = pipeline::BatchSender<Item>::kShare;
   for (std::size_t i = 0; i < kCapacity; ++i) Add(kWhole);
   ASSERT_EQ(queue_.size(), kCapacity);
   Add(1, {.may_be_dropped = false});
-  Add(kWhole - 1);
-  EXPECT_EQ(dropped_.value(), kWhole - 1);
-  (void)queue_.Pop();
+  Add(4 * kShare, {.process = 2});
+  Add(kShare, {.process = 3});
   sender_.Send(1);
-  EXPECT_EQ(Waiting(), (kCapacity - 1) * kWhole) << "whatever waits, waits for a whole batch";
+  Add(kWhole, {.process = 2});
+  (void)queue_.Pop();
+  EXPECT_EQ(Waiting(), (kCapacity - 1) * kWhole);
   sender_.Send(2);
-  EXPECT_EQ(Waiting(), 1u) << "and what may not be dropped is still there";
+  std::map<std::uint32_t, std::size_t> waited;
+  const auto batch = queue_.Pop();
+  for (const Item& item : batch->items) ++waited[item.may_be_dropped ? item.process : 0];
+  EXPECT_EQ(waited[0], 1u) << "what may not be dropped";
+  EXPECT_EQ(waited[3], kShare);
+  EXPECT_GE(waited[2], kShare);
+  EXPECT_LT(waited[2], kShare + kWhole) << "no more but what came after the last try";
+  EXPECT_EQ(dropped_.value() + waited[2], 4 * kShare + kWhole);
+}
+
+TEST_F(BatchSenderTest, ManyProcessesKeepABoundedNumber) {
+  constexpr auto kMost = pipeline::BatchSender<Item>::kMaxKeptSamples;
+  for (std::size_t i = 0; i < kCapacity; ++i) Add(kWhole);
+  for (std::uint32_t i = 0; i < 2 * kMost; ++i) Add(1, {.process = i});
+  sender_.Send(1);
+  EXPECT_EQ(dropped_.value(), kMost);
+  while (queue_.size() > 0) (void)queue_.Pop();
+  sender_.Send(2);
+  EXPECT_EQ(Waiting(), kMost);
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ class CodeBackfillTest : public ::testing::Test {
   test::ManualClock clock_;
   FactQueue facts_;
   test::DirectReaders readers_{std::make_unique<PythonParser>()};
-  CodeBackfill backfill_{facts_, readers_, clock_};
+  CodeShares shares_{clock_};
+  CodeBackfill backfill_{facts_, readers_, clock_, shares_};
   std::vector<std::uint32_t> reported_;
 };
 

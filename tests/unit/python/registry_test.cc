@@ -61,6 +61,31 @@ TEST(Registry, DescribesWhatWasReported) {
   EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 0)).line, 10u);
 }
 
+TEST(Registry, TextsHaveABoundInBytes) {
+  Registry registry;
+  constexpr std::size_t kLong = 1u << 20;
+  for (std::uint64_t i = 0; i < 2 * Registry::kMaxCodeBytes / kLong; ++i) {
+    wire::PythonCodeEvent code = Code(kParent, 64 * i, 1, "f");
+    code.lines = std::string(kLong, 'x');
+    registry.Observe(code);
+  }
+  EXPECT_LE(registry.codes(), Registry::kMaxCodeBytes / kLong);
+  EXPECT_GE(registry.codes(), Registry::kMaxCodeBytes / kLong / 2);
+}
+
+TEST(Registry, LinesAreFoundAgainAfterManyOthers) {
+  Registry registry;
+  registry.Observe(Code(kParent, 64, 1, "f"));
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 2)).line, 11u);
+  constexpr std::uint32_t kInstructions = 8'192;
+  for (std::uint64_t i = 1; i <= Registry::kMaxLinesKept / kInstructions + 1; ++i) {
+    registry.Observe(Code(kChild, 64 * i, 1, "g"));
+    for (std::uint32_t at = 0; at < kInstructions; ++at)
+      (void)registry.Describe(kChild, Frame(64 * i, 1, at));
+  }
+  EXPECT_EQ(registry.Describe(kParent, Frame(64, 1, 2)).line, 11u);
+}
+
 TEST(Registry, WhatHasNoLineOfItsOwnIsOnTheFirst) {
   Registry registry;
   auto code = Code(kParent, 64, 1, "f");

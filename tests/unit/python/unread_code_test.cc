@@ -148,7 +148,8 @@ class UnreadCodeTest : public testing::Test {
     test::DirectReaders direct_{std::make_unique<PythonParser>()};
   };
   MoodyReaders readers_;
-  CodeBackfill backfill_{facts_, readers_, clock_};
+  CodeShares shares_{clock_};
+  CodeBackfill backfill_{facts_, readers_, clock_, shares_};
   const wire::EventSource::Sink sink_ = [this](const wire::RawEvent& event) { Take(event); };
   std::string reported_;
   std::uint64_t event_ns_ = 0;

@@ -204,7 +204,7 @@ TEST_F(BackfillTest, BeyondItsShareAProcessIsReadOnceASecond) {
   EXPECT_THAT(Take(), ElementsAre("sample 1 @2260"));
 
   // Its share comes back with time, and it is not named for ever.
-  now_ns_ += Backfill::kNamedNs;
+  now_ns_ += Backfill::kKeptBeyondNs;
   Round({Mmap(1, 122'300 * kMs)});
   EXPECT_THAT(Take(), ElementsAre("mmap 1 @122300"));
   EXPECT_THAT(backfill_.ProcessesBeyondShare(), IsEmpty());

@@ -52,7 +52,8 @@ class JitSymbolsTest : public ::testing::Test {
   test::TempFolder tree_;
   test::ManualClock clock_;
   test::DirectReaders readers_{std::make_unique<JitParser>(), ProcFs(tree_.Path("proc"))};
-  LiveJitSymbols jit_{readers_, clock_};
+  JitShares shares_{clock_};
+  LiveJitSymbols jit_{readers_, clock_, shares_};
 };
 
 TEST_F(JitSymbolsTest, SaysWhichFileIsMissing) {

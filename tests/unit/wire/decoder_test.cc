@@ -199,7 +199,7 @@ TEST(DecoderTest, BeyondShareSaysWhatAndHowMuch) {
   EXPECT_EQ(beyond.kind, PROFD_SHARE_MAPPINGS);
   EXPECT_EQ(beyond.uid, 4u);
   EXPECT_EQ(beyond.count, 5u);
-  for (const std::uint32_t kind : {0u, PROFD_SHARE_MAPPINGS + 1u, ~0u})
+  for (const std::uint32_t kind : {0u, std::uint32_t{PROFD_SHARE_KINDS}, ~0u})
     EXPECT_FALSE(
         wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed(kind)))))
         << kind;
