@@ -38,7 +38,7 @@ void NameBeyondShare(Profile& profile, const std::vector<wire::BeyondShareEvent>
     const auto add = [&](const std::string& who) {
       profile.counters.push_back({"beyond_share", who + consequence, beyond.count});
     };
-    if (beyond.kind == PROFD_SHARE_PROCESSES) {
+    if (wire::IsOfUser(beyond.kind)) {
       add("UID " + std::to_string(beyond.uid));
       continue;
     }

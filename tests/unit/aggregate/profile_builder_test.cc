@@ -289,6 +289,8 @@ TEST(ProfileBuilder, NamesWhoHasReportedTooMuch) {
   beyond.kind = PROFD_SHARE_PROCESSES;
   beyond.uid = 1'000;
   builder.AddBeyondShare(beyond);
+  beyond.kind = PROFD_SHARE_DEBUG_FILES;
+  builder.AddBeyondShare(beyond);
   std::vector<std::string> texts;
   for (const NamedCount& count : Empty(builder).counters)
     if (count.name == "beyond_share" && count.count == 7) texts.push_back(count.text);
