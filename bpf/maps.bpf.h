@@ -11,6 +11,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/events.h"
+#include "bpf/shared/points.h"
 #include "bpf/shared/unwind_table.h"
 
 typedef __u8 u8;
@@ -86,9 +87,6 @@ struct thread {
   u32 left_state;           /* then: PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
   u32 quiet;                /* enum quiet; changed with atomics */
   struct reported reported; /* written by readers */
-  u64 point_period_ns;      /* period of the two below; 0: not drawn yet */
-  u64 point_phase_ns;       /* where in the period the thread's off-CPU clock stands */
-  u64 point_ns;             /* where in the period its mark lies */
   struct profd_clock clock;
   struct epoch_totals kept;
 };
@@ -102,8 +100,8 @@ enum quiet {
 };
 
 /*
- * The kernel puts 72 bytes before it, and allocates powers of two: one more word would double what
- * every thread of the host takes.
+ * The kernel puts 72 bytes before it, and allocates powers of two: beyond this, every thread of the
+ * host would take twice as much.
  */
 PROFD_STATIC_ASSERT(sizeof(struct thread) <= 512 - 72, "struct thread");
 
@@ -327,12 +325,30 @@ struct queue_offset {
   u64 at_ns; /* when it was seen; 0: never */
 };
 
-/* What the switch-out hook leaves for the switch-in hook on the same CPU. Written by both. */
+/* There is no sampling point in [begin, end) if after_ns < begin and end <= until_ns. */
+struct point_gap {
+  u64 level; /* 0: not known yet */
+  u64 after_ns;
+  u64 until_ns;
+};
+
+/* Sampling points in the two parts of an interval. */
+struct points {
+  u32 blocked;
+  u32 runnable;
+  u32 level;
+  u32 halvings; /* beyond the share of its process, the sample stands for 2^halvings */
+};
+
+/* What the hooks of one CPU leave for the next ones on it. */
 struct switch_state {
   u64 time_ns; /* of the switch under way */
   u64 next;    /* address of the task that it switches to; 0: taken */
   struct queue_offset offset;
-  u64 switches; /* not yet in `counters` */
+  u64 switches;                    /* not yet in `counters` */
+  struct point_gap gap;            /* of threads that a client has requested */
+  struct point_gap background_gap; /* of all others */
+  struct points points;            /* of the sample under way: the stacks of 6.1 have no room */
 };
 
 struct {

@@ -13,38 +13,17 @@
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 
-/* Sampling points in the two parts of an interval. */
-struct points {
-  u32 blocked;
-  u32 runnable;
-  u32 stands_for; /* the sample counts so often; beyond the share of its process more than once */
-};
-
-/* Counts the sampling points in an interval of a member of `sessions`; 0: it is not sampled. */
-static __always_inline int count_points(struct thread* thread, u64 sessions,
-                                        const struct interval* interval, struct points* points) {
-  u64 period =
-      is_requested(sessions) ? control.off_cpu_period_ns : control.background_off_cpu_period_ns;
-  u64 length = above(interval->end_ns, interval->begin_ns);
-  if (!period) return 0;
-  follow_period(thread, period);
-  if (skip_points(thread, length)) return 0;
-  points->blocked = pass_points(thread, above(length, interval->runnable_ns));
-  points->runnable = pass_points(thread, interval->runnable_ns);
-  points->stands_for = 1;
-  return points->blocked || points->runnable;
-}
-
 /* Whether a sample that is due is taken; 0: not, its process has had its share. */
 static __noinline int is_taken(struct task_struct* task, struct thread* thread, u64 sessions,
                                u64 now, struct points* points) {
   /* On the switch-out level the run-queue lock is held: no share is looked up there. */
   if (constants.hook != PROFD_HOOK_SWITCH_OUT && !(sessions & ~control.shared_sessions)) {
-    points->stands_for = take_wait(event_pid(task), now);
-    if (!points->stands_for) {
+    int halvings = take_wait(event_pid(task), now);
+    if (halvings < 0) {
       count(PROFD_COUNTER_WAITS_BEYOND_SHARE);
       return 0;
     }
+    points->halvings = halvings;
   }
   return may_report(task, thread);
 }
@@ -59,10 +38,11 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
                                           const struct thread* thread,
                                           const struct interval* interval,
                                           const struct points* points) {
-  event->event.flags |= leaving_flags(interval->state, interval->kind);
+  event->event.flags |= leaving_flags(interval->state, interval->kind) |
+                        points->halvings << PROFD_SAMPLE_HALVINGS_SHIFT;
   event->begin_ns = interval->begin_ns;
   event->runnable_ns = interval->runnable_ns;
-  event->period_ns = thread->point_period_ns * points->stands_for;
+  event->period_ns = 1ull << ((points->level + points->halvings) & 63);
   event->blocked_points = points->blocked;
   event->runnable_points = points->runnable;
   event->task_state = thread->task_state;
@@ -98,13 +78,13 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
 /* The same, if it is due. */
 static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
                                            struct thread* thread, u64 sessions,
-                                           const struct interval* interval) {
-  struct points points;
+                                           const struct interval* interval,
+                                           struct switch_state* state) {
+  struct points* points = count_points(state, sessions, interval);
   struct interval due;
-  if (!count_points(thread, sessions, interval, &points)) return;
-  if (!is_taken(task, thread, sessions, interval->end_ns, &points)) return;
+  if (!points || !is_taken(task, thread, sessions, interval->end_ns, points)) return;
   due = *interval; /* so that, where none is due, it need not be in memory */
-  take_sample(ctx, task, thread, &due, &points);
+  take_sample(ctx, task, thread, &due, points);
 }
 
 /* Switch-out level: keeps the stack with which a member of a session leaves. */
@@ -131,12 +111,13 @@ static __always_inline void begin_without_stack(struct profd_sample_event* event
 
 /* Switch-out level: sends what was captured, if it is due; another thread is current. */
 static __always_inline void send_switch_out(struct task_struct* task, struct thread* thread,
-                                            const struct interval* interval, u64 sessions) {
+                                            const struct interval* interval, u64 sessions,
+                                            struct switch_state* state) {
+  struct points* points = count_points(state, sessions, interval);
   struct sample_buffer* buffer;
-  struct points points;
-  if (!count_points(thread, sessions, interval, &points)) return;
+  if (!points) return;
   if (above(interval->end_ns, interval->begin_ns) < constants.min_switch_out_ns) return;
-  if (!is_taken(task, thread, sessions, interval->end_ns, &points)) return;
+  if (!is_taken(task, thread, sessions, interval->end_ns, points)) return;
   buffer = bpf_task_storage_get(&stacks, task, 0, 0);
   if (!buffer) return;
   if (buffer->event.begin_ns != interval->begin_ns) begin_without_stack(&buffer->event, task);
@@ -144,7 +125,7 @@ static __always_inline void send_switch_out(struct task_struct* task, struct thr
   buffer->event.event.sessions = sessions;
   if (!is_requested(sessions)) buffer->event.event.flags |= PROFD_SAMPLE_BACKGROUND;
   buffer->event.event.cpu = bpf_get_smp_processor_id();
-  fill_interval(&buffer->event, thread, interval, &points);
+  fill_interval(&buffer->event, thread, interval, points);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, buffer, 0, PROFD_COUNTER_OFF_CPU_SAMPLES,
               PROFD_COUNTER_OFF_CPU_RING_FULL);
   buffer->event.begin_ns = 0; /* its stack is packed: of no interval any more */

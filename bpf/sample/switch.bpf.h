@@ -123,7 +123,7 @@ static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
 
 /* Switch-out level: the thread that comes is not current yet. */
 static __noinline void thread_switches_in(struct task_struct* task, u64 now,
-                                          const struct queue_offset* offset) {
+                                          struct switch_state* state) {
   struct thread* thread = find_thread(task);
   struct interval interval;
   u64 sessions, length;
@@ -138,8 +138,9 @@ static __noinline void thread_switches_in(struct task_struct* task, u64 now,
   interval.end_ns = now;
   interval.state = thread->state;
   interval.kind = thread->kind;
-  interval.runnable_ns = runnable_part(thread, now, length, coming_run_delay(task, now, offset));
-  send_switch_out(task, thread, &interval, sessions);
+  interval.runnable_ns =
+      runnable_part(thread, now, length, coming_run_delay(task, now, &state->offset));
+  send_switch_out(task, thread, &interval, sessions, state);
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
@@ -158,7 +159,7 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   count_switch(state);
   if (prev->pid) thread_switches_out(ctx, prev, preempted, task_state, now, state);
   if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid)
-    thread_switches_in(next, now, &state->offset);
+    thread_switches_in(next, now, state);
   else if (!next->se.sum_exec_runtime && next->pid)
     thread_switches_in_first(next, now);
   if (cost_is_due(now)) add_cost(now);
@@ -190,7 +191,7 @@ static __always_inline void switch_in(void* ctx) {
   clock_switch_in(thread, now, &accounting, bpf_get_smp_processor_id(), &interval);
   if (entered) add_cost(entered);
   sessions = thread->sessions & control.off_cpu_sessions;
-  if (sessions) take_switch_in(ctx, task, thread, sessions, &interval);
+  if (sessions) take_switch_in(ctx, task, thread, sessions, &interval, state);
 }
 
 static __always_inline void woken(struct task_struct* task) {

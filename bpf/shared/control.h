@@ -36,6 +36,7 @@ struct profd_constants {
   __u64 min_switch_out_ns; /* reported minimum duration on the switch-out level */
   __u32 pidns_inum;        /* inode number of profd's pid namespace; 0 = compare by level only */
   __u32 share_scale;       /* how much shares are multiplied by, at least 1; shares.h */
+  __u64 point_seed;        /* of the sampling points; points.h */
 };
 
 /*
@@ -47,11 +48,11 @@ struct profd_constants {
 struct profd_control {
   __u64 epoch;
   __u64 epoch_ns;
-  __u64 sessions;         /* running sessions; bits not set here are stale and ignored */
-  __u64 on_cpu_sessions;  /* of those, with on-CPU samples */
-  __u64 off_cpu_sessions; /* of those, with off-CPU samples */
-  __u64
-      off_cpu_period_ns; /* of threads of `requested_sessions`, effective; 0 = no off-CPU samples */
+  __u64 sessions;           /* running sessions; bits not set here are stale and ignored */
+  __u64 on_cpu_sessions;    /* of those, with on-CPU samples */
+  __u64 off_cpu_sessions;   /* of those, with off-CPU samples */
+  __u64 off_cpu_level;      /* of the sampling points of threads of `requested_sessions`, effective;
+                               points.h; 0 = no off-CPU samples */
   __u64 starting_sessions;  /* the assign iterator evaluates these filters */
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
@@ -65,8 +66,8 @@ struct profd_control {
       kernel_accounted_sessions; /* of `sessions`, those that are content with kernel accounting */
   __u64 requested_sessions;      /* of `sessions`; the others are background sessions */
   /* Threads of none of those are sampled at periods of their own: */
-  __u64 background_off_cpu_period_ns; /* 0 = no off-CPU samples */
-  __u64 background_on_cpu_period;     /* in the events' units; 0 = no longer than theirs */
+  __u64 background_off_cpu_level; /* 0 = no off-CPU samples */
+  __u64 background_on_cpu_period; /* in the events' units; 0 = no longer than theirs */
   __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
   /* Reading memory of another process may never end. Numbers are those of the initial pid
    * namespace. */

@@ -125,6 +125,9 @@ struct profd_clock_event {
 #define PROFD_SAMPLE_WOKEN 128      /* it has slept since begin_ns and waits for a CPU by now */
 #define PROFD_SAMPLE_BACKGROUND 256 /* of a thread that no client has requested, at its periods */
 #define PROFD_SAMPLE_PACKED 512     /* words of 0 are left out, the tail is made of units */
+/* OFF_CPU, 5 bits: beyond the share of its process a sample stands for 2^h, in period_ns, too */
+#define PROFD_SAMPLE_HALVINGS_SHIFT 10
+#define PROFD_SAMPLE_HALVINGS_MASK 31
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -296,6 +299,7 @@ struct profd_periods_event {
   __u64 off_cpu_period_ns;
   __u64 background_on_cpu_period_ns; /* of PROFD_SAMPLE_BACKGROUND */
   __u64 background_off_cpu_period_ns;
+  __u64 point_seed; /* of the sampling points (points.h); 0: each thread has had its own */
 };
 
 /* What a process, or a user, has reported beyond a share while the session of `event.sessions` ran;
@@ -364,7 +368,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_even
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 32, "profd_periods_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 40, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_beyond_share_event) == 56 + 16, "beyond share");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");

@@ -69,14 +69,14 @@ static __always_inline int take_share(u32 kind, u32 id, u64 now, u64 per_second,
   return !share || take_one(share, now, per_second * constants.share_scale, at_once);
 }
 
-/* Of so many samples of the process's waits, one is taken; 0: not this one. */
-static __always_inline u32 take_wait(u32 pid, u64 now) {
+/* Of 2^halvings samples of the process's waits, one is taken: the halvings; -1: not this one. */
+static __always_inline int take_wait(u32 pid, u64 now) {
   struct profd_share* share = share_of(PROFD_SHARE_WAITS, pid);
   u32 halvings;
-  if (!share) return 1;
+  if (!share) return 0;
   halvings = count_wait(share, now, PROFD_WAITS_IN_BLOCK * constants.share_scale);
-  if (!(bpf_get_prandom_u32() & ((1u << halvings) - 1))) return 1u << halvings;
+  if (!(bpf_get_prandom_u32() & ((1u << halvings) - 1))) return halvings;
   share->beyond_ns = now;
   share->beyond++;
-  return 0;
+  return -1;
 }

@@ -16,7 +16,8 @@ using process::Sample;
 using process::State;
 using process::WaitReason;
 
-// The blocked and the runnable part of an off-CPU sample are subsampled independently.
+// The blocked and the runnable part of an off-CPU sample of a recording in which threads have had
+// sampling points of their own are subsampled independently.
 constexpr std::uint32_t kBlockedSalt = 1;
 constexpr std::uint32_t kRunnableSalt = 2;
 
@@ -138,11 +139,16 @@ void ProfileBuilder::AddOffCpu(const symbolize::SymbolizedSample& symbolized, Sa
   // The runnable time comes from another counter than the interval, and may be a little too long.
   const std::uint64_t woken_ns =
       sample.time_ns - std::min(sample.runnable_ns, sample.time_ns - sample.begin_ns);
-  const auto subsample = [&](std::uint32_t points, std::uint32_t salt) {
+  const auto select = [&](std::uint32_t count, const Window& in, std::uint32_t salt) {
+    const Points taken{count, sample.period_ns};
+    if (point_seed_ != 0) {
+      return SelectPoints(taken, start_.off_cpu_period_ns, in.begin_ns, in.end_ns,
+                          {point_seed_, sample.halvings});
+    }
     key.salt = salt;
-    return SubsamplePoints(Points{points, sample.period_ns}, start_.off_cpu_period_ns, key);
+    return SubsamplePoints(taken, start_.off_cpu_period_ns, key);
   };
-  if (const auto points = subsample(sample.blocked_points, kBlockedSalt);
+  if (const auto points = select(sample.blocked_points, {sample.begin_ns, woken_ns}, kBlockedSalt);
       points.count != 0 && woken_ns > sample.begin_ns) {
     part.end_ns = woken_ns;
     part.weight_ns = TotalWeight(points);
@@ -151,7 +157,7 @@ void ProfileBuilder::AddOffCpu(const symbolize::SymbolizedSample& symbolized, Sa
     part.wait = sample.wait;
     Store(part, symbolized);
   }
-  if (const auto points = subsample(sample.runnable_points, kRunnableSalt);
+  if (const auto points = select(sample.runnable_points, {woken_ns, sample.time_ns}, kRunnableSalt);
       points.count != 0 && sample.time_ns > woken_ns) {
     part.begin_ns = woken_ns;
     part.end_ns = sample.time_ns;
@@ -296,6 +302,7 @@ void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
 void ProfileBuilder::SetEffectivePeriods(const wire::PeriodsEvent& event) {
   effective_on_cpu_ns_ = event.on_cpu_period_ns;
   effective_background_on_cpu_ns_ = event.background_on_cpu_period_ns;
+  point_seed_ = event.point_seed;
   const bool background = (start_.mode & PROFD_SESSION_BACKGROUND) != 0;
   // A finer period is that of another session. This one subsamples down to its own, so for its
   // profile the requested period holds.

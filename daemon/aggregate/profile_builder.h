@@ -128,6 +128,7 @@ class ProfileBuilder {
   const Limits limits_;
   std::uint64_t effective_on_cpu_ns_ = 0;
   std::uint64_t effective_background_on_cpu_ns_ = 0;  // of PROFD_SAMPLE_BACKGROUND
+  std::uint64_t point_seed_ = 0;                      // 0: sampling points were the threads' own
   std::vector<PeriodChange> periods_;                 // of this session, in order of time
   StackTree stacks_;
   std::vector<SamplePart> parts_;

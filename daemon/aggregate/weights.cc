@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "bpf/shared/points.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/mul_div.h"
 
@@ -59,6 +60,16 @@ Points SubsamplePoints(const Points& taken, std::uint64_t session_period_ns,
   const std::uint64_t whole = total / session_period_ns;
   const bool one_more = Draw(total % session_period_ns, session_period_ns, key);
   return Points{static_cast<std::uint32_t>(whole + (one_more ? 1 : 0)), session_period_ns};
+}
+
+Points SelectPoints(const Points& taken, std::uint64_t session_period_ns, std::uint64_t begin_ns,
+                    std::uint64_t end_ns, const PointChoice& choice) {
+  const std::uint32_t level = profd_level_not_below(session_period_ns);
+  const std::uint64_t sampled_ns = taken.period_ns >> choice.halvings;
+  if (taken.count == 0 || std::uint64_t{1} << level <= sampled_ns) return taken;
+  const std::uint64_t count = profd_points_in(choice.seed, level, begin_ns, end_ns);
+  return Points{static_cast<std::uint32_t>(std::min<std::uint64_t>(count, taken.count)),
+                std::uint64_t{1} << std::min(level + choice.halvings, 63u)};
 }
 
 std::uint64_t SubsampleOnCpu(std::uint64_t weight_ns, std::uint64_t sampled_period_ns,

@@ -1,7 +1,7 @@
 // Weights: the arithmetic that gives each sample its weight in a profile. It has three steps:
-// subsample (a session with a coarser period keeps a part of the samples), clip (a session gets the
-// part of an interval that lies inside it), and scale (the weights of a thread and state add up to
-// its exact clock). All functions are pure.
+// select (a session with a coarser period sees a part of the sampling points or samples), clip (a
+// session gets the part of an interval that lies inside it), and scale (the weights of a thread and
+// state add up to its exact clock). All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,25 @@ struct Points {
   std::uint64_t period_ns = 0;
 };
 
-// Reduces `taken` to the period of a session. It keeps the whole part of
-// count * taken.period_ns / session_period_ns, and one point more with the probability of the
-// fraction, so the expected weight is unchanged. A session whose period is not coarser keeps all.
+// Samples of recordings in which each thread has had its own sampling points. Reduces `taken` to
+// the period of a session. It keeps the whole part of count * taken.period_ns / session_period_ns,
+// and one point more with the probability of the fraction, so the expected weight is unchanged. A
+// session whose period is not coarser keeps all.
 [[nodiscard]] Points SubsamplePoints(const Points& taken, std::uint64_t session_period_ns,
                                      const SubsampleKey& key);
+
+// How the sampling points of a sample were chosen.
+struct PointChoice {
+  std::uint64_t seed = 0;      // bpf/shared/points.h
+  std::uint32_t halvings = 0;  // the sample stands for 2^halvings; the period has them
+};
+
+// The sampling points of a session in the part [begin_ns, end_ns) of an interval, which had `taken`
+// at the period with which it was sampled: those of the session's own level. A session whose period
+// is not coarser keeps all.
+[[nodiscard]] Points SelectPoints(const Points& taken, std::uint64_t session_period_ns,
+                                  std::uint64_t begin_ns, std::uint64_t end_ns,
+                                  const PointChoice& choice);
 
 // The weight of an on-CPU sample in a session with the nominal period `session_period_ns`; 0: the
 // session does not keep the sample. `weight_ns` is the sample's own period, with its jitter;

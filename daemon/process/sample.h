@@ -76,6 +76,7 @@ struct Sample {
   bool snapshot = false;        // the interval is still open at time_ns
   bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
   bool background = false;      // PROFD_SAMPLE_BACKGROUND
+  std::uint32_t halvings = 0;   // off-CPU: it stands for 2^halvings; period_ns has them
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
   WaitReason wait = WaitReason::kNone;
   bool woken = false;  // snapshot of a dump: it slept since begin_ns, and waits for a CPU now

@@ -144,7 +144,8 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   event.header.sessions = 1;
   event.mode = (requested.on_cpu ? 1u : 0u) | (requested.off_cpu ? 2u : 0u);
   event.on_cpu_period_ns = std::max(requested.on_cpu_period_ns, extent_.on_cpu_period_ns);
-  event.off_cpu_period_ns = std::max(requested.off_cpu_period_ns, extent_.off_cpu_period_ns);
+  event.off_cpu_period_ns = std::max(session::NearestOffCpuPeriodNs(requested.off_cpu_period_ns),
+                                     extent_.off_cpu_period_ns);
   event.target = session::FormatTarget(requested.target);
   return event;
 }

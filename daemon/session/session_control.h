@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/shared/points.h"
 #include "daemon/base/result.h"
 
 namespace profd::session {
@@ -28,14 +29,19 @@ struct Target {
 [[nodiscard]] std::string FormatTarget(const Target& target);
 [[nodiscard]] Result<Target> ParseTarget(const std::string& text);
 
+// The nearest period that sampling points have (bpf/shared/points.h). A session gets this one.
+[[nodiscard]] inline std::uint64_t NearestOffCpuPeriodNs(std::uint64_t period_ns) {
+  return std::uint64_t{1} << profd_nearest_level(period_ns);
+}
+
 enum class OnCpuClock { kCpuClock, kHardwareCycles };
 
 struct SessionSpec {
   Target target{};
   bool on_cpu = true;
   bool off_cpu = true;
-  std::uint64_t on_cpu_period_ns = 10'101'010;  // mean; each sample carries its own
-  std::uint64_t off_cpu_period_ns = 10'101'010;
+  std::uint64_t on_cpu_period_ns = 10'101'010;   // mean; each sample carries its own
+  std::uint64_t off_cpu_period_ns = 10'101'010;  // as asked for
   OnCpuClock clock = OnCpuClock::kCpuClock;
   bool inlined = true;  // inlined functions as frames, if there is debug information
   bool lines = true;    // source files and lines, if there is debug information

@@ -213,9 +213,11 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
 }
 
 Result<Event> DecodePeriods(Bytes bytes) {
-  // Older recordings end before what background sessions have for themselves.
+  // Older recordings end before what background sessions have for themselves, or before the seed.
   constexpr std::size_t kLeast = offsetof(profd_periods_event, background_on_cpu_period_ns);
-  if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast)
+  constexpr std::size_t kOlder = offsetof(profd_periods_event, point_seed);
+  if (bytes.size() < sizeof(profd_periods_event) && bytes.size() != kLeast &&
+      bytes.size() != kOlder)
     return Corrupt(PROFD_EVENT_PERIODS, "shorter than its fixed part");
   profd_periods_event fixed{};
   std::memcpy(&fixed, bytes.data(), std::min(bytes.size(), sizeof(fixed)));
@@ -223,7 +225,8 @@ Result<Event> DecodePeriods(Bytes bytes) {
                             .on_cpu_period_ns = fixed.on_cpu_period_ns,
                             .off_cpu_period_ns = fixed.off_cpu_period_ns,
                             .background_on_cpu_period_ns = fixed.background_on_cpu_period_ns,
-                            .background_off_cpu_period_ns = fixed.background_off_cpu_period_ns});
+                            .background_off_cpu_period_ns = fixed.background_off_cpu_period_ns,
+                            .point_seed = fixed.point_seed});
 }
 
 Result<Event> DecodeBeyondShare(Bytes bytes) {

@@ -128,6 +128,7 @@ struct PeriodsEvent {
   // Of threads that only background sessions look at.
   std::uint64_t background_on_cpu_period_ns = 0;
   std::uint64_t background_off_cpu_period_ns = 0;
+  std::uint64_t point_seed = 0;  // of the sampling points; 0: each thread has had its own
 };
 
 // What a process or a user has reported beyond a share of it while a session ran.

@@ -25,13 +25,15 @@ EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
   return LayOut(kind, fixed, target);
 }
 
-EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods) {
+EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods,
+                         std::uint64_t point_seed) {
   profd_periods_event fixed{};
   fixed.event.time_ns = time_ns;
   fixed.on_cpu_period_ns = periods.on_cpu;
   fixed.off_cpu_period_ns = periods.off_cpu;
   fixed.background_on_cpu_period_ns = periods.background_on_cpu;
   fixed.background_off_cpu_period_ns = periods.background_off_cpu;
+  fixed.point_seed = point_seed;
   return LayOut(PROFD_EVENT_PERIODS, fixed);
 }
 

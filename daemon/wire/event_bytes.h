@@ -45,7 +45,8 @@ struct PeriodsNs {
                                        const std::array<std::string, PROFD_BLOB_MAX>& blobs);
 [[nodiscard]] EventBytes LayOutSession(profd_event_kind kind, profd_session_event fixed,
                                        std::string_view target);
-[[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods);
+[[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods,
+                                       std::uint64_t point_seed);
 [[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
                                         std::span<const std::uint64_t> values);
 

@@ -8,6 +8,10 @@
 // variance of the share is at most p (1 - p) / n, and for weights w that differ, n is the effective
 // number (sum w)^2 / (sum w^2) of Kish.
 //
+// Sampling points are the same for all threads. Those of one point may all lie in the function or
+// all beside it: then their weights count as one weight. Of m threads at most at a time the sum of
+// squares is m times as large at most.
+//
 // Bernstein's inequality bounds the tail without leaning on the normal distribution, which is wrong
 // for few samples and shares near 0 or 1:
 //     P(|measured - p| >= e) <= 2 exp(-n e^2 / (2 p (1 - p) + 2 e / 3)).
@@ -29,6 +33,8 @@ struct Weights {
   double sum = 0;
   double sum_of_squares = 0;
   void Add(std::uint64_t weight_ns, std::uint32_t count);
+  // They are of so many threads at a time at most, with the same sampling points.
+  void ShareTheirPoints(std::uint32_t threads) { sum_of_squares *= threads; }
   // 0 when there is none.
   [[nodiscard]] double EffectiveSamples() const;
 };

@@ -30,6 +30,14 @@ TEST(ShareBound, HoldsForEveryBinomial) {
   }
 }
 
+TEST(Weights, ThreadsThatShareTheirPointsCountLess) {
+  Weights weights;
+  for (int i = 0; i < 100; ++i) weights.Add(7, 1);
+  EXPECT_DOUBLE_EQ(weights.EffectiveSamples(), 100);
+  weights.ShareTheirPoints(4);
+  EXPECT_DOUBLE_EQ(weights.EffectiveSamples(), 25);
+}
+
 TEST(ShareBound, IsNotLooseWhereSamplesAreMany) {
   // Two-sided normal quantile of kChance = 5e-6 is 4.56 sigma.
   const double sigma = std::sqrt(0.3 * 0.7 / 2000);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "bpf/shared/events.h"
 #include "client/format/json.h"
@@ -237,8 +238,20 @@ MeasuredShare TruthRun::ShareOfAll(const std::string& function, Side side) const
   std::set<std::uint32_t> reported;
   for (const auto& thread : truth_.at("threads"))
     reported.insert(thread.at("tid").get<std::uint32_t>());
-  return ShareOf(profile_, function, side, &v1::Samples::raw_weight_ns,
-                 [&](int thread) { return reported.contains(profile_.threads(thread).tid()); });
+  const auto takes = [&](int thread) { return reported.contains(profile_.threads(thread).tid()); };
+  MeasuredShare measured = ShareOf(profile_, function, side, &v1::Samples::raw_weight_ns, takes);
+  if (side == Side::kOnCpu) return measured;
+  std::map<std::uint64_t, std::int64_t> changes;  // of the number of threads
+  for (int i = 0; i < profile_.threads_size(); ++i) {
+    if (!takes(i)) continue;
+    ++changes[profile_.threads(i).begin_ns()];
+    --changes[profile_.threads(i).end_ns()];
+  }
+  std::int64_t now = 0;
+  std::int64_t most = 1;
+  for (const auto& [time_ns, change] : changes) most = std::max(most, now += change);
+  measured.weights.ShareTheirPoints(static_cast<std::uint32_t>(most));
+  return measured;
 }
 
 double TruthRun::NotReadyShare() const {

@@ -207,10 +207,24 @@ __u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block) {
   return count_wait(share, now, in_block);
 }
 
-__u32 user_points(struct user_thread* thread, __u64 period, __u64 length) {
-  follow_period((struct thread*)thread, period);
-  if (skip_points((struct thread*)thread, length)) return 0;
-  return pass_points((struct thread*)thread, length);
+struct user_cpu* user_cpu_new(void) {
+  struct switch_state* state = calloc(1, sizeof(*state));
+  if (!state) abort();
+  return (struct user_cpu*)state;
+}
+
+void user_cpu_free(struct user_cpu* cpu) { free(cpu); }
+
+struct user_points user_count_points(struct user_cpu* cpu, __u64 sessions, __u64 begin, __u64 end,
+                                     __u64 runnable) {
+  const struct interval interval = {.begin_ns = begin, .end_ns = end, .runnable_ns = runnable};
+  struct user_points out = {0, 0, 0};
+  const struct points* points = count_points((struct switch_state*)cpu, sessions, &interval);
+  if (!points) return out;
+  out.blocked = points->blocked;
+  out.runnable = points->runnable;
+  out.level = points->level;
+  return out;
 }
 
 __u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u64 sessions,

@@ -81,8 +81,18 @@ __u64 user_sequence(const struct user_thread* thread);
 int user_take_one(struct profd_share* share, __u64 now, __u64 per_second, __u64 at_once);
 __u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block);
 
-/* Points passed by `length` of off-CPU time at `period`. */
-__u32 user_points(struct user_thread* thread, __u64 period, __u64 length);
+/* What the hooks of one CPU leave for each other. */
+struct user_cpu;
+struct user_cpu* user_cpu_new(void);
+void user_cpu_free(struct user_cpu* cpu);
+/* The sampling points of an interval that a thread of `sessions` ends on this CPU. */
+struct user_points {
+  __u32 blocked;
+  __u32 runnable;
+  __u32 level;
+};
+struct user_points user_count_points(struct user_cpu* cpu, __u64 sessions, __u64 begin, __u64 end,
+                                     __u64 runnable);
 
 /* The ns that an interrupt after `ticked` ns represents, by the words of control; 0: it is no
  * sample. */

@@ -93,7 +93,8 @@ TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {
   coarse.on_cpu_period_ns = coarse.off_cpu_period_ns = 101'010'101;
   const auto fine = Replay({});
   const auto profile = Replay(coarse);
-  EXPECT_EQ(profile.off_cpu_period_ns(), 101'010'101u);
+  EXPECT_EQ(profile.on_cpu_period_ns(), 101'010'101u);
+  EXPECT_EQ(profile.off_cpu_period_ns(), 1u << 27) << "the nearest one";
   EXPECT_LT(profile.samples().time_ns_size(), fine.samples().time_ns_size());
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/budget/cpu/period_controller.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace profd::budget {
@@ -10,9 +11,6 @@ constexpr unsigned kCpusOfUnit = 8;
 constexpr double kSmoothing = 0.5;    // share of the newest whole measurement
 constexpr double kMostAtOnce = 8;     // one update raises by no more than this ...
 constexpr double kLeastAtOnce = 0.5;  // ... and lowers by no more
-// Where on-CPU samples alone cost too much, off-CPU periods come down only if off-CPU samples cost
-// less than this share of what they may.
-constexpr double kKept = 0.5;
 // Below kCalm of the budget periods may come down, to where the expected cost is kAim of it.
 // Because kCalm / kAim < 1, lowering alone never exceeds the budget.
 constexpr double kCalm = 0.6;
@@ -23,6 +21,9 @@ double Multiply(double& factor, double by, double most) {
   const double before = std::exchange(factor, std::clamp(factor * by, 1.0, most));
   return factor / before;
 }
+
+// The power of two that is not below it.
+double Doublings(double by) { return std::exp2(std::ceil(std::log2(by))); }
 
 }  // namespace
 
@@ -46,7 +47,7 @@ session::PeriodFactors PeriodController::Update(double spent_cpus, double off_cp
     calm_ticks_ = 0;
   } else if (++calm_ticks_ >= kCalmTicks) {
     calm_ticks_ = 0;
-    Lower(std::max(smoothed_ / (kAim * budget.cpus), kLeastAtOnce));
+    Lower(kAim * budget.cpus);
   }
   return factors_;
 }
@@ -64,8 +65,8 @@ double PeriodController::Raise(const session::SamplingBudget& budget) {
   double off_cpu = smoothed_ * off_cpu_share_;
   double on_cpu = smoothed_ - off_cpu;
   const double off_cpu_aim = std::max(aim - on_cpu, kOffCpuShare * aim);
-  double by = std::clamp(off_cpu / off_cpu_aim, kLeastAtOnce, kMostAtOnce);
-  if (by > kKept && by < 1) by = 1;
+  // Where on-CPU samples alone cost too much, off-CPU periods come down if that is in the aim.
+  const double by = Doublings(std::clamp(off_cpu / off_cpu_aim, kLeastAtOnce, kMostAtOnce));
   off_cpu /= Multiply(factors_.off_cpu, by, kMostOffCpu);
   // On-CPU periods follow only when off-CPU periods cannot do it alone.
   if (budget.on_cpu_adjusts && (by < kMostAtOnce || factors_.off_cpu == kMostOffCpu)) {
@@ -77,9 +78,11 @@ double PeriodController::Raise(const session::SamplingBudget& budget) {
   return off_cpu + on_cpu;
 }
 
-void PeriodController::Lower(double by) {
-  double& factor = factors_.on_cpu > 1 ? factors_.on_cpu : factors_.off_cpu;
-  factor = std::max(1.0, factor * by);
+void PeriodController::Lower(double aim) {
+  if (factors_.on_cpu > 1)
+    factors_.on_cpu = std::max(1.0, factors_.on_cpu * std::max(smoothed_ / aim, kLeastAtOnce));
+  else if (smoothed_ * (1 + off_cpu_share_) <= aim)
+    factors_.off_cpu = std::max(1.0, factors_.off_cpu / 2);
 }
 
 }  // namespace profd::budget

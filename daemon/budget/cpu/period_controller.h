@@ -9,7 +9,8 @@ namespace profd::budget {
 [[nodiscard]] double BudgetUnits(unsigned cpus);
 
 // Job: the control law for the periods of samples. It reads no clock and no counter. Off-CPU
-// periods are raised first and lowered last. Where on-CPU samples alone cost more than the budget,
+// periods are raised first and lowered last, each time to the double or the half, as the levels of
+// sampling points have them. Where on-CPU samples alone cost more than the budget,
 // off-CPU samples keep kOffCpuShare of it, because fewer of them would not help. It raises periods
 // at once. It lowers them by little, after kCalmTicks updates well below the budget, so that they
 // do not swing while the load stays the same.
@@ -36,7 +37,8 @@ class PeriodController {
  private:
   // Returns the expected cost afterwards.
   [[nodiscard]] double Raise(const session::SamplingBudget& budget);
-  void Lower(double by);
+  // As far as the expected cost stays within `aim`.
+  void Lower(double aim);
 
   session::PeriodFactors factors_;
   double smoothed_ = 0;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <numeric>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -109,6 +110,9 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   profd_constants& constants = skeleton_->rodata->constants;
   constants.hook = level.hook;
   constants.split = split_;
+  std::random_device random;
+  point_seed_ = (std::uint64_t{random()} << 32 | random()) | 1;
+  constants.point_seed = point_seed_;
   constants.own_pid = static_cast<__u32>(::getpid());
   const PidNamespace pid_namespace = OwnPidNamespace();
   constants.pidns_level = pid_namespace.level;

@@ -49,6 +49,8 @@ class BpfObjects {
   [[nodiscard]] int snapshot_link_fd() const;
   [[nodiscard]] const std::string& snapshot_missing() const { return snapshot_missing_; }
   [[nodiscard]] profd_split split() const { return split_; }
+  // Of the sampling points; not 0.
+  [[nodiscard]] std::uint64_t point_seed() const { return point_seed_; }
 
   [[nodiscard]] std::vector<RingReader::Ring> rings() const;
   [[nodiscard]] int wanted_ring_fd() const;
@@ -90,6 +92,7 @@ class BpfObjects {
   std::string snapshot_missing_;
   std::mutex snapshot_mutex_;
   profd_split split_ = PROFD_SPLIT_RUN_DELAY;
+  std::uint64_t point_seed_ = 0;
 };
 
 }  // namespace profd::source

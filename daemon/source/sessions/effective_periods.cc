@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/shared/points.h"
 #include "daemon/source/bpf/control_word.h"
 
 namespace profd::source {
@@ -19,6 +20,16 @@ std::uint64_t Raise(std::uint64_t period_ns, double factor) {
                                  std::min(std::round(raised), static_cast<double>(kLongestNs))));
 }
 
+// Of the sampling points whose period is this one, or the next longer one. 0: none.
+std::uint64_t LevelOf(std::uint64_t period_ns) {
+  return period_ns == 0 ? 0 : profd_level_not_below(period_ns);
+}
+
+std::uint64_t RaiseToLevel(std::uint64_t period_ns, double factor) {
+  const std::uint64_t level = LevelOf(Raise(period_ns, factor));
+  return level == 0 ? 0 : std::uint64_t{1} << level;
+}
+
 // Of two, where 0 is none.
 std::uint64_t Finer(std::uint64_t one_ns, std::uint64_t other_ns) {
   if (one_ns == 0 || other_ns == 0) return std::max(one_ns, other_ns);
@@ -28,8 +39,13 @@ std::uint64_t Finer(std::uint64_t one_ns, std::uint64_t other_ns) {
 }  // namespace
 
 EffectivePeriods::EffectivePeriods(profd_control& control, OnCpuEvents& on_cpu_events,
-                                   PendingEvents& pending, const Clock& clock)
-    : control_(control), on_cpu_events_(on_cpu_events), pending_(pending), clock_(clock) {}
+                                   PendingEvents& pending, const Clock& clock,
+                                   std::uint64_t point_seed)
+    : control_(control),
+      on_cpu_events_(on_cpu_events),
+      pending_(pending),
+      clock_(clock),
+      point_seed_(point_seed) {}
 
 void EffectivePeriods::SetFactors(const session::PerKind<session::PeriodFactors>& factors,
                                   const SessionTable& table) {
@@ -43,12 +59,12 @@ wire::PeriodsNs EffectivePeriods::Make(const SessionTable& table) const {
   const session::PerKind<std::uint64_t> off_cpu = table.off_cpu_periods_ns();
   wire::PeriodsNs periods;
   periods.background_on_cpu = Raise(on_cpu.background, factors_.background.on_cpu);
-  periods.background_off_cpu = Raise(off_cpu.background, factors_.background.off_cpu);
+  periods.background_off_cpu = RaiseToLevel(off_cpu.background, factors_.background.off_cpu);
   periods.on_cpu =
       Finer(Raise(on_cpu.requested, factors_.requested.on_cpu), periods.background_on_cpu);
   if (off_cpu.requested != 0)
     periods.off_cpu =
-        Raise(Finer(off_cpu.requested, off_cpu.background), factors_.requested.off_cpu);
+        RaiseToLevel(Finer(off_cpu.requested, off_cpu.background), factors_.requested.off_cpu);
   return periods;
 }
 
@@ -56,11 +72,11 @@ Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   const wire::PeriodsNs periods = Make(table);
   if (std::exchange(in_force_, periods) != periods) {
     std::vector<wire::EventBytes> change;
-    change.push_back(wire::LayOutPeriods(clock_.MonotonicNs(), periods));
+    change.push_back(wire::LayOutPeriods(clock_.MonotonicNs(), periods, point_seed_));
     pending_.PutBefore(std::move(change));
   }
-  StoreControl(control_.background_off_cpu_period_ns, periods.background_off_cpu);
-  StoreControl(control_.off_cpu_period_ns, periods.off_cpu);
+  StoreControl(control_.background_off_cpu_level, LevelOf(periods.background_off_cpu));
+  StoreControl(control_.off_cpu_level, LevelOf(periods.off_cpu));
   StoreControl(control_.requested_sessions, table.requested());
   StoreControl(control_.shared_sessions, table.shared());
   StoreControl(control_.off_cpu_sessions, table.off_cpu());

@@ -15,13 +15,13 @@ namespace profd::source {
 
 // The effective period of the BPF side is the finest one that sessions request, times the factor of
 // the budget: for threads of requested sessions the finest of all, for other threads that of
-// background sessions. A PERIODS event reports each change. Owned by Sessions, used with its lock
-// held.
+// background sessions. Off the CPU it is that of a level of sampling points, the next longer one if
+// need be. A PERIODS event reports each change. Owned by Sessions, used with its lock held.
 class EffectivePeriods {
  public:
-  // All must outlive this.
+  // All must outlive this. `point_seed`: that of the BPF side.
   EffectivePeriods(profd_control& control, OnCpuEvents& on_cpu_events, PendingEvents& pending,
-                   const Clock& clock);
+                   const Clock& clock, std::uint64_t point_seed);
 
   // Factors are 1 from the next call on: a new session begins with what it asks for.
   void Reset(bool background) { (background ? factors_.background : factors_.requested) = {}; }
@@ -37,6 +37,7 @@ class EffectivePeriods {
   OnCpuEvents& on_cpu_events_;
   PendingEvents& pending_;
   const Clock& clock_;
+  const std::uint64_t point_seed_;
   session::PerKind<session::PeriodFactors> factors_;
   wire::PeriodsNs in_force_;
 };

@@ -56,7 +56,8 @@ Sessions::Sessions(const Parts& parts)
       membership_(parts.objects, parts.proc),
       members_(parts.objects, parts.proc, parts.processes, parts.clock, parts.counters),
       epochs_(parts.objects.control(), parts.clock),
-      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock),
+      periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock,
+               parts.objects.point_seed()),
       background_(parts.objects, parts.snapshots, parts.counters) {}
 
 Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requested) {
@@ -65,6 +66,7 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
   PROFD_TRY(CheckSpec(spec));
+  spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);

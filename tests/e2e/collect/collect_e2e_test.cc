@@ -2,6 +2,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
+#include <bit>
 #include <sstream>
 
 #include "client/format/exporter.h"
@@ -72,6 +73,7 @@ TEST_F(CollectTest, OverItsBudgetWaitsAreSampledMoreSeldomAndAllSumsStayExact) {
   EXPECT_EQ(profile.periods(0).off_cpu_period_ns(), profile.off_cpu_period_ns());
   const auto& last = profile.periods(profile.periods_size() - 1);
   EXPECT_GT(last.off_cpu_period_ns(), profile.off_cpu_period_ns());
+  EXPECT_TRUE(std::has_single_bit(last.off_cpu_period_ns())) << "sampling points have no others";
   EXPECT_EQ(last.on_cpu_period_ns(), profile.on_cpu_period_ns()) << "that was requested";
   for (const auto& change : profile.periods()) {
     EXPECT_GE(change.time_ns(), profile.start_ns());

@@ -27,8 +27,10 @@ TEST_F(DaemonTest, ServesSeveralSessionsAtOnceWithTheirOwnTargetsAndRates) {
   const auto coarse_profile = ReadProfile(File("coarse.json"));
   EXPECT_EQ(fine_profile.processes_size(), 1);
   EXPECT_GT(coarse_profile.processes_size(), 1);
-  EXPECT_EQ(fine_profile.off_cpu_period_ns(), 2'000'000u);
-  EXPECT_EQ(coarse_profile.off_cpu_period_ns(), 20'000'000u);
+  EXPECT_EQ(fine_profile.on_cpu_period_ns(), 2'000'000u);
+  EXPECT_EQ(coarse_profile.on_cpu_period_ns(), 20'000'000u);
+  EXPECT_EQ(fine_profile.off_cpu_period_ns(), 1u << 21) << "the nearest one";
+  EXPECT_EQ(coarse_profile.off_cpu_period_ns(), 1u << 24);
   Stop(*daemon);
 }
 

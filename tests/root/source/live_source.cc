@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
+#include "bpf/shared/points.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/procfs/process_texts.h"
@@ -52,6 +54,31 @@ std::optional<wire::ClockEvent> Heard::AtStart(std::uint32_t tid) const {
   for (const auto& clock : All<wire::ClockEvent>())
     if (!clock.end && clock.epoch == start.epoch && clock.header.thread.tid == tid) return clock;
   return std::nullopt;
+}
+
+std::uint64_t WokenNs(const wire::StackEvent& stack) {
+  return stack.header.time_ns - std::min(stack.runnable_ns, stack.header.time_ns - stack.begin_ns);
+}
+
+std::size_t Heard::CheckPoints() const {
+  std::size_t stacks = 0;
+  EXPECT_NE(point_seed, 0u);
+  for (const auto& stack : All<wire::StackEvent>()) {
+    if (stack.origin != wire::SampleOrigin::kOffCpu) continue;
+    ++stacks;
+    const std::uint32_t halvings =
+        stack.flags >> PROFD_SAMPLE_HALVINGS_SHIFT & PROFD_SAMPLE_HALVINGS_MASK;
+    const std::uint64_t period_ns = stack.period_ns >> halvings;
+    EXPECT_TRUE(std::has_single_bit(period_ns)) << period_ns;
+    const auto level = static_cast<std::uint32_t>(std::countr_zero(period_ns));
+    const auto in = [&](std::uint64_t from, std::uint64_t to) {
+      return profd_points_in(point_seed, level, from, to);
+    };
+    EXPECT_EQ(stack.blocked_points, in(stack.begin_ns, WokenNs(stack)));
+    EXPECT_EQ(stack.runnable_points, in(WokenNs(stack), stack.header.time_ns));
+    EXPECT_GT(stack.blocked_points + stack.runnable_points, 0u);
+  }
+  return stacks;
 }
 
 std::optional<wire::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
@@ -166,6 +193,9 @@ Heard LiveSource::Await(std::uint32_t session) {
 
   Heard heard;
   heard.events.assign(events_.begin() + first, events_.end());
+  for (const wire::Event& event : events_)
+    if (const auto* periods = std::get_if<wire::PeriodsEvent>(&event))
+      heard.point_seed = periods->point_seed;
   for (const wire::Event& event : heard.events) {
     if (is_of(event, false)) heard.start = std::get<wire::SessionEvent>(event);
     if (is_of(event, true)) heard.end = std::get<wire::SessionEvent>(event);

@@ -23,6 +23,7 @@ struct Heard {
   std::vector<wire::Event> events;
   wire::SessionEvent start;
   wire::SessionEvent end;
+  std::uint64_t point_seed = 0;
 
   template <typename Kind>
   [[nodiscard]] std::vector<Kind> All() const {
@@ -39,7 +40,13 @@ struct Heard {
   [[nodiscard]] std::optional<wire::ClockEvent> AtStart(std::uint32_t tid) const;
   // ... and at its end, or at the thread's own.
   [[nodiscard]] std::optional<wire::ClockEvent> AtEnd(std::uint32_t tid) const;
+  // Fails the test if an off-CPU stack has other sampling points than its interval. Returns how
+  // many such stacks there are.
+  [[nodiscard]] std::size_t CheckPoints() const;
 };
+
+// The part of an off-CPU stack's interval in which it is blocked ends here.
+[[nodiscard]] std::uint64_t WokenNs(const wire::StackEvent& stack);
 
 // Sum of all ns of a clock; and the growth from one reading to another.
 [[nodiscard]] std::uint64_t SumOf(const profd_clock& clock);

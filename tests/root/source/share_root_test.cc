@@ -267,7 +267,7 @@ TEST_F(ShareTest, WaitsBeyondItAreSubsampledWithoutBias) {
     const double one =
         static_cast<double>(stack.period_ns) * (stack.blocked_points + stack.runnable_points);
     if (stack.header.process.pid == single.pid()) {
-      EXPECT_EQ(stack.period_ns, spec.off_cpu_period_ns) << "it is within its share";
+      EXPECT_EQ(stack.period_ns, heard.start.off_cpu_period_ns) << "it is within its share";
       continue;
     }
     if (stack.header.process.pid != crowd.pid()) continue;
@@ -288,7 +288,7 @@ TEST_F(ShareTest, WaitsBeyondItAreSubsampledWithoutBias) {
   // Each due sample of weight w is taken with 1/k and counts k w: the variance of the sum is at
   // most that of the squares of what was taken. At either end of the session a wait and a period of
   // each thread may be cut.
-  const double ends = 2.0 * kThreads * static_cast<double>(spec.off_cpu_period_ns + kMs);
+  const double ends = 2.0 * kThreads * static_cast<double>(heard.start.off_cpu_period_ns + kMs);
   EXPECT_LE(std::abs(weight - off_cpu_ns), 5 * std::sqrt(variance) + ends);
   // A block of 250 ms takes at most 50 on average, the first one 50 for each doubling of 1,600 due.
   const double seconds = static_cast<double>(heard.ElapsedNs()) / 1e9;

@@ -1,5 +1,6 @@
 #include "daemon/aggregate/profile_builder.h"
 
+#include "bpf/shared/points.h"
 #include "tests/unit/aggregate/profile_builder_fixture.h"
 
 namespace profd::aggregate {
@@ -248,6 +249,55 @@ wire::PeriodsEvent Periods(std::uint64_t time_ns, std::uint64_t on_cpu_ns,
   event.on_cpu_period_ns = on_cpu_ns;
   event.off_cpu_period_ns = off_cpu_ns;
   return event;
+}
+
+// Of a thread that waits all the time, sampled at `level`.
+void AddWaits(ProfileBuilder& builder, std::uint64_t seed, std::uint32_t level) {
+  std::mt19937_64 random(3);
+  symbolize::SymbolizedSample sample;
+  sample.sample.thread = kMain;
+  sample.sample.process = kProcess;
+  sample.sample.state = State::kBlocked;
+  sample.sample.period_ns = std::uint64_t{1} << level;
+  for (std::uint64_t begin = kStartNs; begin < kEndNs;) {
+    const std::uint64_t woken = begin + random() % 3'000'000;
+    const std::uint64_t end = woken + random() % 300'000;
+    sample.sample.begin_ns = begin;
+    sample.sample.time_ns = end;
+    sample.sample.runnable_ns = end - woken;
+    sample.sample.blocked_points =
+        static_cast<std::uint32_t>(profd_points_in(seed, level, begin, woken));
+    sample.sample.runnable_points =
+        static_cast<std::uint32_t>(profd_points_in(seed, level, woken, end));
+    if (sample.sample.blocked_points != 0 || sample.sample.runnable_points != 0)
+      builder.AddSample(sample);
+    begin = end;
+  }
+}
+
+// The points of a session are the same, whatever else is sampled.
+TEST(ProfileBuilder, ACoarserSessionSeesThePointsThatItWouldSeeAlone) {
+  constexpr std::uint64_t kSeed = 12'345;
+  ProfileBuilder alone(StartEvent(3, 1u << 23), {});
+  ProfileBuilder beside(StartEvent(3, 1u << 23), {});
+  wire::PeriodsEvent periods = Periods(kStartNs, 1u << 23, 1u << 23);
+  periods.point_seed = kSeed;
+  alone.SetEffectivePeriods(periods);
+  periods.off_cpu_period_ns = 1u << 20;
+  beside.SetEffectivePeriods(periods);
+  AddWaits(alone, kSeed, 23);
+  AddWaits(beside, kSeed, 20);
+  EXPECT_GT(alone.samples(), 0u);
+  const auto seen = [](const Profile& profile) {
+    std::vector<std::array<std::uint64_t, 4>> samples;
+    for (const ProfileSample& sample : profile.samples)
+      samples.push_back({sample.time_ns, static_cast<std::uint64_t>(sample.state), sample.count,
+                         sample.raw_weight_ns});
+    return samples;
+  };
+  const auto expected = seen(alone.Build(EndEvent(), FrameOf));
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(seen(beside.Build(EndEvent(), FrameOf)), expected);
 }
 
 Profile Empty(const ProfileBuilder& builder) { return builder.Build(EndEvent(), FrameOf); }

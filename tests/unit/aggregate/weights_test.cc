@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "bpf/shared/points.h"
 #include "daemon/base/mul_div.h"
 
 namespace profd::aggregate {
@@ -65,6 +66,59 @@ TEST(SubsamplePoints, SurvivesAbsurdNumbers) {
   EXPECT_EQ(SubsamplePoints({0, kMax}, kMax, KeyOf(0)).count, 0u);
   EXPECT_LE(SubsamplePoints({1, 0}, kMax, KeyOf(0)).count, 1u);
   EXPECT_EQ(SubsamplePoints({~0u, kMax}, kMax, KeyOf(0)).count, ~0u);
+}
+
+constexpr std::uint64_t kSeed = 77;
+constexpr std::uint64_t kFineNs = 1u << 20;
+
+TEST(SelectPoints, KeepsAllOfAPeriodThatIsNotCoarser) {
+  for (const std::uint64_t session_ns : {std::uint64_t{1}, kFineNs / 4, kFineNs}) {
+    const Points points = SelectPoints({3, kFineNs}, session_ns, 0, kFineNs * 3, {kSeed, 0});
+    EXPECT_EQ(points.count, 3u);
+    EXPECT_EQ(points.period_ns, kFineNs);
+  }
+}
+
+TEST(SelectPoints, SeesThoseOfTheSessionsOwnLevel) {
+  std::mt19937_64 random(1);
+  std::uint64_t waited_ns = 0;
+  std::uint64_t weight_ns = 0;
+  constexpr int kWaits = 100'000;
+  for (int i = 0; i < kWaits; ++i) {
+    const std::uint64_t begin = random() >> 8;
+    const std::uint64_t end = begin + random() % (3 * kFineNs);
+    const Points taken{static_cast<std::uint32_t>(profd_points_in(kSeed, 20, begin, end)), kFineNs};
+    const Points points = SelectPoints(taken, 8 * kFineNs, begin, end, {kSeed, 0});
+    ASSERT_EQ(points.count, profd_points_in(kSeed, 23, begin, end));
+    waited_ns += end - begin;
+    if (points.count != 0) {
+      ASSERT_EQ(points.period_ns, 8 * kFineNs);
+      weight_ns += points.count * points.period_ns;
+    }
+  }
+  // A wait has 3/16 of a point on average, and two at most: variance below 0.3 each.
+  EXPECT_NEAR(static_cast<double>(weight_ns), static_cast<double>(waited_ns),
+              5 * std::sqrt(0.3 * kWaits) * 8 * kFineNs);
+}
+
+TEST(SelectPoints, ASampleThatStandsForOthersStandsForThemAtTheCoarserLevel) {
+  const std::uint64_t point = profd_point(kSeed, 23, 1'000);
+  const Points taken{1, kFineNs << 4};
+  const Points same = SelectPoints(taken, kFineNs, point, point + 1, {kSeed, 4});
+  EXPECT_EQ(same.period_ns, kFineNs << 4);
+  const Points coarse = SelectPoints(taken, 8 * kFineNs, point, point + 1, {kSeed, 4});
+  EXPECT_EQ(coarse.count, 1u);
+  EXPECT_EQ(coarse.period_ns, 8 * kFineNs << 4);
+  EXPECT_EQ(SelectPoints(taken, 8 * kFineNs, point + 1, point + 2, {kSeed, 4}).count, 0u);
+}
+
+TEST(SelectPoints, SurvivesAbsurdNumbers) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(SelectPoints({0, kMost}, kMost, 0, kMost, {kSeed, 31}).count, 0u);
+  EXPECT_EQ(SelectPoints({~0u, 0}, kMost, 0, kMost, {kSeed, 31}).count,
+            profd_points_before(kSeed, 42, kMost));
+  EXPECT_EQ(SelectPoints({5, 0}, 0, 0, kMost, {kSeed, 31}).count, 5u);
+  EXPECT_EQ(SelectPoints({5, 1}, 1, kMost, 0, {kSeed, 0}).count, 0u);
 }
 
 TEST(SubsampleOnCpu, KeepsAllOfAPeriodThatIsNotCoarser) {

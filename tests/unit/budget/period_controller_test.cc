@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace profd::budget {
@@ -77,6 +78,36 @@ TEST(PeriodController, LowersAgainWhenTheLoadHasGone) {
   const auto calm = Watch(controller, {.off_cpu = 0.002}, Of(0.01), 100, busy.back());
   EXPECT_EQ(calm.back().off_cpu, 1);
   EXPECT_TRUE(std::ranges::is_sorted(calm, std::ranges::greater{}, &PeriodFactors::off_cpu));
+}
+
+TEST(PeriodController, OffCpuPeriodsAreDoubledAndHalved) {
+  for (const double on_cpu : {0.0, 0.004}) {
+    for (const double excess : {0.3, 0.9, 1.2, 1.7, 3.0, 40.0, 1'000.0}) {
+      PeriodController controller;
+      auto factors = Watch(controller, {.off_cpu = 0.01 * excess, .on_cpu = on_cpu}, Of(0.01), 50);
+      const auto calm =
+          Watch(controller, {.off_cpu = 0.002, .on_cpu = on_cpu}, Of(0.01), 100, factors.back());
+      factors.insert(factors.end(), calm.begin(), calm.end());
+      for (const PeriodFactors& factor : factors) {
+        int exponent = 0;
+        EXPECT_EQ(std::frexp(factor.off_cpu, &exponent), 0.5) << factor.off_cpu;
+      }
+    }
+  }
+}
+
+// A half more often would be too often again.
+TEST(PeriodController, StaysWhereTheHalfOfAPeriodWouldCostTooMuch) {
+  PeriodController controller;
+  const Machine busy{.off_cpu = 0.03};
+  const auto raised = Watch(controller, busy, Of(0.01), 20);
+  ASSERT_EQ(raised.back().off_cpu, 4);
+  const Machine less{.off_cpu = 0.019};  // 0.48 of the budget at 4, 0.95 at 2
+  for (const PeriodFactors& factors : Watch(controller, less, Of(0.01), 100, raised.back()))
+    EXPECT_EQ(factors.off_cpu, 4);
+  const Machine little{.off_cpu = 0.016};
+  const auto lowered = Watch(controller, little, Of(0.01), 100, raised.back());
+  EXPECT_EQ(lowered.back().off_cpu, 2);
 }
 
 TEST(PeriodController, OneExpensiveMeasurementRaisesOnlyOnce) {

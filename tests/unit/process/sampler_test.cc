@@ -59,6 +59,7 @@ class SamplerTest : public ::testing::Test {
 TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
   wire::StackEvent event = OffCpu(__NR_futex, 1);
   event.stack_flags = PROFD_STACK_USER_TRUNCATED;
+  event.flags = 3 << PROFD_SAMPLE_HALVINGS_SHIFT;
   const Sample sample = sampler_.Place(event);
   EXPECT_EQ(sample.time_ns, 100u);
   EXPECT_EQ(sample.process, (ProcessKey{7, 1'007}));
@@ -68,6 +69,7 @@ TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
   EXPECT_EQ(sample.begin_ns, 40u);
   EXPECT_EQ(sample.runnable_ns, 20u);
   EXPECT_EQ(sample.period_ns, 1'000u);
+  EXPECT_EQ(sample.halvings, 3u);
   EXPECT_EQ(sample.blocked_points, 2u);
   EXPECT_EQ(sample.runnable_points, 1u);
   EXPECT_EQ(sample.stack_flags, PROFD_STACK_USER_TRUNCATED);

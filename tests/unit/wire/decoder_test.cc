@@ -174,7 +174,8 @@ void SetSize(EventBytes& bytes, std::uint32_t size) {
 // PERIODS had another length once.
 bool IsWholeOlderEvent(const EventBytes& whole, std::size_t length) {
   return KindOf(whole) == PROFD_EVENT_PERIODS &&
-         length == offsetof(profd_periods_event, background_on_cpu_period_ns);
+         (length == offsetof(profd_periods_event, background_on_cpu_period_ns) ||
+          length == offsetof(profd_periods_event, point_seed));
 }
 
 TEST(DecoderTest, HeaderIsTakenOverForEveryKind) {

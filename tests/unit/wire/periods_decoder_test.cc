@@ -12,7 +12,8 @@
 namespace profd::wire {
 namespace {
 
-constexpr std::size_t kOlderBytes = offsetof(profd_periods_event, background_on_cpu_period_ns);
+constexpr std::size_t kOlderBytes = offsetof(profd_periods_event, point_seed);
+constexpr std::size_t kOldestBytes = offsetof(profd_periods_event, background_on_cpu_period_ns);
 
 // As long as that, and with that in its header.
 test::EventBytes Periods(std::size_t bytes) {
@@ -22,6 +23,7 @@ test::EventBytes Periods(std::size_t bytes) {
   fixed.off_cpu_period_ns = 20;
   fixed.background_on_cpu_period_ns = 30;
   fixed.background_off_cpu_period_ns = 40;
+  fixed.point_seed = 50;
   test::EventBytes raw = test::RawEventBytes(PROFD_EVENT_PERIODS, fixed);
   raw.resize(bytes);
   const auto size = static_cast<std::uint32_t>(bytes);
@@ -42,18 +44,25 @@ TEST(PeriodsDecoder, ReadsThoseOfBothKinds) {
   EXPECT_EQ(periods.off_cpu_period_ns, 20u);
   EXPECT_EQ(periods.background_on_cpu_period_ns, 30u);
   EXPECT_EQ(periods.background_off_cpu_period_ns, 40u);
+  EXPECT_EQ(periods.point_seed, 50u);
 }
 
 TEST(PeriodsDecoder, ReadsThoseOfOlderRecordings) {
-  const wire::PeriodsEvent periods = Decoded(Periods(kOlderBytes));
+  const wire::PeriodsEvent periods = Decoded(Periods(kOldestBytes));
   EXPECT_EQ(periods.off_cpu_period_ns, 20u);
   EXPECT_EQ(periods.background_on_cpu_period_ns, 0u);
   EXPECT_EQ(periods.background_off_cpu_period_ns, 0u);
+  EXPECT_EQ(periods.point_seed, 0u);
+  const wire::PeriodsEvent older = Decoded(Periods(kOlderBytes));
+  EXPECT_EQ(older.background_off_cpu_period_ns, 40u);
+  EXPECT_EQ(older.point_seed, 0u);
 }
 
 TEST(PeriodsDecoder, OtherLengthsAreRejectedOrIgnored) {
   for (std::size_t bytes = sizeof(profd_event); bytes < sizeof(profd_periods_event); ++bytes)
-    EXPECT_EQ(wire::DecodeEvent({Periods(bytes)}).ok(), bytes == kOlderBytes) << bytes;
+    EXPECT_EQ(wire::DecodeEvent({Periods(bytes)}).ok(),
+              bytes == kOldestBytes || bytes == kOlderBytes)
+        << bytes;
   const wire::PeriodsEvent longer = Decoded(Periods(sizeof(profd_periods_event) + 13));
   EXPECT_EQ(longer.background_off_cpu_period_ns, 40u);
 }
