@@ -41,7 +41,8 @@ Profile ProfileAssembly::Run() {
   AddThreads();
   const auto groups = GroupParts();
   FindPython(groups);
-  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) ClipParts(thread, groups[thread]);
+  for (std::uint32_t thread = 0; thread < groups.size(); ++thread)
+    ClipParts(thread, groups[thread]);
   GroupThreads();
   ScaleThreads();
   Renumber();
@@ -240,8 +241,8 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
 }
 
 // A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled
-// ones would shrink, and the time of the others would have no stack. Those that are alike are scaled
-// together. Whether a thread is one of them must not depend on its samples.
+// ones would shrink, and the time of the others would have no stack. Those that are alike are
+// scaled together. Whether a thread is one of them must not depend on its samples.
 void ProfileAssembly::GroupThreads() {
   const std::uint64_t longest_ns = kFewSamples * longest_period_ns_;
   std::vector<Gil> unsampled;

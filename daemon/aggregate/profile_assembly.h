@@ -37,7 +37,7 @@ struct AssemblyInput {
 // nodes does not depend on their numbers in the input, so equal sessions give equal profiles.
 class ProfileAssembly {
  public:
-  // `longest_period_ns`: of all that were in force.
+  // `longest_period_ns`: of all that were effective.
   ProfileAssembly(const wire::SessionEvent& start, const wire::SessionEvent& end,
                   std::uint64_t longest_period_ns, const AssemblyInput& input)
       : start_{start.epoch, start.epoch_ns},
@@ -105,10 +105,10 @@ class ProfileAssembly {
   const std::uint64_t longest_period_ns_;
   const AssemblyInput& input_;
   Profile profile_;
-  std::vector<Lifetime> lives_;           // by thread index in the profile
-  std::vector<std::uint32_t> thread_of_;  // index in the input -> index in the profile
-  std::vector<bool> python_processes_;    // by process index: it has an interpreter
-  std::vector<bool> stateless_;           // by thread index: it has no Python thread state
+  std::vector<Lifetime> lives_;              // by thread index in the profile
+  std::vector<std::uint32_t> thread_of_;     // index in the input -> index in the profile
+  std::vector<bool> python_processes_;       // by process index: it has an interpreter
+  std::vector<bool> stateless_;              // by thread index: it has no Python thread state
   std::vector<process::Gil> unsampled_gil_;  // by thread index, once they are grouped
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };

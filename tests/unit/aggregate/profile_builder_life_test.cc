@@ -98,7 +98,8 @@ TEST_F(ProfileBuilderTest, ListsTheEvidence) {
   EXPECT_EQ(profile.dropped[0].count, 5u);
 }
 
-// Threads of 4 ms at a period of 10 ms: a third of them has a sample. 31.5 % of their time is in f1.
+// Threads of 4 ms at a period of 10 ms: a third of them has a sample. 31.5 % of their time is in
+// f1.
 TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
   constexpr std::uint32_t kThreads = 400;
   constexpr int kRounds = 50;

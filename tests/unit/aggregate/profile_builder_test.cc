@@ -344,10 +344,12 @@ TEST(ProfileBuilder, NamesWhoHasReportedTooMuch) {
   std::vector<std::string> texts;
   for (const NamedCount& count : Empty(builder).counters)
     if (count.name == "beyond_share" && count.count == 7) texts.push_back(count.text);
-  EXPECT_EQ(texts, (std::vector<std::string>{
-                       "PID " + std::to_string(kProcess.pid) +
-                           " (): makes threads too often; short ones are left out",
-                       "UID 1000: starts processes too often; short ones are left out"}));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{
+                "PID " + std::to_string(kProcess.pid) +
+                    " (): makes threads too often; short ones are left out",
+                "UID 1000: starts processes too often; short ones are left out",
+                "UID 1000: runs too many builds; debug files of some are downloaded later"}));
 }
 
 // What a background session gets while another one has everything sampled more finely.

@@ -141,7 +141,7 @@ TEST_F(BackgroundSession, AWindowThatWaitsHasNoRowsOfShortLivedThreads) {
       stage_.Handle({std::move(fork), nullptr});
       wire::ExitEvent exit;
       exit.header = header;
-      exit.header.time_ns += 100;
+      exit.header.time_ns += kSecond / 2;  // long enough to be scaled by itself
       stage_.Handle({std::move(exit), nullptr});
     }
     Clock(BitOf(0), 1);
