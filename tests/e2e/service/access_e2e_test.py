@@ -135,7 +135,7 @@ class Access(RunningProfd):
     @staticmethod
     def pids(text):
         """A group of short-lived processes has none."""
-        return {process["pid"] for process in json.loads(text)["profile"]["processes"] if "groupSize" not in process}
+        return {process["pid"] for process in json.loads(text)["profile"]["processes"] if "group_size" not in process}
 
     def collected(self, call, *target):
         return call("collect", "-q", *(target or ("-a",)), "-d", "300ms", "-f", "json", "-o", "-")
