@@ -19,7 +19,9 @@ void AddFrequency(Command& command, RawSampling& raw) {
                .names = "-F,--frequency",
                .into = &raw.frequency,
                .value = "HZ",
-               .help = "samples a second of each thread, on the CPU and off it; default 99"});
+               .help = "samples a second of each thread, on the CPU and off it; default 99",
+               .more = "The period off the CPU is the power of two ns that is nearest: 8.4 ms "
+                       "for 99 Hz."});
 }
 
 void AddSampling(Command& command, RawSampling& raw) {

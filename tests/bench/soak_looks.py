@@ -36,7 +36,8 @@ def counts(entries):
 
 
 def closure_error(thread):
-    elapsed = int(thread["end_ns"]) - int(thread["begin_ns"])
+    # Short-lived threads that are alike are one row.
+    elapsed = int(thread["elapsed_ns"]) if "group_size" in thread else int(thread["end_ns"]) - int(thread["begin_ns"])
     clock = thread.get("clock", {})
     return abs(sum(int(clock.get(state, 0)) for state in STATES) - elapsed) / elapsed if elapsed > 0 else 0.0
 
@@ -45,7 +46,7 @@ def words_of(thread, profile):
     """Such as "sh 4711: began +0.000 s, exited -0.001 s", by the window's begin and end."""
     began = (int(thread["begin_ns"]) - int(profile["start_ns"])) / 1e9
     ended = (int(thread["end_ns"]) - int(profile["end_ns"])) / 1e9
-    return (f"{thread.get('comm', '')} {thread['tid']}: {'began' if thread.get('began') else 'was there at'} +{began:.6f} s, "
+    return (f"{thread.get('comm', '')} {thread.get('tid', 0)}: {'began' if thread.get('began') else 'was there at'} +{began:.6f} s, "
             f"{'exited' if thread.get('exited') else 'until'} {ended:+.6f} s")
 
 
