@@ -106,7 +106,7 @@ TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
   std::mt19937_64 random(8);
   double share = 0;
   for (int round = 0; round < kRounds; ++round) {
-    ProfileBuilder builder(StartEvent(), {});
+    ProfileBuilder builder(StartEvent(3 | PROFD_SESSION_BACKGROUND), {});
     for (std::uint32_t i = 0; i < kThreads; ++i) {
       SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + (20 + 20 * i) * kMs);
       thread.Run(State::kOnCpu, 1'260'000, 1);
@@ -137,7 +137,7 @@ TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
 
 TEST(ProfileBuilder, AThreadThatIsLongEnoughOrAloneIsItself) {
   std::mt19937_64 random(9);
-  ProfileBuilder builder(StartEvent(), {});
+  ProfileBuilder builder(StartEvent(3 | PROFD_SESSION_BACKGROUND), {});
   for (std::uint32_t i = 0; i < 3; ++i) {
     SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + 20 * kMs);
     thread.Run(State::kOnCpu, i == 0 ? 10 * kPeriodNs - 1 : 10 * kPeriodNs, 1);
