@@ -21,6 +21,7 @@ namespace profd::app {
 class EventChain {
  public:
   // `readers` are PythonParsers. `writer`: null if no recording is made. All must outlive this.
+  // NOLINTNEXTLINE(readability-function-size): each is another part of the chain
   EventChain(wire::EventSource& source, python::PythonService& python, python::FactQueue& facts,
              reader::Readers& readers, python::CodeShares& shares,
              recording::RecordingWriter* writer, unwind::TableService& tables, const Clock& clock)
