@@ -25,4 +25,15 @@ std::optional<std::uint64_t> StatField(std::string_view stat, int field) {
   return number;
 }
 
+std::string_view StatusLine(std::string_view status, std::string_view key) {
+  while (!status.empty()) {
+    const auto newline = status.find('\n');
+    const std::string_view line = status.substr(0, newline);
+    if (line.starts_with(key)) return line.substr(key.size());
+    if (newline == std::string_view::npos) break;
+    status.remove_prefix(newline + 1);
+  }
+  return {};
+}
+
 }  // namespace profd

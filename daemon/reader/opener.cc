@@ -23,7 +23,9 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/files.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/base/proc_stat.h"
 #include "daemon/reader/sandbox.h"
 
 namespace profd::reader {
@@ -34,13 +36,6 @@ constexpr std::size_t kMaxRequestBytes = 16'384;
 
 std::int64_t Ns(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-std::string_view LineOf(std::string_view status, std::string_view key) {
-  const auto at = status.starts_with(key) ? 0 : status.find("\n" + std::string(key));
-  if (at == std::string_view::npos) return {};
-  const std::string_view line = status.substr(at + key.size() + (at == 0 ? 0 : 1));
-  return line.substr(0, line.find('\n'));
 }
 
 std::vector<std::uint32_t> NumbersIn(std::string_view text) {
@@ -320,11 +315,11 @@ OpenRequest UnpackRequest(std::string_view bytes) {
 
 Result<Identity> ParseIdentity(std::string_view status) {
   constexpr std::size_t kFsId = 3;  // real, effective, saved, of the file system
-  const auto uids = NumbersIn(LineOf(status, "Uid:"));
-  const auto gids = NumbersIn(LineOf(status, "Gid:"));
+  const auto uids = NumbersIn(StatusLine(status, "Uid:"));
+  const auto gids = NumbersIn(StatusLine(status, "Gid:"));
   if (uids.size() <= kFsId || gids.size() <= kFsId)
     return Error{ErrorCode::kCorrupt, "the status of the process does not say who it is", ""};
-  return Identity{uids[kFsId], gids[kFsId], NumbersIn(LineOf(status, "Groups:"))};
+  return Identity{uids[kFsId], gids[kFsId], NumbersIn(StatusLine(status, "Groups:"))};
 }
 
 bool ModeAllowsReading(const Identity& who, const struct stat& file, bool has_access_list) {
@@ -475,19 +470,7 @@ Result<std::string> ReadProcessFile(FileOpener& opener, std::uint32_t pid, const
                                     std::size_t max_bytes) {
   const auto file = opener.Open({.what = OpenRequest::What::kProcess, .pid = pid, .path = name});
   if (!file) return file.error();
-  std::string text;
-  std::array<char, 65'536> piece;  // of a string its bytes would be cleared first
-  for (;;) {
-    const ssize_t got = ::read(file->fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return ErrorFromErrno(errno, "cannot read " + name + " of process " + std::to_string(pid));
-    if (got == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-    if (text.size() > max_bytes)
-      return Error{ErrorCode::kExhausted,
-                   name + " of process " + std::to_string(pid) + " is too long", ""};
-  }
+  return ReadAll(file->fd.get(), name + " of process " + std::to_string(pid), max_bytes);
 }
 
 void ServeOpenRequests(Channel channel) {

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "daemon/base/keys.h"
+#include "daemon/base/proc_stat.h"
 
 namespace profd::reader {
 namespace {
@@ -69,15 +70,13 @@ std::optional<std::uint32_t> OwnerOfNamespace(const std::string& process) {
 }
 
 std::uint32_t RealUser(const std::string& process) {
-  constexpr std::string_view kUid = "\nUid:\t";
   std::array<char, 1'024> status{};  // the name before it is short
   const UniqueFd fd(::open((process + "/status").c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t got = fd.valid() ? ::read(fd.get(), status.data(), status.size()) : -1;
   const std::string_view text(status.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  const auto at = text.find(kUid);
+  const std::string_view uids = StatusLine(text, "Uid:\t");
   std::uint32_t uid = 0;
-  if (at != std::string_view::npos)
-    (void)std::from_chars(text.data() + at + kUid.size(), text.data() + text.size(), uid);
+  (void)std::from_chars(uids.data(), uids.data() + uids.size(), uid);
   return uid;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -41,6 +42,8 @@ struct ReaderRequest {
 // The user whose share of readers a process uses: for one in a user namespace that a user has made,
 // that user. 0 when it is gone.
 [[nodiscard]] std::uint32_t UserOf(std::uint32_t pid);
+// UserOf, or what takes its place in a test.
+using FindUser = std::function<std::uint32_t(std::uint32_t pid)>;
 
 // Where requests go. In the daemon that is a ReaderPool.
 class Readers {

@@ -33,8 +33,7 @@ namespace profd::source {
 // A process has a share of mappings and execs a second. What is beyond it is discarded, and the
 // process is read once a second instead, at one of its samples. So are all processes when
 // mappings have been lost, since nothing says whose they were, and those whose mappings could not
-// be read. Used by the thread
-// that polls, except where a method says otherwise.
+// be read. Used by the thread that polls, except where a method says otherwise.
 class Backfill {
  public:
   static constexpr std::uint64_t kReadsPerSecond = 500;

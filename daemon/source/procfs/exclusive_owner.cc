@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "daemon/base/proc_stat.h"
+
 namespace profd::source {
 namespace {
 
@@ -45,17 +47,6 @@ ExclusiveOwner SoleOwnerOf(const std::string& directory, std::string_view status
   const bool sole = uids.size() == kUids && std::ranges::count(uids, info.st_uid) == kUids &&
                     !HasRightsOverHost(directory, status, proc);
   return sole ? ExclusiveOwner(info.st_uid) : std::nullopt;
-}
-
-std::string_view StatusLine(std::string_view status, std::string_view key) {
-  while (!status.empty()) {
-    const auto newline = status.find('\n');
-    const std::string_view line = status.substr(0, newline);
-    if (line.starts_with(key)) return line.substr(key.size());
-    if (newline == std::string_view::npos) break;
-    status.remove_prefix(newline + 1);
-  }
-  return {};
 }
 
 }  // namespace profd::source

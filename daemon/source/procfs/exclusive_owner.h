@@ -19,7 +19,4 @@ using ExclusiveOwner = std::optional<std::uint32_t>;
 [[nodiscard]] ExclusiveOwner SoleOwnerOf(const std::string& directory, std::string_view status,
                                          const ProcFs& proc);
 
-// What follows `key`, "Uid:", on its line of /proc/PID/status; "" when there is no such line.
-[[nodiscard]] std::string_view StatusLine(std::string_view status, std::string_view key);
-
 }  // namespace profd::source

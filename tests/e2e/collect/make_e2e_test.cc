@@ -72,10 +72,7 @@ bool IsNative(const v1::Frame& frame) { return frame.kind() == v1::FRAME_NATIVE;
 
 Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
   Seen seen;
-  // Those that are too short to be scaled one by one are one row.
-  for (const auto& process : profile.processes())
-    if (process.comm() == comm)
-      seen.processes += static_cast<int>(std::max(process.group_size(), 1u));
+  for (const auto& process : profile.processes()) seen.processes += process.comm() == comm ? 1 : 0;
   const auto& samples = profile.samples();
   for (int i = 0; i < samples.time_ns_size(); ++i) {
     const auto index = profile.threads(static_cast<int>(samples.thread(i))).process();

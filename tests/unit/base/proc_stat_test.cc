@@ -20,5 +20,14 @@ TEST(StatField, WhatIsNotThereIsNone) {
   EXPECT_FALSE(StatField("1 (a) S -4", 4)) << "negative";
 }
 
+TEST(StatusLine, IsWhatFollowsTheKeyOnItsLine) {
+  constexpr const char* kStatus = "Name:\tUid:\nState:\tS\nUid:\t1\t2\t3\t4\nGid:\t5";
+  EXPECT_EQ(StatusLine(kStatus, "Uid:"), "\t1\t2\t3\t4") << "not in the name";
+  EXPECT_EQ(StatusLine(kStatus, "Name:"), "\tUid:");
+  EXPECT_EQ(StatusLine(kStatus, "Gid:"), "\t5") << "without an end of line";
+  EXPECT_EQ(StatusLine(kStatus, "Groups:"), "");
+  EXPECT_EQ(StatusLine("", "Uid:"), "");
+}
+
 }  // namespace
 }  // namespace profd
