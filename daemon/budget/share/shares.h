@@ -1,4 +1,4 @@
-// Shares: what one process, or one user, may use of work that profd does for all.
+// Shares, ProcessShares: what one process, or one user, may use of work that profd does for all.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,25 @@ class Shares {
   const Clock& clock_;
   mutable std::mutex mutex_;
   LruCache<std::uint32_t, Share> shares_{kMaxKept};
+};
+
+// The share of a process within that of its user: a piece of work counts for both. Any thread.
+struct ProcessShares {
+  // `clock` must outlive this.
+  ProcessShares(profd_share_kind process_kind, const Shares::Rate& process_rate,
+                profd_share_kind user_kind, const Shares::Rate& user_rate, const Clock& clock)
+      : of_process(process_kind, process_rate, clock), of_user(user_kind, user_rate, clock) {}
+
+  [[nodiscard]] bool Admit(std::uint32_t pid, std::uint32_t user) {
+    return of_process.Admit(pid) && of_user.Admit(user);
+  }
+  void Charge(std::uint32_t pid, std::uint32_t user, std::uint64_t amount) {
+    of_process.Charge(pid, amount);
+    of_user.Charge(user, amount);
+  }
+
+  Shares of_process;
+  Shares of_user;
 };
 
 }  // namespace profd::budget

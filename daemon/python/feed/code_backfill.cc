@@ -35,7 +35,7 @@ bool IsRequested(const wire::RawEvent& event) {
 }  // namespace
 
 CodeBackfill::CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock,
-                           CodeShares& shares, UserOf user_of)
+                           CodeShares& shares, reader::FindUser user_of)
     : facts_(facts),
       readers_(readers),
       clock_(clock),
@@ -61,13 +61,11 @@ void CodeBackfill::BeginRound() {
 bool CodeBackfill::TakeRation(Known& known) {
   const std::uint32_t pid = known.facts.process.pid;
   if (!known.user) known.user = user_of_(pid);
-  if (!shares_.of_process.Admit(pid) || !shares_.of_user.Admit(*known.user) ||
-      ration_ns_ < kReadCostNs) {
+  if (!shares_.Admit(pid, *known.user) || ration_ns_ < kReadCostNs) {
     counters_.rationed.Add();
     return false;
   }
-  shares_.of_process.Charge(pid, 1);
-  shares_.of_user.Charge(*known.user, 1);
+  shares_.Charge(pid, *known.user, 1);
   ration_ns_ -= kReadCostNs;
   return true;
 }
@@ -76,8 +74,7 @@ void CodeBackfill::ChargeTexts(const Unread& unread, const Wanted& wanted, const
   constexpr std::size_t kKiB = 1'024;
   const std::size_t bytes =
       text.name.size() + text.qualname.size() + text.file.size() + text.lines.size();
-  shares_.of_process.Charge(unread.process.pid, bytes / kKiB);
-  shares_.of_user.Charge(unread.user, bytes / kKiB);
+  shares_.Charge(unread.process.pid, unread.user, bytes / kKiB);
   const CodeKey key{unread.number, wanted.query.runtime, wanted.query.validator,
                     wanted.query.address};
   if (reported_.Peek(key) != nullptr) reported_.Charge(key, bytes);

@@ -32,16 +32,13 @@ struct CodeCounters {
 
 // What is read of code objects, for one process and for all processes of one user: each object, and
 // each KiB of its texts. A process needs as many as it has functions that run.
-struct CodeShares {
+struct CodeShares : budget::ProcessShares {
   static constexpr budget::Shares::Rate kOfProcess{4'000, 8'000};
   static constexpr budget::Shares::Rate kOfUser{10'000, 10'000};
 
   explicit CodeShares(const Clock& clock)
-      : of_process(PROFD_SHARE_PYTHON_CODE, kOfProcess, clock),
-        of_user(PROFD_SHARE_PYTHON_CODE_OF_USER, kOfUser, clock) {}
-
-  budget::Shares of_process;
-  budget::Shares of_user;
+      : ProcessShares(PROFD_SHARE_PYTHON_CODE, kOfProcess, PROFD_SHARE_PYTHON_CODE_OF_USER, kOfUser,
+                      clock) {}
 };
 
 // Every event of the live source passes through CodeBackfill. While sessions run, it adds one event
@@ -66,12 +63,9 @@ class CodeBackfill {
   // For the answers of one round.
   static constexpr std::chrono::milliseconds kPatience{20};
 
-  // As reader::UserOf.
-  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
-
   // All must outlive this. The readers are PythonParsers.
   CodeBackfill(FactQueue& facts, reader::Readers& readers, const Clock& clock, CodeShares& shares,
-               UserOf user_of = reader::UserOf);
+               reader::FindUser user_of = reader::UserOf);
 
   // A round drains every ring of at least what it held at the beginning.
   void BeginRound();
@@ -147,7 +141,7 @@ class CodeBackfill {
   PythonClient readers_;
   const Clock& clock_;
   CodeShares& shares_;
-  const UserOf user_of_;
+  const reader::FindUser user_of_;
   CodeCounters counters_;
   LruCache<std::uint32_t, Known> known_;          // by pid, the youngest process of each
   LruCache<std::uint32_t, std::uint64_t> execs_;  // of processes not known yet: when

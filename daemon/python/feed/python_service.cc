@@ -32,7 +32,7 @@ constexpr std::uint64_t kNsPerTick = 10'000'000;
 }  // namespace
 
 PythonService::PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
-                             budget::Shares& searches, ProcFs proc, UserOf user_of)
+                             budget::Shares& searches, ProcFs proc, reader::FindUser user_of)
     : known_(processes),
       facts_(facts),
       proc_(std::move(proc)),

@@ -69,18 +69,15 @@ class PythonService {
  public:
   static constexpr std::chrono::milliseconds kPatience{50};
   // Searches of all processes of a user, and attempts to attach to them; one without an answer in
-  // time counts as kLateCost. A host
-  // begins with as many as it has processes.
+  // time counts as kLateCost. A host begins with as many as it has processes.
   static constexpr budget::Shares::Rate kSearchesOfUser{500, 32'768};
   static constexpr std::uint64_t kLateCost = 100;
   // Processes of one user, other than root, in the map of the BPF side: others have room there.
   static constexpr std::size_t kMaxOfUser = PROFD_MAX_PYTHON_PROCESSES / 2;
-  // As reader::UserOf.
-  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
 
   // All must outlive this. The readers are PythonParsers; `searches` is of kSearchesOfUser.
   PythonService(PythonProcesses& processes, FactQueue& facts, reader::Readers& readers,
-                budget::Shares& searches, ProcFs proc, UserOf user_of = reader::UserOf);
+                budget::Shares& searches, ProcFs proc, reader::FindUser user_of = reader::UserOf);
   PythonService(const PythonService&) = delete;
   PythonService& operator=(const PythonService&) = delete;
   ~PythonService() = default;
@@ -175,7 +172,7 @@ class PythonService {
   const ProcFs proc_;
   PythonClient readers_;
   budget::Shares& shares_;
-  const UserOf user_of_;
+  const reader::FindUser user_of_;
   PythonCounters counters_;
   Heartbeat beat_{"Python"};
   std::uint32_t numbers_ = 0;

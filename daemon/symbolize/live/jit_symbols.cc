@@ -67,14 +67,9 @@ void LiveJitSymbols::DiscardBeside(const Process& kept) {
 }
 
 bool LiveJitSymbols::Admit(Process& process) {
-  if (shares_.of_process.Admit(process.pid) && shares_.of_user.Admit(process.user)) return true;
+  if (shares_.Admit(process.pid, process.user)) return true;
   process.pause_ns = kBeyondShareNs;
   return false;
-}
-
-void LiveJitSymbols::Charge(const Process& process, std::uint64_t cost) {
-  shares_.of_process.Charge(process.pid, cost);
-  shares_.of_user.Charge(process.user, cost);
 }
 
 std::string LiveJitSymbols::WhyNot(const Process& process) {
@@ -102,7 +97,7 @@ void LiveJitSymbols::Look(Process& process) {
 
 bool LiveJitSymbols::Search(Process& process) {
   const auto files = client_.Search(process.pid);
-  Charge(process, files ? files->cost : CostOf(files.error()));
+  shares_.Charge(process.pid, process.user, files ? files->cost : CostOf(files.error()));
   if (!files) {
     if (!process.perf_map.is_there()) process.perf_map.file.missing = files.error().message;
     return false;
@@ -139,7 +134,7 @@ void LiveJitSymbols::ReadMore(Process& process, File& file, bool is_dump) {
   for (int request = 0; file.is_there() && request < kMaxAtOnce; ++request) {
     if (request > 0 && !Admit(process)) return;
     const auto progress = client_.Read(process.pid, file.file, is_dump, file.read, process.map);
-    Charge(process, progress ? progress->cost : CostOf(progress.error()));
+    shares_.Charge(process.pid, process.user, progress ? progress->cost : CostOf(progress.error()));
     if (!progress) return;
     file.read = progress->done;
     if (!progress->more) return;

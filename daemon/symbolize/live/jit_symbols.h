@@ -31,16 +31,13 @@ class JitSymbols {
 
 // What is read of such lists for one process, and for all processes of one user. As
 // JitProgress::cost: about the bytes of what lists say. One line takes some 60.
-struct JitShares {
+struct JitShares : budget::ProcessShares {
   static constexpr budget::Shares::Rate kOfProcess{4u << 20, 64u << 20};
   static constexpr budget::Shares::Rate kOfUser{16u << 20, 256u << 20};
 
   explicit JitShares(const Clock& clock)
-      : of_process(PROFD_SHARE_JIT_CODE, kOfProcess, clock),
-        of_user(PROFD_SHARE_JIT_CODE_OF_USER, kOfUser, clock) {}
-
-  budget::Shares of_process;
-  budget::Shares of_user;
+      : ProcessShares(PROFD_SHARE_JIT_CODE, kOfProcess, PROFD_SHARE_JIT_CODE_OF_USER, kOfUser,
+                      clock) {}
 };
 
 // Reads /tmp/perf-PID.map and, where one is mapped, jit-PID.dump, in the mount namespace of the
@@ -61,12 +58,10 @@ class LiveJitSymbols : public JitSymbols {
   static constexpr std::size_t kMaxBytes = 128u << 20;  // of all maps
 
   static constexpr std::uint64_t kBeyondShareNs = 1'000'000'000;
-  // The user of a process: as reader::UserOf.
-  using UserOf = std::function<std::uint32_t(std::uint32_t pid)>;
 
   // As JitClient; all must outlive this.
   LiveJitSymbols(reader::Readers& readers, const Clock& clock, JitShares& shares,
-                 UserOf user_of = reader::UserOf)
+                 reader::FindUser user_of = reader::UserOf)
       : client_(readers), clock_(clock), shares_(shares), user_of_(std::move(user_of)) {}
 
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
@@ -104,7 +99,6 @@ class LiveJitSymbols : public JitSymbols {
   void DiscardBeside(const Process& kept);
   // Something of both shares is left. If not, that is counted.
   [[nodiscard]] bool Admit(Process& process);
-  void Charge(const Process& process, std::uint64_t cost);
   void Look(Process& process);
   // The files that there are now; whether there is one, or a process, that was not known.
   [[nodiscard]] bool Search(Process& process);
@@ -114,7 +108,7 @@ class LiveJitSymbols : public JitSymbols {
   JitClient client_;
   const Clock& clock_;
   JitShares& shares_;
-  const UserOf user_of_;
+  const reader::FindUser user_of_;
   std::unordered_map<std::uint32_t, Process> processes_;  // by pid
   std::uint64_t uses_ = 0;
   Counter bytes_;

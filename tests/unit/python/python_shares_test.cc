@@ -18,6 +18,7 @@
 #include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
+#include "tests/unit/python/found_process.h"
 
 namespace profd::python {
 namespace {
@@ -69,16 +70,7 @@ class CodeSharesTest : public testing::Test {
     backfill_.Pass({test::RawEventBytes(PROFD_EVENT_SESSION_START, begin)}, sink_);
   }
   // The service has found an interpreter there.
-  void Find(std::uint32_t pid) {
-    Attachment attachment;
-    attachment.version.number = kVersion;
-    attachment.layout = *LayoutOf(kVersion);
-    PythonFacts facts;
-    facts.process = {pid, test::RawHeader(0, pid).process_start_ns};
-    facts.runtimes.resize(1);
-    facts.runtimes[0].attachment = std::make_shared<const Attachment>(attachment);
-    ASSERT_TRUE(facts_.Push(std::move(facts)));
-  }
+  void Find(std::uint32_t pid) { ASSERT_TRUE(facts_.Push(FoundProcess(pid, kVersion))); }
   // Samples of a process with so many code objects that were never seen before; how many of these
   // are read.
   std::uint64_t Run(std::uint32_t pid, std::uint64_t codes) {

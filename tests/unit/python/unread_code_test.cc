@@ -16,6 +16,7 @@
 #include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
+#include "tests/unit/python/found_process.h"
 
 namespace profd::python {
 namespace {
@@ -73,17 +74,7 @@ class UnreadCodeTest : public testing::Test {
     code_.Set(LayoutOf(kVersion)->process.code_version, version);
   }
   // The service has found an interpreter in it.
-  void Find(std::uint32_t pid) {
-    Attachment attachment;
-    attachment.version.number = kVersion;
-    attachment.layout = *LayoutOf(kVersion);
-    PythonFacts facts;
-    facts.process = {pid, test::RawHeader(0, pid).process_start_ns};
-    facts.runtimes.resize(1);
-    facts.runtimes[0].version = kVersion;
-    facts.runtimes[0].attachment = std::make_shared<const Attachment>(attachment);
-    ASSERT_TRUE(facts_.Push(std::move(facts)));
-  }
+  void Find(std::uint32_t pid) { ASSERT_TRUE(facts_.Push(FoundProcess(pid, kVersion))); }
   void Fork(std::uint32_t parent, std::uint32_t child, std::uint64_t time_ns) {
     profd_task_event task{};
     task.event = test::RawHeader(time_ns, child);
