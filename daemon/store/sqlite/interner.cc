@@ -170,34 +170,35 @@ Result<std::optional<std::uint32_t>> Interner::NumberOf(const Table& table, cons
   return std::optional(*id);
 }
 
-Result<void> Interner::Remove(const aggregate::ProfileThread& thread, const IsNeeded& is_needed) {
-  const Hash128 hash = ContentHash(thread);
-  const auto number = NumberOf(threads_, hash);
-  if (!number) return number.error();
-  if (!*number || is_needed(**number)) return {};
-  threads_.known.erase(hash);
-  const auto drop = database_.Get(kDropThread);
-  if (!drop) return drop.error();
-  return (*drop)->With(**number).Run();
+Result<void> Interner::RemoveRows(Table& table, const char* remove,
+                                  const std::vector<Hash128>& hashes,
+                                  const std::unordered_set<std::uint32_t>& needed) {
+  for (const Hash128& hash : hashes) {
+    const auto number = NumberOf(table, hash);
+    if (!number) return number.error();
+    if (!*number || needed.contains(**number)) continue;
+    table.known.erase(hash);
+    const auto statement = database_.Get(remove);
+    if (!statement) return statement.error();
+    PROFD_TRY((*statement)->With(**number).Run());
+  }
+  return {};
 }
 
-Result<void> Interner::Remove(const aggregate::ProfileProcess& process, const IsNeeded& is_needed) {
-  const Hash128 hash = ContentHash(process);
-  const auto number = NumberOf(processes_, hash);
-  if (!number) return number.error();
-  if (!*number || is_needed(**number)) return {};
-  processes_.known.erase(hash);
-  const auto drop = database_.Get(kDropProcess);
-  if (!drop) return drop.error();
-  PROFD_TRY((*drop)->With(**number).Run());
-  const Hash128 program = ProgramHash(process);
-  const auto program_number = NumberOf(programs_, program);
-  if (!program_number) return program_number.error();
-  if (!*program_number) return {};
-  programs_.known.erase(program);
-  const auto drop_program = database_.Get(kDropProgram);
-  if (!drop_program) return drop_program.error();
-  return (*drop_program)->With(**program_number).Run();
+Result<void> Interner::Remove(const Rows& rows, const Needed& needed) {
+  PROFD_TRY(RemoveRows(threads_, kDropThread, rows.threads, needed.threads));
+  PROFD_TRY(RemoveRows(processes_, kDropProcess, rows.processes, needed.processes));
+  return RemoveRows(programs_, kDropProgram, rows.programs, {});
+}
+
+void Interner::Rows::Add(const aggregate::Grouped& grouped) {
+  for (const auto& thread : grouped.threads) threads.push_back(ContentHash(thread));
+  for (aggregate::ProfileProcess process : grouped.processes) {
+    programs.push_back(ProgramHash(process));
+    processes.push_back(ContentHash(process));
+    process.exited = false;  // as windows before its last one describe it
+    processes.push_back(ContentHash(process));
+  }
 }
 
 Result<std::uint32_t> Interner::Module(const symbolize::Frame& frame) {

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/thread_groups.h"
 #include "daemon/base/result.h"
 #include "daemon/store/codec/content_hash.h"
 #include "daemon/store/sqlite/database.h"
@@ -34,13 +36,20 @@ class Interner {
   [[nodiscard]] Result<std::uint32_t> Host(const aggregate::Profile& profile);
   [[nodiscard]] Result<std::uint32_t> Process(const aggregate::ProfileProcess& process);
   [[nodiscard]] Result<std::uint32_t> Thread(const aggregate::ProfileThread& thread);
-  // Removes the row of a process or thread whose windows are gone, and of a program that no process
-  // has any more. Rows whose number is needed stay.
-  using IsNeeded = std::function<bool(std::uint32_t number)>;
-  [[nodiscard]] Result<void> Remove(const aggregate::ProfileProcess& process,
-                                    const IsNeeded& is_needed);
-  [[nodiscard]] Result<void> Remove(const aggregate::ProfileThread& thread,
-                                    const IsNeeded& is_needed);
+  // Rows that windows may not need any more, by their hashes.
+  struct Rows {
+    std::vector<Hash128> threads;
+    std::vector<Hash128> processes;
+    std::vector<Hash128> programs;
+    void Add(const aggregate::Grouped& grouped);
+  };
+  // Numbers of rows that windows still have.
+  struct Needed {
+    std::unordered_set<std::uint32_t> threads;
+    std::unordered_set<std::uint32_t> processes;
+  };
+  // Removes these rows, except programs of other processes.
+  [[nodiscard]] Result<void> Remove(const Rows& rows, const Needed& needed);
   [[nodiscard]] Result<std::uint32_t> Frame(const symbolize::Frame& frame);
   // `parent` is a stack's number, 0 for the root.
   [[nodiscard]] Result<std::uint32_t> Stack(std::uint32_t parent, std::uint32_t frame);
@@ -68,6 +77,8 @@ class Interner {
   template <typename Add>
   Result<std::uint32_t> Intern(Table& table, const Hash128& hash, const char* insert,
                                const Add& add);
+  Result<void> RemoveRows(Table& table, const char* remove, const std::vector<Hash128>& hashes,
+                          const std::unordered_set<std::uint32_t>& needed);
   // Nothing: there is no such row.
   Result<std::optional<std::uint32_t>> NumberOf(const Table& table, const Hash128& hash);
   // Records that the current generation uses the row.

@@ -205,10 +205,10 @@ Result<StoredWindow> StoreReader::ReadPayload(const WindowRow& row, const WantsT
   return stored;
 }
 
-Result<void> StoreReader::AddPlaces(const WindowRow& row, std::size_t place, LastPlaces& places) {
+Result<void> StoreReader::AddNumbers(const WindowRow& row, Interner::Needed& needed) {
   const auto stored = ReadPayload(row, [&](const StoredThread& thread) {
-    places.processes[thread.process] = place;
-    places.threads[thread.number] = place;
+    needed.processes.insert(thread.process);
+    needed.threads.insert(thread.number);
     return false;
   });
   return stored ? Result<void>() : Result<void>(stored.error());

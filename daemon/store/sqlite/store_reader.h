@@ -15,6 +15,7 @@
 #include "daemon/store/api/profile_store.h"
 #include "daemon/store/codec/window_codec.h"
 #include "daemon/store/sqlite/database.h"
+#include "daemon/store/sqlite/interner.h"
 
 namespace profd::store {
 
@@ -43,13 +44,8 @@ class StoreReader {
   // The parts that match the filter; nodes and frames are empty, samples keep the store's numbers.
   [[nodiscard]] Result<aggregate::Profile> Read(const WindowRow& row);
 
-  // The last place, in a list of windows, where a process or thread is, by the store's numbers.
-  struct LastPlaces {
-    std::unordered_map<std::uint32_t, std::size_t> processes;
-    std::unordered_map<std::uint32_t, std::size_t> threads;
-  };
-  // `place` is higher than in the call before.
-  [[nodiscard]] Result<void> AddPlaces(const WindowRow& row, std::size_t place, LastPlaces& places);
+  // Adds the numbers of the window's processes and threads.
+  [[nodiscard]] Result<void> AddNumbers(const WindowRow& row, Interner::Needed& needed);
 
   // For aggregate::ProfileMerge::Finish. An unreadable frame becomes one whose name says so.
   [[nodiscard]] aggregate::StackNode Stack(std::uint32_t id);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/thread_groups.h"
 #include "daemon/store/codec/window_codec.h"
 #include "daemon/store/sqlite/schema.h"
 
@@ -278,7 +279,8 @@ Result<void> WindowWriter::Compact() {
       const bool follows =
           window.start_ns >= before.end_ns && window.start_ns - before.end_ns <= kCompactGapNs;
       if (!same_minute || !follows || length_ns >= compact_ns_) {
-        PROFD_TRY(CompactGroup(std::span(*rows).subspan(first), i - first));
+        PROFD_TRY(
+            CompactGroup(std::span(*rows).subspan(first, i - first), std::span(*rows).subspan(i)));
         first = i;
         length_ns = 0;
       }
@@ -290,24 +292,26 @@ Result<void> WindowWriter::Compact() {
 
 // Short-lived processes and threads become groups before windows are merged: else a minute with
 // very many of them would take more memory than all that profd may use.
-Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> windows, std::size_t count) {
+Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group,
+                                        std::span<const WindowRow> later) {
   const Filter all;
-  StoreReader::LastPlaces places;
-  for (std::size_t i = 0; i < windows.size(); ++i)
-    PROFD_TRY(StoreReader(database_, all).AddPlaces(windows[i], i, places));
-  const auto group = windows.first(count);
   aggregate::ProfileMerge merge(Unlimited());
-  for (std::size_t i = 0; i < count; ++i) {
+  Interner::Rows disused;
+  for (const WindowRow& row : group) {
     // What one reader remembers of processes grows with each window.
-    auto window = StoreReader(database_, all).Read(group[i]);
+    auto window = StoreReader(database_, all).Read(row);
     if (!window) return window.error();
-    PROFD_TRY(Remove(aggregate::GroupShortLived(*window), places, i));
+    disused.Add(aggregate::GroupShortLived(*window));
     merge.Add(*window);
   }
   const WindowRow& oldest = group.front();
   const WindowRow& newest = group.back();
   Profile merged = merge.FinishWithoutStacks();
-  PROFD_TRY(Remove(aggregate::GroupShortLived(merged), places, count - 1));
+  disused.Add(aggregate::GroupShortLived(merged));
+  // No window before these has what began in them; one after them may.
+  Interner::Needed needed;
+  for (const WindowRow& row : later) PROFD_TRY(StoreReader(database_, all).AddNumbers(row, needed));
+  PROFD_TRY(interner_.Remove(disused, needed));
   // The first merge keeps samples of different windows apart. A second one, of the result as a
   // single window, sums those of the same thread and stack.
   aggregate::ProfileMerge sum(Unlimited());
@@ -322,24 +326,6 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> windows, std:
   PROFD_TRY(AddThreadTimes(generation, merged));
   for (const WindowRow& row : group) PROFD_TRY(Drop(row.id));
   return Insert(merged, oldest.id, true, generation, newest.end_unix_ns, newest.put_unix_ns);
-}
-
-Result<void> WindowWriter::Remove(aggregate::Grouped grouped, const StoreReader::LastPlaces& places,
-                                  std::size_t place) {
-  // What began in these windows is in none before them.
-  const auto is_after = [&](const auto& last, std::uint32_t number) {
-    const auto known = last.find(number);
-    return known != last.end() && known->second > place;
-  };
-  const auto has_thread = [&](std::uint32_t number) { return is_after(places.threads, number); };
-  const auto has_process = [&](std::uint32_t number) { return is_after(places.processes, number); };
-  for (const auto& thread : grouped.threads) PROFD_TRY(interner_.Remove(thread, has_thread));
-  for (auto& process : grouped.processes) {
-    PROFD_TRY(interner_.Remove(process, has_process));
-    process.exited = false;  // as windows before its last one describe it
-    PROFD_TRY(interner_.Remove(process, has_process));
-  }
-  return {};
 }
 
 Result<void> WindowWriter::Drop(std::int64_t id) {

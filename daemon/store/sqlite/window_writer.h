@@ -8,7 +8,6 @@
 #include <string>
 
 #include "daemon/aggregate/profile.h"
-#include "daemon/aggregate/thread_groups.h"
 #include "daemon/base/result.h"
 #include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/interner.h"
@@ -57,11 +56,8 @@ class WindowWriter {
   Result<void> InsertProcessTimes(std::int64_t id, const aggregate::Profile& profile,
                                   std::span<const std::uint32_t> process_of);
   Result<void> AddThreadTimes(std::int64_t generation, const aggregate::Profile& profile);
-  // The first `count` windows become one.
-  Result<void> CompactGroup(std::span<const WindowRow> windows, std::size_t count);
-  // Removes the rows of what no window after `place` has.
-  Result<void> Remove(aggregate::Grouped grouped, const StoreReader::LastPlaces& places,
-                      std::size_t place);
+  // The windows of `group` become one. `later`: those after them.
+  Result<void> CompactGroup(std::span<const WindowRow> group, std::span<const WindowRow> later);
   Result<void> Drop(std::int64_t id);
   Result<void> DropEmptyGenerations();
   Result<void> NextGeneration();

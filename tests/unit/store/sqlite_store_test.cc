@@ -200,8 +200,8 @@ TEST_F(SqliteStoreTest, NothingIsLeftOfTheRowsOfShortLivedProcesses) {
   EXPECT_EQ(rows("SELECT count(*) FROM thread WHERE comm = 'cc1'"), 6);
 }
 
-// Window 1 says that a process of window 0 has ended there, and window 6 has it again, as a late
-// sample would. Its row must stay, or window 6 could not be read.
+// A process ends in window 5, and window 6 has it again, as a late sample would. Its row must stay,
+// or window 6 could not be read.
 TEST_F(SqliteStoreTest, ARowThatALaterWindowHasStays) {
   const auto store = Open();
   for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(store->Put(WithCompilers(i)).ok());
