@@ -242,15 +242,17 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
 
 // A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled
 // ones would shrink, and the time of the others would have no stack. Those that are alike are
-// scaled together. Whether a thread is one of them must not depend on its samples.
+// scaled together. Whether a thread is one of them must not depend on its samples. A requested
+// session shows each thread by itself: its callers look for the thread that they know.
 void ProfileAssembly::GroupThreads() {
-  // A requested session shows each thread by itself: its callers look for the thread that they
-  // know.
-  const bool background = (mode_ & PROFD_SESSION_BACKGROUND) != 0;
-  const std::uint64_t longest_ns = background ? kFewSamples * longest_period_ns_ : 0;
   std::vector<Gil> unsampled;
   for (std::uint32_t thread = 0; thread < profile_.threads.size(); ++thread)
     unsampled.push_back(GilFor(thread, nullptr));
+  if ((mode_ & PROFD_SESSION_BACKGROUND) == 0) {
+    unsampled_gil_ = std::move(unsampled);
+    return;
+  }
+  const std::uint64_t longest_ns = kFewSamples * longest_period_ns_;
   const auto grouped = GroupShortLived(profile_, [&](const ProfileThread& thread) {
     return thread.end_ns - thread.begin_ns < longest_ns;
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,7 +49,8 @@ class Grouping {
     ChooseThreads(threads);
     auto& thread_of = grouped_.thread_of;
     thread_of.reserve(threads.size());
-    for (ProfileThread& thread : threads) thread_of.push_back(AddThread(std::move(thread)));
+    for (std::size_t i = 0; i < threads.size(); ++i)
+      thread_of.push_back(AddThread(i, std::move(threads[i])));
     std::erase_if(profile_.samples,
                   [&](const ProfileSample& sample) { return sample.thread >= thread_of.size(); });
     for (ProfileSample& sample : profile_.samples) sample.thread = thread_of[sample.thread];
@@ -73,10 +75,9 @@ class Grouping {
       if (thread.process < lasts.size() && !IsShortLived(thread)) lasts[thread.process] = true;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       const ProfileProcess& process = processes[i];
-      const ProcessKey key = process.group_size != 0 ? process.key : GroupKey(process);
-      process_keys_.push_back(lasts[i] ? process.key : key);
-      if (lasts[i]) continue;
-      process_members_[key] += process.group_size != 0 ? 2 : 1;
+      const bool is_group = process.group_size != 0;
+      process_keys_.push_back(lasts[i] || is_group ? process.key : GroupKey(process));
+      if (!lasts[i]) process_members_[process_keys_.back()] += is_group ? 2 : 1;
     }
   }
 
@@ -115,26 +116,29 @@ class Grouping {
 
   void ChooseThreads(const std::vector<ProfileThread>& threads) {
     for (const ProfileThread& thread : threads) {
+      auto& key = thread_keys_.emplace_back();
       const std::uint32_t process = ProcessOf(thread);
       if (process == kNone || !Joins(thread, profile_.processes[process])) continue;
+      key = GroupKey(profile_.processes[process].key, thread);
       const bool is_group = thread.group_size != 0 || profile_.processes[process].group_size != 0;
-      thread_members_[GroupKey(profile_.processes[process].key, thread)] += is_group ? 2 : 1;
+      thread_members_[*key] += is_group ? 2 : 1;
     }
   }
 
-  std::uint32_t AddThread(ProfileThread&& thread) {
+  std::uint32_t AddThread(std::size_t index, ProfileThread&& thread) {
     const std::uint32_t process = ProcessOf(thread);
     const auto next = static_cast<std::uint32_t>(profile_.threads.size());
-    if (process == kNone) return AddAlone(std::move(thread), thread.process);
-    const ThreadKey key = GroupKey(profile_.processes[process].key, thread);
-    if (!Joins(thread, profile_.processes[process]) || thread_members_[key] < 2)
-      return AddAlone(std::move(thread), process);
-    const auto [group, added] = thread_groups_.try_emplace(key, next);
+    if (process != kNone) thread.process = process;
+    const auto& key = thread_keys_[index];
+    if (!key || thread_members_[*key] < 2) {
+      profile_.threads.push_back(std::move(thread));
+      return next;
+    }
+    const auto [group, added] = thread_groups_.try_emplace(*key, next);
     if (added) {
       ProfileThread first = thread;
-      first.key = key;
+      first.key = *key;
       first.shown_tid = 0;
-      first.process = process;
       if (first.group_size == 0) {
         first.group_elapsed_ns = Elapsed(thread);
         first.group_size = 1;
@@ -143,22 +147,16 @@ class Grouping {
     } else {
       AddMember(thread, profile_.threads[group->second]);
     }
-    const std::uint32_t index = group->second;
     if (thread.group_size == 0) grouped_.threads.push_back(std::move(thread));
-    return index;
-  }
-
-  std::uint32_t AddAlone(ProfileThread&& thread, std::uint32_t process) {
-    thread.process = process;
-    profile_.threads.push_back(std::move(thread));
-    return static_cast<std::uint32_t>(profile_.threads.size() - 1);
+    return group->second;
   }
 
   Profile& profile_;
   const MayJoin& may_join_;
   Grouped grouped_;
   std::vector<ProcessKey> process_keys_;
-  std::vector<std::uint32_t> process_of_;  // old index -> new index
+  std::vector<std::optional<ThreadKey>> thread_keys_;  // of a group; nothing: it joins none
+  std::vector<std::uint32_t> process_of_;              // old index -> new index
   std::unordered_map<ProcessKey, std::size_t> process_members_;
   std::unordered_map<ThreadKey, std::size_t> thread_members_;
   std::unordered_map<ProcessKey, std::uint32_t> process_groups_;  // index into the new ones

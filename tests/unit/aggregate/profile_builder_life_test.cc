@@ -98,6 +98,19 @@ TEST_F(ProfileBuilderTest, ListsTheEvidence) {
   EXPECT_EQ(profile.dropped[0].count, 5u);
 }
 
+// From its fork to its exit, with its samples.
+void AddWholeLife(ProfileBuilder& builder, const SyntheticThread& thread, std::uint64_t begin_ns,
+                  std::mt19937_64& random) {
+  wire::ForkEvent fork;
+  fork.header = thread.Header(begin_ns);
+  builder.AddFork(fork);
+  for (const auto& sample : thread.Samples(kPeriodNs, random)) builder.AddSample(sample);
+  wire::ExitEvent exit;
+  exit.header = thread.Header(thread.end_ns());
+  builder.AddExit(exit);
+  builder.AddClock(thread.EndEvent());
+}
+
 // Threads of 4 ms at a period of 10 ms: a third of them has a sample. 31.5 % of their time is in
 // f1.
 TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
@@ -111,14 +124,7 @@ TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
       SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + (20 + 20 * i) * kMs);
       thread.Run(State::kOnCpu, 1'260'000, 1);
       thread.Run(State::kOnCpu, 2'740'000, 2);
-      wire::ForkEvent fork;
-      fork.header = thread.Header(kStartNs + (20 + 20 * i) * kMs);
-      builder.AddFork(fork);
-      for (const auto& sample : thread.Samples(kPeriodNs, random)) builder.AddSample(sample);
-      wire::ExitEvent exit;
-      exit.header = thread.Header(thread.end_ns());
-      builder.AddExit(exit);
-      builder.AddClock(thread.EndEvent());
+      AddWholeLife(builder, thread, kStartNs + (20 + 20 * i) * kMs, random);
     }
     const Profile profile = builder.Build(EndEvent(), FrameOf);
     ASSERT_EQ(profile.threads.size(), 1u);
@@ -141,14 +147,7 @@ TEST(ProfileBuilder, AThreadThatIsLongEnoughOrAloneIsItself) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + 20 * kMs);
     thread.Run(State::kOnCpu, i == 0 ? 10 * kPeriodNs - 1 : 10 * kPeriodNs, 1);
-    wire::ForkEvent fork;
-    fork.header = thread.Header(kStartNs + 20 * kMs);
-    builder.AddFork(fork);
-    for (const auto& sample : thread.Samples(kPeriodNs, random)) builder.AddSample(sample);
-    wire::ExitEvent exit;
-    exit.header = thread.Header(thread.end_ns());
-    builder.AddExit(exit);
-    builder.AddClock(thread.EndEvent());
+    AddWholeLife(builder, thread, kStartNs + 20 * kMs, random);
   }
   const Profile profile = builder.Build(EndEvent(), FrameOf);
   ASSERT_EQ(profile.threads.size(), 3u);
