@@ -20,14 +20,23 @@ namespace profd::app {
 // unwind tables, which adds no events. Thread: the reader thread polls it. Owner: LiveDaemon.
 class EventChain {
  public:
-  // `readers` are PythonParsers. `writer`: null if no recording is made. All must outlive this.
-  // NOLINTNEXTLINE(readability-function-size): each is another part of the chain
-  EventChain(wire::EventSource& source, python::PythonService& python, python::FactQueue& facts,
-             reader::Readers& readers, python::CodeShares& shares,
-             recording::RecordingWriter* writer, unwind::TableService& tables, const Clock& clock)
-      : python_(source, python, facts, readers, clock, shares) {
-    if (writer != nullptr) recording_.emplace(python_, *writer);
-    prefetch_.emplace(recording_ ? static_cast<wire::EventSource&>(*recording_) : python_, tables);
+  // All must outlive it.
+  struct Parts {
+    wire::EventSource& source;
+    python::PythonService& python;
+    python::FactQueue& facts;
+    reader::Readers& readers;  // PythonParsers
+    python::CodeShares& shares;
+    recording::RecordingWriter* writer;  // null: no recording is made
+    unwind::TableService& tables;
+    const Clock& clock;
+  };
+
+  explicit EventChain(const Parts& parts)
+      : python_(parts.source, parts.python, parts.facts, parts.readers, parts.clock, parts.shares) {
+    if (parts.writer != nullptr) recording_.emplace(python_, *parts.writer);
+    prefetch_.emplace(recording_ ? static_cast<wire::EventSource&>(*recording_) : python_,
+                      parts.tables);
   }
 
   // What the pipeline reads.
