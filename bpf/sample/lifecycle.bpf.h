@@ -21,7 +21,7 @@ static __always_inline struct profd_clock_event* begin_clock_event(struct task_s
   event->begin_ns = thread->begin_ns;
   event->since_ns = thread->since_ns;
   event->state = thread->state;
-  event->ns_tid = 0;
+  event->stack_number = 0;
   event->final = thread->clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   return event;

@@ -85,7 +85,7 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   event->begin_ns = copy->begin_ns;
   event->since_ns = copy->kept.since_ns;
   event->state = copy->kept.state;
-  event->ns_tid = 0;
+  event->stack_number = 0;
   event->at_epoch = copy->kept.clock;
   event->final = copy->kept.clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);

@@ -19,6 +19,7 @@ enum profd_hook {
   PROFD_HOOK_SCHED_EXIT = 1,  /* tp_btf/sched_exit_tp */
   PROFD_HOOK_FINISH_TASK = 2, /* kprobe on finish_task_switch*, verified by hits */
   PROFD_HOOK_SWITCH_OUT = 3,  /* none: stacks are taken at switch-out */
+  PROFD_HOOK_NONE = 4,        /* of a session in snapshot mode */
 };
 
 /* Where the split of off-CPU time into blocked and runnable comes from. */

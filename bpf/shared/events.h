@@ -92,6 +92,10 @@ enum profd_thread_state {
   PROFD_STATE_DEAD
 };
 
+/* flags of clock events: of sessions in snapshot mode, whose totals are the kernel's own sums;
+ * kinds of blocked and runnable are not known. */
+#define PROFD_CLOCK_OBSERVED 1
+
 /*
  * CLOCK: `at_epoch` holds the totals as of `epoch_ns`, `final` equals it.
  * THREAD_END: `final` are the totals at the end; `at_epoch` those as of the last epoch the thread
@@ -105,9 +109,12 @@ struct profd_clock_event {
   __u64 epoch; /* number of the epoch of `at_epoch` */
   __u64 epoch_ns;
   __u64 begin_ns; /* when the clock began: the fork, or the first reading of an older thread */
-  __u64 since_ns; /* when the present state began (blocked and runnable: the switch-out) */
-  __u32 state;    /* enum profd_thread_state as of the epoch */
-  __u32 ns_tid;   /* reserved for the caller's pid namespace; 0 */
+  union {
+    __u64 since_ns; /* when the present state began (blocked and runnable: the switch-out) */
+    __u64 held_ns;  /* OBSERVED: as of the sample */
+  };
+  __u32 state;        /* enum profd_thread_state as of the epoch */
+  __u32 stack_number; /* OBSERVED: of the thread's last stack; else 0 */
   struct profd_clock at_epoch;
   struct profd_clock final;
   char comm[PROFD_COMM_LEN];
@@ -128,6 +135,8 @@ struct profd_clock_event {
 /* OFF_CPU, 5 bits: beyond the share of its process a sample stands for 2^h, in period_ns, too */
 #define PROFD_SAMPLE_HALVINGS_SHIFT 10
 #define PROFD_SAMPLE_HALVINGS_MASK 31
+/* OFF_CPU of sessions in snapshot mode: an observer has found the thread so at time_ns. */
+#define PROFD_SAMPLE_OBSERVED 32768
 
 /* stack_flags */
 #define PROFD_STACK_KERNEL_TRUNCATED 1
@@ -144,6 +153,9 @@ struct profd_clock_event {
 #define PROFD_STACK_NO_PROGRESS 1024      /* its caller's frame would not lie above its own */
 #define PROFD_STACK_NO_FRAME_POINTER 2048 /* no rules, and no frame pointer that could be one */
 #define PROFD_STACK_32_BIT 4096           /* 32-bit code: only the program counter is kept */
+/* OBSERVED: the thread moved while its stack was read. What it waited in is known, the stack is
+ * not; only the user's program counter is kept. */
+#define PROFD_STACK_MOVED 8192
 
 /* uncertain_from of a stack without such frames. */
 #define PROFD_ALL_CERTAIN 0xffff
@@ -181,6 +193,12 @@ enum profd_fd_kind {
  * counted apart. SNAPSHOT: [begin_ns, epoch) is blocked, the counts of points are 0, time_ns is
  * when the stack was read; of a dump: begin_ns is when the state at time_ns began.
  *
+ * OFF_CPU, OBSERVED: the thread was off the CPU at time_ns, and this is its stack number
+ * `stack_number`, counted from 1. It represents `period_ns`; it is runnable with WOKEN or
+ * PREEMPTED, else blocked. Later observers that find the thread unchanged send nothing: `held_ns`
+ * of its next event, sample or clock, less that of this one, is the time that this stack represents
+ * beside.
+ *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
  * `python_words` of the Python part (python_layout.h).
@@ -197,11 +215,20 @@ enum profd_fd_kind {
  */
 struct profd_sample_event {
   struct profd_event event;
-  __u64 begin_ns;
-  __u64 runnable_ns;
+  union {
+    __u64 begin_ns;
+    __u64 held_ns; /* OBSERVED */
+  };
+  union {
+    __u64 runnable_ns;
+    __u64 stack_number; /* OBSERVED */
+  };
   __u64 period_ns;
   __u32 blocked_points;
-  __u32 runnable_points;
+  union {
+    __u32 runnable_points;
+    __u32 registers; /* OBSERVED: a hash of the user's registers */
+  };
   __s32 syscall;    /* number of the syscall it is in; -1: none */
   __u32 task_state; /* prev_state of the switch-out; 0 when on CPU */
   __u64 syscall_args[3];
@@ -272,6 +299,7 @@ struct profd_process_event {
 #define PROFD_SESSION_ON_CPU 1
 #define PROFD_SESSION_OFF_CPU 2
 #define PROFD_SESSION_BACKGROUND 4
+#define PROFD_SESSION_OBSERVED 8 /* in snapshot mode */
 
 /*
  * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,17 @@ namespace profd::wire {
 struct FrameCfa {
   std::uint16_t frame = 0;  // index in user_frames
   std::uint64_t cfa = 0;
+};
+
+// Where an observer has found a thread (snapshot mode).
+struct Observation {
+  // Time that stacks of this thread have represented, since it began, because later observers found
+  // it unchanged. Between two events of a thread it grows for the stack of the first.
+  std::uint64_t held_ns = 0;
+  std::uint64_t stack_number = 0;  // of the thread's last stack; 0: none yet
+  std::uint32_t registers = 0;     // samples: a hash of the user's registers
+
+  friend bool operator==(const Observation&, const Observation&) = default;
 };
 
 enum class SampleOrigin { kOnCpu, kOffCpu, kSnapshot };
@@ -37,6 +49,8 @@ struct StackEvent {
   std::uint32_t task_state = 0;
   std::array<std::uint64_t, 3> syscall_args{};
   std::uint16_t fd_kind = 0;
+  // Its sample is one point: begin_ns is just before it, and one of the two counts is 1.
+  std::optional<Observation> observation{};
   std::vector<std::uint64_t> kernel_frames;          // leaf first
   std::vector<std::uint64_t> user_frames;            // leaf first; may carry PROFD_FRAME_EXACT
   std::uint64_t missing_stack_bytes = 0;             // of the user stack, above its last frame
@@ -52,7 +66,8 @@ struct ClockEvent {
   std::uint64_t epoch = 0;
   std::uint64_t epoch_ns = 0;
   std::uint64_t begin_ns = 0;
-  std::uint64_t since_ns = 0;
+  std::uint64_t since_ns = 0;  // 0: not known
+  std::optional<Observation> observation{};
   profd_thread_state state = PROFD_STATE_ON_CPU;
   profd_clock at_epoch{};
   profd_clock final{};

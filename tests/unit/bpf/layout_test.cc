@@ -44,7 +44,7 @@ std::map<std::string, Layout> CppLayouts() {
         {AT(profd_clock_event, event), AT(profd_clock_event, epoch),
          AT(profd_clock_event, epoch_ns), AT(profd_clock_event, begin_ns),
          AT(profd_clock_event, since_ns), AT(profd_clock_event, state),
-         AT(profd_clock_event, ns_tid), AT(profd_clock_event, at_epoch),
+         AT(profd_clock_event, stack_number), AT(profd_clock_event, at_epoch),
          AT(profd_clock_event, final), AT(profd_clock_event, comm)}}},
       {"profd_sample_event",
        {sizeof(profd_sample_event),
