@@ -11,6 +11,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/events.h"
+#include "bpf/shared/observer.h"
 #include "bpf/shared/points.h"
 #include "bpf/shared/unwind_table.h"
 
@@ -18,6 +19,7 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+typedef __s32 s32;
 typedef __s64 s64;
 
 #define barrier() asm volatile("" ::: "memory")
@@ -112,6 +114,80 @@ struct {
   __type(key, int);
   __type(value, struct thread);
 } threads SEC(".maps");
+
+/* What readings have made of the kernel's sums for a thread; kernel_clock.bpf.h. */
+struct kernel_totals {
+  u64 on_cpu_ns;
+  u64 runnable_ns;
+  u64 blocked_ns;
+  u32 sleeps; /* lower half */
+  u32 state;  /* enum profd_thread_state */
+};
+
+/* The storage of one thread in snapshot mode. */
+struct observed {
+  u64 held_ns;  /* represented by stacks that were still valid when the thread was visited again */
+  u64 switches; /* of the thread, when its last stack was read */
+  u64 visited_ns;                  /* the point of the last visit */
+  u32 stack_number;                /* of its last stack */
+  u32 stack_state;                 /* enum stack_state */
+  u32 recent_until[PROFD_STREAMS]; /* the long period, lower half, to the end of which the thread is
+                                      visited at each point */
+  u32 rereads;                     /* of the present wait's stack, because tables were missing */
+  u32 epoch;                       /* of `totals`, its lower half; 0: none yet */
+  u64 epoch_ns;
+  u32 current; /* index of the valid totals: the exit of the thread may interrupt who writes them */
+  u32 reserved;
+  struct kernel_totals totals[2];
+};
+
+/* What the last stack of a thread is worth. */
+enum stack_state {
+  STACK_NONE, /* it is not valid: the thread ran since, or it could not be read */
+  STACK_RUNNABLE,
+  STACK_BLOCKED,
+  STACK_RUNNING, /* there is none: the thread was found on a CPU */
+};
+
+/* Key: task. Made by observers and by readings of clocks, for members of sessions in snapshot mode.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct observed);
+} observed_threads SEC(".maps");
+
+/* Threads to be visited at each point of one long period, by their numbers in the initial pid
+ * namespace. */
+struct recent_list {
+  u64 head; /* the long period in the upper half, the count in the lower one */
+  u32 tids[PROFD_MAX_RECENT];
+};
+
+/* Key: stream * 2 + the long period's lowest bit. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_STREAMS * 2);
+  __type(key, u32);
+  __type(value, struct recent_list);
+} recent_lists SEC(".maps");
+
+/* One pass, and the threads whose stacks it reads: tids, with LISTED_LONG for those that represent
+ * a long period. */
+struct pass {
+  struct profd_pass of;
+  u64 count;
+  u64 entries[PROFD_MAX_READ];
+};
+
+/* Key: stream. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_STREAMS);
+  __type(key, u32);
+  __type(value, struct pass);
+} passes SEC(".maps");
 
 /* Frames, their CFAs, and the Python part. */
 #define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES + PROFD_MAX_PYTHON_WORDS)
@@ -253,7 +329,7 @@ struct {
   __type(value, struct sample_buffer);
 } stacks SEC(".maps");
 
-/* What an iterator builds its answer in; `busy` while a run of it does. */
+/* What an iterator or an observer builds its answer in; `busy` while a run of it does. */
 struct reader {
   u64 busy;
   struct thread copy;

@@ -3,6 +3,7 @@
 #include "bpf/kernel/iterator_types.h"
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/membership.bpf.h"
+#include "bpf/sample/observe.bpf.h"
 #include "bpf/sample/oncpu.bpf.h"
 #include "bpf/sample/snapshot.bpf.h"
 #include "bpf/sample/switch.bpf.h"
@@ -116,5 +117,13 @@ SEC("iter.s/task")
 int snapshot_stacks(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
   if (task) snapshot_stack(ctx->meta->seq, task);
+  return 0;
+}
+
+/* Run by observers, in snapshot mode. */
+
+SEC("syscall")
+int observe(struct profd_pass* ctx) {
+  observe_threads(ctx);
   return 0;
 }

@@ -19,8 +19,22 @@ struct sched_info {
   unsigned long long last_queued;  /* the same; 0 = not waiting for a CPU */
 };
 
+struct rq {
+  __u64 clock;
+  __u64 clock_task;
+};
+struct cfs_rq {
+  struct rq* rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
 struct sched_entity {
   __u64 sum_exec_runtime;
+  __u64 exec_start; /* up to here, by clock_task */
+  __u64 nr_migrations;
+  unsigned char sched_delayed; /* since 6.12: it sleeps, though it is queued still */
+  struct cfs_rq* cfs_rq;
+};
+struct thread_info {
+  unsigned int cpu; /* it runs on, or ran on last */
 };
 
 struct ns_common {
@@ -99,15 +113,20 @@ struct mm_struct; /* these two: process_types.h */
 struct cred;
 
 struct task_struct {
+  struct thread_info thread_info;
   unsigned int __state;
   unsigned int flags;
   int on_cpu; /* until 7.1; a byte since 7.2: READ_ANY_WIDTH of task.bpf.h */
+  int on_rq;
   unsigned in_iowait : 1;
   int exit_state;
   int exit_code;
   int pid;
   int tgid;
+  __u64 start_time; /* CLOCK_MONOTONIC */
   __u64 start_boottime;
+  unsigned long nvcsw;  /* switches to sleep */
+  unsigned long nivcsw; /* all others */
   char comm[16];
   struct sched_info sched_info;
   struct sched_entity se;
@@ -143,6 +162,7 @@ struct bpf_perf_event_data_kern {
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_DEAD 0x80
 #define TASK_NOLOAD 0x400
+#define PF_EXITING 0x00000004
 #define PF_FORKNOEXEC 0x00000040
 #define PF_KTHREAD 0x00200000
 #define CLONE_THREAD 0x00010000

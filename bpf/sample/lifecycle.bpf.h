@@ -3,7 +3,9 @@
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/observed_clock.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
+#include "bpf/sample/recent.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 #include "bpf/thread/filter.bpf.h"
@@ -125,6 +127,7 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   if (sessions && !is_announced(parent, new_process, now)) thread->quiet = QUIET;
   clock_begin_created(thread, now, &accounting, bpf_get_smp_processor_id());
   if (sessions && !thread->quiet) send_fork(parent, child, now, sessions, new_process);
+  if (sessions & control.observed_sessions) add_new_thread(child, now);
   if (cost_is_due(now)) add_cost(now);
 }
 
@@ -185,12 +188,19 @@ static __always_inline void thread_exited(struct task_struct* task) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
   int last = task->signal->live.counter == 0;
+  u64 now = bpf_ktime_get_ns();
   struct profd_task_event* event;
   if (!sessions) return;
-  if (thread->quiet && leave_out(task, thread, last)) return;
-  event = begin_task_event(task, PROFD_EVENT_EXIT, bpf_ktime_get_ns(), sessions);
+  if (thread->quiet && leave_out(task, thread, last)) {
+    if (sessions & control.observed_sessions)
+      count_many(PROFD_COUNTER_THREADS_BEYOND_SHARE_TIME, task->se.sum_exec_runtime);
+    return;
+  }
+  event = begin_task_event(task, PROFD_EVENT_EXIT, now, sessions);
   if (!event) return;
   event->exit_code = task->exit_code;
   if (last) event->event.flags |= PROFD_TASK_LAST_THREAD;
   send_task_event(event);
+  sessions &= control.observed_sessions;
+  if (sessions) send_observed_end(task, now, sessions);
 }

@@ -96,11 +96,15 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
 static __always_inline void read_clock(struct seq_file* out, struct task_struct* task) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  u64 observed = sessions & control.observed_sessions;
   struct reader* reader;
-  if (!sessions || thread->state == PROFD_STATE_DEAD) return;
+  sessions &= ~observed;
+  if (!thread || (!sessions && !observed)) return;
   reader = take_reader();
   if (!reader) return;
-  write_clock(out, task, thread, sessions, reader);
+  if (sessions && thread->state != PROFD_STATE_DEAD)
+    write_clock(out, task, thread, sessions, reader);
+  if (observed) write_observed_clock(out, task, thread, observed, reader);
   release_reader(reader);
 }
 

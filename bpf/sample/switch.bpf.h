@@ -106,7 +106,8 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
     follow_queue_clock(task, thread, thread->switch_in_ns, &accounting, &state->offset);
   clock_switch_out(thread, now, &accounting, &leaving);
   if (leaving.state == PROFD_STATE_DEAD)
-    send_thread_end(task, thread, thread->since_ns, thread->sessions & control.sessions);
+    send_thread_end(task, thread, thread->since_ns,
+                    thread->sessions & control.sessions & ~control.observed_sessions);
   else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
     capture_switch_out(ctx, task, thread);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * How user space controls the programs: constants that are fixed at load, and words in mapped
- * memory that it changes while they run. Only user space writes them, but for `reads_pid`; every
+ * memory that it changes while they run. Only user space writes them, but for the last ones; every
  * program reads them.
  */
 #pragma once
@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "bpf/shared/limits.h"
+#include "bpf/shared/observer.h"
 
 /* Processes whose memory snapshots leave alone at a time. */
 #define PROFD_MAX_UNREADABLE 64
@@ -69,6 +70,8 @@ struct profd_control {
   /* Threads of none of those are sampled at periods of their own: */
   __u64 background_off_cpu_level; /* 0 = no off-CPU samples */
   __u64 background_on_cpu_period; /* in the events' units; 0 = no longer than theirs */
+  __u64
+      observed_sessions; /* of `sessions`, those in snapshot mode: no hook samples their threads */
   __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
   /* Reading memory of another process may never end. Numbers are those of the initial pid
    * namespace. */
@@ -76,8 +79,9 @@ struct profd_control {
                                                   none */
   __u32 unreadable_users[PROFD_MAX_UNREADABLE_USERS]; /* nor processes of these; 0 = none */
   __u32 reads;                                        /* enum profd_reads */
-  __u32
-      reads_pid; /* the one that it reads now, 0 = none; the only word here that a program writes */
+  /* Written by programs: the process whose memory one reads now, 0 = none. */
+  __u32 reads_pid;                   /* the snapshot iterator */
+  __u32 observes_pid[PROFD_STREAMS]; /* the observers */
 };
 
 /* Whose memory the snapshot iterator reads. */

@@ -50,7 +50,10 @@
   X(THREADS_BEYOND_SHARE_TIME, INFO, "CPU time of the short threads left out, ns")                 \
   X(NAMES_BEYOND_SHARE, INFO, "names of threads left out: beyond what one process may report")     \
   X(WAITS_BEYOND_SHARE, INFO,                                                                      \
-    "samples of waits left out: beyond what one process may have; others stand for them")
+    "samples of waits left out: beyond what one process may have; others stand for them")          \
+  X(VISITS, INFO, "threads visited by observers")                                                  \
+  X(STACKS_MOVED, INFO, "threads that moved while an observer read their stack")                   \
+  X(RECENT_FULL, INFO, "threads that observers visit once a second only: too many have switched")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Observers: one pass over the threads of sessions in snapshot mode (bpf/shared/observer.h). The
+ * first part of a pass finds out who has moved since the last visit, some 30 ns for each thread.
+ * Who has not is still in the wait whose stack was read then, and that stack represents this point,
+ * too. The second part reads the stacks of the others. State, user registers and both stacks of a
+ * thread are read in one go, and are checked to be of one wait.
+ */
+#pragma once
+
+#include "bpf/kernel/task_functions.h"
+#include "bpf/sample/observed_clock.bpf.h"
+#include "bpf/sample/recent.bpf.h"
+#include "bpf/sample/snapshot.bpf.h"
+
+#define LISTED_LONG (1ull << 32)
+
+/* Stacks that lack unwind tables are read again at the next visits, but not for ever. */
+#define MAX_REREADS 4
+
+/* What loops over threads get: little, as the stacks of all callbacks together are small. */
+struct pass_context {
+  struct pass* pass;
+  struct reader* reader;
+};
+
+static __always_inline u64 switches_of(const struct task_struct* task) {
+  return (u64)task->nvcsw + task->nivcsw;
+}
+
+static __always_inline u64 observed_sessions_of(const struct thread* thread) {
+  return thread->sessions & control.sessions & control.observed_sessions;
+}
+
+/* A thread on the observer's own CPU is displaced by it. */
+static __always_inline int is_of_stream(const struct task_struct* task, const struct pass* pass) {
+  int there = task->thread_info.cpu == pass->of.cpu;
+  return pass->of.stream ? there : !there;
+}
+
+static __always_inline u32 stack_state_of(u32 state) {
+  return state == PROFD_STATE_ON_CPU     ? STACK_RUNNING
+         : state == PROFD_STATE_RUNNABLE ? STACK_RUNNABLE
+                                         : STACK_BLOCKED;
+}
+
+/* The first part for one thread: what its visit is worth, and whether its stack must be read. */
+static __always_inline void visit_thread(struct task_struct* task, struct pass* pass) {
+  struct thread* thread = find_thread(task);
+  struct observed* observed;
+  u64 place, weight;
+  int recent;
+  if (!thread || !observed_sessions_of(thread) || !is_of_stream(task, pass)) return;
+  observed = find_observed(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!observed || observed->visited_ns == pass->of.point_ns) return;
+  recent = is_recent(task, observed, pass->of.stream, pass->of.long_period);
+  weight = recent ? pass->of.weight_ns : pass->of.long_weight_ns;
+  if (!weight) return;
+  observed->visited_ns = pass->of.point_ns;
+  count(PROFD_COUNTER_VISITS);
+  if (observed->switches == switches_of(task) &&
+      observed->stack_state == stack_state_of(present_state(task))) {
+    if (observed->stack_state != STACK_RUNNING) observed->held_ns += weight;
+    return;
+  }
+  place = pass->count;
+  if (place >= PROFD_MAX_READ) {
+    count(PROFD_COUNTER_RECENT_FULL);
+    return;
+  }
+  pass->entries[place] = (u32)task->pid | (recent ? 0 : LISTED_LONG);
+  pass->count = place + 1;
+}
+
+/* What separates two waits in one system call with equal arguments. */
+static __always_inline u32 hash_registers(const struct walk* walk) {
+  const u64* value = walk->registers.value;
+  u64 hash = walk->python.stack_pointer * 0x9E3779B97F4A7C15ull;
+  hash = (hash ^ value[REGISTER_RBP]) * 0x9E3779B97F4A7C15ull;
+  hash = (hash ^ value[REGISTER_RBX]) * 0x9E3779B97F4A7C15ull;
+  return hash >> 32;
+}
+
+/* The thread has moved: of its stack the user's program counter is left. */
+static __always_inline void keep_program_counter(struct profd_sample_event* event,
+                                                 const struct walk* walk, u64 pc) {
+  event->frames[0] = pc;
+  event->kernel_frames = 0;
+  event->user_frames = pc != 0;
+  event->cfas = 0;
+  event->python_words = 0;
+  event->python_flags = 0;
+  event->missing_stack_bytes = 0;
+  event->uncertain_from = PROFD_ALL_CERTAIN;
+  event->stack_flags = PROFD_STACK_MOVED | (pc ? 0 : PROFD_STACK_NO_USER);
+  count(PROFD_COUNTER_STACKS_MOVED);
+}
+
+static __always_inline void begin_observation(struct profd_sample_event* event,
+                                              struct task_struct* task, u32 state, u64 sessions,
+                                              u64 now) {
+  begin_sample(event, task, PROFD_EVENT_OFF_CPU, now, sessions);
+  event->event.flags |= PROFD_SAMPLE_OBSERVED;
+  event->task_state = task->__state;
+  if (state == PROFD_STATE_RUNNABLE)
+    event->event.flags |= PROFD_SAMPLE_PREEMPTED;
+  else if (READ_ANY_WIDTH(task, in_iowait))
+    event->event.flags |= PROFD_SAMPLE_IOWAIT;
+}
+
+/* Both stacks of a thread that does not run. */
+static __always_inline void read_stacks(struct profd_sample_event* event, struct walk* walk,
+                                        struct task_struct* task, u32 stream) {
+  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
+  if (may_read_memory(task)) {
+    control.observes_pid[stream & 1] = task->tgid;
+    take_user_stack(event, walk, task, READ_TASK);
+    control.observes_pid[stream & 1] = 0;
+  } else {
+    event->stack_flags |= PROFD_STACK_USER_FAULT;
+  }
+}
+
+static __always_inline u64 user_program_counter(struct task_struct* task) {
+  struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
+  return is_kernel_thread(task) || !task->mm || !pt_regs ? 0 : pt_regs->ip;
+}
+
+/* may_report, which looks at the leader, for a program that may sleep. */
+static __always_inline int may_observe(struct task_struct* task, struct thread* thread) {
+  int may;
+  bpf_rcu_read_lock();
+  may = may_report(task, thread);
+  bpf_rcu_read_unlock();
+  return may;
+}
+
+/* The second part for one thread. */
+static __always_inline void read_observed(struct task_struct* task, struct pass* pass,
+                                          struct reader* reader, u64 weight) {
+  struct profd_sample_event* event = &reader->sample.event;
+  struct thread* thread = find_thread(task);
+  struct observed* observed = find_observed(task, 0);
+  u64 now = bpf_ktime_get_ns(), switches, sessions, pc;
+  u32 state, moved;
+  if (!thread || !observed) return;
+  sessions = observed_sessions_of(thread);
+  switches = switches_of(task);
+  barrier();
+  state = present_state(task);
+  keep_recent(task, observed, now);
+  if (switches != observed->switches) observed->rereads = 0;
+  observed->switches = switches;
+  observed->stack_state = state == PROFD_STATE_ON_CPU ? STACK_RUNNING : STACK_NONE;
+  if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread)) return;
+  begin_observation(event, task, state, sessions, now);
+  pc = user_program_counter(task);
+  read_stacks(event, &reader->walk, task, pass->of.stream);
+  barrier();
+  moved = switches != switches_of(task) || state != present_state(task);
+  if (moved)
+    keep_program_counter(event, &reader->walk, pc);
+  else if (!(event->stack_flags & PROFD_STACK_TABLES_NOT_READY) ||
+           ++observed->rereads > MAX_REREADS)
+    observed->stack_state = stack_state_of(state);
+  event->period_ns = weight;
+  event->held_ns = observed->held_ns;
+  event->stack_number = ++observed->stack_number;
+  event->registers = hash_registers(&reader->walk);
+  pass->of.stacks++;
+  send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &reader->sample, &reader->walk,
+              PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
+}
+
+static long visit_recent(u32 index, struct pass_context* context) {
+  struct pass* pass = context->pass;
+  u32 key = (pass->of.stream & 1) << 1 | (pass->of.long_period & 1);
+  struct recent_list* list = bpf_map_lookup_elem(&recent_lists, &key);
+  struct task_struct* task;
+  if (!list || index >= PROFD_MAX_RECENT || list->head >> 32 != pass->of.long_period ||
+      index >= (u32)list->head)
+    return 1;
+  task = bpf_task_from_pid(list->tids[index]);
+  if (!task) return 0;
+  visit_thread(task, pass);
+  bpf_task_release(task);
+  return 0;
+}
+
+static __always_inline void visit_all(struct pass* pass) {
+  struct bpf_iter_task it;
+  struct task_struct* task;
+  bpf_rcu_read_lock();
+  bpf_iter_task_new(&it, 0, TASK_ITER_ALL_THREADS);
+  while ((task = bpf_iter_task_next(&it))) visit_thread(task, pass);
+  bpf_iter_task_destroy(&it);
+  bpf_rcu_read_unlock();
+}
+
+static long read_listed(u32 index, struct pass_context* context) {
+  struct pass* pass = context->pass;
+  struct task_struct* task;
+  u64 entry;
+  if (index >= PROFD_MAX_READ || index >= pass->count) return 1;
+  entry = pass->entries[index];
+  task = bpf_task_from_pid((u32)entry);
+  if (!task) return 0;
+  read_observed(task, pass, context->reader,
+                entry & LISTED_LONG ? pass->of.long_weight_ns : pass->of.weight_ns);
+  bpf_task_release(task);
+  return 0;
+}
+
+/* The observer has just come to its CPU: it shows how far the two clocks are apart. */
+static __always_inline void follow_run_queue_clock(u64 now) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  if (bpf_core_field_exists(task->sched_info))
+    learn_offset(&run_queue_offset, now, task->sched_info.last_arrival);
+}
+
+static __always_inline void observe_threads(struct profd_pass* of) {
+  u64 begin_ns = bpf_ktime_get_ns(), length;
+  struct pass_context context;
+  u32 key = of->stream & 1;
+  follow_run_queue_clock(begin_ns);
+  context.pass = bpf_map_lookup_elem(&passes, &key);
+  if (!context.pass) return;
+  context.reader = take_reader();
+  if (!context.reader) return;
+  context.pass->of = *of;
+  context.pass->count = 0;
+  if (of->long_weight_ns)
+    visit_all(context.pass);
+  else
+    bpf_loop(PROFD_MAX_RECENT, visit_recent, &context, 0);
+  bpf_loop(PROFD_MAX_READ, read_listed, &context, 0);
+  release_reader(context.reader);
+  of->stacks = context.pass->of.stacks;
+  length = bpf_ktime_get_ns() - begin_ns;
+  count_many(PROFD_COUNTER_COST_NS, length);
+  count_many(PROFD_COUNTER_STACKS_NS, length);
+  count_many(PROFD_COUNTER_BACKGROUND_STACKS_NS, length);
+}

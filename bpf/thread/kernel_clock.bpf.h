@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The clock of a thread by the kernel's own sums, for sessions in snapshot mode: no hook sees a
+ * switch. Run time is on_cpu, run_delay is runnable, and the rest of the time that has passed is
+ * blocked. Like clock.bpf.h, this looks at nothing but its arguments, so tests compile it as user
+ * code.
+ *
+ * The sums are read some time after the instant for which they count, and up to a tick of a thread
+ * that runs may be missing. So the totals grow from reading to reading: each takes what the sums
+ * have beyond the totals before, in the order on_cpu, runnable, blocked, and no more than the time
+ * that has passed. What does not fit counts at the next reading. So the parts always add up, and no
+ * number ever goes down.
+ */
+#pragma once
+
+#include "bpf/thread/clock.bpf.h"
+
+/* The kernel's sums for a thread, since it began. */
+struct kernel_sums {
+  u64 on_cpu_ns;
+  u64 runnable_ns;
+  u64 sleeps;   /* nvcsw */
+  u64 switches; /* nivcsw: all others */
+  u64 migrations;
+  u32 state; /* enum profd_thread_state */
+};
+
+static __always_inline u64 total_of(const struct kernel_totals* totals) {
+  return totals->on_cpu_ns + totals->runnable_ns + totals->blocked_ns;
+}
+
+/*
+ * Brings totals up to `until_ns`. Time in which the thread has not gone to sleep is never blocked:
+ * what the sums lack of it (interrupts, a hypervisor) was on a CPU.
+ */
+static __always_inline void advance_totals(struct kernel_totals* totals, u64 begin_ns, u64 until_ns,
+                                           const struct kernel_sums* sums) {
+  u64 left = above(until_ns, begin_ns + total_of(totals));
+  u64 part = smaller(left, above(sums->on_cpu_ns, totals->on_cpu_ns));
+  int slept = totals->state == PROFD_STATE_BLOCKED || sums->state == PROFD_STATE_BLOCKED ||
+              totals->sleeps != (u32)sums->sleeps;
+  totals->on_cpu_ns += part;
+  left -= part;
+  part = smaller(left, above(sums->runnable_ns, totals->runnable_ns));
+  totals->runnable_ns += part;
+  left -= part;
+  if (slept)
+    totals->blocked_ns += left;
+  else
+    totals->on_cpu_ns += left;
+  totals->sleeps = sums->sleeps;
+  totals->state = sums->state;
+}
+
+static __always_inline void fill_clock(struct profd_clock* clock,
+                                       const struct kernel_totals* totals,
+                                       const struct kernel_sums* sums) {
+  __builtin_memset(clock, 0, sizeof(*clock));
+  clock->on_cpu_ns = totals->on_cpu_ns;
+  clock->runnable_ns[PROFD_AFTER_WAKEUP] = totals->runnable_ns;
+  clock->blocked_ns[PROFD_INTERRUPTIBLE] = totals->blocked_ns;
+  clock->on_cpu_count = sums->sleeps + sums->switches;
+  clock->runnable_count[PROFD_AFTER_PREEMPTION] = sums->switches;
+  clock->blocked_count[PROFD_INTERRUPTIBLE] = sums->sleeps;
+  clock->migrations = sums->migrations;
+}

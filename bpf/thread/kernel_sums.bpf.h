@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Reading the kernel's own sums for a thread, running or not, without a hook at its switches. */
+#pragma once
+
+#include "bpf/thread/kernel_clock.bpf.h"
+#include "bpf/thread/reading.bpf.h"
+
+/* How far CLOCK_MONOTONIC is ahead of the run-queue clocks. Written by observers. */
+struct queue_offset run_queue_offset;
+
+/* Longest time between two updates of a running thread's sum: CPUs without a tick have one a
+ * second.
+ */
+#define MAX_SUM_AGE_NS 4000000000ull
+
+/* It may be queued though it sleeps (kernel 6.12 and later). */
+static __always_inline int is_queued(const struct task_struct* task) {
+  if (!READ_ANY_WIDTH(task, on_rq)) return 0;
+  return !bpf_core_field_exists(task->se.sched_delayed) || !task->se.sched_delayed;
+}
+
+static __always_inline u32 present_state(const struct task_struct* task) {
+  if (is_running(task)) return PROFD_STATE_ON_CPU;
+  return is_queued(task) ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED;
+}
+
+/* The run-queue clock at `now`; 0: not known. */
+static __always_inline u64 run_queue_time(u64 now) {
+  return run_queue_offset.at_ns ? now - run_queue_offset.ns : 0;
+}
+
+/*
+ * What the sum of a running thread lacks: up to a tick since the run queue's clock was read, and
+ * what passed between the last update of the sum and that.
+ */
+static __always_inline u64 run_time_not_summed(struct task_struct* task, u64 now) {
+  u64 time = run_queue_time(now), clock, clock_task;
+  struct rq* run_queue;
+  if (!time || !bpf_core_field_exists(struct cfs_rq, rq)) return 0;
+  run_queue = BPF_CORE_READ(task, se.cfs_rq, rq);
+  clock = BPF_CORE_READ(run_queue, clock);
+  clock_task = BPF_CORE_READ(run_queue, clock_task);
+  if (!clock) return 0;
+  return smaller(above(time, clock) + above(clock_task, task->se.exec_start), MAX_SUM_AGE_NS);
+}
+
+/* How long a thread that waits for a CPU has done so. */
+static __always_inline u64 wait_not_summed(struct task_struct* task, u64 now) {
+  u64 time = run_queue_time(now), queued = 0;
+  if (bpf_core_field_exists(task->sched_info)) queued = task->sched_info.last_queued;
+  return queued && time ? above(time, queued) : 0;
+}
+
+static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
+                                             struct kernel_sums* sums) {
+  struct kernel_accounting accounting;
+  read_kernel_accounting(task, &accounting);
+  sums->on_cpu_ns = accounting.sum_exec;
+  sums->runnable_ns = accounting.run_delay;
+  sums->sleeps = task->nvcsw;
+  sums->switches = task->nivcsw;
+  sums->migrations = task->se.nr_migrations;
+  sums->state = present_state(task);
+  if (sums->state == PROFD_STATE_ON_CPU)
+    sums->on_cpu_ns += run_time_not_summed(task, now);
+  else
+    sums->runnable_ns += wait_not_summed(task, now);
+}
+
+static __always_inline struct observed* find_observed(struct task_struct* task, u64 flags) {
+  return bpf_task_storage_get(&observed_threads, task, 0, flags);
+}
