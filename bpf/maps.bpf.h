@@ -88,6 +88,7 @@ struct thread {
                   or 0 */
   u32 left_state;           /* then: PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
   u32 quiet;                /* enum quiet; changed with atomics */
+  u64 generation;           /* of the clock: control.clock_generation when it was made */
   struct reported reported; /* written by readers */
   struct profd_clock clock;
   struct epoch_totals kept;
@@ -176,6 +177,7 @@ struct {
 /* One pass, and the threads whose stacks it reads: tids, with LISTED_LONG for those that represent
  * a long period. */
 struct pass {
+  u64 busy; /* a pass of this stream is under way */
   struct profd_pass of;
   u64 count;
   u64 entries[PROFD_MAX_READ];

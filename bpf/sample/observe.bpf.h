@@ -214,8 +214,21 @@ static long read_listed(u32 index, struct pass_context* context) {
 /* The observer has just come to its CPU: it shows how far the two clocks are apart. */
 static __always_inline void follow_run_queue_clock(u64 now) {
   struct task_struct* task = bpf_get_current_task_btf();
-  if (bpf_core_field_exists(task->sched_info))
-    learn_offset(&run_queue_offset, now, task->sched_info.last_arrival);
+  struct queue_offset offset = {.ns = run_queue_offset_ns, .at_ns = run_queue_offset_at_ns};
+  if (!bpf_core_field_exists(task->sched_info)) return;
+  learn_offset(&offset, now, task->sched_info.last_arrival);
+  run_queue_offset_ns = offset.ns;
+  run_queue_offset_at_ns = offset.at_ns;
+}
+
+static __always_inline void make_pass(const struct profd_pass* of, struct pass_context* context) {
+  context->pass->of = *of;
+  context->pass->count = 0;
+  if (of->long_weight_ns)
+    visit_all(context->pass);
+  else
+    bpf_loop(PROFD_MAX_RECENT, visit_recent, context, 0);
+  bpf_loop(PROFD_MAX_READ, read_listed, context, 0);
 }
 
 static __always_inline void observe_threads(struct profd_pass* of) {
@@ -224,18 +237,15 @@ static __always_inline void observe_threads(struct profd_pass* of) {
   u32 key = of->stream & 1;
   follow_run_queue_clock(begin_ns);
   context.pass = bpf_map_lookup_elem(&passes, &key);
-  if (!context.pass) return;
+  if (!context.pass || __sync_val_compare_and_swap(&context.pass->busy, 0, 1)) return;
   context.reader = take_reader();
-  if (!context.reader) return;
-  context.pass->of = *of;
-  context.pass->count = 0;
-  if (of->long_weight_ns)
-    visit_all(context.pass);
-  else
-    bpf_loop(PROFD_MAX_RECENT, visit_recent, &context, 0);
-  bpf_loop(PROFD_MAX_READ, read_listed, &context, 0);
-  release_reader(context.reader);
-  of->stacks = context.pass->of.stacks;
+  if (context.reader) {
+    make_pass(of, &context);
+    of->stacks = context.pass->of.stacks;
+    release_reader(context.reader);
+  }
+  barrier();
+  context.pass->busy = 0;
   length = bpf_ktime_get_ns() - begin_ns;
   count_many(PROFD_COUNTER_COST_NS, length);
   count_many(PROFD_COUNTER_STACKS_NS, length);

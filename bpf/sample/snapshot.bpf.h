@@ -12,7 +12,7 @@
 #include "bpf/thread/filter.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
-/* Begins the clock of a thread that is older than profd. */
+/* Begins the clock of a thread that is older than profd, or than the switch hooks. */
 static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {
   struct kernel_accounting accounting;
   u32 task_state = task->__state;
@@ -39,7 +39,8 @@ static __always_inline void assign_thread(struct task_struct* task) {
     if (!ends) count(PROFD_COUNTER_STORAGE_FAILED);
     return;
   }
-  if (!ends && !thread->begin_ns) adopt_thread(task, thread);
+  if (!ends && (!thread->begin_ns || thread->generation != control.clock_generation))
+    adopt_thread(task, thread);
   if (!starting) return;
   if (!ends) matched = matching_sessions(&context);
   make_stack_buffer(task, matched);

@@ -86,13 +86,14 @@ static __always_inline void switch_out_by_kernel_accounting(struct task_struct* 
 static __always_inline void thread_switches_out(void* ctx, struct task_struct* task, int preempted,
                                                 u32 task_state, u64 now,
                                                 struct switch_state* state) {
-  struct thread* thread = find_thread(task);
+  struct thread* thread = find_clock(task);
   struct kernel_accounting accounting;
   struct leaving leaving;
   if (!thread) {
     /* While threads still get their clocks there is no session, so nothing is lost. One that was
      * ending already has got none, and is in no session. */
-    if (control.sessions && !READ_ANY_WIDTH(task, exit_state)) count(PROFD_COUNTER_UNKNOWN_THREAD);
+    if (control.sessions && !READ_ANY_WIDTH(task, exit_state) && !find_thread(task))
+      count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
   if (by_kernel_accounting(thread) && !(task_state & TASK_DEAD)) {
@@ -125,7 +126,7 @@ static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
 /* Switch-out level: the thread that comes is not current yet. */
 static __noinline void thread_switches_in(struct task_struct* task, u64 now,
                                           struct switch_state* state) {
-  struct thread* thread = find_thread(task);
+  struct thread* thread = find_clock(task);
   struct interval interval;
   u64 sessions, length;
   if (!thread || thread->state == PROFD_STATE_ON_CPU || thread->left_ns ||
@@ -146,7 +147,7 @@ static __noinline void thread_switches_in(struct task_struct* task, u64 now,
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
 static __noinline void thread_switches_in_first(struct task_struct* task, u64 now) {
-  struct thread* thread = find_thread(task);
+  struct thread* thread = find_clock(task);
   if (thread && thread->state == PROFD_STATE_BLOCKED) thread->switch_in_ns = now;
 }
 
@@ -182,7 +183,7 @@ static __always_inline void switch_in(void* ctx) {
   u64 sessions, now, entered = 0;
   if (!task->pid || all_by_kernel_accounting()) return;
   state = this_switch();
-  thread = find_thread(task);
+  thread = find_clock(task);
   if (!thread || !state || by_kernel_accounting(thread)) return;
   read_kernel_accounting(task, &accounting);
   now = take_switch_time(state, task);
@@ -196,6 +197,6 @@ static __always_inline void switch_in(void* ctx) {
 }
 
 static __always_inline void woken(struct task_struct* task) {
-  struct thread* thread = find_thread(task);
+  struct thread* thread = find_clock(task);
   if (thread) clock_wake(thread, bpf_ktime_get_ns());
 }

@@ -72,6 +72,9 @@ struct profd_control {
   __u64 background_on_cpu_period; /* in the events' units; 0 = no longer than theirs */
   __u64
       observed_sessions; /* of `sessions`, those in snapshot mode: no hook samples their threads */
+  /* Raised each time the switch hooks are attached: clocks of earlier generations have stood still.
+   */
+  __u64 clock_generation;
   __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
   /* Reading memory of another process may never end. Numbers are those of the initial pid
    * namespace. */

@@ -272,10 +272,17 @@ static __always_inline void clock_wake(struct thread* thread, u64 now) {
   if (thread->state == PROFD_STATE_BLOCKED && !thread->woken_ns) thread->woken_ns = now;
 }
 
-/* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line. */
+/* Makes the clock of a thread that is in `state` at `now`. Hooks act on it from the last line.
+ * There may be one of a time before the hooks were detached. */
 static __always_inline void begin_clock(struct thread* thread, u64 now, u32 state, u32 kind,
                                         const struct kernel_accounting* accounting, u32 cpu,
                                         u64 blocks) {
+  __builtin_memset(&thread->clock, 0, sizeof(thread->clock));
+  __builtin_memset(&thread->kept, 0, sizeof(thread->kept));
+  thread->switch_in_ns = 0;
+  thread->woken_ns = 0;
+  thread->left_ns = 0;
+  thread->reported.since_ns = 0;
   thread->since_ns = now;
   thread->state = state;
   thread->kind = kind;
@@ -293,6 +300,8 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
   }
   barrier();
   thread->begin_ns = now;
+  barrier();
+  thread->generation = control.clock_generation;
 }
 
 static __always_inline void clock_begin(struct thread* thread, u64 now, u32 state, u32 kind,

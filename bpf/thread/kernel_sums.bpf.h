@@ -6,7 +6,7 @@
 #include "bpf/thread/reading.bpf.h"
 
 /* How far CLOCK_MONOTONIC is ahead of the run-queue clocks. Written by observers. */
-struct queue_offset run_queue_offset;
+__u64 run_queue_offset_ns, run_queue_offset_at_ns;
 
 /* Longest time between two updates of a running thread's sum: CPUs without a tick have one a
  * second.
@@ -26,7 +26,7 @@ static __always_inline u32 present_state(const struct task_struct* task) {
 
 /* The run-queue clock at `now`; 0: not known. */
 static __always_inline u64 run_queue_time(u64 now) {
-  return run_queue_offset.at_ns ? now - run_queue_offset.ns : 0;
+  return run_queue_offset_at_ns ? now - run_queue_offset_ns : 0;
 }
 
 /*

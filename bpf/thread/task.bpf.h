@@ -40,6 +40,12 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
   return thread && thread->begin_ns ? thread : 0;
 }
 
+/* Its storage, if its clock was made since the switch hooks were attached. */
+static __always_inline struct thread* find_clock(struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  return thread && thread->generation == control.clock_generation ? thread : 0;
+}
+
 /* What kernel accounting says; without CONFIG_SCHED_INFO only the run time. */
 static __always_inline void read_kernel_accounting(struct task_struct* task,
                                                    struct kernel_accounting* accounting) {

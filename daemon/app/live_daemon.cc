@@ -30,7 +30,8 @@ double ClockLimitCpus(const config::Options& options) {
 history::HistoryRecorder::Options HistoryOptions(const config::Options& options) {
   return {.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz),
           .budget = options.history_budget_percent / 100,
-          .window = options.history_window};
+          .window = options.history_window,
+          .observed = options.history_mode == "snapshot"};
 }
 
 aggregate::MergeLimits QueryLimits(double share) {
@@ -91,8 +92,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                                                   spdlog::logger& logger) {
   auto readers = std::make_unique<LiveReaders>(zygote);
   auto shares = std::make_unique<LiveShares>(clock);
-  auto source = source::BpfSource::Create({readers->snapshots(), readers->processes()},
-                                          {.force_hook = config::ForcedHook(options)});
+  auto source =
+      source::BpfSource::Create({readers->snapshots(), readers->processes(), readers->observers()},
+                                {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
   info.hook = (*source)->Status().hook;

@@ -5,6 +5,8 @@
 #include "daemon/elf/sources/object_remote.h"
 #include "daemon/python/feed/python_remote.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/observe/observer_parser.h"
+#include "daemon/source/observe/observers.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
@@ -20,6 +22,7 @@ enum Role : std::uint32_t {
   kObjects,
   kJitCode,
   kPython,
+  kObservers,
   kRoles
 };
 
@@ -29,6 +32,8 @@ constexpr reader::Limits kObjectLimits{.address_space_bytes = kFileLimits.addres
                                        .cpu_seconds = kFileLimits.cpu_seconds,
                                        .file_bytes = 4ull << 30};
 constexpr reader::Limits kTextLimits{.address_space_bytes = 1u << 30, .cpu_seconds = 3'600};
+// For all time: it is not replaced while it works.
+constexpr reader::Limits kObserverLimits{.address_space_bytes = 1u << 30, .runs_programs = true};
 constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_seconds = 3'600};
 
 }  // namespace
@@ -47,6 +52,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                      [] { return std::make_unique<symbolize::JitParser>(); }};
   roles[kPython] = {"profd-python", kListLimits,
                     [] { return std::make_unique<python::PythonParser>(); }};
+  roles[kObservers] = {"profd-observer", kObserverLimits,
+                       [] { return std::make_unique<source::ObserverParser>(); }};
   return reader::Zygote::Start(std::move(roles));
 }
 
@@ -79,7 +86,13 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
       python_(zygote, kPython,
               {.holds = "readers of Python code",
                .processes = 6,
-               .idle = reader::ReaderPool::Milliseconds(600'000)}) {}
+               .idle = reader::ReaderPool::Milliseconds(600'000)}),
+      // One for each stream, and others while one hangs.
+      observers_(zygote, kObservers,
+                 {.holds = "observers",
+                  .processes = 4,
+                  .deadline = source::Observers::kDeadline,
+                  .pauses = false}) {}
 
 std::vector<const Heartbeat*> LiveReaders::heartbeats() const {
   std::vector<const Heartbeat*> threads;
@@ -101,6 +114,7 @@ void LiveReaders::EndAt(std::chrono::steady_clock::time_point names,
   for (auto* pool : {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_})
     pool->EndAt(names);
   snapshots_.EndAt(stacks);
+  observers_.EndAt(stacks);
 }
 
 std::uint64_t LiveReaders::bytes() const {
@@ -110,8 +124,8 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(),
-          &objects_.memory(),      &jit_code_.memory(),  &python_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(), &objects_.memory(),
+          &jit_code_.memory(),     &python_.memory(),    &observers_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

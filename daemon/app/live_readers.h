@@ -36,6 +36,8 @@ class LiveReaders {
   [[nodiscard]] reader::Readers& objects() { return objects_; }
   // For symbolize::JitClient.
   [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
+  // For source::Observers.
+  [[nodiscard]] reader::Readers& observers() { return observers_; }
   // For python::PythonClient.
   [[nodiscard]] reader::Readers& python() { return python_; }
 
@@ -55,7 +57,7 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &processes_, &objects_, &jit_code_, &python_};
+    return {&unwind_rules_, &snapshots_, &processes_, &objects_, &jit_code_, &python_, &observers_};
   }
 
   reader::Zygote& zygote_;
@@ -65,6 +67,7 @@ class LiveReaders {
   reader::ReaderPool objects_;
   reader::ReaderPool jit_code_;
   reader::ReaderPool python_;
+  reader::ReaderPool observers_;
 };
 
 }  // namespace profd::app

@@ -250,6 +250,13 @@ const std::vector<Setting>& Settings() {
        .value = "TIME",
        .help = "drop windows that are older than this",
        .least = "1min"},
+      {.key = "history.mode",
+       .field = &Options::history_mode,
+       .fallback = "snapshot",
+       .value = "NAME",
+       .help = "how the history sees waits: snapshot visits threads and costs nothing at a context "
+               "switch; hooks measures every wait exactly",
+       .choices = {"snapshot", "hooks"}},
       {.key = "history.frequency",
        .field = &Options::history_frequency_hz,
        .fallback = "19",

@@ -41,6 +41,7 @@ class HistoryRecorder : public History {
     std::uint32_t frequency_hz = 19;  // on the CPU; sampling points off it have the same period
     double budget = 0.01;  // of one CPU for every 8 of the host, and at least of one; 0: no limit
     std::chrono::nanoseconds window = std::chrono::seconds(10);
+    bool observed = false;  // in snapshot mode: no hook runs at context switches
   };
 
   // All must outlive this.

@@ -1,5 +1,6 @@
 #include "daemon/reader/sandbox.h"
 
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -181,9 +182,14 @@ Result<Filter> CommonFilter(std::span<const int> more) {
   return filter;
 }
 
-Result<void> RestrictParser() {
+Result<void> RestrictParser(const Limits& limits) {
   const auto filter = CommonFilter(kParserCalls);
   if (!filter) return filter.error();
+  if (limits.runs_programs) {
+    PROFD_TRY(AllowIf(*filter, SCMP_SYS(bpf), 0, ~std::uint64_t{0}, BPF_PROG_TEST_RUN));
+    PROFD_TRY(AllowIf(*filter, SCMP_SYS(sched_setaffinity), 0, ~std::uint64_t{0}, 0));
+    PROFD_TRY(AllowIf(*filter, SCMP_SYS(prctl), 0, ~std::uint64_t{0}, PR_SET_TIMERSLACK));
+  }
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD));
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(prlimit64), 0, ~std::uint64_t{0}, 0));
   for (const auto request : kRequests)
@@ -215,7 +221,7 @@ Result<void> EnterParserSandbox(const Limits& limits) {
   }
   PROFD_TRY(SetCapabilities({}));
   EndWithParent();
-  return RestrictParser();
+  return RestrictParser(limits);
 }
 
 Result<void> EnterOpenerSandbox(const Limits& limits) {

@@ -54,6 +54,9 @@ struct SessionSpec {
   // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their
   // longest, and its clocks may be those of the kernel (UseKernelAccounting).
   bool background = false;
+  // In snapshot mode: observers visit its threads, and no hook runs at a context switch for it.
+  // Only for the whole host.
+  bool observed = false;
 };
 
 // How the live source works on this kernel, for people and for profiles.

@@ -37,6 +37,8 @@ Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& 
   const auto adopted = ReadIterator((*objects)->assign_link_fd());
   if (!adopted) return adopted.error();
   if (level.hook == PROFD_HOOK_FINISH_TASK) PROFD_TRY(TestSwitchInHook(**objects));
+  // Until a session needs them.
+  (*objects)->DetachSwitchHooks();
   return objects;
 }
 
@@ -103,6 +105,7 @@ BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
                  .clock = clock_,
                  .snapshots = readers.snapshots,
                  .processes = readers.processes,
+                 .observers = readers.observers,
                  .hook = hook_.level.hook,
                  .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); },
@@ -127,7 +130,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   };
   const auto pass = [&](const wire::RawEvent& event) { backfill_.Pass(event, counting); };
   if (on_wanted_) wanted_.Drain(on_wanted_);
-  sessions_.FollowMoves();
+  sessions_.Maintain();
   backfill_.BeginRound();
   // Taken before the rings are drained: whatever was written before `after` was put comes first.
   const PendingEvents::Taken taken = pending_.Take();

@@ -37,6 +37,7 @@ namespace profd::source {
 struct SourceReaders {
   reader::Readers& snapshots;  // of task iterators, by IteratorParsers
   reader::Readers& processes;  // of texts of /proc, by ProcessTextParsers
+  reader::Readers& observers;  // by ObserverParsers
 };
 
 struct BpfSourceOptions {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/base/proc_fs.h"
+#include "daemon/source/bpf/control_word.h"
 #include "daemon/source/bpf/libbpf_log.h"
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/source/probe/pid_namespace.h"
@@ -101,11 +102,14 @@ Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
   if (const int error = profd_bpf__load(objects->skeleton_.get()); error != 0)
     return LoadError(-error, log);
   PROFD_TRY(objects->AttachIterators());
-  PROFD_TRY(objects->AttachHooks(level, features));
+  PROFD_TRY(objects->AttachHooks(features));
+  PROFD_TRY(objects->AttachSwitchHooks());
   return objects;
 }
 
 void BpfObjects::Configure(const HookLevel& level, const Features& features) {
+  level_ = level;
+  can_observe_ = features.task_kfuncs && features.run_delay;
   split_ = features.run_delay ? PROFD_SPLIT_RUN_DELAY : PROFD_SPLIT_WAKEUP;
   profd_constants& constants = skeleton_->rodata->constants;
   constants.hook = level.hook;
@@ -130,6 +134,7 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_cgroup_attach, features.cgroup_attach);
+  use(programs.observe, can_observe_);
 }
 
 Result<BpfObjects::LinkPtr> BpfObjects::Attach(bpf_program* program) const {
@@ -153,28 +158,42 @@ Result<void> BpfObjects::AttachIterators() {
   return {};
 }
 
-Result<void> BpfObjects::AttachHooks(const HookLevel& level, const Features& features) {
+Result<void> BpfObjects::AttachAll(const std::vector<bpf_program*>& programs,
+                                   std::vector<LinkPtr>& links) const {
+  for (bpf_program* program : programs) {
+    auto link = Attach(program);
+    if (!link) return link.error();
+    links.push_back(*std::move(link));
+  }
+  return {};
+}
+
+Result<void> BpfObjects::AttachHooks(const Features& features) {
   const auto& programs = skeleton_->progs;
   std::vector<bpf_program*> wanted{programs.on_fork, programs.on_exec, programs.on_exit,
                                    programs.on_rename};
   if (features.cgroup_attach) wanted.push_back(programs.on_cgroup_attach);
-  if (split_ == PROFD_SPLIT_WAKEUP) {
-    wanted.push_back(programs.on_wakeup);
-    wanted.push_back(programs.on_wakeup_new);
-  }
-  if (level.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
+  return AttachAll(wanted, hooks_);
+}
+
+Result<void> BpfObjects::AttachSwitchHooks() {
+  const auto& programs = skeleton_->progs;
+  StoreControl(control().clock_generation, control().clock_generation + 1);
+  std::vector<bpf_program*> wanted;
+  if (split_ == PROFD_SPLIT_WAKEUP) wanted = {programs.on_wakeup, programs.on_wakeup_new};
+  if (level_.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
   wanted.push_back(programs.on_switch);
-  for (bpf_program* program : wanted) {
-    auto link = Attach(program);
-    if (!link) return link.error();
-    hooks_.push_back(*std::move(link));
+  std::vector<LinkPtr> links;
+  PROFD_TRY(AttachAll(wanted, links));
+  if (level_.hook == PROFD_HOOK_FINISH_TASK) {
+    for (const std::string& symbol : level_.symbols) {
+      LinkPtr link(
+          ::bpf_program__attach_kprobe(programs.on_switch_in_kprobe, false, symbol.c_str()));
+      if (!link) return AttachError(errno, "a kprobe to " + symbol);
+      links.push_back(std::move(link));
+    }
   }
-  if (level.hook != PROFD_HOOK_FINISH_TASK) return {};
-  for (const std::string& symbol : level.symbols) {
-    LinkPtr link(::bpf_program__attach_kprobe(programs.on_switch_in_kprobe, false, symbol.c_str()));
-    if (!link) return AttachError(errno, "a kprobe to " + symbol);
-    hooks_.push_back(std::move(link));
-  }
+  switch_hooks_ = std::move(links);
   return {};
 }
 
@@ -186,6 +205,9 @@ int BpfObjects::filters_fd() const { return ::bpf_map__fd(skeleton_->maps.filter
 int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.filter_ids); }
 int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
+}
+int BpfObjects::observe_program_fd() const {
+  return can_observe_ ? ::bpf_program__fd(skeleton_->progs.observe) : -1;
 }
 int BpfObjects::assign_link_fd() const { return ::bpf_link__fd(assign_.get()); }
 int BpfObjects::reevaluate_link_fd() const { return ::bpf_link__fd(reevaluate_.get()); }

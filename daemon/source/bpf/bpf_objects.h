@@ -21,8 +21,9 @@ struct bpf_program;
 
 namespace profd::source {
 
-// Everything is loaded and attached once; sessions only change maps and control words. The control
-// words may be written by one thread at a time; everything else is safe from any thread.
+// Everything is loaded once; sessions change maps and control words, and have the switch hooks
+// attached. The control words may be written by one thread at a time; everything else is safe from
+// any thread.
 class BpfObjects {
  public:
   // Loads the programs for one level of hooks and attaches them. kPermissionDenied: names what is
@@ -35,12 +36,23 @@ class BpfObjects {
   BpfObjects& operator=(const BpfObjects&) = delete;
 
   // Ends the scheduler hooks: no event is made after it. For good, and by one thread.
-  void Detach() { hooks_.clear(); }
+  void Detach() {
+    switch_hooks_.clear();
+    hooks_.clear();
+  }
+
+  // The hooks at context switches, which cost something at each switch of the host. By one thread
+  // at a time. Every thread must get a clock after they were attached: read `assign`.
+  [[nodiscard]] Result<void> AttachSwitchHooks();
+  void DetachSwitchHooks() { switch_hooks_.clear(); }
+  [[nodiscard]] bool has_switch_hooks() const { return !switch_hooks_.empty(); }
 
   [[nodiscard]] profd_control& control() const;
   [[nodiscard]] int filters_fd() const;
   [[nodiscard]] int filter_ids_fd() const;
   [[nodiscard]] int on_cpu_program_fd() const;
+  // The program of observers; -1: this kernel cannot run it.
+  [[nodiscard]] int observe_program_fd() const;
   // Task iterators (bpf_link file descriptors). `snapshot` is -1 where the kernel has no sleepable
   // iterator; `snapshot_missing` says why.
   [[nodiscard]] int assign_link_fd() const;
@@ -79,12 +91,17 @@ class BpfObjects {
 
   BpfObjects() = default;
   void Configure(const HookLevel& level, const Features& features);
-  [[nodiscard]] Result<void> AttachHooks(const HookLevel& level, const Features& features);
+  [[nodiscard]] Result<void> AttachHooks(const Features& features);
+  [[nodiscard]] Result<void> AttachAll(const std::vector<bpf_program*>& programs,
+                                       std::vector<LinkPtr>& links) const;
   [[nodiscard]] Result<void> AttachIterators();
   [[nodiscard]] Result<LinkPtr> Attach(bpf_program* program) const;
 
   std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
+  HookLevel level_;
+  bool can_observe_ = false;
   std::vector<LinkPtr> hooks_;
+  std::vector<LinkPtr> switch_hooks_;
   LinkPtr assign_;
   LinkPtr reevaluate_;
   LinkPtr clocks_;

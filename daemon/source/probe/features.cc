@@ -36,6 +36,10 @@ bool HasTracepoint(const btf& types, const char* name) {
   return ::btf__find_by_name_kind(&types, type.c_str(), BTF_KIND_TYPEDEF) > 0;
 }
 
+bool HasFunction(const btf& types, const char* name) {
+  return ::btf__find_by_name_kind(&types, name, BTF_KIND_FUNC) > 0;
+}
+
 bool HasField(const btf& types, const char* type, std::string_view field) {
   const int id = ::btf__find_by_name_kind(&types, type, BTF_KIND_STRUCT);
   if (id <= 0) return false;
@@ -73,6 +77,8 @@ Result<void> ReadKernelTypes(const std::string& path, Features& features) {
   if (!types) return types.error();
   features.sched_exit_tp = HasTracepoint(**types, "sched_exit_tp");
   features.cgroup_attach = HasTracepoint(**types, "cgroup_attach_task");
+  features.task_kfuncs =
+      HasFunction(**types, "bpf_iter_task_new") && HasFunction(**types, "bpf_task_from_pid");
   features.run_delay = HasField(**types, "sched_info", "run_delay");
   return {};
 }

@@ -15,6 +15,7 @@ struct Features {
   std::string kernel_release;  // of uname
   bool sched_exit_tp = false;  // first level of hooks
   bool run_delay = false;      // kernel accounting splits blocked from runnable
+  bool task_kfuncs = false;    // programs of their own can iterate over tasks: snapshot mode
   bool cgroup_attach = false;  // threads that move between cgroups can be followed
   std::vector<std::string> missing_capabilities;  // without these less is visible
 };

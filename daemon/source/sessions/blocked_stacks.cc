@@ -177,11 +177,20 @@ bool BlockedStacks::LeaveAlone(std::uint64_t request) {
   return true;
 }
 
+void BlockedStacks::NoteHang(std::uint32_t pid, std::uint64_t request) {
+  const std::uint32_t user = reader::UserOf(pid);
+  observers_.Blame(request, user);
+  unreadable_.Note(pid, user, request, std::chrono::steady_clock::now());
+  ++timeouts_;
+  Publish();
+}
+
 void BlockedStacks::Publish() {
   profd_control& control = objects_.control();
   const auto orders =
-      unreadable_.Next(std::chrono::steady_clock::now(),
-                       [this](std::uint64_t request) { return readers_.IsHeldBy(request); });
+      unreadable_.Next(std::chrono::steady_clock::now(), [this](std::uint64_t request) {
+        return readers_.IsHeldBy(request) || observers_.IsHeldBy(request);
+      });
   // The programs stop at the first 0.
   for (std::size_t i = 0; i < PROFD_MAX_UNREADABLE; ++i)
     std::atomic_ref(control.unreadable_pids[i]).store(i < orders.pids.size() ? orders.pids[i] : 0);

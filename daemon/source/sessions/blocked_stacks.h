@@ -43,10 +43,13 @@ class BlockedStacks {
     bool lacks_tables = false;  // a stack reported since then ends because tables are missing
   };
 
-  // All must outlive this. `readers` answer by IteratorParsers.
-  BlockedStacks(BpfObjects& objects, reader::Readers& readers,
+  // All must outlive this. `readers` answer by IteratorParsers, `observers` by ObserverParsers.
+  BlockedStacks(BpfObjects& objects, reader::Readers& readers, reader::Readers& observers,
                 std::function<std::vector<std::uint64_t>()> counters)
-      : objects_(objects), readers_(readers), counters_(std::move(counters)) {}
+      : objects_(objects),
+        readers_(readers),
+        observers_(observers),
+        counters_(std::move(counters)) {}
   void UseTables(Await await) { await_ = std::move(await); }
 
   // SNAPSHOT events of the members of a session that are blocked since before the epoch, but not
@@ -58,6 +61,11 @@ class BlockedStacks {
                                                          Rolled& rolled);
   // How each of the `members` stands, more or less: those that ran are looked at again.
   [[nodiscard]] std::vector<wire::EventBytes> ReadDump(std::uint32_t slot, std::size_t members);
+
+  // An observer hung in the memory of this process: it is left alone.
+  void NoteHang(std::uint32_t pid, std::uint64_t request);
+  // Makes known to the programs whose memory they may read by now.
+  void Publish();
 
   [[nodiscard]] std::uint64_t timeouts() const { return timeouts_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
@@ -72,7 +80,6 @@ class BlockedStacks {
   // Has the programs leave the process alone whose memory the last run could not read. False: that
   // is not known.
   [[nodiscard]] bool LeaveAlone(std::uint64_t request);
-  void Publish();
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
                                                    std::chrono::milliseconds timeout);
@@ -81,6 +88,7 @@ class BlockedStacks {
 
   BpfObjects& objects_;
   reader::Readers& readers_;
+  reader::Readers& observers_;
   const std::function<std::vector<std::uint64_t>()> counters_;
   Await await_;
   std::uint64_t requests_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/shared/observer.h"
 #include "bpf/shared/points.h"
 #include "daemon/source/bpf/control_word.h"
 
@@ -60,6 +61,12 @@ wire::PeriodsNs EffectivePeriods::Make(const SessionTable& table) const {
   wire::PeriodsNs periods;
   periods.background_on_cpu = Raise(on_cpu.background, factors_.background.on_cpu);
   periods.background_off_cpu = RaiseToLevel(off_cpu.background, factors_.background.off_cpu);
+  if (table.observed_period_ns() != 0) {
+    const std::uint64_t observed =
+        std::min(RaiseToLevel(table.observed_period_ns(), factors_.background.off_cpu),
+                 std::uint64_t{1} << PROFD_LONG_LEVEL);
+    periods.background_off_cpu = Finer(periods.background_off_cpu, observed);
+  }
   periods.on_cpu =
       Finer(Raise(on_cpu.requested, factors_.requested.on_cpu), periods.background_on_cpu);
   if (off_cpu.requested != 0)
@@ -79,7 +86,10 @@ Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   StoreControl(control_.off_cpu_level, LevelOf(periods.off_cpu));
   StoreControl(control_.requested_sessions, table.requested());
   StoreControl(control_.shared_sessions, table.shared());
-  StoreControl(control_.off_cpu_sessions, table.off_cpu());
+  StoreControl(control_.off_cpu_sessions, table.off_cpu() & ~table.observed());
+  observed_level_ = table.observed_period_ns() == 0
+                        ? 0
+                        : static_cast<std::uint32_t>(LevelOf(periods.background_off_cpu));
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
   const auto clock = table.clock();
   if (!clock) {

@@ -16,7 +16,8 @@ namespace profd::source {
 // The effective period of the BPF side is the finest one that sessions request, times the factor of
 // the budget: for threads of requested sessions the finest of all, for other threads that of
 // background sessions. Off the CPU it is that of a level of sampling points, the next longer one if
-// need be. A PERIODS event reports each change. Owned by Sessions, used with its lock held.
+// need be; that of observers is PROFD_LONG_LEVEL at most. A PERIODS event reports each change.
+// Owned by Sessions, used with its lock held.
 class EffectivePeriods {
  public:
   // All must outlive this. `point_seed`: that of the BPF side.
@@ -27,6 +28,8 @@ class EffectivePeriods {
   void Reset(bool background) { (background ? factors_.background : factors_.requested) = {}; }
   // A session has come or gone.
   [[nodiscard]] Result<void> Follow(const SessionTable& table);
+  // Of the sampling points of observers; 0: no session in snapshot mode runs.
+  [[nodiscard]] std::uint32_t observed_level() const { return observed_level_; }
   void SetFactors(const session::PerKind<session::PeriodFactors>& factors,
                   const SessionTable& table);
 
@@ -40,6 +43,7 @@ class EffectivePeriods {
   const std::uint64_t point_seed_;
   session::PerKind<session::PeriodFactors> factors_;
   wire::PeriodsNs in_force_;
+  std::uint32_t observed_level_ = 0;
 };
 
 }  // namespace profd::source

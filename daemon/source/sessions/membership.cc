@@ -63,10 +63,13 @@ void Membership::UseKernelAccounting(bool use, const SessionTable& table) {
 
 void Membership::StoreSessions(const SessionTable& table) {
   profd_control& control = objects_.control();
-  StoreControl(control.kernel_accounted_sessions, kernel_accounting_ ? table.background() : 0);
+  StoreControl(control.kernel_accounted_sessions,
+               kernel_accounting_ ? table.background() & ~table.observed() : 0);
   // Who may see one user's threads only is confined before it runs, and for as long as it does.
   StoreControl(control.confined_sessions, control.confined_sessions | table.confined());
+  StoreControl(control.observed_sessions, control.observed_sessions | table.observed());
   StoreControl(control.sessions, table.running());
+  StoreControl(control.observed_sessions, table.observed());
   StoreControl(control.confined_sessions, table.confined());
 }
 

@@ -57,6 +57,10 @@ std::uint64_t SessionTable::off_cpu() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.off_cpu; });
 }
 
+std::uint64_t SessionTable::observed() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.observed; });
+}
+
 std::uint64_t SessionTable::confined() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.target.uid.has_value(); });
 }
@@ -86,8 +90,16 @@ session::PerKind<std::uint64_t> SessionTable::on_cpu_periods_ns() const {
 session::PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
   session::PerKind<std::uint64_t> periods;
   for (const auto& slot : slots_)
-    if (slot && slot->off_cpu) TakeFiner(slot->off_cpu_period_ns, OfKind(periods, *slot));
+    if (slot && slot->off_cpu && !slot->observed)
+      TakeFiner(slot->off_cpu_period_ns, OfKind(periods, *slot));
   return periods;
+}
+
+std::uint64_t SessionTable::observed_period_ns() const {
+  std::uint64_t period_ns = 0;
+  for (const auto& slot : slots_)
+    if (slot && slot->off_cpu && slot->observed) TakeFiner(slot->off_cpu_period_ns, period_ns);
+  return period_ns;
 }
 
 session::PerKind<session::SamplingBudget> SessionTable::budgets() const {

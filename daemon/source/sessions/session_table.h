@@ -32,6 +32,8 @@ class SessionTable {
   // Bit i: session i runs, has a budget, and looks at all processes: each has a share of it.
   [[nodiscard]] std::uint64_t shared() const;
 
+  // Bit i: session i runs in snapshot mode.
+  [[nodiscard]] std::uint64_t observed() const;
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // Bit i: session i runs and a client has requested it.
@@ -42,6 +44,8 @@ class SessionTable {
   // The finest period that a running session of a kind requests; 0: none does.
   [[nodiscard]] session::PerKind<std::uint64_t> on_cpu_periods_ns() const;
   [[nodiscard]] session::PerKind<std::uint64_t> off_cpu_periods_ns() const;
+  // The same of the sessions in snapshot mode, which the one before does not count.
+  [[nodiscard]] std::uint64_t observed_period_ns() const;
   // Their sum; a session without a limit lifts that of all of its kind.
   [[nodiscard]] session::PerKind<session::SamplingBudget> budgets() const;
   // The clock of the sessions that take on-CPU samples; nothing when none does.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
+#include "daemon/source/bpf/iterator.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/sessions/filter.h"
 #include "daemon/wire/event_names.h"
@@ -58,13 +59,20 @@ Sessions::Sessions(const Parts& parts)
       epochs_(parts.objects.control(), parts.clock),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock,
                parts.objects.point_seed()),
-      background_(parts.objects, parts.snapshots, parts.counters) {}
+      background_(parts.objects, parts.snapshots, parts.observers, parts.counters),
+      observers_({.program_fd = parts.objects.observe_program_fd(),
+                  .point_seed = parts.objects.point_seed(),
+                  .clock = parts.clock,
+                  .readers = parts.observers,
+                  .control = parts.objects.control()}) {}
 
 Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requested) {
   const std::scoped_lock lock(mutex_);
   session::SessionSpec spec = requested;
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
+  // Where there are no observers, hooks see more than is wanted.
+  spec.observed = spec.observed && observers_.supported();
   PROFD_TRY(CheckSpec(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   const auto slot = table_.NextSlot();
@@ -95,15 +103,38 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
     }
   }
   if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
+  if (spec.observed && spec.target.kind != session::TargetKind::kAll) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "snapshot mode is for sessions on the whole host only",
+                 "ask for the whole host, or for a session with hooks"};
+  }
+  return {};
+}
+
+Result<void> Sessions::NeedSwitchHooks() {
+  if ((table_.running() & ~table_.observed()) == 0) return {};
+  hooks_needed_ = std::chrono::steady_clock::now();
+  if (parts_.objects.has_switch_hooks()) return {};
+  PROFD_TRY(parts_.objects.AttachSwitchHooks());
+  has_switch_hooks_ = true;
+  const auto adopted = ReadIterator(parts_.objects.assign_link_fd());
+  return adopted ? Result<void>() : adopted.error();
+}
+
+Result<void> Sessions::FollowObservers() {
+  if (periods_.observed_level() != 0) return observers_.Run(periods_.observed_level());
+  observers_.Stop();
   return {};
 }
 
 Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
+  PROFD_TRY(NeedSwitchHooks());
   PROFD_TRY(membership_.WriteTarget(slot, spec));
   PROFD_TRY(parts_.side_band.Open());
   PROFD_TRY(membership_.Assign(slot, table_));
   NoteRunning();
-  return periods_.Follow(table_);
+  PROFD_TRY(periods_.Follow(table_));
+  return FollowObservers();
 }
 
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& spec) {
@@ -208,7 +239,7 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
 
   BlockedStacks::Rolled rolled = rolled_[session];
   std::vector<wire::EventBytes> end;
-  if (spec.off_cpu) {
+  if (spec.off_cpu && !spec.observed) {
     end = background_.ReadWindow(session, epoch, rolled);
   }
   std::ranges::move(BeyondShareEvents(session, spec), std::back_inserter(end));
@@ -233,7 +264,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   if (clocks) events = *clocks;
   if (spec.dump) {
     std::ranges::move(background_.ReadDump(session, events.size()), std::back_inserter(events));
-  } else if (spec.off_cpu) {
+  } else if (spec.off_cpu && !spec.observed) {
     const auto rolled = rolled_.find(session);
     const std::uint64_t since_ns = rolled == rolled_.end() ? 0 : rolled->second.reported_until_ns;
     std::ranges::move(background_.ReadBlocked(session, epoch, since_ns),
@@ -258,7 +289,9 @@ void Sessions::Withdraw(std::uint32_t slot) {
   NoteRunning();
   // What is left was effective before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
+  (void)FollowObservers();
   membership_.Remove(slot, spec, table_);
+  if (!spec.observed) hooks_needed_ = std::chrono::steady_clock::now();
   if (table_.running() == 0) parts_.side_band.Close();
 }
 
@@ -267,11 +300,22 @@ void Sessions::NoteRunning() {
   requested_ = table_.requested();
 }
 
-void Sessions::FollowMoves() {
-  if (!membership_.has_moves()) return;
+void Sessions::Maintain() {
+  constexpr std::chrono::seconds kInterval{1};
+  const auto now = std::chrono::steady_clock::now();
   // A session that starts or ends meanwhile takes a while, and the caller has rings to read.
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) membership_.Reevaluate(table_);
+  if (!lock) return;
+  if (membership_.has_moves()) membership_.Reevaluate(table_);
+  if (now - maintained_ < kInterval) return;
+  maintained_ = now;
+  for (const Observers::Hang& hang : observers_.TakeHangs())
+    if (hang.pid != 0) background_.NoteHang(hang.pid, hang.request);
+  if (table_.observed() != 0) background_.Publish();
+  const bool needed = (table_.running() & ~table_.observed()) != 0;
+  if (needed || !parts_.objects.has_switch_hooks() || now - hooks_needed_ < kHooksStay) return;
+  parts_.objects.DetachSwitchHooks();
+  has_switch_hooks_ = false;
 }
 
 session::BudgetReading Sessions::Budget() {
@@ -300,6 +344,7 @@ bool Sessions::UseKernelAccounting(bool use) {
 void Sessions::SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) {
   const std::scoped_lock lock(mutex_);
   periods_.SetFactors(factors, table_);
+  (void)FollowObservers();  // what runs, goes on
 }
 
 void Sessions::PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes) {
@@ -324,14 +369,15 @@ wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slo
   event.session = slot;
   event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
-               (spec.background ? PROFD_SESSION_BACKGROUND : 0u);
+               (spec.background ? PROFD_SESSION_BACKGROUND : 0u) |
+               (spec.observed ? PROFD_SESSION_OBSERVED : 0u);
   event.epoch = epoch.number;
   event.epoch_ns = epoch.time_ns;
   event.on_cpu_period_ns = spec.on_cpu_period_ns;
   event.off_cpu_period_ns = spec.off_cpu_period_ns;
   event.bpf_cost_ns = bpf_cost_ns;
   event.own_cpu_ns = OwnCpuNs();
-  event.hook = parts_.hook;
+  event.hook = spec.observed ? PROFD_HOOK_NONE : parts_.hook;
   return wire::LayOutSession(kind, event, session::FormatTarget(spec.target));
 }
 

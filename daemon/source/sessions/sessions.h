@@ -19,6 +19,7 @@
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
 #include "daemon/source/bpf/share_map.h"
+#include "daemon/source/observe/observers.h"
 #include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/sessions/blocked_stacks.h"
@@ -53,6 +54,9 @@ namespace profd::source {
 // (BlockedStacks::kTimeout).
 class Sessions {
  public:
+  // Switch hooks stay attached for so long after the last session that needed them: `profctl top`
+  // starts one session after the other.
+  static constexpr std::chrono::seconds kHooksStay{5};
   // A start waits this long for the unwind tables of its members.
   static constexpr std::chrono::milliseconds kTablesAtStart{200};
 
@@ -74,6 +78,7 @@ class Sessions {
     const Clock& clock;
     reader::Readers& snapshots;  // answer by IteratorParsers
     reader::Readers& processes;  // answer by ProcessTextParsers
+    reader::Readers& observers;  // answer by ObserverParsers
     profd_hook hook;
     bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of user space.
@@ -101,9 +106,15 @@ class Sessions {
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors);
   [[nodiscard]] bool UseKernelAccounting(bool use);
 
-  // Threads of processes that have moved to another cgroup join sessions, or leave them, when this
-  // finds that some have: call it often. Any thread; does not wait for a session's start or end.
-  void FollowMoves();
+  // What must be done while sessions run: call it often. Threads of processes that have moved to
+  // another cgroup join sessions, or leave them; a process in which an observer hangs is left
+  // alone; the switch hooks are detached some time after the last session that needs them. Any
+  // thread; does not wait for a session's start or end.
+  void Maintain();
+  // Whether programs run at context switches now.
+  [[nodiscard]] bool has_switch_hooks() const { return has_switch_hooks_; }
+  // Whether this kernel offers snapshot mode.
+  [[nodiscard]] bool can_observe() const { return observers_.supported(); }
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
   // Of these, a requested one.
@@ -121,6 +132,10 @@ class Sessions {
   [[nodiscard]] Result<void> CheckSpec(const session::SessionSpec& spec) const;
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const session::SessionSpec& spec);
   void NoteRunning();
+  // Attaches the switch hooks if a session needs them, and gives every thread a clock.
+  [[nodiscard]] Result<void> NeedSwitchHooks();
+  // After the effective periods have changed.
+  [[nodiscard]] Result<void> FollowObservers();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const session::SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
 
@@ -151,6 +166,10 @@ class Sessions {
   session::PerKind<std::uint64_t> starts_;
   Tables tables_;
   BlockedStacks background_;
+  Observers observers_;
+  std::chrono::steady_clock::time_point maintained_;
+  std::chrono::steady_clock::time_point hooks_needed_;  // last
+  std::atomic<bool> has_switch_hooks_ = false;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> requested_ = 0;
 };

@@ -1,0 +1,106 @@
+#include "daemon/source/observe/observers.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "daemon/reader/message.h"
+
+namespace profd::source {
+namespace {
+
+// After a request that failed.
+constexpr std::chrono::milliseconds kPause{1'000};
+
+}  // namespace
+
+Result<ObserverCpus> ChooseObserverCpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return ErrorFromErrno(errno, "cannot find out on which CPUs profd may run");
+  // The first CPUs serve most interrupts: the last ones are taken.
+  std::vector<std::uint32_t> last;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0 && last.size() < PROFD_STREAMS; --cpu)
+    if (CPU_ISSET(cpu, &allowed)) last.push_back(static_cast<std::uint32_t>(cpu));
+  if (last.empty()) return Error{ErrorCode::kUnavailable, "profd may run on no CPU", ""};
+  ObserverCpus cpus{.stream0 = last.front(), .stream1 = {}};
+  if (last.size() > 1) cpus.stream1 = last.back();
+  return cpus;
+}
+
+Result<void> Observers::Run(std::uint32_t level) {
+  level_ = std::min<std::uint32_t>(level, PROFD_LONG_LEVEL);
+  if (!stopped_) return {};
+  streams_.clear();  // waits for those that were stopped
+  const auto cpus = ChooseObserverCpus();
+  if (!cpus) return cpus.error();
+  cpus_ = *cpus;
+  const auto start = [this](std::uint32_t stream, std::uint32_t cpu) {
+    streams_.emplace_back([this, stream, cpu](const std::stop_token& stop) {
+      ::pthread_setname_np(::pthread_self(), stream == 0 ? "profd-observe0" : "profd-observe1");
+      Serve(stop, stream, cpu);
+    });
+  };
+  start(0, cpus_.stream0);
+  if (cpus_.stream1) start(1, *cpus_.stream1);
+  stopped_ = false;
+  return {};
+}
+
+void Observers::Stop() {
+  for (std::jthread& stream : streams_) stream.request_stop();
+  stopped_ = true;
+}
+
+std::vector<Observers::Hang> Observers::TakeHangs() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(hangs_, {});
+}
+
+void Observers::Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu) {
+  std::uint64_t after_ns = parts_.clock.MonotonicNs();
+  while (!stop.stop_requested()) {
+    const auto answer = Ask(stream, cpu, after_ns);
+    if (answer) {
+      missed_ += answer->missed;
+      after_ns = std::max(after_ns, answer->last_point_ns);
+      continue;
+    }
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, stop, kPause, [] { return false; });
+    after_ns = parts_.clock.MonotonicNs();
+  }
+}
+
+Result<ObserveAnswer> Observers::Ask(std::uint32_t stream, std::uint32_t cpu,
+                                     std::uint64_t after_ns) {
+  const ObserveRequest request{.stream = stream,
+                               .cpu = cpu,
+                               .stream0_cpu = cpus_.stream0,
+                               .level = level_,
+                               .seed = parts_.point_seed,
+                               .after_ns = after_ns,
+                               .until_ns = parts_.clock.MonotonicNs() + kSpanNs};
+  const std::uint64_t target = kTargets + ++requests_;
+  const auto bytes = parts_.readers.Ask({.body = reader::Packer().Plain(request).Take(),
+                                         .name = "an observer",
+                                         .target = target,
+                                         .user = 0,
+                                         .descriptors = {parts_.program_fd}},
+                                        kDeadline);
+  if (!bytes) {
+    const std::uint32_t pid = std::atomic_ref(parts_.control.observes_pid[stream]).exchange(0);
+    const std::scoped_lock lock(mutex_);
+    hangs_.push_back({target, pid});
+    return bytes.error();
+  }
+  reader::Unpacker fields(*bytes);
+  const auto answer = fields.Plain<ObserveAnswer>();
+  if (!fields.done()) return Error{ErrorCode::kInternal, "an observer's answer makes no sense", ""};
+  return answer;
+}
+
+}  // namespace profd::source

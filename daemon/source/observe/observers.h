@@ -1,0 +1,92 @@
+// Observers: the two streams of passes over threads of sessions in snapshot mode.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bpf/shared/control.h"
+#include "bpf/shared/observer.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/result.h"
+#include "daemon/reader/reader_pool.h"
+#include "daemon/source/observe/observer_parser.h"
+
+namespace profd::source {
+
+// The CPUs of the two streams: two of those on which this process may run. A host with one CPU has
+// only stream 0, which sees no thread there.
+struct ObserverCpus {
+  std::uint32_t stream0 = 0;
+  std::optional<std::uint32_t> stream1;
+};
+[[nodiscard]] Result<ObserverCpus> ChooseObserverCpus();
+
+// Job: keeps two reader processes at work while a session in snapshot mode runs: one request to
+// each is passes for kSpan. A process that does not answer hangs in the memory of a process that it
+// visits; the pool kills it, and the visited process is left alone from then on. Threads: one of
+// its own for each stream; Run and Stop by any, one at a time. Owner: Sessions. It does not know
+// who is a member of sessions: the program decides.
+class Observers {
+ public:
+  // All must outlive this.
+  struct Parts {
+    int program_fd = -1;  // -1: this kernel cannot run it
+    std::uint64_t point_seed = 0;
+    const Clock& clock;
+    reader::Readers& readers;  // answer by ObserverParsers
+    profd_control& control;    // in it programs say whose memory they read
+  };
+  // A request that was not answered.
+  struct Hang {
+    std::uint64_t request = 0;
+    std::uint32_t pid = 0;  // the process whose memory the program was reading; 0: none
+  };
+  // Of one request. A change of the level, and the end of the last session, wait for it.
+  static constexpr std::uint64_t kSpanNs = 1'000'000'000;
+  static constexpr std::chrono::milliseconds kDeadline{4'000};
+  // Targets of requests, for the pool: no other request has these.
+  static constexpr std::uint64_t kTargets = std::uint64_t{1} << 63;
+
+  explicit Observers(Parts parts) : parts_(std::move(parts)) {}
+  Observers(const Observers&) = delete;
+  Observers& operator=(const Observers&) = delete;
+  ~Observers() { Stop(); }
+
+  [[nodiscard]] bool supported() const { return parts_.program_fd >= 0; }
+  // At points of this level from the next request on; starts what does not run yet.
+  [[nodiscard]] Result<void> Run(std::uint32_t level);
+  // Does not wait: requests that are under way end by themselves, and their passes find no member.
+  void Stop();
+
+  // Those since the last call. Any thread.
+  [[nodiscard]] std::vector<Hang> TakeHangs();
+
+  // Points that were missed since the start. Any thread.
+  [[nodiscard]] std::uint64_t missed() const { return missed_; }
+
+ private:
+  void Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu);
+  [[nodiscard]] Result<ObserveAnswer> Ask(std::uint32_t stream, std::uint32_t cpu,
+                                          std::uint64_t after_ns);
+
+  const Parts parts_;
+  ObserverCpus cpus_;
+  std::atomic<std::uint32_t> level_ = 0;
+  std::atomic<std::uint64_t> missed_ = 0;
+  std::atomic<std::uint64_t> requests_ = 0;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<Hang> hangs_;
+  bool stopped_ = true;
+  std::vector<std::jthread> streams_;
+};
+
+}  // namespace profd::source
