@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bpf/shared/control.h"
+#include "daemon/aggregate/moved_stacks.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights.h"
 
@@ -41,8 +42,10 @@ Profile ProfileAssembly::Run() {
   AddThreads();
   const auto groups = GroupParts();
   FindPython(groups);
-  for (std::uint32_t thread = 0; thread < groups.size(); ++thread)
+  for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
     ClipParts(thread, groups[thread]);
+    if (is_observed()) AddObserved(thread, groups[thread]);
+  }
   GroupThreads();
   ScaleThreads();
   Renumber();
@@ -56,7 +59,9 @@ void ProfileAssembly::AddThreads() {
     Lifetime life;
   };
   std::vector<Living> living;
+  const std::vector<bool> present = FindPresent();
   for (std::uint32_t i = 0; i < input_.threads.size(); ++i) {
+    if (!present[i]) continue;
     const auto life = input_.threads[i].Resolve(start_, end_);
     // A thread that was gone before the start, or that came after the end, has no time here.
     if (life.window.Length() != 0) living.push_back({i, life});
@@ -91,6 +96,15 @@ void ProfileAssembly::AddThreads() {
     profile_.threads.push_back(std::move(thread));
     lives_.push_back(life);
   }
+}
+
+std::vector<bool> ProfileAssembly::FindPresent() const {
+  std::vector<bool> present(input_.threads.size(), !is_observed());
+  if (!is_observed()) return present;
+  for (std::size_t i = 0; i < present.size(); ++i) present[i] = input_.threads[i].has_events();
+  for (const SamplePart& part : input_.parts)
+    if (part.weight_ns != 0) present[part.thread] = true;
+  return present;
 }
 
 std::uint32_t ProfileAssembly::AddProcess(const ThreadHistory& history) {
@@ -128,9 +142,13 @@ void ProfileAssembly::FindPython(const std::vector<std::vector<std::uint32_t>>& 
   for (const ProfileProcess& process : profile_.processes)
     python_processes_.push_back(process.interpreter != nullptr);
   for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
-    bool stateless = !groups[thread].empty();
+    bool sampled = false;
+    bool stateless = true;
     for (const std::uint32_t index : groups[thread]) {
       const SamplePart& part = input_.parts[index];
+      // Nothing of Python was read of a thread that has moved.
+      if ((part.stack_flags & PROFD_STACK_MOVED) != 0) continue;
+      sampled = true;
       // One sample without a Python thread state proves little: the thread may get one later. A
       // thread counts as stateless only if all of its samples agree.
       stateless = stateless && part.gil == Gil::kNone && part.gil_certain;
@@ -138,7 +156,7 @@ void ProfileAssembly::FindPython(const std::vector<std::vector<std::uint32_t>>& 
       if (part.gil != Gil::kNone || part.gil_certain)
         python_processes_[profile_.threads[thread].process] = true;
     }
-    stateless_.push_back(stateless);
+    stateless_.push_back(sampled && stateless);
   }
 }
 
@@ -181,6 +199,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     const bool of_open =
         open != nullptr && part.state == State::kBlocked && part.begin_ns == open->begin_ns;
     if (part.snapshot || of_open) continue;
+    if (is_observed() && part.state != State::kOnCpu) continue;  // AddObserved
 
     ProfileSample sample;
     if (part.begin_ns == part.end_ns) {
@@ -238,6 +257,44 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
   sample.stack_flags = part->stack_flags;
   sample.gil = GilFor(thread, part);
   profile_.samples.push_back(sample);
+}
+
+void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts) {
+  const Window& window = lives_[thread].window;
+  const std::size_t first = profile_.samples.size();
+  std::vector<PlacedWeight> moved;
+  std::vector<PlacedWeight> whole;
+  for (const auto index : parts) {
+    const SamplePart& part = input_.parts[index];
+    // Events come late, so samples from after the end may be known by now.
+    if (part.state == State::kOnCpu || part.weight_ns == 0 || part.begin_ns >= end_.time_ns)
+      continue;
+    const ObservedStacks::Entry& entry = input_.observed.EntryOf(index);
+    const PlacedWeight placed{part.state, entry.syscall, entry.place, part.weight_ns, part.count};
+    if ((part.stack_flags & PROFD_STACK_MOVED) != 0) {
+      moved.push_back(placed);
+      continue;
+    }
+    whole.push_back(placed);
+    ProfileSample sample;
+    // All of its weight was counted in the session, though the stack may have been read before it.
+    sample.time_ns = std::clamp(part.begin_ns, window.begin_ns, window.end_ns - 1);
+    sample.thread = thread;
+    sample.node = part.node;
+    sample.state = part.state;
+    sample.wait = part.wait;
+    sample.stack_flags = part.stack_flags;
+    sample.gil = GilFor(thread, &part);
+    profile_.samples.push_back(sample);
+  }
+  ShareMoved(moved, whole);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    ProfileSample& sample = profile_.samples[first + i];
+    sample.raw_weight_ns = whole[i].weight_ns;
+    // Without a count it would be a pseudo-sample.
+    sample.count = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(whole[i].count, 1, std::numeric_limits<std::uint32_t>::max()));
+  }
 }
 
 // A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled

@@ -23,6 +23,7 @@ namespace profd::aggregate {
 // `threads` and `stacks`.
 struct AssemblyInput {
   const std::vector<SamplePart>& parts;
+  const ObservedStacks& observed;
   const std::vector<ThreadHistory>& threads;
   const StackTree& stacks;
   const std::unordered_map<ProcessKey, process::ProcessInfoRef>& processes;
@@ -60,12 +61,17 @@ class ProfileAssembly {
   void FindPython(const std::vector<std::vector<std::uint32_t>>& groups);
   // The GIL word of a part; null: of time without a part.
   [[nodiscard]] process::Gil GilFor(std::uint32_t thread, const SamplePart* part) const;
+  // The input's threads that have been here: not those that only have a stack from before the
+  // start.
+  [[nodiscard]] std::vector<bool> FindPresent() const;
   void ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts);
   // The part with the stack of a thread that stays blocked beyond the session's end; null: there is
   // none.
   [[nodiscard]] const SamplePart* OpenInterval(std::uint32_t thread,
                                                std::span<const std::uint32_t> parts) const;
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
+  // The off-CPU parts of a session in snapshot mode.
+  void AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts);
   // Makes groups of threads that are too short to be scaled one by one. From here on threads have
   // other indices.
   void GroupThreads();
@@ -94,6 +100,8 @@ class ProfileAssembly {
   // alone, because two containers may have different programs under one path.
   void FindBuildIds();
 
+  // In snapshot mode.
+  [[nodiscard]] bool is_observed() const { return (mode_ & PROFD_SESSION_OBSERVED) != 0; }
   // Until Renumber, nodes of pseudo-frames have numbers beyond those of the tree.
   [[nodiscard]] std::uint32_t PseudoNode(std::uint32_t pseudo) const {
     return static_cast<std::uint32_t>(input_.stacks.size()) + pseudo;

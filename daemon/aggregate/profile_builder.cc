@@ -1,6 +1,7 @@
 #include "daemon/aggregate/profile_builder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemon/aggregate/counter_report.h"
@@ -20,9 +21,6 @@ using process::WaitReason;
 // sampling points of their own are subsampled independently.
 constexpr std::uint32_t kBlockedSalt = 1;
 constexpr std::uint32_t kRunnableSalt = 2;
-
-// 104 days. No true weight is that large, and a false one must not overflow the sums.
-constexpr std::uint64_t kMaxWeightNs = 9'000'000'000'000'000;
 
 std::uint64_t TotalWeight(const Points& points) {
   if (points.count == 0) return 0;
@@ -83,7 +81,8 @@ ProfileBuilder::ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, L
     : start_(std::move(start)),
       origin_(std::move(origin)),
       limits_(limits),
-      stacks_(limits.nodes) {}
+      stacks_(limits.nodes),
+      observed_(start_.epoch_ns, start_.off_cpu_period_ns) {}
 
 void ProfileBuilder::CountPython(const process::Sample& sample) {
   if (sample.interpreter) interpreters_[sample.process] = sample.interpreter;
@@ -97,11 +96,12 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
   const bool on_cpu = sample.state == State::kOnCpu;
   if (!((on_cpu ? PROFD_SESSION_ON_CPU : PROFD_SESSION_OFF_CPU) & start_.mode)) return;
+  if (!on_cpu && sample.observation.has_value() != is_observed()) return;
   // A dump of another session reads runnable and running threads, too. They have no open wait.
   if (sample.snapshot && sample.state != State::kBlocked) return;
   // The threads join a session shortly before its exact start, so intervals that ended before it
-  // and stacks that were read before it arrive, too.
-  if (sample.time_ns < start_.epoch_ns) return;
+  // and stacks that were read before it arrive, too. An observed stack can grow after it.
+  if (sample.time_ns < start_.epoch_ns && !sample.observation) return;
 
   CountPython(sample);
   SamplePart part;
@@ -109,6 +109,7 @@ void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   part.gil = sample.gil;
   part.gil_certain = (sample.python_flags & PROFD_PYTHON_PROCESS) != 0;
   part.begin_ns = part.end_ns = sample.time_ns;
+  if (sample.observation) return AddObserved(symbolized, part);
   part.count = 1;
   const SubsampleKey key{sample.time_ns, sample.thread.tid, start_.session, 0};
   if (on_cpu) {
@@ -169,19 +170,50 @@ void ProfileBuilder::AddOffCpu(const symbolize::SymbolizedSample& symbolized, Sa
   }
 }
 
-void ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& symbolized) {
-  if (parts_.size() >= limits_.parts) {
+void ProfileBuilder::AddObserved(const symbolize::SymbolizedSample& symbolized, SamplePart part) {
+  const Sample& sample = symbolized.sample;
+  part.state = sample.state;
+  part.wait = sample.wait;
+  if (sample.time_ns >= start_.epoch_ns) {
+    part.weight_ns = std::min(kMaxWeightNs, sample.period_ns);
+    part.count = 1;
+  }
+  const std::uint32_t thread = ThreadIndex(sample.thread, sample.process);
+  if (thread == kNoThread) {
     ++parts_dropped_;
     return;
+  }
+  std::optional<std::uint32_t> kept;
+  if (Store(part, symbolized)) kept = static_cast<std::uint32_t>(parts_.size() - 1);
+  observed_.OnSample(thread, sample, kept, parts_);
+}
+
+bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& symbolized) {
+  if (parts_.size() >= limits_.parts) {
+    ++parts_dropped_;
+    return false;
   }
   part.thread = ThreadIndex(symbolized.sample.thread, symbolized.sample.process);
   if (part.thread == kNoThread) {
     ++parts_dropped_;
-    return;
+    return false;
   }
-  part.node = stacks_.Intern(symbolized.frames);
+  // The stack of a thread that has moved is not known, and its one frame is never shown.
+  if ((part.stack_flags & PROFD_STACK_MOVED) == 0) part.node = stacks_.Intern(symbolized.frames);
   parts_.push_back(part);
   samples_ += part.count;
+  return true;
+}
+
+void ProfileBuilder::StoreFrom(const ProfileBuilder& before, SamplePart part,
+                               std::uint32_t thread) {
+  // Nodes are numbers of one tree; the stack needs a node in the tree of this session.
+  std::vector<symbolize::FrameId> frames;
+  for (auto node = part.node; node != 0; node = before.stacks_.At(node).parent)
+    frames.push_back(before.stacks_.At(node).frame);
+  part.node = stacks_.Intern(frames);
+  part.thread = thread;
+  parts_.push_back(part);
 }
 
 std::uint32_t ProfileBuilder::ThreadIndex(const ThreadKey& key, const ProcessKey& process) {
@@ -198,26 +230,29 @@ std::uint32_t ProfileBuilder::ThreadIndex(const ThreadKey& key, const ProcessKey
 }
 
 template <typename Change>
-void ProfileBuilder::Update(const wire::EventHeader& header, const Change& change) {
+std::uint32_t ProfileBuilder::Update(const wire::EventHeader& header, const Change& change) {
   const auto index = ThreadIndex(header.thread, header.process);
-  if (index == kNoThread) return;
+  if (index == kNoThread) return index;
   ThreadHistory& history = threads_[index];
   const bool was_alive = history.alive();
   change(history);
   had_threads_ = true;
   if (history.alive() && !was_alive) ++live_threads_;
   if (!history.alive() && was_alive) --live_threads_;
+  return index;
 }
 
 void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   // The thread joined the session, and ended before the exact start.
   if (event.end && event.header.time_ns < start_.epoch_ns) return;
+  if (event.observation.has_value() != is_observed()) return;
   const auto known = thread_index_.find(event.header.thread);
   // The thread left the session and is back, with a clock that does not cover the time between. Two
   // histories under one key keep both stays exact.
   if (known != thread_index_.end() && threads_[known->second].RejoinsWith(event))
     thread_index_.erase(known);
-  Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
+  const auto index = Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
+  if (event.observation && index != kNoThread) observed_.OnClock(index, event, parts_);
 }
 
 void ProfileBuilder::AddFork(const wire::ForkEvent& event) {
@@ -261,6 +296,16 @@ void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
 }
 
 void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end) {
+  if (is_observed())
+    TakeObserved(before);
+  else
+    TakeOpenWaits(before, end);
+  // Samples bring the interpreter of their process. A process that only waits has no sample here.
+  for (const auto& [key, interpreter] : before.interpreters_)
+    if (processes_.contains(key)) interpreters_.try_emplace(key, interpreter);
+}
+
+void ProfileBuilder::TakeOpenWaits(const ProfileBuilder& before, const wire::SessionEvent& end) {
   const Instant from{before.start_.epoch, before.start_.epoch_ns};
   const Instant to{end.epoch, end.epoch_ns};
   std::vector<const SamplePart*> open(before.threads_.size());
@@ -272,26 +317,51 @@ void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::Sess
     if (latest == nullptr || part.begin_ns > latest->begin_ns || !part.reported_before)
       latest = &part;
   }
-  std::vector<symbolize::FrameId> frames;
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (open[i] == nullptr || parts_.size() >= limits_.parts) continue;
     const ThreadHistory& history = before.threads_[i];
     // The wait of the snapshot was over before the end: its stack says nothing about this session.
     if (history.Resolve(from, to).blocked_since_ns != open[i]->begin_ns) continue;
+    const std::uint32_t thread = ThreadIndex(history.key(), history.process());
+    if (thread == kNoThread) continue;
     SamplePart part = *open[i];
-    part.thread = ThreadIndex(history.key(), history.process());
-    if (part.thread == kNoThread) continue;
     part.reported_before = true;
-    // Nodes are numbers of one tree; the stack needs a node in the tree of this session.
-    frames.clear();
-    for (auto node = part.node; node != 0; node = before.stacks_.At(node).parent)
-      frames.push_back(before.stacks_.At(node).frame);
-    part.node = stacks_.Intern(frames);
-    parts_.push_back(part);
+    StoreFrom(before, part, thread);
   }
-  // Samples bring the interpreter of their process. A process that only waits has no sample here.
-  for (const auto& [key, interpreter] : before.interpreters_)
-    if (processes_.contains(key)) interpreters_.try_emplace(key, interpreter);
+}
+
+void ProfileBuilder::TakeObserved(const ProfileBuilder& before) {
+  const auto& entries = before.observed_.entries();
+  std::vector<std::uint32_t> threads(before.threads_.size(), kNoThread);
+  for (std::size_t i = 0; i < threads.size(); ++i)
+    if (const auto known = thread_index_.find(before.threads_[i].key());
+        known != thread_index_.end())
+      threads[i] = known->second;
+  std::vector<const ObservedStacks::Entry*> found(before.threads_.size());
+  for (const auto& entry : entries) {
+    const std::uint32_t thread = before.parts_[entry.part].thread;
+    if (threads[thread] == kNoThread || entry.number == 0 ||
+        entry.number != observed_.Missing(threads[thread]))
+      continue;
+    // A sample of a thread that has moved can have the number of the stack before it.
+    const auto*& first = found[thread];
+    if (first == nullptr || (before.parts_[first->part].stack_flags & PROFD_STACK_MOVED) != 0)
+      first = &entry;
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    // A thread that has left and joined again occurs twice.
+    if (found[i] == nullptr || observed_.Missing(threads[i]) != found[i]->number) continue;
+    if (parts_.size() >= limits_.parts) {
+      ++parts_dropped_;
+      continue;
+    }
+    SamplePart part = before.parts_[found[i]->part];
+    part.weight_ns = part.count = 0;
+    StoreFrom(before, part, threads[i]);
+    ObservedStacks::Entry entry = *found[i];
+    entry.part = static_cast<std::uint32_t>(parts_.size() - 1);
+    observed_.AddMissing(entry, parts_);
+  }
 }
 
 void ProfileBuilder::SetCounters(const std::vector<std::uint64_t>& values) {
@@ -337,13 +407,14 @@ std::size_t ProfileBuilder::bytes() const {
   // Typical sizes of a thread's readings and of a process's texts.
   constexpr std::size_t kThreadBytes = 1024;
   constexpr std::size_t kProcessBytes = 512;
-  return parts_.capacity() * sizeof(SamplePart) + stacks_.bytes() + threads_.size() * kThreadBytes +
-         processes_.size() * kProcessBytes;
+  return parts_.capacity() * sizeof(SamplePart) + observed_.bytes() + stacks_.bytes() +
+         threads_.size() * kThreadBytes + processes_.size() * kProcessBytes;
 }
 
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
-  const AssemblyInput input{parts_,         threads_,      stacks_, processes_,
-                            process_exits_, interpreters_, frames,  origin_.innermost_pids};
+  const AssemblyInput input{parts_,        observed_,  threads_,
+                            stacks_,       processes_, process_exits_,
+                            interpreters_, frames,     origin_.innermost_pids};
   std::uint64_t longest_ns = std::max(start_.on_cpu_period_ns, start_.off_cpu_period_ns);
   for (const PeriodChange& change : periods_)
     longest_ns = std::max({longest_ns, change.on_cpu_period_ns, change.off_cpu_period_ns});

@@ -9,7 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/aggregate/observed_stacks.h"
 #include "daemon/aggregate/profile.h"
+#include "daemon/aggregate/sample_part.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
 #include "daemon/process/process_info.h"
@@ -31,27 +33,6 @@ struct ProfileOrigin {
   // Show the pids of the innermost pid namespace, because the caller lives in a container.
   bool innermost_pids = false;
 };
-
-// What the builder keeps of a sample until the end of the session is known. An off-CPU sample has
-// two parts: the blocked and the runnable time of its interval. Sessions keep millions of parts, so
-// their size matters.
-struct SamplePart {
-  std::uint64_t begin_ns = 0;   // on-CPU: begin = end = when it was taken
-  std::uint64_t end_ns = 0;     // snapshot: when the stack was read
-  std::uint64_t weight_ns = 0;  // of all of [begin, end)
-  std::uint32_t thread = 0;
-  StackTree::NodeId node = 0;
-  std::uint32_t count = 0;
-  std::uint16_t stack_flags = 0;
-  process::State state : 2 = process::State::kOnCpu;
-  bool snapshot : 1 = false;
-  bool reported_before : 1 = false;  // a snapshot of the session that this one continues
-  process::Gil gil : 3 = process::Gil::kNone;
-  // With kNone: the process has an interpreter, and the thread has no Python thread state.
-  bool gil_certain : 1 = false;
-  process::WaitReason wait = process::WaitReason::kNone;
-};
-static_assert(sizeof(SamplePart) == 40);
 
 // Belongs to one session and lives on the symbolizer thread. Events must come in order of time.
 // Memory is bounded by Limits: the builder drops and counts what exceeds them. Clocks, and so the
@@ -85,8 +66,9 @@ class ProfileBuilder {
   static constexpr std::size_t kMaxBeyondShare = 1'000;
   // Replaces the description of a process. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
-  // Takes over the stacks of threads that are blocked at `end`, the end of the session before. The
-  // BPF side does not report such a stack again while the thread stays blocked.
+  // Takes over the stacks of threads that are blocked at `end`, the end of the session before, or
+  // are unchanged then (snapshot mode). The BPF side does not report such a stack again while the
+  // thread stays so.
   void ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end);
   void ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
     for (StackTree::NodeId node = 1; node < stacks_.size(); ++node) visit(stacks_.At(node).frame);
@@ -100,7 +82,9 @@ class ProfileBuilder {
 
   // An estimate of the memory that the builder holds.
   [[nodiscard]] std::size_t bytes() const;
-  [[nodiscard]] std::uint64_t samples() const { return samples_; }  // counts sampling points
+  [[nodiscard]] std::uint64_t samples() const {  // counts sampling points
+    return samples_ + observed_.points();
+  }
   [[nodiscard]] std::uint64_t lost() const;
   [[nodiscard]] std::uint32_t live_threads() const { return live_threads_; }
   // The session has had threads, and none of them is alive.
@@ -117,11 +101,18 @@ class ProfileBuilder {
   std::uint32_t ThreadIndex(const ThreadKey& key, const ProcessKey& process);
   void CountPython(const process::Sample& sample);
   void AddOffCpu(const symbolize::SymbolizedSample& symbolized, SamplePart part, SubsampleKey key);
-  // Stores the part, with the sample's thread and stack.
-  void Store(SamplePart part, const symbolize::SymbolizedSample& symbolized);
-  // Runs `change` on the thread's history, and counts live threads.
+  void AddObserved(const symbolize::SymbolizedSample& symbolized, SamplePart part);
+  // Stores the part, with the sample's thread and stack. False: a limit is reached.
+  bool Store(SamplePart part, const symbolize::SymbolizedSample& symbolized);
+  // Stores a part of another builder, with the thread's stack and as a part of `thread`.
+  void StoreFrom(const ProfileBuilder& before, SamplePart part, std::uint32_t thread);
+  void TakeOpenWaits(const ProfileBuilder& before, const wire::SessionEvent& end);
+  void TakeObserved(const ProfileBuilder& before);
+  // Runs `change` on the thread's history, and counts live threads. Returns the thread's index.
   template <typename Change>
-  void Update(const wire::EventHeader& header, const Change& change);
+  std::uint32_t Update(const wire::EventHeader& header, const Change& change);
+  // In snapshot mode.
+  [[nodiscard]] bool is_observed() const { return (start_.mode & PROFD_SESSION_OBSERVED) != 0; }
 
   const wire::SessionEvent start_;
   const ProfileOrigin origin_;
@@ -132,6 +123,7 @@ class ProfileBuilder {
   std::vector<PeriodChange> periods_;                 // of this session, in order of time
   StackTree stacks_;
   std::vector<SamplePart> parts_;
+  ObservedStacks observed_;
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;

@@ -60,7 +60,7 @@ void ThreadHistory::AddReading(const wire::ClockEvent& event) {
       [](const Reading& reading, std::uint64_t epoch) { return reading.at.epoch < epoch; });
   if (next != readings_.end() && next->at.epoch == event.epoch) return;
   readings_.insert(next, Reading{{event.epoch, event.epoch_ns},
-                                 event.since_ns,
+                                 event.observation ? std::nullopt : std::optional(event.since_ns),
                                  event.end ? PROFD_STATE_DEAD : event.state,
                                  event.at_epoch});
   // Other sessions add epochs of theirs. The first reading is the start of this session, and only

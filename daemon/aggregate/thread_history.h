@@ -29,8 +29,8 @@ struct Lifetime {
   bool began = false;
   bool exited = false;  // the thread died; it did not just leave the session
   bool clock_missing = true;
-  // Set if the thread is blocked at the end of the window: the begin of that wait, which may be
-  // before the window.
+  // Set if the thread is blocked at the end of the window, and the clock knows the begin of that
+  // wait, which may be before the window.
   std::optional<std::uint64_t> blocked_since_ns;
 };
 
@@ -54,6 +54,8 @@ class ThreadHistory {
   [[nodiscard]] const ThreadKey& key() const { return key_; }
   [[nodiscard]] const ProcessKey& process() const { return process_; }
   [[nodiscard]] const std::string& comm() const { return comm_; }
+  // A fork, a clock or an exit of the thread has come.
+  [[nodiscard]] bool has_events() const { return seen_ || exit_ns_ != 0; }
   // An event has shown the thread, and none has shown that it died or left the session.
   [[nodiscard]] bool alive() const { return seen_ && !end_; }
   // True if the thread had left the session and this event shows that it is back. The new stay
@@ -67,7 +69,7 @@ class ThreadHistory {
 
   struct Reading {
     Instant at;
-    std::uint64_t since_ns = 0;
+    std::optional<std::uint64_t> since_ns;  // nothing: not known
     profd_thread_state state = PROFD_STATE_ON_CPU;
     profd_clock totals{};
   };

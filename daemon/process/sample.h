@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/base/keys.h"
 #include "daemon/process/wait_reason.h"
+#include "daemon/wire/event.h"
 
 namespace profd::process {
 
@@ -87,10 +89,11 @@ struct Sample {
   std::uint64_t period_ns = 0;
   std::uint32_t blocked_points = 0;
   std::uint32_t runnable_points = 0;
-  std::uint16_t stack_flags = 0;          // PROFD_STACK_*
-  std::uint64_t missing_stack_bytes = 0;  // of the user stack, above its last frame
-  std::vector<AddressFrame> frames;       // leaf first, kernel then user
-  std::uint16_t python_flags = 0;         // PROFD_PYTHON_*
+  std::optional<wire::Observation> observation{};  // off-CPU: an observer has found it so
+  std::uint16_t stack_flags = 0;                   // PROFD_STACK_*
+  std::uint64_t missing_stack_bytes = 0;           // of the user stack, above its last frame
+  std::vector<AddressFrame> frames;                // leaf first, kernel then user
+  std::uint16_t python_flags = 0;                  // PROFD_PYTHON_*
   // The same through the whole interval, because only a running thread can change it.
   Gil gil = Gil::kNone;
   PythonInterpreterRef interpreter = nullptr;  // null: no interpreter is known

@@ -8,6 +8,8 @@ namespace {
 
 State StateOf(const wire::StackEvent& event) {
   if (event.origin == wire::SampleOrigin::kOnCpu) return State::kOnCpu;
+  // What an observer finds is one point, which has one state.
+  if (event.observation) return event.runnable_points != 0 ? State::kRunnable : State::kBlocked;
   // A thread may be preempted on its way to sleep. Then its task state is a sleeping one, but it is
   // still runnable.
   const bool preempted = (event.flags & (PROFD_SAMPLE_PREEMPTED | PROFD_SAMPLE_YIELDED)) != 0;
@@ -58,6 +60,7 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.period_ns = event.period_ns;
   sample.blocked_points = event.blocked_points;
   sample.runnable_points = event.runnable_points;
+  sample.observation = event.observation;
   sample.stack_flags = event.stack_flags;
   sample.missing_stack_bytes = event.missing_stack_bytes;
 

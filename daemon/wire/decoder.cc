@@ -50,6 +50,33 @@ bool ReadCfas(Words words, std::size_t frames, std::vector<FrameCfa>& cfas) {
   return true;
 }
 
+// What an observed sample says. Returns why it is corrupt; null: it is not.
+const char* ReadObservation(const profd_sample_event& fixed, std::uint16_t kind,
+                            StackEvent& event) {
+  if (kind != PROFD_EVENT_OFF_CPU) return "observed, but not off the CPU";
+  if (fixed.event.time_ns == 0) return "observed at no time";
+  event.observation = Observation{
+      .held_ns = fixed.held_ns, .stack_number = fixed.stack_number, .registers = fixed.registers};
+  event.begin_ns = fixed.event.time_ns - 1;
+  const bool runnable = (fixed.event.flags & (PROFD_SAMPLE_WOKEN | PROFD_SAMPLE_PREEMPTED)) != 0;
+  (runnable ? event.runnable_points : event.blocked_points) = 1;
+  return nullptr;
+}
+
+// The same for samples of intervals.
+const char* ReadInterval(const profd_sample_event& fixed, std::uint16_t kind, StackEvent& event) {
+  if (kind != PROFD_EVENT_ON_CPU) {
+    if (fixed.begin_ns > fixed.event.time_ns) return "ends before it begins";
+    if (fixed.runnable_ns > fixed.event.time_ns - fixed.begin_ns)
+      return "longer runnable than it lasted";
+  }
+  event.begin_ns = fixed.begin_ns;
+  event.runnable_ns = fixed.runnable_ns;
+  event.blocked_points = fixed.blocked_points;
+  event.runnable_points = fixed.runnable_points;
+  return nullptr;
+}
+
 Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   profd_sample_event fixed;
   Bytes tail;
@@ -64,23 +91,18 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   if (fixed.uncertain_from != PROFD_ALL_CERTAIN && fixed.uncertain_from > fixed.user_frames)
     return Corrupt(kind, "uncertain beyond its frames");
   if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
-  if (kind != PROFD_EVENT_ON_CPU) {
-    if (fixed.begin_ns > fixed.event.time_ns) return Corrupt(kind, "ends before it begins");
-    if (fixed.runnable_ns > fixed.event.time_ns - fixed.begin_ns)
-      return Corrupt(kind, "longer runnable than it lasted");
-  }
   StackEvent event;
+  const bool observed = (fixed.event.flags & PROFD_SAMPLE_OBSERVED) != 0;
+  if (const char* reason =
+          observed ? ReadObservation(fixed, kind, event) : ReadInterval(fixed, kind, event))
+    return Corrupt(kind, reason);
   event.header = HeaderFrom(fixed.event);
   event.origin = kind == PROFD_EVENT_ON_CPU    ? SampleOrigin::kOnCpu
                  : kind == PROFD_EVENT_OFF_CPU ? SampleOrigin::kOffCpu
                                                : SampleOrigin::kSnapshot;
   event.flags = fixed.event.flags;
   event.stack_flags = fixed.stack_flags;
-  event.begin_ns = fixed.begin_ns;
-  event.runnable_ns = fixed.runnable_ns;
   event.period_ns = fixed.period_ns;
-  event.blocked_points = fixed.blocked_points;
-  event.runnable_points = fixed.runnable_points;
   event.syscall = fixed.syscall;
   event.task_state = fixed.task_state;
   std::copy(std::begin(fixed.syscall_args), std::end(fixed.syscall_args),
@@ -113,7 +135,10 @@ Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
   event.epoch = fixed.epoch;
   event.epoch_ns = fixed.epoch_ns;
   event.begin_ns = fixed.begin_ns;
-  event.since_ns = fixed.since_ns;
+  if ((fixed.event.flags & PROFD_CLOCK_OBSERVED) != 0)
+    event.observation = Observation{.held_ns = fixed.held_ns, .stack_number = fixed.stack_number};
+  else
+    event.since_ns = fixed.since_ns;
   event.state = static_cast<profd_thread_state>(fixed.state);
   event.at_epoch = fixed.at_epoch;
   event.final = fixed.final;
@@ -195,7 +220,8 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
   constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
-  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~(kSamples | PROFD_SESSION_BACKGROUND)) != 0)
+  constexpr std::uint32_t kKnown = kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED;
+  if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~kKnown) != 0)
     return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
   return Event(SessionEvent{.header = HeaderFrom(fixed.event),

@@ -55,6 +55,7 @@ HookLevels MakeHookLevels(bool has_sched_exit_tp,
 }
 
 std::string HookName(std::uint32_t hook) {
+  if (hook == PROFD_HOOK_NONE) return "none (snapshots)";
   const auto* kind = std::ranges::find(kHookKinds, hook, &HookKind::hook);
   return std::string(kind == kHookKinds.end() ? "unknown" : kind->name);
 }

@@ -243,6 +243,18 @@ TEST(ThreadHistory, KnowsThatItIsStillBlocked) {
   EXPECT_EQ(history.Resolve(kStart, kEnd).blocked_since_ns, 700u);
 }
 
+TEST(ThreadHistory, AnObservedClockDoesNotSaySinceWhenItIsBlocked) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, {}));
+  auto clock = Clock(5, 2000, Totals(0, 0, 1000));
+  clock.state = PROFD_STATE_BLOCKED;
+  clock.observation = wire::Observation{};
+  history.OnClock(clock);
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.blocked_since_ns);
+  EXPECT_EQ(ClockTotal(life.clock), 1000u);
+}
+
 TEST(ThreadHistory, HasNoClockWithoutASecondReading) {
   auto history = History();
   history.OnClock(Clock(3, 1000, Totals(1, 2, 3)));

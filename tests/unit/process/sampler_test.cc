@@ -103,6 +103,25 @@ TEST_F(SamplerTest, StateFollowsOriginAndFlags) {
   EXPECT_EQ(sampler_.Place(kernel_thread).wait, WaitReason::kOther);
 }
 
+TEST_F(SamplerTest, AnObservedSampleHasTheStateOfItsPoint) {
+  wire::StackEvent event = OffCpu(__NR_futex, 0);
+  event.runnable_ns = 0;
+  event.observation = wire::Observation{.held_ns = 7, .stack_number = 3, .registers = 9};
+  event.runnable_points = 0;
+  event.blocked_points = 1;
+  const Sample blocked = sampler_.Place(event);
+  EXPECT_EQ(blocked.state, State::kBlocked) << "though its task state is a running one by now";
+  EXPECT_EQ(blocked.wait, WaitReason::kLock);
+  EXPECT_EQ(blocked.observation, event.observation);
+  event.task_state = 1;
+  event.runnable_points = 1;
+  event.blocked_points = 0;
+  const Sample runnable = sampler_.Place(event);
+  EXPECT_EQ(runnable.state, State::kRunnable);
+  EXPECT_EQ(runnable.wait, WaitReason::kNone);
+  EXPECT_FALSE(sampler_.Place(OffCpu(__NR_futex, 1)).observation);
+}
+
 TEST_F(SamplerTest, UserFramesArePlacedInTheirFiles) {
   const Sample sample = sampler_.Place(OnCpu({}, {0x1100, 0x4200, 0x3000}));
   ASSERT_THAT(sample.frames, SizeIs(3));

@@ -39,6 +39,11 @@ TEST(HookLadder, ForcingLeavesOneRung) {
   EXPECT_THAT(NamesOf(MakeHookLevels(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
 }
 
+TEST(HookLadder, NamesWhatHasNoHook) {
+  EXPECT_EQ(HookName(PROFD_HOOK_NONE), "none (snapshots)");
+  EXPECT_EQ(HookName(PROFD_HOOK_NONE + 1), "unknown");
+}
+
 TEST(HookLadder, FindsTheFunctionAndItsClonesNotItsPieces) {
   EXPECT_THAT(
       FinishTaskSymbols("ffffffff813a2270 t __pfx_finish_task_switch.isra.0\n"
