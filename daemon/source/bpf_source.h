@@ -77,6 +77,9 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] Result<session::StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] session::SourceStatus Status() const override;
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
+  // Whether programs run at context switches now; whether this kernel offers snapshot mode.
+  [[nodiscard]] bool has_switch_hooks() const { return sessions_.has_switch_hooks(); }
+  [[nodiscard]] bool can_observe() const { return sessions_.can_observe(); }
   [[nodiscard]] const Heartbeat& heartbeat() const { return on_cpu_events_.heartbeat(); }
   // CPU time that Poll has spent on records of mappings, and on no event of another kind. Any
   // thread.

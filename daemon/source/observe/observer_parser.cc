@@ -35,8 +35,8 @@ void SleepUntil(std::uint64_t time_ns) {
 }
 
 Result<void> Run(int program_fd, profd_pass& pass) {
-  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &pass, .ctx_out = &pass,
-              .ctx_size_in = sizeof pass, .ctx_size_out = sizeof pass);
+  // The kernel writes what the program leaves there to where it came from.
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &pass, .ctx_size_in = sizeof pass);
   if (::bpf_prog_test_run_opts(program_fd, &options) != 0)
     return ErrorFromErrno(errno, "cannot run an observer");
   return {};

@@ -4,6 +4,7 @@
 
 #include "daemon/base/unique_fd.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/observe/observer_parser.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "tests/root/source/live_test.h"
 #include "tests/support/direct_reader.h"
@@ -97,9 +98,10 @@ TEST(HookLadderTest, SwitchesBeforeClocksAreMadeAreNotLost) {
   const Puppet two([&](const Puppet::Strings&) { PassOn(back[0], there[1]); });
   ASSERT_EQ(::write(there[1], "", 1), 1);
   test::DirectReaders snapshots(std::make_unique<IteratorParser>());
+  test::DirectReaders observers(std::make_unique<ObserverParser>());
   test::DirectReaders processes(std::make_unique<ProcessTextParser>());
   for (int i = 0; i < 5; ++i) {
-    const auto source = BpfSource::Create({snapshots, processes});
+    const auto source = BpfSource::Create({snapshots, processes, observers});
     ASSERT_TRUE(source) << source.error().message;
     EXPECT_EQ((*source)->Status().counters[PROFD_COUNTER_UNKNOWN_THREAD], 0u);
   }
@@ -108,8 +110,9 @@ TEST(HookLadderTest, SwitchesBeforeClocksAreMadeAreNotLost) {
 TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   test::DirectReaders snapshots(std::make_unique<IteratorParser>());
+  test::DirectReaders observers(std::make_unique<ObserverParser>());
   test::DirectReaders processes(std::make_unique<ProcessTextParser>());
-  auto source = BpfSource::Create({snapshots, processes});
+  auto source = BpfSource::Create({snapshots, processes, observers});
   ASSERT_TRUE(source) << source.error().message;
   const session::SourceStatus best = (*source)->Status();
   if (best.hook == "sched_exit_tp") {
@@ -117,7 +120,8 @@ TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   } else {
     EXPECT_NE(best.hook_reason.find("sched_exit_tp"), std::string::npos) << best.hook_reason;
   }
-  auto last = BpfSource::Create({snapshots, processes}, {.force_hook = PROFD_HOOK_SWITCH_OUT});
+  auto last =
+      BpfSource::Create({snapshots, processes, observers}, {.force_hook = PROFD_HOOK_SWITCH_OUT});
   ASSERT_TRUE(last) << last.error().message;
   EXPECT_EQ((*last)->Status().hook, "switch-out");
   EXPECT_NE((*last)->Status().hook_reason.find("as configured"), std::string::npos);

@@ -8,6 +8,8 @@
 #include "bpf/shared/points.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/iterator.h"
+#include "daemon/source/observe/observer_parser.h"
+#include "daemon/source/observe/observers.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/wire/decoder.h"
@@ -92,28 +94,37 @@ Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& op
   // Processes, as in profd: what a test does to its targets must not hold up the test.
   auto zygote = reader::Zygote::Start(
       {{"test-snapshot", {}, [] { return std::make_unique<IteratorParser>(); }},
-       {"test-process", {}, [] { return std::make_unique<ProcessTextParser>(); }, true}});
+       {"test-process", {}, [] { return std::make_unique<ProcessTextParser>(); }, true},
+       {"test-observer", {.runs_programs = true}, [] {
+          return std::make_unique<ObserverParser>();
+        }}});
   if (!zygote) return zygote.error();
   auto snapshots = std::make_unique<reader::ReaderPool>(
       **zygote, 0,
       reader::ReaderPool::Options{
           .processes = 2, .deadline = BlockedStacks::kTimeout, .pauses = false});
   auto processes = std::make_unique<reader::ReaderPool>(**zygote, 1, reader::ReaderPool::Options{});
-  auto source = BpfSource::Create({*snapshots, *processes}, options);
+  auto observers = std::make_unique<reader::ReaderPool>(
+      **zygote, 2,
+      reader::ReaderPool::Options{
+          .processes = 4, .deadline = Observers::kDeadline, .pauses = false});
+  auto source = BpfSource::Create({*snapshots, *processes, *observers}, options);
   if (!source) return source.error();
   auto prepared = prepare ? prepare(**source) : nullptr;
   return std::unique_ptr<LiveSource>(new LiveSource(*std::move(zygote), std::move(snapshots),
-                                                    std::move(processes), *std::move(source),
-                                                    std::move(prepared)));
+                                                    std::move(processes), std::move(observers),
+                                                    *std::move(source), std::move(prepared)));
 }
 
 LiveSource::LiveSource(std::unique_ptr<reader::Zygote> zygote,
                        std::unique_ptr<reader::Readers> snapshots,
                        std::unique_ptr<reader::Readers> processes,
+                       std::unique_ptr<reader::Readers> observers,
                        std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
     : zygote_(std::move(zygote)),
       snapshots_(std::move(snapshots)),
       processes_(std::move(processes)),
+      observers_(std::move(observers)),
       source_(std::move(source)),
       prepared_(std::move(prepared)),
       poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}

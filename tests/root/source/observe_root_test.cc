@@ -1,0 +1,238 @@
+// Snapshot mode: sessions whose threads are visited by observers, and no program at a switch.
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "bpf/shared/observer.h"
+#include "bpf/shared/points.h"
+#include "tests/root/source/live_test.h"
+
+namespace profd::source {
+namespace {
+
+using wire::ClockEvent;
+using wire::SampleOrigin;
+using wire::StackEvent;
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kLongNs = std::uint64_t{1} << PROFD_LONG_LEVEL;
+
+class ObserveTest : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (!live_) return;
+    if (!live_->source().can_observe()) GTEST_SKIP() << "this kernel has no iterator over tasks";
+  }
+  static session::SessionSpec Observed(std::uint64_t period_ns) {
+    session::SessionSpec spec = SpecOf("all +kernel");
+    spec.background = true;
+    spec.observed = true;
+    spec.off_cpu_period_ns = period_ns;
+    return spec;
+  }
+  static std::uint64_t Switches() { return live_->source().Status().switches; }
+};
+
+// All of the session, also those from before its exact start: they hold on.
+std::vector<StackEvent> Observations(const Heard& heard, std::uint32_t tid) {
+  std::vector<StackEvent> stacks = heard.All<StackEvent>();
+  std::erase_if(stacks, [&](const StackEvent& stack) {
+    return !stack.observation || stack.header.thread.tid != tid ||
+           (stack.header.sessions >> heard.start.session & 1) == 0;
+  });
+  return stacks;
+}
+
+// The arguments of the system call say which sleep it is.
+void Sleep(const timespec* length) { ::clock_nanosleep(CLOCK_MONOTONIC, 0, length, nullptr); }
+
+TEST_F(ObserveTest, NoProgramRunsAtASwitch) {
+  const Puppet puppet([](const Puppet::Strings&) {
+    while (true) ::usleep(500);
+  });
+  const auto observed = live_->Begin(Observed(8 * kMs));
+  // Hooks of an earlier test stay attached for a while.
+  while (live_->source().has_switch_hooks()) std::this_thread::yield();
+  const std::uint64_t before = Switches();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of some 1,000 switches
+  EXPECT_EQ(Switches(), before);
+
+  const auto requested = live_->Begin(SpecOf(puppet));
+  EXPECT_TRUE(live_->source().has_switch_hooks());
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Heard exact = live_->End(requested);
+  EXPECT_GT(Switches(), before);
+  const auto start = exact.AtStart(puppet.pid());
+  const auto end = exact.AtEnd(puppet.pid());
+  ASSERT_TRUE(start && end);
+  EXPECT_EQ(SumOf(Growth(start->at_epoch, end->at_epoch)), exact.ElapsedNs());
+  EXPECT_GT(exact.Stacks(puppet.pid(), SampleOrigin::kOffCpu).size(), 0u);
+  (void)live_->End(observed);
+}
+
+// A thread that is blocked all the time is visited once in a long period, or at each point of it:
+// either way the weights of a long period are its length.
+TEST_F(ObserveTest, AStackHoldsForAsLongAsItsThreadDoesNotMove) {
+  const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
+  puppet.AwaitState('S');
+  const auto session = live_->Begin(Observed(8 * kMs));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4'500));  // of four long periods
+  const Heard heard = live_->End(session);
+  const auto stacks = Observations(heard, puppet.pid());
+  const auto start = heard.AtStart(puppet.pid());
+  const auto end = heard.AtEnd(puppet.pid());
+  ASSERT_TRUE(start && end && start->observation && end->observation);
+  ASSERT_GE(stacks.size(), 1u);
+  std::uint64_t weight_ns = end->observation->held_ns - start->observation->held_ns;
+  for (const StackEvent& stack : stacks) {
+    if (stack.header.time_ns >= heard.start.epoch_ns) weight_ns += stack.period_ns;
+    EXPECT_EQ(stack.stack_flags & (PROFD_STACK_MOVED | PROFD_STACK_KERNEL_FAILED), 0);
+    EXPECT_EQ(stack.syscall, 0) << "read";
+    EXPECT_GT(stack.kernel_frames.size(), 2u);
+  }
+  EXPECT_EQ(end->observation->stack_number, stacks.back().observation->stack_number);
+  // Long periods that lie inside the session count whole; one on each side may count or not.
+  EXPECT_NEAR(static_cast<double>(weight_ns), static_cast<double>(heard.ElapsedNs()),
+              static_cast<double>(2 * kLongNs));
+  EXPECT_LE(stacks.size(), 1u + 4u) << "it is read again only while unwind tables are missing";
+  const profd_clock grown = Growth(start->at_epoch, end->at_epoch);
+  EXPECT_EQ(BlockedOf(grown), heard.ElapsedNs()) << "it did nothing else";
+}
+
+// Windows of one session after the other: the kernel's own sums, exact where the thread sleeps.
+TEST_F(ObserveTest, ClocksOfWindowsAddUp) {
+  const std::vector<std::uint64_t> spins{40 * kMs, 120 * kMs, 10 * kMs};
+  const Puppet puppet([&](const Puppet::Strings& strings) {
+    for (const std::uint64_t ns : spins) {
+      strings.Wait();
+      const std::uint64_t begin = ThreadCpuNs();
+      Spin(ns);
+      strings.Say({ThreadCpuNs() - begin});
+    }
+    strings.Wait();
+  });
+  puppet.AwaitState('S');
+  std::vector<std::uint32_t> sessions{live_->Begin(Observed(8 * kMs))};
+  std::vector<std::uint64_t> cpu_ns;
+  for (std::size_t window = 0; window < spins.size(); ++window) {
+    puppet.Go();
+    cpu_ns.push_back(puppet.Hear(1)[0]);
+    puppet.AwaitState('S');
+    if (window + 1 < spins.size()) sessions.push_back(live_->Roll(sessions.back()));
+  }
+  std::vector<Heard> heard;
+  for (std::size_t window = 0; window + 1 < spins.size(); ++window)
+    heard.push_back(live_->Await(sessions[window]));
+  heard.push_back(live_->End(sessions.back()));
+  std::uint64_t elapsed_ns = 0;
+  for (std::size_t i = 0; i < heard.size(); ++i) {
+    const auto start = heard[i].AtStart(puppet.pid());
+    const auto end = heard[i].AtEnd(puppet.pid());
+    ASSERT_TRUE(start && end) << i;
+    ASSERT_TRUE(start->observation && end->observation) << i;
+    const profd_clock grown = Growth(start->at_epoch, end->at_epoch);
+    EXPECT_EQ(SumOf(grown), heard[i].ElapsedNs()) << "closes, window " << i;
+    EXPECT_GE(grown.on_cpu_ns, cpu_ns[i]) << "its phase is in its own window " << i;
+    EXPECT_EQ(BlockedOf(grown) + RunnableOf(grown), heard[i].ElapsedNs() - grown.on_cpu_ns);
+    elapsed_ns += heard[i].ElapsedNs();
+  }
+  EXPECT_EQ(elapsed_ns, heard.back().end.epoch_ns - heard.front().start.epoch_ns) << "no gap";
+}
+
+// The kernel's sum of a thread lacks up to a tick where it ends; its own clock says how much it
+// ran.
+TEST_F(ObserveTest, ClocksOfShortLivesAreWhole) {
+  constexpr int kLives = 200;
+  constexpr std::uint64_t kSpinNs = 3 * kMs;
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    strings.Wait();
+    std::uint64_t cpu_ns = 0;
+    for (int i = 0; i < kLives; ++i) {
+      std::uint64_t spun_ns = 0;
+      std::thread thread([&] {
+        // The time that its own last look at its clock does not refresh the sum for.
+        const std::uint64_t until = MonotonicNs() + kSpinNs;
+        const std::uint64_t begin = MonotonicNs();
+        std::uint64_t now = begin;
+        while (now < until) now = MonotonicNs();
+        spun_ns = now - begin;
+      });
+      thread.join();
+      cpu_ns += spun_ns;
+    }
+    strings.Say({cpu_ns});
+    strings.Wait();
+  });
+  const auto session = live_->Begin(Observed(8 * kMs));
+  puppet.Go();
+  const std::uint64_t spun_ns = puppet.Hear(1)[0];
+  const Heard heard = live_->End(session);
+  std::uint64_t lived_ns = 0;
+  int ends = 0;
+  for (const ClockEvent& clock : heard.All<ClockEvent>()) {
+    if (!clock.end || clock.header.process.pid != puppet.pid() || !clock.observation) continue;
+    ++ends;
+    EXPECT_EQ(SumOf(clock.final), clock.header.time_ns - clock.begin_ns) << "closes";
+    // Preempted or not: the time that it has spun for it ran or waited for a CPU.
+    lived_ns += clock.final.on_cpu_ns + RunnableOf(clock.final);
+  }
+  EXPECT_EQ(ends, kLives);
+  EXPECT_GE(lived_ns, spun_ns);
+}
+
+// Two waits that alternate: each visit finds the thread in one of them, by the part of the time
+// that it takes. What the visits say is held against what the thread itself has measured.
+TEST_F(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
+  static const timespec kShort{0, 3'000'000};
+  static const timespec kLong{0, 7'000'000};
+  constexpr int kRounds = 400;
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    std::uint64_t short_ns = 0;
+    std::uint64_t long_ns = 0;
+    strings.Wait();
+    for (int i = 0; i < kRounds; ++i) {
+      const std::uint64_t begin = MonotonicNs();
+      Sleep(&kShort);
+      const std::uint64_t middle = MonotonicNs();
+      Sleep(&kLong);
+      short_ns += middle - begin;
+      long_ns += MonotonicNs() - middle;
+    }
+    strings.Say({short_ns, long_ns});
+    strings.Wait();
+  });
+  const auto session = live_->Begin(Observed(kMs));
+  puppet.Go();
+  const auto truth = puppet.Hear(2);
+  const Heard heard = live_->End(session);
+  std::map<std::uint64_t, double> weights;  // by the argument
+  double sum = 0;
+  std::size_t visits = 0;
+  const auto stacks = Observations(heard, puppet.pid());
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    const StackEvent& stack = stacks[i];
+    const auto held_until =
+        i + 1 < stacks.size() ? stacks[i + 1].observation : heard.AtEnd(puppet.pid())->observation;
+    if (stack.syscall != 230) continue;  // clock_nanosleep
+    const double weight = static_cast<double>(stack.period_ns) +
+                          static_cast<double>(held_until->held_ns - stack.observation->held_ns);
+    weights[stack.syscall_args[2]] += weight;
+    sum += weight;
+    ++visits;
+  }
+  const double share = weights[reinterpret_cast<std::uint64_t>(&kShort)] / sum;
+  const double expected = static_cast<double>(truth[0]) / static_cast<double>(truth[0] + truth[1]);
+  // Waits of several periods: fewer draws than visits, so this is the wider bound.
+  const double error = std::sqrt(expected * (1 - expected) / static_cast<double>(visits));
+  EXPECT_NEAR(share, expected, 5 * error) << visits << " stacks";
+  EXPECT_NEAR(sum, static_cast<double>(truth[0] + truth[1]), 2.0 * static_cast<double>(kLongNs));
+}
+
+}  // namespace
+}  // namespace profd::source
