@@ -288,6 +288,7 @@ __u32 seen_codes[PYTHON_SEEN_CODES];
 struct walk {
   u64 mm; /* struct mm_struct */
   u64 pc;
+  u64 user_pc; /* where the walk begins */
   struct registers registers;
   struct profd_unwind_rule rule; /* of the current frame */
   u32 exact;                     /* pc is the next instruction, not the one after a call */
@@ -298,12 +299,23 @@ struct walk {
   u32 uncertain_from;
   u32 current; /* in mappings[]: the last one used */
   u32 keep_cfa;
+  u32 is_64_bit; /* the code at pc */
   u64 requested; /* tables were missing, and this walk was the first to ask for them */
   struct mapping mappings[KNOWN_MAPPINGS];
   u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
   u64 signal_registers[SIGNAL_REGISTERS];
   u64 kept_cfas[PROFD_MAX_USER_FRAMES];
   struct python_walk python;
+};
+
+#define STACK_BLOCK_BYTES 4096
+
+/* The lower part of a thread's stack, copied at once: as much costs as much as four single words. */
+struct stack_block {
+  u64 begin;
+  u64 bytes;      /* that are valid */
+  u64 live_reads; /* of memory beyond it, since it was copied */
+  u64 words[STACK_BLOCK_BYTES / sizeof(u64)];
 };
 
 /* Buffer of one program type on one CPU; `busy` while a run of it is building a sample. */
@@ -336,6 +348,7 @@ struct reader {
   u64 busy;
   struct thread copy;
   struct walk walk;
+  struct stack_block block;
   struct sample_buffer sample;
 };
 

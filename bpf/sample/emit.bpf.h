@@ -56,23 +56,37 @@ static __always_inline void keep_kernel_stack(struct profd_sample_event* event, 
 
 #define KERNEL_STACK_BYTES (PROFD_MAX_KERNEL_FRAMES * sizeof(u64))
 
-/* The user stack of a thread that is inside the kernel, and what it requested. */
-static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
-                                            struct task_struct* task, int reader) {
+/*
+ * The user registers of a thread that is inside the kernel, and what it requested. 0: it has none.
+ * Workers of io_uring are threads of their process, but have never been in user mode; a thread on
+ * its way out has given its memory back.
+ */
+static __always_inline int take_user_registers(struct profd_sample_event* event, struct walk* walk,
+                                               struct task_struct* task) {
   struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  /*
-   * Workers of io_uring are threads of their process, but have never been in user mode; a thread on
-   * its way out has given its memory back.
-   */
   if (is_kernel_thread(task) || !task->mm || !pt_regs || !pt_regs->ip) {
     event->stack_flags |= PROFD_STACK_NO_USER;
-    return;
+    return 0;
   }
   fill_syscall(event, task, pt_regs);
-  walk->pc = pt_regs->ip;
+  walk->pc = walk->user_pc = pt_regs->ip;
+  walk->is_64_bit = pt_regs->cs == USER_CS;
   COPY_REGISTERS(walk->registers.value, pt_regs, );
-  walk_user_stack(event, walk, task, pt_regs->cs == USER_CS, reader);
+  return 1;
+}
+
+static __always_inline void walk_both(struct profd_sample_event* event, struct walk* walk,
+                                      struct task_struct* task, int reader) {
+  walk_user_stack(event, walk, task, walk->is_64_bit, reader);
   walk_python(event, walk, task, reader);
+}
+
+/* The user stack of a thread that is inside the kernel. */
+static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
+                                            struct task_struct* task, int reader) {
+  if (!take_user_registers(event, walk, task)) return;
+  if (reader == READ_TASK) copy_stack_block(walk, task);
+  walk_both(event, walk, task, reader);
 }
 
 /* The stacks of the current thread as it is inside the kernel. */

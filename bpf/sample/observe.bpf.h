@@ -75,7 +75,7 @@ static __always_inline void visit_thread(struct task_struct* task, struct pass* 
 /* What separates two waits in one system call with equal arguments. */
 static __always_inline u32 hash_registers(const struct walk* walk) {
   const u64* value = walk->registers.value;
-  u64 hash = walk->python.stack_pointer * 0x9E3779B97F4A7C15ull;
+  u64 hash = value[REGISTER_RSP] * 0x9E3779B97F4A7C15ull;
   hash = (hash ^ value[REGISTER_RBP]) * 0x9E3779B97F4A7C15ull;
   hash = (hash ^ value[REGISTER_RBX]) * 0x9E3779B97F4A7C15ull;
   return hash >> 32;
@@ -83,7 +83,8 @@ static __always_inline u32 hash_registers(const struct walk* walk) {
 
 /* The thread has moved: of its stack the user's program counter is left. */
 static __always_inline void keep_program_counter(struct profd_sample_event* event,
-                                                 const struct walk* walk, u64 pc) {
+                                                 const struct walk* walk) {
+  u64 pc = event->stack_flags & PROFD_STACK_NO_USER ? 0 : walk->user_pc;
   event->frames[0] = pc;
   event->kernel_frames = 0;
   event->user_frames = pc != 0;
@@ -108,22 +109,33 @@ static __always_inline void begin_observation(struct profd_sample_event* event,
     event->event.flags |= PROFD_SAMPLE_IOWAIT;
 }
 
-/* Both stacks of a thread that does not run. */
-static __always_inline void read_stacks(struct profd_sample_event* event, struct walk* walk,
-                                        struct task_struct* task, u32 stream) {
-  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
-  if (may_read_memory(task)) {
-    control.observes_pid[stream & 1] = task->tgid;
-    take_user_stack(event, walk, task, READ_TASK);
-    control.observes_pid[stream & 1] = 0;
-  } else {
-    event->stack_flags |= PROFD_STACK_USER_FAULT;
-  }
+/* Whether the thread has left the wait in which it was found: any other wait has a switch more. */
+static __always_inline int has_moved(struct task_struct* task, u64 switches, u32 state) {
+  barrier();
+  return switches != switches_of(task) || state != present_state(task);
 }
 
-static __always_inline u64 user_program_counter(struct task_struct* task) {
-  struct pt_regs___kernel* pt_regs = (struct pt_regs___kernel*)bpf_task_pt_regs(task);
-  return is_kernel_thread(task) || !task->mm || !pt_regs ? 0 : pt_regs->ip;
+/*
+ * Both stacks of a thread that does not run: first what may change under the reader's hands, in
+ * some 3 us, and then the walk, mostly in the copy. 0: the thread moved meanwhile.
+ */
+static __always_inline int read_stacks(struct profd_sample_event* event, struct walk* walk,
+                                       struct task_struct* task, u64 switches, u32 state) {
+  int may_read = may_read_memory(task), has_user;
+  empty_stack_block(walk);
+  has_user = take_user_registers(event, walk, task);
+  event->registers = has_user ? hash_registers(walk) : 0;
+  if (has_user && may_read) copy_stack_block(walk, task);
+  if (has_moved(task, switches, state)) return 0;
+  keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));
+  if (has_moved(task, switches, state)) return 0;
+  if (!has_user) return 1;
+  if (!may_read) {
+    event->stack_flags |= PROFD_STACK_USER_FAULT;
+    return 1;
+  }
+  walk_both(event, walk, task, READ_TASK);
+  return !block_of(walk)->live_reads || !has_moved(task, switches, state);
 }
 
 /* may_report, which looks at the leader, for a program that may sleep. */
@@ -141,8 +153,8 @@ static __always_inline void read_observed(struct task_struct* task, struct pass*
   struct profd_sample_event* event = &reader->sample.event;
   struct thread* thread = find_thread(task);
   struct observed* observed = find_observed(task, 0);
-  u64 now = bpf_ktime_get_ns(), switches, sessions, pc;
-  u32 state, moved;
+  u64 now = bpf_ktime_get_ns(), switches, sessions;
+  u32 state;
   if (!thread || !observed) return;
   sessions = observed_sessions_of(thread);
   switches = switches_of(task);
@@ -154,19 +166,16 @@ static __always_inline void read_observed(struct task_struct* task, struct pass*
   observed->stack_state = state == PROFD_STATE_ON_CPU ? STACK_RUNNING : STACK_NONE;
   if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread)) return;
   begin_observation(event, task, state, sessions, now);
-  pc = user_program_counter(task);
-  read_stacks(event, &reader->walk, task, pass->of.stream);
-  barrier();
-  moved = switches != switches_of(task) || state != present_state(task);
-  if (moved)
-    keep_program_counter(event, &reader->walk, pc);
+  control.observes_pid[pass->of.stream & 1] = task->tgid;
+  if (!read_stacks(event, &reader->walk, task, switches, state))
+    keep_program_counter(event, &reader->walk);
   else if (!(event->stack_flags & PROFD_STACK_TABLES_NOT_READY) ||
            ++observed->rereads > MAX_REREADS)
     observed->stack_state = stack_state_of(state);
+  control.observes_pid[pass->of.stream & 1] = 0;
   event->period_ns = weight;
   event->held_ns = observed->held_ns;
   event->stack_number = ++observed->stack_number;
-  event->registers = hash_registers(&reader->walk);
   pass->of.stacks++;
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &reader->sample, &reader->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);

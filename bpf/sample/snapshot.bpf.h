@@ -159,6 +159,7 @@ static __noinline int may_read_memory(struct task_struct* task) {
 static __always_inline void read_member(struct profd_sample_event* event, struct walk* walk,
                                         struct task_struct* task, int running) {
   control.reads_pid = task->tgid;
+  empty_stack_block(walk);
   if (running)
     note_python(event, walk, task);
   else

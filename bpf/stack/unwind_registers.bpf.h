@@ -23,7 +23,9 @@
 
 /* Where the walk reads: constants, so that each program holds one reader. */
 #define READ_CURRENT 0 /* memory of the running thread; a page that is not there is a fault */
-#define READ_TASK 1    /* memory of any task; may sleep and fetch the page */
+/* Memory of any task: what was copied of its stack, else it may sleep and fetch the page. The walk
+ * is that of a struct reader. */
+#define READ_TASK 1
 
 /* The registers of a struct pt_regs, whose fields the two headers call ax or rax. */
 #define COPY_REGISTERS(to, from, R) \
@@ -53,11 +55,52 @@ struct walk_context {
   struct task_struct* task; /* READ_TASK */
 };
 
+static __always_inline struct stack_block* block_of(struct walk* walk) {
+  return &((struct reader*)((void*)walk - __builtin_offsetof(struct reader, walk)))->block;
+}
+
+/* Copies the stack from the stack pointer on, to the end of its page at least. */
+static __always_inline void copy_stack_block(struct walk* walk, struct task_struct* task) {
+  struct stack_block* block = block_of(walk);
+  u64 begin = walk->registers.value[REGISTER_RSP] & ~7ull;
+  u64 in_page = STACK_BLOCK_BYTES - (begin & (STACK_BLOCK_BYTES - 1));
+  block->begin = begin;
+  block->bytes = STACK_BLOCK_BYTES;
+  block->live_reads = 0;
+  if (!bpf_copy_from_user_task(block->words, STACK_BLOCK_BYTES, (void*)begin, task, 0)) return;
+  forget(in_page);
+  if (in_page > STACK_BLOCK_BYTES ||
+      bpf_copy_from_user_task(block->words, in_page, (void*)begin, task, 0))
+    in_page = 0;
+  block->bytes = in_page;
+}
+
+/* The same for a walk that reads none of the stack. */
+static __always_inline void empty_stack_block(struct walk* walk) {
+  block_of(walk)->bytes = 0;
+  block_of(walk)->live_reads = 0;
+}
+
+/* Reads what was copied; 0: that was not. */
+static __always_inline int read_block(struct stack_block* block, void* to, u32 bytes, u64 from) {
+  u64 offset = from - block->begin;
+  if (bytes > STACK_BLOCK_BYTES || offset > STACK_BLOCK_BYTES - bytes ||
+      offset + bytes > block->bytes)
+    return 0;
+  forget(offset);
+  if (offset > STACK_BLOCK_BYTES - bytes) return 0;
+  return !bpf_probe_read_kernel(to, bytes, (void*)block->words + offset);
+}
+
 /* Reads user memory; 0 when it cannot be read. */
 static __always_inline int read_memory(struct walk_context* context, void* to, u32 bytes, u64 from,
                                        int reader) {
-  if (reader == READ_TASK)
+  if (reader == READ_TASK) {
+    struct stack_block* block = block_of(context->walk);
+    if (read_block(block, to, bytes, from)) return 1;
+    block->live_reads++;
     return !bpf_copy_from_user_task(to, bytes, (void*)from, context->task, 0);
+  }
   return !bpf_probe_read_user(to, bytes, (void*)from);
 }
 

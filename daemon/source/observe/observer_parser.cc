@@ -58,7 +58,8 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
   const std::uint64_t period_ns = std::uint64_t{1} << wanted.level;
   ObserveAnswer answer;
   std::uint64_t point_ns = points.After(wanted.after_ns);
-  while (point_ns < wanted.until_ns) {
+  // At least one: points may be further apart than a request is long.
+  do {
     SleepUntil(point_ns);
     const std::uint64_t next_ns = points.After(point_ns);
     // A point whose successor has passed, too, is given up: it would be visited at that one.
@@ -73,7 +74,7 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
     }
     answer.last_point_ns = point_ns;
     point_ns = next_ns;
-  }
+  } while (point_ns < wanted.until_ns);
   return reader::Packer().Plain(answer).Take();
 }
 

@@ -18,7 +18,7 @@ struct ObserveRequest {
   std::uint32_t level = 0;        // of the sampling points
   std::uint64_t seed = 0;
   std::uint64_t after_ns = 0;  // the first pass is at the first point after this ...
-  std::uint64_t until_ns = 0;  // ... and the last one before this; CLOCK_MONOTONIC
+  std::uint64_t until_ns = 0;  // ... and all others are before this; CLOCK_MONOTONIC
 };
 
 struct ObserveAnswer {
