@@ -310,7 +310,8 @@ struct walk {
 
 #define STACK_BLOCK_BYTES 4096
 
-/* The lower part of a thread's stack, copied at once: as much costs as much as four single words. */
+/* The lower part of a thread's stack, copied at once: as much costs as much as four single words.
+ */
 struct stack_block {
   u64 begin;
   u64 bytes;      /* that are valid */

@@ -241,10 +241,9 @@ static __always_inline void make_pass(const struct profd_pass* of, struct pass_c
 }
 
 static __always_inline void observe_threads(struct profd_pass* of) {
-  u64 begin_ns = bpf_ktime_get_ns(), length;
   struct pass_context context;
   u32 key = of->stream & 1;
-  follow_run_queue_clock(begin_ns);
+  follow_run_queue_clock(bpf_ktime_get_ns());
   context.pass = bpf_map_lookup_elem(&passes, &key);
   if (!context.pass || __sync_val_compare_and_swap(&context.pass->busy, 0, 1)) return;
   context.reader = take_reader();
@@ -255,8 +254,4 @@ static __always_inline void observe_threads(struct profd_pass* of) {
   }
   barrier();
   context.pass->busy = 0;
-  length = bpf_ktime_get_ns() - begin_ns;
-  count_many(PROFD_COUNTER_COST_NS, length);
-  count_many(PROFD_COUNTER_STACKS_NS, length);
-  count_many(PROFD_COUNTER_BACKGROUND_STACKS_NS, length);
 }

@@ -18,6 +18,7 @@
 #define PROFD_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
+#include "bpf/shared/clock.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/limits.h"
 #include "bpf/shared/python_layout.h"
@@ -63,33 +64,6 @@ struct profd_event {
   __u64 sessions; /* bit i: the thread belongs to session i */
   __u32 cpu;
   __u32 kept; /* PACKED samples: bit i: word i behind this header is there; else 0 */
-};
-
-/* The ns and counts of one thread; monotone. Elapsed = sum of all *_ns. */
-enum profd_runnable {
-  PROFD_AFTER_WAKEUP,
-  PROFD_AFTER_PREEMPTION,
-  PROFD_AFTER_YIELD,
-  PROFD_RUNNABLE_MAX
-};
-enum profd_blocked { PROFD_INTERRUPTIBLE, PROFD_UNINTERRUPTIBLE, PROFD_IOWAIT, PROFD_BLOCKED_MAX };
-
-struct profd_clock {
-  __u64 on_cpu_ns;
-  __u64 runnable_ns[PROFD_RUNNABLE_MAX];
-  __u64 blocked_ns[PROFD_BLOCKED_MAX];
-  __u64 on_cpu_count;                       /* intervals begun */
-  __u64 runnable_count[PROFD_RUNNABLE_MAX]; /* AFTER_PREEMPTION + AFTER_YIELD = involuntary switches
-                                             */
-  __u64 blocked_count[PROFD_BLOCKED_MAX];   /* their sum = voluntary switches */
-  __u64 migrations;                         /* switch-ins on another CPU than the last one */
-};
-
-enum profd_thread_state {
-  PROFD_STATE_ON_CPU,
-  PROFD_STATE_RUNNABLE,
-  PROFD_STATE_BLOCKED,
-  PROFD_STATE_DEAD
 };
 
 /* flags of clock events: of sessions in snapshot mode, whose totals are the kernel's own sums;
@@ -389,7 +363,6 @@ struct profd_python_code_event {
 
 /* Both compilers see these; tests/unit/bpf checks every offset. */
 PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_clock) == 15 * 8, "profd_clock");
 PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 240 + 16, "profd_clock_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 88, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");

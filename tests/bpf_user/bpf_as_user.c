@@ -247,22 +247,26 @@ __u64 user_finish_sample(struct profd_sample_event* event) {
 
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader) {
-  static struct walk walk;
+  static struct reader reader;
+  struct walk* walk = &reader.walk;
   struct task_struct task = {.mm = user_mm()};
-  memset(&walk, 0x5a, sizeof(walk)); /* what the last walk left */
-  walk.pc = registers->pc;
-  memcpy(walk.registers.value, registers->value, sizeof(registers->value));
-  if (task_reader)
-    walk_user_stack(event, &walk, &task, is_64_bit, READ_TASK);
-  else
-    walk_user_stack(event, &walk, &task, is_64_bit, READ_CURRENT);
+  memset(&reader, 0x5a, sizeof(reader)); /* what the last walk left */
+  walk->pc = registers->pc;
+  memcpy(walk->registers.value, registers->value, sizeof(registers->value));
+  if (task_reader) {
+    copy_stack_block(walk, &task);
+    walk_user_stack(event, walk, &task, is_64_bit, READ_TASK);
+  } else {
+    walk_user_stack(event, walk, &task, is_64_bit, READ_CURRENT);
+  }
 }
 
 void user_set_stack_pointer(__u64 value) { stack_pointer = value; }
 
 int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u32 parent,
                      int task_reader) {
-  static struct walk walk;
+  static struct reader reader;
+  struct walk* walk = &reader.walk;
   struct task_struct process = {.tgid = parent, .flags = 0};
   struct task_struct task = {.tgid = event->event.pid, .flags = parent ? PF_FORKNOEXEC : 0};
   struct pid id = {.numbers = {{.nr = parent}}};
@@ -272,13 +276,14 @@ int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u
   task.group_leader = &task;
   task.real_parent = &process;
   task.thread.fsbase = thread_pointer;
-  memset(&walk, 0x5a, sizeof(walk));
-  walk.python.stack_pointer = stack_pointer;
+  memset(&reader, 0x5a, sizeof(reader));
+  empty_stack_block(walk);
+  walk->python.stack_pointer = stack_pointer;
   if (task_reader)
-    walk_python(event, &walk, &task, READ_TASK);
+    walk_python(event, walk, &task, READ_TASK);
   else
-    walk_python(event, &walk, &task, READ_CURRENT);
-  return wakes_for_code(event, &walk);
+    walk_python(event, walk, &task, READ_CURRENT);
+  return wakes_for_code(event, walk);
 }
 
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }

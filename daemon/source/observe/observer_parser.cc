@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/own_usage.h"
 #include "daemon/reader/message.h"
 #include "daemon/source/observe/pass_points.h"
 
@@ -56,6 +57,7 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
   const SystemClock clock;
   const PassPoints points(wanted.stream, wanted.level, wanted.seed);
   const std::uint64_t period_ns = std::uint64_t{1} << wanted.level;
+  const std::uint64_t cpu_before_ns = ThreadCpuNs();
   ObserveAnswer answer;
   std::uint64_t point_ns = points.After(wanted.after_ns);
   // At least one: points may be further apart than a request is long.
@@ -75,6 +77,7 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
     answer.last_point_ns = point_ns;
     point_ns = next_ns;
   } while (point_ns < wanted.until_ns);
+  answer.cpu_ns = ThreadCpuNs() - cpu_before_ns;
   return reader::Packer().Plain(answer).Take();
 }
 

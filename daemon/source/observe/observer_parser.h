@@ -26,6 +26,7 @@ struct ObserveAnswer {
   std::uint32_t passes = 0;
   std::uint32_t missed = 0;  // points at which this process did not run in time
   std::uint64_t stacks = 0;
+  std::uint64_t cpu_ns = 0;  // of all that
 };
 
 // Job: sleeps until a sampling point, and runs the program that visits threads. It runs on a CPU of

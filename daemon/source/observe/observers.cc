@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "daemon/base/mul_div.h"
 #include "daemon/reader/message.h"
 
 namespace profd::source {
@@ -60,12 +61,29 @@ std::vector<Observers::Hang> Observers::TakeHangs() {
   return std::exchange(hangs_, {});
 }
 
+void Observers::AddCost(std::uint32_t stream, std::uint64_t ns) {
+  const std::scoped_lock lock(mutex_);
+  Cost& cost = costs_.at(stream);
+  cost = {cost.before_ns + cost.last_ns, ns, parts_.clock.MonotonicNs()};
+}
+
+std::uint64_t Observers::cpu_ns() const {
+  const std::uint64_t now_ns = parts_.clock.MonotonicNs();
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t sum_ns = 0;
+  for (const Cost& cost : costs_)
+    sum_ns += cost.before_ns +
+              MulDiv(cost.last_ns, std::min(now_ns - cost.answered_ns, kSpanNs), kSpanNs);
+  return sum_ns;
+}
+
 void Observers::Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu) {
   std::uint64_t after_ns = parts_.clock.MonotonicNs();
   while (!stop.stop_requested()) {
     const auto answer = Ask(stream, cpu, after_ns);
     if (answer) {
       missed_ += answer->missed;
+      AddCost(stream, answer->cpu_ns);
       after_ns = std::max(after_ns, answer->last_point_ns);
       continue;
     }

@@ -69,11 +69,15 @@ class Observers {
   // Those since the last call. Any thread.
   [[nodiscard]] std::vector<Hang> TakeHangs();
 
-  // Points that were missed since the start. Any thread.
+  // Points that were missed, and CPU time of the observers, since the start. Any thread.
+  // The CPU time comes with the answers, once in kSpanNs. Each part of it is spread over the span
+  // that follows, so that it grows evenly.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
+  [[nodiscard]] std::uint64_t cpu_ns() const;
 
  private:
   void Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu);
+  void AddCost(std::uint32_t stream, std::uint64_t ns);
   [[nodiscard]] Result<ObserveAnswer> Ask(std::uint32_t stream, std::uint32_t cpu,
                                           std::uint64_t after_ns);
 
@@ -82,7 +86,14 @@ class Observers {
   std::atomic<std::uint32_t> level_ = 0;
   std::atomic<std::uint64_t> missed_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
-  std::mutex mutex_;
+  // CPU time of one stream.
+  struct Cost {
+    std::uint64_t before_ns = 0;  // the last answer
+    std::uint64_t last_ns = 0;    // of the last answer
+    std::uint64_t answered_ns = 0;
+  };
+  mutable std::mutex mutex_;
+  std::array<Cost, PROFD_STREAMS> costs_;
   std::condition_variable_any wake_;
   std::vector<Hang> hangs_;
   bool stopped_ = true;

@@ -320,7 +320,9 @@ void Sessions::Maintain() {
 
 session::BudgetReading Sessions::Budget() {
   const std::scoped_lock lock(mutex_);
-  const auto read = [this](profd_counter counter) { return parts_.objects.ReadCounter(counter); };
+  const auto read = [this](profd_counter counter) {
+    return parts_.objects.ReadCounter(counter) + observers_.cpu_ns();
+  };
   // Not read at one instant: a part may be more than the whole.
   const std::uint64_t background_ns = read(PROFD_COUNTER_BACKGROUND_STACKS_NS);
   const std::uint64_t stacks_ns = std::max(background_ns, read(PROFD_COUNTER_STACKS_NS));
@@ -330,7 +332,7 @@ session::BudgetReading Sessions::Budget() {
   reading.sampling.background.spent_ns = background_ns;
   reading.sampling.background.starts = starts_.background;
   reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
-  reading.switches = read(PROFD_COUNTER_SWITCHES);
+  reading.switches = parts_.objects.ReadCounter(PROFD_COUNTER_SWITCHES);
   return reading;
 }
 

@@ -126,6 +126,8 @@ class Sessions {
     return members_.malformed() + background_.malformed();
   }
   [[nodiscard]] std::uint64_t clocks_unread() const { return members_.clocks_unread(); }
+  // CPU time of the observers: no program counts it.
+  [[nodiscard]] std::uint64_t observers_ns() const { return observers_.cpu_ns(); }
 
  private:
   // With mutex_ held, as everything below.
