@@ -27,11 +27,12 @@ double ClockLimitCpus(const config::Options& options) {
   return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
 }
 
-history::HistoryRecorder::Options HistoryOptions(const config::Options& options) {
+history::HistoryRecorder::Options HistoryOptions(const config::Options& options,
+                                                 const source::BpfSource& source) {
   return {.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz),
           .budget = options.history_budget_percent / 100,
           .window = options.history_window,
-          .observed = options.history_mode == "snapshot"};
+          .observed = options.history_mode == "snapshot" && source.can_observe()};
 }
 
 aggregate::MergeLimits QueryLimits(double share) {
@@ -158,10 +159,10 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
       memory_budget_(*parts_.memory, MemoryAccounts(), proc_,
                      [this] { return KernelBytesBeyondResident(); }),
-      history_(parts_.store
-                   ? std::make_unique<history::HistoryRecorder>(
-                         pipeline_, std::move(parts_.store), clock, logger, HistoryOptions(options))
-                   : nullptr),
+      history_(parts_.store ? std::make_unique<history::HistoryRecorder>(
+                                  pipeline_, std::move(parts_.store), clock, logger,
+                                  HistoryOptions(options, *parts_.source))
+                            : nullptr),
       health_(clock),
       front_end_(FrontEndParts(clock, logger)) {
   WatchHealth();

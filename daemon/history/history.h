@@ -14,6 +14,7 @@ struct HistoryStatus {
   std::uint64_t on_cpu_period_ns = 0;
   std::uint64_t off_cpu_period_ns = 0;
   std::uint64_t window_ns = 0;
+  bool observed = false;           // in snapshot mode
   std::uint64_t windows_lost = 0;  // since start; they did not reach the store
   // Closure errors of the last window whose profile was built: of its worst thread, and of the sum
   // of its threads (aggregate::WorstClosureError, SumClosureError). Nothing: no window yet.

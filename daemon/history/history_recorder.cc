@@ -89,6 +89,7 @@ HistoryStatus HistoryRecorder::Status() const {
   HistoryStatus status;
   status.store = store_->Status();
   status.window_ns = static_cast<std::uint64_t>(options_.window.count());
+  status.observed = spec_.observed;
   status.windows_lost = lost_;
   if (const double worst = worst_closure_error_; worst != kNoWindow)
     status.worst_closure_error = worst;

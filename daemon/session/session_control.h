@@ -62,11 +62,13 @@ struct SessionSpec {
 // How the live source works on this kernel, for people and for profiles.
 struct SourceStatus {
   std::string kernel_release;
-  std::string hook;          // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
-  std::string hook_reason;   // why not a better one; empty for the first level
-  std::string split;         // "run_delay", "wake-up hooks"
-  std::string snapshot;      // "sleepable iterator" or why there is none
-  std::string on_cpu_clock;  // "cpu-clock", "cycles"
+  std::string hook;             // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
+  std::string hook_reason;      // why not a better one; empty for the first level
+  std::string split;            // "run_delay", "wake-up hooks"
+  std::string snapshot;         // "sleepable iterator" or why there is none
+  bool hooks_attached = false;  // programs run at context switches now
+  std::string observers;        // of snapshot mode: "2 CPUs", or why there are none
+  std::string on_cpu_clock;     // "cpu-clock", "cycles"
   std::uint32_t online_cpus = 0;
   std::uint64_t switches = 0;                     // since load
   std::uint64_t bpf_cost_ns = 0;                  // since load

@@ -213,6 +213,8 @@ session::SourceStatus BpfSource::Status() const {
   status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
   status.snapshot =
       objects_->snapshot_missing().empty() ? "sleepable iterator" : objects_->snapshot_missing();
+  status.hooks_attached = sessions_.has_switch_hooks();
+  status.observers = sessions_.DescribeObservers();
   status.on_cpu_clock =
       on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
   status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;

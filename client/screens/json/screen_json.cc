@@ -93,7 +93,8 @@ json HistoryJson(const v1::HistoryStatus& history) {
           {"losses", losses},
           {"on_cpu_period_ns", history.on_cpu_period_ns()},
           {"off_cpu_period_ns", history.off_cpu_period_ns()},
-          {"window_ns", history.window_ns()}};
+          {"window_ns", history.window_ns()},
+          {"observed", history.observed()}};
 }
 
 std::string_view KindName(v1::FrameKind kind) {
@@ -221,6 +222,8 @@ std::string StatusJson(const v1::StatusResponse& status) {
       {"hook_reason", status.hook_reason()},
       {"split", status.split()},
       {"snapshot", status.snapshot()},
+      {"hooks_attached", status.hooks_attached()},
+      {"observers", status.observers()},
       {"on_cpu_clock", status.on_cpu_clock()},
       {"online_cpus", status.online_cpus()},
       {"switches", status.switches()},

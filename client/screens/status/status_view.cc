@@ -164,6 +164,13 @@ std::string History(const v1::HistoryStatus& history) {
          FormatDuration(history.window_ns());
 }
 
+// How the history sees waits.
+std::string HistoryMode(const v1::StatusResponse& status) {
+  if (!status.history().observed()) return "hooks: each wait is measured at its context switches";
+  return "snapshot mode: threads are visited, no program runs at a switch; " +
+         SafeText(status.observers());
+}
+
 // "" when all is well.
 std::string HistoryTrouble(const v1::HistoryStatus& history) {
   std::string text;
@@ -214,6 +221,8 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
                                    FormatCount(status.online_cpus()) + " CPUs");
   std::string hook = "hook " + SafeText(status.hook());
   if (!status.hook_reason().empty()) hook += " (" + SafeText(status.hook_reason()) + ")";
+  if (status.replay_file().empty())
+    hook += status.hooks_attached() ? ", attached" : ", attached while a session needs it";
   lines.emplace_back("off-CPU", hook);
   lines.emplace_back("snapshot", SafeText(status.snapshot()));
   lines.emplace_back("cost", Cpu(status));
@@ -239,6 +248,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("lost", Reasons(status.lost()));
   if (status.has_history()) {
     lines.emplace_back("history", History(status.history()));
+    lines.emplace_back("", HistoryMode(status));
     lines.emplace_back("", HistoryTrouble(status.history()));
     for (const std::string& loss : status.history().losses())
       lines.emplace_back("", "at the start: " + SafeText(loss));

@@ -56,15 +56,27 @@ void Observers::Stop() {
   stopped_ = true;
 }
 
+std::string Observers::Describe() const {
+  if (!supported())
+    return "none: this kernel has no iterator over tasks for them (6.7 and later do)";
+  const auto cpus = ChooseObserverCpus();
+  if (!cpus) return "none: " + cpus.error().message;
+  const std::scoped_lock lock(mutex_);
+  std::string text = cpus->stream1 ? "2 CPUs" : "1 CPU: what waits there is not seen";
+  if (!trouble_.empty()) text += "; " + trouble_;
+  return text;
+}
+
 std::vector<Observers::Hang> Observers::TakeHangs() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(hangs_, {});
 }
 
-void Observers::AddCost(std::uint32_t stream, std::uint64_t ns) {
+void Observers::AddAnswer(std::uint32_t stream, std::uint64_t cpu_ns) {
   const std::scoped_lock lock(mutex_);
+  trouble_.clear();
   Cost& cost = costs_.at(stream);
-  cost = {cost.before_ns + cost.last_ns, ns, parts_.clock.MonotonicNs()};
+  cost = {cost.before_ns + cost.last_ns, cpu_ns, parts_.clock.MonotonicNs()};
 }
 
 std::uint64_t Observers::cpu_ns() const {
@@ -83,7 +95,7 @@ void Observers::Serve(const std::stop_token& stop, std::uint32_t stream, std::ui
     const auto answer = Ask(stream, cpu, after_ns);
     if (answer) {
       missed_ += answer->missed;
-      AddCost(stream, answer->cpu_ns);
+      AddAnswer(stream, answer->cpu_ns);
       after_ns = std::max(after_ns, answer->last_point_ns);
       continue;
     }
@@ -113,6 +125,7 @@ Result<ObserveAnswer> Observers::Ask(std::uint32_t stream, std::uint32_t cpu,
     const std::uint32_t pid = std::atomic_ref(parts_.control.observes_pid[stream]).exchange(0);
     const std::scoped_lock lock(mutex_);
     hangs_.push_back({target, pid});
+    trouble_ = bytes.error().message;
     return bytes.error();
   }
   reader::Unpacker fields(*bytes);

@@ -66,6 +66,8 @@ class Observers {
   // Does not wait: requests that are under way end by themselves, and their passes find no member.
   void Stop();
 
+  // For people: "2 CPUs", "1 CPU: ...", or why there are none. Any thread.
+  [[nodiscard]] std::string Describe() const;
   // Those since the last call. Any thread.
   [[nodiscard]] std::vector<Hang> TakeHangs();
 
@@ -77,7 +79,7 @@ class Observers {
 
  private:
   void Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu);
-  void AddCost(std::uint32_t stream, std::uint64_t ns);
+  void AddAnswer(std::uint32_t stream, std::uint64_t cpu_ns);
   [[nodiscard]] Result<ObserveAnswer> Ask(std::uint32_t stream, std::uint32_t cpu,
                                           std::uint64_t after_ns);
 
@@ -96,6 +98,7 @@ class Observers {
   std::array<Cost, PROFD_STREAMS> costs_;
   std::condition_variable_any wake_;
   std::vector<Hang> hangs_;
+  std::string trouble_;  // why the last request failed; "": it did not
   bool stopped_ = true;
   std::vector<std::jthread> streams_;
 };

@@ -115,6 +115,7 @@ class Sessions {
   [[nodiscard]] bool has_switch_hooks() const { return has_switch_hooks_; }
   // Whether this kernel offers snapshot mode.
   [[nodiscard]] bool can_observe() const { return observers_.supported(); }
+  [[nodiscard]] std::string DescribeObservers() const { return observers_.Describe(); }
 
   [[nodiscard]] bool any_running() const { return running_.load(std::memory_order_relaxed) != 0; }
   // Of these, a requested one.

@@ -278,6 +278,8 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   proto.set_hook_reason(ValidUtf8(source.hook_reason));
   proto.set_split(ValidUtf8(source.split));
   proto.set_snapshot(ValidUtf8(source.snapshot));
+  proto.set_hooks_attached(source.hooks_attached);
+  proto.set_observers(ValidUtf8(source.observers));
   proto.set_on_cpu_clock(ValidUtf8(source.on_cpu_clock));
   proto.set_online_cpus(source.online_cpus);
   proto.set_switches(source.switches);
@@ -395,6 +397,7 @@ v1::HistoryStatus ToProto(const history::HistoryStatus& history) {
   proto.set_off_cpu_period_ns(history.off_cpu_period_ns);
   proto.set_window_ns(history.window_ns);
   proto.set_windows_lost(history.windows_lost);
+  proto.set_observed(history.observed);
   return proto;
 }
 
