@@ -135,11 +135,12 @@ struct observed {
   u32 recent_until[PROFD_STREAMS]; /* the long period, lower half, to the end of which the thread is
                                       visited at each point */
   u32 rereads;                     /* of the present wait's stack, because tables were missing */
-  u32 epoch;                       /* of `totals`, its lower half; 0: none yet */
+  u32 epoch;                       /* of `at_epoch`, its lower half; 0: none yet */
   u64 epoch_ns;
-  u32 current; /* index of the valid totals: the exit of the thread may interrupt who writes them */
+  u32 busy; /* who changes the totals */
   u32 reserved;
-  struct kernel_totals totals[2];
+  struct kernel_totals totals; /* as of the last reading */
+  struct kernel_totals at_epoch;
 };
 
 /* What the last stack of a thread is worth. */

@@ -201,6 +201,6 @@ static __always_inline void thread_exited(struct task_struct* task) {
   event->exit_code = task->exit_code;
   if (last) event->event.flags |= PROFD_TASK_LAST_THREAD;
   send_task_event(event);
-  sessions &= control.observed_sessions;
-  if (sessions) send_observed_end(task, now, sessions);
+  send_observed_clock(task, PROFD_EVENT_THREAD_END, PROFD_STATE_DEAD,
+                      sessions & control.observed_sessions);
 }

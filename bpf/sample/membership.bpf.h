@@ -28,6 +28,7 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
                                           enum reevaluating_program program) {
   u64 joined = revision->matched & ~thread->sessions;
   u64 left = thread->sessions & revision->decided & ~revision->matched;
+  u64 observed = control.observed_sessions;
   struct thread* copy;
   u32 index = program;
   if (!joined && !left) return 0;
@@ -38,8 +39,10 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
   __sync_fetch_and_and(&thread->sessions, ~(left | foreign_sessions(task, joined)));
   joined &= thread->sessions;
   if (!may_report(task, thread)) return 0;
-  send_thread_end(task, copy, copy->since_ns, left);
-  send_joining(task, copy, copy->since_ns, joined);
+  send_thread_end(task, copy, copy->since_ns, left & ~observed);
+  send_observed_clock(task, PROFD_EVENT_THREAD_END, 0, left & observed);
+  send_joining(task, copy, copy->since_ns, joined & ~observed);
+  send_observed_clock(task, PROFD_EVENT_CLOCK, 0, joined & observed);
   return joined;
 }
 

@@ -1,114 +1,122 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Clock events of sessions in snapshot mode: by readings at epochs, and where a thread ends. */
+/*
+ * Clock events of sessions in snapshot mode: by readings at epochs, where a thread joins or leaves
+ * a session, and where it ends.
+ */
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
 #include "bpf/thread/kernel_sums.bpf.h"
 
-/* The totals before the next reading. A thread that was not read yet began with zeros. */
-static __always_inline void copy_totals(const struct observed* observed,
-                                        struct kernel_totals* totals) {
-  if (observed)
-    *totals = observed->totals[observed->current & 1];
-  else
-    __builtin_memset(totals, 0, sizeof(*totals));
+/* Brings the totals up to `now`, and first those of the epoch, if it has passed since. */
+static __always_inline void update_totals(struct task_struct* task, struct observed* observed,
+                                          u64 now, const struct kernel_sums* sums) {
+  u64 begin_ns = task->start_time, epoch_ns = control.epoch_ns;
+  if (observed->epoch != (u32)control.epoch && epoch_ns <= now) {
+    advance_totals(&observed->totals, begin_ns, epoch_ns, sums);
+    observed->at_epoch = observed->totals;
+    observed->epoch_ns = epoch_ns;
+    observed->epoch = control.epoch;
+  }
+  advance_totals(&observed->totals, begin_ns, now, sums);
+  end_reading(&observed->totals, sums);
 }
 
-static __always_inline void keep_totals(struct observed* observed,
-                                        const struct kernel_totals* totals) {
-  u32 next = ~observed->current & 1;
-  observed->totals[next] = *totals;
+#define UPDATE_TRIES 64
+
+/* 0: after a while another reading of the thread still goes on. */
+static __always_inline int begin_update(struct observed* observed) {
+  for (int i = 0; i < UPDATE_TRIES; i++)
+    if (!__sync_val_compare_and_swap(&observed->busy, 0, 1)) return 1;
+  return 0;
+}
+
+static __always_inline void end_update(struct observed* observed) {
   barrier();
-  observed->current = next;
-  observed->epoch_ns = control.epoch_ns;
-  observed->epoch = control.epoch;
+  observed->busy = 0;
 }
 
 static __always_inline void fill_observed_clock(struct profd_clock_event* event,
                                                 struct task_struct* task,
-                                                const struct observed* observed, u32 state) {
+                                                const struct observed* observed) {
   event->event.flags = PROFD_CLOCK_OBSERVED;
   event->event.size = sizeof(*event);
   event->begin_ns = task->start_time;
-  event->held_ns = observed ? observed->held_ns : 0;
-  event->stack_number = observed ? observed->stack_number : 0;
-  event->state = state;
+  event->held_ns = observed->held_ns;
+  event->stack_number = observed->stack_number;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+}
+
+static __always_inline void write_totals(struct seq_file* out, struct task_struct* task,
+                                         struct observed* observed, u64 sessions,
+                                         struct reader* reader) {
+  struct profd_clock_event* event = (struct profd_clock_event*)reader->sample.words;
+  u64 now = bpf_ktime_get_ns();
+  struct kernel_sums sums;
+  read_kernel_sums(task, now, &sums);
+  update_totals(task, observed, now, &sums);
+  fill_event(&event->event, task, PROFD_EVENT_CLOCK, observed->epoch_ns, sessions);
+  fill_observed_clock(event, task, observed);
+  event->state = sums.state;
+  event->epoch = observed->epoch;
+  event->epoch_ns = observed->epoch_ns;
+  fill_clock(&event->at_epoch, &observed->at_epoch, &sums);
+  event->final = event->at_epoch;
+  bpf_seq_write(out, event, sizeof(*event));
 }
 
 /* Writes what the thread's clock shows at the present epoch, from a task iterator. */
 static __always_inline void write_observed_clock(struct seq_file* out, struct task_struct* task,
                                                  struct thread* thread, u64 sessions,
                                                  struct reader* reader) {
-  struct profd_clock_event* event = (struct profd_clock_event*)reader->sample.words;
   struct observed* observed;
-  struct kernel_totals totals;
-  struct kernel_sums sums;
-  u64 epoch_ns = control.epoch_ns;
   /* It began after the epoch, or its end has been reported. */
-  if (task->start_time >= epoch_ns || (task->flags & PF_EXITING) || !may_report(task, thread))
+  if (task->start_time >= control.epoch_ns || (task->flags & PF_EXITING) ||
+      !may_report(task, thread))
     return;
   observed = find_observed(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!observed) {
-    count(PROFD_COUNTER_STORAGE_FAILED);
-    return;
-  }
-  read_kernel_sums(task, bpf_ktime_get_ns(), &sums);
-  copy_totals(observed, &totals);
-  if (observed->epoch != (u32)control.epoch) {
-    advance_totals(&totals, task->start_time, epoch_ns, &sums);
-    keep_totals(observed, &totals);
-  }
-  fill_event(&event->event, task, PROFD_EVENT_CLOCK, epoch_ns, sessions);
-  fill_observed_clock(event, task, observed, sums.state);
-  event->epoch = (u32)control.epoch;
-  event->epoch_ns = epoch_ns;
-  fill_clock(&event->at_epoch, &totals, &sums);
-  event->final = event->at_epoch;
-  bpf_seq_write(out, event, sizeof(*event));
+  if (!observed) return count(PROFD_COUNTER_STORAGE_FAILED);
+  if (!begin_update(observed)) return count(PROFD_COUNTER_TORN_READ);
+  write_totals(out, task, observed, sessions, reader);
+  end_update(observed);
 }
 
-/* What the thread's clock showed at the last epoch; it may have passed without a reading. */
-static __always_inline void fill_at_epoch(struct profd_clock_event* event, struct task_struct* task,
-                                          struct observed* observed, u64 now,
-                                          struct kernel_totals* totals,
-                                          const struct kernel_sums* sums) {
-  u64 epoch_ns = control.epoch_ns;
-  event->epoch = 0;
-  event->epoch_ns = 0;
-  if (epoch_ns <= now && task->start_time < epoch_ns) {
-    event->epoch = (u32)control.epoch;
-    event->epoch_ns = epoch_ns;
-    if (!observed || observed->epoch != (u32)control.epoch)
-      advance_totals(totals, task->start_time, epoch_ns, sums);
-  } else if (observed && observed->epoch) {
+/*
+ * A thread joins sessions (CLOCK, under the number of the present epoch), leaves them, or ends
+ * (THREAD_END, with its `state`).
+ */
+static __noinline void send_observed_clock(struct task_struct* task, u16 kind, u32 state,
+                                           u64 sessions) {
+  u64 now = bpf_ktime_get_ns();
+  struct observed* observed;
+  struct profd_clock_event* event;
+  struct kernel_sums sums;
+  int updating;
+  if (!sessions) return;
+  observed = find_observed(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!observed) return count(PROFD_COUNTER_STORAGE_FAILED);
+  event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
+  if (!event) return count(PROFD_COUNTER_EVENT_RING_FULL);
+  updating = begin_update(observed);
+  read_kernel_sums(task, now, &sums);
+  update_totals(task, observed, now, &sums);
+  fill_event(&event->event, task, kind, now, sessions);
+  fill_observed_clock(event, task, observed);
+  event->state = state == PROFD_STATE_DEAD ? state : sums.state;
+  fill_clock(&event->final, &observed->totals, &sums);
+  if (kind == PROFD_EVENT_CLOCK) {
+    event->epoch = control.epoch;
+    event->epoch_ns = now;
+    event->at_epoch = event->final;
+  } else if (task->start_time < observed->epoch_ns) {
     event->epoch = observed->epoch;
     event->epoch_ns = observed->epoch_ns;
-  }
-  if (event->epoch)
-    fill_clock(&event->at_epoch, totals, sums);
-  else
+    fill_clock(&event->at_epoch, &observed->at_epoch, &sums);
+  } else {
+    event->epoch = event->epoch_ns = 0;
     __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
-}
-
-/* The last word about the current thread, which ends. */
-static __noinline void send_observed_end(struct task_struct* task, u64 now, u64 sessions) {
-  struct observed* observed = find_observed(task, 0);
-  struct profd_clock_event* event;
-  struct kernel_totals totals;
-  struct kernel_sums sums;
-  event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
-  if (!event) {
-    count(PROFD_COUNTER_EVENT_RING_FULL);
-    return;
   }
-  read_kernel_sums(task, now, &sums);
-  copy_totals(observed, &totals);
-  fill_event(&event->event, task, PROFD_EVENT_THREAD_END, now, sessions);
-  fill_observed_clock(event, task, observed, PROFD_STATE_DEAD);
-  fill_at_epoch(event, task, observed, now, &totals, &sums);
-  advance_totals(&totals, task->start_time, now, &sums);
-  fill_clock(&event->final, &totals, &sums);
+  if (updating) end_update(observed);
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }

@@ -12,18 +12,22 @@
 #include "bpf/thread/filter.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
-/* Begins the clock of a thread that is older than profd, or than the switch hooks. */
+/* Begins the clock of a thread that is older than profd, or than the switch hooks; of one that is
+ * blocked, with its wait. */
 static __always_inline void adopt_thread(struct task_struct* task, struct thread* thread) {
   struct kernel_accounting accounting;
+  u64 now = bpf_ktime_get_ns(), since_ns = now;
   u32 task_state = task->__state;
   u32 state = PROFD_STATE_ON_CPU, kind = 0;
+  follow_own_run_queue(now);
   read_kernel_accounting(task, &accounting);
   if (!is_running(task)) {
     state = task_state ? PROFD_STATE_BLOCKED : PROFD_STATE_RUNNABLE;
     kind = task_state ? blocked_kind(task, task_state) : PROFD_AFTER_WAKEUP;
   }
+  if (state == PROFD_STATE_BLOCKED) since_ns = left_cpu_at(task, now);
   thread->task_state = task_state;
-  clock_begin(thread, bpf_ktime_get_ns(), state, kind, &accounting, 0);
+  clock_begin(thread, since_ns, state, kind, &accounting, 0);
 }
 
 /* Gives a thread its clock and its membership in the sessions that start. */

@@ -29,25 +29,35 @@ static __always_inline u64 total_of(const struct kernel_totals* totals) {
   return totals->on_cpu_ns + totals->runnable_ns + totals->blocked_ns;
 }
 
+/* Whether the thread may have been blocked since the last reading. */
+static __always_inline int may_have_slept(const struct kernel_totals* totals,
+                                          const struct kernel_sums* sums) {
+  return totals->state == PROFD_STATE_BLOCKED || sums->state == PROFD_STATE_BLOCKED ||
+         totals->sleeps != (u32)sums->sleeps;
+}
+
 /*
- * Brings totals up to `until_ns`. Time in which the thread has not gone to sleep is never blocked:
- * what the sums lack of it (interrupts, a hypervisor) was on a CPU.
+ * Adds the time up to `until_ns`. A thread that has not slept was never blocked: what the sums lack
+ * of its time (interrupts, a hypervisor) was on a CPU.
  */
 static __always_inline void advance_totals(struct kernel_totals* totals, u64 begin_ns, u64 until_ns,
                                            const struct kernel_sums* sums) {
   u64 left = above(until_ns, begin_ns + total_of(totals));
   u64 part = smaller(left, above(sums->on_cpu_ns, totals->on_cpu_ns));
-  int slept = totals->state == PROFD_STATE_BLOCKED || sums->state == PROFD_STATE_BLOCKED ||
-              totals->sleeps != (u32)sums->sleeps;
   totals->on_cpu_ns += part;
   left -= part;
   part = smaller(left, above(sums->runnable_ns, totals->runnable_ns));
   totals->runnable_ns += part;
   left -= part;
-  if (slept)
+  if (may_have_slept(totals, sums))
     totals->blocked_ns += left;
   else
     totals->on_cpu_ns += left;
+}
+
+/* After the last time up to which one reading adds. */
+static __always_inline void end_reading(struct kernel_totals* totals,
+                                        const struct kernel_sums* sums) {
   totals->sleeps = sums->sleeps;
   totals->state = sums->state;
 }

@@ -33,15 +33,32 @@ static __always_inline u64 run_queue_time(u64 now) {
  * What the sum of a running thread lacks: up to a tick since the run queue's clock was read, and
  * what passed between the last update of the sum and that.
  */
-static __always_inline u64 run_time_not_summed(struct task_struct* task, u64 now) {
+static __always_inline u64 time_since_summed(struct task_struct* task, u64 now) {
   u64 time = run_queue_time(now), clock, clock_task;
   struct rq* run_queue;
   if (!time || !bpf_core_field_exists(struct cfs_rq, rq)) return 0;
   run_queue = BPF_CORE_READ(task, se.cfs_rq, rq);
   clock = BPF_CORE_READ(run_queue, clock);
   clock_task = BPF_CORE_READ(run_queue, clock_task);
-  if (!clock) return 0;
-  return smaller(above(time, clock) + above(clock_task, task->se.exec_start), MAX_SUM_AGE_NS);
+  return clock ? above(time, clock) + above(clock_task, task->se.exec_start) : 0;
+}
+
+/* When a thread that is off the CPU left it; `now` where that is not known. */
+static __always_inline u64 left_cpu_at(struct task_struct* task, u64 now) {
+  u64 away = time_since_summed(task, now);
+  return away < now && task->se.exec_start ? now - away : now;
+}
+
+/* Learns from the run queue of this CPU, whose clock was read at its last tick or switch. */
+static __always_inline void follow_own_run_queue(u64 now) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct queue_offset offset = {.ns = run_queue_offset_ns, .at_ns = run_queue_offset_at_ns};
+  u64 clock = 0;
+  if (bpf_core_field_exists(struct cfs_rq, rq)) clock = BPF_CORE_READ(task, se.cfs_rq, rq, clock);
+  if (!clock) return;
+  learn_offset(&offset, now, clock);
+  run_queue_offset_ns = offset.ns;
+  run_queue_offset_at_ns = offset.at_ns;
 }
 
 /* How long a thread that waits for a CPU has done so. */
@@ -62,7 +79,7 @@ static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
   sums->migrations = task->se.nr_migrations;
   sums->state = present_state(task);
   if (sums->state == PROFD_STATE_ON_CPU)
-    sums->on_cpu_ns += run_time_not_summed(task, now);
+    sums->on_cpu_ns += smaller(time_since_summed(task, now), MAX_SUM_AGE_NS);
   else
     sums->runnable_ns += wait_not_summed(task, now);
 }

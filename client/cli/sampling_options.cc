@@ -42,6 +42,11 @@ void AddSampling(Command& command, RawSampling& raw) {
                .help = "which time: all (wall), on a CPU only (on) or waiting only (off); default "
                        "wall",
                .words = {"wall", "on", "off"}});
+  command.Add({.group = kWhatGroup,
+               .names = "--no-hooks",
+               .into = &raw.no_hooks,
+               .help = "visit threads at sampling points, and run no program at context switches: "
+                       "waits are sampled, not measured"});
 }
 
 Result<Sampling> ParseSampling(const RawSampling& raw) {
@@ -56,6 +61,7 @@ Result<Sampling> ParseSampling(const RawSampling& raw) {
     if (!budget) return budget.error();
     sampling.budget_cpus = *budget;
   }
+  sampling.no_hooks = raw.no_hooks;
   const Result<v1::Mode> mode = ParseMode(raw.mode);
   if (!mode) return mode.error();
   sampling.mode = *mode;

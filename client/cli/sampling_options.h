@@ -14,16 +14,18 @@ struct Sampling {
   std::uint32_t frequency_hz = 99;
   double budget_cpus = 0;  // as in CollectRequest
   v1::Mode mode = v1::MODE_WALL;
+  bool no_hooks = false;  // snapshot mode
 };
 
 struct RawSampling {
   std::string frequency;
   std::string budget;
   std::string mode = "wall";
+  bool no_hooks = false;
 };
 
 void AddFrequency(Command& command, RawSampling& raw);  // -F
-void AddSampling(Command& command, RawSampling& raw);   // AddFrequency, --budget, -m
+void AddSampling(Command& command, RawSampling& raw);   // AddFrequency, --budget, -m, --no-hooks
 [[nodiscard]] Result<Sampling> ParseSampling(const RawSampling& raw);
 
 }  // namespace profd::client

@@ -106,6 +106,7 @@ v1::CollectRequest Collection::Request() const {
   request.set_mode(options_.sampling.mode);
   request.set_frequency_hz(options_.sampling.frequency_hz);
   request.set_budget_cpus(options_.sampling.budget_cpus);
+  request.set_no_hooks(options_.sampling.no_hooks);
   request.set_hardware_cycles(options_.hardware_cycles);
   request.set_no_inlined(!options_.inlined);
   request.set_no_lines(!options_.lines);

@@ -225,6 +225,7 @@ class Top {
     request.set_mode(options_.sampling.mode);
     request.set_frequency_hz(options_.sampling.frequency_hz);
     request.set_budget_cpus(options_.sampling.budget_cpus);
+    request.set_no_hooks(options_.sampling.no_hooks);
     request.set_progress_interval_ns(kProgressNs);
     request.set_no_lines(true);
     return request;

@@ -33,6 +33,8 @@ void ThreadHistory::OnFork(const wire::ForkEvent& event) {
 void ThreadHistory::OnClock(const wire::ClockEvent& event) {
   seen_ = true;
   clock_begin_ns_ = event.begin_ns;
+  // Kernel accounting begins a little before the fork is reported.
+  if (event.observation && fork_ns_ != 0) fork_ns_ = event.begin_ns;
   SetComm(event.comm);
   if (event.epoch != 0) AddReading(event);
   // An end without the state "dead" means that the thread left the session, unless its exit event

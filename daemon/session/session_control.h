@@ -55,7 +55,6 @@ struct SessionSpec {
   // longest, and its clocks may be those of the kernel (UseKernelAccounting).
   bool background = false;
   // In snapshot mode: observers visit its threads, and no hook runs at a context switch for it.
-  // Only for the whole host.
   bool observed = false;
 };
 
@@ -67,7 +66,7 @@ struct SourceStatus {
   std::string split;            // "run_delay", "wake-up hooks"
   std::string snapshot;         // "sleepable iterator" or why there is none
   bool hooks_attached = false;  // programs run at context switches now
-  std::string observers;        // of snapshot mode: "2 CPUs", or why there are none
+  std::string observers;        // of snapshot mode: "2 observers", or why there are none
   std::string on_cpu_clock;     // "cpu-clock", "cycles"
   std::uint32_t online_cpus = 0;
   std::uint64_t switches = 0;                     // since load

@@ -188,10 +188,13 @@ Result<session::StartedSession> BpfSource::RollSession(std::uint32_t session) {
 
 std::vector<std::uint64_t> BpfSource::ReadCounters() const {
   std::vector<std::uint64_t> counters = objects_->ReadCounters();
+  const session::PerKind<std::uint64_t> observers_ns = sessions_.observers_ns();
   // The CPU time of observers is that of their program, more or less.
   for (const profd_counter cost :
        {PROFD_COUNTER_COST_NS, PROFD_COUNTER_STACKS_NS, PROFD_COUNTER_BACKGROUND_STACKS_NS})
-    counters[cost] += sessions_.observers_ns();
+    counters[cost] += observers_ns.background;
+  counters[PROFD_COUNTER_COST_NS] += observers_ns.requested;
+  counters[PROFD_COUNTER_STACKS_NS] += observers_ns.requested;
   counters[PROFD_COUNTER_MMAP_LOST] = side_band_.lost() + mmaps_dropped_.value();
   counters[PROFD_COUNTER_PROCESS_GONE] = processes_gone_.value();
   counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT] = sessions_.snapshot_timeouts();

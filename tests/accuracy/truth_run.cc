@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "bpf/shared/events.h"
 #include "client/format/json.h"
@@ -149,19 +150,13 @@ std::uint64_t ThreadView::WeightNs() const {
 }
 
 Result<TruthRun> TruthRun::Collect(const std::string& program,
-                                   const std::vector<std::string>& arguments, int frequency_hz) {
+                                   const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& options) {
   const TemporaryFile file;
-  std::vector<std::string> command = {Program("bin/profctl"),
-                                      "collect",
-                                      "-q",
-                                      "--budget",
-                                      "off",
-                                      "-F",
-                                      std::to_string(frequency_hz),
-                                      "-o",
-                                      file.path(),
-                                      "--",
-                                      Program("testprogs/" + program)};
+  std::vector<std::string> command = {
+      Program("bin/profctl"), "collect", "-q", "--budget", "off", "-o", file.path()};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {"--", Program("testprogs/" + program)});
   command.insert(command.end(), arguments.begin(), arguments.end());
   const SystemClock clock;
   TruthRun run;
@@ -260,6 +255,13 @@ double TruthRun::NotReadyShare() const {
   for (int i = 0; i < samples.stack_flags_size(); ++i)
     not_ready += (samples.stack_flags(i) & PROFD_STACK_TABLES_NOT_READY) != 0 ? 1 : 0;
   return not_ready / std::max(1, samples.stack_flags_size());
+}
+
+std::string WhyNotObserved() {
+  const auto kallsyms = ProcFs().Read("kallsyms", 64u << 20);
+  if (!kallsyms || kallsyms->find(" bpf_iter_task_new") == std::string::npos)
+    return "this kernel has no iterator over tasks for programs";
+  return std::thread::hardware_concurrency() > 1 ? "" : "one CPU has no observer";
 }
 
 KernelAccounting AccountingOf(const nlohmann::json& thread) {

@@ -54,11 +54,10 @@ class ThreadView {
 class TruthRun {
  public:
   // Runs `profctl collect OPTIONS -o FILE -- PROGRAM ARGUMENTS`: from the program's first
-  // instruction to its end. `frequency_hz` is that of samples on the CPU and of sampling points off
-  // it.
+  // instruction to its end.
   [[nodiscard]] static Result<TruthRun> Collect(const std::string& program,
                                                 const std::vector<std::string>& arguments,
-                                                int frequency_hz);
+                                                const std::vector<std::string>& options);
   // Starts `PROGRAM ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
   [[nodiscard]] static Result<TruthRun> CollectRunning(const std::string& program,
                                                        const std::vector<std::string>& arguments,
@@ -91,6 +90,9 @@ class TruthRun {
   std::uint64_t before_ns_ = 0;
   std::uint64_t after_ns_ = 0;
 };
+
+// Why there is no snapshot mode here: its kernel functions are not there, or one CPU; "": there is.
+[[nodiscard]] std::string WhyNotObserved();
 
 // What the thread itself read of kernel accounting.
 [[nodiscard]] KernelAccounting AccountingOf(const nlohmann::json& thread);

@@ -104,8 +104,18 @@ void TruthTest::SetUp() {
 
 void TruthTest::Collect(const std::vector<std::string>& arguments, int frequency_hz,
                         const std::string& program) {
+  CollectWith({"-F", std::to_string(frequency_hz)}, arguments, program);
+}
+
+void TruthTest::Observe(const std::vector<std::string>& arguments, int frequency_hz,
+                        const std::string& program) {
+  CollectWith({"-F", std::to_string(frequency_hz), "--no-hooks"}, arguments, program);
+}
+
+void TruthTest::CollectWith(const std::vector<std::string>& options,
+                            const std::vector<std::string>& arguments, const std::string& program) {
   for (int runs = 1;; ++runs) {
-    auto run = TruthRun::Collect(program, arguments, frequency_hz);
+    auto run = TruthRun::Collect(program, arguments, options);
     ASSERT_TRUE(run.ok()) << run.error().message;
     run_ = std::move(*run);
     const auto accounting = JudgeAccounting(*run_);

@@ -17,10 +17,18 @@ class TruthTest : public ::testing::Test {
   void SetUp() override;
   // Makes run_: `PROGRAM ARGUMENTS` from its first instruction to its end. What must hold of every
   // run (accounting, sums, lives) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
+  // `frequency_hz` is that of samples on the CPU and of sampling points off it.
   void Collect(const std::vector<std::string>& arguments, int frequency_hz,
+               const std::string& program = "truth");
+  // The same in snapshot mode.
+  void Observe(const std::vector<std::string>& arguments, int frequency_hz,
                const std::string& program = "truth");
 
   std::optional<TruthRun> run_;
+
+ private:
+  void CollectWith(const std::vector<std::string>& options,
+                   const std::vector<std::string>& arguments, const std::string& program);
 };
 
 // Parameter: the program, compiled with frame pointers or without.

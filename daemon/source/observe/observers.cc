@@ -26,29 +26,32 @@ Result<ObserverCpus> ChooseObserverCpus() {
   std::vector<std::uint32_t> last;
   for (int cpu = CPU_SETSIZE - 1; cpu >= 0 && last.size() < PROFD_STREAMS; --cpu)
     if (CPU_ISSET(cpu, &allowed)) last.push_back(static_cast<std::uint32_t>(cpu));
-  if (last.empty()) return Error{ErrorCode::kUnavailable, "profd may run on no CPU", ""};
-  ObserverCpus cpus{.stream0 = last.front(), .stream1 = {}};
-  if (last.size() > 1) cpus.stream1 = last.back();
-  return cpus;
+  if (last.size() < PROFD_STREAMS)
+    return Error{ErrorCode::kUnsupported, "profd may run on one CPU only", ""};
+  return ObserverCpus{last.front(), last.back()};
 }
 
-Result<void> Observers::Run(std::uint32_t level) {
-  level_ = std::min<std::uint32_t>(level, PROFD_LONG_LEVEL);
-  if (!stopped_) return {};
-  streams_.clear();  // waits for those that were stopped
+Observers::Observers(Parts parts) : parts_(std::move(parts)) {
   const auto cpus = ChooseObserverCpus();
-  if (!cpus) return cpus.error();
-  cpus_ = *cpus;
-  const auto start = [this](std::uint32_t stream, std::uint32_t cpu) {
-    streams_.emplace_back([this, stream, cpu](const std::stop_token& stop) {
-      ::pthread_setname_np(::pthread_self(), stream == 0 ? "profd-observe0" : "profd-observe1");
-      Serve(stop, stream, cpu);
+  if (cpus) cpus_ = *cpus;
+  if (parts_.program_fd < 0)
+    why_not_ = Error{ErrorCode::kUnsupported, "this kernel is older than 6.7", ""};
+  else if (!cpus)
+    why_not_ = cpus.error();
+}
+
+void Observers::Run(std::uint32_t level, bool requested) {
+  requested_ = requested;
+  level_ = std::min<std::uint32_t>(level, PROFD_LONG_LEVEL);
+  if (!stopped_) return;
+  streams_.clear();  // waits for those that were stopped
+  for (std::uint32_t stream = 0; stream < PROFD_STREAMS; ++stream) {
+    streams_.emplace_back([this, stream](const std::stop_token& stop) {
+      ::pthread_setname_np(::pthread_self(), ("profd-observe" + std::to_string(stream)).c_str());
+      Serve(stop, stream);
     });
-  };
-  start(0, cpus_.stream0);
-  if (cpus_.stream1) start(1, *cpus_.stream1);
+  }
   stopped_ = false;
-  return {};
 }
 
 void Observers::Stop() {
@@ -57,14 +60,9 @@ void Observers::Stop() {
 }
 
 std::string Observers::Describe() const {
-  if (!supported())
-    return "none: this kernel has no iterator over tasks for them (6.7 and later do)";
-  const auto cpus = ChooseObserverCpus();
-  if (!cpus) return "none: " + cpus.error().message;
+  if (why_not_) return "no observers: " + why_not_->message;
   const std::scoped_lock lock(mutex_);
-  std::string text = cpus->stream1 ? "2 CPUs" : "1 CPU: what waits there is not seen";
-  if (!trouble_.empty()) text += "; " + trouble_;
-  return text;
+  return std::to_string(PROFD_STREAMS) + " observers" + (trouble_.empty() ? "" : "; " + trouble_);
 }
 
 std::vector<Observers::Hang> Observers::TakeHangs() {
@@ -75,24 +73,27 @@ std::vector<Observers::Hang> Observers::TakeHangs() {
 void Observers::AddAnswer(std::uint32_t stream, std::uint64_t cpu_ns) {
   const std::scoped_lock lock(mutex_);
   trouble_.clear();
-  Cost& cost = costs_.at(stream);
+  Cost& cost = (requested_ ? costs_.requested : costs_.background).at(stream);
   cost = {cost.before_ns + cost.last_ns, cpu_ns, parts_.clock.MonotonicNs()};
 }
 
-std::uint64_t Observers::cpu_ns() const {
+session::PerKind<std::uint64_t> Observers::cpu_ns() const {
   const std::uint64_t now_ns = parts_.clock.MonotonicNs();
   const std::scoped_lock lock(mutex_);
-  std::uint64_t sum_ns = 0;
-  for (const Cost& cost : costs_)
-    sum_ns += cost.before_ns +
-              MulDiv(cost.last_ns, std::min(now_ns - cost.answered_ns, kSpanNs), kSpanNs);
-  return sum_ns;
+  const auto sum = [now_ns](const auto& costs) {
+    std::uint64_t sum_ns = 0;
+    for (const Cost& cost : costs)
+      sum_ns += cost.before_ns +
+                MulDiv(cost.last_ns, std::min(now_ns - cost.answered_ns, kSpanNs), kSpanNs);
+    return sum_ns;
+  };
+  return {.requested = sum(costs_.requested), .background = sum(costs_.background)};
 }
 
-void Observers::Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu) {
+void Observers::Serve(const std::stop_token& stop, std::uint32_t stream) {
   std::uint64_t after_ns = parts_.clock.MonotonicNs();
   while (!stop.stop_requested()) {
-    const auto answer = Ask(stream, cpu, after_ns);
+    const auto answer = Ask(stream, after_ns);
     if (answer) {
       missed_ += answer->missed;
       AddAnswer(stream, answer->cpu_ns);
@@ -105,11 +106,10 @@ void Observers::Serve(const std::stop_token& stop, std::uint32_t stream, std::ui
   }
 }
 
-Result<ObserveAnswer> Observers::Ask(std::uint32_t stream, std::uint32_t cpu,
-                                     std::uint64_t after_ns) {
+Result<ObserveAnswer> Observers::Ask(std::uint32_t stream, std::uint64_t after_ns) {
   const ObserveRequest request{.stream = stream,
-                               .cpu = cpu,
-                               .stream0_cpu = cpus_.stream0,
+                               .cpu = cpus_.at(stream),
+                               .stream0_cpu = cpus_.front(),
                                .level = level_,
                                .seed = parts_.point_seed,
                                .after_ns = after_ns,

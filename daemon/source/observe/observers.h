@@ -17,16 +17,14 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/reader/reader_pool.h"
+#include "daemon/session/session_control.h"
 #include "daemon/source/observe/observer_parser.h"
 
 namespace profd::source {
 
-// The CPUs of the two streams: two of those on which this process may run. A host with one CPU has
-// only stream 0, which sees no thread there.
-struct ObserverCpus {
-  std::uint32_t stream0 = 0;
-  std::optional<std::uint32_t> stream1;
-};
+// The CPUs of the streams: two of those on which this process may run. kUnsupported: there is one,
+// and no observer sees what waits on its own.
+using ObserverCpus = std::array<std::uint32_t, PROFD_STREAMS>;
 [[nodiscard]] Result<ObserverCpus> ChooseObserverCpus();
 
 // Job: keeps two reader processes at work while a session in snapshot mode runs: one request to
@@ -55,18 +53,19 @@ class Observers {
   // Targets of requests, for the pool: no other request has these.
   static constexpr std::uint64_t kTargets = std::uint64_t{1} << 63;
 
-  explicit Observers(Parts parts) : parts_(std::move(parts)) {}
+  explicit Observers(Parts parts);
   Observers(const Observers&) = delete;
   Observers& operator=(const Observers&) = delete;
   ~Observers() { Stop(); }
 
-  [[nodiscard]] bool supported() const { return parts_.program_fd >= 0; }
-  // At points of this level from the next request on; starts what does not run yet.
-  [[nodiscard]] Result<void> Run(std::uint32_t level);
+  [[nodiscard]] bool supported() const { return !why_not_; }
+  // At points of this level from the next request on; starts what does not run yet. `requested`: it
+  // is as fine as a requested session needs it, and costs that one.
+  void Run(std::uint32_t level, bool requested);
   // Does not wait: requests that are under way end by themselves, and their passes find no member.
   void Stop();
 
-  // For people: "2 CPUs", "1 CPU: ...", or why there are none. Any thread.
+  // For people: "2 observers", and why they see less than all, or why there are none. Any thread.
   [[nodiscard]] std::string Describe() const;
   // Those since the last call. Any thread.
   [[nodiscard]] std::vector<Hang> TakeHangs();
@@ -75,17 +74,18 @@ class Observers {
   // The CPU time comes with the answers, once in kSpanNs. Each part of it is spread over the span
   // that follows, so that it grows evenly.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
-  [[nodiscard]] std::uint64_t cpu_ns() const;
+  [[nodiscard]] session::PerKind<std::uint64_t> cpu_ns() const;
 
  private:
-  void Serve(const std::stop_token& stop, std::uint32_t stream, std::uint32_t cpu);
+  void Serve(const std::stop_token& stop, std::uint32_t stream);
   void AddAnswer(std::uint32_t stream, std::uint64_t cpu_ns);
-  [[nodiscard]] Result<ObserveAnswer> Ask(std::uint32_t stream, std::uint32_t cpu,
-                                          std::uint64_t after_ns);
+  [[nodiscard]] Result<ObserveAnswer> Ask(std::uint32_t stream, std::uint64_t after_ns);
 
   const Parts parts_;
-  ObserverCpus cpus_;
+  ObserverCpus cpus_{};
+  std::optional<Error> why_not_;  // nothing: observers can run
   std::atomic<std::uint32_t> level_ = 0;
+  std::atomic<bool> requested_ = false;
   std::atomic<std::uint64_t> missed_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
   // CPU time of one stream.
@@ -95,7 +95,7 @@ class Observers {
     std::uint64_t answered_ns = 0;
   };
   mutable std::mutex mutex_;
-  std::array<Cost, PROFD_STREAMS> costs_;
+  session::PerKind<std::array<Cost, PROFD_STREAMS>> costs_;
   std::condition_variable_any wake_;
   std::vector<Hang> hangs_;
   std::string trouble_;  // why the last request failed; "": it did not

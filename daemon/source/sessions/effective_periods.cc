@@ -55,23 +55,29 @@ void EffectivePeriods::SetFactors(const session::PerKind<session::PeriodFactors>
   (void)Follow(table);
 }
 
+session::PerKind<std::uint64_t> EffectivePeriods::MakeObserved(const SessionTable& table) const {
+  const session::PerKind<std::uint64_t> requested = table.observed_periods_ns();
+  const auto raise = [](std::uint64_t period_ns, double factor) {
+    return std::min(RaiseToLevel(period_ns, factor), std::uint64_t{1} << PROFD_LONG_LEVEL);
+  };
+  return {.requested = raise(requested.requested, factors_.requested.off_cpu),
+          .background = raise(requested.background, factors_.background.off_cpu)};
+}
+
 wire::PeriodsNs EffectivePeriods::Make(const SessionTable& table) const {
   const session::PerKind<std::uint64_t> on_cpu = table.on_cpu_periods_ns();
   const session::PerKind<std::uint64_t> off_cpu = table.off_cpu_periods_ns();
   wire::PeriodsNs periods;
   periods.background_on_cpu = Raise(on_cpu.background, factors_.background.on_cpu);
   periods.background_off_cpu = RaiseToLevel(off_cpu.background, factors_.background.off_cpu);
-  if (table.observed_period_ns() != 0) {
-    const std::uint64_t observed =
-        std::min(RaiseToLevel(table.observed_period_ns(), factors_.background.off_cpu),
-                 std::uint64_t{1} << PROFD_LONG_LEVEL);
-    periods.background_off_cpu = Finer(periods.background_off_cpu, observed);
-  }
   periods.on_cpu =
       Finer(Raise(on_cpu.requested, factors_.requested.on_cpu), periods.background_on_cpu);
   if (off_cpu.requested != 0)
     periods.off_cpu =
         RaiseToLevel(Finer(off_cpu.requested, off_cpu.background), factors_.requested.off_cpu);
+  const session::PerKind<std::uint64_t> observed = MakeObserved(table);
+  periods.off_cpu = Finer(periods.off_cpu, observed.requested);
+  periods.background_off_cpu = Finer(periods.background_off_cpu, observed.background);
   return periods;
 }
 
@@ -87,9 +93,9 @@ Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   StoreControl(control_.requested_sessions, table.requested());
   StoreControl(control_.shared_sessions, table.shared());
   StoreControl(control_.off_cpu_sessions, table.off_cpu() & ~table.observed());
-  observed_level_ = table.observed_period_ns() == 0
-                        ? 0
-                        : static_cast<std::uint32_t>(LevelOf(periods.background_off_cpu));
+  const session::PerKind<std::uint64_t> observed = MakeObserved(table);
+  observed_level_ =
+      static_cast<std::uint32_t>(LevelOf(Finer(observed.requested, observed.background)));
   StoreControl(control_.on_cpu_sessions, table.on_cpu());
   const auto clock = table.clock();
   if (!clock) {

@@ -34,6 +34,8 @@ class EffectivePeriods {
                   const SessionTable& table);
 
  private:
+  // Of the observers: 0 where no session in snapshot mode runs.
+  [[nodiscard]] session::PerKind<std::uint64_t> MakeObserved(const SessionTable& table) const;
   [[nodiscard]] wire::PeriodsNs Make(const SessionTable& table) const;
 
   profd_control& control_;

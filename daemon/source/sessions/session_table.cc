@@ -95,11 +95,12 @@ session::PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
   return periods;
 }
 
-std::uint64_t SessionTable::observed_period_ns() const {
-  std::uint64_t period_ns = 0;
+session::PerKind<std::uint64_t> SessionTable::observed_periods_ns() const {
+  session::PerKind<std::uint64_t> periods;
   for (const auto& slot : slots_)
-    if (slot && slot->off_cpu && slot->observed) TakeFiner(slot->off_cpu_period_ns, period_ns);
-  return period_ns;
+    if (slot && slot->off_cpu && slot->observed)
+      TakeFiner(slot->off_cpu_period_ns, OfKind(periods, *slot));
+  return periods;
 }
 
 session::PerKind<session::SamplingBudget> SessionTable::budgets() const {

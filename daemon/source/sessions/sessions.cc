@@ -71,8 +71,8 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   session::SessionSpec spec = requested;
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
-  // Where there are no observers, hooks see more than is wanted.
-  spec.observed = spec.observed && observers_.supported();
+  // Where there are no observers, the history uses hooks, which see more than it needs.
+  if (spec.background) spec.observed = spec.observed && observers_.supported();
   PROFD_TRY(CheckSpec(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   const auto slot = table_.NextSlot();
@@ -103,10 +103,11 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
     }
   }
   if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
-  if (spec.observed && spec.target.kind != session::TargetKind::kAll) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "snapshot mode is for sessions on the whole host only",
-                 "ask for the whole host, or for a session with hooks"};
+  if (spec.observed && spec.dump)
+    return Error{ErrorCode::kInvalidArgument, "a dump needs hooks", ""};
+  if (spec.observed && !observers_.supported()) {
+    return Error{ErrorCode::kUnsupported, "snapshot mode: " + observers_.Describe(),
+                 "ask for a session with hooks"};
   }
   return {};
 }
@@ -121,10 +122,11 @@ Result<void> Sessions::NeedSwitchHooks() {
   return adopted ? Result<void>() : adopted.error();
 }
 
-Result<void> Sessions::FollowObservers() {
-  if (periods_.observed_level() != 0) return observers_.Run(periods_.observed_level());
-  observers_.Stop();
-  return {};
+void Sessions::FollowObservers() {
+  if (periods_.observed_level() != 0)
+    observers_.Run(periods_.observed_level(), (table_.observed() & table_.requested()) != 0);
+  else
+    observers_.Stop();
 }
 
 Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
@@ -134,7 +136,8 @@ Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& sp
   PROFD_TRY(membership_.Assign(slot, table_));
   NoteRunning();
   PROFD_TRY(periods_.Follow(table_));
-  return FollowObservers();
+  FollowObservers();
+  return {};
 }
 
 Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& spec) {
@@ -289,7 +292,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   NoteRunning();
   // What is left was effective before, at least as finely: it cannot fail for a new reason.
   (void)periods_.Follow(table_);
-  (void)FollowObservers();
+  FollowObservers();
   membership_.Remove(slot, spec, table_);
   if (!spec.observed) hooks_needed_ = std::chrono::steady_clock::now();
   if (table_.running() == 0) parts_.side_band.Close();
@@ -320,9 +323,7 @@ void Sessions::Maintain() {
 
 session::BudgetReading Sessions::Budget() {
   const std::scoped_lock lock(mutex_);
-  const auto read = [this](profd_counter counter) {
-    return parts_.objects.ReadCounter(counter) + observers_.cpu_ns();
-  };
+  const auto read = [this](profd_counter counter) { return parts_.objects.ReadCounter(counter); };
   // Not read at one instant: a part may be more than the whole.
   const std::uint64_t background_ns = read(PROFD_COUNTER_BACKGROUND_STACKS_NS);
   const std::uint64_t stacks_ns = std::max(background_ns, read(PROFD_COUNTER_STACKS_NS));
@@ -332,7 +333,10 @@ session::BudgetReading Sessions::Budget() {
   reading.sampling.background.spent_ns = background_ns;
   reading.sampling.background.starts = starts_.background;
   reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
-  reading.switches = parts_.objects.ReadCounter(PROFD_COUNTER_SWITCHES);
+  reading.switches = read(PROFD_COUNTER_SWITCHES);
+  const session::PerKind<std::uint64_t> observers_ns = observers_.cpu_ns();
+  reading.sampling.requested.spent_ns += observers_ns.requested;
+  reading.sampling.background.spent_ns += observers_ns.background;
   return reading;
 }
 
@@ -346,7 +350,7 @@ bool Sessions::UseKernelAccounting(bool use) {
 void Sessions::SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) {
   const std::scoped_lock lock(mutex_);
   periods_.SetFactors(factors, table_);
-  (void)FollowObservers();  // what runs, goes on
+  FollowObservers();
 }
 
 void Sessions::PrepareTables(BlockedStacks::For whom, std::span<const wire::EventBytes> processes) {

@@ -128,7 +128,7 @@ class Sessions {
   }
   [[nodiscard]] std::uint64_t clocks_unread() const { return members_.clocks_unread(); }
   // CPU time of the observers: no program counts it.
-  [[nodiscard]] std::uint64_t observers_ns() const { return observers_.cpu_ns(); }
+  [[nodiscard]] session::PerKind<std::uint64_t> observers_ns() const { return observers_.cpu_ns(); }
 
  private:
   // With mutex_ held, as everything below.
@@ -138,7 +138,7 @@ class Sessions {
   // Attaches the switch hooks if a session needs them, and gives every thread a clock.
   [[nodiscard]] Result<void> NeedSwitchHooks();
   // After the effective periods have changed.
-  [[nodiscard]] Result<void> FollowObservers();
+  void FollowObservers();
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const session::SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
 

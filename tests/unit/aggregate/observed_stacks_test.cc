@@ -172,13 +172,15 @@ TEST_F(ObservedStacksTest, WhatGrewAroundALostStackIsDropped) {
 
 TEST_F(ObservedStacksTest, AThreadThatEndsHasTheLastWeightInItsEnd) {
   wire::ForkEvent fork;
-  fork.header = thread_.Header(kStartNs + 100 * kMs);
+  // The kernel's sums begin a little before the fork is reported.
+  fork.header = thread_.Header(kStartNs + 100 * kMs + 5'000);
   builder_.AddFork(fork);
   builder_.AddSample(thread_.Read(kStartNs + 200 * kMs, 1, State::kRunnable));
   builder_.AddSample(thread_.Read(kStartNs + 300 * kMs, 2));
   thread_.Hold(40 * kMs);
   auto end = thread_.ClockAt(0, 0);
   end.header.time_ns = kStartNs + 400 * kMs;
+  end.begin_ns = kStartNs + 100 * kMs;
   end.end = true;
   end.state = PROFD_STATE_DEAD;
   end.at_epoch = {};
@@ -187,6 +189,7 @@ TEST_F(ObservedStacksTest, AThreadThatEndsHasTheLastWeightInItsEnd) {
   const auto profile = builder_.Build(WindowEnd(0), FrameOf);
   EXPECT_EQ(FoundIn(profile), (Found{{"f1", {10 * kMs, 1}}, {"f2", {50 * kMs, 5}}}));
   EXPECT_EQ(Weights(profile, 0, State::kRunnable).at("f1"), 10 * kMs);
+  EXPECT_EQ(profile.threads[0].begin_ns, kStartNs + 100 * kMs);
   ExpectSumsEqualClocks(profile);
 }
 
@@ -309,6 +312,7 @@ TEST_F(ObservedStacksTest, ShortLivedThreadsThatAreAlikeShareTheirStacks) {
     blocked_ns += (i == 0 ? 15 : 5) * kMs;
     auto end = thread.ClockAt(0, 0);
     end.header.time_ns = kStartNs + 120 * kMs;
+    end.begin_ns = kStartNs + 100 * kMs;
     end.end = true;
     end.state = PROFD_STATE_DEAD;
     end.at_epoch = {};

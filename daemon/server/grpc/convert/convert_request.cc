@@ -190,6 +190,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   plan.spec.lines = !request.no_lines();
 
   plan.spec.budget_cpus = SessionBudget(request, hz, limits.cpus);
+  plan.spec.observed = request.no_hooks();
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();
