@@ -138,7 +138,12 @@ struct observed {
   u32 epoch;                       /* of `at_epoch`, its lower half; 0: none yet */
   u64 epoch_ns;
   u32 busy; /* who changes the totals */
+  /* Where the end of the thread was reported for the first time; 0: it has not been. What follows
+   * is counted when the kernel frees it, which has no ids any more. */
+  u32 end_pid;
+  u32 end_tid;
   u32 reserved;
+  u64 end_process_start_ns;
   struct kernel_totals totals; /* as of the last reading */
   struct kernel_totals at_epoch;
 };
@@ -178,16 +183,17 @@ struct {
 /* One pass, and the threads whose stacks it reads: tids, with LISTED_LONG for those that represent
  * a long period. */
 struct pass {
-  u64 busy; /* a pass of this stream is under way */
+  u64 busy; /* a run of the program uses it */
   struct profd_pass of;
   u64 count;
   u64 entries[PROFD_MAX_READ];
 };
 
-/* Key: stream. */
+/* Key: any. As `readers`: a run may hang in the memory of a process that it visits. */
+#define PASSES 4
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, PROFD_STREAMS);
+  __uint(max_entries, PASSES);
   __type(key, u32);
   __type(value, struct pass);
 } passes SEC(".maps");

@@ -69,6 +69,12 @@ int on_exit(__u64* ctx) {
   return 0;
 }
 
+SEC("tp_btf/sched_process_free")
+int on_free(__u64* ctx) {
+  thread_freed(TASK(0));
+  return 0;
+}
+
 SEC("tp_btf/task_rename")
 int on_rename(__u64* ctx) {
   thread_renamed(TASK(0), (const char*)ctx[1]);

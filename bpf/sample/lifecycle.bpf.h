@@ -184,6 +184,12 @@ static __always_inline void thread_execed(struct task_struct* task, u32 old_tid,
   if (may_report(task, thread)) send_exec(task, sessions, old_tid, program->filename);
 }
 
+static __always_inline void thread_freed(struct task_struct* task) {
+  struct thread* thread = find_thread(task);
+  u64 sessions = thread ? thread->sessions & control.sessions & control.observed_sessions : 0;
+  if (sessions && thread->quiet != LEFT_OUT) send_freed_clock(task, sessions);
+}
+
 static __always_inline void thread_exited(struct task_struct* task) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;

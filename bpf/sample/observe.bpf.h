@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "bpf/kernel/task_functions.h"
 #include "bpf/sample/observed_clock.bpf.h"
 #include "bpf/sample/recent.bpf.h"
 #include "bpf/sample/snapshot.bpf.h"
+#include "bpf/thread/task_functions.bpf.h"
 
 #define LISTED_LONG (1ull << 32)
 
@@ -240,12 +240,22 @@ static __always_inline void make_pass(const struct profd_pass* of, struct pass_c
   bpf_loop(PROFD_MAX_READ, read_listed, context, 0);
 }
 
+/* A free buffer; 0: none is free. */
+static __always_inline struct pass* take_pass(void) {
+  for (u32 i = 0; i < PASSES; i++) {
+    u32 key = i;
+    struct pass* pass = bpf_map_lookup_elem(&passes, &key);
+    if (pass && !__sync_val_compare_and_swap(&pass->busy, 0, 1)) return pass;
+  }
+  count(PROFD_COUNTER_SCRATCH_BUSY);
+  return 0;
+}
+
 static __always_inline void observe_threads(struct profd_pass* of) {
   struct pass_context context;
-  u32 key = of->stream & 1;
   follow_run_queue_clock(bpf_ktime_get_ns());
-  context.pass = bpf_map_lookup_elem(&passes, &key);
-  if (!context.pass || __sync_val_compare_and_swap(&context.pass->busy, 0, 1)) return;
+  context.pass = take_pass();
+  if (!context.pass) return;
   context.reader = take_reader();
   if (context.reader) {
     make_pass(of, &context);

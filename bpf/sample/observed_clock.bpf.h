@@ -82,6 +82,25 @@ static __always_inline void write_observed_clock(struct seq_file* out, struct ta
   end_update(observed);
 }
 
+static __always_inline void fill_last_epoch(struct profd_clock_event* event,
+                                            const struct observed* observed, u64 begin_ns,
+                                            const struct kernel_sums* sums) {
+  if (begin_ns < observed->epoch_ns) {
+    event->epoch = observed->epoch;
+    event->epoch_ns = observed->epoch_ns;
+    fill_clock(&event->at_epoch, &observed->at_epoch, sums);
+  } else {
+    event->epoch = event->epoch_ns = 0;
+    __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
+  }
+}
+
+static __always_inline struct profd_clock_event* reserve_clock(void) {
+  struct profd_clock_event* event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
+  if (!event) count(PROFD_COUNTER_EVENT_RING_FULL);
+  return event;
+}
+
 /*
  * A thread joins sessions (CLOCK, under the number of the present epoch), leaves them, or ends
  * (THREAD_END, with its `state`).
@@ -96,8 +115,8 @@ static __noinline void send_observed_clock(struct task_struct* task, u16 kind, u
   if (!sessions) return;
   observed = find_observed(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!observed) return count(PROFD_COUNTER_STORAGE_FAILED);
-  event = bpf_ringbuf_reserve(&ring_sched, sizeof(*event), 0);
-  if (!event) return count(PROFD_COUNTER_EVENT_RING_FULL);
+  event = reserve_clock();
+  if (!event) return;
   updating = begin_update(observed);
   read_kernel_sums(task, now, &sums);
   update_totals(task, observed, now, &sums);
@@ -109,14 +128,42 @@ static __noinline void send_observed_clock(struct task_struct* task, u16 kind, u
     event->epoch = control.epoch;
     event->epoch_ns = now;
     event->at_epoch = event->final;
-  } else if (task->start_time < observed->epoch_ns) {
-    event->epoch = observed->epoch;
-    event->epoch_ns = observed->epoch_ns;
-    fill_clock(&event->at_epoch, &observed->at_epoch, &sums);
   } else {
-    event->epoch = event->epoch_ns = 0;
-    __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
+    fill_last_epoch(event, observed, task->start_time, &sums);
+  }
+  if (state == PROFD_STATE_DEAD) {
+    observed->end_pid = event->event.pid;
+    observed->end_tid = event->event.tid;
+    observed->end_process_start_ns = event->event.process_start_ns;
   }
   if (updating) end_update(observed);
+  bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
+}
+
+/*
+ * The kernel frees a thread, after its parent has asked for it. After its end was reported it has
+ * given its memory back, which may take long: that time it ran or waited for a CPU. So its end is
+ * reported once more, and lies as much later as its sums have grown.
+ */
+static __noinline void send_freed_clock(struct task_struct* task, u64 sessions) {
+  struct observed* observed = find_observed(task, 0);
+  struct profd_clock_event* event;
+  struct kernel_totals totals;
+  struct kernel_sums sums;
+  if (!observed || !observed->end_pid) return;
+  event = reserve_clock();
+  if (!event) return;
+  read_kernel_sums(task, 0, &sums);
+  totals = observed->totals;
+  totals.on_cpu_ns += above(sums.on_cpu_ns, totals.on_cpu_ns);
+  totals.runnable_ns += above(sums.runnable_ns, totals.runnable_ns);
+  fill_event(&event->event, task, PROFD_EVENT_THREAD_END, bpf_ktime_get_ns(), sessions);
+  event->event.pid = observed->end_pid;
+  event->event.tid = observed->end_tid;
+  event->event.process_start_ns = observed->end_process_start_ns;
+  fill_observed_clock(event, task, observed);
+  event->state = PROFD_STATE_DEAD;
+  fill_clock(&event->final, &totals, &sums);
+  fill_last_epoch(event, observed, task->start_time, &sums);
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }

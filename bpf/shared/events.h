@@ -72,9 +72,10 @@ struct profd_event {
 
 /*
  * CLOCK: `at_epoch` holds the totals as of `epoch_ns`, `final` equals it.
- * THREAD_END: `final` are the totals at the end; `at_epoch` those as of the last epoch the thread
- * has passed (epoch 0: none, then `at_epoch` is all zero and the thread began after every epoch).
- * A thread that joins sessions while they run sends CLOCK with its totals of that moment,
+ * THREAD_END: `final` are the totals at the end (OBSERVED: which is begin_ns + their sum; the end
+ * of a thread may be reported once more, somewhat later); `at_epoch` those as of the last epoch the
+ * thread has passed (epoch 0: none, then `at_epoch` is all zero and the thread began after every
+ * epoch). A thread that joins sessions while they run sends CLOCK with its totals of that moment,
  * `epoch_ns`, under the number of the last epoch; one that leaves them while it lives sends
  * THREAD_END to them.
  */

@@ -68,6 +68,7 @@ static __always_inline u64 wait_not_summed(struct task_struct* task, u64 now) {
   return queued && time ? above(time, queued) : 0;
 }
 
+/* Brought up to `now`. */
 static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
                                              struct kernel_sums* sums) {
   struct kernel_accounting accounting;
@@ -78,6 +79,7 @@ static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
   sums->switches = task->nivcsw;
   sums->migrations = task->se.nr_migrations;
   sums->state = present_state(task);
+  if (!now) return; /* it is over: the sums are final */
   if (sums->state == PROFD_STATE_ON_CPU)
     sums->on_cpu_ns += smaller(time_since_summed(task, now), MAX_SUM_AGE_NS);
   else

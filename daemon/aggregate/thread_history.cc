@@ -22,6 +22,16 @@ std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b
   return std::bit_cast<profd_clock>(to);
 }
 
+// The end by kernel accounting is where its sums end: the event may come later.
+std::uint64_t EndOf(const wire::ClockEvent& event) {
+  if (!event.observation) return event.header.time_ns;
+  const profd_clock& clock = event.final;
+  std::uint64_t end_ns = event.begin_ns + clock.on_cpu_ns;
+  for (const std::uint64_t ns : clock.runnable_ns) end_ns += ns;
+  for (const std::uint64_t ns : clock.blocked_ns) end_ns += ns;
+  return end_ns;
+}
+
 }  // namespace
 
 void ThreadHistory::OnFork(const wire::ForkEvent& event) {
@@ -39,8 +49,9 @@ void ThreadHistory::OnClock(const wire::ClockEvent& event) {
   if (event.epoch != 0) AddReading(event);
   // An end without the state "dead" means that the thread left the session, unless its exit event
   // has said otherwise.
-  if (event.end)
-    end_ = End{event.header.time_ns, event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
+  if (!event.end) return;
+  if (event.observation) earlier_end_ = end_;
+  end_ = End{EndOf(event), event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
 }
 
 void ThreadHistory::OnExit(const wire::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
@@ -109,15 +120,18 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
   // A thread that was read at the end existed then, even if its exit event is older: a thread that
   // exits can take long to release its memory, and its clock runs meanwhile.
   const bool there = last && last->at.epoch == end.epoch;
+  // What it did after it had ended may lie beyond the session, as a whole.
+  const std::optional<End>& its_end =
+      earlier_end_ && end_ && end_->time_ns > end.time_ns ? earlier_end_ : end_;
   const std::uint64_t gone_ns = there ? 0 : exit_ns_;
-  const std::uint64_t ended_ns = end_ ? end_->time_ns : gone_ns;
+  const std::uint64_t ended_ns = its_end ? its_end->time_ns : gone_ns;
   const profd_clock* final = nullptr;
   if (ended_ns != 0 && ended_ns <= end.time_ns) {
-    life.exited = !end_ || end_->died;
+    life.exited = !its_end || its_end->died;
     // The final clock event has the exact end time. The exit event comes earlier, and its time is
     // too early.
     life.window.end_ns = std::min(std::max(ended_ns, exit_ns_), end.time_ns);
-    if (end_) final = &end_->totals;
+    if (its_end) final = &its_end->totals;
   } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
     // The thread lives on, so its window ends with the session even if it was not read there. The
     // time since the last reading is then missing in its clock, and the closure error shows it.

@@ -92,6 +92,7 @@ class ThreadHistory {
   std::uint64_t clock_begin_ns_ = 0;  // 0: no clock event yet
   std::vector<Reading> readings_;     // ascending by epoch
   std::optional<End> end_;
+  std::optional<End> earlier_end_;  // as it was reported before
 };
 
 }  // namespace profd::aggregate

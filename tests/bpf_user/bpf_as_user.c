@@ -11,6 +11,7 @@
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/clock_reading.bpf.h"
 #include "bpf/thread/kernel_accounting.bpf.h"
+#include "bpf/thread/kernel_clock.bpf.h"
 #include "bpf/thread/share.bpf.h"
 #include "tests/bpf_user/user_maps.h"
 
@@ -243,6 +244,23 @@ __u64 user_finish_sample(struct profd_sample_event* event) {
   const __u64 bytes = finish_sample(&sample);
   memcpy(event, sample.words, bytes);
   return bytes;
+}
+
+struct user_totals user_read_sums(struct user_totals* totals, __u64 begin, __u64 epoch, __u64 now,
+                                  const struct user_sums* of) {
+  const struct kernel_sums sums = {.on_cpu_ns = of->on_cpu_ns,
+                                   .runnable_ns = of->runnable_ns,
+                                   .sleeps = of->sleeps,
+                                   .state = of->state};
+  struct kernel_totals kept;
+  struct user_totals at_epoch;
+  memcpy(&kept, totals, sizeof(kept));
+  advance_totals(&kept, begin, epoch, &sums);
+  memcpy(&at_epoch, &kept, sizeof(kept));
+  advance_totals(&kept, begin, now, &sums);
+  end_reading(&kept, &sums);
+  memcpy(totals, &kept, sizeof(kept));
+  return at_epoch;
 }
 
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,

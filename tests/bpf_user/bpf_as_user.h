@@ -77,6 +77,25 @@ const struct profd_clock* user_clock(const struct user_thread* thread);
 __u64 user_since(const struct user_thread* thread);
 __u64 user_sequence(const struct user_thread* thread);
 
+/* The clock of a thread in snapshot mode. */
+struct user_totals {
+  __u64 on_cpu_ns;
+  __u64 runnable_ns;
+  __u64 blocked_ns;
+  __u32 sleeps;
+  __u32 state;
+};
+struct user_sums {
+  __u64 on_cpu_ns;
+  __u64 runnable_ns;
+  __u64 sleeps;
+  __u32 state;
+};
+/* One reading, which adds the time up to `epoch` and then that up to `now`; returns the totals at
+ * the epoch. */
+struct user_totals user_read_sums(struct user_totals* totals, __u64 begin, __u64 epoch, __u64 now,
+                                  const struct user_sums* sums);
+
 /* Shares. */
 int user_take_one(struct profd_share* share, __u64 now, __u64 per_second, __u64 at_once);
 __u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block);

@@ -61,8 +61,12 @@ Finding History(const v1::StatusResponse& status) {
     return {"history", Verdict::kWarn,
             FormatCount(history.windows_lost()) + " windows lost: the disk is too slow",
             "a faster disk for " + history.path()};
-  return {"history", Verdict::kOk,
-          FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()), ""};
+  const std::string mode = history.observed() ? "snapshot mode, nothing runs at a context switch"
+                                              : "hooks, at each context switch";
+  return {
+      "history", Verdict::kOk,
+      FormatCount(history.windows()) + " windows, " + FormatBytes(history.bytes()) + "; " + mode,
+      ""};
 }
 
 Finding Python(const v1::Process& process) {

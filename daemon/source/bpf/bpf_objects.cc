@@ -171,7 +171,7 @@ Result<void> BpfObjects::AttachAll(const std::vector<bpf_program*>& programs,
 Result<void> BpfObjects::AttachHooks(const Features& features) {
   const auto& programs = skeleton_->progs;
   std::vector<bpf_program*> wanted{programs.on_fork, programs.on_exec, programs.on_exit,
-                                   programs.on_rename};
+                                   programs.on_free, programs.on_rename};
   if (features.cgroup_attach) wanted.push_back(programs.on_cgroup_attach);
   return AttachAll(wanted, hooks_);
 }

@@ -11,6 +11,8 @@
 #include "bpf/shared/observer.h"
 #include "bpf/shared/points.h"
 #include "tests/root/source/live_test.h"
+#include "tests/root/source/stuck_file.h"
+#include "tests/support/eventually.h"
 
 namespace profd::source {
 namespace {
@@ -173,16 +175,23 @@ TEST_F(ObserveTest, ClocksOfShortLivesAreWhole) {
   puppet.Go();
   const std::uint64_t spun_ns = puppet.Hear(1)[0];
   const Heard heard = live_->End(session);
-  std::uint64_t lived_ns = 0;
-  int ends = 0;
+  // The end is reported where the thread exits, and once more when the kernel has freed it.
+  std::map<std::uint32_t, ClockEvent> ends;
   for (const ClockEvent& clock : heard.All<ClockEvent>()) {
     if (!clock.end || clock.header.process.pid != puppet.pid() || !clock.observation) continue;
-    ++ends;
-    EXPECT_EQ(SumOf(clock.final), clock.header.time_ns - clock.begin_ns) << "closes";
-    // Preempted or not: the time that it has spun for it ran or waited for a CPU.
-    lived_ns += clock.final.on_cpu_ns + RunnableOf(clock.final);
+    const auto [end, first] = ends.try_emplace(clock.header.thread.tid, clock);
+    if (first) {
+      EXPECT_EQ(SumOf(clock.final), clock.header.time_ns - clock.begin_ns) << "closes";
+      continue;
+    }
+    EXPECT_GE(clock.final.on_cpu_ns, end->second.final.on_cpu_ns);
+    EXPECT_EQ(BlockedOf(clock.final), BlockedOf(end->second.final));
+    end->second = clock;
   }
-  EXPECT_EQ(ends, kLives);
+  EXPECT_EQ(ends.size(), static_cast<std::size_t>(kLives));
+  std::uint64_t lived_ns = 0;
+  // Preempted or not: the time that it has spun for it ran or waited for a CPU.
+  for (const auto& [tid, end] : ends) lived_ns += end.final.on_cpu_ns + RunnableOf(end.final);
   EXPECT_GE(lived_ns, spun_ns);
 }
 
@@ -232,6 +241,32 @@ TEST_F(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
   const double error = std::sqrt(expected * (1 - expected) / static_cast<double>(visits));
   EXPECT_NEAR(share, expected, 5 * error) << visits << " stacks";
   EXPECT_NEAR(sum, static_cast<double>(truth[0] + truth[1]), 2.0 * static_cast<double>(kLongNs));
+}
+
+// Who visits it hangs, beyond the reach of a signal: that observer is replaced, and the process
+// left alone.
+TEST_F(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
+  const auto file = StuckFile::Mount();
+  if (!file) GTEST_SKIP() << file.error().message;
+  const auto session = live_->Begin(Observed(8 * kMs));
+  const std::uint64_t before = live_->source().Status().counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
+  const Puppet hostile(Hanging((*file)->path()));
+  ASSERT_EQ(hostile.Hear(1)[0], 1u);
+  const auto timeouts = [] {
+    return live_->source().Status().counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
+  };
+  ASSERT_TRUE(test::Eventually([&] { return timeouts() > before; }));
+  // What begins from now on is visited.
+  const Puppet harmless([](const Puppet::Strings& strings) { strings.Wait(); });
+  const auto visited = [&] {
+    return live_->source().Status().counters[PROFD_COUNTER_OFF_CPU_SAMPLES];
+  };
+  const std::uint64_t samples = visited();
+  EXPECT_TRUE(test::Eventually([&] { return visited() > samples + 10; }));
+  const Heard heard = live_->End(session);
+  EXPECT_GE(Observations(heard, harmless.pid()).size(), 1u);
+  const auto of_hostile = Observations(heard, hostile.pid());
+  for (const StackEvent& stack : of_hostile) EXPECT_TRUE(stack.user_frames.empty());
 }
 
 }  // namespace

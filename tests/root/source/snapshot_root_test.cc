@@ -56,35 +56,6 @@ TEST_F(SnapshotTest, OnCpuSessionsTakeNone) {
   EXPECT_TRUE(heard.Stacks(puppet.pid(), SampleOrigin::kSnapshot).empty());
 }
 
-// Sleeps for ever with a stack of its own whose first frame lies in `stuck`, as a hostile program
-// may. `stack` lies below it: a walk goes up only.
-[[noreturn]] void SleepWithFrame([[maybe_unused]] char* stack, [[maybe_unused]] char* stuck) {
-#if defined(__x86_64__)
-  static constexpr timespec kForever{.tv_sec = 3'600, .tv_nsec = 0};
-  asm volatile("mov %[stack], %%rsp\n mov %[stuck], %%rbp\n syscall\n ud2"
-               :
-               : [stack] "r"(stack), [stuck] "r"(stuck), "a"(SYS_nanosleep), "D"(&kForever),
-                 "S"(nullptr)
-               : "memory");
-#endif
-  ::_exit(1);
-}
-
-// A process whose stack lies in the file, so that who reads it hangs.
-Puppet::Body Hanging(const std::string& path, uid_t user = 0) {
-  return [path, user](const Puppet::Strings& strings) {
-    const bool is_user = ::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0;
-    const int fd = ::open(path.c_str(), O_RDONLY);
-    constexpr std::size_t kPage = 4'096;
-    auto* pages = static_cast<char*>(
-        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    const bool mapped =
-        ::mmap(pages + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == pages + kPage;
-    strings.Say({is_user && mapped ? 1u : 2u});
-    SleepWithFrame(pages + kPage / 2, pages + kPage + 128);
-  };
-}
-
 TEST_F(SnapshotTest, AThreadWhoseMemoryCannotBeReadDoesNotHoldUpTheSession) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "the hostile program is written for x86-64";

@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -46,7 +49,35 @@ void Refuse(int device, std::uint64_t unique, int error) {
   (void)!::write(device, &header, sizeof(header));
 }
 
+// Sleeps for ever with a stack of its own whose first frame lies in `stuck`, as a hostile program
+// may. `stack` lies below it: a walk goes up only.
+[[noreturn]] void SleepWithFrame([[maybe_unused]] char* stack, [[maybe_unused]] char* stuck) {
+#if defined(__x86_64__)
+  static constexpr timespec kForever{.tv_sec = 3'600, .tv_nsec = 0};
+  asm volatile("mov %[stack], %%rsp\n mov %[stuck], %%rbp\n syscall\n ud2"
+               :
+               : [stack] "r"(stack), [stuck] "r"(stuck), "a"(SYS_nanosleep), "D"(&kForever),
+                 "S"(nullptr)
+               : "memory");
+#endif
+  ::_exit(1);
+}
+
 }  // namespace
+
+Puppet::Body Hanging(const std::string& path, uid_t user) {
+  return [path, user](const Puppet::Strings& strings) {
+    const bool is_user = ::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0;
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    constexpr std::size_t kPage = 4'096;
+    auto* pages = static_cast<char*>(
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const bool mapped =
+        ::mmap(pages + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == pages + kPage;
+    strings.Say({is_user && mapped ? 1u : 2u});
+    SleepWithFrame(pages + kPage / 2, pages + kPage + 128);
+  };
+}
 
 Result<std::unique_ptr<StuckFile>> StuckFile::Mount() {
   UniqueFd device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));

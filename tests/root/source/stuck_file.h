@@ -1,5 +1,7 @@
-// StuckFile: a file whose pages never come.
+// StuckFile: a file whose pages never come, and a process that hangs in it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "tests/root/source/puppet.h"
 
 namespace profd::source {
 
@@ -31,5 +34,9 @@ class StuckFile {
   UniqueFd device_;
   std::jthread server_;
 };
+
+// A process of this user whose stack lies in the file, so that who reads it hangs. It says 1 before
+// it sleeps for ever, or 2 if it cannot be made so.
+[[nodiscard]] Puppet::Body Hanging(const std::string& path, uid_t user = 0);
 
 }  // namespace profd::source

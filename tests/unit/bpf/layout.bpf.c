@@ -18,6 +18,7 @@ struct profd_python_code_event* python_code_event;
 struct profd_python_process python_process;
 struct profd_python_runtime_key python_runtime_key;
 struct profd_constants constants;
+struct profd_pass pass;
 struct profd_control control;
 struct profd_filter filter;
 struct profd_filter_id filter_id;

@@ -43,20 +43,33 @@ std::map<std::string, Layout> CppLayouts() {
        {sizeof(profd_clock_event),
         {AT(profd_clock_event, event), AT(profd_clock_event, epoch),
          AT(profd_clock_event, epoch_ns), AT(profd_clock_event, begin_ns),
-         AT(profd_clock_event, since_ns), AT(profd_clock_event, state),
-         AT(profd_clock_event, stack_number), AT(profd_clock_event, at_epoch),
-         AT(profd_clock_event, final), AT(profd_clock_event, comm)}}},
+         AT(profd_clock_event, since_ns), AT(profd_clock_event, held_ns),
+         AT(profd_clock_event, state), AT(profd_clock_event, stack_number),
+         AT(profd_clock_event, at_epoch), AT(profd_clock_event, final),
+         AT(profd_clock_event, comm)}}},
       {"profd_sample_event",
        {sizeof(profd_sample_event),
-        {AT(profd_sample_event, event), AT(profd_sample_event, begin_ns),
-         AT(profd_sample_event, runnable_ns), AT(profd_sample_event, period_ns),
-         AT(profd_sample_event, blocked_points), AT(profd_sample_event, runnable_points),
-         AT(profd_sample_event, syscall), AT(profd_sample_event, task_state),
-         AT(profd_sample_event, syscall_args), AT(profd_sample_event, fd_kind),
-         AT(profd_sample_event, stack_flags), AT(profd_sample_event, kernel_frames),
-         AT(profd_sample_event, user_frames), AT(profd_sample_event, missing_stack_bytes),
-         AT(profd_sample_event, uncertain_from), AT(profd_sample_event, cfas),
-         AT(profd_sample_event, python_words), AT(profd_sample_event, python_flags),
+        {AT(profd_sample_event, event),
+         AT(profd_sample_event, begin_ns),
+         AT(profd_sample_event, held_ns),
+         AT(profd_sample_event, stack_number),
+         AT(profd_sample_event, registers),
+         AT(profd_sample_event, runnable_ns),
+         AT(profd_sample_event, period_ns),
+         AT(profd_sample_event, blocked_points),
+         AT(profd_sample_event, runnable_points),
+         AT(profd_sample_event, syscall),
+         AT(profd_sample_event, task_state),
+         AT(profd_sample_event, syscall_args),
+         AT(profd_sample_event, fd_kind),
+         AT(profd_sample_event, stack_flags),
+         AT(profd_sample_event, kernel_frames),
+         AT(profd_sample_event, user_frames),
+         AT(profd_sample_event, missing_stack_bytes),
+         AT(profd_sample_event, uncertain_from),
+         AT(profd_sample_event, cfas),
+         AT(profd_sample_event, python_words),
+         AT(profd_sample_event, python_flags),
          AT(profd_sample_event, frames)}}},
       {"profd_task_event",
        {sizeof(profd_task_event),
@@ -107,6 +120,9 @@ std::map<std::string, Layout> CppLayouts() {
       {"profd_control",
        {sizeof(profd_control),
         {AT(profd_control, epoch),
+         AT(profd_control, observed_sessions),
+         AT(profd_control, clock_generation),
+         AT(profd_control, observes_pid),
          AT(profd_control, epoch_ns),
          AT(profd_control, sessions),
          AT(profd_control, on_cpu_sessions),
@@ -213,6 +229,11 @@ std::map<std::string, Layout> CppLayouts() {
        {sizeof(profd_share),
         {AT(profd_share, used_ns), AT(profd_share, beyond_ns), AT(profd_share, beyond),
          AT(profd_share, in_block), AT(profd_share, halvings)}}},
+      {"profd_pass",
+       {sizeof(profd_pass),
+        {AT(profd_pass, point_ns), AT(profd_pass, weight_ns), AT(profd_pass, long_weight_ns),
+         AT(profd_pass, stream), AT(profd_pass, cpu), AT(profd_pass, long_period),
+         AT(profd_pass, stacks)}}},
       {"profd_wanted",
        {sizeof(profd_wanted),
         {AT(profd_wanted, key), AT(profd_wanted, mapping_begin), AT(profd_wanted, mapping_end),
@@ -226,17 +247,27 @@ struct FreeBtf {
   void operator()(btf* types) const { ::btf__free(types); }
 };
 
-// As clang -target bpf sees them, from the object's BTF. Offsets are in bits there.
+// Offsets are in bits there. Members of a union without a name count as those of its struct.
+void AddFields(const btf& types, const btf_type* type, std::size_t begin, Layout& layout) {
+  const btf_member* members = ::btf_members(type);
+  for (std::uint16_t i = 0; i < ::btf_vlen(type); ++i) {
+    const std::string name = ::btf__name_by_offset(&types, members[i].name_off);
+    const std::size_t offset = begin + ::btf_member_bit_offset(type, i) / 8;
+    if (name.empty())
+      AddFields(types, ::btf__type_by_id(&types, members[i].type), offset, layout);
+    else
+      layout.fields[name] = offset;
+  }
+}
+
+// As clang -target bpf sees them, from the object's BTF.
 Layout BpfLayout(const btf& types, const std::string& name) {
   Layout layout;
   const std::int32_t id = ::btf__find_by_name_kind(&types, name.c_str(), BTF_KIND_STRUCT);
   if (id < 0) return layout;
   const btf_type* type = ::btf__type_by_id(&types, static_cast<std::uint32_t>(id));
   layout.bytes = type->size;
-  const btf_member* members = ::btf_members(type);
-  for (std::uint16_t i = 0; i < ::btf_vlen(type); ++i)
-    layout.fields[::btf__name_by_offset(&types, members[i].name_off)] =
-        ::btf_member_bit_offset(type, i) / 8;
+  AddFields(types, type, 0, layout);
   return layout;
 }
 

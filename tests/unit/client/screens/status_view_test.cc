@@ -1,5 +1,6 @@
 #include "client/screens/status/status_view.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,8 @@ v1::StatusResponse Sample() {
   status.set_hook("sched_exit_tp");
   status.set_split("run_delay");
   status.set_snapshot("sleepable iterator");
+  status.set_hooks_attached(true);
+  status.set_observers("2 observers");
   status.set_on_cpu_clock("cpu-clock");
   status.set_online_cpus(8);
   status.set_switches(5'745'600'000);
@@ -228,6 +231,21 @@ TEST(StatusViewTest, BytesThatAreNoUtf8DoNotBreakTheJson) {
   v1::SessionStatus* session = status.add_sessions();
   session->set_target("comm \xff");
   EXPECT_TRUE(nlohmann::json::accept(StatusJson(status)));
+}
+
+TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
+  v1::StatusResponse status = Sample();
+  status.mutable_history()->set_path("/var/lib/profd/history.db");
+  status.mutable_history()->set_observed(true);
+  status.set_hooks_attached(false);
+  EXPECT_THAT(
+      RenderStatus(status, 120, Palette(), false),
+      testing::AllOf(testing::HasSubstr("snapshot mode: threads are visited, no program runs "
+                                        "at a switch; 2 observers\n"),
+                     testing::HasSubstr(", attached while a session needs it\n")));
+  status.mutable_history()->set_observed(false);
+  EXPECT_THAT(RenderStatus(status, 120, Palette(), false),
+              testing::HasSubstr("hooks: each wait is measured at its context switches\n"));
 }
 
 }  // namespace
