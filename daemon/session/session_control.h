@@ -106,6 +106,8 @@ struct SamplingBudget {
   double cpus = 0;
   std::uint64_t spent_ns = 0;  // by the programs for samples, since they were loaded
   std::uint64_t starts = 0;    // of sessions, since then
+  // Beyond this factor off-CPU periods stay as they are: they are at their longest. 0: none known.
+  double most_off_cpu_factor = 0;
 };
 
 // What profd's work for threads may cost, and what it has cost the programs since they were loaded.

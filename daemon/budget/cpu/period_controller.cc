@@ -22,6 +22,11 @@ double Multiply(double& factor, double by, double most) {
   return factor / before;
 }
 
+double MostOffCpu(const session::SamplingBudget& budget) {
+  if (budget.most_off_cpu_factor == 0) return PeriodController::kMostOffCpu;
+  return std::clamp(budget.most_off_cpu_factor, 1.0, PeriodController::kMostOffCpu);
+}
+
 // The power of two that is not below it.
 double Doublings(double by) { return std::exp2(std::ceil(std::log2(by))); }
 
@@ -67,9 +72,10 @@ double PeriodController::Raise(const session::SamplingBudget& budget) {
   const double off_cpu_aim = std::max(aim - on_cpu, kOffCpuShare * aim);
   // Where on-CPU samples alone cost too much, off-CPU periods come down if that is in the aim.
   const double by = Doublings(std::clamp(off_cpu / off_cpu_aim, kLeastAtOnce, kMostAtOnce));
-  off_cpu /= Multiply(factors_.off_cpu, by, kMostOffCpu);
+  const double most = MostOffCpu(budget);
+  off_cpu /= Multiply(factors_.off_cpu, by, most);
   // On-CPU periods follow only when off-CPU periods cannot do it alone.
-  if (budget.on_cpu_adjusts && (by < kMostAtOnce || factors_.off_cpu == kMostOffCpu)) {
+  if (budget.on_cpu_adjusts && (by < kMostAtOnce || factors_.off_cpu >= most)) {
     const double on_cpu_aim = aim - std::min(off_cpu, kOffCpuShare * aim);
     const double on_cpu_by = std::clamp(on_cpu / on_cpu_aim, 1.0, kMostAtOnce);
     on_cpu /= Multiply(factors_.on_cpu, on_cpu_by, kMostOnCpu);

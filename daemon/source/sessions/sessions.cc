@@ -335,6 +335,13 @@ session::BudgetReading Sessions::Budget() {
   reading.clock_ns = std::max(stacks_ns, read(PROFD_COUNTER_COST_NS)) - stacks_ns;
   reading.switches = read(PROFD_COUNTER_SWITCHES);
   const session::PerKind<std::uint64_t> observers_ns = observers_.cpu_ns();
+  const session::PerKind<std::uint64_t> observed = table_.observed_periods_ns();
+  const auto most = [](std::uint64_t period_ns) {
+    constexpr auto kLongest = static_cast<double>(std::uint64_t{1} << PROFD_LONG_LEVEL);
+    return period_ns == 0 ? 0 : kLongest / static_cast<double>(period_ns);
+  };
+  reading.sampling.requested.most_off_cpu_factor = most(observed.requested);
+  reading.sampling.background.most_off_cpu_factor = most(observed.background);
   reading.sampling.requested.spent_ns += observers_ns.requested;
   reading.sampling.background.spent_ns += observers_ns.background;
   return reading;

@@ -97,6 +97,16 @@ TEST(PeriodController, OffCpuPeriodsAreDoubledAndHalved) {
 }
 
 // A half more often would be too often again.
+TEST(PeriodController, OffCpuPeriodsGoNoFurtherThanTheirLongest) {
+  PeriodController controller;
+  SamplingBudget budget = Of(0.01, true);
+  budget.most_off_cpu_factor = 16;
+  const Machine machine{.off_cpu = 0.4, .on_cpu = 0.02};
+  const auto factors = Watch(controller, machine, budget, 50);
+  EXPECT_EQ(std::ranges::max(factors, {}, &PeriodFactors::off_cpu).off_cpu, 16);
+  EXPECT_GT(factors.back().on_cpu, 1) << "and so on-CPU periods give way";
+}
+
 TEST(PeriodController, StaysWhereTheHalfOfAPeriodWouldCostTooMuch) {
   PeriodController controller;
   const Machine busy{.off_cpu = 0.03};
