@@ -29,9 +29,21 @@ void AddReason(const std::string& reason, std::string* reasons) {
   reasons->append(reason);
 }
 
+// Snapshot mode is not worth failing for: a kernel may have its functions, and not offer them to
+// this kind of program.
+Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level, const Features& features) {
+  auto objects = BpfObjects::Load(level, features);
+  if (objects || !features.task_kfuncs || objects.error().code != ErrorCode::kUnsupported)
+    return objects;
+  Features fewer = features;
+  fewer.task_kfuncs = false;
+  auto again = BpfObjects::Load(level, fewer);
+  return again ? std::move(again) : std::move(objects);
+}
+
 // Loads for this level and makes sure that it works.
 Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& features) {
-  auto objects = BpfObjects::Load(level, features);
+  auto objects = Load(level, features);
   if (!objects) return objects.error();
   // Every thread gets its clock: those that are there now, from here on those that are made.
   const auto adopted = ReadIterator((*objects)->assign_link_fd());

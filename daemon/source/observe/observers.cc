@@ -35,7 +35,8 @@ Observers::Observers(Parts parts) : parts_(std::move(parts)) {
   const auto cpus = ChooseObserverCpus();
   if (cpus) cpus_ = *cpus;
   if (parts_.program_fd < 0)
-    why_not_ = Error{ErrorCode::kUnsupported, "this kernel is older than 6.7", ""};
+    why_not_ =
+        Error{ErrorCode::kUnsupported, "this kernel cannot run them (6.7 and later can)", ""};
   else if (!cpus)
     why_not_ = cpus.error();
 }

@@ -1,4 +1,5 @@
 // Snapshot mode: sessions whose threads are visited by observers, and no program at a switch.
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -228,7 +229,7 @@ TEST_F(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
     const StackEvent& stack = stacks[i];
     const auto held_until =
         i + 1 < stacks.size() ? stacks[i + 1].observation : heard.AtEnd(puppet.pid())->observation;
-    if (stack.syscall != 230) continue;  // clock_nanosleep
+    if (stack.syscall != SYS_clock_nanosleep) continue;
     const double weight = static_cast<double>(stack.period_ns) +
                           static_cast<double>(held_until->held_ns - stack.observation->held_ns);
     weights[stack.syscall_args[2]] += weight;
@@ -265,8 +266,9 @@ TEST_F(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
   EXPECT_TRUE(test::Eventually([&] { return visited() > samples + 10; }));
   const Heard heard = live_->End(session);
   EXPECT_GE(Observations(heard, harmless.pid()).size(), 1u);
-  const auto of_hostile = Observations(heard, hostile.pid());
-  for (const StackEvent& stack : of_hostile) EXPECT_TRUE(stack.user_frames.empty());
+  // Before it slept like that, it could be read.
+  for (const StackEvent& stack : Observations(heard, hostile.pid()))
+    EXPECT_TRUE(stack.syscall != SYS_nanosleep || stack.user_frames.empty());
 }
 
 }  // namespace
