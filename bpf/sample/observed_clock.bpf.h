@@ -162,6 +162,7 @@ static __noinline void send_freed_clock(struct task_struct* task, u64 sessions) 
   event->event.tid = observed->end_tid;
   event->event.process_start_ns = observed->end_process_start_ns;
   fill_observed_clock(event, task, observed);
+  event->event.flags |= PROFD_CLOCK_FREED;
   event->state = PROFD_STATE_DEAD;
   fill_clock(&event->final, &totals, &sums);
   fill_last_epoch(event, observed, task->start_time, &sums);

@@ -69,6 +69,7 @@ struct profd_event {
 /* flags of clock events: of sessions in snapshot mode, whose totals are the kernel's own sums;
  * kinds of blocked and runnable are not known. */
 #define PROFD_CLOCK_OBSERVED 1
+#define PROFD_CLOCK_FREED 2 /* THREAD_END: the end was reported before, and lies somewhat later */
 
 /*
  * CLOCK: `at_epoch` holds the totals as of `epoch_ns`, `final` equals it.

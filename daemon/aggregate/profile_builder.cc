@@ -247,6 +247,8 @@ void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   if (event.end && event.header.time_ns < start_.epoch_ns) return;
   if (event.observation.has_value() != is_observed()) return;
   const auto known = thread_index_.find(event.header.thread);
+  // Of a thread that had ended before the exact start.
+  if (event.freed && (known == thread_index_.end() || threads_[known->second].alive())) return;
   // The thread left the session and is back, with a clock that does not cover the time between. Two
   // histories under one key keep both stays exact.
   if (known != thread_index_.end() && threads_[known->second].RejoinsWith(event))

@@ -139,6 +139,7 @@ Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
     event.observation = Observation{.held_ns = fixed.held_ns, .stack_number = fixed.stack_number};
   else
     event.since_ns = fixed.since_ns;
+  event.freed = event.end && (fixed.event.flags & PROFD_CLOCK_FREED) != 0;
   event.state = static_cast<profd_thread_state>(fixed.state);
   event.at_epoch = fixed.at_epoch;
   event.final = fixed.final;

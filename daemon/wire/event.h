@@ -62,7 +62,8 @@ struct StackEvent {
 
 struct ClockEvent {
   EventHeader header;
-  bool end = false;  // THREAD_END, else CLOCK
+  bool end = false;    // THREAD_END, else CLOCK
+  bool freed = false;  // an end that was reported before, and lies somewhat later
   std::uint64_t epoch = 0;
   std::uint64_t epoch_ns = 0;
   std::uint64_t begin_ns = 0;

@@ -193,6 +193,44 @@ TEST_F(ObservedStacksTest, AThreadThatEndsHasTheLastWeightInItsEnd) {
   ExpectSumsEqualClocks(profile);
 }
 
+// When the kernel frees a thread, its end is reported once more, with what it did after its exit.
+TEST_F(ObservedStacksTest, WhatAThreadDoesAfterItsExitCounts) {
+  wire::ForkEvent fork;
+  fork.header = thread_.Header(kStartNs + 100 * kMs);
+  builder_.AddFork(fork);
+  auto end = thread_.ClockAt(0, 0);
+  end.header.time_ns = kStartNs + 400 * kMs;
+  end.begin_ns = kStartNs + 100 * kMs;
+  end.end = true;
+  end.state = PROFD_STATE_DEAD;
+  end.at_epoch = {};
+  end.final = {};
+  end.final.on_cpu_ns = 300 * kMs;
+  builder_.AddClock(end);
+  end.header.time_ns = kStartNs + 900 * kMs;
+  end.freed = true;
+  end.final.on_cpu_ns = 350 * kMs;
+  builder_.AddClock(end);
+  const auto profile = builder_.Build(WindowEnd(0), FrameOf);
+  ASSERT_EQ(profile.threads.size(), 1u);
+  EXPECT_EQ(profile.threads[0].end_ns, kStartNs + 450 * kMs);
+  EXPECT_EQ(profile.threads[0].clock.on_cpu_ns, 350 * kMs);
+  ExpectSumsEqualClocks(profile);
+}
+
+TEST_F(ObservedStacksTest, AThreadThatEndedBeforeTheStartDoesNotComeBackWhenItIsFreed) {
+  auto end = thread_.ClockAt(0, 0);
+  end.header.time_ns = kStartNs + 5 * kMs;
+  end.begin_ns = kStartNs - 300 * kMs;
+  end.end = end.freed = true;
+  end.state = PROFD_STATE_DEAD;
+  end.at_epoch = {};
+  end.final = {};
+  end.final.on_cpu_ns = 301 * kMs;
+  builder_.AddClock(end);
+  EXPECT_TRUE(builder_.Build(WindowEnd(0), FrameOf).threads.empty());
+}
+
 TEST_F(ObservedStacksTest, AWaitAtTheEndHasNoExactTime) {
   builder_.AddClock(thread_.ClockAt(WindowStart(0)));
   thread_.Hold(100 * kMs);
