@@ -3,9 +3,9 @@
 #include <bpf/bpf.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/own_usage.h"

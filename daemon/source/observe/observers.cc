@@ -31,7 +31,7 @@ Result<ObserverCpus> ChooseObserverCpus() {
   return ObserverCpus{last.front(), last.back()};
 }
 
-Observers::Observers(Parts parts) : parts_(std::move(parts)) {
+Observers::Observers(const Parts& parts) : parts_(parts) {
   const auto cpus = ChooseObserverCpus();
   if (cpus) cpus_ = *cpus;
   if (parts_.program_fd < 0)

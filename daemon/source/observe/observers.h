@@ -53,7 +53,7 @@ class Observers {
   // Targets of requests, for the pool: no other request has these.
   static constexpr std::uint64_t kTargets = std::uint64_t{1} << 63;
 
-  explicit Observers(Parts parts);
+  explicit Observers(const Parts& parts);
   Observers(const Observers&) = delete;
   Observers& operator=(const Observers&) = delete;
   ~Observers() { Stop(); }
