@@ -130,6 +130,7 @@ struct observed {
   u64 held_ns;  /* represented by stacks that were still valid when the thread was visited again */
   u64 switches; /* of the thread, when its last stack was read */
   u64 visited_ns;                  /* the point of the last visit */
+  u64 stack_sessions;              /* that have its last stack */
   u32 stack_number;                /* of its last stack */
   u32 stack_state;                 /* enum stack_state */
   u32 recent_until[PROFD_STREAMS]; /* the long period, lower half, to the end of which the thread is

@@ -58,7 +58,8 @@ static __always_inline void visit_thread(struct task_struct* task, struct pass* 
   if (!weight) return;
   observed->visited_ns = pass->of.point_ns;
   count(PROFD_COUNTER_VISITS);
-  if (observed->switches == switches_of(task) &&
+  if (!(observed_sessions_of(thread) & control.first_sessions & ~observed->stack_sessions) &&
+      observed->switches == switches_of(task) &&
       observed->stack_state == stack_state_of(present_state(task))) {
     if (observed->stack_state != STACK_RUNNING) observed->held_ns += weight;
     return;
@@ -173,6 +174,7 @@ static __always_inline void read_observed(struct task_struct* task, struct pass*
            ++observed->rereads > MAX_REREADS)
     observed->stack_state = stack_state_of(state);
   control.observes_pid[pass->of.stream & 1] = 0;
+  observed->stack_sessions = sessions;
   event->period_ns = weight;
   event->held_ns = observed->held_ns;
   event->stack_number = ++observed->stack_number;

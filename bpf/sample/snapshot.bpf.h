@@ -38,6 +38,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
       READ_ANY_WIDTH(task, exit_state) != 0; /* it may still run, but will not be anyone's member */
   struct thread* thread =
       bpf_task_storage_get(&threads, task, 0, ends ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+  struct observed* observed;
   u64 matched = 0;
   if (!thread) {
     if (!ends) count(PROFD_COUNTER_STORAGE_FAILED);
@@ -48,6 +49,8 @@ static __always_inline void assign_thread(struct task_struct* task) {
   if (!starting) return;
   if (!ends) matched = matching_sessions(&context);
   make_stack_buffer(task, matched);
+  observed = find_observed(task, 0);
+  if (observed) observed->stack_sessions &= ~starting;
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));

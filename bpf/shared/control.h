@@ -72,6 +72,8 @@ struct profd_control {
   __u64 background_on_cpu_period; /* in the events' units; 0 = no longer than theirs */
   __u64
       observed_sessions; /* of `sessions`, those in snapshot mode: no hook samples their threads */
+  /* Of these, those that follow no other one: they have no stack of a thread until it is read. */
+  __u64 first_sessions;
   /* Raised each time the switch hooks are attached: clocks of earlier generations have stood still.
    */
   __u64 clock_generation;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/base/own_usage.h"
+#include "daemon/source/bpf/control_word.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/sessions/filter.h"
@@ -78,6 +79,7 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
+  SetFirst(*slot, spec.observed);
   ++(spec.background ? starts_.background : starts_.requested);
   periods_.Reset(spec.background);
   const auto enlisted = Enlist(*slot, spec);
@@ -120,6 +122,12 @@ Result<void> Sessions::NeedSwitchHooks() {
   has_switch_hooks_ = true;
   const auto adopted = ReadIterator(parts_.objects.assign_link_fd());
   return adopted ? Result<void>() : adopted.error();
+}
+
+void Sessions::SetFirst(std::uint32_t slot, bool first) {
+  profd_control& control = parts_.objects.control();
+  StoreControl(control.first_sessions,
+               (control.first_sessions & ~BitOf(slot)) | (first ? BitOf(slot) : 0));
 }
 
 void Sessions::FollowObservers() {
@@ -226,6 +234,7 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
+  SetFirst(*slot, false);
   if (const auto enlisted = Enlist(*slot, spec); !enlisted) {
     Withdraw(*slot);
     return enlisted.error();

@@ -139,6 +139,8 @@ class Sessions {
   [[nodiscard]] Result<void> NeedSwitchHooks();
   // After the effective periods have changed.
   void FollowObservers();
+  // Whether a session in snapshot mode follows no other one, whose stacks it would take over.
+  void SetFirst(std::uint32_t slot, bool first);
   [[nodiscard]] Result<Epoch> Begin(std::uint32_t slot, const session::SessionSpec& spec);
   void Withdraw(std::uint32_t slot);
 

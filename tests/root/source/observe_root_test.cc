@@ -257,15 +257,15 @@ TEST_F(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
     return live_->source().Status().counters[PROFD_COUNTER_SNAPSHOT_TIMEOUT];
   };
   ASSERT_TRUE(test::Eventually([&] { return timeouts() > before; }));
-  // What begins from now on is visited.
+  // Others are visited, as soon as the observer is replaced.
   const Puppet harmless([](const Puppet::Strings& strings) { strings.Wait(); });
-  const auto visited = [&] {
-    return live_->source().Status().counters[PROFD_COUNTER_OFF_CPU_SAMPLES];
-  };
-  const std::uint64_t samples = visited();
-  EXPECT_TRUE(test::Eventually([&] { return visited() > samples + 10; }));
+  harmless.AwaitState('S');
   const Heard heard = live_->End(session);
-  EXPECT_GE(Observations(heard, harmless.pid()).size(), 1u);
+  EXPECT_TRUE(test::Eventually([&] {
+    const auto next = live_->Begin(Observed(8 * kMs));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so long is the session
+    return !Observations(live_->End(next), harmless.pid()).empty();
+  }));
   // Before it slept like that, it could be read.
   for (const StackEvent& stack : Observations(heard, hostile.pid()))
     EXPECT_TRUE(stack.syscall != SYS_nanosleep || stack.user_frames.empty());

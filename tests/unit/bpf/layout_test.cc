@@ -122,6 +122,7 @@ std::map<std::string, Layout> CppLayouts() {
         {AT(profd_control, epoch),
          AT(profd_control, observed_sessions),
          AT(profd_control, clock_generation),
+         AT(profd_control, first_sessions),
          AT(profd_control, observes_pid),
          AT(profd_control, epoch_ns),
          AT(profd_control, sessions),
