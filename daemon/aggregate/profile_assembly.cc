@@ -188,6 +188,18 @@ const SamplePart* ProfileAssembly::OpenInterval(std::uint32_t thread,
   return open;
 }
 
+ProfileSample ProfileAssembly::SampleOf(std::uint32_t thread, const SamplePart& part) const {
+  ProfileSample sample;
+  sample.thread = thread;
+  sample.node = part.node;
+  sample.state = part.state;
+  sample.wait = part.wait;
+  sample.count = part.count;
+  sample.stack_flags = part.stack_flags;
+  sample.gil = GilFor(thread, &part);
+  return sample;
+}
+
 void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts) {
   const auto& life = lives_[thread];
   const SamplePart* open = OpenInterval(thread, parts);
@@ -201,7 +213,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     if (part.snapshot || of_open) continue;
     if (is_observed() && part.state != State::kOnCpu) continue;  // AddObserved
 
-    ProfileSample sample;
+    ProfileSample sample = SampleOf(thread, part);
     if (part.begin_ns == part.end_ns) {
       // An on-CPU sample is a point in time: it is inside or not, with its whole weight.
       if (!life.window.Contains(part.begin_ns)) continue;
@@ -214,13 +226,6 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     }
     // The interval lies outside the lifetime. A sample without weight would only add a count.
     if (sample.raw_weight_ns == 0) continue;
-    sample.thread = thread;
-    sample.node = part.node;
-    sample.state = part.state;
-    sample.wait = part.wait;
-    sample.count = part.count;
-    sample.stack_flags = part.stack_flags;
-    sample.gil = GilFor(thread, &part);
     profile_.samples.push_back(sample);
   }
 }
@@ -245,17 +250,10 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
                .exact = true});
     return;
   }
-  ProfileSample sample;
+  ProfileSample sample = SampleOf(thread, *part);
   sample.time_ns = inside.begin_ns;
   sample.raw_weight_ns = inside.Length();
-  sample.thread = thread;
-  sample.node = part->node;
-  sample.state = State::kBlocked;
-  sample.wait = part->wait;
-  sample.count = part->count;
   sample.exact = true;
-  sample.stack_flags = part->stack_flags;
-  sample.gil = GilFor(thread, part);
   profile_.samples.push_back(sample);
 }
 
@@ -276,15 +274,9 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
       continue;
     }
     whole.push_back(placed);
-    ProfileSample sample;
+    ProfileSample sample = SampleOf(thread, part);
     // All of its weight was counted in the session, though the stack may have been read before it.
     sample.time_ns = std::clamp(part.begin_ns, window.begin_ns, window.end_ns - 1);
-    sample.thread = thread;
-    sample.node = part.node;
-    sample.state = part.state;
-    sample.wait = part.wait;
-    sample.stack_flags = part.stack_flags;
-    sample.gil = GilFor(thread, &part);
     profile_.samples.push_back(sample);
   }
   ShareMoved(moved, whole);

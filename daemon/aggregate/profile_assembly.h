@@ -64,6 +64,8 @@ class ProfileAssembly {
   // The input's threads that have been here: not those that only have a stack from before the
   // start.
   [[nodiscard]] std::vector<bool> FindPresent() const;
+  // What the part shows. Its time and its weight are not set.
+  [[nodiscard]] ProfileSample SampleOf(std::uint32_t thread, const SamplePart& part) const;
   void ClipParts(std::uint32_t thread, std::span<const std::uint32_t> parts);
   // The part with the stack of a thread that stays blocked beyond the session's end; null: there is
   // none.
