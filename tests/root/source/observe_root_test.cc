@@ -61,7 +61,7 @@ TEST_F(ObserveTest, NoProgramRunsAtASwitch) {
   });
   const auto observed = live_->Begin(Observed(8 * kMs));
   // Hooks of an earlier test stay attached for a while.
-  while (live_->source().has_switch_hooks()) std::this_thread::yield();
+  ASSERT_TRUE(test::Eventually([] { return !live_->source().has_switch_hooks(); }));
   const std::uint64_t before = Switches();
   std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of some 1,000 switches
   EXPECT_EQ(Switches(), before);
@@ -111,15 +111,7 @@ TEST_F(ObserveTest, AStackHoldsForAsLongAsItsThreadDoesNotMove) {
 // Windows of one session after the other: the kernel's own sums, exact where the thread sleeps.
 TEST_F(ObserveTest, ClocksOfWindowsAddUp) {
   const std::vector<std::uint64_t> spins{40 * kMs, 120 * kMs, 10 * kMs};
-  const Puppet puppet([&](const Puppet::Strings& strings) {
-    for (const std::uint64_t ns : spins) {
-      strings.Wait();
-      const std::uint64_t begin = ThreadCpuNs();
-      Spin(ns);
-      strings.Say({ThreadCpuNs() - begin});
-    }
-    strings.Wait();
-  });
+  const Puppet puppet(SpinPhases(spins));
   puppet.AwaitState('S');
   std::vector<std::uint32_t> sessions{live_->Begin(Observed(8 * kMs))};
   std::vector<std::uint64_t> cpu_ns;

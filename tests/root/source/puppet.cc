@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "tests/support/eventually.h"
 
@@ -124,6 +125,18 @@ void Spin(std::uint64_t ns) {
   const std::uint64_t end = ThreadCpuNs() + ns;
   while (ThreadCpuNs() < end) {
   }
+}
+
+Puppet::Body SpinPhases(std::vector<std::uint64_t> spins_ns) {
+  return [spins = std::move(spins_ns)](const Puppet::Strings& strings) {
+    for (const std::uint64_t ns : spins) {
+      strings.Wait();
+      const std::uint64_t begin = ThreadCpuNs();
+      Spin(ns);
+      strings.Say({ThreadCpuNs() - begin});
+    }
+    strings.Wait();
+  };
 }
 
 std::uint32_t ThreadId() { return static_cast<std::uint32_t>(::syscall(SYS_gettid)); }

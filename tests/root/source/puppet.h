@@ -61,5 +61,7 @@ class Puppet {
 // Computes until the calling thread has used `ns` more of CPU.
 void Spin(std::uint64_t ns);
 [[nodiscard]] std::uint32_t ThreadId();
+// A body that spins for as long as each number says. After each Go() it says the CPU time of one.
+[[nodiscard]] Puppet::Body SpinPhases(std::vector<std::uint64_t> spins_ns);
 
 }  // namespace profd::source

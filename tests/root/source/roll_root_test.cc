@@ -17,19 +17,6 @@ using wire::SampleOrigin;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kWindows = 3;
 
-// Spins for as long as each number says, prints its CPU time, and waits for the next command.
-Puppet::Body Phases(std::vector<std::uint64_t> spins) {
-  return [spins = std::move(spins)](const Puppet::Strings& strings) {
-    for (const std::uint64_t ns : spins) {
-      strings.Wait();
-      const std::uint64_t begin = ThreadCpuNs();
-      Spin(ns);
-      strings.Say({ThreadCpuNs() - begin});
-    }
-    strings.Wait();
-  };
-}
-
 // Readings as of one epoch, by thread.
 std::map<std::pair<std::uint32_t, std::uint64_t>, const ClockEvent*> ReadingsAt(
     const std::vector<ClockEvent>& clocks, std::uint32_t session, std::uint64_t epoch) {
@@ -67,7 +54,7 @@ class RolledWindows : public RollTest {
 };
 
 TEST_F(RolledWindows, AddUpExactly) {
-  const Puppet puppet(Phases({40 * kMs, 120 * kMs, 10 * kMs}));
+  const Puppet puppet(SpinPhases({40 * kMs, 120 * kMs, 10 * kMs}));
   puppet.AwaitState('S');
   const auto longest = live_->Begin(SpecOf(puppet));
   Run(puppet, SpecOf("all +kernel"));
@@ -105,7 +92,7 @@ TEST_F(RolledWindows, AddUpExactly) {
 }
 
 TEST_F(RolledWindows, EveryThreadEndsWhereItBegins) {
-  const Puppet puppet(Phases({kMs, kMs, kMs}));
+  const Puppet puppet(SpinPhases({kMs, kMs, kMs}));
   puppet.AwaitState('S');
   Run(puppet, SpecOf("all +kernel"));
   for (std::size_t i = 0; i + 1 < heard_.size(); ++i) {
@@ -130,7 +117,7 @@ TEST_F(RolledWindows, EveryThreadEndsWhereItBegins) {
 
 TEST_F(RolledWindows, AThreadThatStaysBlockedIsReportedOnce) {
   const Puppet sleeper([](const Puppet::Strings& strings) { strings.Wait(); });
-  const Puppet puppet(Phases({kMs, kMs, kMs}));
+  const Puppet puppet(SpinPhases({kMs, kMs, kMs}));
   sleeper.AwaitState('S');
   puppet.AwaitState('S');
   Run(puppet, SpecOf("all"));
@@ -156,7 +143,7 @@ TEST_F(RolledWindows, AThreadThatStaysBlockedIsReportedOnce) {
 }
 
 TEST_F(RolledWindows, OnlyTheWholeHostIsRolled) {
-  const Puppet puppet(Phases({kMs}));
+  const Puppet puppet(SpinPhases({kMs}));
   const auto session = live_->Begin(SpecOf(puppet));
   const auto rolled = live_->source().RollSession(session);
   ASSERT_FALSE(rolled);
