@@ -149,6 +149,8 @@ struct observed {
   struct kernel_totals at_epoch;
 };
 
+PROFD_STATIC_ASSERT(sizeof(struct observed) <= 256 - 72, "struct observed"); /* as struct thread */
+
 /* What the last stack of a thread is worth. */
 enum stack_state {
   STACK_NONE, /* it is not valid: the thread ran since, or it could not be read */

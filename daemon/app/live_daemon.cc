@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kPythonAtStart{100};
 constexpr std::uint64_t kKeptShare = 4;  // of symbol tables, in what they may hold
-// sizeof(struct thread) in bpf/maps.bpf.h, with what task storage adds, as kmalloc rounds it.
-constexpr std::uint64_t kThreadStorageBytes = 512 + 256;
+// sizeof(struct thread) and struct observed in bpf/maps.bpf.h, with what task storage adds, as
+// kmalloc rounds it.
+constexpr std::uint64_t kThreadStorageBytes = 512 + 256 + 256;
 
 double ClockLimitCpus(const config::Options& options) {
   return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
