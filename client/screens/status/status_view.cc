@@ -166,7 +166,12 @@ std::string History(const v1::HistoryStatus& history) {
 
 // How the history sees waits.
 std::string HistoryMode(const v1::StatusResponse& status) {
-  if (!status.history().observed()) return "hooks: each wait is measured at its context switches";
+  if (!status.history().observed()) {
+    // Where an operator has chosen hooks, there would be observers.
+    const bool has_observers = !status.observers().starts_with("no observers");
+    return "hooks: each wait is measured at its context switches" +
+           (has_observers ? "" : "; " + SafeText(status.observers()));
+  }
   return "snapshot mode: threads are visited, no program runs at a switch; " +
          SafeText(status.observers());
 }

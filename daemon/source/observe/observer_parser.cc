@@ -36,7 +36,6 @@ void SleepUntil(std::uint64_t time_ns) {
 }
 
 Result<void> Run(int program_fd, profd_pass& pass) {
-  // The kernel writes what the program leaves there to where it came from.
   LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &pass, .ctx_size_in = sizeof pass);
   if (::bpf_prog_test_run_opts(program_fd, &options) != 0)
     return ErrorFromErrno(errno, "cannot run an observer");
@@ -71,8 +70,6 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
       profd_pass pass = points.PassAt(point_ns);
       pass.cpu = wanted.stream0_cpu;
       PROFD_TRY(Run(context.descriptors.front().get(), pass));
-      ++answer.passes;
-      answer.stacks += pass.stacks;
     }
     answer.last_point_ns = point_ns;
     point_ns = next_ns;

@@ -23,10 +23,8 @@ struct ObserveRequest {
 
 struct ObserveAnswer {
   std::uint64_t last_point_ns = 0;  // the last pass was at; 0: there was none
-  std::uint32_t passes = 0;
-  std::uint32_t missed = 0;  // points at which this process did not run in time
-  std::uint64_t stacks = 0;
-  std::uint64_t cpu_ns = 0;  // of all that
+  std::uint64_t missed = 0;         // points at which this process did not run in time
+  std::uint64_t cpu_ns = 0;         // of all that
 };
 
 // Job: sleeps until a sampling point, and runs the program that visits threads. It runs on a CPU of

@@ -63,7 +63,9 @@ void Observers::Stop() {
 std::string Observers::Describe() const {
   if (why_not_) return "no observers: " + why_not_->message;
   const std::scoped_lock lock(mutex_);
-  return std::to_string(PROFD_STREAMS) + " observers" + (trouble_.empty() ? "" : "; " + trouble_);
+  std::string text = std::to_string(PROFD_STREAMS) + " observers";
+  if (missed_ != 0) text += ", " + std::to_string(missed_) + " points missed";
+  return trouble_.empty() ? text : text + "; " + trouble_;
 }
 
 std::vector<Observers::Hang> Observers::TakeHangs() {

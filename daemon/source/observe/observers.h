@@ -70,10 +70,8 @@ class Observers {
   // Those since the last call. Any thread.
   [[nodiscard]] std::vector<Hang> TakeHangs();
 
-  // Points that were missed, and CPU time of the observers, since the start. Any thread.
-  // The CPU time comes with the answers, once in kSpanNs. Each part of it is spread over the span
-  // that follows, so that it grows evenly.
-  [[nodiscard]] std::uint64_t missed() const { return missed_; }
+  // CPU time of the observers since the start. It comes with the answers, once in kSpanNs. Each
+  // part of it is spread over the span that follows, so that it grows evenly. Any thread.
   [[nodiscard]] session::PerKind<std::uint64_t> cpu_ns() const;
 
  private:

@@ -246,6 +246,10 @@ TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
   status.mutable_history()->set_observed(false);
   EXPECT_THAT(RenderStatus(status, 120, Palette(), false),
               testing::HasSubstr("hooks: each wait is measured at its context switches\n"));
+  status.set_observers("no observers: profd may run on one CPU only");
+  EXPECT_THAT(
+      RenderStatus(status, 120, Palette(), false),
+      testing::HasSubstr("context switches; no observers: profd may run on one CPU only\n"));
 }
 
 }  // namespace
