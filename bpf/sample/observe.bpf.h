@@ -178,7 +178,6 @@ static __always_inline void read_observed(struct task_struct* task, struct pass*
   event->period_ns = weight;
   event->held_ns = observed->held_ns;
   event->stack_number = ++observed->stack_number;
-  pass->of.stacks++;
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &reader->sample, &reader->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
 }
@@ -222,14 +221,10 @@ static long read_listed(u32 index, struct pass_context* context) {
   return 0;
 }
 
-/* The observer has just come to its CPU: it shows how far the two clocks are apart. */
-static __always_inline void follow_run_queue_clock(u64 now) {
+/* The observer has just come to its CPU: its run queue's clock was read then. */
+static __always_inline u64 own_arrival(void) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct queue_offset offset = {.ns = run_queue_offset_ns, .at_ns = run_queue_offset_at_ns};
-  if (!bpf_core_field_exists(task->sched_info)) return;
-  learn_offset(&offset, now, task->sched_info.last_arrival);
-  run_queue_offset_ns = offset.ns;
-  run_queue_offset_at_ns = offset.at_ns;
+  return bpf_core_field_exists(task->sched_info) ? task->sched_info.last_arrival : 0;
 }
 
 static __always_inline void make_pass(const struct profd_pass* of, struct pass_context* context) {
@@ -242,28 +237,15 @@ static __always_inline void make_pass(const struct profd_pass* of, struct pass_c
   bpf_loop(PROFD_MAX_READ, read_listed, context, 0);
 }
 
-/* A free buffer; 0: none is free. */
-static __always_inline struct pass* take_pass(void) {
-  for (u32 i = 0; i < PASSES; i++) {
-    u32 key = i;
-    struct pass* pass = bpf_map_lookup_elem(&passes, &key);
-    if (pass && !__sync_val_compare_and_swap(&pass->busy, 0, 1)) return pass;
-  }
-  count(PROFD_COUNTER_SCRATCH_BUSY);
-  return 0;
-}
-
-static __always_inline void observe_threads(struct profd_pass* of) {
+static __always_inline void observe_threads(const struct profd_pass* of) {
   struct pass_context context;
-  follow_run_queue_clock(bpf_ktime_get_ns());
-  context.pass = take_pass();
+  follow_run_queue_clock(bpf_ktime_get_ns(), own_arrival());
+  context.pass = take_buffer(&passes, PASSES);
   if (!context.pass) return;
-  context.reader = take_reader();
+  context.reader = take_buffer(&readers, READERS);
   if (context.reader) {
     make_pass(of, &context);
-    of->stacks = context.pass->of.stacks;
-    release_reader(context.reader);
+    release_buffer(context.reader);
   }
-  barrier();
-  context.pass->busy = 0;
+  release_buffer(context.pass);
 }

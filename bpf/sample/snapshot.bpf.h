@@ -19,7 +19,7 @@ static __always_inline void adopt_thread(struct task_struct* task, struct thread
   u64 now = bpf_ktime_get_ns(), since_ns = now;
   u32 task_state = task->__state;
   u32 state = PROFD_STATE_ON_CPU, kind = 0;
-  follow_own_run_queue(now);
+  follow_run_queue_clock(now, own_run_queue_clock());
   read_kernel_accounting(task, &accounting);
   if (!is_running(task)) {
     state = task_state ? PROFD_STATE_BLOCKED : PROFD_STATE_RUNNABLE;
@@ -56,20 +56,23 @@ static __always_inline void assign_thread(struct task_struct* task) {
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));
 }
 
-/* A free buffer, which release_reader gives back; 0: none is free. */
-static __always_inline struct reader* take_reader(void) {
-  for (u32 i = 0; i < READERS; i++) {
+/*
+ * A free one of the values of a map, which begin with `busy`: release_buffer gives it back. 0: none
+ * is free.
+ */
+static __always_inline void* take_buffer(void* buffers, u32 entries) {
+  for (u32 i = 0; i < entries; i++) {
     u32 key = i;
-    struct reader* reader = bpf_map_lookup_elem(&readers, &key);
-    if (reader && !__sync_val_compare_and_swap(&reader->busy, 0, 1)) return reader;
+    u64* busy = bpf_map_lookup_elem(buffers, &key);
+    if (busy && !__sync_val_compare_and_swap(busy, 0, 1)) return busy;
   }
   count(PROFD_COUNTER_SCRATCH_BUSY);
   return 0;
 }
 
-static __always_inline void release_reader(struct reader* reader) {
+static __always_inline void release_buffer(void* buffer) {
   barrier();
-  reader->busy = 0;
+  *(u64*)buffer = 0;
 }
 
 /* Writes what the thread's clock showed at the present epoch. */
@@ -108,12 +111,12 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   struct reader* reader;
   sessions &= ~observed;
   if (!thread || (!sessions && !observed)) return;
-  reader = take_reader();
+  reader = take_buffer(&readers, READERS);
   if (!reader) return;
   if (sessions && thread->state != PROFD_STATE_DEAD)
     write_clock(out, task, thread, sessions, reader);
   if (observed) write_observed_clock(out, task, thread, observed, reader);
-  release_reader(reader);
+  release_buffer(reader);
 }
 
 /* When a thread that does not run left the CPU, and how. */
@@ -166,11 +169,12 @@ static __noinline int may_read_memory(struct task_struct* task) {
 static __always_inline void read_member(struct profd_sample_event* event, struct walk* walk,
                                         struct task_struct* task, int running) {
   control.reads_pid = task->tgid;
-  empty_stack_block(walk);
-  if (running)
+  if (running) {
+    empty_stack_block(walk);
     note_python(event, walk, task);
-  else
+  } else {
     take_user_stack(event, walk, task, READ_TASK);
+  }
   control.reads_pid = 0;
 }
 
@@ -214,8 +218,8 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   if ((sequence & 1) || !is_wanted(thread, dumping)) return;
   if (thread->quiet == QUIET || thread->quiet == LEFT_OUT) return; /* the clocks were read before */
   if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
-  reader = take_reader();
+  reader = take_buffer(&readers, READERS);
   if (!reader) return;
   write_stack(out, task, thread, sessions, sequence, reader);
-  release_reader(reader);
+  release_buffer(reader);
 }

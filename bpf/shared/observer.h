@@ -33,5 +33,5 @@ struct profd_pass {
   __u32 stream;
   __u32 cpu;         /* of stream 0 */
   __u32 long_period; /* in which the point lies: its number, lower half */
-  __u32 stacks;      /* written by the program: stacks that it has read */
+  __u32 reserved;
 };

@@ -5,7 +5,7 @@
 #include "bpf/thread/kernel_clock.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
-/* How far CLOCK_MONOTONIC is ahead of the run-queue clocks. Written by observers. */
+/* How far CLOCK_MONOTONIC is ahead of the run-queue clocks. */
 __u64 run_queue_offset_ns, run_queue_offset_at_ns;
 
 /* Longest time between two updates of a running thread's sum: CPUs without a tick have one a
@@ -30,8 +30,9 @@ static __always_inline u64 run_queue_time(u64 now) {
 }
 
 /*
- * What the sum of a running thread lacks: up to a tick since the run queue's clock was read, and
- * what passed between the last update of the sum and that.
+ * How long ago the sum of a thread was updated: what has passed since the clock of its run queue
+ * was read, and from the update to that. A thread that runs lacks as much in its sum, up to a tick;
+ * one that is off the CPU left it then.
  */
 static __always_inline u64 time_since_summed(struct task_struct* task, u64 now) {
   u64 time = run_queue_time(now), clock, clock_task;
@@ -49,16 +50,20 @@ static __always_inline u64 left_cpu_at(struct task_struct* task, u64 now) {
   return away < now && task->se.exec_start ? now - away : now;
 }
 
-/* Learns from the run queue of this CPU, whose clock was read at its last tick or switch. */
-static __always_inline void follow_own_run_queue(u64 now) {
-  struct task_struct* task = bpf_get_current_task_btf();
+/* A run-queue clock showed `time` at `now`, or a little before. */
+static __always_inline void follow_run_queue_clock(u64 now, u64 time) {
   struct queue_offset offset = {.ns = run_queue_offset_ns, .at_ns = run_queue_offset_at_ns};
-  u64 clock = 0;
-  if (bpf_core_field_exists(struct cfs_rq, rq)) clock = BPF_CORE_READ(task, se.cfs_rq, rq, clock);
-  if (!clock) return;
-  learn_offset(&offset, now, clock);
+  if (!time) return;
+  learn_offset(&offset, now, time);
   run_queue_offset_ns = offset.ns;
   run_queue_offset_at_ns = offset.at_ns;
+}
+
+/* The clock of this CPU's run queue, which was read at its last tick or switch; 0: not known. */
+static __always_inline u64 own_run_queue_clock(void) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  if (!bpf_core_field_exists(struct cfs_rq, rq)) return 0;
+  return BPF_CORE_READ(task, se.cfs_rq, rq, clock);
 }
 
 /* How long a thread that waits for a CPU has done so. */

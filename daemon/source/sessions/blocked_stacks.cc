@@ -170,18 +170,20 @@ Result<std::string> BlockedStacks::ReadKernelStacks() {
 bool BlockedStacks::LeaveAlone(std::uint64_t request) {
   const std::uint32_t pid = std::atomic_ref(objects_.control().reads_pid).load();
   if (pid == 0) return false;
-  const std::uint32_t user = reader::UserOf(pid);
-  readers_.Blame(request, user);
-  unreadable_.Note(pid, user, request, std::chrono::steady_clock::now());
-  Publish();
+  NoteUnreadable(readers_, pid, request);
   return true;
 }
 
 void BlockedStacks::NoteHang(std::uint32_t pid, std::uint64_t request) {
-  const std::uint32_t user = reader::UserOf(pid);
-  observers_.Blame(request, user);
-  unreadable_.Note(pid, user, request, std::chrono::steady_clock::now());
   ++timeouts_;
+  NoteUnreadable(observers_, pid, request);
+}
+
+void BlockedStacks::NoteUnreadable(reader::Readers& readers, std::uint32_t pid,
+                                   std::uint64_t request) {
+  const std::uint32_t user = reader::UserOf(pid);
+  readers.Blame(request, user);
+  unreadable_.Note(pid, user, request, std::chrono::steady_clock::now());
   Publish();
 }
 

@@ -80,6 +80,8 @@ class BlockedStacks {
   // Has the programs leave the process alone whose memory the last run could not read. False: that
   // is not known.
   [[nodiscard]] bool LeaveAlone(std::uint64_t request);
+  // One of `readers` did not answer this request because of the process.
+  void NoteUnreadable(reader::Readers& readers, std::uint32_t pid, std::uint64_t request);
   // SNAPSHOT events of one run of the iterator.
   [[nodiscard]] std::vector<wire::EventBytes> Walk(std::uint32_t slot,
                                                    std::chrono::milliseconds timeout);

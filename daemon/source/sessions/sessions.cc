@@ -72,8 +72,6 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   session::SessionSpec spec = requested;
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
-  // Where there are no observers, the history uses hooks, which see more than it needs.
-  if (spec.background) spec.observed = spec.observed && observers_.supported();
   PROFD_TRY(CheckSpec(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   const auto slot = table_.NextSlot();
@@ -133,8 +131,6 @@ void Sessions::SetFirst(std::uint32_t slot, bool first) {
 void Sessions::FollowObservers() {
   if (periods_.observed_level() != 0)
     observers_.Run(periods_.observed_level(), (table_.observed() & table_.requested()) != 0);
-  else
-    observers_.Stop();
 }
 
 Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
@@ -303,7 +299,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   (void)periods_.Follow(table_);
   FollowObservers();
   membership_.Remove(slot, spec, table_);
-  if (!spec.observed) hooks_needed_ = std::chrono::steady_clock::now();
+  (spec.observed ? observers_needed_ : hooks_needed_) = std::chrono::steady_clock::now();
   if (table_.running() == 0) parts_.side_band.Close();
 }
 
@@ -323,9 +319,14 @@ void Sessions::Maintain() {
   maintained_ = now;
   for (const Observers::Hang& hang : observers_.TakeHangs())
     if (hang.pid != 0) background_.NoteHang(hang.pid, hang.request);
-  if (table_.observed() != 0) background_.Publish();
+  if (table_.observed() != 0) {
+    observers_needed_ = now;
+    background_.Publish();
+  } else if (now - observers_needed_ >= kStay) {
+    observers_.Stop();
+  }
   const bool needed = (table_.running() & ~table_.observed()) != 0;
-  if (needed || !parts_.objects.has_switch_hooks() || now - hooks_needed_ < kHooksStay) return;
+  if (needed || !parts_.objects.has_switch_hooks() || now - hooks_needed_ < kStay) return;
   parts_.objects.DetachSwitchHooks();
   has_switch_hooks_ = false;
 }

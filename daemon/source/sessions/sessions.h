@@ -54,9 +54,9 @@ namespace profd::source {
 // (BlockedStacks::kTimeout).
 class Sessions {
  public:
-  // Switch hooks stay attached for so long after the last session that needed them: `profctl top`
-  // starts one session after the other.
-  static constexpr std::chrono::seconds kHooksStay{5};
+  // Switch hooks stay attached, and observers at work, for so long after the last session that
+  // needed them: `profctl top` starts one session after the other.
+  static constexpr std::chrono::seconds kStay{5};
   // A start waits this long for the unwind tables of its members.
   static constexpr std::chrono::milliseconds kTablesAtStart{200};
 
@@ -173,7 +173,8 @@ class Sessions {
   BlockedStacks background_;
   Observers observers_;
   std::chrono::steady_clock::time_point maintained_;
-  std::chrono::steady_clock::time_point hooks_needed_;  // last
+  std::chrono::steady_clock::time_point hooks_needed_;      // last
+  std::chrono::steady_clock::time_point observers_needed_;  // last
   std::atomic<bool> has_switch_hooks_ = false;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> requested_ = 0;

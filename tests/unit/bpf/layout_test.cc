@@ -234,7 +234,7 @@ std::map<std::string, Layout> CppLayouts() {
        {sizeof(profd_pass),
         {AT(profd_pass, point_ns), AT(profd_pass, weight_ns), AT(profd_pass, long_weight_ns),
          AT(profd_pass, stream), AT(profd_pass, cpu), AT(profd_pass, long_period),
-         AT(profd_pass, stacks)}}},
+         AT(profd_pass, reserved)}}},
       {"profd_wanted",
        {sizeof(profd_wanted),
         {AT(profd_wanted, key), AT(profd_wanted, mapping_begin), AT(profd_wanted, mapping_end),
