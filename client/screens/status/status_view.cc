@@ -164,16 +164,16 @@ std::string History(const v1::HistoryStatus& history) {
          FormatDuration(history.window_ns());
 }
 
-// How the history sees waits.
+// How the history sees waits. Fits into 80 columns.
 std::string HistoryMode(const v1::StatusResponse& status) {
-  if (!status.history().observed()) {
-    // Where an operator has chosen hooks, there would be observers.
-    const bool has_observers = !status.observers().starts_with("no observers");
-    return "hooks: each wait is measured at its context switches" +
-           (has_observers ? "" : "; " + SafeText(status.observers()));
-  }
-  return "snapshot mode: threads are visited, no program runs at a switch; " +
-         SafeText(status.observers());
+  if (!status.history().observed()) return "hooks: each wait is measured at its context switches";
+  return "snapshot mode: nothing runs at a context switch; " + SafeText(status.observers());
+}
+
+// Why it cannot use snapshot mode; "" where it does, or an operator has chosen hooks.
+std::string WhyNotObserved(const v1::StatusResponse& status) {
+  const bool none = status.observers().starts_with("no observers");
+  return none && !status.history().observed() ? SafeText(status.observers()) : "";
 }
 
 // "" when all is well.
@@ -254,6 +254,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   if (status.has_history()) {
     lines.emplace_back("history", History(status.history()));
     lines.emplace_back("", HistoryMode(status));
+    lines.emplace_back("", WhyNotObserved(status));
     lines.emplace_back("", HistoryTrouble(status.history()));
     for (const std::string& loss : status.history().losses())
       lines.emplace_back("", "at the start: " + SafeText(loss));
