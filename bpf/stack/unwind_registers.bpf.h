@@ -87,8 +87,9 @@ static __always_inline int read_block(struct stack_block* block, void* to, u32 b
   if (bytes > STACK_BLOCK_BYTES || offset > STACK_BLOCK_BYTES - bytes ||
       offset + bytes > block->bytes)
     return 0;
+  /* Once more, with a constant: kernel 6.1 learns no bounds from two registers. */
   forget(offset);
-  if (offset > STACK_BLOCK_BYTES - bytes) return 0;
+  if (offset >= STACK_BLOCK_BYTES) return 0;
   return !bpf_probe_read_kernel(to, bytes, (void*)block->words + offset);
 }
 

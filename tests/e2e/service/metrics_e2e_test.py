@@ -42,7 +42,7 @@ class Metrics(RunningProfd):
         while time.monotonic() < until:
             page = get(url + "/metrics")[1]
             now = values(page)
-            if now.get("profd_history_windows") and now["profd_switches_total"]:
+            if now.get("profd_history_windows") and now["profd_off_cpu_samples_total"]:
                 return page
             time.sleep(0.05)
         return self.fail(f"no window and no sample within a minute\n{page}")
@@ -51,7 +51,7 @@ class Metrics(RunningProfd):
         url = self.serve()
         first = values(self.window(url))
         second = values(get(url + "/metrics")[1])
-        for name in ("process_cpu_seconds_total", "profd_bpf_seconds_total", "profd_switches_total",
+        for name in ("process_cpu_seconds_total", "profd_bpf_seconds_total", "profd_off_cpu_samples_total",
                      "profd_names_seconds_total"):
             self.assertGreater(first[name], 0, name)
             self.assertGreaterEqual(second[name], first[name], name)
