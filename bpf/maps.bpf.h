@@ -201,6 +201,14 @@ struct {
   __type(value, struct pass);
 } passes SEC(".maps");
 
+/* Key: a stream. The pass that its observer makes by a task iterator, which has no context. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, PROFD_STREAMS);
+  __type(key, u32);
+  __type(value, struct profd_pass);
+} requested_passes SEC(".maps");
+
 /* Frames, their CFAs, and the Python part. */
 #define MAX_TAIL_WORDS (PROFD_MAX_FRAMES + PROFD_MAX_USER_FRAMES + PROFD_MAX_PYTHON_WORDS)
 

@@ -133,3 +133,11 @@ int observe(struct profd_pass* ctx) {
   observe_threads(ctx);
   return 0;
 }
+
+/* The same where `observe` cannot be: kernels before 6.7. */
+SEC("iter.s/task")
+int observe_by_iterator(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (task) observe_thread(task, ctx->meta->seq_num == 0);
+  return 0;
+}

@@ -12,6 +12,8 @@ struct seq_file;
 
 struct bpf_iter_meta {
   struct seq_file* seq;
+  __u64 session_id;
+  __u64 seq_num; /* of the task, from 0 */
 };
 
 struct bpf_iter__task {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Observers: one pass over the threads of sessions in snapshot mode (bpf/shared/observer.h). The
- * first part of a pass finds out who has moved since the last visit, some 30 ns for each thread.
- * Who has not is still in the wait whose stack was read then, and that stack represents this point,
- * too. The second part reads the stacks of the others. State, user registers and both stacks of a
+ * Observers: one pass over the threads of sessions in snapshot mode (bpf/shared/observer.h). Who
+ * has not moved since the last visit is still in the wait whose stack was read then, and that stack
+ * represents this point, too: some 30 ns for each thread. The stacks of the others are read, by the
+ * program `observe` in a second part of the pass. State, user registers and both stacks of a
  * thread are read in one go, and are checked to be of one wait.
  */
 #pragma once
@@ -33,9 +33,10 @@ static __always_inline u64 observed_sessions_of(const struct thread* thread) {
 }
 
 /* A thread on the observer's own CPU is displaced by it. */
-static __always_inline int is_of_stream(const struct task_struct* task, const struct pass* pass) {
-  int there = task->thread_info.cpu == pass->of.cpu;
-  return pass->of.stream ? there : !there;
+static __always_inline int is_of_stream(const struct task_struct* task,
+                                        const struct profd_pass* pass) {
+  int there = task->thread_info.cpu == pass->cpu;
+  return pass->stream ? there : !there;
 }
 
 static __always_inline u32 stack_state_of(u32 state) {
@@ -44,27 +45,33 @@ static __always_inline u32 stack_state_of(u32 state) {
                                          : STACK_BLOCKED;
 }
 
-/* The first part for one thread: what its visit is worth, and whether its stack must be read. */
-static __always_inline void visit_thread(struct task_struct* task, struct pass* pass) {
+/* Visits one thread; returns what the visit represents if its stack must be read, else 0. */
+static __always_inline u64 visit_thread(struct task_struct* task, const struct profd_pass* pass,
+                                        int* recent) {
   struct thread* thread = find_thread(task);
   struct observed* observed;
-  u64 place, weight;
-  int recent;
-  if (!thread || !observed_sessions_of(thread) || !is_of_stream(task, pass)) return;
+  u64 weight;
+  if (!thread || !observed_sessions_of(thread) || !is_of_stream(task, pass)) return 0;
   observed = find_observed(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!observed || observed->visited_ns == pass->of.point_ns) return;
-  recent = is_recent(task, observed, pass->of.stream, pass->of.long_period);
-  weight = recent ? pass->of.weight_ns : pass->of.long_weight_ns;
-  if (!weight) return;
-  observed->visited_ns = pass->of.point_ns;
+  if (!observed || observed->visited_ns == pass->point_ns) return 0;
+  *recent = is_recent(task, observed, pass->stream, pass->long_period);
+  weight = *recent ? pass->weight_ns : pass->long_weight_ns;
+  if (!weight) return 0;
+  observed->visited_ns = pass->point_ns;
   count(PROFD_COUNTER_VISITS);
-  if (!(observed_sessions_of(thread) & control.first_sessions & ~observed->stack_sessions) &&
-      observed->switches == switches_of(task) &&
-      observed->stack_state == stack_state_of(present_state(task))) {
-    if (observed->stack_state != STACK_RUNNING) observed->held_ns += weight;
-    return;
-  }
-  place = pass->count;
+  if ((observed_sessions_of(thread) & control.first_sessions & ~observed->stack_sessions) ||
+      observed->switches != switches_of(task) ||
+      observed->stack_state != stack_state_of(present_state(task)))
+    return weight;
+  if (observed->stack_state != STACK_RUNNING) observed->held_ns += weight;
+  return 0;
+}
+
+/* The first part of a pass of the program `observe` for one thread. */
+static __always_inline void list_thread(struct task_struct* task, struct pass* pass) {
+  u64 place = pass->count;
+  int recent = 0;
+  if (!visit_thread(task, &pass->of, &recent)) return;
   if (place >= PROFD_MAX_READ) {
     count(PROFD_COUNTER_RECENT_FULL);
     return;
@@ -139,18 +146,23 @@ static __always_inline int read_stacks(struct profd_sample_event* event, struct 
   return !block_of(walk)->live_reads || !has_moved(task, switches, state);
 }
 
-/* may_report, which looks at the leader, for a program that may sleep. */
-static __always_inline int may_observe(struct task_struct* task, struct thread* thread) {
+/*
+ * may_report, which looks at the leader, for a program that may sleep. Where there is no lock for
+ * that, quiet threads are left out until a reading of clocks reports them.
+ */
+static __always_inline int may_observe(struct task_struct* task, struct thread* thread,
+                                       int by_iterator) {
   int may;
+  if (by_iterator) return thread->quiet != QUIET && thread->quiet != LEFT_OUT;
   bpf_rcu_read_lock();
   may = may_report(task, thread);
   bpf_rcu_read_unlock();
   return may;
 }
 
-/* The second part for one thread. */
-static __always_inline void read_observed(struct task_struct* task, struct pass* pass,
-                                          struct reader* reader, u64 weight) {
+/* Reads and sends the stack of a thread that has moved since the last visit. */
+static __always_inline void read_observed(struct task_struct* task, u32 stream,
+                                          struct reader* reader, u64 weight, int by_iterator) {
   struct profd_sample_event* event = &reader->sample.event;
   struct thread* thread = find_thread(task);
   struct observed* observed = find_observed(task, 0);
@@ -165,15 +177,15 @@ static __always_inline void read_observed(struct task_struct* task, struct pass*
   if (switches != observed->switches) observed->rereads = 0;
   observed->switches = switches;
   observed->stack_state = state == PROFD_STATE_ON_CPU ? STACK_RUNNING : STACK_NONE;
-  if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread)) return;
+  if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread, by_iterator)) return;
   begin_observation(event, task, state, sessions, now);
-  control.observes_pid[pass->of.stream & 1] = task->tgid;
+  control.observes_pid[stream & 1] = task->tgid;
   if (!read_stacks(event, &reader->walk, task, switches, state))
     keep_program_counter(event, &reader->walk);
   else if (!(event->stack_flags & PROFD_STACK_TABLES_NOT_READY) ||
            ++observed->rereads > MAX_REREADS)
     observed->stack_state = stack_state_of(state);
-  control.observes_pid[pass->of.stream & 1] = 0;
+  control.observes_pid[stream & 1] = 0;
   observed->stack_sessions = sessions;
   event->period_ns = weight;
   event->held_ns = observed->held_ns;
@@ -192,7 +204,7 @@ static long visit_recent(u32 index, struct pass_context* context) {
     return 1;
   task = bpf_task_from_pid(list->tids[index]);
   if (!task) return 0;
-  visit_thread(task, pass);
+  list_thread(task, pass);
   bpf_task_release(task);
   return 0;
 }
@@ -202,7 +214,7 @@ static __always_inline void visit_all(struct pass* pass) {
   struct task_struct* task;
   bpf_rcu_read_lock();
   bpf_iter_task_new(&it, 0, TASK_ITER_ALL_THREADS);
-  while ((task = bpf_iter_task_next(&it))) visit_thread(task, pass);
+  while ((task = bpf_iter_task_next(&it))) list_thread(task, pass);
   bpf_iter_task_destroy(&it);
   bpf_rcu_read_unlock();
 }
@@ -215,8 +227,8 @@ static long read_listed(u32 index, struct pass_context* context) {
   entry = pass->entries[index];
   task = bpf_task_from_pid((u32)entry);
   if (!task) return 0;
-  read_observed(task, pass, context->reader,
-                entry & LISTED_LONG ? pass->of.long_weight_ns : pass->of.weight_ns);
+  read_observed(task, pass->of.stream, context->reader,
+                entry & LISTED_LONG ? pass->of.long_weight_ns : pass->of.weight_ns, 0);
   bpf_task_release(task);
   return 0;
 }
@@ -248,4 +260,32 @@ static __always_inline void observe_threads(const struct profd_pass* of) {
     release_buffer(context.reader);
   }
   release_buffer(context.pass);
+}
+
+/* The pass that the observer on this CPU has requested. */
+static __always_inline const struct profd_pass* requested_pass(void) {
+  u32 key = 0;
+  const struct profd_pass* pass = bpf_map_lookup_elem(&requested_passes, &key);
+  if (pass && pass->cpu == bpf_get_smp_processor_id()) return pass;
+  key = 1;
+  return bpf_map_lookup_elem(&requested_passes, &key);
+}
+
+/*
+ * One thread of a pass by a task iterator, on kernels whose programs cannot iterate by themselves:
+ * it passes all threads at each point, and reads a stack when it comes to the thread.
+ */
+static __always_inline void observe_thread(struct task_struct* task, int is_first) {
+  const struct profd_pass* pass = requested_pass();
+  struct reader* reader;
+  int recent = 0;
+  u64 weight;
+  if (!pass) return;
+  if (is_first) follow_run_queue_clock(bpf_ktime_get_ns(), own_arrival());
+  weight = visit_thread(task, pass, &recent);
+  if (!weight) return;
+  reader = take_buffer(&readers, READERS);
+  if (!reader) return;
+  read_observed(task, pass->stream, reader, weight, 1);
+  release_buffer(reader);
 }

@@ -46,6 +46,17 @@ static __always_inline int is_recent(struct task_struct* task, const struct obse
          !is_after(long_period, born + 1);
 }
 
+/* A thread joins sessions at `now`, and may be new: it is on no list if there was no session. */
+static __always_inline void add_if_new(struct task_struct* task, u64 now) {
+  for (u32 stream = 0; stream < PROFD_STREAMS; stream++) {
+    u32 born = long_period_at(stream, task->start_time);
+    u32 long_period = long_period_at(stream, now);
+    if (is_after(long_period, born + 1)) continue;
+    add_recent(stream, long_period, task->pid);
+    if (long_period == born) add_recent(stream, long_period + 1, task->pid);
+  }
+}
+
 /* It has switched: it is visited at each point of the next long period, too. */
 static __always_inline void keep_recent(struct task_struct* task, struct observed* observed,
                                         u64 now) {

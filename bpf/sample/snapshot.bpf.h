@@ -51,6 +51,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
   make_stack_buffer(task, matched);
   observed = find_observed(task, 0);
   if (observed) observed->stack_sessions &= ~starting;
+  if (matched & control.observed_sessions) add_if_new(task, bpf_ktime_get_ns());
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Kernel functions (kfuncs) that find tasks. Observers need all of them; since 6.7. */
+/* Kernel functions (kfuncs) that find tasks. The program `observe` needs all of them; since 6.7. */
 #pragma once
 
 #include <linux/bpf.h>

@@ -186,7 +186,8 @@ Result<void> RestrictParser(const Limits& limits) {
   const auto filter = CommonFilter(kParserCalls);
   if (!filter) return filter.error();
   if (limits.runs_programs) {
-    PROFD_TRY(AllowIf(*filter, SCMP_SYS(bpf), 0, ~std::uint64_t{0}, BPF_PROG_TEST_RUN));
+    for (const auto command : {BPF_PROG_TEST_RUN, BPF_ITER_CREATE, BPF_MAP_UPDATE_ELEM})
+      PROFD_TRY(AllowIf(*filter, SCMP_SYS(bpf), 0, ~std::uint64_t{0}, command));
     PROFD_TRY(AllowIf(*filter, SCMP_SYS(sched_setaffinity), 0, ~std::uint64_t{0}, 0));
     PROFD_TRY(AllowIf(*filter, SCMP_SYS(prctl), 0, ~std::uint64_t{0}, PR_SET_TIMERSLACK));
   }

@@ -16,7 +16,8 @@ struct Limits {
   std::uint64_t address_space_bytes = 0;  // RLIMIT_AS; reserved and not only used memory counts
   std::uint64_t cpu_seconds = 0;          // RLIMIT_CPU, for all its requests; then it is replaced
   std::uint64_t file_bytes = 0;           // RLIMIT_FSIZE, of each temporary file
-  // It may run loaded BPF programs whose descriptors it gets, and choose its CPU.
+  // It may run loaded BPF programs, read iterators and write maps whose descriptors it gets, and
+  // choose its CPU.
   bool runs_programs = false;
 };
 

@@ -29,16 +29,20 @@ void AddReason(const std::string& reason, std::string* reasons) {
   reasons->append(reason);
 }
 
+ObserverKind Lesser(ObserverKind kind) {
+  return kind == ObserverKind::kProgram ? ObserverKind::kIterator : ObserverKind::kNone;
+}
+
 // Snapshot mode is not worth failing for: a kernel may have its functions, and not offer them to
 // this kind of program.
-Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level, const Features& features) {
+Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level, Features features) {
   auto objects = BpfObjects::Load(level, features);
-  if (objects || !features.task_kfuncs || objects.error().code != ErrorCode::kUnsupported)
-    return objects;
-  Features fewer = features;
-  fewer.task_kfuncs = false;
-  auto again = BpfObjects::Load(level, fewer);
-  return again ? std::move(again) : std::move(objects);
+  while (!objects && objects.error().code == ErrorCode::kUnsupported &&
+         features.observers != ObserverKind::kNone) {
+    features.observers = Lesser(features.observers);
+    if (auto again = BpfObjects::Load(level, features)) return again;
+  }
+  return objects;
 }
 
 // Loads for this level and makes sure that it works.
@@ -62,6 +66,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const SourceReaders& reader
   if (!features) return features.error();
   auto wake = PendingEvents::MakeWakeFd();
   if (!wake) return wake.error();
+  features->observers = std::min(features->observers, options.best_observers);
   const bool first_level =
       features->sched_exit_tp &&
       options.force_hook.value_or(PROFD_HOOK_SCHED_EXIT) == PROFD_HOOK_SCHED_EXIT;

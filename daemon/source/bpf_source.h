@@ -41,7 +41,9 @@ struct SourceReaders {
 };
 
 struct BpfSourceOptions {
-  std::optional<profd_hook> force_hook;  // only this level of hooks (tests)
+  std::optional<profd_hook> force_hook = std::nullopt;  // only this level of hooks (tests)
+  // No better than this (tests).
+  ObserverKind best_observers = ObserverKind::kProgram;
 };
 
 // Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
@@ -79,6 +81,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
   // Whether programs run at context switches now; whether this kernel offers snapshot mode.
   [[nodiscard]] bool has_switch_hooks() const { return sessions_.has_switch_hooks(); }
+  [[nodiscard]] ObserverKind observer_kind() const { return objects_->observer_kind(); }
   [[nodiscard]] bool can_observe() const { return sessions_.can_observe(); }
   [[nodiscard]] const Heartbeat& heartbeat() const { return on_cpu_events_.heartbeat(); }
   // CPU time that Poll has spent on records of mappings, and on no event of another kind. Any

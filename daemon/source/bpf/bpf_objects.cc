@@ -109,7 +109,7 @@ Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
 
 void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   level_ = level;
-  can_observe_ = features.task_kfuncs && features.run_delay;
+  observes_by_ = features.observers;
   split_ = features.run_delay ? PROFD_SPLIT_RUN_DELAY : PROFD_SPLIT_WAKEUP;
   profd_constants& constants = skeleton_->rodata->constants;
   constants.hook = level.hook;
@@ -134,7 +134,8 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_cgroup_attach, features.cgroup_attach);
-  use(programs.observe, can_observe_);
+  use(programs.observe, observes_by_ == ObserverKind::kProgram);
+  use(programs.observe_by_iterator, observes_by_ == ObserverKind::kIterator);
 }
 
 Result<BpfObjects::LinkPtr> BpfObjects::Attach(bpf_program* program) const {
@@ -153,6 +154,8 @@ Result<void> BpfObjects::AttachIterators() {
   PROFD_TRY(attach(skeleton_->progs.assign_threads, &assign_));
   PROFD_TRY(attach(skeleton_->progs.reevaluate_threads, &reevaluate_));
   PROFD_TRY(attach(skeleton_->progs.read_clocks, &clocks_));
+  if (observes_by_ == ObserverKind::kIterator)
+    PROFD_TRY(attach(skeleton_->progs.observe_by_iterator, &observe_));
   if (const auto attached = attach(skeleton_->progs.snapshot_stacks, &snapshot_); !attached)
     snapshot_missing_ = attached.error().message;
   return {};
@@ -206,8 +209,11 @@ int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.fil
 int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
-int BpfObjects::observe_program_fd() const {
-  return can_observe_ ? ::bpf_program__fd(skeleton_->progs.observe) : -1;
+std::vector<int> BpfObjects::observer_fds() const {
+  if (observes_by_ == ObserverKind::kProgram) return {::bpf_program__fd(skeleton_->progs.observe)};
+  if (observes_by_ == ObserverKind::kIterator)
+    return {::bpf_link__fd(observe_.get()), ::bpf_map__fd(skeleton_->maps.requested_passes)};
+  return {};
 }
 int BpfObjects::assign_link_fd() const { return ::bpf_link__fd(assign_.get()); }
 int BpfObjects::reevaluate_link_fd() const { return ::bpf_link__fd(reevaluate_.get()); }

@@ -51,8 +51,11 @@ class BpfObjects {
   [[nodiscard]] int filters_fd() const;
   [[nodiscard]] int filter_ids_fd() const;
   [[nodiscard]] int on_cpu_program_fd() const;
-  // The program of observers; -1: this kernel cannot run it.
-  [[nodiscard]] int observe_program_fd() const;
+  // What observers need: the program that makes a pass, or, where the kernel has no such programs,
+  // the task iterator that does (a bpf_link) and the map in which it finds the pass. None: the
+  // kernel can run neither.
+  [[nodiscard]] std::vector<int> observer_fds() const;
+  [[nodiscard]] ObserverKind observer_kind() const { return observes_by_; }
   // Task iterators (bpf_link file descriptors). `snapshot` is -1 where the kernel has no sleepable
   // iterator; `snapshot_missing` says why.
   [[nodiscard]] int assign_link_fd() const;
@@ -99,13 +102,14 @@ class BpfObjects {
 
   std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
   HookLevel level_;
-  bool can_observe_ = false;
+  ObserverKind observes_by_ = ObserverKind::kNone;
   std::vector<LinkPtr> hooks_;
   std::vector<LinkPtr> switch_hooks_;
   LinkPtr assign_;
   LinkPtr reevaluate_;
   LinkPtr clocks_;
   LinkPtr snapshot_;
+  LinkPtr observe_;
   std::string snapshot_missing_;
   std::mutex snapshot_mutex_;
   profd_split split_ = PROFD_SPLIT_RUN_DELAY;

@@ -3,9 +3,11 @@
 #include <bpf/bpf.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
+#include <vector>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/own_usage.h"
@@ -35,11 +37,32 @@ void SleepUntil(std::uint64_t time_ns) {
   }
 }
 
-Result<void> Run(int program_fd, profd_pass& pass) {
+Result<void> RunProgram(int program_fd, profd_pass& pass) {
   LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &pass, .ctx_size_in = sizeof pass);
   if (::bpf_prog_test_run_opts(program_fd, &options) != 0)
     return ErrorFromErrno(errno, "cannot run an observer");
   return {};
+}
+
+Result<void> ReadIterator(int link_fd, int passes_fd, const profd_pass& pass) {
+  const UniqueFd iterator(::bpf_iter_create(link_fd));
+  if (!iterator.valid()) return ErrorFromErrno(errno, "cannot create a task iterator");
+  if (::bpf_map_update_elem(passes_fd, &pass.stream, &pass, BPF_ANY) != 0)
+    return ErrorFromErrno(errno, "cannot request a pass");
+  // It writes nothing.
+  char byte = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(iterator.get(), &byte, sizeof byte);
+  } while (got < 0 && (errno == EINTR || errno == EAGAIN));
+  if (got < 0) return ErrorFromErrno(errno, "cannot read a task iterator");
+  return {};
+}
+
+// `fds` as BpfObjects::observer_fds has them.
+Result<void> Run(const std::vector<UniqueFd>& fds, profd_pass& pass) {
+  if (fds.size() == 1) return RunProgram(fds.front().get(), pass);
+  return ReadIterator(fds.front().get(), fds.back().get(), pass);
 }
 
 }  // namespace
@@ -48,7 +71,7 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
                                            reader::ParserContext context) {
   reader::Unpacker fields(request);
   const auto wanted = fields.Plain<ObserveRequest>();
-  if (!fields.done() || context.descriptors.size() != 1)
+  if (!fields.done() || context.descriptors.empty() || context.descriptors.size() > 2)
     return Error{ErrorCode::kInvalidArgument, "no observer to run", ""};
   PROFD_TRY(RunOn(wanted.cpu));
   // Else timers of this process end together with others of this CPU, up to 50 us late.
@@ -69,7 +92,7 @@ Result<std::string> ObserverParser::Answer(std::string_view request,
     } else {
       profd_pass pass = points.PassAt(point_ns);
       pass.cpu = wanted.stream0_cpu;
-      PROFD_TRY(Run(context.descriptors.front().get(), pass));
+      PROFD_TRY(Run(context.descriptors, pass));
     }
     answer.last_point_ns = point_ns;
     point_ns = next_ns;

@@ -10,7 +10,7 @@
 
 namespace profd::source {
 
-// What a request to an observer says. Its descriptor is that of the program `observe`.
+// What a request to an observer says. Its descriptors are those of BpfObjects::observer_fds.
 struct ObserveRequest {
   std::uint32_t stream = 0;
   std::uint32_t cpu = 0;          // on which the observer runs

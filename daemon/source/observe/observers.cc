@@ -34,9 +34,8 @@ Result<ObserverCpus> ChooseObserverCpus() {
 Observers::Observers(const Parts& parts) : parts_(parts) {
   const auto cpus = ChooseObserverCpus();
   if (cpus) cpus_ = *cpus;
-  if (parts_.program_fd < 0)
-    why_not_ =
-        Error{ErrorCode::kUnsupported, "this kernel cannot run them (6.7 and later can)", ""};
+  if (parts_.fds.empty())
+    why_not_ = Error{ErrorCode::kUnsupported, "this kernel cannot run them", ""};
   else if (!cpus)
     why_not_ = cpus.error();
 }
@@ -122,7 +121,7 @@ Result<ObserveAnswer> Observers::Ask(std::uint32_t stream, std::uint64_t after_n
                                          .name = "an observer",
                                          .target = target,
                                          .user = 0,
-                                         .descriptors = {parts_.program_fd}},
+                                         .descriptors = parts_.fds},
                                         kDeadline);
   if (!bytes) {
     const std::uint32_t pid = std::atomic_ref(parts_.control.observes_pid[stream]).exchange(0);

@@ -36,7 +36,7 @@ class Observers {
  public:
   // All must outlive this.
   struct Parts {
-    int program_fd = -1;  // -1: this kernel cannot run it
+    std::vector<int> fds;  // BpfObjects::observer_fds
     std::uint64_t point_seed = 0;
     const Clock& clock;
     reader::Readers& readers;  // answer by ObserverParsers

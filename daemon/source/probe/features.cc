@@ -77,9 +77,12 @@ Result<void> ReadKernelTypes(const std::string& path, Features& features) {
   if (!types) return types.error();
   features.sched_exit_tp = HasTracepoint(**types, "sched_exit_tp");
   features.cgroup_attach = HasTracepoint(**types, "cgroup_attach_task");
-  features.task_kfuncs =
-      HasFunction(**types, "bpf_iter_task_new") && HasFunction(**types, "bpf_task_from_pid");
   features.run_delay = HasField(**types, "sched_info", "run_delay");
+  if (features.run_delay) {
+    const bool iterates =
+        HasFunction(**types, "bpf_iter_task_new") && HasFunction(**types, "bpf_task_from_pid");
+    features.observers = iterates ? ObserverKind::kProgram : ObserverKind::kIterator;
+  }
   return {};
 }
 

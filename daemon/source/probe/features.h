@@ -11,11 +11,18 @@
 
 namespace profd::source {
 
+// What makes the passes of snapshot mode.
+enum class ObserverKind {
+  kNone,      // the kernel has no run_delay, or its verifier refuses both of them
+  kIterator,  // a sleepable task iterator: passes all threads at each sampling point
+  kProgram,   // a program that iterates by itself (kernel 6.7): only those that have switched
+};
+
 struct Features {
-  std::string kernel_release;  // of uname
-  bool sched_exit_tp = false;  // first level of hooks
-  bool run_delay = false;      // kernel accounting splits blocked from runnable
-  bool task_kfuncs = false;    // programs of their own can iterate over tasks: snapshot mode
+  std::string kernel_release;                    // of uname
+  bool sched_exit_tp = false;                    // first level of hooks
+  bool run_delay = false;                        // kernel accounting splits blocked from runnable
+  ObserverKind observers = ObserverKind::kNone;  // the best that can be tried
   bool cgroup_attach = false;  // threads that move between cgroups can be followed
   std::vector<std::string> missing_capabilities;  // without these less is visible
 };

@@ -61,7 +61,7 @@ Sessions::Sessions(const Parts& parts)
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock,
                parts.objects.point_seed()),
       background_(parts.objects, parts.snapshots, parts.observers, parts.counters),
-      observers_({.program_fd = parts.objects.observe_program_fd(),
+      observers_({.fds = parts.objects.observer_fds(),
                   .point_seed = parts.objects.point_seed(),
                   .clock = parts.clock,
                   .readers = parts.observers,

@@ -25,12 +25,23 @@ using wire::StackEvent;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kLongNs = std::uint64_t{1} << PROFD_LONG_LEVEL;
 
-class ObserveTest : public LiveTest {
+// By both kinds of observers; kernels that have the better one can do the other, too.
+class ObserveTest : public LiveTest, public testing::WithParamInterface<ObserverKind> {
  protected:
+  static void SetUpTestSuite() {}
+  static void TearDownTestSuite() { live_.reset(); }
   void SetUp() override {
-    LiveTest::SetUp();
-    if (!live_) return;
-    if (!live_->source().can_observe()) GTEST_SKIP() << "this kernel has no iterator over tasks";
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    if (!live_ || kind_ != GetParam()) {
+      live_.reset();  // ends the other one first
+      auto live = LiveSource::Start({.best_observers = GetParam()});
+      ASSERT_TRUE(live) << live.error().message << "\n" << live.error().hint;
+      live_ = *std::move(live);
+      kind_ = GetParam();
+    }
+    ASSERT_TRUE(live_->source().can_observe());
+    if (live_->source().observer_kind() != GetParam())
+      GTEST_SKIP() << "programs of this kernel cannot iterate over tasks";
   }
   static session::SessionSpec Observed(std::uint64_t period_ns) {
     session::SessionSpec spec = SpecOf("all +kernel");
@@ -39,6 +50,7 @@ class ObserveTest : public LiveTest {
     spec.off_cpu_period_ns = period_ns;
     return spec;
   }
+  static inline ObserverKind kind_ = ObserverKind::kNone;
   static std::uint64_t Switches() { return live_->source().Status().switches; }
 };
 
@@ -55,7 +67,7 @@ std::vector<StackEvent> Observations(const Heard& heard, std::uint32_t tid) {
 // The arguments of the system call say which sleep it is.
 void Sleep(const timespec* length) { ::clock_nanosleep(CLOCK_MONOTONIC, 0, length, nullptr); }
 
-TEST_F(ObserveTest, NoProgramRunsAtASwitch) {
+TEST_P(ObserveTest, NoProgramRunsAtASwitch) {
   const Puppet puppet([](const Puppet::Strings&) {
     while (true) ::usleep(500);
   });
@@ -81,7 +93,7 @@ TEST_F(ObserveTest, NoProgramRunsAtASwitch) {
 
 // A thread that is blocked all the time is visited once in a long period, or at each point of it:
 // either way the weights of a long period are its length.
-TEST_F(ObserveTest, AStackHoldsForAsLongAsItsThreadDoesNotMove) {
+TEST_P(ObserveTest, AStackHoldsForAsLongAsItsThreadDoesNotMove) {
   const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
   puppet.AwaitState('S');
   const auto session = live_->Begin(Observed(8 * kMs));
@@ -109,7 +121,7 @@ TEST_F(ObserveTest, AStackHoldsForAsLongAsItsThreadDoesNotMove) {
 }
 
 // Windows of one session after the other: the kernel's own sums, exact where the thread sleeps.
-TEST_F(ObserveTest, ClocksOfWindowsAddUp) {
+TEST_P(ObserveTest, ClocksOfWindowsAddUp) {
   const std::vector<std::uint64_t> spins{40 * kMs, 120 * kMs, 10 * kMs};
   const Puppet puppet(SpinPhases(spins));
   puppet.AwaitState('S');
@@ -142,7 +154,7 @@ TEST_F(ObserveTest, ClocksOfWindowsAddUp) {
 
 // The kernel's sum of a thread lacks up to a tick where it ends; its own clock says how much it
 // ran.
-TEST_F(ObserveTest, ClocksOfShortLivesAreWhole) {
+TEST_P(ObserveTest, ClocksOfShortLivesAreWhole) {
   constexpr int kLives = 200;
   constexpr std::uint64_t kSpinNs = 3 * kMs;
   const Puppet puppet([](const Puppet::Strings& strings) {
@@ -190,7 +202,7 @@ TEST_F(ObserveTest, ClocksOfShortLivesAreWhole) {
 
 // Two waits that alternate: each visit finds the thread in one of them, by the part of the time
 // that it takes. What the visits say is held against what the thread itself has measured.
-TEST_F(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
+TEST_P(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
   static const timespec kShort{0, 3'000'000};
   static const timespec kLong{0, 7'000'000};
   constexpr int kRounds = 400;
@@ -238,7 +250,7 @@ TEST_F(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
 
 // Who visits it hangs, beyond the reach of a signal: that observer is replaced, and the process
 // left alone.
-TEST_F(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
+TEST_P(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
   const auto file = StuckFile::Mount();
   if (!file) GTEST_SKIP() << file.error().message;
   const auto session = live_->Begin(Observed(8 * kMs));
@@ -262,6 +274,12 @@ TEST_F(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
   for (const StackEvent& stack : Observations(heard, hostile.pid()))
     EXPECT_TRUE(stack.syscall != SYS_nanosleep || stack.user_frames.empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Observers, ObserveTest,
+                         testing::Values(ObserverKind::kProgram, ObserverKind::kIterator),
+                         [](const auto& kind) {
+                           return kind.param == ObserverKind::kProgram ? "program" : "iterator";
+                         });
 
 }  // namespace
 }  // namespace profd::source

@@ -247,7 +247,7 @@ TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
   EXPECT_THAT(
       RenderStatus(status, 80, Palette(), false),
       testing::AllOf(testing::HasSubstr(hooks), testing::Not(testing::HasSubstr("observers"))));
-  const std::string why = "no observers: this kernel cannot run them (6.7 and later can)";
+  const std::string why = "no observers: this kernel cannot run them";
   status.set_observers(why);
   EXPECT_THAT(RenderStatus(status, 80, Palette(), false),
               testing::HasSubstr(hooks + "           " + why + "\n"));
