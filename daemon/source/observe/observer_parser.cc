@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
@@ -12,6 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/reader/message.h"
+#include "daemon/source/bpf/iterator.h"
 #include "daemon/source/observe/pass_points.h"
 
 namespace profd::source {
@@ -44,25 +44,17 @@ Result<void> RunProgram(int program_fd, profd_pass& pass) {
   return {};
 }
 
-Result<void> ReadIterator(int link_fd, int passes_fd, const profd_pass& pass) {
-  const UniqueFd iterator(::bpf_iter_create(link_fd));
-  if (!iterator.valid()) return ErrorFromErrno(errno, "cannot create a task iterator");
+Result<void> RunIterator(int link_fd, int passes_fd, const profd_pass& pass) {
   if (::bpf_map_update_elem(passes_fd, &pass.stream, &pass, BPF_ANY) != 0)
     return ErrorFromErrno(errno, "cannot request a pass");
-  // It writes nothing.
-  char byte = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(iterator.get(), &byte, sizeof byte);
-  } while (got < 0 && (errno == EINTR || errno == EAGAIN));
-  if (got < 0) return ErrorFromErrno(errno, "cannot read a task iterator");
-  return {};
+  const auto nothing = ReadIterator(link_fd);  // its program writes no bytes
+  return nothing ? Result<void>() : nothing.error();
 }
 
 // `fds` as BpfObjects::observer_fds has them.
 Result<void> Run(const std::vector<UniqueFd>& fds, profd_pass& pass) {
   if (fds.size() == 1) return RunProgram(fds.front().get(), pass);
-  return ReadIterator(fds.front().get(), fds.back().get(), pass);
+  return RunIterator(fds.front().get(), fds.back().get(), pass);
 }
 
 }  // namespace
