@@ -296,11 +296,18 @@ struct python_walk {
   struct python_code codes[PYTHON_CODES]; /* each at a place that its address gives */
 };
 
-/*
- * Marks of code objects seen lately, each at a place that it draws itself: what another one has
- * overwritten counts as unseen again. Every CPU writes here without a lock.
- */
-__u32 seen_codes[PYTHON_SEEN_CODES];
+/* What all programs share, in one variable: both objects (observe.bpf.c) have it at one place. */
+struct {
+  /* How far CLOCK_MONOTONIC is ahead of the run-queue clocks, and when that was found. */
+  __u64 run_queue_offset_ns, run_queue_offset_at_ns;
+  __u64 program_wake_ns; /* when the reader was last woken for a new program */
+  __u64 process_moves;   /* whole processes to other cgroups: the kernel reports their leaders */
+  /*
+   * Marks of code objects seen lately, each at a place that it draws itself: what another one has
+   * overwritten counts as unseen again. Every CPU writes here without a lock.
+   */
+  __u32 seen_codes[PYTHON_SEEN_CODES];
+} words;
 
 /* A walk up a user stack. In a map, as it is larger than a program's stack. */
 struct walk {

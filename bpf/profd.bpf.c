@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* All hooks of the BPF side: the table of contents. The header of each says what it does. */
+/*
+ * All hooks of the BPF side but one: the table of contents. The header of each says what it does.
+ * The one is in observe.bpf.c.
+ */
 #include "bpf/kernel/iterator_types.h"
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/membership.bpf.h"
@@ -84,7 +87,7 @@ int on_rename(__u64* ctx) {
 SEC("tp_btf/cgroup_attach_task")
 int on_cgroup_attach(__u64* ctx) {
   thread_moved(TASK(2), REEVALUATED_BY_HOOK);
-  if (ctx[3] & 1) __sync_fetch_and_add(&process_moves, 1);
+  if (ctx[3] & 1) __sync_fetch_and_add(&words.process_moves, 1);
   return 0;
 }
 
@@ -126,15 +129,7 @@ int snapshot_stacks(struct bpf_iter__task* ctx) {
   return 0;
 }
 
-/* Run by observers, in snapshot mode. */
-
-SEC("syscall")
-int observe(struct profd_pass* ctx) {
-  observe_threads(ctx);
-  return 0;
-}
-
-/* The same where `observe` cannot be: kernels before 6.7. */
+/* Read by observers, in snapshot mode, on kernels before 6.7: those that cannot load `observe`. */
 SEC("iter.s/task")
 int observe_by_iterator(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;

@@ -131,16 +131,13 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   if (cost_is_due(now)) add_cost(now);
 }
 
-/* When the reader was last woken for a program. */
-__u64 program_wake_ns;
-
 #define PROGRAM_WAKES_APART_NS 50000000
 
 /* A program that has just begun is looked at in /proc, which it may leave soon. */
 static __always_inline u64 wakeup_for_program(u64 now) {
-  if (now - program_wake_ns < PROGRAM_WAKES_APART_NS)
+  if (now - words.program_wake_ns < PROGRAM_WAKES_APART_NS)
     return wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES);
-  program_wake_ns = now; /* by several CPUs at a time: the reader is woken once more */
+  words.program_wake_ns = now; /* by several CPUs at a time: the reader is woken once more */
   return BPF_RB_FORCE_WAKEUP;
 }
 

@@ -75,9 +75,6 @@ static __always_inline void thread_renamed(struct task_struct* task, const char*
   send_name(task, thread, name);
 }
 
-/* Counts processes that have moved as a whole: the kernel reports only their leaders. */
-__u64 process_moves;
-
 static __always_inline void thread_moved(struct task_struct* task,
                                          enum reevaluating_program program) {
   u64 candidates = control.sessions & ~control.starting_sessions;

@@ -3,26 +3,17 @@
  * Observers: one pass over the threads of sessions in snapshot mode (bpf/shared/observer.h). Who
  * has not moved since the last visit is still in the wait whose stack was read then, and that stack
  * represents this point, too: some 30 ns for each thread. The stacks of the others are read, by the
- * program `observe` in a second part of the pass. State, user registers and both stacks of a
- * thread are read in one go, and are checked to be of one wait.
+ * program `observe` in a second part of the pass (pass.bpf.h). State, user registers and both
+ * stacks of a thread are read in one go, and are checked to be of one wait.
  */
 #pragma once
 
 #include "bpf/sample/observed_clock.bpf.h"
 #include "bpf/sample/recent.bpf.h"
 #include "bpf/sample/snapshot.bpf.h"
-#include "bpf/thread/task_functions.bpf.h"
-
-#define LISTED_LONG (1ull << 32)
 
 /* Stacks that lack unwind tables are read again at the next visits, but not for ever. */
 #define MAX_REREADS 4
-
-/* What loops over threads get: little, as the stacks of all callbacks together are small. */
-struct pass_context {
-  struct pass* pass;
-  struct reader* reader;
-};
 
 static __always_inline u64 switches_of(const struct task_struct* task) {
   return (u64)task->nvcsw + task->nivcsw;
@@ -65,19 +56,6 @@ static __always_inline u64 visit_thread(struct task_struct* task, const struct p
     return weight;
   if (observed->stack_state != STACK_RUNNING) observed->held_ns += weight;
   return 0;
-}
-
-/* The first part of a pass of the program `observe` for one thread. */
-static __always_inline void list_thread(struct task_struct* task, struct pass* pass) {
-  u64 place = pass->count;
-  int recent = 0;
-  if (!visit_thread(task, &pass->of, &recent)) return;
-  if (place >= PROFD_MAX_READ) {
-    count(PROFD_COUNTER_RECENT_FULL);
-    return;
-  }
-  pass->entries[place] = (u32)task->pid | (recent ? 0 : LISTED_LONG);
-  pass->count = place + 1;
 }
 
 /* What separates two waits in one system call with equal arguments. */
@@ -147,22 +125,13 @@ static __always_inline int read_stacks(struct profd_sample_event* event, struct 
 }
 
 /*
- * may_report, which looks at the leader, for a program that may sleep. Where there is no lock for
- * that, quiet threads are left out until a reading of clocks reports them.
+ * Reads and sends the stack of a thread that has moved since the last visit. `may_observe`: whether
+ * a thread may be reported, as far as a program that sleeps can know.
  */
-static __always_inline int may_observe(struct task_struct* task, struct thread* thread,
-                                       int by_iterator) {
-  int may;
-  if (by_iterator) return thread->quiet != QUIET && thread->quiet != LEFT_OUT;
-  bpf_rcu_read_lock();
-  may = may_report(task, thread);
-  bpf_rcu_read_unlock();
-  return may;
-}
-
-/* Reads and sends the stack of a thread that has moved since the last visit. */
 static __always_inline void read_observed(struct task_struct* task, u32 stream,
-                                          struct reader* reader, u64 weight, int by_iterator) {
+                                          struct reader* reader, u64 weight,
+                                          int (*may_observe)(struct task_struct* task,
+                                                             struct thread* thread)) {
   struct profd_sample_event* event = &reader->sample.event;
   struct thread* thread = find_thread(task);
   struct observed* observed = find_observed(task, 0);
@@ -177,7 +146,7 @@ static __always_inline void read_observed(struct task_struct* task, u32 stream,
   if (switches != observed->switches) observed->rereads = 0;
   observed->switches = switches;
   observed->stack_state = state == PROFD_STATE_ON_CPU ? STACK_RUNNING : STACK_NONE;
-  if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread, by_iterator)) return;
+  if (state == PROFD_STATE_ON_CPU || !sessions || !may_observe(task, thread)) return;
   begin_observation(event, task, state, sessions, now);
   control.observes_pid[stream & 1] = task->tgid;
   if (!read_stacks(event, &reader->walk, task, switches, state))
@@ -194,72 +163,10 @@ static __always_inline void read_observed(struct task_struct* task, u32 stream,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
 }
 
-static long visit_recent(u32 index, struct pass_context* context) {
-  struct pass* pass = context->pass;
-  u32 key = (pass->of.stream & 1) << 1 | (pass->of.long_period & 1);
-  struct recent_list* list = bpf_map_lookup_elem(&recent_lists, &key);
-  struct task_struct* task;
-  if (!list || index >= PROFD_MAX_RECENT || list->head >> 32 != pass->of.long_period ||
-      index >= (u32)list->head)
-    return 1;
-  task = bpf_task_from_pid(list->tids[index]);
-  if (!task) return 0;
-  list_thread(task, pass);
-  bpf_task_release(task);
-  return 0;
-}
-
-static __always_inline void visit_all(struct pass* pass) {
-  struct bpf_iter_task it;
-  struct task_struct* task;
-  bpf_rcu_read_lock();
-  bpf_iter_task_new(&it, 0, TASK_ITER_ALL_THREADS);
-  while ((task = bpf_iter_task_next(&it))) list_thread(task, pass);
-  bpf_iter_task_destroy(&it);
-  bpf_rcu_read_unlock();
-}
-
-static long read_listed(u32 index, struct pass_context* context) {
-  struct pass* pass = context->pass;
-  struct task_struct* task;
-  u64 entry;
-  if (index >= PROFD_MAX_READ || index >= pass->count) return 1;
-  entry = pass->entries[index];
-  task = bpf_task_from_pid((u32)entry);
-  if (!task) return 0;
-  read_observed(task, pass->of.stream, context->reader,
-                entry & LISTED_LONG ? pass->of.long_weight_ns : pass->of.weight_ns, 0);
-  bpf_task_release(task);
-  return 0;
-}
-
 /* The observer has just come to its CPU: its run queue's clock was read then. */
 static __always_inline u64 own_arrival(void) {
   struct task_struct* task = bpf_get_current_task_btf();
   return bpf_core_field_exists(task->sched_info) ? task->sched_info.last_arrival : 0;
-}
-
-static __always_inline void make_pass(const struct profd_pass* of, struct pass_context* context) {
-  context->pass->of = *of;
-  context->pass->count = 0;
-  if (of->long_weight_ns)
-    visit_all(context->pass);
-  else
-    bpf_loop(PROFD_MAX_RECENT, visit_recent, context, 0);
-  bpf_loop(PROFD_MAX_READ, read_listed, context, 0);
-}
-
-static __always_inline void observe_threads(const struct profd_pass* of) {
-  struct pass_context context;
-  follow_run_queue_clock(bpf_ktime_get_ns(), own_arrival());
-  context.pass = take_buffer(&passes, PASSES);
-  if (!context.pass) return;
-  context.reader = take_buffer(&readers, READERS);
-  if (context.reader) {
-    make_pass(of, &context);
-    release_buffer(context.reader);
-  }
-  release_buffer(context.pass);
 }
 
 /* The pass that the observer on this CPU has requested. */
@@ -269,6 +176,12 @@ static __always_inline const struct profd_pass* requested_pass(void) {
   if (pass && pass->cpu == bpf_get_smp_processor_id()) return pass;
   key = 1;
   return bpf_map_lookup_elem(&requested_passes, &key);
+}
+
+/* There is no lock here for may_report: quiet threads wait until a reading of clocks reports them.
+ */
+static __always_inline int may_observe_unlocked(struct task_struct* task, struct thread* thread) {
+  return thread->quiet != QUIET && thread->quiet != LEFT_OUT;
 }
 
 /*
@@ -286,6 +199,6 @@ static __always_inline void observe_thread(struct task_struct* task, int is_firs
   if (!weight) return;
   reader = take_buffer(&readers, READERS);
   if (!reader) return;
-  read_observed(task, pass->stream, reader, weight, 1);
+  read_observed(task, pass->stream, reader, weight, may_observe_unlocked);
   release_buffer(reader);
 }

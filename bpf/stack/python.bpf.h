@@ -133,7 +133,7 @@ static __always_inline int validate_code(struct walk_context* context, u64 code,
 /* User space has to read a code object before it is freed, so it is woken for new ones. */
 static __always_inline void note_code(struct walk_context* context, u64 code, u32 validator) {
   u64 sum = profd_python_fold(profd_python_fold(validator, code), context->event->event.pid);
-  u32* seen = &seen_codes[(sum >> 32) & (PYTHON_SEEN_CODES - 1)];
+  u32* seen = &words.seen_codes[(sum >> 32) & (PYTHON_SEEN_CODES - 1)];
   u32 mark = (u32)sum | 1;
   if (*seen == mark) return;
   *seen = mark;

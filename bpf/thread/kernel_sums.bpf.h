@@ -5,9 +5,6 @@
 #include "bpf/thread/kernel_clock.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
-/* How far CLOCK_MONOTONIC is ahead of the run-queue clocks. */
-__u64 run_queue_offset_ns, run_queue_offset_at_ns;
-
 /* Longest time between two updates of a running thread's sum: CPUs without a tick have one a
  * second.
  */
@@ -26,7 +23,7 @@ static __always_inline u32 present_state(const struct task_struct* task) {
 
 /* The run-queue clock at `now`; 0: not known. */
 static __always_inline u64 run_queue_time(u64 now) {
-  return run_queue_offset_at_ns ? now - run_queue_offset_ns : 0;
+  return words.run_queue_offset_at_ns ? now - words.run_queue_offset_ns : 0;
 }
 
 /*
@@ -52,11 +49,12 @@ static __always_inline u64 left_cpu_at(struct task_struct* task, u64 now) {
 
 /* A run-queue clock showed `time` at `now`, or a little before. */
 static __always_inline void follow_run_queue_clock(u64 now, u64 time) {
-  struct queue_offset offset = {.ns = run_queue_offset_ns, .at_ns = run_queue_offset_at_ns};
+  struct queue_offset offset = {.ns = words.run_queue_offset_ns,
+                                .at_ns = words.run_queue_offset_at_ns};
   if (!time) return;
   learn_offset(&offset, now, time);
-  run_queue_offset_ns = offset.ns;
-  run_queue_offset_at_ns = offset.at_ns;
+  words.run_queue_offset_ns = offset.ns;
+  words.run_queue_offset_at_ns = offset.at_ns;
 }
 
 /* The clock of this CPU's run queue, which was read at its last tick or switch; 0: not known. */

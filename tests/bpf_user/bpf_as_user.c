@@ -83,7 +83,7 @@ void user_reset(void) {
   stack_pointer = 0;
   memset((void*)&control, 0, sizeof(control));
   memset((void*)&constants, 0, sizeof(constants));
-  memset(seen_codes, 0, sizeof(seen_codes));
+  memset(&words, 0, sizeof(words));
   user_reset_maps();
   constants.split = PROFD_SPLIT_RUN_DELAY;
 }

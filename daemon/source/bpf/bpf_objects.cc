@@ -19,6 +19,7 @@
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/source/probe/pid_namespace.h"
 #include "profd_bpf.skel.h"
+#include "profd_bpf_observe.skel.h"
 
 namespace profd::source {
 namespace {
@@ -28,18 +29,24 @@ namespace {
 constexpr std::uint64_t kMinSwitchOutNs = 1'000'000;
 
 // The line in which the verifier says what it did not like: the last one before its statistics.
+// Without one libbpf itself refused, and says so before the lines that only name the object.
 std::string LastComplaint(const std::string& log) {
   std::string_view rest = log;
   std::string complaint;
+  std::string refusal;
   while (!rest.empty()) {
     const auto newline = rest.find('\n');
     const std::string_view line = rest.substr(0, newline);
     if (line.starts_with("processed ") || line.starts_with("-- END")) break;
-    if (!line.empty() && !line.starts_with("libbpf: ")) complaint = line;
+    if (line.starts_with("libbpf: ")) {
+      if (!line.starts_with("libbpf: failed to load")) refusal = line;
+    } else if (!line.empty()) {
+      complaint = line;
+    }
     if (newline == std::string_view::npos) break;
     rest.remove_prefix(newline + 1);
   }
-  return complaint;
+  return complaint.empty() ? refusal : "the kernel's verifier says: " + complaint;
 }
 
 Error LoadError(int error_number, const LibbpfLog& log) {
@@ -52,7 +59,7 @@ Error LoadError(int error_number, const LibbpfLog& log) {
   } else {
     // EACCES and EINVAL are what the verifier says, whatever the rights.
     error.code = ErrorCode::kUnsupported;
-    error.hint = "the kernel's verifier says: " + LastComplaint(log.text());
+    error.hint = LastComplaint(log.text());
   }
   return error;
 }
@@ -88,6 +95,10 @@ void BpfObjects::DestroySkeleton::operator()(profd_bpf* skeleton) const {
   profd_bpf__destroy(skeleton);
 }
 
+void BpfObjects::DestroySkeleton::operator()(profd_bpf_observe* skeleton) const {
+  profd_bpf_observe__destroy(skeleton);
+}
+
 void BpfObjects::DestroyLink::operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
 
 BpfObjects::~BpfObjects() = default;
@@ -101,6 +112,9 @@ Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
   objects->Configure(level, features);
   if (const int error = profd_bpf__load(objects->skeleton_.get()); error != 0)
     return LoadError(-error, log);
+  if (features.observers == ObserverKind::kProgram) {
+    if (const int error = objects->LoadObserve(); error != 0) return LoadError(error, log);
+  }
   PROFD_TRY(objects->AttachIterators());
   PROFD_TRY(objects->AttachHooks(features));
   PROFD_TRY(objects->AttachSwitchHooks());
@@ -134,8 +148,20 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
   use(programs.on_cgroup_attach, features.cgroup_attach);
-  use(programs.observe, observes_by_ == ObserverKind::kProgram);
   use(programs.observe_by_iterator, observes_by_ == ObserverKind::kIterator);
+}
+
+int BpfObjects::LoadObserve() {
+  observe_skeleton_.reset(profd_bpf_observe__open());
+  if (!observe_skeleton_) return errno;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, observe_skeleton_->obj) {
+    // libbpf begins names of sections' maps with 8 letters of the object's name: the same for both.
+    const int shared = ::bpf_object__find_map_fd_by_name(skeleton_->obj, ::bpf_map__name(map));
+    if (shared < 0) return ENOENT;
+    if (const int error = ::bpf_map__reuse_fd(map, shared); error != 0) return -error;
+  }
+  return -profd_bpf_observe__load(observe_skeleton_.get());
 }
 
 Result<BpfObjects::LinkPtr> BpfObjects::Attach(bpf_program* program) const {
@@ -201,7 +227,7 @@ Result<void> BpfObjects::AttachSwitchHooks() {
 }
 
 std::uint64_t BpfObjects::process_moves() const {
-  return std::atomic_ref(skeleton_->bss->process_moves).load(std::memory_order_relaxed);
+  return std::atomic_ref(skeleton_->bss->words.process_moves).load(std::memory_order_relaxed);
 }
 profd_control& BpfObjects::control() const { return skeleton_->data->control; }
 int BpfObjects::filters_fd() const { return ::bpf_map__fd(skeleton_->maps.filters); }
@@ -210,7 +236,8 @@ int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
 std::vector<int> BpfObjects::observer_fds() const {
-  if (observes_by_ == ObserverKind::kProgram) return {::bpf_program__fd(skeleton_->progs.observe)};
+  if (observes_by_ == ObserverKind::kProgram)
+    return {::bpf_program__fd(observe_skeleton_->progs.observe)};
   if (observes_by_ == ObserverKind::kIterator)
     return {::bpf_link__fd(observe_.get()), ::bpf_map__fd(skeleton_->maps.requested_passes)};
   return {};

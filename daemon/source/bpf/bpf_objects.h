@@ -15,7 +15,8 @@
 #include "daemon/source/probe/features.h"
 #include "daemon/source/probe/hook_levels.h"
 
-struct profd_bpf;  // the skeleton, profd_bpf.skel.h
+struct profd_bpf;  // the skeletons, profd_bpf.skel.h and profd_bpf_observe.skel.h
+struct profd_bpf_observe;
 struct bpf_link;
 struct bpf_program;
 
@@ -86,6 +87,7 @@ class BpfObjects {
  private:
   struct DestroySkeleton {
     void operator()(profd_bpf* skeleton) const;
+    void operator()(profd_bpf_observe* skeleton) const;
   };
   struct DestroyLink {
     void operator()(bpf_link* link) const;
@@ -94,6 +96,8 @@ class BpfObjects {
 
   BpfObjects() = default;
   void Configure(const HookLevel& level, const Features& features);
+  // The program `observe`, on the maps of the others. An errno, or 0.
+  [[nodiscard]] int LoadObserve();
   [[nodiscard]] Result<void> AttachHooks(const Features& features);
   [[nodiscard]] Result<void> AttachAll(const std::vector<bpf_program*>& programs,
                                        std::vector<LinkPtr>& links) const;
@@ -101,6 +105,7 @@ class BpfObjects {
   [[nodiscard]] Result<LinkPtr> Attach(bpf_program* program) const;
 
   std::unique_ptr<profd_bpf, DestroySkeleton> skeleton_;
+  std::unique_ptr<profd_bpf_observe, DestroySkeleton> observe_skeleton_;
   HookLevel level_;
   ObserverKind observes_by_ = ObserverKind::kNone;
   std::vector<LinkPtr> hooks_;
