@@ -50,18 +50,6 @@ struct epoch_totals {
 };
 
 /*
- * The part of an interval with kernel accounting that readings have reported; see
- * kernel_accounting.bpf.h.
- */
-struct reported {
-  u64 since_ns; /* of the interval; if it differs from the thread's since_ns, this is an old one */
-  u64 end_ns;   /* reported up to here */
-  u64 on_cpu_ns;
-  u64 first_ns; /* in the state in which the interval began, if kernel accounting lacks its kind */
-  u64 runnable_ns; /* the rest was blocked */
-};
-
-/*
  * The storage of one thread. Its clock is written only by the CPU that switches the thread out or
  * in, so there is never more than one writer; readers on other CPUs retry while `sequence` is odd
  * or has changed. `begin_ns` is written last when it is made: 0 means that there is no clock yet.
@@ -69,27 +57,21 @@ struct reported {
 struct thread {
   u64 begin_ns;
   u64 sequence;
-  u64 sessions;     /* bit i: member of session i; written with atomics */
-  u64 since_ns;     /* when the present interval began */
-  u32 state;        /* enum profd_thread_state */
-  u32 kind;         /* off CPU: enum profd_blocked or enum profd_runnable, by state */
-  u64 run_delay;    /* sched_info.run_delay at the last switch-out */
-  u64 sum_exec;     /* se.sum_exec_runtime at the last switch-out */
-  u64 switch_in_ns; /* when the hook saw it come, since the last switch-out; else 0 */
-  union {
-    u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
-    u64 left_run_delay; /* PROFD_SPLIT_RUN_DELAY: sched_info.run_delay at left_ns */
-  };
+  u64 sessions;       /* bit i: member of session i; written with atomics */
+  u64 since_ns;       /* when the present interval began */
+  u32 state;          /* enum profd_thread_state */
+  u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
+  u64 run_delay;      /* sched_info.run_delay at the last switch-out */
+  u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
+  u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
+  u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
   u32 cpu;            /* it ran on last */
   u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
-  u64 left_ns; /* by kernel accounting: the last switch-out, which no hook has added to the clock;
-                  or 0 */
-  u32 left_state;           /* then: PROFD_STATE_BLOCKED or PROFD_STATE_RUNNABLE */
-  u32 quiet;                /* enum quiet; changed with atomics */
-  u64 generation;           /* of the clock: control.clock_generation when it was made */
-  struct reported reported; /* written by readers */
+  u64 generation;     /* of the clock: control.clock_generation when it was made */
+  u32 quiet;          /* enum quiet; changed with atomics */
+  u32 unused;
   struct profd_clock clock;
   struct epoch_totals kept;
 };
@@ -357,17 +339,6 @@ struct {
   __type(key, u32);
   __type(value, struct scratch);
 } scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps");
-
-/*
- * Key: task. Switch-out level only: the stack of the present or last off-CPU interval, from its
- * switch-out to its switch-in. Made for members of sessions, with their membership.
- */
-struct {
-  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, int);
-  __type(value, struct sample_buffer);
-} stacks SEC(".maps");
 
 /* What an iterator or an observer builds its answer in; `busy` while a run of it does. */
 struct reader {

@@ -16,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Arguments of BTF tracepoints: one word each, typed by the kernel's BTF. */
 #define TASK(index) ((struct task_struct*)ctx[index])
 
-/* Context switches. One of the two switch-in hooks is loaded, or none on the switch-out level. */
+/* Context switches: only while a session needs them. One of the two switch-in hooks is loaded. */
 
 SEC("tp_btf/sched_switch")
 int on_switch(__u64* ctx) {

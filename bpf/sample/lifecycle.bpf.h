@@ -88,13 +88,6 @@ static __always_inline u64 sessions_of_child(struct task_struct* parent, struct 
   return matching_sessions(&context);
 }
 
-/* Buffer for stacks, which only the switch-out level needs. */
-static __always_inline void make_stack_buffer(struct task_struct* task, u64 sessions) {
-  if (constants.hook != PROFD_HOOK_SWITCH_OUT || !sessions) return;
-  if (!bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
-    count(PROFD_COUNTER_STORAGE_FAILED);
-}
-
 static __always_inline void send_fork(struct task_struct* parent, struct task_struct* child,
                                       u64 now, u64 sessions, int new_process) {
   struct profd_task_event* event = begin_task_event(child, PROFD_EVENT_FORK, now, sessions);
@@ -122,12 +115,11 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   }
   sessions = sessions_of_child(parent, child, new_process);
   __sync_fetch_and_or(&thread->sessions, sessions);
-  make_stack_buffer(child, sessions);
   read_kernel_accounting(child, &accounting);
   if (sessions && !is_announced(parent, new_process, now)) thread->quiet = QUIET;
   clock_begin_created(thread, now, &accounting, bpf_get_smp_processor_id());
   if (sessions && !thread->quiet) send_fork(parent, child, now, sessions, new_process);
-  if (sessions & control.observed_sessions) add_new_thread(child, now);
+  if (sessions & control.visited_sessions) add_new_thread(child, now);
   if (cost_is_due(now)) add_cost(now);
 }
 

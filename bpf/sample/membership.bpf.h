@@ -34,7 +34,6 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
   if (!joined && !left) return 0;
   copy = bpf_map_lookup_elem(&membership_copy, &index);
   if (!copy || !read_thread(task, thread, copy)) return 0;
-  make_stack_buffer(task, joined);
   __sync_fetch_and_or(&thread->sessions, joined);
   __sync_fetch_and_and(&thread->sessions, ~(left | foreign_sessions(task, joined)));
   joined &= thread->sessions;

@@ -15,12 +15,8 @@
 /* Stacks that lack unwind tables are read again at the next visits, but not for ever. */
 #define MAX_REREADS 4
 
-static __always_inline u64 switches_of(const struct task_struct* task) {
-  return (u64)task->nvcsw + task->nivcsw;
-}
-
 static __always_inline u64 observed_sessions_of(const struct thread* thread) {
-  return thread->sessions & control.sessions & control.observed_sessions;
+  return thread->sessions & control.sessions & control.visited_sessions;
 }
 
 /* A thread on the observer's own CPU is displaced by it. */

@@ -64,6 +64,7 @@ static __always_inline void write_totals(struct seq_file* out, struct task_struc
   fill_clock(&event->at_epoch, &observed->at_epoch, &sums);
   event->final = event->at_epoch;
   bpf_seq_write(out, event, sizeof(*event));
+  count(PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING);
 }
 
 /* Writes what the thread's clock shows at the present epoch, from a task iterator. */

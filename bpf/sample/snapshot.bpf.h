@@ -48,10 +48,9 @@ static __always_inline void assign_thread(struct task_struct* task) {
     adopt_thread(task, thread);
   if (!starting) return;
   if (!ends) matched = matching_sessions(&context);
-  make_stack_buffer(task, matched);
   observed = find_observed(task, 0);
   if (observed) observed->stack_sessions &= ~starting;
-  if (matched & control.observed_sessions) add_if_new(task, bpf_ktime_get_ns());
+  if (matched & control.visited_sessions) add_if_new(task, bpf_ktime_get_ns());
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));
@@ -87,8 +86,6 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   if (copy->begin_ns >= control.epoch_ns || copy->kept.number != (u32)control.epoch ||
       copy->state == PROFD_STATE_DEAD || !may_report(task, thread))
     return;
-  if (control.kernel_accounted_sessions || thread->left_ns) keep_reported(thread, copy);
-  if (thread->left_ns) count(PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING);
   event = (struct profd_clock_event*)reader->sample.words;
   fill_event(&event->event, task, PROFD_EVENT_CLOCK, copy->kept.time_ns, sessions);
   event->event.size = sizeof(*event);
@@ -120,34 +117,71 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   release_buffer(reader);
 }
 
-/* When a thread that does not run left the CPU, and how. */
-static __always_inline u64 left_at(const struct thread* thread) {
-  return thread->left_ns ? thread->left_ns : thread->since_ns;
+/* What a thread does now, and since when. */
+struct present {
+  u64 since_ns;
+  u64 moves; /* another number once it has moved; odd: it moves just now */
+  u32 state;
+  u32 kind;
+  u32 task_state;
+};
+
+static __always_inline u64 moves_of(const struct task_struct* task, const struct thread* thread,
+                                    int by_kernel) {
+  return by_kernel ? switches_of(task) << 1 : *(volatile const u64*)&thread->sequence;
 }
-static __always_inline u32 left_as(const struct thread* thread) {
-  return thread->left_ns ? thread->left_state : thread->state;
+
+/* Where no hook keeps the thread's clock: by what the kernel says. */
+static __noinline void read_from_kernel(struct task_struct* task, struct present* present) {
+  u64 now = bpf_ktime_get_ns();
+  u32 task_state = task->__state;
+  /* The end of one that exits has been reported. */
+  u32 state = task->flags & PF_EXITING ? PROFD_STATE_DEAD : present_state(task);
+  present->state = state;
+  present->task_state = task_state;
+  present->kind = PROFD_AFTER_WAKEUP;
+  present->since_ns = now - on_cpu_for(task, now);
+  if (state == PROFD_STATE_RUNNABLE) {
+    present->since_ns = now - smaller(now, wait_not_summed(task, now));
+  } else if (state == PROFD_STATE_BLOCKED) {
+    present->since_ns = left_cpu_at(task, now);
+    present->kind = blocked_kind(task, task_state);
+  }
 }
-/* Of one that uses kernel accounting the kind is not known. */
-static __always_inline int left_for(const struct thread* thread, u32 kind) {
-  return !thread->left_ns && thread->kind == kind;
+
+static __always_inline void read_present(struct task_struct* task, const struct thread* thread,
+                                         int by_kernel, struct present* present) {
+  present->moves = moves_of(task, thread, by_kernel);
+  barrier();
+  if (by_kernel) return read_from_kernel(task, present);
+  present->since_ns = thread->since_ns;
+  present->state = thread->state;
+  present->kind = thread->kind;
+  present->task_state = thread->task_state;
+}
+
+static __always_inline int has_left(struct task_struct* task, const struct thread* thread,
+                                    int by_kernel, const struct present* present) {
+  barrier();
+  return present->moves != moves_of(task, thread, by_kernel) ||
+         (by_kernel && present->state != present_state(task));
 }
 
 /* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
 static __always_inline u16 present_state_flags(struct task_struct* task,
-                                               const struct thread* thread) {
-  if (left_as(thread) == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
-  if (left_as(thread) == PROFD_STATE_RUNNABLE)
-    return left_for(thread, PROFD_AFTER_YIELD) ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
+                                               const struct present* present) {
+  if (present->state == PROFD_STATE_ON_CPU || is_running(task)) return PROFD_SAMPLE_RUNNING;
+  if (present->state == PROFD_STATE_RUNNABLE)
+    return present->kind == PROFD_AFTER_YIELD ? PROFD_SAMPLE_YIELDED : PROFD_SAMPLE_PREEMPTED;
   return (task->__state ? 0 : PROFD_SAMPLE_WOKEN) |
-         (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
+         (present->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
 }
 
 /* Whether the snapshot has a thread: it is blocked since a time within the limits, or dumped. */
-static __always_inline int is_wanted(const struct thread* thread, u64 dumping) {
-  u64 left_ns = left_at(thread);
-  if (dumping) return thread->state != PROFD_STATE_DEAD;
-  return left_as(thread) == PROFD_STATE_BLOCKED && left_ns >= control.snapshot_since_ns &&
-         left_ns < control.snapshot_before_ns;
+static __always_inline int is_wanted(const struct present* present, u64 dumping) {
+  if (dumping) return present->state != PROFD_STATE_DEAD;
+  return present->state == PROFD_STATE_BLOCKED && present->since_ns >= control.snapshot_since_ns &&
+         present->since_ns < control.snapshot_before_ns;
 }
 
 /* Whether the memory of this process may be read: it answered, and that of other processes of its
@@ -181,17 +215,16 @@ static __always_inline void read_member(struct profd_sample_event* event, struct
 
 /* Writes how a member stands, with its stack where it is not running. */
 static __always_inline void write_stack(struct seq_file* out, struct task_struct* task,
-                                        struct thread* thread, u64 sessions, u64 sequence,
-                                        struct reader* reader) {
+                                        struct thread* thread, u64 sessions, int by_kernel,
+                                        const struct present* present, struct reader* reader) {
   struct profd_sample_event* event = &reader->sample.event;
   u64 dumping = sessions & control.dump_sessions;
-  u64 left_ns = left_at(thread);
   u16 flags;
   begin_sample(event, task, PROFD_EVENT_SNAPSHOT, bpf_ktime_get_ns(), sessions);
-  event->begin_ns = left_ns;
-  event->task_state = thread->task_state;
-  flags = dumping ? present_state_flags(task, thread)
-                  : (left_for(thread, PROFD_IOWAIT) ? PROFD_SAMPLE_IOWAIT : 0);
+  event->begin_ns = present->since_ns;
+  event->task_state = present->task_state;
+  flags = dumping ? present_state_flags(task, present)
+                  : (present->kind == PROFD_IOWAIT ? PROFD_SAMPLE_IOWAIT : 0);
   event->event.flags |= flags;
   if (flags & PROFD_SAMPLE_RUNNING)
     event->stack_flags = PROFD_STACK_KERNEL_FAILED | PROFD_STACK_NO_USER;
@@ -201,9 +234,7 @@ static __always_inline void write_stack(struct seq_file* out, struct task_struct
     read_member(event, &reader->walk, task, flags & PROFD_SAMPLE_RUNNING);
   else if (!(flags & PROFD_SAMPLE_RUNNING))
     event->stack_flags |= PROFD_STACK_USER_FAULT;
-  barrier();
-  if (sequence != *(volatile u64*)&thread->sequence || left_ns != left_at(thread))
-    return; /* it moved meanwhile */
+  if (has_left(task, thread, by_kernel, present)) return;
   bpf_seq_write(out, event, finish_sample(&reader->sample));
 }
 
@@ -212,15 +243,15 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
   u64 dumping = sessions & control.dump_sessions;
+  int by_kernel = (dumping & control.observed_sessions) != 0;
+  struct present present;
   struct reader* reader;
-  u64 sequence;
   if (!sessions) return;
-  sequence = *(volatile u64*)&thread->sequence;
-  if ((sequence & 1) || !is_wanted(thread, dumping)) return;
   if (thread->quiet == QUIET || thread->quiet == LEFT_OUT) return; /* the clocks were read before */
-  if (thread->left_ns && !dumping && is_running(task)) return; /* its coming has left no trace */
+  read_present(task, thread, by_kernel, &present);
+  if ((present.moves & 1) || !is_wanted(&present, dumping)) return;
   reader = take_buffer(&readers, READERS);
   if (!reader) return;
-  write_stack(out, task, thread, sessions, sequence, reader);
+  write_stack(out, task, thread, sessions, by_kernel, &present, reader);
   release_buffer(reader);
 }

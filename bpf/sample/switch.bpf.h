@@ -9,7 +9,6 @@
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
 #include "bpf/thread/cost.bpf.h"
-#include "bpf/thread/kernel_accounting.bpf.h"
 
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
 static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {
@@ -64,25 +63,6 @@ static __always_inline void follow_queue_clock(struct task_struct* task,
     learn_offset(offset, switch_in_ns, task->sched_info.last_arrival);
 }
 
-/* A requested session takes over the clock of the thread. */
-static __noinline void take_clock_back(struct thread* thread, u64 now, u64 sum_exec, u64 run_delay,
-                                       int running) {
-  struct kernel_accounting accounting = {.run_delay = run_delay, .sum_exec = sum_exec};
-  begin_write(thread);
-  reconcile_copy(thread, now, &accounting, running);
-  end_write(thread);
-}
-
-static __always_inline void switch_out_by_kernel_accounting(struct task_struct* task,
-                                                            struct thread* thread, int preempted,
-                                                            u32 task_state, u64 now) {
-  struct kernel_accounting accounting;
-  read_kernel_accounting(task, &accounting);
-  thread->task_state = task_state;
-  note_leaving(thread, now, accounting.run_delay,
-               preempted || !task->__state ? PROFD_STATE_RUNNABLE : PROFD_STATE_BLOCKED);
-}
-
 static __always_inline void thread_switches_out(void* ctx, struct task_struct* task, int preempted,
                                                 u32 task_state, u64 now,
                                                 struct switch_state* state) {
@@ -96,53 +76,12 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
       count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
-  if (by_kernel_accounting(thread) && !(task_state & TASK_DEAD)) {
-    switch_out_by_kernel_accounting(task, thread, preempted, task_state, now);
-    return;
-  }
   read_kernel_accounting(task, &accounting);
-  if (thread->left_ns) take_clock_back(thread, now, accounting.sum_exec, accounting.run_delay, 1);
   read_leaving(task, preempted, task_state, &leaving);
-  if (constants.hook == PROFD_HOOK_SWITCH_OUT)
-    follow_queue_clock(task, thread, thread->switch_in_ns, &accounting, &state->offset);
   clock_switch_out(thread, now, &accounting, &leaving);
   if (leaving.state == PROFD_STATE_DEAD)
     send_thread_end(task, thread, thread->since_ns,
                     thread->sessions & control.sessions & ~control.observed_sessions);
-  else if (constants.hook == PROFD_HOOK_SWITCH_OUT && (thread->sessions & control.off_cpu_sessions))
-    capture_switch_out(ctx, task, thread);
-}
-
-/* What the kernel will book for the wait of the thread that comes; it has not done so yet. */
-static __always_inline u64 coming_run_delay(struct task_struct* task, u64 now,
-                                            const struct queue_offset* offset) {
-  u64 queued;
-  if (!bpf_core_field_exists(task->sched_info)) return 0;
-  queued = task->sched_info.last_queued;
-  return task->sched_info.run_delay +
-         (queued && offset->at_ns ? above(now, queued + offset->ns) : 0);
-}
-
-/* Switch-out level: the thread that comes is not current yet. */
-static __noinline void thread_switches_in(struct task_struct* task, u64 now,
-                                          struct switch_state* state) {
-  struct thread* thread = find_clock(task);
-  struct interval interval;
-  u64 sessions, length;
-  if (!thread || thread->state == PROFD_STATE_ON_CPU || thread->left_ns ||
-      by_kernel_accounting(thread))
-    return;
-  thread->switch_in_ns = now;
-  sessions = thread->sessions & control.off_cpu_sessions;
-  if (!sessions) return;
-  length = above(now, thread->since_ns);
-  interval.begin_ns = thread->since_ns;
-  interval.end_ns = now;
-  interval.state = thread->state;
-  interval.kind = thread->kind;
-  interval.runnable_ns =
-      runnable_part(thread, now, length, coming_run_delay(task, now, &state->offset));
-  send_switch_out(task, thread, &interval, sessions, state);
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
@@ -160,10 +99,7 @@ static __always_inline void switch_out(void* ctx, int preempted, struct task_str
   state->next = (u64)next;
   count_switch(state);
   if (prev->pid) thread_switches_out(ctx, prev, preempted, task_state, now, state);
-  if (constants.hook == PROFD_HOOK_SWITCH_OUT && next->pid)
-    thread_switches_in(next, now, state);
-  else if (!next->se.sum_exec_runtime && next->pid)
-    thread_switches_in_first(next, now);
+  if (!next->se.sum_exec_runtime && next->pid) thread_switches_in_first(next, now);
   if (cost_is_due(now)) add_cost(now);
 }
 
@@ -181,13 +117,12 @@ static __always_inline void switch_in(void* ctx) {
   struct interval interval;
   struct thread* thread;
   u64 sessions, now, entered = 0;
-  if (!task->pid || all_by_kernel_accounting()) return;
+  if (!task->pid) return;
   state = this_switch();
   thread = find_clock(task);
-  if (!thread || !state || by_kernel_accounting(thread)) return;
+  if (!thread || !state) return;
   read_kernel_accounting(task, &accounting);
   now = take_switch_time(state, task);
-  if (thread->left_ns) take_clock_back(thread, now, accounting.sum_exec, accounting.run_delay, 0);
   if (cost_is_due(now)) entered = bpf_ktime_get_ns();
   follow_queue_clock(task, thread, now, &accounting, &state->offset);
   clock_switch_in(thread, now, &accounting, bpf_get_smp_processor_id(), &interval);

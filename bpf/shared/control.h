@@ -19,8 +19,7 @@
 enum profd_hook {
   PROFD_HOOK_SCHED_EXIT = 1,  /* tp_btf/sched_exit_tp */
   PROFD_HOOK_FINISH_TASK = 2, /* kprobe on finish_task_switch*, verified by hits */
-  PROFD_HOOK_SWITCH_OUT = 3,  /* none: stacks are taken at switch-out */
-  PROFD_HOOK_NONE = 4,        /* of a session in snapshot mode */
+  PROFD_HOOK_NONE = 4,        /* snapshot mode */
 };
 
 /* Where the split of off-CPU time into blocked and runnable comes from. */
@@ -31,14 +30,13 @@ enum profd_split {
 
 /* Fixed at load (.rodata). */
 struct profd_constants {
-  __u32 hook;              /* enum profd_hook */
-  __u32 split;             /* enum profd_split */
-  __u32 own_pid;           /* tgid of profd, in profd's pid namespace; sampled only when named */
-  __u32 pidns_level;       /* level of profd's pid namespace; 0 = initial one */
-  __u64 min_switch_out_ns; /* reported minimum duration on the switch-out level */
-  __u32 pidns_inum;        /* inode number of profd's pid namespace; 0 = compare by level only */
-  __u32 share_scale;       /* how much shares are multiplied by, at least 1; shares.h */
-  __u64 point_seed;        /* of the sampling points; points.h */
+  __u32 hook;        /* enum profd_hook */
+  __u32 split;       /* enum profd_split */
+  __u32 own_pid;     /* tgid of profd, in profd's pid namespace; sampled only when named */
+  __u32 pidns_level; /* level of profd's pid namespace; 0 = initial one */
+  __u32 pidns_inum;  /* inode number of profd's pid namespace; 0 = compare by level only */
+  __u32 share_scale; /* how much shares are multiplied by, at least 1; shares.h */
+  __u64 point_seed;  /* of the sampling points; points.h */
 };
 
 /*
@@ -61,17 +59,16 @@ struct profd_control {
   __u64 python_processes;   /* entries of the map of that name; 0: no thread has Python frames */
   __u64
       tick; /* seconds, for unwind tables' last use; 0: there are no tables, frame pointers only */
-  __u64 dump_sessions;     /* of these, the snapshot iterator reports threads in every state */
-  __u64 snapshot_since_ns; /* threads blocked since before this were reported; not for dumps */
-  __u64 confined_sessions; /* of `sessions`, those with PROFD_TARGET_OF_USER */
-  __u64
-      kernel_accounted_sessions; /* of `sessions`, those that are content with kernel accounting */
-  __u64 requested_sessions;      /* of `sessions`; the others are background sessions */
+  __u64 dump_sessions;      /* of these, the snapshot iterator reports threads in every state */
+  __u64 snapshot_since_ns;  /* threads blocked since before this were reported; not for dumps */
+  __u64 confined_sessions;  /* of `sessions`, those with PROFD_TARGET_OF_USER */
+  __u64 requested_sessions; /* of `sessions`; the others are background sessions */
   /* Threads of none of those are sampled at periods of their own: */
   __u64 background_off_cpu_level; /* 0 = no off-CPU samples */
   __u64 background_on_cpu_period; /* in the events' units; 0 = no longer than theirs */
   __u64
-      observed_sessions; /* of `sessions`, those in snapshot mode: no hook samples their threads */
+      observed_sessions;  /* of `sessions`, those in snapshot mode: no hook samples their threads */
+  __u64 visited_sessions; /* of these, those whose threads observers visit: not dumps */
   /* Of these, those that follow no other one: they have no stack of a thread until it is read. */
   __u64 first_sessions;
   /* Raised each time the switch hooks are attached: clocks of earlier generations have stood still.

@@ -40,8 +40,7 @@
   X(TABLES_WANTED_LOST, INFO, "requests for unwind tables lost: ring full")                        \
   X(CLOCKS_UNREAD, LOST, "threads whose clock could not be read")                                  \
   X(STACKS_NS, INFO, "of the ns spent in profd's BPF programs, those for samples")                 \
-  X(CLOCKS_BY_KERNEL_ACCOUNTING, INFO,                                                             \
-    "thread clocks read from kernel accounting: switches are many")                                \
+  X(CLOCKS_BY_KERNEL_ACCOUNTING, INFO, "thread clocks read from kernel accounting: snapshot mode") \
   X(BACKGROUND_STACKS_NS, INFO, "of the ns for samples, those of threads no client has requested") \
   X(BEYOND_SHARE, INFO,                                                                            \
     "mappings and execs beyond what one process may report; it is read in /proc instead")          \

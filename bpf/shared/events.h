@@ -97,9 +97,8 @@ struct profd_clock_event {
 };
 
 /* flags of sample events */
-#define PROFD_SAMPLE_SWITCH_OUT 1 /* stack taken at switch-out (third level of hooks) */
-#define PROFD_SAMPLE_IOWAIT 2     /* the task was in_iowait when it left the CPU */
-#define PROFD_SAMPLE_PREEMPTED 4  /* it did not block: all of it is runnable */
+#define PROFD_SAMPLE_IOWAIT 2    /* the task was in_iowait when it left the CPU */
+#define PROFD_SAMPLE_PREEMPTED 4 /* it did not block: all of it is runnable */
 #define PROFD_SAMPLE_YIELDED 8
 #define PROFD_SAMPLE_USER_MODE 16 /* on-CPU: the interrupted instruction is user code */
 #define PROFD_SAMPLE_KTHREAD 32

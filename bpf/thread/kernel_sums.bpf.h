@@ -71,6 +71,13 @@ static __always_inline u64 wait_not_summed(struct task_struct* task, u64 now) {
   return queued && time ? above(time, queued) : 0;
 }
 
+/* How long a thread that is on a CPU has been there; 0: that is not known. */
+static __always_inline u64 on_cpu_for(struct task_struct* task, u64 now) {
+  u64 time = run_queue_time(now);
+  if (!time || !bpf_core_field_exists(task->sched_info)) return 0;
+  return smaller(now, above(time, task->sched_info.last_arrival));
+}
+
 /* Brought up to `now`. */
 static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
                                              struct kernel_sums* sums) {
@@ -87,6 +94,10 @@ static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
     sums->on_cpu_ns += smaller(time_since_summed(task, now), MAX_SUM_AGE_NS);
   else
     sums->runnable_ns += wait_not_summed(task, now);
+}
+
+static __always_inline u64 switches_of(const struct task_struct* task) {
+  return (u64)task->nvcsw + task->nivcsw;
 }
 
 static __always_inline struct observed* find_observed(struct task_struct* task, u64 flags) {

@@ -2,7 +2,7 @@
 /* Reading the clock of any thread, running or not, without stopping it. */
 #pragma once
 
-#include "bpf/thread/kernel_accounting.bpf.h"
+#include "bpf/thread/clock_reading.bpf.h"
 #include "bpf/thread/task.bpf.h"
 
 #define READ_TRIES 4
@@ -45,7 +45,6 @@ static __always_inline int read_thread(struct task_struct* task, struct thread* 
   for (int i = 0; i < READ_TRIES; i++) {
     u64 now = bpf_ktime_get_ns();
     if (!copy_thread(task, thread, now, copy, &accounting, &present)) continue;
-    reconcile_copy(copy, now, &accounting, present.running);
     clock_advance(copy, now, &accounting, &present);
     return 1;
   }

@@ -1,16 +1,20 @@
 #include "daemon/app/live_daemon.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "daemon/app/stop_times.h"
 #include "daemon/base/own_usage.h"
+#include "daemon/base/proc_stat.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/store/sqlite/sqlite_store.h"
 #include "daemon/unwind/service/table_notes.h"
@@ -26,6 +30,19 @@ constexpr std::uint64_t kThreadStorageBytes = 512 + 256 + 256;
 
 double ClockLimitCpus(const config::Options& options) {
   return options.clock_limit_percent / 100 * std::max(1u, std::thread::hardware_concurrency());
+}
+
+// Context switches of all CPUs since boot.
+std::optional<std::uint64_t> HostSwitches(const ProcFs& proc) {
+  constexpr std::size_t kMaxBytes = 1u << 20;  // some 20 KiB with 100 CPUs
+  const auto text = proc.Read("stat", kMaxBytes);
+  if (!text) return {};
+  std::string_view line = StatusLine(*text, "ctxt");
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  std::uint64_t switches = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), switches);
+  if (parsed.ec != std::errc()) return {};
+  return switches;
 }
 
 history::HistoryRecorder::Options HistoryOptions(const config::Options& options,
@@ -157,7 +174,9 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
       symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.shares, *parts_.kept,
                options.debug_info, parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
-      cpu_budget_(*parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); }),
+      cpu_budget_(
+          *parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); },
+          [this] { return HostSwitches(proc_); }),
       memory_budget_(*parts_.memory, MemoryAccounts(), proc_,
                      [this] { return KernelBytesBeyondResident(); }),
       history_(parts_.store ? std::make_unique<history::HistoryRecorder>(

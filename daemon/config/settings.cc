@@ -228,8 +228,8 @@ const std::vector<Setting>& Settings() {
        .field = &Options::clock_limit_percent,
        .fallback = "5",
        .value = "PERCENT",
-       .help = "limit of what exact thread clocks cost, in percent of all CPUs; above it threads "
-               "watched only by the history fall back to kernel accounting; 0: no limit",
+       .help = "limit of what exact thread clocks cost, in percent of all CPUs; while they would "
+               "cost more, sessions begin in snapshot mode; 0: no limit",
        .least = "0",
        .most = "100"},
       {.key = "history.directory",

@@ -76,7 +76,6 @@ struct Sample {
   std::uint64_t sessions = 0;
   std::uint32_t cpu = 0;
   bool snapshot = false;        // the interval is still open at time_ns
-  bool switch_out = false;      // PROFD_SAMPLE_SWITCH_OUT
   bool background = false;      // PROFD_SAMPLE_BACKGROUND
   std::uint32_t halvings = 0;   // off-CPU: it stands for 2^halvings; period_ns has them
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked

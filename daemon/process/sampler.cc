@@ -47,7 +47,6 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.sessions = event.header.sessions;
   sample.cpu = event.header.cpu;
   sample.snapshot = event.origin == wire::SampleOrigin::kSnapshot;
-  sample.switch_out = (event.flags & PROFD_SAMPLE_SWITCH_OUT) != 0;
   sample.background = (event.flags & PROFD_SAMPLE_BACKGROUND) != 0;
   sample.halvings = event.flags >> PROFD_SAMPLE_HALVINGS_SHIFT & PROFD_SAMPLE_HALVINGS_MASK;
   sample.state = StateOf(event);

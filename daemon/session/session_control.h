@@ -52,16 +52,18 @@ struct SessionSpec {
   // The cost of sampling, in CPUs, above which periods are raised. 0: no limit.
   double budget_cpus = 0;
   // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their
-  // longest, and its clocks may be those of the kernel (UseKernelAccounting).
+  // longest.
   bool background = false;
   // In snapshot mode: observers visit its threads, and no hook runs at a context switch for it.
   bool observed = false;
+  // It is in snapshot mode without having requested that. The source sets it.
+  bool hooks_refused = false;
 };
 
 // How the live source works on this kernel, for people and for profiles.
 struct SourceStatus {
   std::string kernel_release;
-  std::string hook;             // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"
+  std::string hook;  // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)"
   std::string hook_reason;      // why not a better one; empty for the first level
   std::string split;            // "run_delay", "wake-up hooks"
   std::string snapshot;         // "sleepable iterator" or why there is none
@@ -140,11 +142,9 @@ class SessionControl {
   // Holds for all sessions of a kind until the next call, or until one starts. Weights stay right:
   // samples carry their period.
   virtual void SetPeriodFactors(const PerKind<PeriodFactors>& factors) = 0;
-  // While it is on, threads that only background sessions look at have no clocks of profd's own:
-  // their time is split by kernel accounting when they are read. It still adds up; they are not
-  // sampled off the CPU, and their switches are not counted. False where the kernel keeps no such
-  // books.
-  virtual bool UseKernelAccounting(bool use) = 0;
+  // While it is on, sessions begin in snapshot mode, also those that did not request it, and so
+  // does each next session of RollSession. False: this host has no snapshot mode.
+  virtual bool RefuseHooks(bool refuse) = 0;
   // Detaches the BPF programs: they make no new events. The source still delivers the events that
   // it has. All sessions must have ended.
   virtual void Detach() = 0;

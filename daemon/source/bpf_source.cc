@@ -49,6 +49,8 @@ Result<std::unique_ptr<BpfObjects>> Load(const HookLevel& level, Features featur
 Result<std::unique_ptr<BpfObjects>> Try(const HookLevel& level, const Features& features) {
   auto objects = Load(level, features);
   if (!objects) return objects.error();
+  if (level.hook == PROFD_HOOK_NONE && (*objects)->observer_kind() == ObserverKind::kNone)
+    return Error{ErrorCode::kUnsupported, "no hook, and no observers for snapshot mode", ""};
   // Every thread gets its clock: those that are there now, from here on those that are made.
   const auto adopted = ReadIterator((*objects)->assign_link_fd());
   if (!adopted) return adopted.error();
@@ -124,7 +126,6 @@ BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
                  .processes = readers.processes,
                  .observers = readers.observers,
                  .hook = hook_.level.hook,
-                 .has_run_delay = objects_->split() == PROFD_SPLIT_RUN_DELAY,
                  .counters = [this] { return ReadCounters(); },
                  .beyond_shares = [this] { return BeyondShares(); }}) {}
 

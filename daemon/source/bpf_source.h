@@ -92,7 +92,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors) override {
     sessions_.SetPeriodFactors(factors);
   }
-  bool UseKernelAccounting(bool use) override { return sessions_.UseKernelAccounting(use); }
+  bool RefuseHooks(bool refuse) override { return sessions_.RefuseHooks(refuse); }
   void Detach() override { objects_->Detach(); }
 
  private:

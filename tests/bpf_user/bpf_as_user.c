@@ -10,7 +10,6 @@
 #include "bpf/stack/unwind.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/clock_reading.bpf.h"
-#include "bpf/thread/kernel_accounting.bpf.h"
 #include "bpf/thread/kernel_clock.bpf.h"
 #include "bpf/thread/share.bpf.h"
 #include "tests/bpf_user/user_maps.h"
@@ -131,7 +130,6 @@ void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 k
                      const struct user_accounting* accounting) {
   struct kernel_accounting kernel = accounting_of(accounting);
   struct leaving leaving = {.state = state, .kind = kind, .cpu = cpu};
-  reconcile_copy((struct thread*)thread, now, &kernel, 1);
   clock_switch_out((struct thread*)thread, now, &kernel, &leaving);
 }
 
@@ -140,17 +138,11 @@ struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32
   struct kernel_accounting kernel = accounting_of(accounting);
   struct user_interval out;
   struct interval interval;
-  reconcile_copy((struct thread*)thread, now, &kernel, 0);
   clock_switch_in((struct thread*)thread, now, &kernel, cpu, &interval);
   out.begin_ns = interval.begin_ns;
   out.end_ns = interval.end_ns;
   out.runnable_ns = interval.runnable_ns;
   return out;
-}
-
-void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
-                       const struct user_accounting* accounting) {
-  note_leaving((struct thread*)thread, now, accounting->run_delay, state);
 }
 
 void user_note_switch_in(struct user_thread* thread, __u64 now) {
@@ -168,9 +160,7 @@ struct user_reading user_read(struct user_thread* user, __u64 now,
   struct present_state kernel_state = {.queued_ns = present->queued_ns,
                                        .running = present->running};
   struct user_reading reading;
-  reconcile_copy(&copy, now, &kernel, present->running);
   clock_advance(&copy, now, &kernel, &kernel_state);
-  if (copy.kept.number == control.epoch) keep_reported(thread, &copy);
   reading.epoch = copy.kept.number;
   reading.epoch_ns = copy.kept.time_ns;
   reading.since_ns = copy.kept.since_ns;

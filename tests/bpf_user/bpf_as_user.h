@@ -57,10 +57,7 @@ void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 k
                      const struct user_accounting* accounting);
 struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
                                     const struct user_accounting* accounting);
-/* A switch-out that is left to the kernel's accounting. */
-void user_note_leaving(struct user_thread* thread, __u64 now, __u32 state,
-                       const struct user_accounting* accounting);
-void user_note_switch_in(struct user_thread* thread, __u64 now); /* switch-out level */
+void user_note_switch_in(struct user_thread* thread, __u64 now); /* the first one */
 void user_wake(struct user_thread* thread, __u64 now);
 struct user_reading user_read(struct user_thread* thread, __u64 now,
                               const struct user_accounting* accounting,

@@ -145,7 +145,7 @@ TEST_F(ClockTest, MissedSwitchOutIsMadeGoodFromTheKernelsRunTime) {
   EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_OUT_MISSED), 1);
 }
 
-TEST_F(ClockTest, OnTheSwitchOutRungTheSplitComesAtTheNextSwitchOut) {
+TEST_F(ClockTest, ASwitchInThatIsOnlyNotedIsSplitAtTheNextSwitchOut) {
   KernelModel thread(0);
   thread.Block(100);
   thread.Wake(300);

@@ -77,12 +77,6 @@ user_interval KernelModel::Come(std::uint64_t now, std::uint64_t lag) {
 void KernelModel::BlockUnseen(std::uint64_t now) { Depart(now); }
 void KernelModel::ComeUnseen(std::uint64_t now) { Arrive(now); }
 
-void KernelModel::SwitchOutByKernelAccounting(std::uint64_t now, profd_thread_state state) {
-  Depart(now);
-  user_note_leaving(thread_, now, state, &accounting_);
-  if (state == PROFD_STATE_RUNNABLE) Queue(now);
-}
-
 void KernelModel::ComeNoted(std::uint64_t now) {
   user_note_switch_in(thread_, now);
   Arrive(now);

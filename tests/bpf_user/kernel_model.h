@@ -34,9 +34,7 @@ class KernelModel {
   // What the hooks would have done is left out; kernel accounting continues.
   void BlockUnseen(std::uint64_t now);
   void ComeUnseen(std::uint64_t now);
-  // The thread uses kernel accounting; its switch-ins are not seen.
-  void SwitchOutByKernelAccounting(std::uint64_t now, profd_thread_state state);
-  // Switch-out level: the switch-in is only noted.
+  // The switch-in is only noted, as that of a new thread is.
   void ComeNoted(std::uint64_t now);
 
   void OnCpu(std::uint32_t cpu) { cpu_ = cpu; }

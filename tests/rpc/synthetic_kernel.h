@@ -43,7 +43,7 @@ class SyntheticKernel : public wire::EventSource, public session::SessionControl
   Result<session::StartedSession> RollSession(std::uint32_t session) override;
   session::BudgetReading Budget() override { return {}; }
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& /*factors*/) override {}
-  bool UseKernelAccounting(bool /*use*/) override { return false; }
+  bool RefuseHooks(bool /*refuse*/) override { return false; }
   void Detach() override {}
   session::SourceStatus Status() const override;
 

@@ -28,8 +28,8 @@ Finding Hook(const v1::StatusResponse& status) {
   if (!status.replay_file().empty())
     return {"hook", Verdict::kUnknown, "this profd replays " + status.replay_file(), ""};
   const std::string why = status.hook_reason().empty() ? "" : ": " + status.hook_reason();
-  if (status.hook() == "switch-out")
-    return {"hook", Verdict::kWarn, "waits are seen when they begin, short ones not at all" + why,
+  if (status.hook().starts_with("none"))
+    return {"hook", Verdict::kWarn, "waits are sampled, not measured: snapshot mode" + why,
             "a kernel with sched_exit_tp (6.15) or kprobes"};
   return {"hook", Verdict::kOk, status.hook() + why, ""};
 }

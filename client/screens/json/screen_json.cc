@@ -74,7 +74,8 @@ json BudgetJson(const v1::BudgetStatus& budget) {
           {"history", SamplingJson(budget.history())},
           {"clock_limit_cpus", budget.clock_limit_cpus()},
           {"clock_cpus", budget.clock_cpus()},
-          {"kernel_accounting", budget.kernel_accounting()}};
+          {"clock_needed_cpus", budget.clock_needed_cpus()},
+          {"hooks_refused", budget.hooks_refused()}};
 }
 
 json HistoryJson(const v1::HistoryStatus& history) {

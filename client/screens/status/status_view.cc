@@ -116,11 +116,11 @@ std::string Sampling(const v1::SamplingStatus& budget, const std::string& of) {
   return text;
 }
 
-// "" while clocks cost less than they may.
-std::string KernelAccounting(const v1::BudgetStatus& budget) {
-  if (!budget.kernel_accounting()) return "";
-  return "over " + FormatShare(budget.clock_limit_cpus()) +
-         " of one CPU: kernel accounting, for threads that only the history looks at";
+// "" while exact clocks cost less than they may, or would.
+std::string HooksRefused(const v1::BudgetStatus& budget) {
+  if (!budget.hooks_refused()) return "";
+  return "clocks need " + FormatShare(budget.clock_needed_cpus()) + " of one CPU, more than " +
+         FormatShare(budget.clock_limit_cpus()) + ": snapshot mode";
 }
 
 // "118 MiB of 256 MiB (maps 44.0 MiB)"; of a replay, what is resident.
@@ -216,7 +216,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
     lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
-  lines.emplace_back("", KernelAccounting(status.budget()));
+  lines.emplace_back("", HooksRefused(status.budget()));
   for (int i = 0; i < status.missing_capabilities_size(); ++i) {
     const auto& missing = status.missing_capabilities(i);
     lines.emplace_back(i == 0 ? "missing" : "",

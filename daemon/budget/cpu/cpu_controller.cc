@@ -41,7 +41,7 @@ double MeanCpus(std::uint64_t elapsed_ns, std::uint64_t spent_ns) {
 }
 
 CpuController::Changes CpuController::Update(const Reading& now) {
-  Changes changes{.factors = {}, .kernel_accounting = MeasureClocks(now)};
+  Changes changes{.factors = {}, .hooks_refused = MeasureClocks(now)};
   const auto& budgets = now.kernel.sampling;
   frequent_ = budgets.requested.limited && !budgets.requested.on_cpu_adjusts;
 
@@ -62,7 +62,7 @@ CpuController::Changes CpuController::Update(const Reading& now) {
   return changes;
 }
 
-void CpuController::DisableKernelAccounting() {
+void CpuController::AllowHooks() {
   clock_controller_.Disable();
   status_.clock = clock_controller_.status();
 }
@@ -104,18 +104,20 @@ bool CpuController::Measure(Kind& kind, const Measurement& now, SamplingStatus& 
 }
 
 std::optional<bool> CpuController::MeasureClocks(const Reading& now) {
-  const std::uint64_t elapsed_ns = now.now_ns - clocks_measured_ns_;
-  if (elapsed_ns < kMeasurementNs) return {};
-  clocks_measured_ns_ = now.now_ns;
-  const std::uint64_t clock_ns =
-      Growth(std::exchange(clock_ns_, now.kernel.clock_ns), now.kernel.clock_ns);
-  const std::uint64_t switches =
-      now.kernel.switches - std::exchange(switches_, now.kernel.switches);
-  const bool before = clock_controller_.status().kernel_accounting;
-  const bool accounting = clock_controller_.Update(clock_ns, switches, elapsed_ns);
+  if (!now.host_switches || now.now_ns <= clocks_measured_ns_) return {};
+  const bool first = clocks_measured_ns_ == 0;
+  ClockController::Growth growth;
+  growth.elapsed_ns = now.now_ns - std::exchange(clocks_measured_ns_, now.now_ns);
+  growth.clock_ns = Growth(std::exchange(clock_ns_, now.kernel.clock_ns), now.kernel.clock_ns);
+  growth.switches = Growth(std::exchange(switches_, now.kernel.switches), now.kernel.switches);
+  growth.host_switches =
+      Growth(std::exchange(host_switches_, *now.host_switches), *now.host_switches);
+  if (first) return {};
+  const bool before = clock_controller_.status().hooks_refused;
+  const bool refused = clock_controller_.Update(growth);
   status_.clock = clock_controller_.status();
-  if (accounting == before) return {};
-  return accounting;
+  if (refused == before) return {};
+  return refused;
 }
 
 }  // namespace profd::budget

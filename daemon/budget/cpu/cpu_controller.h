@@ -61,19 +61,21 @@ class CpuController {
     session::PerKind<session::SampleCounts> samples;
     std::uint64_t snapshots = 0;
     std::uint64_t others = 0;
+    // Context switches of all CPUs since boot. Clocks are measured by readings that have them.
+    std::optional<std::uint64_t> host_switches;
   };
   // What the BPF side must change; nothing: it stays as it is.
   struct Changes {
     std::optional<session::PerKind<session::PeriodFactors>> factors;
-    std::optional<bool> kernel_accounting;
+    std::optional<bool> hooks_refused;  // to sessions that begin
   };
 
   // `clock_limit_cpus`: what thread clocks may cost; 0: no limit.
   explicit CpuController(double clock_limit_cpus) : clock_controller_(clock_limit_cpus) {}
 
   [[nodiscard]] Changes Update(const Reading& now);
-  // The BPF side cannot use kernel accounting.
-  void DisableKernelAccounting();
+  // The BPF side has no snapshot mode.
+  void AllowHooks();
   // A requested session runs: readings must be frequent, to end an expensive measurement early.
   [[nodiscard]] bool needs_frequent_readings() const { return frequent_; }
   [[nodiscard]] const CpuStatus& status() const { return status_; }
@@ -103,6 +105,7 @@ class CpuController {
   std::uint64_t clocks_measured_ns_ = 0;  // time of the last measurement of clocks
   std::uint64_t clock_ns_ = 0;            // at that time
   std::uint64_t switches_ = 0;            // at that time
+  std::uint64_t host_switches_ = 0;       // at that time
   session::PerKind<Kind> kinds_;
   bool frequent_ = false;
   CpuStatus status_;

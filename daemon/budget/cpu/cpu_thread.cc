@@ -8,10 +8,12 @@
 namespace profd::budget {
 
 CpuThread::CpuThread(session::SessionControl& control, const Clock& clock, double clock_limit_cpus,
-                     std::function<Work()> work)
+                     std::function<Work()> work,
+                     std::function<std::optional<std::uint64_t>()> host_switches)
     : control_(control),
       clock_(clock),
       work_(std::move(work)),
+      host_switches_(std::move(host_switches)),
       controller_(clock_limit_cpus),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
@@ -46,14 +48,20 @@ void CpuThread::Run(const std::stop_token& stop) {
 void CpuThread::Update() {
   const session::BudgetReading kernel = control_.Budget();
   const Work work = work_();
-  const CpuController::Changes changes = controller_.Update({.now_ns = clock_.MonotonicNs(),
-                                                             .kernel = kernel,
-                                                             .stages_ns = work.stages_ns,
-                                                             .samples = work.samples,
-                                                             .snapshots = work.snapshots,
-                                                             .others = work.others});
-  if (changes.kernel_accounting && !control_.UseKernelAccounting(*changes.kernel_accounting))
-    controller_.DisableKernelAccounting();
+  CpuController::Reading reading{.now_ns = clock_.MonotonicNs(),
+                                 .kernel = kernel,
+                                 .stages_ns = work.stages_ns,
+                                 .samples = work.samples,
+                                 .snapshots = work.snapshots,
+                                 .others = work.others,
+                                 .host_switches = std::nullopt};
+  if (reading.now_ns - switches_read_ns_ >= kSwitchesApartNs) {
+    switches_read_ns_ = reading.now_ns;
+    reading.host_switches = host_switches_();
+  }
+  const CpuController::Changes changes = controller_.Update(reading);
+  if (changes.hooks_refused && !control_.RefuseHooks(*changes.hooks_refused))
+    controller_.AllowHooks();
   {
     const std::scoped_lock lock(mutex_);
     status_ = controller_.status();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "daemon/base/clock.h"
@@ -23,6 +24,8 @@ namespace profd::budget {
 class CpuThread {
  public:
   static constexpr std::chrono::milliseconds kFrequent{50};
+  // Between two readings of the host's switches: with many CPUs each takes a while.
+  static constexpr std::uint64_t kSwitchesApartNs = 1'000'000'000;
 
   // Since the stages began.
   struct Work {
@@ -33,8 +36,10 @@ class CpuThread {
   };
 
   // All must outlive this. `clock_limit_cpus`: what thread clocks may cost; 0: no limit.
+  // `host_switches`: context switches of all CPUs since boot; nothing: that is not known.
   CpuThread(session::SessionControl& control, const Clock& clock, double clock_limit_cpus,
-            std::function<Work()> work);
+            std::function<Work()> work,
+            std::function<std::optional<std::uint64_t>()> host_switches);
   ~CpuThread();
   CpuThread(const CpuThread&) = delete;
   CpuThread& operator=(const CpuThread&) = delete;
@@ -50,6 +55,8 @@ class CpuThread {
   session::SessionControl& control_;
   const Clock& clock_;
   const std::function<Work()> work_;
+  const std::function<std::optional<std::uint64_t>()> host_switches_;
+  std::uint64_t switches_read_ns_ = 0;
   CpuController controller_;
   mutable std::mutex mutex_;
   CpuStatus status_;

@@ -185,8 +185,11 @@ void AddBudget(const Readings& readings, Families& to) {
            budget.clock.limit_cpus);
   to.Gauge("profd_clock_spent_cpus", "recent cost of thread clocks, in CPUs",
            budget.clock.spent_cpus);
-  to.Gauge("profd_clock_kernel_accounting", "1 while clocks of the history use kernel accounting",
-           budget.clock.kernel_accounting ? 1.0 : 0.0);
+  to.Gauge("profd_clock_needed_cpus", "cost of exact thread clocks, also if none is kept, in CPUs",
+           budget.clock.needed_cpus);
+  to.Gauge("profd_clock_hooks_refused",
+           "1 while sessions begin in snapshot mode: clocks cost too much",
+           budget.clock.hooks_refused ? 1.0 : 0.0);
 }
 
 void AddMemory(const budget::MemoryStatus& memory, Families& to) {

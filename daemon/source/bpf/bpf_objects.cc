@@ -24,10 +24,6 @@
 namespace profd::source {
 namespace {
 
-// Switch-outs shorter than this are not seen by the third level: the stack has to be taken before
-// it is known how long the thread will be away.
-constexpr std::uint64_t kMinSwitchOutNs = 1'000'000;
-
 // The line in which the verifier says what it did not like: the last one before its statistics.
 // Without one libbpf itself refused, and says so before the lines that only name the object.
 std::string LastComplaint(const std::string& log) {
@@ -117,7 +113,7 @@ Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
   }
   PROFD_TRY(objects->AttachIterators());
   PROFD_TRY(objects->AttachHooks(features));
-  PROFD_TRY(objects->AttachSwitchHooks());
+  if (level.hook != PROFD_HOOK_NONE) PROFD_TRY(objects->AttachSwitchHooks());
   return objects;
 }
 
@@ -137,16 +133,17 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   constants.pidns_inum = pid_namespace.inode;
   // As budgets: so much for every 8 CPUs, and at least once.
   constants.share_scale = static_cast<__u32>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN) / 8));
-  constants.min_switch_out_ns = level.hook == PROFD_HOOK_SWITCH_OUT ? kMinSwitchOutNs : 0;
 
   const auto& programs = skeleton_->progs;
   const auto use = [](bpf_program* program, bool wanted) {
     ::bpf_program__set_autoload(program, wanted);
   };
+  use(programs.on_switch, level.hook != PROFD_HOOK_NONE);
   use(programs.on_switch_in_exit_tp, level.hook == PROFD_HOOK_SCHED_EXIT);
   use(programs.on_switch_in_kprobe, level.hook == PROFD_HOOK_FINISH_TASK);
-  use(programs.on_wakeup, split_ == PROFD_SPLIT_WAKEUP);
-  use(programs.on_wakeup_new, split_ == PROFD_SPLIT_WAKEUP);
+  const bool wakes = level.hook != PROFD_HOOK_NONE && split_ == PROFD_SPLIT_WAKEUP;
+  use(programs.on_wakeup, wakes);
+  use(programs.on_wakeup_new, wakes);
   use(programs.on_cgroup_attach, features.cgroup_attach);
   use(programs.observe_by_iterator, observes_by_ == ObserverKind::kIterator);
 }

@@ -43,7 +43,8 @@ class BpfObjects {
   }
 
   // The hooks at context switches, which cost something at each switch of the host. By one thread
-  // at a time. Every thread must get a clock after they were attached: read `assign`.
+  // at a time. Every thread must get a clock after they were attached: read `assign`. Not where the
+  // level is none.
   [[nodiscard]] Result<void> AttachSwitchHooks();
   void DetachSwitchHooks() { switch_hooks_.clear(); }
   [[nodiscard]] bool has_switch_hooks() const { return !switch_hooks_.empty(); }

@@ -50,12 +50,11 @@ HookLevels MakeHookLevels(bool has_sched_exit_tp,
   } else if (ladder.levels.empty()) {
     pass_over("kprobe: no function finish_task_switch");
   }
-  if (wanted(PROFD_HOOK_SWITCH_OUT)) ladder.levels.push_back({PROFD_HOOK_SWITCH_OUT, {}});
+  if (wanted(PROFD_HOOK_NONE)) ladder.levels.push_back({PROFD_HOOK_NONE, {}});
   return ladder;
 }
 
 std::string HookName(std::uint32_t hook) {
-  if (hook == PROFD_HOOK_NONE) return "none (snapshots)";
   const auto* kind = std::ranges::find(kHookKinds, hook, &HookKind::hook);
   return std::string(kind == kHookKinds.end() ? "unknown" : kind->name);
 }

@@ -22,16 +22,16 @@ struct HookKind {
 inline constexpr std::array<HookKind, 3> kHookKinds{
     {{PROFD_HOOK_SCHED_EXIT, "sched_exit_tp", "sched_exit_tp"},
      {PROFD_HOOK_FINISH_TASK, "kprobe", "kprobe finish_task_switch"},
-     {PROFD_HOOK_SWITCH_OUT, "switch-out", "switch-out"}}};
+     {PROFD_HOOK_NONE, "none", "none (snapshots)"}}};
 
-// One way to capture the switch-in, and what it hooks to.
+// One way to capture the switch-in, and what it hooks to. NONE: all sessions are in snapshot mode.
 struct HookLevel {
   profd_hook hook = PROFD_HOOK_SCHED_EXIT;
   std::vector<std::string> symbols;  // FINISH_TASK: the kernel functions
 };
 
 struct HookLevels {
-  std::vector<HookLevel> levels;  // to be tried in this order; the last one always works
+  std::vector<HookLevel> levels;  // to be tried in this order
   std::string passed_over;  // why better levels are not among them: "no sched_exit_tp"; or empty
 };
 
@@ -40,7 +40,7 @@ struct HookLevels {
                                         const std::vector<std::string>& finish_task_symbols,
                                         std::optional<profd_hook> forced);
 
-// "sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out".
+// "sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)".
 [[nodiscard]] std::string NameOf(const HookLevel& level);
 
 // Of an enum profd_hook, as a recording has it; "unknown" for any other number.

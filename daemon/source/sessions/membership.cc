@@ -56,18 +56,12 @@ void Membership::Reevaluate(const SessionTable& table) {
   (void)ReadIterator(objects_.reevaluate_link_fd());
 }
 
-void Membership::UseKernelAccounting(bool use, const SessionTable& table) {
-  kernel_accounting_ = use;
-  StoreSessions(table);
-}
-
 void Membership::StoreSessions(const SessionTable& table) {
   profd_control& control = objects_.control();
-  StoreControl(control.kernel_accounted_sessions,
-               kernel_accounting_ ? table.background() & ~table.observed() : 0);
   // Who may see one user's threads only is confined before it runs, and for as long as it does.
   StoreControl(control.confined_sessions, control.confined_sessions | table.confined());
   StoreControl(control.observed_sessions, control.observed_sessions | table.observed());
+  StoreControl(control.visited_sessions, table.visited());
   StoreControl(control.sessions, table.running());
   StoreControl(control.observed_sessions, table.observed());
   StoreControl(control.confined_sessions, table.confined());

@@ -31,15 +31,12 @@ class Membership {
   [[nodiscard]] bool has_moves() const { return moves_followed_ != objects_.process_moves(); }
   // Threads of such processes join sessions, or leave them.
   void Reevaluate(const SessionTable& table);
-  // Clocks of threads in background sessions alone use kernel accounting.
-  void UseKernelAccounting(bool use, const SessionTable& table);
 
  private:
   void StoreSessions(const SessionTable& table);
 
   BpfObjects& objects_;
   const ProcFs& proc_;
-  bool kernel_accounting_ = false;  // in use
   std::atomic<std::uint64_t> moves_followed_ = 0;
 };
 

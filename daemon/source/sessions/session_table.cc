@@ -61,6 +61,10 @@ std::uint64_t SessionTable::observed() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.observed; });
 }
 
+std::uint64_t SessionTable::visited() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.observed && !spec.dump; });
+}
+
 std::uint64_t SessionTable::confined() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.target.uid.has_value(); });
 }
@@ -98,7 +102,7 @@ session::PerKind<std::uint64_t> SessionTable::off_cpu_periods_ns() const {
 session::PerKind<std::uint64_t> SessionTable::observed_periods_ns() const {
   session::PerKind<std::uint64_t> periods;
   for (const auto& slot : slots_)
-    if (slot && slot->off_cpu && slot->observed)
+    if (slot && slot->off_cpu && slot->observed && !slot->dump)
       TakeFiner(slot->off_cpu_period_ns, OfKind(periods, *slot));
   return periods;
 }

@@ -72,12 +72,13 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   session::SessionSpec spec = requested;
   // To see what runs, any clock will do.
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
+  AdoptMode(spec);
   PROFD_TRY(CheckSpec(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
-  SetFirst(*slot, spec.observed);
+  SetFirst(*slot, spec.observed && !spec.dump);
   ++(spec.background ? starts_.background : starts_.requested);
   periods_.Reset(spec.background);
   const auto enlisted = Enlist(*slot, spec);
@@ -103,13 +104,22 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
     }
   }
   if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
-  if (spec.observed && spec.dump)
-    return Error{ErrorCode::kInvalidArgument, "a dump needs hooks", ""};
-  if (spec.observed && !observers_.supported()) {
+  if (spec.observed && !spec.dump && !observers_.supported()) {
     return Error{ErrorCode::kUnsupported, "snapshot mode: " + observers_.Describe(),
                  "ask for a session with hooks"};
   }
   return {};
+}
+
+void Sessions::AdoptMode(session::SessionSpec& spec) const {
+  const bool requested = spec.observed && !spec.hooks_refused;
+  if (spec.dump) {
+    // Where hooks keep clocks anyway, these say most of what threads do now.
+    spec.observed = !parts_.objects.has_switch_hooks();
+  } else {
+    spec.observed = requested || hooks_refused_ || parts_.hook == PROFD_HOOK_NONE;
+    spec.hooks_refused = !requested && spec.observed;
+  }
 }
 
 Result<void> Sessions::NeedSwitchHooks() {
@@ -130,7 +140,7 @@ void Sessions::SetFirst(std::uint32_t slot, bool first) {
 
 void Sessions::FollowObservers() {
   if (periods_.observed_level() != 0)
-    observers_.Run(periods_.observed_level(), (table_.observed() & table_.requested()) != 0);
+    observers_.Run(periods_.observed_level(), (table_.visited() & table_.requested()) != 0);
 }
 
 Result<void> Sessions::Enlist(std::uint32_t slot, const session::SessionSpec& spec) {
@@ -229,17 +239,19 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   }
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
-  table_.Add(*slot, spec);
-  SetFirst(*slot, false);
-  if (const auto enlisted = Enlist(*slot, spec); !enlisted) {
+  session::SessionSpec next = spec;
+  AdoptMode(next);
+  table_.Add(*slot, next);
+  SetFirst(*slot, next.observed && !spec.observed);
+  if (const auto enlisted = Enlist(*slot, next); !enlisted) {
     Withdraw(*slot);
     return enlisted.error();
   }
-  const Epoch epoch = AnnounceStart(*slot, spec, session);
+  const Epoch epoch = AnnounceStart(*slot, next, session);
   SleepPast(epoch);
   auto clocks = members_.ReadClocks(BitOf(session) | BitOf(*slot));
   if (!clocks) {
-    PutFailedStart(*slot, spec, epoch);
+    PutFailedStart(*slot, next, epoch);
     Withdraw(*slot);
     return clocks.error();
   }
@@ -252,6 +264,8 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
   }
   std::ranges::move(BeyondShareEvents(session, spec), std::back_inserter(end));
   Withdraw(session);
+  // Stacks of one mode are not taken over by the other.
+  if (next.observed != spec.observed) rolled = {};
   rolled_[*slot] = rolled;
   // Without COUNTERS: those before the start end this window, too.
   end.push_back(SessionEvent(PROFD_EVENT_SESSION_END, session, spec, epoch,
@@ -319,7 +333,7 @@ void Sessions::Maintain() {
   maintained_ = now;
   for (const Observers::Hang& hang : observers_.TakeHangs())
     if (hang.pid != 0) background_.NoteHang(hang.pid, hang.request);
-  if (table_.observed() != 0) {
+  if (table_.visited() != 0) {
     observers_needed_ = now;
     background_.Publish();
   } else if (now - observers_needed_ >= kStay) {
@@ -357,10 +371,10 @@ session::BudgetReading Sessions::Budget() {
   return reading;
 }
 
-bool Sessions::UseKernelAccounting(bool use) {
+bool Sessions::RefuseHooks(bool refuse) {
   const std::scoped_lock lock(mutex_);
-  if (use && !parts_.has_run_delay) return false;
-  membership_.UseKernelAccounting(use, table_);
+  if (refuse && !observers_.supported()) return false;
+  hooks_refused_ = refuse;
   return true;
 }
 

@@ -80,7 +80,6 @@ class Sessions {
     reader::Readers& processes;  // answer by ProcessTextParsers
     reader::Readers& observers;  // answer by ObserverParsers
     profd_hook hook;
-    bool has_run_delay;  // kernel accounting has how long threads wait for a CPU
     // All counters: those of the programs and those of user space.
     std::function<std::vector<std::uint64_t>()> counters;
     // Who has reported more than a share.
@@ -104,7 +103,7 @@ class Sessions {
   // As in SessionControl; both wait for a session's start or end.
   [[nodiscard]] session::BudgetReading Budget();
   void SetPeriodFactors(const session::PerKind<session::PeriodFactors>& factors);
-  [[nodiscard]] bool UseKernelAccounting(bool use);
+  [[nodiscard]] bool RefuseHooks(bool refuse);
 
   // What must be done while sessions run: call it often. Threads of processes that have moved to
   // another cgroup join sessions, or leave them; a process in which an observer hangs is left
@@ -135,6 +134,8 @@ class Sessions {
   [[nodiscard]] Result<void> CheckSpec(const session::SessionSpec& spec) const;
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const session::SessionSpec& spec);
   void NoteRunning();
+  // Whether the session works in snapshot mode: as it was requested, or as it must.
+  void AdoptMode(session::SessionSpec& spec) const;
   // Attaches the switch hooks if a session needs them, and gives every thread a clock.
   [[nodiscard]] Result<void> NeedSwitchHooks();
   // After the effective periods have changed.
@@ -175,6 +176,7 @@ class Sessions {
   std::chrono::steady_clock::time_point maintained_;
   std::chrono::steady_clock::time_point hooks_needed_;      // last
   std::chrono::steady_clock::time_point observers_needed_;  // last
+  bool hooks_refused_ = false;  // to sessions that begin: they would cost too much
   std::atomic<bool> has_switch_hooks_ = false;
   std::atomic<std::uint64_t> running_ = 0;
   std::atomic<std::uint64_t> requested_ = 0;

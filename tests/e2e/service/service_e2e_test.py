@@ -31,12 +31,12 @@ class Service(RunningProfd):
     def test_reloads_what_can_change_and_names_what_cannot(self):
         self.configure('log_level = "info"\n')
         daemon = self.start()
-        self.configure('log_level = "warn"\nhook = "switch-out"\n')
+        self.configure('log_level = "warn"\nhook = "none"\n')
         daemon.send_signal(signal.SIGHUP)
         self.await_state("RELOADING=1")
         self.await_state("READY=1")
         self.assertIn("log_level is now 'warn', was 'info'", self.log())
-        self.assertIn("hook is now 'switch-out' in the configuration: from the next start on", self.log())
+        self.assertIn("hook is now 'none' in the configuration: from the next start on", self.log())
         # It is effective: SIGTERM's "stopping" is of level info.
         self.end(daemon)
         self.assertNotIn("stopping", self.log())

@@ -67,17 +67,13 @@ TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
   std::uint64_t blocked_ns = 0;
   for (const auto& stack : stacks) {
     if (stack.begin_ns >= heard.start.epoch_ns) blocked_ns += WokenNs(stack) - stack.begin_ns;
-    // On the switch-out level, who left before the session began returns without a stack.
-    EXPECT_EQ(stack.kernel_frames.empty(),
-              GetParam() == PROFD_HOOK_SWITCH_OUT && stack.begin_ns < heard.start.epoch_ns);
-    EXPECT_EQ((stack.flags & PROFD_SAMPLE_SWITCH_OUT) != 0, GetParam() == PROFD_HOOK_SWITCH_OUT);
+    EXPECT_FALSE(stack.kernel_frames.empty());
   }
   EXPECT_GE(blocked_ns, seen * 5'000'000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(HookLevels, HookTest,
-                         testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
-                                         PROFD_HOOK_SWITCH_OUT));
+                         testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK));
 
 // Passes a byte on for ever: a switch for each.
 void PassOn(int from, int to) {
@@ -107,6 +103,52 @@ TEST(HookLadderTest, SwitchesBeforeClocksAreMadeAreNotLost) {
   }
 }
 
+// Where hooks are refused, or there are none, a session works in snapshot mode, and says so.
+class SnapshotModeTest : public testing::TestWithParam<profd_hook> {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    auto live = LiveSource::Start({.force_hook = GetParam()});
+    if (!live && live.error().code == ErrorCode::kUnsupported) GTEST_SKIP() << live.error().message;
+    ASSERT_TRUE(live) << live.error().message;
+    live_ = *std::move(live);
+  }
+  static session::SessionSpec WholeHost() {
+    session::SessionSpec spec;
+    spec.target = session::ParseTarget("all").value();
+    spec.background = true;
+    return spec;
+  }
+  std::unique_ptr<LiveSource> live_;
+};
+
+TEST_P(SnapshotModeTest, ReplacesHooksThatAreRefused) {
+  const Puppet puppet([](const Puppet::Strings& strings) { strings.Wait(); });
+  puppet.AwaitState('S');
+  const bool has_hooks = GetParam() != PROFD_HOOK_NONE;
+  const std::uint32_t first = live_->Begin(WholeHost());
+  EXPECT_EQ(live_->source().has_switch_hooks(), has_hooks);
+  ASSERT_TRUE(live_->source().RefuseHooks(true));
+  const std::uint32_t second = live_->Roll(first);
+  ASSERT_TRUE(live_->source().RefuseHooks(false));
+  const std::uint32_t third = live_->Roll(second);
+  const std::vector<Heard> heard{live_->Await(first), live_->Await(second), live_->End(third)};
+  const std::vector<std::uint32_t> hooks{static_cast<std::uint32_t>(GetParam()), PROFD_HOOK_NONE,
+                                         static_cast<std::uint32_t>(GetParam())};
+  for (std::size_t i = 0; i < heard.size(); ++i) {
+    EXPECT_EQ(heard[i].start.hook, hooks[i]) << i;
+    const auto start = heard[i].AtStart(puppet.pid());
+    const auto end = heard[i].AtEnd(puppet.pid());
+    ASSERT_TRUE(start && end) << i;
+    EXPECT_EQ(start->observation.has_value(), hooks[i] == PROFD_HOOK_NONE) << i;
+    EXPECT_EQ(BlockedOf(Growth(start->at_epoch, end->at_epoch)), heard[i].ElapsedNs()) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HookLevels, SnapshotModeTest,
+                         testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
+                                         PROFD_HOOK_NONE));
+
 TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   test::DirectReaders snapshots(std::make_unique<IteratorParser>());
@@ -120,10 +162,9 @@ TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   } else {
     EXPECT_NE(best.hook_reason.find("sched_exit_tp"), std::string::npos) << best.hook_reason;
   }
-  auto last =
-      BpfSource::Create({snapshots, processes, observers}, {.force_hook = PROFD_HOOK_SWITCH_OUT});
+  auto last = BpfSource::Create({snapshots, processes, observers}, {.force_hook = PROFD_HOOK_NONE});
   ASSERT_TRUE(last) << last.error().message;
-  EXPECT_EQ((*last)->Status().hook, "switch-out");
+  EXPECT_EQ((*last)->Status().hook, "none (snapshots)");
   EXPECT_NE((*last)->Status().hook_reason.find("as configured"), std::string::npos);
 }
 

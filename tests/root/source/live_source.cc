@@ -54,7 +54,9 @@ std::vector<wire::StackEvent> Heard::Stacks(std::uint32_t tid, wire::SampleOrigi
 
 std::optional<wire::ClockEvent> Heard::AtStart(std::uint32_t tid) const {
   for (const auto& clock : All<wire::ClockEvent>())
-    if (!clock.end && clock.epoch == start.epoch && clock.header.thread.tid == tid) return clock;
+    if (!clock.end && clock.epoch == start.epoch && clock.header.thread.tid == tid &&
+        (clock.header.sessions >> start.session & 1) != 0)
+      return clock;
   return std::nullopt;
 }
 
@@ -85,7 +87,9 @@ std::size_t Heard::CheckPoints() const {
 
 std::optional<wire::ClockEvent> Heard::AtEnd(std::uint32_t tid) const {
   for (const auto& clock : All<wire::ClockEvent>())
-    if ((clock.end || clock.epoch == end.epoch) && clock.header.thread.tid == tid) return clock;
+    if ((clock.end || clock.epoch == end.epoch) && clock.header.thread.tid == tid &&
+        (clock.header.sessions >> end.session & 1) != 0)
+      return clock;
   return std::nullopt;
 }
 

@@ -131,28 +131,35 @@ TEST_F(CpuControllerTest, ReadingsAreFrequentWhileARequestedSessionIsLimited) {
   EXPECT_FALSE(controller_.needs_frequent_readings());
 }
 
-TEST_F(CpuControllerTest, ExpensiveClocksStartKernelAccountingOnce) {
-  now_.kernel.clock_ns += kTick;
-  now_.kernel.switches += 1'000'000;
-  EXPECT_EQ(Tick().kernel_accounting, true);
-  EXPECT_TRUE(controller_.status().clock.kernel_accounting);
+TEST_F(CpuControllerTest, ExpensiveClocksRefuseHooksOnce) {
+  now_.host_switches = 1'000'000;
+  EXPECT_EQ(Tick().hooks_refused, std::nullopt) << "the first reading is no growth";
+  const auto expensive = [this] {
+    now_.kernel.clock_ns += kTick;
+    now_.kernel.switches += 1'000'000;
+    *now_.host_switches += 1'000'000;
+  };
+  expensive();
+  EXPECT_EQ(Tick().hooks_refused, true);
+  EXPECT_TRUE(controller_.status().clock.hooks_refused);
   EXPECT_EQ(controller_.status().clock.limit_cpus, 0.1);
+  expensive();
+  EXPECT_EQ(Tick().hooks_refused, std::nullopt) << "they are refused";
+  now_.host_switches.reset();
   now_.kernel.clock_ns += kTick;
-  now_.kernel.switches += 1'000'000;
-  EXPECT_EQ(Tick(kTick / 2).kernel_accounting, std::nullopt) << "not complete";
-  EXPECT_EQ(Tick(kTick / 2).kernel_accounting, std::nullopt) << "it is in use";
+  EXPECT_EQ(Tick().hooks_refused, std::nullopt) << "not measured";
 }
 
-TEST_F(CpuControllerTest, WithoutKernelAccountingClocksHaveNoLimit) {
-  now_.kernel.clock_ns += kTick;
-  now_.kernel.switches += 1'000'000;
-  ASSERT_EQ(Tick().kernel_accounting, true);
-  controller_.DisableKernelAccounting();
-  EXPECT_FALSE(controller_.status().clock.kernel_accounting);
+TEST_F(CpuControllerTest, WithoutSnapshotModeClocksHaveNoLimit) {
+  now_.host_switches = 1'000'000;
+  (void)Tick();
+  *now_.host_switches += 100'000'000;
+  ASSERT_EQ(Tick().hooks_refused, true);
+  controller_.AllowHooks();
+  EXPECT_FALSE(controller_.status().clock.hooks_refused);
   EXPECT_EQ(controller_.status().clock.limit_cpus, 0);
-  now_.kernel.clock_ns += 10 * kTick;
-  now_.kernel.switches += 1'000'000;
-  EXPECT_EQ(Tick().kernel_accounting, std::nullopt);
+  *now_.host_switches += 100'000'000;
+  EXPECT_EQ(Tick().hooks_refused, std::nullopt);
 }
 
 }  // namespace

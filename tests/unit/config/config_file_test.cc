@@ -48,9 +48,9 @@ TEST(ConfigFileTest, AWrongKindSaysWhatIsRight) {
 }
 
 TEST(ConfigFileTest, EveryProblemIsSaidInOrderOfLines) {
-  EXPECT_EQ(Problem("listn = \"x\"\nhook = \"none\"\ndebug_info = 1\n"),
+  EXPECT_EQ(Problem("listn = \"x\"\nhook = \"some\"\ndebug_info = 1\n"),
             "p.toml:1: unknown key 'listn'; did you mean 'listen'?\n"
-            "p.toml:2: hook is 'none'; it must be one of auto, sched_exit_tp, kprobe, switch-out\n"
+            "p.toml:2: hook is 'some'; it must be one of auto, sched_exit_tp, kprobe, none\n"
             "p.toml:3: debug_info is 1; it must be true or false");
 }
 

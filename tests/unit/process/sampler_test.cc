@@ -76,7 +76,6 @@ TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
   EXPECT_EQ(sample.state, State::kBlocked);
   EXPECT_EQ(sample.wait, WaitReason::kLock);
   EXPECT_FALSE(sample.snapshot);
-  EXPECT_FALSE(sample.switch_out);
 }
 
 TEST_F(SamplerTest, StateFollowsOriginAndFlags) {
@@ -94,10 +93,9 @@ TEST_F(SamplerTest, StateFollowsOriginAndFlags) {
   EXPECT_EQ(sampler_.Place(snapshot).state, State::kBlocked);
   EXPECT_EQ(sampler_.Place(snapshot).wait, WaitReason::kSleep);
   EXPECT_TRUE(sampler_.Place(snapshot).snapshot);
-  wire::StackEvent switch_out = OffCpu(__NR_read, 2);
-  switch_out.flags = PROFD_SAMPLE_SWITCH_OUT | PROFD_SAMPLE_IOWAIT;
-  EXPECT_TRUE(sampler_.Place(switch_out).switch_out);
-  EXPECT_EQ(sampler_.Place(switch_out).wait, WaitReason::kIo);
+  wire::StackEvent iowait = OffCpu(__NR_read, 2);
+  iowait.flags = PROFD_SAMPLE_IOWAIT;
+  EXPECT_EQ(sampler_.Place(iowait).wait, WaitReason::kIo);
   wire::StackEvent kernel_thread = OffCpu(-1, 0x402);
   kernel_thread.flags = PROFD_SAMPLE_KTHREAD;
   EXPECT_EQ(sampler_.Place(kernel_thread).wait, WaitReason::kOther);

@@ -240,7 +240,7 @@ TEST(ProfileToProto, HasTheGilWhereThereIsPython) {
 TEST(StatusToProto, CarriesEverything) {
   pipeline::BackendStatus backend;
   backend.source.kernel_release = "6.18";
-  backend.source.hook = "switch-out";
+  backend.source.hook = "none (snapshots)";
   backend.source.hook_reason = "no better one";
   backend.source.online_cpus = 2;
   backend.source.switches = 3;
@@ -261,7 +261,7 @@ TEST(StatusToProto, CarriesEverything) {
   EXPECT_EQ(proto.daemon_cpu_ns(), 11u);
   EXPECT_EQ(proto.memory_bytes(), 12u);
   EXPECT_EQ(proto.kernel(), "6.18");
-  EXPECT_EQ(proto.hook(), "switch-out");
+  EXPECT_EQ(proto.hook(), "none (snapshots)");
   EXPECT_EQ(proto.hook_reason(), "no better one");
   EXPECT_EQ(proto.online_cpus(), 2u);
   EXPECT_EQ(proto.switches(), 3u);

@@ -17,16 +17,16 @@ std::vector<std::string> NamesOf(const HookLevels& ladder) {
 TEST(HookLadder, BestRungFirst) {
   const HookLevels ladder = MakeHookLevels(true, {"finish_task_switch.isra.0"}, {});
   EXPECT_THAT(NamesOf(ladder),
-              ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "switch-out"));
+              ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)"));
   EXPECT_EQ(ladder.passed_over, "");
 }
 
 TEST(HookLadder, SaysWhyABetterRungIsMissing) {
   const HookLevels second = MakeHookLevels(false, {"finish_task_switch"}, {});
-  EXPECT_THAT(NamesOf(second), ElementsAre("kprobe finish_task_switch", "switch-out"));
+  EXPECT_THAT(NamesOf(second), ElementsAre("kprobe finish_task_switch", "none (snapshots)"));
   EXPECT_EQ(second.passed_over, "sched_exit_tp: this kernel has none");
   const HookLevels last = MakeHookLevels(false, {}, {});
-  EXPECT_THAT(NamesOf(last), ElementsAre("switch-out"));
+  EXPECT_THAT(NamesOf(last), ElementsAre("none (snapshots)"));
   EXPECT_EQ(last.passed_over,
             "sched_exit_tp: this kernel has none; kprobe: no function finish_task_switch");
 }
@@ -34,8 +34,8 @@ TEST(HookLadder, SaysWhyABetterRungIsMissing) {
 TEST(HookLadder, ForcingLeavesOneRung) {
   EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_FINISH_TASK)),
               ElementsAre("kprobe finish_task_switch"));
-  EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_SWITCH_OUT)),
-              ElementsAre("switch-out"));
+  EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_NONE)),
+              ElementsAre("none (snapshots)"));
   EXPECT_THAT(NamesOf(MakeHookLevels(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
 }
 

@@ -316,7 +316,8 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   Fill(backend.budget.sampling.background, *budget.mutable_history());
   budget.set_clock_limit_cpus(backend.budget.clock.limit_cpus);
   budget.set_clock_cpus(backend.budget.clock.spent_cpus);
-  budget.set_kernel_accounting(backend.budget.clock.kernel_accounting);
+  budget.set_clock_needed_cpus(backend.budget.clock.needed_cpus);
+  budget.set_hooks_refused(backend.budget.clock.hooks_refused);
   if (backend.memory) {
     auto& memory = *proto.mutable_memory();
     memory.set_cap_bytes(backend.memory->cap_bytes);

@@ -101,7 +101,7 @@ TEST_F(DoctorChecksTest, CodeMadeAtRunTimeNeedsAMap) {
 
 TEST_F(DoctorChecksTest, WhatADaemonSays) {
   v1::StatusResponse status;
-  status.set_hook("switch-out");
+  status.set_hook("none (snapshots)");
   auto& missing = *status.add_missing_capabilities();
   missing.set_name("CAP_SYSLOG");
   missing.set_cost("names of kernel functions");

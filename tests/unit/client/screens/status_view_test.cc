@@ -101,16 +101,16 @@ TEST(StatusViewTest, SaysWhatSamplingMayCostAndWhatIsDoneAboutIt) {
                       "           sessions 0.4 % of 2.0 % of one CPU\n"),
             std::string::npos)
       << text;
-  EXPECT_EQ(text.find("kernel accounting"), std::string::npos);
+  EXPECT_EQ(text.find("clocks need"), std::string::npos);
   history.set_on_cpu_factor(1.56);
   EXPECT_NE(RenderStatus(status, 80, Palette()).find("CPU, periods x 4.25 off-, x 1.56 on-CPU\n"),
             std::string::npos);
   budget.set_clock_limit_cpus(0.4);
-  budget.set_kernel_accounting(true);
+  budget.set_clock_needed_cpus(0.6);
+  budget.set_hooks_refused(true);
   EXPECT_NE(
-      RenderStatus(status, 100, Palette())
-          .find("\n           over 40.0 % of one CPU: kernel accounting, for threads that only "
-                "the history looks at\n"),
+      RenderStatus(status, 80, Palette())
+          .find("\n           clocks need 60.0 % of one CPU, more than 40.0 %: snapshot mode\n"),
       std::string::npos);
 }
 
