@@ -50,6 +50,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     if (other != size) return Corrupt("its sample columns differ in length");
   if (samples.gil_size() != 0 && samples.gil_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.edges_size() != 0 && samples.edges_size() != size)
+    return Corrupt("its sample columns differ in length");
   return {};
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/aggregate/sample_part.h"
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 
 namespace profd::aggregate {
 namespace {

@@ -57,6 +57,9 @@ struct ProfileThread {
   bool began = false;          // inside the session
   bool exited = false;         // inside the session
   bool clock_missing = false;  // the clock was not read: the samples are not scaled
+  // By state: what an edge weighs, as a fraction of weight_ns / count of its sample
+  // (sampling_error.h); 0: not known.
+  std::array<double, 3> edge_factors{};
 };
 
 // One node in the prefix tree of stacks. The path from `parent` to the root is the chain of
@@ -79,6 +82,7 @@ struct ProfileSample {
   bool exact = false;             // the weight is a measured duration (snapshot), not scaled
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
   process::Gil gil = process::Gil::kNone;
+  std::uint16_t edges = 0;  // sampling_error.h; 0: none, or not known
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.

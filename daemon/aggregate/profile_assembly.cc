@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "bpf/shared/control.h"
+#include "bpf/shared/points.h"
 #include "daemon/aggregate/moved_stacks.h"
 #include "daemon/aggregate/thread_groups.h"
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 
 namespace profd::aggregate {
 namespace {
@@ -48,6 +49,9 @@ Profile ProfileAssembly::Run() {
   }
   GroupThreads();
   ScaleThreads();
+  // Groups of threads and stacks of observers have no points that are known one by one.
+  if (!is_observed() && (mode_ & PROFD_SESSION_BACKGROUND) == 0 && input_.point_seed != 0)
+    FindEdges(profile_, waits_, input_.point_seed);
   Renumber();
   FindBuildIds();
   return std::move(profile_);
@@ -227,7 +231,15 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     // The interval lies outside the lifetime. A sample without weight would only add a count.
     if (sample.raw_weight_ns == 0) continue;
     profile_.samples.push_back(sample);
+    if (part.begin_ns != part.end_ns) KeepPoints(part);
   }
+}
+
+void ProfileAssembly::KeepPoints(const SamplePart& part) {
+  const std::uint64_t period_ns = part.weight_ns / std::max(part.count, 1u);
+  const std::uint32_t level = profd_nearest_level(period_ns);
+  waits_.push_back({static_cast<std::uint32_t>(profile_.samples.size() - 1),
+                    FindPoints(input_.point_seed, level, part.begin_ns, part.end_ns, part.count)});
 }
 
 void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* part) {

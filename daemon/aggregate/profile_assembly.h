@@ -13,6 +13,7 @@
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/profile_builder.h"
+#include "daemon/aggregate/sample_edges.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
 #include "daemon/wire/event.h"
@@ -31,6 +32,7 @@ struct AssemblyInput {
   const std::unordered_map<ProcessKey, process::PythonInterpreterRef>& interpreters;
   const ProfileBuilder::FrameLookup& frames;
   bool innermost_pids = false;
+  std::uint64_t point_seed = 0;  // bpf/shared/points.h; 0: threads have had their own
 };
 
 // Used once, by the thread that builds the profile. The input must outlive it. It fills processes,
@@ -96,6 +98,8 @@ class ProfileAssembly {
     bool exact = false;
   };
   void AddPseudo(const Pseudo& pseudo);
+  // Keeps the points of a wait, which is the last sample of the profile.
+  void KeepPoints(const SamplePart& part);
   // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
   // Finds the build id of each program in the stacks of its process. It does not search by path
@@ -115,6 +119,7 @@ class ProfileAssembly {
   const std::uint64_t longest_period_ns_;
   const AssemblyInput& input_;
   Profile profile_;
+  std::vector<SampledWait> waits_;
   std::vector<Lifetime> lives_;              // by thread index in the profile
   std::vector<std::uint32_t> thread_of_;     // index in the input -> index in the profile
   std::vector<bool> python_processes_;       // by process index: it has an interpreter

@@ -6,7 +6,7 @@
 
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 #include "daemon/source/probe/hook_levels.h"
 #include "daemon/wire/event_names.h"
 
@@ -416,7 +416,8 @@ std::size_t ProfileBuilder::bytes() const {
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
   const AssemblyInput input{parts_,        observed_,  threads_,
                             stacks_,       processes_, process_exits_,
-                            interpreters_, frames,     origin_.innermost_pids};
+                            interpreters_, frames,     origin_.innermost_pids,
+                            point_seed_};
   std::uint64_t longest_ns = std::max(start_.on_cpu_period_ns, start_.off_cpu_period_ns);
   for (const PeriodChange& change : periods_)
     longest_ns = std::max({longest_ns, change.on_cpu_period_ns, change.off_cpu_period_ns});

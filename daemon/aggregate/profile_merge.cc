@@ -84,6 +84,7 @@ void ProfileMerge::Add(const Profile& window, std::span<const std::uint32_t> nod
     if (part.thread >= thread_of.size() || thread_of[part.thread] == kNone) continue;
     Row row{cell, part};
     row.sample.thread = thread_of[part.thread];
+    row.sample.edges = 0;  // what sums of samples are wrong by is not known
     row.sample.time_ns =
         start_ns +
         std::min(std::max(part.time_ns, window.start_ns) - window.start_ns, WindowLength(window));
@@ -188,6 +189,7 @@ std::vector<std::uint32_t> ProfileMerge::AddThreads(const Profile& window) {
   thread_of.reserve(window.threads.size());
   for (const ProfileThread& part : window.threads) {
     ProfileThread shifted = part;
+    shifted.edge_factors = {};
     const auto shift = [&](std::uint64_t time_ns) {
       return start_ns +
              std::min(std::max(time_ns, window.start_ns) - window.start_ns, WindowLength(window));

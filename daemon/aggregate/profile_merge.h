@@ -38,6 +38,7 @@ struct MergeLimits {
 //   for the whole time is too much, the lightest samples lose their stacks. No weight is ever lost.
 // - Groups of short-lived threads (thread_groups.h) of the same key become one; their members add
 // up.
+// - Edges (sampling_error.h) are those of one profile's points: the result has none.
 // - Processes and threads that changed (name, cgroup) have their last description.
 class ProfileMerge {
  public:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 #include "daemon/base/keys.h"
 #include "daemon/wire/event.h"
 

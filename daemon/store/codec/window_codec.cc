@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 #include "daemon/store/codec/columns.h"
 
 namespace profd::store {

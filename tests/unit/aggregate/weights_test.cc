@@ -1,4 +1,4 @@
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 
 #include <gtest/gtest.h>
 

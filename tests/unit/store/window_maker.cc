@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/aggregate/weights.h"
+#include "daemon/aggregate/weights/weights.h"
 
 namespace profd::store {
 namespace {

@@ -100,6 +100,8 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_exited(thread.exited);
   proto.set_clock_missing(thread.clock_missing);
   proto.set_closure_error(aggregate::ClosureError(thread));
+  if (std::ranges::any_of(thread.edge_factors, [](double factor) { return factor != 0; }))
+    for (const double factor : thread.edge_factors) proto.add_edge_factors(factor);
   proto.set_group_size(thread.group_size);
   proto.set_elapsed_ns(thread.group_elapsed_ns);
 }
@@ -163,6 +165,13 @@ void FillGil(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& 
   });
   if (!any) return;
   for (const auto& sample : samples) proto.add_gil(static_cast<v1::Gil>(sample.gil));
+}
+
+void FillEdges(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+  const bool any = std::any_of(samples.begin(), samples.end(),
+                               [](const auto& sample) { return sample.edges != 0; });
+  if (!any) return;
+  for (const auto& sample : samples) proto.add_edges(sample.edges);
 }
 
 template <typename List>
@@ -237,6 +246,7 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   }
   Fill(profile.samples, *proto.mutable_samples());
   FillGil(profile.samples, *proto.mutable_samples());
+  FillEdges(profile.samples, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());

@@ -1,0 +1,120 @@
+#include "client/profile/share_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace profd::client {
+namespace {
+
+using Parts = std::array<double, ErrorSum::kParts>;
+
+constexpr std::size_t kStates = 3;
+constexpr std::uint64_t kFewPoints = 8;
+
+// An edge: daemon/aggregate/weights/sampling_error.h.
+constexpr std::uint32_t kPartMask = 15;
+constexpr std::uint32_t kMinus = 16;
+constexpr std::uint32_t kSet = 32;
+constexpr std::uint32_t kEdgeBits = 6;
+
+// 97.5 % of Student's t with 10 degrees of freedom: there are 16 parts, and what edges weigh is an
+// estimate, too. tests/accuracy has how often it holds.
+constexpr double kQuantile = 2.23;
+
+}  // namespace
+
+ErrorSum& ErrorSum::operator+=(const ErrorSum& other) {
+  for (std::size_t i = 0; i < kParts; ++i) parts.at(i) += other.parts.at(i);
+  weight_ns += other.weight_ns;
+  missing_ns += other.missing_ns;
+  return *this;
+}
+
+ShareError::ShareError(const v1::Profile& profile) : profile_(profile) {
+  if (!known()) return;
+  const v1::Samples& samples = profile.samples();
+  const auto threads = static_cast<std::size_t>(profile.threads_size());
+  const auto series = [&](int sample) {
+    return samples.thread(sample) * kStates + static_cast<std::size_t>(samples.state(sample));
+  };
+  std::vector<std::uint64_t> points(threads * kStates);
+  for (int i = 0; i < samples.edges_size(); ++i)
+    if (HasError(i)) points[series(i)] += samples.count(i);
+  // The pools of processes stand behind those of threads.
+  pool_of_.resize(threads * kStates);
+  for (std::size_t i = 0; i < pool_of_.size(); ++i) {
+    const std::size_t process = profile.threads(static_cast<int>(i / kStates)).process();
+    pool_of_[i] = static_cast<std::uint32_t>(
+        points[i] < kFewPoints ? (threads + process) * kStates + i % kStates : i);
+  }
+  rates_.resize((threads + static_cast<std::size_t>(profile.processes_size())) * kStates);
+  std::vector<double> weights(rates_.size());
+  missing_.resize(rates_.size());
+  for (int i = 0; i < samples.edges_size(); ++i) {
+    const std::uint32_t pool = pool_of_[series(i)];
+    if (samples.count(i) == 0 && !samples.exact(i))
+      missing_[pool] += static_cast<double>(samples.weight_ns(i));
+    if (!HasError(i)) continue;
+    AddEdges(i, rates_[pool]);
+    weights[pool] += static_cast<double>(samples.weight_ns(i));
+  }
+  for (std::size_t pool = 0; pool < rates_.size(); ++pool) {
+    const double weight = weights[pool] > 0 ? weights[pool] : 1;
+    for (double& part : rates_[pool]) part /= weight;
+    missing_[pool] /= weight;
+  }
+}
+
+bool ShareError::HasError(int sample) const {
+  return !profile_.samples().exact(sample) && profile_.samples().count(sample) != 0;
+}
+
+void ShareError::AddEdges(int sample, Parts& parts) const {
+  const v1::Samples& samples = profile_.samples();
+  const v1::Thread& thread = profile_.threads(static_cast<int>(samples.thread(sample)));
+  if (samples.state(sample) >= thread.edge_factors_size()) return;
+  const double factor = thread.edge_factors(samples.state(sample));
+  // A file may hold anything.
+  if (!(factor >= 0 && factor <= 1)) return;
+  const double weight = factor * static_cast<double>(samples.weight_ns(sample)) /
+                        static_cast<double>(samples.count(sample));
+  for (std::uint32_t edge = samples.edges(sample); edge != 0; edge >>= kEdgeBits)
+    if ((edge & kSet) != 0) parts.at(edge & kPartMask) += (edge & kMinus) != 0 ? -weight : weight;
+}
+
+void ShareError::Add(int sample, ErrorSum& sum) const {
+  const v1::Samples& samples = profile_.samples();
+  sum.weight_ns += samples.weight_ns(sample);
+  if (!known() || !HasError(sample)) return;
+  AddEdges(sample, sum.parts);
+  const std::uint32_t pool =
+      pool_of_[samples.thread(sample) * kStates + static_cast<std::size_t>(samples.state(sample))];
+  const Parts& rate = rates_[pool];
+  const auto weight = static_cast<double>(samples.weight_ns(sample));
+  for (std::size_t i = 0; i < rate.size(); ++i) sum.parts.at(i) -= weight * rate.at(i);
+  sum.missing_ns += weight * missing_[pool];
+}
+
+std::optional<Interval> ShareError::IntervalOf(const ErrorSum& sum, std::uint64_t total_ns) const {
+  if (!known() || total_ns == 0) return std::nullopt;
+  const auto total = static_cast<double>(total_ns);
+  double variance = 0;
+  for (const double part : sum.parts) variance += (part / total) * (part / total);
+  Interval interval = WilsonInterval(static_cast<double>(sum.weight_ns) / total, variance);
+  interval.high = std::min(1.0, interval.high + sum.missing_ns / total);
+  return interval;
+}
+
+Interval WilsonInterval(double share, double variance) {
+  share = std::clamp(share, 0.0, 1.0);
+  const double spread = share * (1 - share);
+  // What is left of sums that cancel each other is no error.
+  if (spread <= 0 || variance <= std::numeric_limits<double>::epsilon()) return {share, share};
+  const double z2 = kQuantile * kQuantile * variance / spread;  // squared quantile by samples
+  const double middle = (share + z2 / 2) / (1 + z2);
+  const double half = std::sqrt(z2 * spread + z2 * z2 / 4) / (1 + z2);
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+}  // namespace profd::client

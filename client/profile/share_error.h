@@ -1,0 +1,64 @@
+// ShareError: how far the shares of a profile can be trusted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// Fractions from 0 to 1.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// A sum of samples, in whatever way they are grouped.
+struct ErrorSum {
+  static constexpr std::size_t kParts = 16;
+  std::array<double, kParts> parts{};
+  std::uint64_t weight_ns = 0;
+  double missing_ns = 0;  // that may be its own, of time without a sample
+
+  ErrorSum& operator+=(const ErrorSum& other);
+};
+
+// What chance may have done to sums of samples, by the edges of samples (profile.proto). The
+// weights of a thread and state add up to an exact clock, so what is too much in one stack is
+// missing in others: a sum of all of them has no error. Threads with few samples in a state are
+// taken together with those of their process. Time without a sample, of threads that are too short
+// for one, is likely to be in the same stacks as that of the others: intervals reach up to that.
+// Exact time has no error. Pure; used by one thread.
+class ShareError {
+ public:
+  // The profile has passed CheckProfile and must outlive this.
+  explicit ShareError(const v1::Profile& profile);
+
+  // The profile says what chance may have done.
+  [[nodiscard]] bool known() const { return profile_.samples().edges_size() != 0; }
+  void Add(int sample, ErrorSum& sum) const;
+  // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles.
+  // Nothing, if that is not known.
+  [[nodiscard]] std::optional<Interval> IntervalOf(const ErrorSum& sum,
+                                                   std::uint64_t total_ns) const;
+
+ private:
+  [[nodiscard]] bool HasError(int sample) const;
+  void AddEdges(int sample, std::array<double, ErrorSum::kParts>& parts) const;
+
+  const v1::Profile& profile_;
+  std::vector<std::uint32_t> pool_of_;                       // by thread and state
+  std::vector<std::array<double, ErrorSum::kParts>> rates_;  // by pool: the parts of 1 ns
+  std::vector<double> missing_;  // by pool: time without a sample, of 1 ns with one
+};
+
+// The interval of a share with this variance: that of Wilson, with as many samples as would have
+// this variance if they were independent, and the quantile of Student's t for 10
+// degrees of freedom.
+[[nodiscard]] Interval WilsonInterval(double share, double variance);
+
+}  // namespace profd::client
