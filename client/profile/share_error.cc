@@ -28,6 +28,14 @@ ErrorSum& ErrorSum::operator+=(const ErrorSum& other) {
   for (std::size_t i = 0; i < kParts; ++i) parts.at(i) += other.parts.at(i);
   weight_ns += other.weight_ns;
   missing_ns += other.missing_ns;
+  known = known || other.known;
+  return *this;
+}
+
+ErrorSum& ErrorSum::operator-=(const ErrorSum& other) {
+  for (std::size_t i = 0; i < kParts; ++i) parts.at(i) -= other.parts.at(i);
+  weight_ns -= other.weight_ns;
+  missing_ns -= other.missing_ns;
   return *this;
 }
 
@@ -86,6 +94,7 @@ void ShareError::AddEdges(int sample, Parts& parts) const {
 void ShareError::Add(int sample, ErrorSum& sum) const {
   const v1::Samples& samples = profile_.samples();
   sum.weight_ns += samples.weight_ns(sample);
+  sum.known = known();
   if (!known() || !HasError(sample)) return;
   AddEdges(sample, sum.parts);
   const std::uint32_t pool =
@@ -96,8 +105,8 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
   sum.missing_ns += weight * missing_[pool];
 }
 
-std::optional<Interval> ShareError::IntervalOf(const ErrorSum& sum, std::uint64_t total_ns) const {
-  if (!known() || total_ns == 0) return std::nullopt;
+std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns) {
+  if (!sum.known || total_ns == 0) return std::nullopt;
   const auto total = static_cast<double>(total_ns);
   double variance = 0;
   for (const double part : sum.parts) variance += (part / total) * (part / total);

@@ -23,8 +23,10 @@ struct ErrorSum {
   std::array<double, kParts> parts{};
   std::uint64_t weight_ns = 0;
   double missing_ns = 0;  // that may be its own, of time without a sample
+  bool known = false;     // the profile says what chance may have done
 
   ErrorSum& operator+=(const ErrorSum& other);
+  ErrorSum& operator-=(const ErrorSum& other);  // a part of this one
 };
 
 // What chance may have done to sums of samples, by the edges of samples (profile.proto). The
@@ -41,10 +43,6 @@ class ShareError {
   // The profile says what chance may have done.
   [[nodiscard]] bool known() const { return profile_.samples().edges_size() != 0; }
   void Add(int sample, ErrorSum& sum) const;
-  // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles.
-  // Nothing, if that is not known.
-  [[nodiscard]] std::optional<Interval> IntervalOf(const ErrorSum& sum,
-                                                   std::uint64_t total_ns) const;
 
  private:
   [[nodiscard]] bool HasError(int sample) const;
@@ -55,6 +53,10 @@ class ShareError {
   std::vector<std::array<double, ErrorSum::kParts>> rates_;  // by pool: the parts of 1 ns
   std::vector<double> missing_;  // by pool: time without a sample, of 1 ns with one
 };
+
+// Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles. Nothing,
+// if that is not known.
+[[nodiscard]] std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns);
 
 // The interval of a share with this variance: that of Wilson, with as many samples as would have
 // this variance if they were independent, and the quantile of Student's t for 10

@@ -106,4 +106,9 @@ std::string FormatSampledShare(double fraction, bool few_samples) {
   return (few_samples ? "~" : "") + FormatShare(fraction);
 }
 
+std::string FormatReach(double reach) {
+  constexpr double kShown = 0.0005;  // half of a tenth of a percent
+  return reach < kShown ? "" : " +-" + FormatDecimals(100 * reach, 1);
+}
+
 }  // namespace profd::client

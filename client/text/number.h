@@ -36,5 +36,8 @@ namespace profd::client {
 // A share that rests on fewer samples than this is printed with `~`.
 inline constexpr std::uint64_t kFewSamples = 10;
 [[nodiscard]] std::string FormatSampledShare(double fraction, bool few_samples);
+// " +-1.2" of a share that may be wrong by 0.012; empty where that is less than the last digit of
+// the share shows.
+[[nodiscard]] std::string FormatReach(double reach);
 
 }  // namespace profd::client

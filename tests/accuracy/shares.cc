@@ -267,7 +267,7 @@ class Profiles {
     Tally tally{.profiles = 1};
     for (std::size_t row = 0; row < kRows; ++row) {
       if (sums.at(row).weight_ns == 0) continue;
-      const auto interval = error.IntervalOf(sums.at(row), static_cast<std::uint64_t>(total));
+      const auto interval = client::ShareInterval(sums.at(row), static_cast<std::uint64_t>(total));
       if (!interval) continue;
       // Weights are whole ns: rounding is no error of sampling.
       constexpr double kRounding = 1e-6;

@@ -55,6 +55,7 @@ struct PathWeight {
   std::uint64_t ns = 0;
   std::uint64_t points = 0;
   std::uint64_t exact_ns = 0;
+  ErrorSum error;
 
   PathWeight& operator+=(const PathWeight& other);
   PathWeight& operator-=(const PathWeight& other);
@@ -89,6 +90,7 @@ class PathTree {
   std::vector<std::uint32_t> NamesOfStack(std::uint32_t leaf, v1::State state);
 
   const v1::Profile& profile_;
+  const ShareError error_;
   std::vector<std::uint32_t> frame_names_;  // by index into Profile.frames
   std::vector<std::string> names_;
   std::vector<bool> python_names_;  // by number of the name
@@ -102,6 +104,7 @@ PathWeight& PathWeight::operator+=(const PathWeight& other) {
   ns += other.ns;
   points += other.points;
   exact_ns += other.exact_ns;
+  error += other.error;
   return *this;
 }
 
@@ -109,10 +112,11 @@ PathWeight& PathWeight::operator-=(const PathWeight& other) {
   ns -= other.ns;
   points -= other.points;
   exact_ns -= other.exact_ns;
+  error -= other.error;
   return *this;
 }
 
-PathTree::PathTree(const v1::Profile& profile) : profile_(profile), nodes_(1) {
+PathTree::PathTree(const v1::Profile& profile) : profile_(profile), error_(profile), nodes_(1) {
   Intern("");
   frame_names_.reserve(static_cast<std::size_t>(profile.frames_size()));
   for (const v1::Frame& frame : profile.frames()) {
@@ -173,8 +177,11 @@ std::vector<std::uint32_t> PathTree::NamesOfStack(std::uint32_t leaf, v1::State 
 
 void PathTree::Add(int index) {
   const v1::Samples& samples = profile_.samples();
-  const PathWeight weight{samples.weight_ns(index), samples.count(index),
-                          samples.exact(index) ? samples.weight_ns(index) : 0};
+  PathWeight weight{.ns = samples.weight_ns(index),
+                    .points = samples.count(index),
+                    .exact_ns = samples.exact(index) ? samples.weight_ns(index) : 0,
+                    .error = {}};
+  error_.Add(index, weight.error);
   const v1::State state = samples.state(index);
   const v1::WaitReason wait = state == v1::STATE_BLOCKED ? samples.wait(index) : v1::WAIT_NONE;
   const auto state_name = Intern(std::string(StateFrameName(state, wait)));
@@ -265,6 +272,7 @@ HotPath ToHotPath(const PathTree& tree, const Part& part) {
   path.ns = part.weight.ns;
   path.points = part.weight.points;
   path.exact_ns = part.weight.exact_ns;
+  path.error = part.weight.error;
   std::uint64_t own_ns = tree.node(part.node).weight.ns;
   for (const std::uint32_t child : tree.node(part.node).children)
     own_ns -= tree.node(child).weight.ns;

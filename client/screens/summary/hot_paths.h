@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/share_error.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -22,6 +23,7 @@ struct HotPath {
   std::uint64_t ns = 0;
   std::uint64_t points = 0;    // samples that it rests on
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
+  ErrorSum error;              // of ns
 };
 
 // At most `limit` paths, heaviest first, of the samples of `threads` (indexes into

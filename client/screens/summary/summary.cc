@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/share_error.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/gil_view.h"
 #include "client/screens/summary/hot_paths.h"
@@ -208,6 +210,13 @@ std::string_view StateWord(const HotPath& path) {
   return path.wait == v1::WAIT_NONE ? "blocked" : WaitName(path.wait);
 }
 
+// How far the 95 % interval of the path's share reaches, on its longer side.
+std::string ReachOf(const HotPath& path, std::uint64_t elapsed_ns) {
+  const double share = ShareOf(path.ns, elapsed_ns);
+  const std::optional<Interval> interval = ShareInterval(path.error, elapsed_ns);
+  return interval ? FormatReach(std::max(interval->high - share, share - interval->low)) : "";
+}
+
 std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
                       const SummaryOptions& options) {
   const std::vector<HotPath> paths =
@@ -230,10 +239,23 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
                         who,
                     options.width)) +
       "\n";
-  constexpr std::size_t kShareWidth = 9;
   std::size_t word_width = 0;
-  for (const HotPath& path : paths) word_width = std::max(word_width, StateWord(path).size());
-  const std::size_t fixed = kShareWidth + 2 + 3 + word_width;
+  std::size_t share_width = 0;
+  std::size_t reach_width = 0;
+  std::vector<std::string> shares;
+  std::vector<std::string> reaches;
+  for (const HotPath& path : paths) {
+    const bool rough = IsRough(path.ns, path.points, path.exact_ns);
+    word_width = std::max(word_width, StateWord(path).size());
+    shares.push_back(FormatSampledShare(ShareOf(path.ns, row.elapsed_ns), rough));
+    share_width = std::max(share_width, shares.back().size() + 1);
+    reaches.push_back(ReachOf(path, row.elapsed_ns));
+    reach_width = std::max(reach_width, reaches.back().size());
+  }
+  // Intervals take their columns from the margin first: paths need theirs.
+  constexpr std::size_t kShareWidth = 9;
+  if (reach_width == 0) share_width = kShareWidth;
+  const std::size_t fixed = share_width + reach_width + 2 + 3 + word_width;
   const std::size_t room =
       options.width > fixed + 10 ? std::min(options.width - fixed, kWidestPath) : 10;
   std::vector<std::string> texts;
@@ -246,14 +268,13 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const HotPath& path = paths[i];
     shown_ns += path.ns;
-    const bool rough = IsRough(path.ns, path.points, path.exact_ns);
-    out += PadLeft(FormatSampledShare(ShareOf(path.ns, row.elapsed_ns), rough), kShareWidth) +
-           "  " + PadRight(texts[i], text_width) + "   " +
+    out += PadLeft(shares[i], share_width) + PadRight(reaches[i], reach_width) + "  " +
+           PadRight(texts[i], text_width) + "   " +
            options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
   }
   const double rest = 1 - ShareOf(shown_ns, row.elapsed_ns);
   if (rest >= kShownShare)
-    out += PadLeft(FormatShare(rest), kShareWidth) +
+    out += PadLeft(FormatShare(rest), share_width) + std::string(reach_width, ' ') +
            (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
   return out;
 }

@@ -52,7 +52,7 @@ v1::Profile Neighbours() {
 TEST(ShareError, OneOfTwoNeighboursIsWrongByOneEdge) {
   const v1::Profile profile = Neighbours();
   const ShareError error(profile);
-  const auto interval = error.IntervalOf(SumOf(error, {0}), 100 * kMs);
+  const auto interval = ShareInterval(SumOf(error, {0}), 100 * kMs);
   ASSERT_TRUE(interval.has_value());
   // An edge of half a point of 10 ms is 5 % of the total.
   const Interval expected = WilsonInterval(0.6, 0.05 * 0.05);
@@ -65,10 +65,19 @@ TEST(ShareError, AllOfAThreadAndStateIsExact) {
   const ShareError error(profile);
   ErrorSum sum = SumOf(error, {0});
   sum += SumOf(error, {1});
-  const auto interval = error.IntervalOf(sum, 200 * kMs);
+  const auto interval = ShareInterval(sum, 200 * kMs);
   ASSERT_TRUE(interval.has_value());
   EXPECT_EQ(interval->low, 0.5);
   EXPECT_EQ(interval->high, 0.5);
+}
+
+TEST(ShareError, WhatIsTakenOutOfASumIsNoPartOfIt) {
+  const v1::Profile profile = Neighbours();
+  const ShareError error(profile);
+  ErrorSum sum = SumOf(error, {0, 1});
+  sum -= SumOf(error, {1});
+  EXPECT_EQ(sum.weight_ns, 60 * kMs);
+  EXPECT_DOUBLE_EQ(sum.parts[3], SumOf(error, {0}).parts[3]);
 }
 
 // Both are wrong by what the state as a whole was seen too often, which scaling has taken away.
@@ -85,7 +94,7 @@ TEST(ShareError, ExactTimeHasNone) {
   const v1::Profile profile =
       ProfileOf({{50 * kMs, 5, kSet | 1}, {50 * kMs, 1, kSet | 2, true}, {30 * kMs, 3, kSet | 4}});
   const ShareError error(profile);
-  const auto interval = error.IntervalOf(SumOf(error, {1}), 130 * kMs);
+  const auto interval = ShareInterval(SumOf(error, {1}), 130 * kMs);
   ASSERT_TRUE(interval.has_value());
   EXPECT_EQ(interval->low, interval->high);
 }
@@ -95,7 +104,7 @@ TEST(ShareError, TimeWithoutASampleMayBelongToWhatHasOne) {
       {{60 * kMs, 6, (kSet | 3) << kEnd}, {20 * kMs, 2, kSet | kMinus | 3}, {20 * kMs, 0, 0}});
   const ShareError error(profile);
   EXPECT_DOUBLE_EQ(SumOf(error, {0, 1}).missing_ns, 20.0 * kMs);
-  EXPECT_EQ(error.IntervalOf(SumOf(error, {0, 1}), 100 * kMs)->high, 1.0);
+  EXPECT_EQ(ShareInterval(SumOf(error, {0, 1}), 100 * kMs)->high, 1.0);
 }
 
 TEST(ShareError, IsNotKnownOfProfilesWithoutEdges) {
@@ -103,14 +112,14 @@ TEST(ShareError, IsNotKnownOfProfilesWithoutEdges) {
   profile.mutable_samples()->clear_edges();
   const ShareError error(profile);
   EXPECT_FALSE(error.known());
-  EXPECT_FALSE(error.IntervalOf(SumOf(error, {0}), 100 * kMs).has_value());
+  EXPECT_FALSE(ShareInterval(SumOf(error, {0}), 100 * kMs).has_value());
 }
 
 TEST(ShareError, NumbersOfAFileThatAreNoneCountAsNone) {
   v1::Profile profile = Neighbours();
   profile.mutable_threads(0)->set_edge_factors(v1::STATE_BLOCKED, std::nan(""));
   const ShareError error(profile);
-  const auto interval = error.IntervalOf(SumOf(error, {0}), 100 * kMs);
+  const auto interval = ShareInterval(SumOf(error, {0}), 100 * kMs);
   ASSERT_TRUE(interval.has_value());
   EXPECT_EQ(interval->low, interval->high);
 }

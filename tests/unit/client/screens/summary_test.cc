@@ -128,6 +128,27 @@ TEST(SummaryTest, AProfileWithoutSamplesStillShowsItsClocks) {
   EXPECT_NE(text.find("100.0 %"), std::string::npos) << text;
 }
 
+// Two waits of 50 points each with one change between them: an edge weighs 1 % of the time.
+TEST(SummaryTest, PathsHaveTheirIntervalWhereItShows) {
+  testing::ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "demo");
+  maker.Add(thread, {"main", "read_input"}, testing::Blocked(v1::WAIT_IO, 500, 50));
+  maker.Add(thread, {"main", "sleep"}, testing::Blocked(v1::WAIT_SLEEP, 500, 50));
+  v1::Profile profile = maker.Make();
+  EXPECT_EQ(Rendered(profile, 80).find("+-"), std::string::npos) << "it is not known";
+  for (int state = 0; state < 3; ++state) profile.mutable_threads(0)->add_edge_factors(1);
+  constexpr std::uint32_t kSet = 32;
+  constexpr std::uint32_t kMinus = 16;
+  profile.mutable_samples()->add_edges(kSet << 6);
+  profile.mutable_samples()->add_edges(kSet | kMinus);
+  // 2.23 standard errors of 1 %; Wilson's rule changes less than the digit that shows.
+  const std::string text = Rendered(profile, 80);
+  EXPECT_NE(text.find("50.0 % +-2.2  main > read_input"), std::string::npos) << text;
+  EXPECT_NE(text.find("50.0 % +-2.2  main > sleep"), std::string::npos) << text;
+  profile.mutable_threads(0)->set_edge_factors(v1::STATE_BLOCKED, 0.01);
+  EXPECT_EQ(Rendered(profile, 80).find("+-"), std::string::npos) << "less than the last digit";
+}
+
 TEST(SummaryTest, TheFooterIsTheLastLine) {
   SummaryOptions options;
   options.footer = "what to do next";

@@ -53,6 +53,8 @@ TEST(NumberTest, SharesHaveOneDecimalAndNoNegativeZero) {
   EXPECT_EQ(FormatShare(std::numeric_limits<double>::quiet_NaN()), "- %");
   EXPECT_EQ(FormatSampledShare(0.05, true), "~5.0 %");
   EXPECT_EQ(FormatSampledShare(0.05, false), "5.0 %");
+  EXPECT_EQ(FormatReach(0.012), " +-1.2");
+  EXPECT_EQ(FormatReach(0.0004), "");
 }
 
 TEST(NumberTest, BytesAreBinary) {
