@@ -19,12 +19,6 @@ constexpr std::uint32_t kHeadHeight = 244;
 constexpr std::string_view kArrowUp = "\xE2\x96\xB2";
 constexpr std::string_view kArrowDown = "\xE2\x96\xBC";
 
-std::string ClassOfChange(const DiffTime& time) {
-  const Change change = ChangeOf(time);
-  if (change == Change::kNone) return "same";
-  return (time.change_ns() > 0 ? "up" : "dn") + std::to_string(static_cast<int>(change));
-}
-
 // "+1.20 s, +50.0 %"; "new" and "gone" where there is nothing on one side.
 std::string ChangeText(const DiffTime& time) {
   if (time.a_ns == 0) return "new";
@@ -40,9 +34,13 @@ class DiffFrames : public SvgFrames {
   DiffFrames(const Diff& diff, const v1::Profile& a, const v1::Profile& b)
       : diff_(diff), a_(a), b_(b) {}
 
-  std::string ClassOf(const FlameNode& frame) const override { return ClassOfChange(Time(frame)); }
+  std::string ClassOf(const FlameNode& frame) const override {
+    const Change change = ChangeTo(frame);
+    if (change == Change::kNone) return "same";
+    return (Time(frame).change_ns() > 0 ? "up" : "dn") + std::to_string(static_cast<int>(change));
+  }
   std::string MarkOf(const FlameNode& frame) const override {
-    if (ChangeOf(Time(frame)) == Change::kNone) return "";
+    if (ChangeTo(frame) == Change::kNone) return "";
     return std::string(Time(frame).change_ns() > 0 ? kArrowUp : kArrowDown) + " ";
   }
   std::string PlaceOf(const FlameNode& frame) const override {
@@ -56,6 +54,9 @@ class DiffFrames : public SvgFrames {
 
  private:
   const DiffTime& Time(const FlameNode& frame) const { return diff_.total[frame.node]; }
+  Change ChangeTo(const FlameNode& frame) const {
+    return ChangeOf(Time(frame), {diff_.scale, diff_.tree.nodes.size()});
+  }
 
   const Diff& diff_;
   const v1::Profile& a_;
@@ -154,14 +155,14 @@ void WriteHead(const Diff& diff, std::ostream& out) {
 
 }  // namespace
 
-Change ChangeOf(const DiffTime& time) {
+Change ChangeOf(const DiffTime& time, const Comparison& of) {
   constexpr std::array kFrom{0.05, 0.2, 0.5, 0.9};
   const auto larger = static_cast<double>(std::max(time.a_ns, time.b_ns));
   const auto change = static_cast<double>(std::llabs(time.change_ns()));
   int level = 0;
   for (const double from : kFrom)
     if (change >= from * larger && change > 0) ++level;
-  return level == 0 || IsNoise(time) ? Change::kNone : static_cast<Change>(level);
+  return level == 0 || IsNoise(time, of) ? Change::kNone : static_cast<Change>(level);
 }
 
 Result<void> WriteDiffSvg(const Diff& diff, const v1::Profile& a, const v1::Profile& b,

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/format/folded.h"
+#include "client/profile/share_error.h"
 #include "client/text/escape.h"
 
 namespace profd::client {
@@ -64,14 +66,29 @@ class Json {
     out_ << fmt::format("{:.9g}", number);
     comma_ = ",";
   }
-  void Time(const DiffTime& time) {
+  void Time(const DiffTime& time, const Diff& of) {
     Number("a_ns", time.a_ns);
     Number("b_ns", time.b_ns);
     Number("a_samples", time.a_count);
     Number("b_samples", time.b_count);
+    Bounds("a", time.a_error, of.a.total_ns, of.scale);
+    Bounds("b", time.b_error, of.b.total_ns, 1);
   }
 
  private:
+  // The 95 % interval of a time.
+  void Bounds(const std::string& side, const ErrorSum& error, std::uint64_t total_ns,
+              double scale) {
+    const double unscaled = static_cast<double>(total_ns) / scale;
+    const auto interval = ShareInterval(error, static_cast<std::uint64_t>(std::llround(unscaled)));
+    if (!interval) return;
+    const auto whole = [&](double share) {
+      return static_cast<std::uint64_t>(std::llround(share * static_cast<double>(total_ns)));
+    };
+    Number(side + "_low_ns", whole(interval->low));
+    Number(side + "_high_ns", whole(interval->high));
+  }
+
   std::ostream& out_;
   const char* comma_ = "";
 };
@@ -90,14 +107,14 @@ void WriteSide(std::string_view key, const DiffSide& side, Json& json) {
   json.Close('}');
 }
 
-void WriteStates(const std::vector<DiffState>& states, Json& json) {
+void WriteStates(const std::vector<DiffState>& states, const Diff& diff, Json& json) {
   json.Key("states");
   json.Open('[');
   for (const DiffState& state : states) {
     json.Open('{');
     json.Text("state", KindName(state.kind));
     json.Text("name", state.name);
-    json.Time(state.time);
+    json.Time(state.time, diff);
     json.Close('}');
   }
   json.Close(']');
@@ -112,13 +129,13 @@ void WriteFunctions(const Diff& diff, Json& json) {
     json.Text("kind", KindName(function.kind));
     json.Key("total");
     json.Open('{');
-    json.Time(function.total);
+    json.Time(function.total, diff);
     json.Close('}');
     json.Key("self");
     json.Open('{');
-    json.Time(function.self);
+    json.Time(function.self, diff);
     json.Close('}');
-    WriteStates(function.states, json);
+    WriteStates(function.states, diff, json);
     json.Close('}');
   }
   json.Close(']');
@@ -134,7 +151,7 @@ void WriteStacks(const Diff& diff, Json& json) {
     path.clear();
     for (std::uint32_t i = node; i != 0; i = nodes[i].parent) path.push_back(i);
     json.Open('{');
-    json.Time(diff.self[node]);
+    json.Time(diff.self[node], diff);
     json.Key("frames");
     json.Open('[');
     for (const std::uint32_t i : std::views::reverse(path))
@@ -182,7 +199,7 @@ Result<void> WriteDiffJson(const Diff& diff, std::ostream& out) {
   WriteSide("a", diff.a, json);
   WriteSide("b", diff.b, json);
   json.Number("scale_of_a", diff.scale);
-  WriteStates(DiffStates(diff), json);
+  WriteStates(DiffStates(diff), diff, json);
   WriteFunctions(diff, json);
   WriteStacks(diff, json);
   json.Close('}');

@@ -1,6 +1,7 @@
 #include "client/profile/diff.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +15,11 @@ namespace profd::client {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
+
+// What two samplings of the same may differ by once in 20 comparisons.
+constexpr double kTail = 0.05;
+constexpr double kLeastQuantile = 1.95;  // of any number of degrees, for this tail
+constexpr double kManyDegrees = 60;      // as good as all
 
 DiffSide SideOf(const v1::Profile& profile, const std::string& name) {
   DiffSide side;
@@ -213,29 +219,51 @@ DiffTime& DiffTime::operator+=(const DiffTime& other) {
   b_count += other.b_count;
   a_exact_ns += other.a_exact_ns;
   b_exact_ns += other.b_exact_ns;
+  a_error += other.a_error;
+  b_error += other.b_error;
   return *this;
 }
 
-bool IsNoise(const DiffTime& time) {
+bool IsNoise(const DiffTime& time, const Comparison& of) {
   struct Side {
     double sampled_ns;
     double count;  // at least 1
     double ns;
+    const ErrorSum& error;
+    double scale;
   };
-  const auto side = [](std::uint64_t ns, std::uint64_t exact_ns, std::uint64_t count) {
-    return Side{static_cast<double>(ns - std::min(exact_ns, ns)),
-                static_cast<double>(std::max<std::uint64_t>(count, 1)), static_cast<double>(ns)};
+  const auto side = [](std::uint64_t ns, std::uint64_t exact_ns, std::uint64_t count,
+                       const ErrorSum& error, double scale) {
+    return Side{.sampled_ns = static_cast<double>(ns - std::min(exact_ns, ns)),
+                .count = static_cast<double>(std::max<std::uint64_t>(count, 1)),
+                .ns = static_cast<double>(ns),
+                .error = error,
+                .scale = scale};
   };
-  // Of n samples that stand for t the standard error is t / sqrt(n); of none that of one sample of
-  // the other side.
+  // Of n samples that stand for t and are independent the standard error is t / sqrt(n); of none
+  // that of one sample of the other side.
   const auto variance = [](const Side& own, const Side& other) {
     const double one = other.sampled_ns / other.count;
-    return own.ns == 0 ? one * one : own.sampled_ns * own.sampled_ns / own.count;
+    if (own.ns == 0) return one * one;
+    if (own.error.known) return own.error.variance() * own.scale * own.scale;
+    return own.sampled_ns * own.sampled_ns / own.count;
   };
-  const Side a = side(time.a_ns, time.a_exact_ns, time.a_count);
-  const Side b = side(time.b_ns, time.b_exact_ns, time.b_count);
-  const auto change = static_cast<double>(time.change_ns());
-  return change * change <= 4 * (variance(a, b) + variance(b, a));
+  const Side a = side(time.a_ns, time.a_exact_ns, time.a_count, time.a_error, of.scale_of_a);
+  const Side b = side(time.b_ns, time.b_exact_ns, time.b_count, time.b_error, 1);
+  const double of_a = variance(a, b);
+  const double of_b = variance(b, a);
+  const double sum = of_a + of_b;
+  const double missing = a.error.missing_ns * of.scale_of_a + b.error.missing_ns;
+  const double change = std::fabs(static_cast<double>(time.change_ns())) - missing;
+  if (change <= kLeastQuantile * std::sqrt(sum)) return true;
+  // Welch and Satterthwaite.
+  const auto degrees = [](const Side& one) {
+    return one.error.known ? kErrorDegrees : kManyDegrees;
+  };
+  const double of_both =
+      sum > 0 ? sum * sum / (of_a * of_a / degrees(a) + of_b * of_b / degrees(b)) : kManyDegrees;
+  const double tail = kTail / static_cast<double>(std::max<std::size_t>(of.rows, 1));
+  return change <= StudentQuantile(tail, std::min(of_both, kManyDegrees)) * std::sqrt(sum);
 }
 
 std::vector<std::uint64_t> ScaleToSum(std::vector<std::uint64_t> values, std::uint64_t numerator,
@@ -272,6 +300,9 @@ Result<Diff> Diff::Build(const v1::Profile& a, const v1::Profile& b, const DiffO
                          .b_count = node.self_count,
                          .a_exact_ns = 0,
                          .b_exact_ns = node.self_exact_ns});
+  const ShareError error_of_b(b);
+  for (std::size_t i = 0; i < tree_b->leaves.size(); ++i)
+    error_of_b.Add(static_cast<int>(i), diff.self[tree_b->leaves[i]].b_error);
   Union both(*std::move(tree_b));
   const std::vector<std::uint32_t> places = both.Add(*tree_a);
   diff.tree = std::move(both).Take();
@@ -301,6 +332,9 @@ Result<Diff> Diff::Build(const v1::Profile& a, const v1::Profile& b, const DiffO
     time.a_exact_ns +=
         static_cast<std::uint64_t>(static_cast<double>(node.self_exact_ns) * diff.scale);
   }
+  const ShareError error_of_a(a);
+  for (std::size_t i = 0; i < tree_a->leaves.size(); ++i)
+    error_of_a.Add(static_cast<int>(i), diff.self[places[tree_a->leaves[i]]].a_error);
   SumUp(diff);
   return diff;
 }

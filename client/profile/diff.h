@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/profile/options.h"
+#include "client/profile/share_error.h"
 #include "client/profile/stack_tree.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
@@ -29,6 +30,8 @@ struct DiffTime {
   std::uint64_t b_count = 0;
   std::uint64_t a_exact_ns = 0;  // part that was measured, not sampled
   std::uint64_t b_exact_ns = 0;
+  ErrorSum a_error{};  // of A as it is, not scaled
+  ErrorSum b_error{};
 
   DiffTime& operator+=(const DiffTime& other);
   // b - a; both fit into 63 bits.
@@ -38,9 +41,16 @@ struct DiffTime {
   [[nodiscard]] bool empty() const { return a_ns == 0 && b_ns == 0; }
 };
 
-// Whether two samplings of the same could differ as much: by no more than two standard errors of
-// the difference, as for samples that are independent of each other. What was measured has none.
-[[nodiscard]] bool IsNoise(const DiffTime& time);
+// What is compared at once.
+struct Comparison {
+  double scale_of_a = 1;  // of what is in DiffTime
+  std::size_t rows = 1;   // pairs of times
+};
+
+// Whether two samplings of the same could differ as much: in 95 of 100 comparisons no pair of times
+// that is the same in truth differs by more (Bonferroni). By the errors of both sides; where those
+// are not known, as if samples were independent. What was measured has none.
+[[nodiscard]] bool IsNoise(const DiffTime& time, const Comparison& of);
 
 // What is said of a side; texts are safe.
 struct DiffSide {

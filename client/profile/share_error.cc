@@ -7,8 +7,6 @@
 namespace profd::client {
 namespace {
 
-using Parts = std::array<double, ErrorSum::kParts>;
-
 constexpr std::size_t kStates = 3;
 constexpr std::uint64_t kFewPoints = 8;
 
@@ -18,11 +16,29 @@ constexpr std::uint32_t kMinus = 16;
 constexpr std::uint32_t kSet = 32;
 constexpr std::uint32_t kEdgeBits = 6;
 
-// 97.5 % of Student's t with 10 degrees of freedom: there are 16 parts, and what edges weigh is an
-// estimate, too. tests/accuracy has how often it holds.
-constexpr double kQuantile = 2.23;
+// What is beyond a 95 % interval.
+constexpr double kTail = 0.05;
+
+// The probability of |t| beyond this; even degrees (Abramowitz and Stegun, 26.7.4).
+double StudentTail(double t, int degrees) {
+  const double angle = std::atan(t / std::sqrt(degrees));
+  const double cosine2 = std::cos(angle) * std::cos(angle);
+  double term = 1;
+  double sum = 1;
+  for (int k = 2; k < degrees; k += 2) {
+    term *= cosine2 * (k - 1) / k;
+    sum += term;
+  }
+  return 1 - std::sin(angle) * sum;
+}
 
 }  // namespace
+
+double ErrorSum::variance() const {
+  double sum = 0;
+  for (const double part : parts) sum += part * part;
+  return sum;
+}
 
 ErrorSum& ErrorSum::operator+=(const ErrorSum& other) {
   for (std::size_t i = 0; i < kParts; ++i) parts.at(i) += other.parts.at(i);
@@ -108,9 +124,8 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
 std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns) {
   if (!sum.known || total_ns == 0) return std::nullopt;
   const auto total = static_cast<double>(total_ns);
-  double variance = 0;
-  for (const double part : sum.parts) variance += (part / total) * (part / total);
-  Interval interval = WilsonInterval(static_cast<double>(sum.weight_ns) / total, variance);
+  Interval interval =
+      WilsonInterval(static_cast<double>(sum.weight_ns) / total, sum.variance() / total / total);
   interval.high = std::min(1.0, interval.high + sum.missing_ns / total);
   return interval;
 }
@@ -120,10 +135,23 @@ Interval WilsonInterval(double share, double variance) {
   const double spread = share * (1 - share);
   // What is left of sums that cancel each other is no error.
   if (spread <= 0 || variance <= std::numeric_limits<double>::epsilon()) return {share, share};
-  const double z2 = kQuantile * kQuantile * variance / spread;  // squared quantile by samples
+  static const double quantile = StudentQuantile(kTail, kErrorDegrees);
+  const double z2 = quantile * quantile * variance / spread;  // squared quantile by samples
   const double middle = (share + z2 / 2) / (1 + z2);
   const double half = std::sqrt(z2 * spread + z2 * z2 / 4) / (1 + z2);
   return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+double StudentQuantile(double tail, double degrees) {
+  const int even = std::max(2, static_cast<int>(degrees) / 2 * 2);
+  double low = 0;
+  double high = 1;
+  while (StudentTail(high, even) > tail && high < 1e6) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (StudentTail(middle, even) > tail ? low : high) = middle;
+  }
+  return high;
 }
 
 }  // namespace profd::client

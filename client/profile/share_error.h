@@ -20,10 +20,12 @@ struct Interval {
 // A sum of samples, in whatever way they are grouped.
 struct ErrorSum {
   static constexpr std::size_t kParts = 16;
-  std::array<double, kParts> parts{};
+  std::array<float, kParts> parts{};
   std::uint64_t weight_ns = 0;
-  double missing_ns = 0;  // that may be its own, of time without a sample
-  bool known = false;     // the profile says what chance may have done
+  float missing_ns = 0;  // that may be its own, of time without a sample
+  bool known = false;    // the profile says what chance may have done
+
+  [[nodiscard]] double variance() const;  // of weight_ns, in ns squared
 
   ErrorSum& operator+=(const ErrorSum& other);
   ErrorSum& operator-=(const ErrorSum& other);  // a part of this one
@@ -45,22 +47,31 @@ class ShareError {
   void Add(int sample, ErrorSum& sum) const;
 
  private:
+  using Parts = std::array<float, ErrorSum::kParts>;
+
   [[nodiscard]] bool HasError(int sample) const;
-  void AddEdges(int sample, std::array<double, ErrorSum::kParts>& parts) const;
+  void AddEdges(int sample, Parts& parts) const;
 
   const v1::Profile& profile_;
-  std::vector<std::uint32_t> pool_of_;                       // by thread and state
-  std::vector<std::array<double, ErrorSum::kParts>> rates_;  // by pool: the parts of 1 ns
-  std::vector<double> missing_;  // by pool: time without a sample, of 1 ns with one
+  std::vector<std::uint32_t> pool_of_;  // by thread and state
+  std::vector<Parts> rates_;            // by pool: the parts of 1 ns
+  std::vector<double> missing_;         // by pool: time without a sample, of 1 ns with one
 };
 
 // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles. Nothing,
 // if that is not known.
 [[nodiscard]] std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns);
 
+// There are 16 parts, and what edges weigh is an estimate, too: variances are as sure as those of
+// this many degrees of freedom. tests/accuracy has how often intervals hold.
+inline constexpr double kErrorDegrees = 10;
+
 // The interval of a share with this variance: that of Wilson, with as many samples as would have
-// this variance if they were independent, and the quantile of Student's t for 10
-// degrees of freedom.
+// this variance if they were independent, and the quantile of Student's t for kErrorDegrees.
 [[nodiscard]] Interval WilsonInterval(double share, double variance);
+
+// By how much Student's t is exceeded, on either side, with the probability `tail` (0 to 1). The
+// degrees of freedom are rounded down to an even number from 2 on.
+[[nodiscard]] double StudentQuantile(double tail, double degrees);
 
 }  // namespace profd::client

@@ -83,6 +83,7 @@ class Builder {
     if (states_ == StateFrames::kAll || (states_ == StateFrames::kWaiting && waits))
       node = Child(node, KindOf(samples.state(i)),
                    Label(StateFrameName(samples.state(i), samples.wait(i), GilOf(samples, i))));
+    tree_.leaves.push_back(node);
     tree_.nodes[node].self_ns += samples.weight_ns(i);
     tree_.nodes[node].self_count += samples.count(i);
     if (samples.exact(i)) tree_.nodes[node].self_exact_ns += samples.weight_ns(i);

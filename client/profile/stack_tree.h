@@ -58,6 +58,7 @@ enum class StackRoots { kProcesses, kThreads, kPrograms, kNames, kThreadNames };
 struct StackTree {
   std::vector<TreeNode> nodes;
   std::vector<std::string> labels;
+  std::vector<std::uint32_t> leaves;  // by sample of the profile: the node at which its stack ends
 
   // `profile` has passed CheckProfile. kExhausted beyond kMaxNodes.
   [[nodiscard]] static Result<StackTree> Build(const v1::Profile& profile,

@@ -23,9 +23,9 @@ std::uint64_t Size(const DiffTime& time) {
 }
 
 // "+600 ms", "~-12.0 ms", "0".
-std::string Change(const DiffTime& time) {
+std::string Change(const DiffTime& time, const Comparison& of) {
   if (time.change_ns() == 0) return "0";
-  return (IsNoise(time) ? "~" : "") + std::string(time.change_ns() < 0 ? "-" : "+") +
+  return (IsNoise(time, of) ? "~" : "") + std::string(time.change_ns() < 0 ? "-" : "+") +
          FormatDuration(Size(time));
 }
 
@@ -63,10 +63,12 @@ std::string States(const Diff& diff, const DiffViewOptions& options) {
                {"B", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"change", Align::kRight, Shrink::kNever, Tone::kStrong},
                {"", Align::kRight, Shrink::kNever, Tone::kPlain}});
+  const std::vector<DiffState> states = DiffStates(diff);
+  const Comparison of{diff.scale, states.size()};
   const auto add = [&](const std::string& name, const DiffTime& time) {
-    table.AddRow({name, Time(time.a_ns), Time(time.b_ns), Change(time), Percent(time)});
+    table.AddRow({name, Time(time.a_ns), Time(time.b_ns), Change(time, of), Percent(time)});
   };
-  for (const DiffState& state : DiffStates(diff))
+  for (const DiffState& state : states)
     add((state.kind == NodeKind::kBlocked ? "blocked: " : "") + state.name, state.time);
   add("all", diff.total[0]);
   return table.Render(options.width, options.palette);
@@ -74,19 +76,19 @@ std::string States(const Diff& diff, const DiffViewOptions& options) {
 
 // "running +600 ms, lock -20.0 ms": states whose change is more than chance, the largest first; all
 // where there is none.
-std::string StateChanges(std::vector<DiffState> states) {
+std::string StateChanges(std::vector<DiffState> states, const Comparison& of) {
   std::ranges::stable_sort(states, std::greater<>{},
                            [](const DiffState& state) { return Size(state.time); });
   std::string text;
   for (const DiffState& state : states)
-    if (state.time.change_ns() != 0 && !IsNoise(state.time))
-      text += (text.empty() ? "" : ", ") + state.name + " " + Change(state.time);
+    if (state.time.change_ns() != 0 && !IsNoise(state.time, of))
+      text += (text.empty() ? "" : ", ") + state.name + " " + Change(state.time, of);
   return text;
 }
 
-bool IsWorthARow(const DiffFunction& function, std::uint64_t all_ns) {
+bool IsWorthARow(const DiffFunction& function, std::uint64_t all_ns, const Comparison& of) {
   const auto changed = [&](const DiffTime& time) {
-    return !IsNoise(time) &&
+    return !IsNoise(time, of) &&
            static_cast<double>(Size(time)) >= kLeastShare * static_cast<double>(all_ns);
   };
   // What a function's callees do in another state now is said of them.
@@ -99,10 +101,11 @@ std::string Functions(const Diff& diff, const DiffViewOptions& options) {
   std::vector<DiffFunction> functions = DiffFunctions(
       diff, options.complete ? KernelFunctions::kApart : KernelFunctions::kPartOfCaller);
   const std::size_t known = functions.size();
+  const Comparison of{diff.scale, known};
   if (!options.complete) {
     const std::uint64_t all = std::max(diff.a.total_ns, diff.b.total_ns);
     std::erase_if(functions,
-                  [&](const DiffFunction& function) { return !IsWorthARow(function, all); });
+                  [&](const DiffFunction& function) { return !IsWorthARow(function, all, of); });
     if (functions.size() > kMostFunctions) functions.resize(kMostFunctions);
   }
   if (functions.empty())
@@ -115,9 +118,9 @@ std::string Functions(const Diff& diff, const DiffViewOptions& options) {
                {"states", Align::kLeft, Shrink::kList, Tone::kPlain}});
   for (const DiffFunction& function : functions)
     table.AddRow({SafeText(function.name), Time(function.total.a_ns), Time(function.total.b_ns),
-                  Change(function.total),
-                  function.self.empty() || options.width < kWide ? "" : Change(function.self),
-                  StateChanges(function.states)});
+                  Change(function.total, of),
+                  function.self.empty() || options.width < kWide ? "" : Change(function.self, of),
+                  StateChanges(function.states, of)});
   std::string text = table.Render(options.width, options.palette);
   if (known > functions.size())
     text +=

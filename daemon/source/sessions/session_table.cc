@@ -107,14 +107,15 @@ session::PerKind<std::uint64_t> SessionTable::observed_periods_ns() const {
   return periods;
 }
 
-session::PerKind<session::SamplingBudget> SessionTable::budgets() const {
+session::PerKind<session::SamplingBudget> SessionTable::budgets(std::uint64_t now_ns) const {
   session::PerKind<session::SamplingBudget> sums;
   sums.requested = {.limited = requested() != 0, .on_cpu_adjusts = true};
   sums.background = {.limited = background() != 0, .on_cpu_adjusts = true};
   for (const auto& slot : slots_) {
     if (!slot) continue;
     session::SamplingBudget& sum = OfKind(sums, *slot);
-    sum.cpus += slot->budget_cpus;
+    const bool first = slot->first_budget_cpus > 0 && now_ns < slot->first_budget_until_ns;
+    sum.cpus += first ? slot->first_budget_cpus : slot->budget_cpus;
     if (slot->budget_cpus <= 0) sum.limited = false;
     if (slot->on_cpu && !slot->background) sum.on_cpu_adjusts = false;
   }

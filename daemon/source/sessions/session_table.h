@@ -47,8 +47,8 @@ class SessionTable {
   [[nodiscard]] session::PerKind<std::uint64_t> off_cpu_periods_ns() const;
   // The same of the sessions in snapshot mode, which the one before does not count.
   [[nodiscard]] session::PerKind<std::uint64_t> observed_periods_ns() const;
-  // Their sum; a session without a limit lifts that of all of its kind.
-  [[nodiscard]] session::PerKind<session::SamplingBudget> budgets() const;
+  // Their sum at that time; a session without a limit lifts that of all of its kind.
+  [[nodiscard]] session::PerKind<session::SamplingBudget> budgets(std::uint64_t now_ns) const;
   // The clock of the sessions that take on-CPU samples; nothing when none does.
   [[nodiscard]] std::optional<session::OnCpuClock> clock() const;
 

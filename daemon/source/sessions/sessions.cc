@@ -75,6 +75,7 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   AdoptMode(spec);
   PROFD_TRY(CheckSpec(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
+  spec.first_budget_until_ns = parts_.clock.MonotonicNs() + session::kFirstBudgetNs;
   const auto slot = table_.NextSlot();
   if (!slot) return NoSlot();
   table_.Add(*slot, spec);
@@ -351,7 +352,7 @@ session::BudgetReading Sessions::Budget() {
   // Not read at one instant: a part may be more than the whole.
   const std::uint64_t background_ns = read(PROFD_COUNTER_BACKGROUND_STACKS_NS);
   const std::uint64_t stacks_ns = std::max(background_ns, read(PROFD_COUNTER_STACKS_NS));
-  session::BudgetReading reading{.sampling = table_.budgets()};
+  session::BudgetReading reading{.sampling = table_.budgets(parts_.clock.MonotonicNs())};
   reading.sampling.requested.spent_ns = stacks_ns - background_ns;
   reading.sampling.requested.starts = starts_.requested;
   reading.sampling.background.spent_ns = background_ns;

@@ -41,6 +41,23 @@ TEST(ToPlan, FillsInWhatIsNotSaid) {
   EXPECT_EQ(plan->progress_interval, std::chrono::milliseconds(250));
 }
 
+TEST(ToPlan, ABudgetThatNobodyNamedIsLargerAtFirst) {
+  auto request = Request();
+  auto plan = server::ToPlan(request, {.cpus = 16});
+  EXPECT_DOUBLE_EQ(plan->spec.budget_cpus, 0.04);
+  EXPECT_DOUBLE_EQ(plan->spec.first_budget_cpus, 0.1);
+  plan = server::ToPlan(request, {.cpus = 80});
+  EXPECT_DOUBLE_EQ(plan->spec.first_budget_cpus, 0.2);
+  request.set_budget_cpus(0.03);
+  plan = server::ToPlan(request, {.cpus = 16});
+  EXPECT_DOUBLE_EQ(plan->spec.budget_cpus, 0.03);
+  EXPECT_DOUBLE_EQ(plan->spec.first_budget_cpus, 0);
+  request.set_budget_cpus(-1);
+  plan = server::ToPlan(request, {.cpus = 16});
+  EXPECT_DOUBLE_EQ(plan->spec.budget_cpus, 0);
+  EXPECT_DOUBLE_EQ(plan->spec.first_budget_cpus, 0);
+}
+
 TEST(ToPlan, AReplayIsLimitedOnlyByADurationThatWasNamed) {
   auto request = Request();
   EXPECT_EQ(server::ToPlan(request, server::RequestLimits{})->spec.recorded_ns, 1'000'000'000u);

@@ -58,32 +58,44 @@ TEST(SessionTable, BackgroundSessionsHavePeriodsOfTheirOwn) {
   EXPECT_EQ(table.off_cpu_periods_ns().background, 100u);
 }
 
+TEST(SessionTable, TheFirstBudgetEnds) {
+  SessionTable table;
+  auto spec = Spec(true, true, 100);
+  spec.budget_cpus = 0.02;
+  table.Add(0, spec);
+  spec.first_budget_cpus = 0.1;
+  spec.first_budget_until_ns = 60;
+  table.Add(1, spec);
+  EXPECT_DOUBLE_EQ(table.budgets(59).requested.cpus, 0.12);
+  EXPECT_DOUBLE_EQ(table.budgets(60).requested.cpus, 0.04);
+}
+
 TEST(SessionTable, BudgetsOfAKindAddUpAndOneWithoutALimitLiftsAll) {
   SessionTable table;
-  EXPECT_FALSE(table.budgets().requested.limited);
-  EXPECT_FALSE(table.budgets().background.limited);
+  EXPECT_FALSE(table.budgets(0).requested.limited);
+  EXPECT_FALSE(table.budgets(0).background.limited);
   auto spec = Spec(true, true, 100);
   spec.budget_cpus = 0.01;
   spec.background = true;
   table.Add(0, spec);
-  EXPECT_TRUE(table.budgets().background.limited);
-  EXPECT_TRUE(table.budgets().background.on_cpu_adjusts);
-  EXPECT_DOUBLE_EQ(table.budgets().background.cpus, 0.01);
-  EXPECT_FALSE(table.budgets().requested.limited);
+  EXPECT_TRUE(table.budgets(0).background.limited);
+  EXPECT_TRUE(table.budgets(0).background.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets(0).background.cpus, 0.01);
+  EXPECT_FALSE(table.budgets(0).requested.limited);
   spec.budget_cpus = 0.02;
   spec.background = false;
   table.Add(1, spec);
   table.Add(2, spec);
-  EXPECT_TRUE(table.budgets().requested.limited);
-  EXPECT_DOUBLE_EQ(table.budgets().requested.cpus, 0.04);
-  EXPECT_FALSE(table.budgets().requested.on_cpu_adjusts);
-  EXPECT_DOUBLE_EQ(table.budgets().background.cpus, 0.01);
-  EXPECT_TRUE(table.budgets().background.on_cpu_adjusts);
+  EXPECT_TRUE(table.budgets(0).requested.limited);
+  EXPECT_DOUBLE_EQ(table.budgets(0).requested.cpus, 0.04);
+  EXPECT_FALSE(table.budgets(0).requested.on_cpu_adjusts);
+  EXPECT_DOUBLE_EQ(table.budgets(0).background.cpus, 0.01);
+  EXPECT_TRUE(table.budgets(0).background.on_cpu_adjusts);
   table.Add(3, Spec(true, true, 100));
-  EXPECT_FALSE(table.budgets().requested.limited);
-  EXPECT_TRUE(table.budgets().background.limited) << "what others ask for lifts nothing of it";
+  EXPECT_FALSE(table.budgets(0).requested.limited);
+  EXPECT_TRUE(table.budgets(0).background.limited) << "what others ask for lifts nothing of it";
   table.Remove(3);
-  EXPECT_TRUE(table.budgets().requested.limited);
+  EXPECT_TRUE(table.budgets(0).requested.limited);
 }
 
 TEST(SessionTable, SlotsAreReusedAsLateAsPossible) {

@@ -140,8 +140,10 @@ Result<session::Target> ToTarget(const v1::Target& proto) {
   return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
 }
 
-// The budget of a session that requests none: 2 % of a CPU per unit, at the default frequency.
+// The budget of a session that requests none: 2 % of a CPU per unit, at the default frequency, and
+// at least 10 % at first.
 constexpr double kBudgetCpus = 0.02;
+constexpr double kFirstBudgetCpus = 0.1;
 
 double SessionBudget(const v1::CollectRequest& request, std::uint32_t hz, std::uint32_t cpus) {
   if (!(request.budget_cpus() >= 0)) return 0;  // negative (no budget), and NaN
@@ -190,6 +192,8 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   plan.spec.lines = !request.no_lines();
 
   plan.spec.budget_cpus = SessionBudget(request, hz, limits.cpus);
+  if (request.budget_cpus() == 0)
+    plan.spec.first_budget_cpus = std::max(kFirstBudgetCpus, plan.spec.budget_cpus);
   plan.spec.observed = request.no_hooks();
 
   const std::uint64_t interval_ns =

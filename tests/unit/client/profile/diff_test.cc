@@ -56,7 +56,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 DiffTime Sampled(std::uint64_t a_ns, std::uint64_t b_ns, std::uint64_t a_count,
                  std::uint64_t b_count) {
-  return {a_ns, b_ns, a_count, b_count, 0, 0};
+  return {a_ns, b_ns, a_count, b_count, 0, 0, {}, {}};
 }
 
 TEST(Diff, ScaledTimesAddUpToTheScaledSum) {
@@ -103,7 +103,7 @@ TEST(Diff, NothingChangesAgainstItself) {
     const Diff diff = Built(profile, profile);
     for (const DiffTime& time : diff.total) {
       EXPECT_EQ(time.change_ns(), 0);
-      EXPECT_TRUE(IsNoise(time));
+      EXPECT_TRUE(IsNoise(time, {}));
     }
     EXPECT_EQ(diff.scale, 1);
   }
@@ -173,23 +173,55 @@ TEST(Diff, OneProcessIsComparedWithOneWhateverTheyAreCalled) {
 
 TEST(Diff, NoiseIsWhatFewSamplesCannotShow) {
   // 100 against 120 samples of 1 ms: two standard errors are 29.7 ms.
-  EXPECT_TRUE(IsNoise(Sampled(100 * kMs, 120 * kMs, 100, 120)));
-  EXPECT_FALSE(IsNoise(Sampled(100 * kMs, 140 * kMs, 100, 140)));
-  EXPECT_TRUE(IsNoise(Sampled(0, 3 * kMs, 0, 3)));
-  EXPECT_FALSE(IsNoise(Sampled(0, 10 * kMs, 0, 10)));
-  EXPECT_FALSE(IsNoise(Sampled(10 * kMs, 0, 10, 0)));
-  EXPECT_TRUE(IsNoise({}));
+  EXPECT_TRUE(IsNoise(Sampled(100 * kMs, 120 * kMs, 100, 120), {}));
+  EXPECT_FALSE(IsNoise(Sampled(100 * kMs, 140 * kMs, 100, 140), {}));
+  EXPECT_TRUE(IsNoise(Sampled(0, 3 * kMs, 0, 3), {}));
+  EXPECT_FALSE(IsNoise(Sampled(0, 10 * kMs, 0, 10), {}));
+  EXPECT_FALSE(IsNoise(Sampled(10 * kMs, 0, 10, 0), {}));
+  EXPECT_TRUE(IsNoise({}, {}));
 }
 
 TEST(Diff, WhatWasMeasuredIsNoNoise) {
-  EXPECT_FALSE(IsNoise({100 * kMs, 110 * kMs, 1, 1, 100 * kMs, 110 * kMs}));
-  EXPECT_FALSE(IsNoise({0, kMs, 0, 1, 0, kMs}));
-  EXPECT_TRUE(IsNoise({100 * kMs, 110 * kMs, 1, 1, 0, 110 * kMs}));
+  EXPECT_FALSE(IsNoise({100 * kMs, 110 * kMs, 1, 1, 100 * kMs, 110 * kMs, {}, {}}, {}));
+  EXPECT_FALSE(IsNoise({0, kMs, 0, 1, 0, kMs, {}, {}}, {}));
+  EXPECT_TRUE(IsNoise({100 * kMs, 110 * kMs, 1, 1, 0, 110 * kMs, {}, {}}, {}));
+}
+
+// What one part may be wrong by, of both sides.
+DiffTime Known(std::uint64_t a_ns, std::uint64_t b_ns, float error_ns) {
+  DiffTime time = Sampled(a_ns, b_ns, 1000, 1000);
+  for (ErrorSum* error : {&time.a_error, &time.b_error}) {
+    error->known = true;
+    error->parts[0] = error_ns;
+  }
+  return time;
+}
+
+TEST(Diff, NoiseIsWithinTheErrorsOfBothSides) {
+  // The standard error of the change is 14.1 ms, with 20 degrees of freedom: 2.09 of it are 29.5.
+  EXPECT_TRUE(IsNoise(Known(100 * kMs, 129 * kMs, 10 * kMs), {}));
+  EXPECT_FALSE(IsNoise(Known(100 * kMs, 130 * kMs, 10 * kMs), {}));
+  // A, which is multiplied by 2, has 20 ms, so 22.4 ms with 14.7, thus 14, degrees: 48.0 ms.
+  EXPECT_TRUE(IsNoise(Known(100 * kMs, 147 * kMs, 10 * kMs), {.scale_of_a = 2, .rows = 1}));
+  EXPECT_FALSE(IsNoise(Known(100 * kMs, 149 * kMs, 10 * kMs), {.scale_of_a = 2, .rows = 1}));
+}
+
+TEST(Diff, OfManyRowsSomeChangeMoreByChance) {
+  // Of 50 rows one may be beyond 0.1 %, which is 3.85 of 14.1 ms.
+  EXPECT_TRUE(IsNoise(Known(100 * kMs, 154 * kMs, 10 * kMs), {.scale_of_a = 1, .rows = 50}));
+  EXPECT_FALSE(IsNoise(Known(100 * kMs, 155 * kMs, 10 * kMs), {.scale_of_a = 1, .rows = 50}));
+}
+
+TEST(Diff, TimeThatMayBeMissingIsNoChange) {
+  DiffTime time = Known(100 * kMs, 140 * kMs, 10 * kMs);
+  EXPECT_FALSE(IsNoise(time, {}));
+  time.a_error.missing_ns = 15 * kMs;
+  EXPECT_TRUE(IsNoise(time, {}));
 }
 
 TEST(Diff, ChangeIsOfTheLargerSideAndNoneWhereItMayBeChance) {
   const auto change = [](std::uint64_t a, std::uint64_t b) {
-    return ChangeOf(Sampled(a * kMs, b * kMs, 1000 * a, 1000 * b));
+    return ChangeOf(Sampled(a * kMs, b * kMs, 1000 * a, 1000 * b), {});
   };
   EXPECT_EQ(change(100, 100), Change::kNone);
   EXPECT_EQ(change(100, 104), Change::kNone);
@@ -200,7 +232,7 @@ TEST(Diff, ChangeIsOfTheLargerSideAndNoneWhereItMayBeChance) {
   EXPECT_EQ(change(0, 100), Change::kWhole);
   EXPECT_EQ(change(100, 0), Change::kWhole);
   EXPECT_EQ(change(0, 0), Change::kNone);
-  EXPECT_EQ(ChangeOf(Sampled(0, 2 * kMs, 0, 2)), Change::kNone);
+  EXPECT_EQ(ChangeOf(Sampled(0, 2 * kMs, 0, 2), {}), Change::kNone);
 }
 
 TEST(Diff, ProfilesOfOtherStatesAreRefused) {

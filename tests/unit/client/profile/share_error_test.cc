@@ -135,5 +135,13 @@ TEST(WilsonInterval, StaysBetweenNothingAndAll) {
     }
 }
 
+TEST(ShareError, QuantilesAreThoseOfTables) {
+  EXPECT_NEAR(StudentQuantile(0.05, 2), 4.303, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 10), 2.228, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.001, 20), 3.850, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 60), 2.000, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 11.9), 2.228, 0.001);
+}
+
 }  // namespace
 }  // namespace profd::client
