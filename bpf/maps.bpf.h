@@ -340,9 +340,23 @@ struct {
   __type(value, struct scratch);
 } scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps");
 
+/*
+ * What a thread does now, and since when. In a map, as the verifier follows what lies on the stack
+ * of a program along each path by itself.
+ */
+struct present {
+  u64 since_ns;
+  u64 moves; /* another number once it has moved; odd: it moves just now */
+  u32 state;
+  u32 kind;
+  u32 task_state;
+  u32 by_kernel; /* no hook keeps the thread's clock */
+};
+
 /* What an iterator or an observer builds its answer in; `busy` while a run of it does. */
 struct reader {
   u64 busy;
+  struct present present;
   struct thread copy;
   struct walk walk;
   struct stack_block block;

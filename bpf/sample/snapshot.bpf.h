@@ -117,15 +117,6 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   release_buffer(reader);
 }
 
-/* What a thread does now, and since when. */
-struct present {
-  u64 since_ns;
-  u64 moves; /* another number once it has moved; odd: it moves just now */
-  u32 state;
-  u32 kind;
-  u32 task_state;
-};
-
 static __always_inline u64 moves_of(const struct task_struct* task, const struct thread* thread,
                                     int by_kernel) {
   return by_kernel ? switches_of(task) << 1 : *(volatile const u64*)&thread->sequence;
@@ -151,6 +142,7 @@ static __noinline void read_from_kernel(struct task_struct* task, struct present
 
 static __always_inline void read_present(struct task_struct* task, const struct thread* thread,
                                          int by_kernel, struct present* present) {
+  present->by_kernel = by_kernel;
   present->moves = moves_of(task, thread, by_kernel);
   barrier();
   if (by_kernel) return read_from_kernel(task, present);
@@ -161,10 +153,10 @@ static __always_inline void read_present(struct task_struct* task, const struct 
 }
 
 static __always_inline int has_left(struct task_struct* task, const struct thread* thread,
-                                    int by_kernel, const struct present* present) {
+                                    const struct present* present) {
   barrier();
-  return present->moves != moves_of(task, thread, by_kernel) ||
-         (by_kernel && present->state != present_state(task));
+  return present->moves != moves_of(task, thread, present->by_kernel) ||
+         (present->by_kernel && present->state != present_state(task));
 }
 
 /* How a thread stands that is not to be sampled by itself: flags of a SNAPSHOT. */
@@ -215,8 +207,9 @@ static __always_inline void read_member(struct profd_sample_event* event, struct
 
 /* Writes how a member stands, with its stack where it is not running. */
 static __always_inline void write_stack(struct seq_file* out, struct task_struct* task,
-                                        struct thread* thread, u64 sessions, int by_kernel,
-                                        const struct present* present, struct reader* reader) {
+                                        struct thread* thread, u64 sessions,
+                                        struct reader* reader) {
+  const struct present* present = &reader->present;
   struct profd_sample_event* event = &reader->sample.event;
   u64 dumping = sessions & control.dump_sessions;
   u16 flags;
@@ -234,7 +227,7 @@ static __always_inline void write_stack(struct seq_file* out, struct task_struct
     read_member(event, &reader->walk, task, flags & PROFD_SAMPLE_RUNNING);
   else if (!(flags & PROFD_SAMPLE_RUNNING))
     event->stack_flags |= PROFD_STACK_USER_FAULT;
-  if (has_left(task, thread, by_kernel, present)) return;
+  if (has_left(task, thread, present)) return;
   bpf_seq_write(out, event, finish_sample(&reader->sample));
 }
 
@@ -243,15 +236,13 @@ static __always_inline void snapshot_stack(struct seq_file* out, struct task_str
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.snapshot_sessions : 0;
   u64 dumping = sessions & control.dump_sessions;
-  int by_kernel = (dumping & control.observed_sessions) != 0;
-  struct present present;
   struct reader* reader;
   if (!sessions) return;
   if (thread->quiet == QUIET || thread->quiet == LEFT_OUT) return; /* the clocks were read before */
-  read_present(task, thread, by_kernel, &present);
-  if ((present.moves & 1) || !is_wanted(&present, dumping)) return;
   reader = take_buffer(&readers, READERS);
   if (!reader) return;
-  write_stack(out, task, thread, sessions, by_kernel, &present, reader);
+  read_present(task, thread, (dumping & control.observed_sessions) != 0, &reader->present);
+  if (!(reader->present.moves & 1) && is_wanted(&reader->present, dumping))
+    write_stack(out, task, thread, sessions, reader);
   release_buffer(reader);
 }

@@ -78,14 +78,14 @@ ShareError::ShareError(const v1::Profile& profile) : profile_(profile) {
   for (int i = 0; i < samples.edges_size(); ++i) {
     const std::uint32_t pool = pool_of_[series(i)];
     if (samples.count(i) == 0 && !samples.exact(i))
-      missing_[pool] += static_cast<double>(samples.weight_ns(i));
+      missing_[pool] += static_cast<float>(samples.weight_ns(i));
     if (!HasError(i)) continue;
     AddEdges(i, rates_[pool]);
     weights[pool] += static_cast<double>(samples.weight_ns(i));
   }
   for (std::size_t pool = 0; pool < rates_.size(); ++pool) {
-    const double weight = weights[pool] > 0 ? weights[pool] : 1;
-    for (double& part : rates_[pool]) part /= weight;
+    const auto weight = static_cast<float>(weights[pool] > 0 ? weights[pool] : 1);
+    for (float& part : rates_[pool]) part /= weight;
     missing_[pool] /= weight;
   }
 }
@@ -101,8 +101,8 @@ void ShareError::AddEdges(int sample, Parts& parts) const {
   const double factor = thread.edge_factors(samples.state(sample));
   // A file may hold anything.
   if (!(factor >= 0 && factor <= 1)) return;
-  const double weight = factor * static_cast<double>(samples.weight_ns(sample)) /
-                        static_cast<double>(samples.count(sample));
+  const auto weight = static_cast<float>(factor * static_cast<double>(samples.weight_ns(sample)) /
+                                         static_cast<double>(samples.count(sample)));
   for (std::uint32_t edge = samples.edges(sample); edge != 0; edge >>= kEdgeBits)
     if ((edge & kSet) != 0) parts.at(edge & kPartMask) += (edge & kMinus) != 0 ? -weight : weight;
 }
@@ -116,7 +116,7 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
   const std::uint32_t pool =
       pool_of_[samples.thread(sample) * kStates + static_cast<std::size_t>(samples.state(sample))];
   const Parts& rate = rates_[pool];
-  const auto weight = static_cast<double>(samples.weight_ns(sample));
+  const auto weight = static_cast<float>(samples.weight_ns(sample));
   for (std::size_t i = 0; i < rate.size(); ++i) sum.parts.at(i) -= weight * rate.at(i);
   sum.missing_ns += weight * missing_[pool];
 }

@@ -55,7 +55,7 @@ class ShareError {
   const v1::Profile& profile_;
   std::vector<std::uint32_t> pool_of_;  // by thread and state
   std::vector<Parts> rates_;            // by pool: the parts of 1 ns
-  std::vector<double> missing_;         // by pool: time without a sample, of 1 ns with one
+  std::vector<float> missing_;          // by pool: time without a sample, of 1 ns with one
 };
 
 // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles. Nothing,
