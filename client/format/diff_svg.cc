@@ -155,7 +155,7 @@ void WriteHead(const Diff& diff, std::ostream& out) {
 
 }  // namespace
 
-Change ChangeOf(const DiffTime& time, const Comparison& of) {
+Change ChangeOf(const DiffTime& time, const ComparedTimes& of) {
   constexpr std::array kFrom{0.05, 0.2, 0.5, 0.9};
   const auto larger = static_cast<double>(std::max(time.a_ns, time.b_ns));
   const auto change = static_cast<double>(std::llabs(time.change_ns()));

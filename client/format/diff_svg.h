@@ -11,7 +11,7 @@ namespace profd::client {
 enum class Change { kNone, kSlight, kSome, kMuch, kWhole };
 
 // kNone below 5 % and for what may be chance (IsNoise); the others begin at 5, 20, 50 and 90 %.
-[[nodiscard]] Change ChangeOf(const DiffTime& time, const Comparison& of);
+[[nodiscard]] Change ChangeOf(const DiffTime& time, const ComparedTimes& of);
 
 // Frames are as wide as their time in B; a switch turns to the widths of A, so that stacks which B
 // does not have are seen, too. Red grew and has an arrow up, blue shrank and has an arrow down.

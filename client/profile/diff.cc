@@ -224,7 +224,7 @@ DiffTime& DiffTime::operator+=(const DiffTime& other) {
   return *this;
 }
 
-bool IsNoise(const DiffTime& time, const Comparison& of) {
+bool IsNoise(const DiffTime& time, const ComparedTimes& of) {
   struct Side {
     double sampled_ns;
     double count;  // at least 1

@@ -42,7 +42,7 @@ struct DiffTime {
 };
 
 // What is compared at once.
-struct Comparison {
+struct ComparedTimes {
   double scale_of_a = 1;  // of what is in DiffTime
   std::size_t rows = 1;   // pairs of times
 };
@@ -50,7 +50,7 @@ struct Comparison {
 // Whether two samplings of the same could differ as much: in 95 of 100 comparisons no pair of times
 // that is the same in truth differs by more (Bonferroni). By the errors of both sides; where those
 // are not known, as if samples were independent. What was measured has none.
-[[nodiscard]] bool IsNoise(const DiffTime& time, const Comparison& of);
+[[nodiscard]] bool IsNoise(const DiffTime& time, const ComparedTimes& of);
 
 // What is said of a side; texts are safe.
 struct DiffSide {

@@ -23,7 +23,7 @@ std::uint64_t Size(const DiffTime& time) {
 }
 
 // "+600 ms", "~-12.0 ms", "0".
-std::string Change(const DiffTime& time, const Comparison& of) {
+std::string Change(const DiffTime& time, const ComparedTimes& of) {
   if (time.change_ns() == 0) return "0";
   return (IsNoise(time, of) ? "~" : "") + std::string(time.change_ns() < 0 ? "-" : "+") +
          FormatDuration(Size(time));
@@ -64,7 +64,7 @@ std::string States(const Diff& diff, const DiffViewOptions& options) {
                {"change", Align::kRight, Shrink::kNever, Tone::kStrong},
                {"", Align::kRight, Shrink::kNever, Tone::kPlain}});
   const std::vector<DiffState> states = DiffStates(diff);
-  const Comparison of{diff.scale, states.size()};
+  const ComparedTimes of{diff.scale, states.size()};
   const auto add = [&](const std::string& name, const DiffTime& time) {
     table.AddRow({name, Time(time.a_ns), Time(time.b_ns), Change(time, of), Percent(time)});
   };
@@ -76,7 +76,7 @@ std::string States(const Diff& diff, const DiffViewOptions& options) {
 
 // "running +600 ms, lock -20.0 ms": states whose change is more than chance, the largest first; all
 // where there is none.
-std::string StateChanges(std::vector<DiffState> states, const Comparison& of) {
+std::string StateChanges(std::vector<DiffState> states, const ComparedTimes& of) {
   std::ranges::stable_sort(states, std::greater<>{},
                            [](const DiffState& state) { return Size(state.time); });
   std::string text;
@@ -86,7 +86,7 @@ std::string StateChanges(std::vector<DiffState> states, const Comparison& of) {
   return text;
 }
 
-bool IsWorthARow(const DiffFunction& function, std::uint64_t all_ns, const Comparison& of) {
+bool IsWorthARow(const DiffFunction& function, std::uint64_t all_ns, const ComparedTimes& of) {
   const auto changed = [&](const DiffTime& time) {
     return !IsNoise(time, of) &&
            static_cast<double>(Size(time)) >= kLeastShare * static_cast<double>(all_ns);
@@ -101,7 +101,7 @@ std::string Functions(const Diff& diff, const DiffViewOptions& options) {
   std::vector<DiffFunction> functions = DiffFunctions(
       diff, options.complete ? KernelFunctions::kApart : KernelFunctions::kPartOfCaller);
   const std::size_t known = functions.size();
-  const Comparison of{diff.scale, known};
+  const ComparedTimes of{diff.scale, known};
   if (!options.complete) {
     const std::uint64_t all = std::max(diff.a.total_ns, diff.b.total_ns);
     std::erase_if(functions,
