@@ -54,7 +54,7 @@ struct SessionSpec {
   std::uint64_t recorded_ns = 0;
   // The cost of sampling, in CPUs, above which periods are raised. 0: no limit.
   double budget_cpus = 0;
-  // The same for its first kFirstBudgetNs, while somebody waits for it; 0: as later.
+  // The same for its first kFirstBudgetNs, while a client waits for it; 0: as later.
   double first_budget_cpus = 0;
   std::uint64_t first_budget_until_ns = 0;  // the source sets it
   // No client has requested it: on-CPU periods may be raised, too, once off-CPU ones are at their

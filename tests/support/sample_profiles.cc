@@ -22,6 +22,24 @@ v1::Profile SmallProfile() {
   return maker.Make();
 }
 
+v1::Profile SampledProfile() {
+  ProfileMaker maker;
+  const auto main = maker.AddThread(4242, "demo");
+  maker.Add(main, {"main", "read"}, Blocked(v1::WAIT_IO, 600));
+  maker.Add(main, {"main", "lock"}, Blocked(v1::WAIT_LOCK, 400));
+  v1::Samples& samples = *maker.profile().mutable_samples();
+  samples.set_count(0, 60);
+  samples.set_count(1, 40);
+  // The first ends where the second begins: an edge of part 3, which weighs one of 100 points.
+  constexpr std::uint32_t kEdge = 32 | 3;
+  constexpr std::uint32_t kMinus = 16;
+  samples.add_edges(kEdge << 6);
+  samples.add_edges(kEdge | kMinus);
+  for (int state = 0; state < 3; ++state)
+    maker.profile().mutable_threads(static_cast<int>(main))->add_edge_factors(1);
+  return maker.Make();
+}
+
 v1::Profile SmallProfileLater() {
   ProfileMaker maker;
   maker.profile().mutable_processes(0)->set_pid(5353);

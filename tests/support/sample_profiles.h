@@ -10,6 +10,8 @@
 namespace profd::testing {
 
 [[nodiscard]] v1::Profile SmallProfile();  // five functions, two threads, every state
+// Two stacks whose shares, 60 % and 40 %, have a standard error of 1 %.
+[[nodiscard]] v1::Profile SampledProfile();
 // The same program twice as long and in another process: it computes half as much and waits for the
 // lock instead, as much sleep, no fsync but a send.
 [[nodiscard]] v1::Profile SmallProfileLater();

@@ -1,8 +1,11 @@
 #include "client/format/svg/flame_graph.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/share_error.h"
 
 namespace profd::client {
 namespace {
@@ -18,13 +21,33 @@ StateFrames StatesOf(const v1::Profile& profile) {
   }
 }
 
+void FindReaches(const v1::Profile& profile, FlameGraph& graph) {
+  const ShareError error(profile);
+  if (!error.known()) return;
+  const std::vector<TreeNode>& nodes = graph.tree.nodes;
+  std::vector<ErrorSum> sums(nodes.size());
+  for (std::size_t i = 0; i < graph.tree.leaves.size(); ++i)
+    error.Add(static_cast<int>(i), sums[graph.tree.leaves[i]]);
+  for (std::size_t i = nodes.size(); i-- > 1;) sums[nodes[i].parent] += sums[i];
+  const auto total = static_cast<double>(graph.total_ns);
+  for (FlameNode& frame : graph.nodes) {
+    const std::optional<Interval> interval = ShareInterval(sums[frame.node], graph.total_ns);
+    if (!interval) continue;
+    const double share = static_cast<double>(frame.total_ns) / total;
+    frame.reach_ns = static_cast<std::uint64_t>(
+        std::llround(total * std::max(interval->high - share, share - interval->low)));
+  }
+}
+
 }  // namespace
 
 Result<FlameGraph> FlameGraph::Build(const v1::Profile& profile, const ExportOptions& options) {
   auto tree = StackTree::Build(profile, options, StatesOf(profile),
                                options.threads ? StackRoots::kThreads : StackRoots::kPrograms);
   if (!tree) return tree.error();
-  return Lay(*std::move(tree));
+  FlameGraph graph = Lay(*std::move(tree));
+  FindReaches(profile, graph);
+  return graph;
 }
 
 FlameGraph FlameGraph::Lay(StackTree tree) {
@@ -55,7 +78,7 @@ FlameGraph FlameGraph::Lay(StackTree tree) {
     next_start[parent] += i != 0 ? totals[i] : 0;
     next_start[i] = start;
     if (depths[i] < skipped || totals[i] == 0) continue;
-    graph.nodes.push_back({i, depths[i] - skipped, start, totals[i], counts[i]});
+    graph.nodes.push_back({i, depths[i] - skipped, start, totals[i], counts[i], 0});
     graph.rows = std::max(graph.rows, depths[i] - skipped + 1);
   }
   return graph;

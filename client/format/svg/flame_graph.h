@@ -16,6 +16,7 @@ struct FlameNode {
   std::uint64_t start_ns = 0;
   std::uint64_t total_ns = 0;  // of the frame and all above it
   std::uint64_t count = 0;     // samples behind total_ns
+  std::uint64_t reach_ns = 0;  // of the 95 % interval of total_ns, on its longer side; 0: not known
 };
 
 struct FlameGraph {

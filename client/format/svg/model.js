@@ -45,6 +45,7 @@ const graphOf = (data) => {
     name: (i) => data.labels[data.label[i]],
     label: data.label, labels: data.labels,
     place: (i) => data.places[data.place[i]].split('\n'),  // file:lines, module, why it has no name
+    reach: data.reach,  // how far the 95 % interval of ns reaches, where that is known
     other: data.other,  // of a diff: ns on the other side
   };
 };
@@ -89,6 +90,7 @@ const format = {
   count: (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ','),
   number: (n, thing) => `${format.count(n)} ${thing}${n === 1 ? '' : 's'}`,
   share: (part, whole) => `${(whole > 0 ? 100 * part / whole : 0).toFixed(1)} %`,
+  reach: (ns, whole) => (ns < 0.0005 * whole || whole === 0 ? '' : ` +-${(100 * ns / whole).toFixed(1)}`),
 };
 
 // Which frames a text is found in, and for how much time they stand; a match above a match is not
@@ -134,7 +136,8 @@ function describe(frame) {
   const share = (part, whole) => (frame.count < 10 ? '~' : '') + format.share(part, whole);
   const rows = [];
   const below = frame.merged ? frame.node : graph.parent[frame.node];
-  let time = `${format.duration(frame.ns)}, ${share(frame.ns, graph.total)} of all`;
+  const reach = frame.merged || !graph.reach ? 0 : graph.reach[frame.node];
+  let time = `${format.duration(frame.ns)}, ${share(frame.ns, graph.total)}${format.reach(reach, graph.total)} of all`;
   if (below >= 0) time += `, ${share(frame.ns, graph.ns[below])} of its parent`;
   rows.push(time);
   rows.push(format.number(frame.count, 'sample'));

@@ -198,6 +198,9 @@ void WriteSvgData(const FlameGraph& graph, const SvgFrames& frames,
       "ns", graph, [](const FlameNode& frame) { return frame.total_ns; }, out);
   WriteColumn(
       "count", graph, [](const FlameNode& frame) { return frame.count; }, out);
+  if (std::ranges::any_of(graph.nodes, [](const FlameNode& frame) { return frame.reach_ns != 0; }))
+    WriteColumn(
+        "reach", graph, [](const FlameNode& frame) { return frame.reach_ns; }, out);
   at = 0;
   if (!others.empty())
     WriteColumn(

@@ -25,7 +25,7 @@ const std::string& ExportedFiles() {
         {"small", SmallProfile()},       {"typical", TypicalProfile()},
         {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
         {"hostile", HostileProfile()},   {"empty", EmptyProfile()},
-        {"tower", TowerProfile()}};
+        {"tower", TowerProfile()},       {"sampled", SampledProfile()}};
     for (const auto& [name, profile] : profiles) {
       for (const client::Exporter& exporter : client::Exporters()) {
         const std::string file = path + "/" + name + std::string(exporter.extensions.front());

@@ -76,6 +76,15 @@ test('search says how much of the time matches, nested matches once', async (t) 
   assert.deepEqual(page.errors, []);
 });
 
+test('a share that rests on samples has its interval', async (t) => {
+  const page = await open(t, 'sampled.svg');
+  await page.mouse.move(...(await boxOf(page, 'read')).middle);
+  assert.match(await tip(page), /^read600 ms, 60.0 % \+-2.2 of all, 60.0 % of its parent60 samples/);
+  await page.mouse.move(...(await boxOf(page, 'main')).middle);
+  assert.match(await tip(page), /^main1.00 s, 100.0 % of all, /);
+  assert.deepEqual(page.errors, []);
+});
+
 test('hovering shows name, location, module, time, shares and samples', async (t) => {
   const page = await open(t, 'typical.svg');
   const {middle: [x, y]} = await boxOf(page, 'Tensor.numpy (tensor.py:31)');

@@ -65,7 +65,7 @@ class Budget(unittest.TestCase):
     def test_the_quota_is_twice_what_sampling_may_cost_there(self):
         with open(os.path.join(BUILD, "deploy/profctl.1"), encoding="utf-8") as file:
             page = file.read()
-        collect, cpus = map(int, re.search(r"default (\d+)% for every (\d+) CPUs", page).groups())
+        collect, cpus = map(int, re.search(r"then (\d+)% for every (\d+) CPUs", page).groups())
         regulated = (self.defaults["history"]["budget"] + collect) * self.CPUS / cpus
         quota = int(values("systemd/profd.service", "CPUQuota")[0].removesuffix("%"))
         self.assertLessEqual(2 * regulated, quota)

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "client/profile/share_error.h"
 #include "tests/support/sample_profiles.h"
 
 namespace profd::client {
@@ -45,6 +48,20 @@ TEST(FlameGraph, AnOnlyProcessIsTheRoot) {
   const auto several = FlameGraph::Build(testing::HostileProfile(), {});
   ASSERT_TRUE(several);
   EXPECT_EQ(several->LabelOf(several->nodes.front()), "all");
+}
+
+TEST(FlameGraph, FramesHaveTheIntervalOfAllAboveThem) {
+  const auto graph = FlameGraph::Build(testing::SampledProfile(), {});
+  ASSERT_TRUE(graph);
+  // An edge is one of 100 points, so the standard error of 60 % and of 40 % is 1 %.
+  const Interval interval = WilsonInterval(0.6, 0.01 * 0.01);
+  const auto reach_ns = static_cast<double>(graph->total_ns) * (0.6 - interval.low);
+  std::map<std::string, double> reaches;
+  for (const FlameNode& frame : graph->nodes)
+    reaches[graph->LabelOf(frame)] = static_cast<double>(frame.reach_ns);
+  EXPECT_EQ(reaches.at("main"), 0) << "what one stack has too much is missing in the other";
+  EXPECT_NEAR(reaches.at("read"), reach_ns, 100);
+  EXPECT_NEAR(reaches.at("lock"), reach_ns, 100);
 }
 
 TEST(FlameGraph, NothingHasNoFrames) {
