@@ -105,6 +105,12 @@ std::string FramePointerLines(const v1::Profile& profile, const SummaryOptions& 
          CutMiddle(second, options.width) + "\n";
 }
 
+// That no hook measured the waits, whether the user wanted that or profd refused hooks.
+std::string ModeLine(const v1::Profile& profile, const SummaryOptions& options) {
+  if (!profile.hook().starts_with("none")) return {};
+  return CutMiddle("note    snapshot mode: waits are sampled, not measured", options.width) + "\n";
+}
+
 // "worker x 4": four of them in each process.
 std::string ThreadLabel(const ThreadRow& row) {
   if (row.count == row.processes) return row.name;
@@ -309,6 +315,7 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   out += CountLines("lost", profile.lost(), options);
   out += CountLines("dropped", profile.dropped(), options);
   if (options.complete) out += CountLines("note", profile.counters(), options);
+  out += ModeLine(profile, options);
   out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;

@@ -160,6 +160,14 @@ TEST(ProfileTitleTest, NamesTheProcessOrTheTarget) {
   EXPECT_EQ(ProfileTitle(ServerProfile()), "pid 4242 +children");
 }
 
+TEST(SummaryTest, SnapshotModeIsNamed) {
+  v1::Profile profile = testing::TypicalProfile();
+  constexpr std::string_view kNote = "\nnote    snapshot mode: waits are sampled, not measured\n";
+  EXPECT_EQ(Rendered(profile, 80, false, false).find("snapshot mode"), std::string::npos);
+  profile.set_hook("none (snapshots)");
+  EXPECT_NE(Rendered(profile, 80, false, false).find(kNote), std::string::npos);
+}
+
 TEST(SummaryTest, StacksByFramePointerAreSaidWhereTheyAreMoreThanAHundredth) {
   constexpr const char* kNote =
       "note    17 of 117 stacks go on by frame pointer\n"
