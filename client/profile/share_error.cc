@@ -130,6 +130,13 @@ std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_n
   return interval;
 }
 
+std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns) {
+  const std::optional<Interval> interval = ShareInterval(sum, total_ns);
+  if (!interval) return std::nullopt;
+  const double share = static_cast<double>(sum.weight_ns) / static_cast<double>(total_ns);
+  return std::max(interval->high - share, share - interval->low);
+}
+
 Interval WilsonInterval(double share, double variance) {
   share = std::clamp(share, 0.0, 1.0);
   const double spread = share * (1 - share);

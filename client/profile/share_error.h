@@ -62,6 +62,9 @@ class ShareError {
 // if that is not known.
 [[nodiscard]] std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns);
 
+// How far that interval reaches from the share, on its longer side.
+[[nodiscard]] std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns);
+
 // There are 16 parts, and what edges weigh is an estimate, too: variances are as sure as those of
 // this many degrees of freedom. tests/accuracy has how often intervals hold.
 inline constexpr double kErrorDegrees = 10;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "client/profile/profile_facts.h"
 #include "client/profile/share_error.h"
@@ -31,11 +30,8 @@ void FindReaches(const v1::Profile& profile, FlameGraph& graph) {
   for (std::size_t i = nodes.size(); i-- > 1;) sums[nodes[i].parent] += sums[i];
   const auto total = static_cast<double>(graph.total_ns);
   for (FlameNode& frame : graph.nodes) {
-    const std::optional<Interval> interval = ShareInterval(sums[frame.node], graph.total_ns);
-    if (!interval) continue;
-    const double share = static_cast<double>(frame.total_ns) / total;
-    frame.reach_ns = static_cast<std::uint64_t>(
-        std::llround(total * std::max(interval->high - share, share - interval->low)));
+    const double reach = ShareReach(sums[frame.node], graph.total_ns).value_or(0);
+    frame.reach_ns = static_cast<std::uint64_t>(std::llround(total * reach));
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -216,13 +215,6 @@ std::string_view StateWord(const HotPath& path) {
   return path.wait == v1::WAIT_NONE ? "blocked" : WaitName(path.wait);
 }
 
-// How far the 95 % interval of the path's share reaches, on its longer side.
-std::string ReachOf(const HotPath& path, std::uint64_t elapsed_ns) {
-  const double share = ShareOf(path.ns, elapsed_ns);
-  const std::optional<Interval> interval = ShareInterval(path.error, elapsed_ns);
-  return interval ? FormatReach(std::max(interval->high - share, share - interval->low)) : "";
-}
-
 std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
                       const SummaryOptions& options) {
   const std::vector<HotPath> paths =
@@ -255,7 +247,7 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
     word_width = std::max(word_width, StateWord(path).size());
     shares.push_back(FormatSampledShare(ShareOf(path.ns, row.elapsed_ns), rough));
     share_width = std::max(share_width, shares.back().size() + 1);
-    reaches.push_back(ReachOf(path, row.elapsed_ns));
+    reaches.push_back(FormatReach(ShareReach(path.error, row.elapsed_ns).value_or(0)));
     reach_width = std::max(reach_width, reaches.back().size());
   }
   // Intervals take their columns from the margin first: paths need theirs.

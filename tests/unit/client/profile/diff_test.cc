@@ -212,6 +212,18 @@ TEST(Diff, OfManyRowsSomeChangeMoreByChance) {
   EXPECT_FALSE(IsNoise(Known(100 * kMs, 155 * kMs, 10 * kMs), {.scale_of_a = 1, .rows = 50}));
 }
 
+TEST(Diff, BothSidesHaveTheirErrors) {
+  const Diff diff = Built(testing::SampledProfile(), testing::SampledProfile());
+  const DiffFunction read = ByName(diff, KernelFunctions::kApart).at("read");
+  const double total = static_cast<double>(diff.a.total_ns);
+  // An edge is one of 100 points.
+  for (const ErrorSum& error : {read.total.a_error, read.total.b_error}) {
+    EXPECT_TRUE(error.known);
+    EXPECT_NEAR(error.variance(), total / 100 * total / 100, total);
+  }
+  EXPECT_NEAR(diff.total[0].a_error.variance(), 0, total) << "all of it is exact";
+}
+
 TEST(Diff, TimeThatMayBeMissingIsNoChange) {
   DiffTime time = Known(100 * kMs, 140 * kMs, 10 * kMs);
   EXPECT_FALSE(IsNoise(time, {}));
