@@ -224,6 +224,24 @@ TEST(Diff, BothSidesHaveTheirErrors) {
   EXPECT_NEAR(diff.total[0].a_error.variance(), 0, total) << "all of it is exact";
 }
 
+TEST(Diff, JsonHasTheIntervalsOfBothSides) {
+  const Interval interval = WilsonInterval(0.6, 0.01 * 0.01);
+  const nlohmann::json json = Json(Built(testing::SampledProfile(), testing::SampledProfile()));
+  const double total = json["a"]["total_ns"].get<double>();
+  int found = 0;
+  for (const auto& function : json["functions"]) {
+    if (function["name"] != "read") continue;
+    ++found;
+    for (const std::string side : {"a", "b"}) {
+      // Errors are floats.
+      EXPECT_NEAR(function["total"][side + "_low_ns"].get<double>(), total * interval.low, 100);
+      EXPECT_NEAR(function["total"][side + "_high_ns"].get<double>(), total * interval.high, 100);
+    }
+  }
+  EXPECT_EQ(found, 1);
+  EXPECT_FALSE(Json(Small())["functions"][0]["total"].contains("a_low_ns")) << "not known";
+}
+
 TEST(Diff, TimeThatMayBeMissingIsNoChange) {
   DiffTime time = Known(100 * kMs, 140 * kMs, 10 * kMs);
   EXPECT_FALSE(IsNoise(time, {}));
