@@ -56,7 +56,8 @@ class Builder {
     roots_.resize(
         static_cast<std::size_t>(OfThreads() ? profile.threads_size() : profile.processes_size()));
     if (roots == StackRoots::kPrograms)
-      for (const v1::Process& process : profile.processes()) ++programs_[ProgramOf(process)];
+      for (const v1::Process& process : profile.processes())
+        programs_[ProgramOf(process)] += MembersOf(process);
   }
 
   Result<StackTree> Build() && {

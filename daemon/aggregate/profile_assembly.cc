@@ -22,8 +22,11 @@ using process::WaitReason;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// In none of its states such a thread can expect more samples.
+// A thread that can expect fewer than this on the CPU has none with a probability that counts.
 constexpr std::uint64_t kFewSamples = 10;
+// A thread that can expect as many in all keeps its row, however little it runs: of a state that is
+// shorter than a period, a quarter of a period at most has no sample on average.
+constexpr std::uint64_t kManySamples = 100;
 
 constexpr std::uint32_t kNotSampledIndex = 0;
 constexpr std::uint32_t kStillBlockedIndex = 1;
@@ -48,10 +51,10 @@ Profile ProfileAssembly::Run() {
     if (is_observed()) AddObserved(thread, groups[thread]);
   }
   GroupThreads();
-  ScaleThreads();
-  // Groups of threads and stacks of observers have no points that are known one by one.
+  // Stacks of observers have no points that are known one by one.
   if (!is_observed() && (mode_ & PROFD_SESSION_BACKGROUND) == 0 && input_.point_seed != 0)
-    FindEdges(profile_, waits_, input_.point_seed);
+    FindEdges(profile_, waits_, sampled_, input_.point_seed);
+  ScaleThreads();
   Renumber();
   FindBuildIds();
   return std::move(profile_);
@@ -301,26 +304,43 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
   }
 }
 
+bool ProfileAssembly::IsNamed(const ProfileThread& thread) const {
+  const std::vector<std::uint32_t>& ids = input_.target.ids;
+  return std::ranges::find(ids, thread.key.tid) != ids.end() ||
+         std::ranges::find(ids, thread.shown_tid) != ids.end();
+}
+
+bool ProfileAssembly::ExpectsFewSamples(const ProfileThread& thread) const {
+  // Without a clock there is nothing that could be part of a sum.
+  if (thread.clock_missing || IsNamed(thread)) return false;
+  const std::uint64_t life_ns = Elapsed(thread);
+  const bool on_cpu = (mode_ & PROFD_SESSION_ON_CPU) != 0;
+  return (on_cpu ? thread.clock.on_cpu_ns : life_ns) < kFewSamples * longest_period_ns_ &&
+         life_ns < kManySamples * longest_period_ns_;
+}
+
 // A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled
 // ones would shrink, and the time of the others would have no stack. Those that are alike are
-// scaled together. Whether a thread is one of them must not depend on its samples. A requested
-// session shows each thread by itself: its callers look for the thread that they know.
+// scaled together. Whether a thread is one of them must not depend on its samples. A thread that is
+// there at the start or at the end of the session keeps its row: a caller can know its number, a
+// history has it again in the next window, and there are no more of them than threads at these two
+// instants.
 void ProfileAssembly::GroupThreads() {
   std::vector<Gil> unsampled;
-  for (std::uint32_t thread = 0; thread < profile_.threads.size(); ++thread)
+  for (std::uint32_t thread = 0; thread < profile_.threads.size(); ++thread) {
     unsampled.push_back(GilFor(thread, nullptr));
-  if ((mode_ & PROFD_SESSION_BACKGROUND) == 0) {
-    unsampled_gil_ = std::move(unsampled);
-    return;
+    const ProfileThread& whole = profile_.threads[thread];
+    sampled_.threads.push_back({whole.key, whole.begin_ns, whole.end_ns, false});
   }
-  const std::uint64_t longest_ns = kFewSamples * longest_period_ns_;
-  const auto grouped = GroupShortLived(profile_, [&](const ProfileThread& thread) {
-    return thread.end_ns - thread.begin_ns < longest_ns;
-  });
+  for (const ProfileSample& sample : profile_.samples) sampled_.of_sample.push_back(sample.thread);
+  const auto grouped = GroupShortLived(
+      profile_, [this](const ProfileThread& thread) { return ExpectsFewSamples(thread); });
   unsampled_gil_.assign(profile_.threads.size(), Gil::kNone);
-  for (std::uint32_t thread = 0; thread < unsampled.size(); ++thread)
-    if (unsampled[thread] != Gil::kNone)
-      unsampled_gil_[grouped.thread_of[thread]] = unsampled[thread];
+  for (std::uint32_t thread = 0; thread < unsampled.size(); ++thread) {
+    const std::uint32_t now = grouped.thread_of[thread];
+    if (unsampled[thread] != Gil::kNone) unsampled_gil_[now] = unsampled[thread];
+    sampled_.threads[thread].grouped = profile_.threads[now].group_size != 0;
+  }
 }
 
 void ProfileAssembly::ScaleThreads() {

@@ -16,6 +16,7 @@
 #include "daemon/aggregate/sample_edges.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
+#include "daemon/session/session_control.h"
 #include "daemon/wire/event.h"
 
 namespace profd::aggregate {
@@ -31,6 +32,7 @@ struct AssemblyInput {
   const std::unordered_map<ProcessKey, std::uint64_t>& process_exits;
   const std::unordered_map<ProcessKey, process::PythonInterpreterRef>& interpreters;
   const ProfileBuilder::FrameLookup& frames;
+  const session::Target& target;  // what the caller has named
   bool innermost_pids = false;
   std::uint64_t point_seed = 0;  // bpf/shared/points.h; 0: threads have had their own
 };
@@ -76,6 +78,11 @@ class ProfileAssembly {
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
   // The off-CPU parts of a session in snapshot mode.
   void AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts);
+  // Whether the thread, which has begun and ended in the session, can expect so few samples that it
+  // is scaled together with others.
+  [[nodiscard]] bool ExpectsFewSamples(const ProfileThread& thread) const;
+  // The caller has named its number; of a process, that of its first thread.
+  [[nodiscard]] bool IsNamed(const ProfileThread& thread) const;
   // Makes groups of threads that are too short to be scaled one by one. From here on threads have
   // other indices.
   void GroupThreads();
@@ -125,6 +132,7 @@ class ProfileAssembly {
   std::vector<bool> python_processes_;       // by process index: it has an interpreter
   std::vector<bool> stateless_;              // by thread index: it has no Python thread state
   std::vector<process::Gil> unsampled_gil_;  // by thread index, once they are grouped
+  SampledThreads sampled_;                   // once they are grouped
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 

@@ -7,6 +7,7 @@
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/weights/weights.h"
+#include "daemon/session/session_control.h"
 #include "daemon/source/probe/hook_levels.h"
 #include "daemon/wire/event_names.h"
 
@@ -414,10 +415,13 @@ std::size_t ProfileBuilder::bytes() const {
 }
 
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
-  const AssemblyInput input{parts_,        observed_,  threads_,
-                            stacks_,       processes_, process_exits_,
-                            interpreters_, frames,     origin_.innermost_pids,
-                            point_seed_};
+  // Of a target that cannot be read, nothing is named.
+  const auto target = session::ParseTarget(start_.target);
+  const session::Target named = target ? *target : session::Target{};
+  const AssemblyInput input{
+      parts_,         observed_,     threads_, stacks_, processes_,
+      process_exits_, interpreters_, frames,   named,   origin_.innermost_pids,
+      point_seed_};
   std::uint64_t longest_ns = std::max(start_.on_cpu_period_ns, start_.off_cpu_period_ns);
   for (const PeriodChange& change : periods_)
     longest_ns = std::max({longest_ns, change.on_cpu_period_ns, change.off_cpu_period_ns});

@@ -36,7 +36,9 @@ constexpr std::size_t kRows = 5;  // three kinds of waits, two functions
 // Mean lengths, as multiples of that of a case.
 constexpr std::array<double, kRows> kMeans{1, 0.3, 0.05, 0.2, 0.1};
 
-enum class Load { kApart, kTogether, kInTurns, kShort, kThrottled };
+enum class Load { kApart, kTogether, kInTurns, kShort, kShorter, kThrottled };
+
+bool IsShort(Load load) { return load == Load::kShort || load == Load::kShorter; }
 
 struct Case {
   std::string name;
@@ -171,15 +173,15 @@ class Profiles {
     if (of.load == Load::kTogether) return {of.threads, Renewal(of, before_ns, end_ns, kind)};
     std::vector<Life> lives;
     for (std::size_t i = 0; i < of.threads; ++i) {
-      if (of.load != Load::kShort) {
+      if (!IsShort(of.load)) {
         lives.push_back(Renewal(of, before_ns, end_ns, kind));
         continue;
       }
-      // From some time in the session on, for 2 to 6 periods.
+      // From some time in the session on, for 2 to 6 periods, or for less than one.
+      const std::uint64_t least_ns = of.load == Load::kShort ? 2 * kPeriodNs : kPeriodNs / 8;
       const std::uint64_t begin_ns = kStartNs + random_() % (end_ns - kStartNs - 7 * kPeriodNs);
-      Life life =
-          Renewal(of, begin_ns, begin_ns + 2 * kPeriodNs + random_() % (4 * kPeriodNs), kind);
-      life.back().end_ns = std::min(life.back().end_ns, begin_ns + 6 * kPeriodNs);
+      Life life = Renewal(of, begin_ns, begin_ns + least_ns + random_() % (2 * least_ns), kind);
+      life.back().end_ns = std::min(life.back().end_ns, begin_ns + 3 * least_ns);
       lives.push_back(std::move(life));
     }
     return lives;
@@ -193,7 +195,7 @@ class Profiles {
     for (const Stay& stay : life)
       thread.Run(StateOf(stay.row), stay.end_ns - stay.begin_ns,
                  static_cast<symbolize::FrameId>(stay.row));
-    const bool is_short = of.load == Load::kShort;
+    const bool is_short = IsShort(of.load);
     if (is_short) {
       wire::ForkEvent fork;
       fork.header = thread.Header(begin_ns);
@@ -292,6 +294,7 @@ std::vector<Case> Cases() {
            {"16 threads, together", Load::kTogether, 16},
            {"16 threads, in turns", Load::kInTurns, 16},
            {"200 short threads", Load::kShort, 200},
+           {"2000 shorter threads", Load::kShorter, 2000},
            {"16 threads, throttled", Load::kThrottled, 16}})
     for (const std::uint64_t periods : {30u, 300u})
       for (const double wait : {0.03, 0.3, 1.0, 3.0, 20.0})

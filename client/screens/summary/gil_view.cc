@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
@@ -105,9 +106,11 @@ struct ProcessTimes {
 // "GIL of python3 (4242), CPython 3.12.1: held 35 %"; of processes that share name and version.
 std::string Title(const v1::Profile& profile, std::span<const ProcessTimes> alike) {
   const v1::Process& who = profile.processes(static_cast<int>(alike.front().process));
+  std::size_t members = 0;
+  for (const ProcessTimes& times : alike)
+    members += MembersOf(profile.processes(static_cast<int>(times.process)));
   std::string title = "GIL of " + SafeText(who.comm());
-  title += alike.size() == 1 ? " (" + std::to_string(who.pid()) + ")"
-                             : " x " + std::to_string(alike.size());
+  title += members == 1 ? " (" + std::to_string(who.pid()) + ")" : " x " + std::to_string(members);
   if (who.python() != "?" && !who.python().empty()) title += ", CPython " + SafeText(who.python());
   const auto [least, most] = std::ranges::minmax_element(alike, {}, &ProcessTimes::HeldShare);
   const std::string low = ShareOrZero(least->times.Held(), least->times.elapsed_ns);
@@ -154,7 +157,9 @@ std::string Block(const v1::Profile& profile, const ProcessTimes& process,
     const auto held = [&](v1::State state) {
       return Share(times.held[static_cast<std::size_t>(state)], times.elapsed_ns);
     };
-    table.AddRow({SafeText(thread.comm()), std::to_string(thread.tid()),
+    const bool group = thread.group_size() != 0;
+    table.AddRow({SafeText(group ? ThreadName(thread) : thread.comm()),
+                  group ? "" : std::to_string(thread.tid()),
                   ShareOrZero(times.Held(), times.elapsed_ns), held(v1::STATE_ON_CPU),
                   held(v1::STATE_RUNNABLE), held(v1::STATE_BLOCKED),
                   Share(times.waited, times.elapsed_ns), Share(times.unknown, times.elapsed_ns)});
@@ -174,8 +179,10 @@ std::string Refusals(const v1::Profile& profile, const SummaryOptions& options) 
   for (const v1::Process& process : profile.processes()) {
     if (process.python_refused().empty()) continue;
     if (++refused > kMaxRefused && !options.complete) continue;
-    const std::string line = "python: PID " + std::to_string(process.pid()) + " (" +
-                             SafeText(process.comm()) + "): " + SafeText(process.python_refused());
+    const std::string who = process.group_size() != 0 ? SafeText(ProcessName(process))
+                                                      : "PID " + std::to_string(process.pid()) +
+                                                            " (" + SafeText(process.comm()) + ")";
+    const std::string line = "python: " + who + ": " + SafeText(process.python_refused());
     out += options.palette.Paint(Tone::kWarning, CutMiddle(line, options.width)) + "\n";
   }
   if (refused > kMaxRefused && !options.complete)

@@ -172,7 +172,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
   for (const ThreadRow& thread : EachThread(profile)) {
     const v1::Process& process = profile.processes(static_cast<int>(thread.process));
     TopRow row;
-    row.name = thread.name;
+    row.name = thread.count > 1 ? thread.name + " x " + std::to_string(thread.count) : thread.name;
     row.detail = CommandOf(process);
     row.user = SafeText(UserName(process));
     row.pid = process.pid();
@@ -190,7 +190,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
   for (const ThreadRow& thread : EachThread(profile)) {
     const v1::Process& process = profile.processes(static_cast<int>(thread.process));
     TopRow& row = rows[thread.process];
-    row.name = SafeText(process.comm());
+    row.name = SafeText(process.group_size() != 0 ? ProcessName(process) : process.comm());
     row.detail = CommandOf(process);
     row.user = SafeText(UserName(process));
     row.pid = process.pid();

@@ -33,11 +33,11 @@ struct StateTimes {
 };
 
 struct TopRow {
-  std::string name;       // safe text, like all
+  std::string name;       // safe text, like all; "cc1 x 412" for a group of short-lived ones
   std::string detail;     // of a process its command line, of a thread that of its process
   std::string user;       // of processes and threads
-  std::uint32_t pid = 0;  // of processes and threads
-  std::uint32_t tid = 0;  // of threads
+  std::uint32_t pid = 0;  // of processes and threads; 0: a group
+  std::uint32_t tid = 0;  // of threads; 0: a group
   std::size_t threads = 0;
   std::uint64_t elapsed_ns = 0;  // that the threads lived
   StateTimes total;              // by the exact clocks; of a function by the samples that it is in

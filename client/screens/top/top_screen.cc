@@ -111,7 +111,9 @@ std::string NameCell(const TopRow& row) {
   const std::string_view program = detail.substr(0, detail.find(' '));
   const std::string command =
       std::string(BaseName(program)) + std::string(detail.substr(program.size()));
-  return command.starts_with(row.name) ? command : row.name + "  " + command;
+  if (command.starts_with(row.name)) return command;
+  // A group of which the command lines differ.
+  return row.name.starts_with(command + " x ") ? row.name : row.name + "  " + command;
 }
 
 std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, std::uint64_t length_ns,
@@ -128,8 +130,9 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, std::
     cells.push_back(row.name);
     return cells;
   }
-  cells.push_back(std::to_string(row.pid));
-  if (state.view == TopView::kThreads) cells.push_back(std::to_string(row.tid));
+  const auto number = [](std::uint32_t id) { return id == 0 ? "" : std::to_string(id); };
+  cells.push_back(number(row.pid));
+  if (state.view == TopView::kThreads) cells.push_back(number(row.tid));
   if (wide) cells.push_back(CutMiddle(row.user, 12));
   const auto& states = row.total.states;
   cells.push_back(Percent(states[v1::STATE_ON_CPU].ns, length_ns));

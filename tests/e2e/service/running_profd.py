@@ -47,6 +47,11 @@ class RunningProfd(unittest.TestCase):
         subprocess.run(["cc", "-g", "-O1", *flags, "-x", "c", "-o", path, "-"], input=source, text=True, check=True)
         return path
 
+    def compile_file(self, source, name, *flags):
+        """The same from a file of this folder."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), source), encoding="utf-8") as file:
+            return self.compile(file.read(), name, *flags)
+
     def configure(self, text):
         with open(self.path("profd.toml"), "w", encoding="utf-8") as file:
             file.write(text)

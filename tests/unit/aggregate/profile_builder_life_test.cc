@@ -98,62 +98,6 @@ TEST_F(ProfileBuilderTest, ListsTheEvidence) {
   EXPECT_EQ(profile.dropped[0].count, 5u);
 }
 
-// From its fork to its exit, with its samples.
-void AddWholeLife(ProfileBuilder& builder, const SyntheticThread& thread, std::uint64_t begin_ns,
-                  std::mt19937_64& random) {
-  wire::ForkEvent fork;
-  fork.header = thread.Header(begin_ns);
-  builder.AddFork(fork);
-  for (const auto& sample : thread.Samples(kPeriodNs, random)) builder.AddSample(sample);
-  wire::ExitEvent exit;
-  exit.header = thread.Header(thread.end_ns());
-  builder.AddExit(exit);
-  builder.AddClock(thread.EndEvent());
-}
-
-// Threads of 4 ms at a period of 10 ms: a third of them has a sample. 31.5 % of their time is in
-// f1.
-TEST(ProfileBuilder, ThreadsShorterThanAPeriodAreScaledTogether) {
-  constexpr std::uint32_t kThreads = 400;
-  constexpr int kRounds = 50;
-  std::mt19937_64 random(8);
-  double share = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    ProfileBuilder builder(StartEvent(3 | PROFD_SESSION_BACKGROUND), {});
-    for (std::uint32_t i = 0; i < kThreads; ++i) {
-      SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + (20 + 20 * i) * kMs);
-      thread.Run(State::kOnCpu, 1'260'000, 1);
-      thread.Run(State::kOnCpu, 2'740'000, 2);
-      AddWholeLife(builder, thread, kStartNs + (20 + 20 * i) * kMs, random);
-    }
-    const Profile profile = builder.Build(EndEvent(), FrameOf);
-    ASSERT_EQ(profile.threads.size(), 1u);
-    const ProfileThread& group = profile.threads[0];
-    EXPECT_EQ(group.group_size, kThreads);
-    EXPECT_EQ(group.clock.on_cpu_ns, kThreads * 4 * kMs);
-    EXPECT_EQ(ClosureError(group), 0.0);
-    auto weights = Weights(profile, 0, State::kOnCpu);
-    EXPECT_EQ(weights.size(), 2u) << "no time without a sample";
-    EXPECT_EQ(Total(weights), kThreads * 4 * kMs);
-    share += static_cast<double>(weights["f1"]) / static_cast<double>(Total(weights)) / kRounds;
-  }
-  // Each round has some 160 samples: a binomial share, of which 5 standard deviations are allowed.
-  EXPECT_NEAR(share, 0.315, 5 * std::sqrt(0.315 * 0.685 / (160.0 * kRounds)));
-}
-
-TEST(ProfileBuilder, AThreadThatIsLongEnoughOrAloneIsItself) {
-  std::mt19937_64 random(9);
-  ProfileBuilder builder(StartEvent(3 | PROFD_SESSION_BACKGROUND), {});
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    SyntheticThread thread({1'000 + i, 1}, kProcess, kStartNs + 20 * kMs);
-    thread.Run(State::kOnCpu, i == 0 ? 10 * kPeriodNs - 1 : 10 * kPeriodNs, 1);
-    AddWholeLife(builder, thread, kStartNs + 20 * kMs, random);
-  }
-  const Profile profile = builder.Build(EndEvent(), FrameOf);
-  ASSERT_EQ(profile.threads.size(), 3u);
-  for (const ProfileThread& thread : profile.threads) EXPECT_EQ(thread.group_size, 0u);
-}
-
 TEST(ProfileBuilder, ShowsThePidsOfAContainerToItsOwnPeople) {
   ProfileOrigin origin;
   origin.innermost_pids = true;

@@ -109,6 +109,18 @@ TEST(StackTree, ProcessesOfOneProgramAreOneRoot) {
   EXPECT_EQ(step_ns, 30u);
 }
 
+TEST(StackTree, AGroupCountsAsManyProcessesAsItHas) {
+  ProfileMaker maker;
+  for (const std::uint32_t size : {412u, 0u}) {
+    const auto process = maker.AddProcess(size == 0 ? 5001 : 0, "cc1");
+    maker.profile().mutable_processes(static_cast<int>(process))->set_group_size(size);
+    maker.Add(maker.AddThread(size == 0 ? 5001 : 0, "cc1", process), {"main"});
+  }
+  const auto tree = StackTree::Build(maker.Make(), {}, StateFrames::kNone, StackRoots::kPrograms);
+  ASSERT_TRUE(tree);
+  EXPECT_THAT(Names(*tree, tree->ByName()), ElementsAre("all", "cc1 x 413", "main"));
+}
+
 TEST(StackTree, ProgramsOfOneNameStayApart) {
   ProfileMaker maker;
   for (const std::uint32_t pid : {5001u, 5002u, 5003u, 5004u}) {

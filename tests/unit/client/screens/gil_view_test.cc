@@ -98,6 +98,21 @@ TEST(GilViewTest, WhatIsRefusedIsNamedWithTheReason) {
             "\npython: PID 4242 (python3): free-threaded builds are not supported\n");
 }
 
+TEST(GilViewTest, GroupsHaveTheirSizeAndNoNumber) {
+  v1::Profile profile = PythonProfile();
+  profile.mutable_processes(0)->set_pid(0);
+  profile.mutable_processes(0)->set_group_size(12);
+  v1::Thread& burners = *profile.mutable_threads(1);
+  burners.set_tid(0);
+  burners.set_group_size(12);
+  burners.set_elapsed_ns(burners.end_ns() - burners.begin_ns());
+  const std::string text = Rendered(profile, 100);
+  EXPECT_NE(text.find("GIL of python3 x 12, CPython 3.12.1"), std::string::npos) << text;
+  EXPECT_NE(text.find("burner x 12          ~0.4 %"), std::string::npos) << text;
+  profile.mutable_processes(0)->set_python_refused("not supported");
+  EXPECT_EQ(Rendered(profile, 100), "\npython: python3 x 12: not supported\n");
+}
+
 TEST(GilViewTest, ManyProcessesAndThreadsAreCutAndCounted) {
   ProfileMaker maker;
   for (std::uint32_t i = 0; i < 30; ++i) {

@@ -63,6 +63,27 @@ TEST(TopScreenTest, ShowsTheSplitOfAThread) {
   EXPECT_TRUE(lines[1].starts_with("running 84.0 %   runnable 1.0 %   blocked 57.5 %")) << lines[1];
 }
 
+TEST(TopScreenTest, GroupsHaveTheirSizeAndNoNumber) {
+  ProfileMaker maker;
+  const auto compilers = maker.AddProcess(0, "cc1");
+  maker.profile().mutable_processes(static_cast<int>(compilers))->set_group_size(412);
+  maker.Add(maker.AddThread(0, "cc1", compilers), {"main"});
+  maker.profile().mutable_threads(0)->set_group_size(412);
+  maker.Add(maker.AddThread(0, "request"), {"main"});
+  maker.profile().mutable_threads(1)->set_group_size(90);
+  v1::Profile profile = maker.Make();
+  for (v1::Thread& thread : *profile.mutable_threads()) thread.set_elapsed_ns(10'000'000);
+  TopState threads{.view = TopView::kThreads};
+  auto lines = Screen(&profile, threads, 80, 24);
+  EXPECT_TRUE(
+      Holds(lines, "   4242           100.0 %     0.0 %    0.0 %          request x 90  demo"));
+  EXPECT_TRUE(Holds(lines, "                  100.0 %     0.0 %    0.0 %          cc1 x 412"));
+  TopState processes{.view = TopView::kProcesses};
+  lines = Screen(&profile, processes, 80, 24);
+  EXPECT_TRUE(Holds(lines, "         100.0 %     0.0 %    0.0 %              412  cc1 x 412"))
+      << lines[4];
+}
+
 TEST(TopScreenTest, MarksSharesThatRestOnFewSamples) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
