@@ -305,9 +305,7 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
 }
 
 bool ProfileAssembly::IsNamed(const ProfileThread& thread) const {
-  const std::vector<std::uint32_t>& ids = input_.target.ids;
-  return std::ranges::find(ids, thread.key.tid) != ids.end() ||
-         std::ranges::find(ids, thread.shown_tid) != ids.end();
+  return input_.named.contains(thread.key.tid) || input_.named.contains(thread.shown_tid);
 }
 
 bool ProfileAssembly::ExpectsFewSamples(const ProfileThread& thread) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
@@ -16,7 +17,6 @@
 #include "daemon/aggregate/sample_edges.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
-#include "daemon/session/session_control.h"
 #include "daemon/wire/event.h"
 
 namespace profd::aggregate {
@@ -32,7 +32,7 @@ struct AssemblyInput {
   const std::unordered_map<ProcessKey, std::uint64_t>& process_exits;
   const std::unordered_map<ProcessKey, process::PythonInterpreterRef>& interpreters;
   const ProfileBuilder::FrameLookup& frames;
-  const session::Target& target;  // what the caller has named
+  const std::unordered_set<std::uint32_t>& named;  // pids or tids that the caller has named
   bool innermost_pids = false;
   std::uint64_t point_seed = 0;  // bpf/shared/points.h; 0: threads have had their own
 };

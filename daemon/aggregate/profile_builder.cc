@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "daemon/aggregate/counter_report.h"
@@ -415,9 +416,10 @@ std::size_t ProfileBuilder::bytes() const {
 }
 
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
+  std::unordered_set<std::uint32_t> named;
   // Of a target that cannot be read, nothing is named.
-  const auto target = session::ParseTarget(start_.target);
-  const session::Target named = target ? *target : session::Target{};
+  if (const auto target = session::ParseTarget(start_.target))
+    named.insert(target->ids.begin(), target->ids.end());
   const AssemblyInput input{
       parts_,         observed_,     threads_, stacks_, processes_,
       process_exits_, interpreters_, frames,   named,   origin_.innermost_pids,

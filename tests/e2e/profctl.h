@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -78,6 +79,14 @@ class ProfctlTest : public ::testing::Test {
   std::filesystem::path directory_;
   testing::SubprocessOptions options_;
 };
+
+// Members of groups count one by one.
+inline std::size_t ProcessesCalled(const v1::Profile& profile, const std::string& comm) {
+  std::size_t count = 0;
+  for (const auto& process : profile.processes())
+    if (process.comm() == comm) count += std::max(process.group_size(), 1u);
+  return count;
+}
 
 // The ns of each wait reason and state in which `function` stands on the stack.
 struct FunctionTime {

@@ -46,7 +46,7 @@ class Hotplug(unittest.TestCase):
     @staticmethod
     def samples_of(profile, pid):
         threads = {i for i, thread in enumerate(profile["threads"])
-                   if profile["processes"][thread.get("process", 0)]["pid"] == pid}
+                   if profile["processes"][thread.get("process", 0)].get("pid") == pid}
         samples = profile["samples"]
         return sum(count for thread, state, count in zip(samples["thread"], samples["state"], samples["count"])
                    if thread in threads and state == "STATE_ON_CPU")

@@ -16,9 +16,9 @@
 namespace profd::e2e {
 namespace {
 
-constexpr int kFiles = 30;
+constexpr std::size_t kFiles = 30;
 // Each is linked in less time than the tables of a new program may take.
-constexpr int kPrograms = 10;
+constexpr std::size_t kPrograms = 10;
 
 class MakeTest : public ProfctlTest {
  protected:
@@ -32,7 +32,7 @@ class MakeTest : public ProfctlTest {
 
   void WriteProject() const {
     std::string objects = "main.o";
-    for (int i = 0; i < kFiles; ++i) {
+    for (std::size_t i = 0; i < kFiles; ++i) {
       const std::string name = "part" + std::to_string(i);
       objects += " " + name + ".o";
       std::ofstream source(File(name + ".c"));
@@ -45,15 +45,15 @@ class MakeTest : public ProfctlTest {
     }
     std::ofstream(File("main.c")) << "int main(void) { return 0; }\n";
     std::string programs;
-    for (int i = 0; i < kPrograms; ++i) programs += " program" + std::to_string(i);
+    for (std::size_t i = 0; i < kPrograms; ++i) programs += " program" + std::to_string(i);
     std::ofstream(File("Makefile"))
         << "CC = cc\nCFLAGS = -O2\nall:" << programs << "\n"
         << programs << ": " << objects << "\n\t$(CC) -o $@ " << objects << "\n";
   }
 };
 
-// Of one process. Stacks that ended as tables were not ready say so, and do not count: how many
-// there are is a matter of how busy the machine is.
+// Of one process, or of a group of short-lived ones. Stacks that ended as tables were not ready say
+// so, and do not count: how many there are is a matter of how busy the machine is.
 struct Stacks {
   int all = 0;
   int complete = 0;
@@ -61,7 +61,7 @@ struct Stacks {
 
 // Of one program's processes.
 struct Seen {
-  int processes = 0;
+  std::size_t processes = 0;
   std::map<std::uint32_t, Stacks> stacks;  // by index of the process
   Stacks total;
   std::set<std::uint64_t> unnamed;  // offsets in the program's own file
@@ -72,7 +72,7 @@ bool IsNative(const v1::Frame& frame) { return frame.kind() == v1::FRAME_NATIVE;
 
 Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
   Seen seen;
-  for (const auto& process : profile.processes()) seen.processes += process.comm() == comm ? 1 : 0;
+  seen.processes = ProcessesCalled(profile, comm);
   const auto& samples = profile.samples();
   for (int i = 0; i < samples.time_ns_size(); ++i) {
     const auto index = profile.threads(static_cast<int>(samples.thread(i))).process();

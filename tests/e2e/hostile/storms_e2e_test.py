@@ -267,7 +267,7 @@ class Storms(RunningProfd):
         names = set()
         for node, thread in zip(profile["samples"]["node"], profile["samples"]["thread"]):
             process = profile["processes"][profile["threads"][thread].get("process", 0)]
-            while process["pid"] == pid and node:
+            while process.get("pid") == pid and node:
                 names.add(frames[nodes[node - 1].get("frame", 0)] or "")
                 node = nodes[node - 1].get("parent", 0)
         return names

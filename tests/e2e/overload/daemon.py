@@ -99,7 +99,7 @@ class OverloadTest(unittest.TestCase):
         self.assertLessEqual(len(missing), threads_lost(profile),
                              f"threads without a clock and no counted loss: {missing[:3]}, {profile['end_ns']}")
         for thread in threads:
-            elapsed = int(thread["end_ns"]) - int(thread["begin_ns"])
+            elapsed = int(thread.get("elapsed_ns", 0)) or int(thread["end_ns"]) - int(thread["begin_ns"])
             if elapsed >= LONG_NS and not thread.get("clock_missing"):
                 self.assertLessEqual(abs(thread.get("closure_error", 0)), CLOSURE, thread)
         for counts in (profile.get("lost", []), profile.get("dropped", [])):
