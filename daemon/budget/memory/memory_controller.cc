@@ -12,6 +12,7 @@ constexpr std::uint64_t kWorthTrimming = 2u << 20;
 }  // namespace
 
 void MemoryController::Update(std::uint64_t used_bytes) {
+  calm_ticks_ = used_bytes < used_bytes_ + Part(kCalmGrowth) ? calm_ticks_ + 1 : 0;
   used_bytes_ = used_bytes;
   peak_bytes_ = std::max(peak_bytes_, used_bytes);
   dropping_ = used_bytes > Part(dropping_ ? kResumeBelow : kDropAbove);
@@ -40,7 +41,8 @@ void MemoryController::RequestReclaim(std::uint64_t bytes) {
 double MemoryController::IntervalScale() const {
   const auto room = static_cast<double>(room_bytes());
   const auto least = static_cast<double>(cap_bytes_ - Part(kReclaimAbove));
-  return room > least && least > 0 ? room / least : 1;
+  if (room <= least || least <= 0) return 1;
+  return room / least * (calm_ticks_ >= kCalmTicks ? kCalmScale : 1);
 }
 
 bool MemoryController::TakeShrunk() {

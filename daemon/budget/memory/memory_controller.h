@@ -38,6 +38,10 @@ class MemoryController {
   static constexpr double kResumeBelow = 0.70;
   static constexpr double kDropAbove = 0.75;
   static constexpr int kRetryTicks = 20;
+  // Memory is calm when none of the last kCalmTicks updates found it grown by kCalmGrowth.
+  static constexpr double kCalmGrowth = 1.0 / 256;
+  static constexpr int kCalmTicks = 4;
+  static constexpr double kCalmScale = 4;
 
   // The accounts must outlive this. The first one frees memory first.
   MemoryController(std::uint64_t cap_bytes, std::vector<MemoryAccount*> accounts)
@@ -51,7 +55,8 @@ class MemoryController {
     return cap_bytes_ - std::min(cap_bytes_, used_bytes_);
   }
   // How many times longer than at kReclaimAbove the time to the next update may be, so that growth
-  // finds the same room; at least 1.
+  // finds the same room; at least 1. While memory is calm and below kReclaimAbove it is kCalmScale
+  // times that: what grows then for the first time finds at least a third of the cap free.
   [[nodiscard]] double IntervalScale() const;
   // True if the sum of all accounts has shrunk since the last call that returned true. The
   // allocator may still have what they freed.
@@ -73,6 +78,7 @@ class MemoryController {
   std::uint64_t most_held_ = 0;  // since TakeShrunk returned true
   bool dropping_ = false;
   int ticks_to_retry_ = 0;  // updates until the next requests
+  int calm_ticks_ = 0;
 };
 
 }  // namespace profd::budget

@@ -35,6 +35,21 @@ TEST_F(MemoryControllerTest, TheIntervalGrowsWithTheRoom) {
   }
 }
 
+TEST_F(MemoryControllerTest, TheIntervalIsLongerWhileMemoryIsCalm) {
+  controller_.Update(300);
+  for (int i = 1; i < MemoryController::kCalmTicks; ++i) {
+    controller_.Update(302);
+    EXPECT_LT(controller_.IntervalScale(), 2)
+        << "the first update found 300 bytes more, and " << i << " after it no more";
+  }
+  controller_.Update(300);
+  EXPECT_DOUBLE_EQ(controller_.IntervalScale(), 2 * MemoryController::kCalmScale);
+  controller_.Update(303);
+  EXPECT_LT(controller_.IntervalScale(), 2) << "it grows";
+  for (int i = 0; i < 2 * MemoryController::kCalmTicks; ++i) controller_.Update(650);
+  EXPECT_DOUBLE_EQ(controller_.IntervalScale(), 1) << "no room is left to wait longer";
+}
+
 TEST_F(MemoryControllerTest, RequestsWhatIsNeededFromTheFirstAndTheRestFromTheNext) {
   first_.Set(60);
   second_.Set(500);
