@@ -26,7 +26,8 @@ void ObservedStacks::OnSample(std::uint32_t thread, const process::Sample& sampl
   entries_.push_back({.part = *part,
                       .syscall = sample.syscall,
                       .number = sample.observation->stack_number,
-                      .place = PlaceOf(sample)});
+                      .place = PlaceOf(sample),
+                      .period_ns = sample.period_ns});
   if (own) SetPart(state, *part, parts);
 }
 

@@ -26,8 +26,9 @@ class ObservedStacks {
   struct Entry {
     std::uint32_t part = 0;
     std::int32_t syscall = -1;
-    std::uint64_t number = 0;  // of the stack
-    std::uint64_t place = 0;   // a hash of the arguments of the syscall and of the registers
+    std::uint64_t number = 0;     // of the stack
+    std::uint64_t place = 0;      // a hash of the arguments of the syscall and of the registers
+    std::uint64_t period_ns = 0;  // what the visit that read it represents
   };
 
   // `start_ns`: the exact start of the session; `period_ns`: what a sampling point represents.

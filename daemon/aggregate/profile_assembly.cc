@@ -51,8 +51,8 @@ Profile ProfileAssembly::Run() {
     if (is_observed()) AddObserved(thread, groups[thread]);
   }
   GroupThreads();
-  // Stacks of observers have no points that are known one by one.
-  if (!is_observed() && (mode_ & PROFD_SESSION_BACKGROUND) == 0 && input_.point_seed != 0)
+  // The history sums its samples up, and knows of no edges.
+  if ((mode_ & PROFD_SESSION_BACKGROUND) == 0 && input_.point_seed != 0)
     FindEdges(profile_, waits_, sampled_, input_.point_seed);
   ScaleThreads();
   Renumber();
@@ -283,7 +283,10 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
     if (part.state == State::kOnCpu || part.weight_ns == 0 || part.begin_ns >= end_.time_ns)
       continue;
     const ObservedStacks::Entry& entry = input_.observed.EntryOf(index);
-    const PlacedWeight placed{part.state, entry.syscall, entry.place, part.weight_ns, part.count};
+    // Periods of visits differ, and each visit is one sample.
+    const std::uint64_t period_ns = std::max<std::uint64_t>(entry.period_ns, 1);
+    const std::uint64_t visits = std::max<std::uint64_t>(part.weight_ns / period_ns, 1);
+    const PlacedWeight placed{part.state, entry.syscall, entry.place, part.weight_ns, visits};
     if ((part.stack_flags & PROFD_STACK_MOVED) != 0) {
       moved.push_back(placed);
       continue;
@@ -293,14 +296,17 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
     // All of its weight was counted in the session, though the stack may have been read before it.
     sample.time_ns = std::clamp(part.begin_ns, window.begin_ns, window.end_ns - 1);
     profile_.samples.push_back(sample);
+    const std::uint32_t level = profd_nearest_level(period_ns);
+    const std::uint64_t period = sample.time_ns >> level;
+    waits_.push_back({static_cast<std::uint32_t>(profile_.samples.size() - 1),
+                      {.row = 0, .level = level, .first = period, .last = period + visits - 1}});
   }
   ShareMoved(moved, whole);
   for (std::size_t i = 0; i < whole.size(); ++i) {
     ProfileSample& sample = profile_.samples[first + i];
     sample.raw_weight_ns = whole[i].weight_ns;
-    // Without a count it would be a pseudo-sample.
     sample.count = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(whole[i].count, 1, std::numeric_limits<std::uint32_t>::max()));
+        std::min<std::uint64_t>(whole[i].count, std::numeric_limits<std::uint32_t>::max()));
   }
 }
 

@@ -29,9 +29,9 @@ struct SampledWait {
   PointRun run;
 };
 
-// Sets `edges` of the samples and `edge_factors` of the threads of a requested session in hook
-// mode. `seed`: of the sampling points. Samples on the CPU are points of their thread. Their stacks
-// are compared by their nodes. A thread that has a clock of its own cannot be elsewhere at the ends
+// Sets `edges` of the samples and `edge_factors` of the threads of a requested session.
+// `seed`: of the sampling points. Samples on the CPU are points of their thread. Their stacks are
+// compared by their nodes. A thread that has a clock of its own cannot be elsewhere at the ends
 // of its life; a point that misses a member of a group moves weight to the others.
 void FindEdges(Profile& profile, std::span<const SampledWait> waits, const SampledThreads& sampled,
                std::uint64_t seed);

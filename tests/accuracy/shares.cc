@@ -36,7 +36,7 @@ constexpr std::size_t kRows = 5;  // three kinds of waits, two functions
 // Mean lengths, as multiples of that of a case.
 constexpr std::array<double, kRows> kMeans{1, 0.3, 0.05, 0.2, 0.1};
 
-enum class Load { kApart, kTogether, kInTurns, kShort, kShorter, kThrottled };
+enum class Load { kApart, kTogether, kInTurns, kShort, kShorter, kThrottled, kVisited };
 
 bool IsShort(Load load) { return load == Load::kShort || load == Load::kShorter; }
 
@@ -79,6 +79,8 @@ class Profiles {
 
   Tally Run(const Case& of) {
     const std::uint64_t end_ns = kStartNs + of.periods * kPeriodNs;
+    mode_ = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU |
+            (of.load == Load::kVisited ? PROFD_SESSION_OBSERVED : 0);
     std::vector<Life> lives = Lives(of, end_ns);
     seed_ = random_() | 1;
     wire::SessionEvent start = Event(1, kStartNs);
@@ -112,9 +114,9 @@ class Profiles {
     }();
     return frames.at(id);
   }
-  static wire::SessionEvent Event(std::uint64_t epoch, std::uint64_t time_ns) {
+  [[nodiscard]] wire::SessionEvent Event(std::uint64_t epoch, std::uint64_t time_ns) const {
     wire::SessionEvent event;
-    event.mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
+    event.mode = mode_;
     event.epoch = epoch;
     event.epoch_ns = time_ns;
     event.on_cpu_period_ns = event.off_cpu_period_ns = kPeriodNs;
@@ -195,6 +197,10 @@ class Profiles {
     for (const Stay& stay : life)
       thread.Run(StateOf(stay.row), stay.end_ns - stay.begin_ns,
                  static_cast<symbolize::FrameId>(stay.row));
+    if (of.load == Load::kVisited) {
+      AddVisits(life, thread, end_ns, builder);
+      return;
+    }
     const bool is_short = IsShort(of.load);
     if (is_short) {
       wire::ForkEvent fork;
@@ -256,6 +262,49 @@ class Profiles {
     }
   }
 
+  // As observers find it: a stack at the first point of a wait, and then a total that grows.
+  void AddVisits(const Life& life, const SyntheticThread& thread, std::uint64_t end_ns,
+                 aggregate::ProfileBuilder& builder) {
+    wire::Observation visited;
+    const auto clock = [&](std::uint64_t epoch, std::uint64_t time_ns) {
+      wire::ClockEvent event = thread.ClockAt(epoch, time_ns);
+      event.observation = visited;
+      builder.AddClock(event);
+    };
+    clock(1, kStartNs);
+    Life running;
+    for (const Stay& stay : life) {
+      if (StateOf(stay.row) == State::kOnCpu) {
+        running.push_back(stay);
+        continue;
+      }
+      symbolize::SymbolizedSample made;
+      made.frames = {static_cast<symbolize::FrameId>(stay.row)};
+      made.sample.process = thread.Header(0).process;
+      made.sample.thread = thread.Header(0).thread;
+      made.sample.state = State::kBlocked;
+      made.sample.wait = process::WaitReason::kLock;
+      made.sample.period_ns = kPeriodNs;
+      const std::uint64_t begin_ns = std::max(stay.begin_ns, kStartNs);
+      for (std::uint64_t period = begin_ns >> kLevel;
+           profd_point(seed_, kLevel, period) < std::min(stay.end_ns, end_ns); ++period) {
+        const std::uint64_t point_ns = profd_point(seed_, kLevel, period);
+        if (point_ns < begin_ns) continue;
+        if (made.sample.time_ns != 0) {
+          visited.held_ns += kPeriodNs;
+          continue;
+        }
+        ++visited.stack_number;
+        made.sample.time_ns = point_ns;
+        made.sample.begin_ns = point_ns;
+        made.sample.observation = visited;
+        builder.AddSample(made);
+      }
+    }
+    if (!running.empty()) AddSamples(running, thread, end_ns, ~std::uint64_t{0}, builder);
+    clock(2, end_ns);
+  }
+
   static Tally Judge(const v1::Profile& profile, const std::array<double, kRows>& truth,
                      double total) {
     const client::ShareError error(profile);
@@ -284,6 +333,7 @@ class Profiles {
 
   std::mt19937_64 random_;
   std::uint64_t seed_ = 1;
+  std::uint32_t mode_ = 0;
 };
 
 std::vector<Case> Cases() {
@@ -295,7 +345,8 @@ std::vector<Case> Cases() {
            {"16 threads, in turns", Load::kInTurns, 16},
            {"200 short threads", Load::kShort, 200},
            {"2000 shorter threads", Load::kShorter, 2000},
-           {"16 threads, throttled", Load::kThrottled, 16}})
+           {"16 threads, throttled", Load::kThrottled, 16},
+           {"16 threads, snapshot mode", Load::kVisited, 16}})
     for (const std::uint64_t periods : {30u, 300u})
       for (const double wait : {0.03, 0.3, 1.0, 3.0, 20.0})
         cases.push_back({name, load, threads, periods, wait});

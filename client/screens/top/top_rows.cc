@@ -30,13 +30,21 @@ std::string CommandOf(const v1::Process& process) {
   return SafeText(process.command_line().empty() ? process.comm() : process.command_line());
 }
 
+struct StackTime {
+  StateTimes times;
+  ErrorSum error;
+};
+
 // Time of the stacks of a profile by their last node.
-std::map<std::uint32_t, StateTimes> TimesByNode(const v1::Profile& profile) {
-  std::map<std::uint32_t, StateTimes> times;
+std::map<std::uint32_t, StackTime> TimesByNode(const v1::Profile& profile) {
+  std::map<std::uint32_t, StackTime> times;
+  const ShareError error(profile);
   const v1::Samples& samples = profile.samples();
   for (int i = 0; i < samples.weight_ns_size(); ++i) {
     if (samples.node(i) == 0) continue;
-    StateTimes& of = times[samples.node(i)];
+    StackTime& stack = times[samples.node(i)];
+    error.Add(i, stack.error);
+    StateTimes& of = stack.times;
     StateTime time{samples.weight_ns(i), samples.count(i), 0};
     if (samples.exact(i)) time.exact_ns = time.ns;
     of.states[Index(samples.state(i))] += time;
@@ -53,7 +61,7 @@ class FunctionTable {
     by_frame_.resize(Index(profile.frames_size()), kNone);
   }
 
-  void Add(std::uint32_t leaf, const StateTimes& times) {
+  void Add(std::uint32_t leaf, const StackTime& stack) {
     const bool skip_kernel = !kernel_ && HasUser(leaf);
     ++stack_;
     bool last = true;
@@ -62,10 +70,14 @@ class FunctionTable {
       if (frame.kind() == v1::FRAME_PSEUDO) continue;
       if (skip_kernel && frame.kind() == v1::FRAME_KERNEL) continue;
       const std::size_t row = RowOf(Node(node).frame());
-      if (last) rows_[row].self += times;
+      if (last) {
+        rows_[row].self += stack.times;
+        rows_[row].self_error += stack.error;
+      }
       last = false;
       if (std::exchange(seen_[row], stack_) == stack_) continue;  // a recursion
-      rows_[row].total += times;
+      rows_[row].total += stack.times;
+      rows_[row].total_error += stack.error;
     }
   }
 
@@ -206,7 +218,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
 
 std::vector<TopRow> TopFunctions(const v1::Profile& profile, bool kernel) {
   FunctionTable table(profile, kernel);
-  for (const auto& [node, times] : TimesByNode(profile)) table.Add(node, times);
+  for (const auto& [node, stack] : TimesByNode(profile)) table.Add(node, stack);
   return std::move(table).Take();
 }
 

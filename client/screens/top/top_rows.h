@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/share_error.h"
 #include "client/screens/top/top_state.h"
 #include "profd/v1/profile.pb.h"
 
@@ -42,6 +43,8 @@ struct TopRow {
   std::uint64_t elapsed_ns = 0;  // that the threads lived
   StateTimes total;              // by the exact clocks; of a function by the samples that it is in
   StateTimes self;               // of functions: by the samples that it is the last in
+  ErrorSum total_error;          // of functions
+  ErrorSum self_error;
 
   [[nodiscard]] bool sampled() const { return threads == 0; }
 };

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -41,9 +42,9 @@ constexpr std::array<std::string_view, 16> kHelp{
     "",
     "running and runnable are shares of one CPU, blocked is one of the time that the",
     "threads lived; of functions all are shares of one thread. Times of threads and",
-    "processes are exact, those of functions are by samples: ~ stands at shares that",
-    "rest on few. on: what most of the blocked time is for. Time joins without a gap",
-    "from one table to the next.",
+    "processes are exact. Those of functions are by samples: +- is how far their 95 %",
+    "interval reaches, and ~ stands at shares that rest on few. on: what most of the",
+    "blocked time is for. Time joins without a gap from one table to the next.",
     "any key leaves this help",
 };
 
@@ -69,6 +70,14 @@ std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
 std::string SampledPercent(const StateTime& time, std::uint64_t of_ns) {
   if (time.ns == 0) return "";
   return (IsRough(time.ns, time.points, time.exact_ns) ? "~" : "") + Percent(time.ns, of_ns);
+}
+
+// Of all threads, in `lived_ns`, but shown as a share of one thread.
+std::string PercentWithReach(const StateTime& time, const ErrorSum& error, std::uint64_t lived_ns,
+                             std::uint64_t of_ns) {
+  const std::optional<double> reach = ShareReach(error, lived_ns);
+  if (!reach || time.ns == 0) return SampledPercent(time, of_ns);
+  return Percent(time.ns, of_ns) + FormatReach(*reach * ShareOf(lived_ns, of_ns));
 }
 
 StateTime Sum(const StateTimes& times) {
@@ -116,14 +125,33 @@ std::string NameCell(const TopRow& row) {
   return row.name.starts_with(command + " x ") ? row.name : row.name + "  " + command;
 }
 
-std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, std::uint64_t length_ns,
+// What shares are of, in ns.
+struct Whole {
+  std::uint64_t length_ns = 0;  // of the time range
+  std::uint64_t lived_ns = 0;   // by all threads
+};
+
+Whole WholeOf(const v1::Profile& profile) {
+  Whole whole{.length_ns = LengthNs(profile)};
+  for (const ThreadRow& row : EachThread(profile)) whole.lived_ns += row.elapsed_ns;
+  return whole;
+}
+
+std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const Whole& whole,
                                  bool wide) {
+  const std::uint64_t length_ns = whole.length_ns;
   const auto name =
       std::string(WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
   std::vector<std::string> cells;
   if (row.sampled()) {
     const auto& states = (state.total ? row.total : row.self).states;
-    cells = {SampledPercent(Sum(row.self), length_ns), SampledPercent(Sum(row.total), length_ns)};
+    // A narrow table has room for one interval: at the share that its states divide.
+    const auto share = [&](const StateTimes& times, const ErrorSum& error, bool divided) {
+      return wide || divided ? PercentWithReach(Sum(times), error, whole.lived_ns, length_ns)
+                             : SampledPercent(Sum(times), length_ns);
+    };
+    cells = {share(row.self, row.self_error, !state.total),
+             share(row.total, row.total_error, state.total)};
     for (const StateTime& time : states) cells.push_back(SampledPercent(time, length_ns));
     cells.push_back(name);
     if (wide) cells.push_back(CutMiddle(row.detail, 24));
@@ -159,13 +187,13 @@ std::string Line(const std::vector<std::string>& cells, const std::vector<Column
 }
 
 Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t count,
-                 const TopState& state, std::uint64_t length_ns, std::size_t width,
+                 const TopState& state, const Whole& whole, std::size_t width,
                  const Palette& palette) {
   const bool wide = width >= kWideEnough;
   const std::vector<Column> columns = ColumnsOf(state, wide);
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = first; i < rows.size() && i < first + count; ++i)
-    cells.push_back(CellsOf(rows[i], state, length_ns, wide));
+    cells.push_back(CellsOf(rows[i], state, whole, wide));
   std::vector<std::size_t> widths;
   std::size_t used = 0;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
@@ -285,7 +313,7 @@ std::vector<std::string> RenderTopScreen(const v1::Profile* profile, const std::
     const std::vector<TopRow> rows = TopRowsOf(*profile, state);
     const std::size_t last_page = rows.size() > page ? rows.size() - page : 0;
     state.first_row = std::min(state.first_row, last_page);
-    Lines table = TableLines(rows, state.first_row, page, state, LengthNs(*profile), options.width,
+    Lines table = TableLines(rows, state.first_row, page, state, WholeOf(*profile), options.width,
                              options.palette);
     lines.push_back(TitleLine(*profile, "", state, options.width, options.palette));
     lines.push_back(SumLine(*profile, options.width, options.palette));
@@ -308,7 +336,7 @@ std::string RenderTopBlock(const v1::Profile& profile, const TopState& state, st
                            const Palette& palette, bool complete) {
   const std::vector<TopRow> rows = TopRowsOf(profile, state);
   const std::size_t count = complete ? rows.size() : kTopBlockRows;
-  const Lines table = TableLines(rows, 0, count, state, LengthNs(profile), width, palette);
+  const Lines table = TableLines(rows, 0, count, state, WholeOf(profile), width, palette);
   std::string out = TitleLine(profile, TimeOfDay(profile), state, width, palette) + "\n" +
                     SumLine(profile, width, palette) + "\n" +
                     WhatLine(state, table.rows.size(), rows.size(), width, palette) + "\n" +

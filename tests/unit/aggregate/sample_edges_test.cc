@@ -68,5 +68,83 @@ TEST(SampleEdges, AreNotKnownWithoutCommonPointsAndInTheHistory) {
   }
 }
 
+// A stack that is read at one point and found unchanged at three others, and then another one.
+TEST(SampleEdges, StacksOfObserversHaveThem) {
+  constexpr std::uint64_t kPeriodNs = std::uint64_t{1} << kLevel;
+  ProfileBuilder builder(StartEvent(3 | PROFD_SESSION_OBSERVED, kPeriodNs), {});
+  wire::PeriodsEvent periods;
+  periods.header.time_ns = kStartNs;
+  periods.on_cpu_period_ns = periods.off_cpu_period_ns = kPeriodNs;
+  periods.point_seed = kSeed;
+  builder.SetEffectivePeriods(periods);
+  SyntheticThread thread(kMain, kProcess, kStartNs);
+  thread.Run(State::kBlocked, 10'000 * kMs, 1);
+  wire::Observation seen;
+  const auto clock = [&](std::uint64_t epoch, std::uint64_t time_ns) {
+    wire::ClockEvent event = thread.ClockAt(epoch, time_ns);
+    event.observation = seen;
+    builder.AddClock(event);
+  };
+  const auto read = [&](std::uint64_t time_ns, symbolize::FrameId frame) {
+    ++seen.stack_number;
+    symbolize::SymbolizedSample made;
+    made.frames = {frame};
+    made.sample.process = kProcess;
+    made.sample.thread = kMain;
+    made.sample.state = State::kBlocked;
+    made.sample.time_ns = made.sample.begin_ns = time_ns;
+    made.sample.period_ns = kPeriodNs;
+    made.sample.observation = seen;
+    builder.AddSample(made);
+  };
+  clock(1, kStartNs);
+  const std::uint64_t first = (kStartNs >> kLevel) + 10;
+  read(profd_point(kSeed, kLevel, first), 1);
+  seen.held_ns += 3 * kPeriodNs;
+  read(profd_point(kSeed, kLevel, first + 4), 2);
+  clock(2, kEndNs);
+  const Profile profile = builder.Build(EndEvent(), FrameOf);
+  ASSERT_GE(profile.samples.size(), 2u);
+  EXPECT_EQ(LeafName(profile, profile.samples[0]), "f1");
+  EXPECT_EQ(profile.samples[0].count, 4u);
+  EXPECT_EQ(LeafName(profile, profile.samples[1]), "f2");
+  EXPECT_EQ(profile.samples[1].count, 1u);
+  EXPECT_EQ((profile.samples[0].edges >> kEdgeBits) ^ kEdgeMinus,
+            profile.samples[1].edges & ((1u << kEdgeBits) - 1))
+      << "the first ends where the second begins";
+  EXPECT_GT(profile.threads[0].edge_factors[static_cast<std::size_t>(State::kBlocked)], 0);
+}
+
+// What two threads of a group do together counts together, and each has an edge at either end.
+TEST(SampleEdges, MembersOfAGroupHaveThemAtBothEndsOfTheirLives) {
+  const auto profile_of = [](bool grouped) {
+    Profile profile;
+    profile.threads.resize(1);
+    SampledThreads sampled;
+    std::vector<SampledWait> waits;
+    for (std::uint32_t member = 0; member < 2; ++member) {
+      ProfileSample sample;
+      sample.state = State::kBlocked;
+      sample.count = 3;
+      sample.node = 1;
+      profile.samples.push_back(sample);
+      sampled.threads.push_back({.key = {member + 1, 1},
+                                 .begin_ns = std::uint64_t{100} << kLevel,
+                                 .end_ns = std::uint64_t{103} << kLevel,
+                                 .grouped = grouped});
+      sampled.of_sample.push_back(member);
+      waits.push_back({member, {.row = 0, .level = kLevel, .first = 100, .last = 102}});
+    }
+    FindEdges(profile, waits, sampled, kSeed);
+    return profile;
+  };
+  const Profile group = profile_of(true);
+  EXPECT_NE(group.samples[0].edges & ((1u << kEdgeBits) - 1), 0);
+  EXPECT_NE(group.samples[0].edges >> kEdgeBits, 0);
+  EXPECT_EQ(group.samples[0].edges, group.samples[1].edges);
+  EXPECT_GT(group.threads[0].edge_factors[static_cast<std::size_t>(State::kBlocked)], 0);
+  EXPECT_EQ(profile_of(false).samples[0].edges, 0) << "all of its life is in this stack";
+}
+
 }  // namespace
 }  // namespace profd::aggregate

@@ -96,6 +96,18 @@ TEST(TopScreenTest, MarksSharesThatRestOnFewSamples) {
   EXPECT_TRUE(lines[5].starts_with("~10.0 %  ~10.0 %  ~10.0 %")) << lines[5];
 }
 
+TEST(TopScreenTest, SharesOfFunctionsHaveIntervals) {
+  const v1::Profile profile = testing::SampledProfile();
+  TopState state{.view = TopView::kFunctions, .sort = TopSort::kSelf};
+  auto lines = Screen(&profile, state, 120, 24);
+  EXPECT_TRUE(lines[4].starts_with("60.0 % +-2.2  60.0 % +-2.2  ")) << lines[4];
+  EXPECT_TRUE(Holds(lines, "100.0 %    ")) << "all of main is exact";
+  EXPECT_TRUE(Screen(&profile, state, 80, 24)[4].starts_with("60.0 % +-2.2   60.0 %  "));
+  state.total = true;
+  lines = Screen(&profile, state, 80, 24);
+  EXPECT_TRUE(Holds(lines, "60.0 %  60.0 % +-2.2 "));
+}
+
 TEST(TopScreenTest, MovesToTheEndAndNotBeyond) {
   const v1::Profile profile = Crowd();
   TopState state{.view = TopView::kThreads, .first_row = 1'000'000};
