@@ -54,16 +54,25 @@ static __always_inline u64 visit_thread(struct task_struct* task, const struct p
   return 0;
 }
 
-/* What separates two waits in one system call with equal arguments. */
+/* What separates two waits in one system call with equal arguments, such as sleeps that two
+ * functions request. */
 static __always_inline u32 hash_registers(const struct walk* walk) {
   const u64* value = walk->registers.value;
-  u64 hash = value[REGISTER_RSP] * 0x9E3779B97F4A7C15ull;
+  u64 hash = (walk->user_pc ^ value[REGISTER_RSP]) * 0x9E3779B97F4A7C15ull;
   hash = (hash ^ value[REGISTER_RBP]) * 0x9E3779B97F4A7C15ull;
   hash = (hash ^ value[REGISTER_RBX]) * 0x9E3779B97F4A7C15ull;
   return hash >> 32;
 }
 
-/* The thread has moved: of its stack the user's program counter is left. */
+/* The thread has moved before its registers were read: they may be those of any moment since. */
+static __always_inline void forget_place(struct profd_sample_event* event, struct walk* walk) {
+  event->syscall = -1;
+  event->syscall_args[0] = event->syscall_args[1] = event->syscall_args[2] = 0;
+  event->registers = 0;
+  walk->user_pc = 0;
+}
+
+/* The thread has moved: of its stack the user's program counter is left, if that is known. */
 static __always_inline void keep_program_counter(struct profd_sample_event* event,
                                                  const struct walk* walk) {
   u64 pc = event->stack_flags & PROFD_STACK_NO_USER ? 0 : walk->user_pc;
@@ -103,10 +112,14 @@ static __always_inline int has_moved(struct task_struct* task, u64 switches, u32
  */
 static __always_inline int read_stacks(struct profd_sample_event* event, struct walk* walk,
                                        struct task_struct* task, u64 switches, u32 state) {
-  int may_read = may_read_memory(task), has_user;
-  empty_stack_block(walk);
-  has_user = take_user_registers(event, walk, task);
+  int has_user = take_user_registers(event, walk, task), may_read;
   event->registers = has_user ? hash_registers(walk) : 0;
+  empty_stack_block(walk);
+  if (has_moved(task, switches, state)) {
+    forget_place(event, walk);
+    return 0;
+  }
+  may_read = may_read_memory(task);
   if (has_user && may_read) copy_stack_block(walk, task);
   if (has_moved(task, switches, state)) return 0;
   keep_kernel_stack(event, bpf_get_task_stack(task, event->frames, KERNEL_STACK_BYTES, 0));

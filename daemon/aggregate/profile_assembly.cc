@@ -288,7 +288,8 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
     const std::uint64_t visits = std::max<std::uint64_t>(part.weight_ns / period_ns, 1);
     const PlacedWeight placed{part.state, entry.syscall, entry.place, part.weight_ns, visits};
     if ((part.stack_flags & PROFD_STACK_MOVED) != 0) {
-      moved.push_back(placed);
+      // Without registers nothing says where it was: scaling gives its time to all of its state.
+      if ((part.stack_flags & PROFD_STACK_NO_USER) == 0) moved.push_back(placed);
       continue;
     }
     whole.push_back(placed);

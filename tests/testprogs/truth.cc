@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
       {"periodic", truth::Periodic}, {"alternate", truth::Alternate},
       {"convoy", truth::Convoy},     {"ping-pong", truth::PingPong},
       {"threads", truth::Threads},   {"forks", truth::Forks},
+      {"brief", truth::Brief},
   };
   CLI::App app{"Programs whose time is known by construction"};
   app.require_subcommand(1);

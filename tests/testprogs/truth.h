@@ -42,6 +42,7 @@ void Sleep(Case& run);      // one function, sleeps of 100 ms
 void LongSleep(Case& run);  // one sleep, ended by SIGTERM or by the time
 void Periodic(Case& run);   // two functions alternate, 30 : 70 of each period, on a fixed beat
 void Alternate(Case& run);  // waits of 3 ms and 7 ms in turn
+void Brief(Case& run);      // ten waits of 60 us, and one of 600 us
 
 // truth_crowds.cc
 void Convoy(Case& run);    // threads that hold one lock for 1 ms each, in turn

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 
@@ -17,6 +18,8 @@ PROFD_NAMED void WaitFirst(std::int64_t until_ns) { RawSleepUntil(until_ns); }
 PROFD_NAMED void WaitRest(std::int64_t until_ns) { RawSleepUntil(until_ns); }
 PROFD_NAMED void WaitThree(std::int64_t ns) { RawSleep(ns); }
 PROFD_NAMED void WaitSeven(std::int64_t ns) { RawSleep(ns); }
+PROFD_NAMED void WaitBriefly(std::int64_t ns) { RawSleep(ns); }
+PROFD_NAMED void WaitTenfold(std::int64_t ns) { RawSleep(ns); }
 
 void Sleep(Case& run) {
   run.report.Start("sleeper", [&run](ThreadTruth& truth) {
@@ -65,6 +68,18 @@ void Alternate(Case& run) {
     while (MonotonicNs() < end_ns) {
       truth.Phase("truth::WaitThree", [] { WaitThree(3'000'000); });
       truth.Phase("truth::WaitSeven", [] { WaitSeven(7'000'000); });
+    }
+  });
+}
+
+void Brief(Case& run) {
+  run.report.Start("brief", [&run](ThreadTruth& truth) {
+    // Else sleeps last up to 50 us longer.
+    ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    const std::int64_t end_ns = MonotonicNs() + run.options.ns;
+    while (MonotonicNs() < end_ns) {
+      for (int i = 0; i < 10; ++i) truth.Phase("truth::WaitBriefly", [] { WaitBriefly(60'000); });
+      truth.Phase("truth::WaitTenfold", [] { WaitTenfold(600'000); });
     }
   });
 }

@@ -554,6 +554,18 @@ TEST_F(MovedSamples, OfAnotherSyscallAreLeftToScaling) {
   ExpectSumsEqualClocks(profile);
 }
 
+// Its registers could be those of any moment since the visit.
+TEST_F(MovedSamples, WithoutRegistersAreLeftToScaling) {
+  AddStacks();
+  auto sample = MoveIn(202, 1);
+  sample.sample.stack_flags |= PROFD_STACK_NO_USER;
+  builder_.AddSample(sample);
+  const auto profile = BuildWithEnd();
+  EXPECT_EQ(FoundIn(profile),
+            (Found{{"f1", {10 * kMs, 1}}, {"f2", {30 * kMs, 3}}, {"f3", {10 * kMs, 1}}}));
+  ExpectSumsEqualClocks(profile);
+}
+
 TEST_F(MovedSamples, AreNeverShown) {
   builder_.AddClock(thread_.ClockAt(WindowStart(0)));
   builder_.AddSample(MoveIn(202, 1));
