@@ -7,7 +7,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["PROFD_SOURCE_DIR"], "tests/bench"))
+BENCH = os.path.join(os.environ["PROFD_SOURCE_DIR"], "tests/bench")
+sys.path[:0] = [BENCH, os.path.join(BENCH, "soak")]
 
 import soak  # noqa: E402
 from soak_loads import all_loads  # noqa: E402

@@ -1,10 +1,10 @@
-"""tests/bench/soak_judge.py: a soak that is as it should be, and each thing that can go wrong with one."""
+"""tests/bench/soak/soak_judge.py: a soak that is as it should be, and each thing that can go wrong with one."""
 
 import os
 import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["PROFD_SOURCE_DIR"], "tests/bench"))
+sys.path.insert(0, os.path.join(os.environ["PROFD_SOURCE_DIR"], "tests/bench/soak"))
 
 import soak_judge  # noqa: E402
 from soak_looks import Account, Look, Window, account_of, window_of  # noqa: E402

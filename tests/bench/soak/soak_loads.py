@@ -9,7 +9,7 @@ import time
 from unwind_loads import POSTGRES, Load, Missing, Postgres, needed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACED = os.path.join(HERE, "paced.py")
+PACED = os.path.join(HERE, "..", "paced.py")
 # Together some 40 % of one CPU: what is judged is profd, not a machine that is full.
 REDIS_HZ, HTTP_HZ, TRANSACTIONS_HZ, CONNECTIONS_HZ = 500, 20, 50, 2
 LONG_SECONDS = 100_000

@@ -10,7 +10,7 @@ import tempfile
 from unwind_loads import needed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HANGING_FILES = os.path.join(HERE, "..", "e2e", "hostile", "hanging_files.py")
+HANGING_FILES = os.path.join(HERE, "..", "..", "e2e", "hostile", "hanging_files.py")
 UNPRIVILEGED = 65534
 # At the lowest priority these threads weigh 30 ordinary ones. Ten times as many would leave no other program a CPU.
 CROWD = 2_000
