@@ -42,13 +42,12 @@ std::uint64_t StacksNs(const v1::StatusResponse& status) {
   return std::min<std::uint64_t>(status.bpf_ns(), Note(status, "stacks_ns"));
 }
 
-std::string Switches(const v1::StatusResponse& status) {
+std::string Clock(const v1::StatusResponse& status) {
+  if (status.switches() == 0) return "kernel accounting: no hook has run";
   const auto rate =
       static_cast<std::uint64_t>(std::llround(PerSecond(status.switches(), status.up_ns())));
-  std::string text;
-  if (status.switches() > 0)
-    text = FormatDuration((status.bpf_ns() - StacksNs(status)) / status.switches()) + " a switch, ";
-  return text + FormatCount(rate) + " switches/s";
+  return FormatDuration((status.bpf_ns() - StacksNs(status)) / status.switches()) + " a switch, " +
+         FormatCount(rate) + " switches/s, split by " + SafeText(status.split());
 }
 
 std::string Cpu(const v1::StatusResponse& status) {
@@ -215,7 +214,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   if (!status.replay_file().empty())
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
-    lines.emplace_back("clock", Switches(status) + ", split by " + SafeText(status.split()));
+    lines.emplace_back("clock", Clock(status));
   lines.emplace_back("", HooksRefused(status.budget()));
   for (int i = 0; i < status.missing_capabilities_size(); ++i) {
     const auto& missing = status.missing_capabilities(i);

@@ -233,6 +233,13 @@ TEST(StatusViewTest, BytesThatAreNoUtf8DoNotBreakTheJson) {
   EXPECT_TRUE(nlohmann::json::accept(StatusJson(status)));
 }
 
+TEST(StatusViewTest, ClocksComeFromTheKernelUntilAHookRuns) {
+  v1::StatusResponse status = Sample();
+  status.set_switches(0);
+  EXPECT_THAT(RenderStatus(status, 80, Palette(), false),
+              testing::HasSubstr("clock      kernel accounting: no hook has run\n"));
+}
+
 TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
   v1::StatusResponse status = Sample();
   status.mutable_history()->set_path("/var/lib/profd/history.db");
