@@ -228,6 +228,12 @@ struct mapping {
 
 #define KNOWN_MAPPINGS 4
 #define MAPLE_NODE_WORDS 32
+
+/* Copy of a node of the tree of mappings. */
+struct maple_words {
+  u64 word[MAPLE_NODE_WORDS];
+};
+
 #define SIGNAL_REGISTERS 17
 
 /* Registers of one frame, by their DWARF numbers. */
@@ -246,6 +252,10 @@ struct python_code {
   u32 validator;
 };
 #define PYTHON_CODES 16 /* a power of two */
+
+struct python_words {
+  u64 word[PROFD_PYTHON_CODE_WORDS];
+};
 
 /* A walk along the frames of an interpreter. */
 struct python_walk {
@@ -271,10 +281,11 @@ struct python_walk {
   u32 first;       /* index of its first word in event->frames */
   u32 words;
   u32 frames;
-  u32 flags;                           /* PROFD_PYTHON_* */
-  u32 unseen;                          /* a code object was not among those seen lately */
-  u64 frame_words[PYTHON_FRAME_WORDS]; /* copy of the current frame */
-  u64 code_words[PROFD_PYTHON_CODE_WORDS];
+  u32 flags;                              /* PROFD_PYTHON_* */
+  u32 validator;                          /* of the code object that is validated */
+  u32 unseen;                             /* a code object was not among those seen lately */
+  u64 frame_words[PYTHON_FRAME_WORDS];    /* copy of the current frame */
+  struct python_words code_words;         /* copy of a code object */
   struct python_code codes[PYTHON_CODES]; /* each at a place that its address gives */
 };
 
@@ -309,7 +320,7 @@ struct walk {
   u32 is_64_bit; /* the code at pc */
   u64 requested; /* tables were missing, and this walk was the first to ask for them */
   struct mapping mappings[KNOWN_MAPPINGS];
-  u64 node[MAPLE_NODE_WORDS]; /* copy of a node of the tree of mappings */
+  struct maple_words node;
   u64 signal_registers[SIGNAL_REGISTERS];
   u64 kept_cfas[PROFD_MAX_USER_FRAMES];
   struct python_walk python;

@@ -75,25 +75,46 @@ static __always_inline int take_user_registers(struct profd_sample_event* event,
   return 1;
 }
 
-static __always_inline void walk_both(struct profd_sample_event* event, struct walk* walk,
-                                      struct task_struct* task, int reader) {
-  walk_user_stack(event, walk, task, walk->is_64_bit, reader);
-  walk_python(event, walk, task, reader);
+/* The walks of another thread. */
+static __always_inline void walk_task(struct profd_sample_event* event, struct walk* walk,
+                                      struct task_struct* task) {
+  walk_user_stack(event, walk, task, walk->is_64_bit, READ_TASK);
+  walk_python(event, walk, task, READ_TASK);
 }
 
-/* The user stack of a thread that is inside the kernel. */
+/* The user stack of another thread that is inside the kernel. */
 static __always_inline void take_user_stack(struct profd_sample_event* event, struct walk* walk,
-                                            struct task_struct* task, int reader) {
+                                            struct task_struct* task) {
   if (!take_user_registers(event, walk, task)) return;
-  if (reader == READ_TASK) copy_stack_block(walk, task);
-  walk_both(event, walk, task, reader);
+  copy_stack_block(walk, task);
+  walk_task(event, walk, task);
+}
+
+/* The walks of the current thread. Global functions: the verifier checks them once, whatever their
+ * callers know. Two, as the frames of all that call each other share 512 bytes. */
+__noinline int walk_current_user(struct sample_buffer* sample, struct walk* walk) {
+  if (!sample || !walk) return 0;
+  walk_user_stack(&sample->event, walk, bpf_get_current_task_btf(), walk->is_64_bit, READ_CURRENT);
+  return 0;
+}
+
+__noinline int walk_current_python(struct sample_buffer* sample, struct walk* walk) {
+  if (!sample || !walk) return 0;
+  walk_python(&sample->event, walk, bpf_get_current_task_btf(), READ_CURRENT);
+  return 0;
+}
+
+static __always_inline void walk_current(struct sample_buffer* sample, struct walk* walk) {
+  walk_current_user(sample, walk);
+  walk_current_python(sample, walk);
 }
 
 /* The stacks of the current thread as it is inside the kernel. */
-static __always_inline void take_current_stacks(void* ctx, struct profd_sample_event* event,
+static __always_inline void take_current_stacks(void* ctx, struct sample_buffer* sample,
                                                 struct walk* walk, struct task_struct* task) {
+  struct profd_sample_event* event = &sample->event;
   keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
-  take_user_stack(event, walk, task, READ_CURRENT);
+  if (take_user_registers(event, walk, task)) walk_current(sample, walk);
 }
 
 /* `walk`: the one that made the stacks of this sample, or 0. */

@@ -97,7 +97,7 @@ static __always_inline void send_fork(struct task_struct* parent, struct task_st
   if (new_process) event->event.flags |= PROFD_TASK_NEW_PROCESS;
   event->parent_pid = ids.pid;
   event->parent_tid = ids.tid;
-  event->parent_process_start_ns = parent->group_leader->start_boottime;
+  event->parent_process_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
   send_task_event(event);
 }
 

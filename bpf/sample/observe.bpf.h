@@ -129,7 +129,7 @@ static __always_inline int read_stacks(struct profd_sample_event* event, struct 
     event->stack_flags |= PROFD_STACK_USER_FAULT;
     return 1;
   }
-  walk_both(event, walk, task, READ_TASK);
+  walk_task(event, walk, task);
   return !block_of(walk)->live_reads || !has_moved(task, switches, state);
 }
 

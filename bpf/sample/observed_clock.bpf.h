@@ -25,8 +25,9 @@ static __always_inline void update_totals(struct task_struct* task, struct obser
 
 #define UPDATE_TRIES 64
 
-/* 0: after a while another reading of the thread still goes on. */
-static __always_inline int begin_update(struct observed* observed) {
+/* 0: after a while another reading of the thread still goes on. A global function: as above. */
+__noinline int begin_update(struct observed* observed) {
+  if (!observed) return 0;
   for (int i = 0; i < UPDATE_TRIES; i++)
     if (!__sync_val_compare_and_swap(&observed->busy, 0, 1)) return 1;
   return 0;

@@ -64,7 +64,7 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
   event = &scratch->sample.event;
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
   fill_interval(event, thread, interval, points);
-  take_current_stacks(ctx, event, &scratch->walk, task);
+  take_current_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
   barrier();

@@ -10,17 +10,17 @@
 #include "bpf/thread/cost.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
-                                               struct profd_sample_event* event, struct walk* walk,
+                                               struct sample_buffer* sample, struct walk* walk,
                                                struct task_struct* task) {
   if ((ctx->regs.cs & 3) == 0) {
-    take_current_stacks(ctx, event, walk, task);
+    take_current_stacks(ctx, sample, walk, task);
     return;
   }
-  event->event.flags |= PROFD_SAMPLE_USER_MODE;
+  sample->event.event.flags |= PROFD_SAMPLE_USER_MODE;
   walk->pc = ctx->regs.rip;
   COPY_REGISTERS(walk->registers.value, &ctx->regs, r);
-  walk_user_stack(event, walk, task, ctx->regs.cs == USER_CS, READ_CURRENT);
-  walk_python(event, walk, task, READ_CURRENT);
+  walk->is_64_bit = ctx->regs.cs == USER_CS;
+  walk_current(sample, walk);
 }
 
 /* The effective period; the context's own is, of the CPU clock, the one that it began with. */
@@ -53,7 +53,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   now = bpf_ktime_get_ns();
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = weight;
-  take_on_cpu_stacks(ctx, &scratch->sample.event, &scratch->walk, task);
+  take_on_cpu_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();

@@ -11,10 +11,11 @@ static __always_inline u32 long_period_at(u32 stream, u64 now) {
 /* A list is used again for every other long period: who adds first empties it. */
 #define LIST_TRIES 8
 
-static __always_inline void add_recent(u32 stream, u32 long_period, u32 tid) {
+/* A global function: the verifier checks it once, wherever it is called. */
+__noinline int add_recent(u32 stream, u32 long_period, u32 tid) {
   u32 key = (stream & 1) << 1 | (long_period & 1);
   struct recent_list* list = bpf_map_lookup_elem(&recent_lists, &key);
-  if (!list) return;
+  if (!list) return 0;
   for (int i = 0; i < LIST_TRIES; i++) {
     u64 head = *(volatile u64*)&list->head;
     u64 next = head >> 32 == long_period ? head + 1 : (u64)long_period << 32 | 1;
@@ -22,9 +23,10 @@ static __always_inline void add_recent(u32 stream, u32 long_period, u32 tid) {
     if (place >= PROFD_MAX_RECENT) break;
     if (!__sync_bool_compare_and_swap(&list->head, head, next)) continue;
     list->tids[place] = tid;
-    return;
+    return 1;
   }
   count(PROFD_COUNTER_RECENT_FULL);
+  return 0;
 }
 
 /* A new thread is visited at each point of the long period in which it begins, and of the next. */

@@ -176,19 +176,27 @@ static __always_inline int is_wanted(const struct present* present, u64 dumping)
          present->since_ns < control.snapshot_before_ns;
 }
 
+/* Global functions: the verifier checks their loops once. */
+__noinline int is_unreadable(u32 pid) {
+  for (int i = 0; i < PROFD_MAX_UNREADABLE && control.unreadable_pids[i]; i++)
+    if (control.unreadable_pids[i] == pid) return 1;
+  return 0;
+}
+__noinline int is_unreadable_user(u32 user) {
+  for (int i = 0; i < PROFD_MAX_UNREADABLE_USERS && control.unreadable_users[i]; i++)
+    if (control.unreadable_users[i] == user) return 1;
+  return 0;
+}
+
 /* Whether the memory of this process may be read: it answered, and that of other processes of its
  * user, as far as is known. */
 static __noinline int may_read_memory(struct task_struct* task) {
-  u32 pid = task->tgid, reads = control.reads, user;
-  if (reads == PROFD_READS_NONE) return 0;
-  for (int i = 0; i < PROFD_MAX_UNREADABLE && control.unreadable_pids[i]; i++)
-    if (control.unreadable_pids[i] == pid) return 0;
+  u32 reads = control.reads, user;
+  if (reads == PROFD_READS_NONE || is_unreadable(task->tgid)) return 0;
   if (reads == PROFD_READS_ALL && !control.unreadable_users[0]) return 1;
   user = user_of(task);
   if (reads == PROFD_READS_OF_ROOT && user) return 0;
-  for (int i = 0; i < PROFD_MAX_UNREADABLE_USERS && control.unreadable_users[i]; i++)
-    if (control.unreadable_users[i] == user) return 0;
-  return 1;
+  return !is_unreadable_user(user);
 }
 
 /* What a member's memory says: its stack, or of a running one whether it holds the GIL. While that
@@ -200,7 +208,7 @@ static __always_inline void read_member(struct profd_sample_event* event, struct
     empty_stack_block(walk);
     note_python(event, walk, task);
   } else {
-    take_user_stack(event, walk, task, READ_TASK);
+    take_user_stack(event, walk, task);
   }
   control.reads_pid = 0;
 }

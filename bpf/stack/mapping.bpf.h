@@ -43,14 +43,15 @@ static __always_inline int has_mapping_tree(void) {
  * How many pivots of the node lie below the address: the slot that holds it. Pivots are the last
  * bytes of mappings or gaps, whose order in pages is therefore theirs. A node with fewer pivots
  * goes on with its slots, which as pointers lie above every address. No branch: the verifier would
- * follow each.
+ * follow each. A global function: it checks this once, not at each level of the tree.
  */
-static __always_inline u64 slot_of(const u64* node, u64 address) {
+__noinline u64 slot_of(const struct maple_words* node, u64 address) {
   u64 page = address >> PAGE_SHIFT;
   u64 slot = 0, below = 1;
+  if (!node) return 0;
 #pragma unroll
   for (int i = 0; i < MAPLE_PIVOTS; i++) {
-    u64 difference = (node[1 + i] >> PAGE_SHIFT) - page;
+    u64 difference = (node->word[1 + i] >> PAGE_SHIFT) - page;
     forget(difference);
     below &= difference >> 63;
     slot += below;
@@ -60,7 +61,7 @@ static __always_inline u64 slot_of(const u64* node, u64 address) {
 
 /* Address of the struct vm_area_struct at a user address; 0: none. `node` is scratch. */
 static __always_inline struct vm_area_struct* find_vma(struct mm_struct* mm, u64 address,
-                                                       u64* node) {
+                                                       struct maple_words* node) {
   u64 entry = (u64)BPF_CORE_READ(mm, mm_mt.ma_root);
   if ((entry & 3) != MAPLE_ROOT) return 0; /* a tree of no node: nothing is mapped */
   for (int level = 0; level < MAPLE_MAX_LEVELS; level++) {
@@ -70,12 +71,12 @@ static __always_inline struct vm_area_struct* find_vma(struct mm_struct* mm, u64
     if (entry < FIRST_POINTER || type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64 ||
         bpf_probe_read_kernel(node, MAPLE_NODE_BYTES, (void*)at))
       break;
-    if ((node[0] & ~(u64)MAPLE_NODE_MASK) == at) break; /* replaced meanwhile */
+    if ((node->word[0] & ~(u64)MAPLE_NODE_MASK) == at) break; /* replaced meanwhile */
     if (type == MAPLE_ARANGE_64)
       slot = bpf_core_field_offset(struct maple_arange_64, slot) / sizeof(u64);
     slot += slot_of(node, address);
     forget(slot); /* the mask is for the verifier, and must stay */
-    entry = node[slot & (MAPLE_NODE_WORDS - 1)];
+    entry = node->word[slot & (MAPLE_NODE_WORDS - 1)];
     if (type == MAPLE_LEAF_64)
       return entry >= FIRST_POINTER && !(entry & 3) ? (struct vm_area_struct*)entry : 0;
   }
@@ -116,8 +117,8 @@ static __always_inline void no_key(struct profd_file_key* key, u64 inode) {
 }
 
 /* Fills `mapping`, all but `file`, with the executable mapping at an address; `node` is scratch. */
-static __always_inline void find_mapping(struct mm_struct* mm, u64 address, u64* node,
-                                         struct mapping* mapping) {
+static __always_inline void find_mapping(struct mm_struct* mm, u64 address,
+                                         struct maple_words* node, struct mapping* mapping) {
   struct vm_area_struct* vma;
   struct file* file;
   mapping->kind = MAPPING_NONE;
@@ -147,7 +148,8 @@ static __always_inline void find_mapping(struct mm_struct* mm, u64 address, u64*
 }
 
 /* Bytes from an address to the end of the stack it lies in; 0: it lies in nothing. */
-static __always_inline u64 stack_above(struct mm_struct* mm, u64 address, u64* node) {
+static __always_inline u64 stack_above(struct mm_struct* mm, u64 address,
+                                       struct maple_words* node) {
   struct vm_area_struct* vma = find_vma(mm, address, node);
   u64 end, start_stack;
   if (!vma) return 0;

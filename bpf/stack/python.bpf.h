@@ -42,21 +42,29 @@ static __always_inline u8 frame_byte(const struct python_walk* python, u32 offse
   return frame_word(python, offset) >> (offset % sizeof(u64) * 8);
 }
 
+/* Of the first words of the copy. A global function: the verifier checks it once. */
+__noinline u64 fold_words(const struct python_words* words, u32 count, u64 sum) {
+  if (!words) return sum;
+  for (u32 i = 0; i < PROFD_PYTHON_CODE_WORDS && i < count; i++)
+    sum = profd_python_fold(sum, words->word[i]);
+  return sum;
+}
+
 /* Of at most PROFD_PYTHON_TEXT_WORDS words. Takes the words of the code object's copy. */
 static __always_inline int fold_bytes(struct walk_context* context, u64 address, u64 bytes,
                                       u64* sum, int reader) {
-  u64* words = context->walk->python.code_words;
+  u64* words = context->walk->python.code_words.word;
   for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) words[i] = 0;
   forget(bytes); /* so that the bound stands here, where the verifier needs it */
   if (bytes > PROFD_PYTHON_TEXT_WORDS * sizeof(u64)) return 0;
   if (bytes && !read_python(context, words, bytes, address, reader)) return 0;
-  for (u32 i = 0; i < PROFD_PYTHON_TEXT_WORDS; i++) *sum = profd_python_fold(*sum, words[i]);
+  *sum = fold_words(&context->walk->python.code_words, PROFD_PYTHON_TEXT_WORDS, *sum);
   return 1;
 }
 
 /* Of the str at `text`. */
 static __always_inline int fold_text(struct walk_context* context, u64 text, u64* sum, int reader) {
-  u64* words = context->walk->python.code_words;
+  u64* words = context->walk->python.code_words.word;
   u64 bytes;
   u32 state, kept;
   if (!read_python(context, words, PROFD_PYTHON_TEXT_HEAD_WORDS * sizeof(u64),
@@ -90,44 +98,51 @@ static __always_inline int read_code_field(struct walk_context* context, u64 cod
   if (!field) return 1;
   if (field < python->process.code_constant || word >= python->process.code_words)
     return read_python(context, value, sizeof(*value), code + field, reader);
-  *value = python->code_words[word % PROFD_PYTHON_CODE_WORDS];
+  *value = python->code_words.word[word % PROFD_PYTHON_CODE_WORDS];
   return 1;
 }
 
 /* Of a code object that has no version: of what never changes in it, and of its names. */
-static __always_inline int fold_code(struct walk_context* context, u64 code, u32* validator,
-                                     int reader) {
+static __always_inline int fold_code(struct walk_context* context, u64 code, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process = &python->process;
   u32 words = process->code_words;
   u64 sum = 0, name = 0, hash = 0, file = 0, qualname = 0, lines = 0;
   if (words > PROFD_PYTHON_CODE_WORDS) words = PROFD_PYTHON_CODE_WORDS;
-  if (!read_python(context, python->code_words, words * sizeof(u64), code + process->code_constant,
-                   reader) ||
+  if (!read_python(context, python->code_words.word, words * sizeof(u64),
+                   code + process->code_constant, reader) ||
       !read_code_field(context, code, process->code_name, &name, reader) ||
       !read_code_field(context, code, process->code_file, &file, reader) ||
       !read_code_field(context, code, process->code_qualname, &qualname, reader) ||
       !read_code_field(context, code, process->code_lines, &lines, reader) ||
       !read_python(context, &hash, sizeof(hash), name + process->string_hash, reader))
     return 0;
-  for (u32 i = 0; i < PROFD_PYTHON_CODE_WORDS; i++)
-    if (i < words) sum = profd_python_fold(sum, python->code_words[i]);
+  sum = fold_words(&python->code_words, words, sum);
   sum = profd_python_fold(sum, hash);
   if (process->code_file && !fold_text(context, file, &sum, reader)) return 0;
   if (process->code_qualname && !fold_text(context, qualname, &sum, reader)) return 0;
   if (process->code_lines && !fold_lines(context, lines, &sum, reader)) return 0;
-  *validator = profd_python_folded(sum);
+  python->validator = profd_python_folded(sum);
   return 1;
 }
 
-static __always_inline int validate_code(struct walk_context* context, u64 code, u32* validator,
-                                         int reader) {
-  u32 offset = context->walk->python.process.code_version;
+/* Into python->validator, as the verifier follows what lies on the stack path by path. */
+static __always_inline int validate_code(struct walk_context* context, u64 code, int reader) {
+  struct python_walk* python = &context->walk->python;
+  u32 offset = python->process.code_version;
   if (offset) {
-    if (!read_python(context, validator, sizeof(*validator), code + offset, reader)) return 0;
-    if (*validator) return 1;
+    if (!read_python(context, &python->validator, sizeof(u32), code + offset, reader)) return 0;
+    if (python->validator) return 1;
   }
-  return fold_code(context, code, validator, reader);
+  return fold_code(context, code, reader);
+}
+
+static __noinline int validate_current_code(struct walk_context* context, u64 code) {
+  return validate_code(context, code, READ_CURRENT);
+}
+
+static __noinline int validate_task_code(struct walk_context* context, u64 code) {
+  return validate_code(context, code, READ_TASK);
 }
 
 /* User space has to read a code object before it is freed, so it is woken for new ones. */
@@ -146,10 +161,12 @@ static __always_inline int find_code(struct walk_context* context, u64 code, u32
   u64 place = (code >> 4) ^ (code >> 9);
   struct python_code* known = &context->walk->python.codes[place % PYTHON_CODES];
   if (known->address != code) {
-    if (!validate_code(context, code, validator, reader)) return 0;
-    note_code(context, code, *validator);
+    int valid = reader == READ_TASK ? validate_task_code(context, code)
+                                    : validate_current_code(context, code);
+    if (!valid) return 0;
+    note_code(context, code, context->walk->python.validator);
     known->address = code;
-    known->validator = *validator;
+    known->validator = context->walk->python.validator;
   }
   *validator = known->validator;
   return 1;

@@ -138,8 +138,10 @@ static __always_inline int has_next_runtime(const struct python_walk* python) {
 static __always_inline u64 begin_next_runtime(struct walk_context* context, int reader) {
   struct python_walk* python = &context->walk->python;
   const struct profd_python_process* process;
+  struct profd_python_runtime_key key;
   python->key.runtime++;
-  process = bpf_map_lookup_elem(&python_runtimes, &python->key);
+  key = python->key; /* older kernels take keys from the stack or from maps only */
+  process = bpf_map_lookup_elem(&python_runtimes, &key);
   if (!process) return 0;
   python->process = *process;
   return begin_runtime(context, reader);

@@ -164,20 +164,21 @@ static __always_inline enum rule_search find_file_rule(struct walk* walk,
   return take_rule(walk, file, rule_in_chunk(place, file_offset & ((1 << PROFD_CHUNK_SHIFT) - 1)));
 }
 
+static __noinline u32 file_of(const struct mapping* mapping) {
+  struct profd_file_key key = mapping->key; /* older kernels take no keys from elsewhere */
+  u32* file = bpf_map_lookup_elem(&unwind_file_ids, &key);
+  return file ? *file : NO_FILE;
+}
+
 /* Looks up the mapping of an address and its file, as walk->current. Global: as above. */
 __noinline int learn_mapping(struct walk* walk, u64 address) {
-  struct profd_file_key key;
   struct mapping* mapping;
-  u32* file;
   if (!walk) return 0;
   walk->current++;
   mapping = &walk->mappings[walk->current % KNOWN_MAPPINGS];
-  find_mapping((struct mm_struct*)walk->mm, address, walk->node, mapping);
-  if (mapping->kind == MAPPING_FILE || mapping->kind == MAPPING_VDSO) {
-    key = mapping->key; /* older kernels take keys from the stack or from maps only */
-    file = bpf_map_lookup_elem(&unwind_file_ids, &key);
-    mapping->file = file ? *file : NO_FILE;
-  }
+  find_mapping((struct mm_struct*)walk->mm, address, &walk->node, mapping);
+  if (mapping->kind == MAPPING_FILE || mapping->kind == MAPPING_VDSO)
+    mapping->file = file_of(mapping);
   return 0;
 }
 

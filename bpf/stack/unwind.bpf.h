@@ -248,7 +248,7 @@ static __always_inline void end_walk(struct walk_context* context) {
   u64 frames, cfas;
   if (!(walk->flags & PROFD_STACK_COMPLETE) && has_mapping_tree()) {
     event->missing_stack_bytes =
-        stack_above((struct mm_struct*)walk->mm, walk->registers.value[REGISTER_RSP], walk->node);
+        stack_above((struct mm_struct*)walk->mm, walk->registers.value[REGISTER_RSP], &walk->node);
   }
   /* Computed here, and not earlier: the verifier of 6.1 forgets bounds of what lies on the stack.
    */

@@ -28,6 +28,13 @@ static __noinline u32 find_number(struct pid* pid, u32 inum) {
   return search.number;
 }
 
+/* The address of a task, as a number: the verifier keeps pointers and numbers apart. */
+static __always_inline u64 address_of(struct task_struct* task) {
+  u64 address = 0;
+  bpf_probe_read_kernel(&address, sizeof(address), &task);
+  return address;
+}
+
 static __always_inline int id_listed(u32 session, u32 id) {
   struct profd_filter_id key = {.session = session, .id = id};
   return id && bpf_map_lookup_elem(&filter_ids, &key) != 0;
@@ -42,12 +49,18 @@ static __noinline int match_id(const struct profd_filter* filter, u32 session,
   return id_listed(session, number_in(pid, constants.pidns_level, constants.pidns_inum));
 }
 
+/* Whether two names are equal up to their end. No branch: the verifier would follow each. */
 static __always_inline int same_comm(const char* a, const char* b) {
+  u32 goes_on = ~0u, difference = 0;
+#pragma unroll
   for (int i = 0; i < PROFD_COMM_LEN - 1; i++) {
-    if (a[i] != b[i]) return 0;
-    if (!a[i]) return 1;
+    u32 byte = (u8)a[i], sign = -byte;
+    difference |= (byte ^ (u8)b[i]) & goes_on;
+    forget(sign);
+    goes_on &= -(sign >> 31);
+    forget(difference);
   }
-  return 1;
+  return difference == 0;
 }
 
 /* Its own name, or that of its process. */
@@ -99,10 +112,15 @@ static __always_inline int may_see(const struct profd_filter* filter, struct tas
   return !(filter->flags & PROFD_TARGET_OF_USER) || belongs_to_user(task, filter->uid);
 }
 
-static __always_inline int match_filter(const struct profd_filter* filter, u32 session,
-                                        struct task_struct* task) {
-  int named = filter->kind == PROFD_TARGET_PID || filter->kind == PROFD_TARGET_TID;
-  if (named) return match_id(filter, session, task);
+/*
+ * A global function: the verifier checks it once, not in each turn of the loops around it. Such a
+ * function takes no pointer to a task, only its address.
+ */
+__noinline int match_filter(const struct profd_filter* filter, u32 session, u64 address) {
+  struct task_struct* task = (struct task_struct*)address;
+  if (!filter) return 0;
+  if (filter->kind == PROFD_TARGET_PID || filter->kind == PROFD_TARGET_TID)
+    return match_id(filter, session, task);
   if (!may_match(filter, task)) return 0;
   switch (filter->kind) {
     case PROFD_TARGET_ALL:
@@ -144,22 +162,22 @@ static __always_inline u64 foreign_sessions(struct task_struct* task, u64 sessio
 struct ancestor_search {
   const struct profd_filter* filter;
   u32 session;
-  struct task_struct* task;
+  u64 task; /* its address */
   int found;
 };
 
 static long search_ancestor(u32 depth, struct ancestor_search* search) {
   const struct profd_filter* filter = search->filter;
-  struct task_struct* task = search->task;
+  struct task_struct* task = (struct task_struct*)search->task;
   if (!task || !filter) return 1;
-  if (match_filter(filter, search->session, task)) {
+  if (match_filter(filter, search->session, search->task)) {
     search->found = 1;
     return 1;
   }
   if (!(filter->flags & PROFD_TARGET_CHILDREN) || filter->kind == PROFD_TARGET_TID ||
       BPF_CORE_READ(task, pid) <= 1)
     return 1;
-  search->task = BPF_CORE_READ(task, real_parent);
+  search->task = (u64)BPF_CORE_READ(task, real_parent);
   return 0;
 }
 
@@ -178,7 +196,7 @@ static __always_inline int inherits(const struct profd_filter* filter,
 }
 
 static long match_session(u32 session, struct match_context* context) {
-  struct ancestor_search search = {.session = session, .task = context->task};
+  struct ancestor_search search = {.session = session};
   u64 bit = 1ull << (session & (PROFD_MAX_SESSIONS - 1));
   if (!(context->candidates & bit)) return 0;
   search.filter = bpf_map_lookup_elem(&filters, &session);
@@ -187,6 +205,7 @@ static long match_session(u32 session, struct match_context* context) {
     context->matched |= bit;
     return 0;
   }
+  search.task = address_of(context->task);
   bpf_loop(MAX_ANCESTORS, search_ancestor, &search, 0);
   if (search.found) context->matched |= bit;
   return 0;

@@ -23,6 +23,7 @@ struct kernel_sums {
   u64 switches; /* nivcsw: all others */
   u64 migrations;
   u32 state; /* enum profd_thread_state */
+  u32 padding;
 };
 
 static __always_inline u64 total_of(const struct kernel_totals* totals) {
@@ -38,12 +39,15 @@ static __always_inline int may_have_slept(const struct kernel_totals* totals,
 
 /*
  * Adds the time up to `until_ns`. A thread that has not slept was never blocked: what the sums lack
- * of its time (interrupts, a hypervisor) was on a CPU.
+ * of its time (interrupts, a hypervisor) was on a CPU. A global function: the verifier checks it
+ * once, wherever it is called.
  */
-static __always_inline void advance_totals(struct kernel_totals* totals, u64 begin_ns, u64 until_ns,
-                                           const struct kernel_sums* sums) {
-  u64 left = above(until_ns, begin_ns + total_of(totals));
-  u64 part = smaller(left, above(sums->on_cpu_ns, totals->on_cpu_ns));
+__noinline int advance_totals(struct kernel_totals* totals, u64 begin_ns, u64 until_ns,
+                              const struct kernel_sums* sums) {
+  u64 left, part;
+  if (!totals || !sums) return 0;
+  left = above(until_ns, begin_ns + total_of(totals));
+  part = smaller(left, above(sums->on_cpu_ns, totals->on_cpu_ns));
   totals->on_cpu_ns += part;
   left -= part;
   part = smaller(left, above(sums->runnable_ns, totals->runnable_ns));
@@ -53,6 +57,7 @@ static __always_inline void advance_totals(struct kernel_totals* totals, u64 beg
     totals->blocked_ns += left;
   else
     totals->on_cpu_ns += left;
+  return 0;
 }
 
 /* After the last time up to which one reading adds. */

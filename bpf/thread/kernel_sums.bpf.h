@@ -89,6 +89,7 @@ static __always_inline void read_kernel_sums(struct task_struct* task, u64 now,
   sums->switches = task->nivcsw;
   sums->migrations = task->se.nr_migrations;
   sums->state = present_state(task);
+  sums->padding = 0;
   if (!now) return; /* it is over: the sums are final */
   if (sums->state == PROFD_STATE_ON_CPU)
     sums->on_cpu_ns += smaller(time_since_summed(task, now), MAX_SUM_AGE_NS);

@@ -25,14 +25,28 @@ static __always_inline u64 permitted(const struct cred* cred) {
   return BPF_CORE_READ(words, cap_permitted.cap[0]) | BPF_CORE_READ(words, cap_permitted.cap[1]);
 }
 
+#define USER_LEVELS 33 /* of user namespaces */
+
+struct space_climb {
+  struct user_namespace* space;
+};
+
+static long climb_space(u32 turn, struct space_climb* climb) {
+  struct user_namespace* space = climb->space;
+  if (BPF_CORE_READ(space, level) <= 1) return 1;
+  climb->space = BPF_CORE_READ(space, parent);
+  return 0;
+}
+
 /* The user to whom a process counts: who made its outermost user namespace, or its own; as
  * reader::UserOf. */
 static __noinline u32 user_of(struct task_struct* task) {
   const struct cred* cred = BPF_CORE_READ(task, real_cred);
-  struct user_namespace* space = BPF_CORE_READ(cred, user_ns);
+  struct space_climb climb = {.space = BPF_CORE_READ(cred, user_ns)};
+  struct user_namespace* space;
   u32 owner;
-  for (int i = 0; i < 33 && BPF_CORE_READ(space, level) > 1; i++)
-    space = BPF_CORE_READ(space, parent);
+  bpf_loop(USER_LEVELS, climb_space, &climb, 0);
+  space = climb.space;
   owner = BPF_CORE_READ(space, level) == 1 ? BPF_CORE_READ(space, owner.val) : 0;
   return owner ? owner : BPF_CORE_READ(cred, uid.val);
 }

@@ -28,7 +28,8 @@ static __always_inline void fill_event(struct profd_event* event, struct task_st
   event->time_ns = time_ns;
   event->pid = ids.pid;
   event->tid = ids.tid;
-  event->process_start_ns = task->group_leader->start_boottime;
+  /* Read so: the verifier searches all types of the kernel for each pointer that it follows. */
+  event->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
   event->thread_start_ns = task->start_boottime;
   event->sessions = sessions;
   event->cpu = bpf_get_smp_processor_id();
