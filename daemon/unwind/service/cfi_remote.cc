@@ -26,7 +26,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols, kMapped };
+enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols, kMapped, kStamp };
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 constexpr std::size_t kMaxRanges = 4'096;
@@ -202,6 +202,11 @@ Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileO
     return open ? Result<std::string>(PackFile((*open)->file)) : open.error();
   }
   if (verb == Verb::kMapped) return PackMapped(wanted.mapping.pid, opener);
+  if (verb == Verb::kStamp) {
+    const auto opened = OpenMapped(wanted.mapping, opener);
+    return opened ? Result<std::string>(Packer().Plain(elf::StampOf(*opened)).Take())
+                  : opened.error();
+  }
   wanted.stamp = fields.Plain<elf::FileStamp>();
   if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, opener);
   const auto open = Find(wanted, opener);
@@ -288,6 +293,16 @@ Result<FrameFile> CfiClient::Open(const FileMapping& mapping, std::chrono::milli
   const auto answer = readers_.Ask(
       RequestFor(mapping, Packer().Number(Verb::kOpen).Plain(mapping).Take()), patience);
   return answer ? UnpackFile(*answer, mapping) : answer.error();
+}
+
+Result<elf::FileStamp> CfiClient::Stamp(const FileMapping& mapping,
+                                        std::chrono::milliseconds patience) {
+  const auto answer = readers_.Ask(
+      RequestFor(mapping, Packer().Number(Verb::kStamp).Plain(mapping).Take()), patience);
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  const auto stamp = fields.Plain<elf::FileStamp>();
+  return fields.done() ? Result<elf::FileStamp>(stamp) : Nonsense();
 }
 
 Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,

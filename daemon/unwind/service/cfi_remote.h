@@ -105,6 +105,9 @@ class CfiClient {
                                                            std::chrono::milliseconds patience);
   [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping,
                                        std::chrono::milliseconds patience);
+  // The file behind a mapping, of which nothing is read.
+  [[nodiscard]] Result<elf::FileStamp> Stamp(const FileMapping& mapping,
+                                             std::chrono::milliseconds patience);
   // Rows of the chunks that begin at these file offsets, in one request; at most kMaxChunks.
   static constexpr std::size_t kMaxChunks = 16;
   [[nodiscard]] Result<std::vector<FrameRows>> ReadChunks(const FrameFile& file,

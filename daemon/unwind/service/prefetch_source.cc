@@ -19,7 +19,8 @@ void PrefetchSource::See(const wire::RawEvent& event) {
   profd_event header;
   if (event.bytes.size() < sizeof header) return;
   std::memcpy(&header, event.bytes.data(), sizeof header);
-  if (header.kind == PROFD_EVENT_PROCESS) return tables_.Prefetch(header.pid);
+  if (header.kind == PROFD_EVENT_EXEC) return tables_.Prefetch(header.pid);
+  if (header.kind == PROFD_EVENT_PROCESS) return tables_.PrefetchNew(header.pid);
   profd_mmap_event mapping;
   if (header.kind != PROFD_EVENT_MMAP || event.bytes.size() < sizeof mapping) return;
   std::memcpy(&mapping, event.bytes.data(), sizeof mapping);

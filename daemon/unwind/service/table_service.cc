@@ -27,6 +27,7 @@ constexpr std::chrono::milliseconds kFirstDelay{50};
 constexpr std::chrono::milliseconds kLastDelay{6'400};  // then programs have to repeat them
 constexpr std::size_t kMaxUnfinished = 16;
 constexpr std::chrono::seconds kTick{1};
+constexpr std::chrono::milliseconds kAgain{10'000};  // of files that were seen
 
 std::uint64_t HashOf(const profd_wanted& wanted) {
   return MixBits(FileKeyHash()(wanted.key) + (wanted.file_offset >> PROFD_CHUNK_SHIFT));
@@ -67,12 +68,20 @@ void TableService::Want(const profd_wanted& wanted) {
   ready_.notify_one();
 }
 
-void TableService::Prefetch(std::uint32_t pid) { Prefetch(Mapping{pid, 0, 0}, {}); }
+void TableService::Prefetch(std::uint32_t pid) { Push({.mapping = {pid, 0, 0}}); }
 
 void TableService::Prefetch(const Mapping& mapping, const FileNumbers& file) {
+  Push({.mapping = mapping, .file = HashOf(file)});
+}
+
+void TableService::PrefetchNew(std::uint32_t pid) {
+  if (kept_ != nullptr) Push({.mapping = {pid, 0, 0}, .only_new = true});
+}
+
+void TableService::Push(const Ahead& ahead) {
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() >= kMaxMappings) return counters_.queue_full.Add();
-  mappings_.push_back({mapping, HashOf(file)});
+  mappings_.push_back(ahead);
   ready_.notify_one();
 }
 
@@ -118,7 +127,7 @@ void TableService::Run(const std::stop_token& stop) {
     else if (!task.ahead)
       LoadUnfinished();
     else if (task.ahead->mapping.end == 0)
-      HandleProcess(task.ahead->mapping.pid);
+      HandleProcess(task.ahead->mapping.pid, task.ahead->only_new);
     else
       HandlePrefetch(*task.ahead);
   }
@@ -278,7 +287,7 @@ Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& fi
   return {};
 }
 
-void TableService::HandleProcess(std::uint32_t pid) {
+void TableService::HandleProcess(std::uint32_t pid, bool only_new) {
   const auto files = client_.FindMapped(pid, kPatience);
   if (!files && files.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
   if (!files) return counters_.gone.Add();
@@ -286,7 +295,8 @@ void TableService::HandleProcess(std::uint32_t pid) {
   for (const MappedFile& mapped : *files) {
     const std::uint64_t file = HashOf(
         FileNumbers{mapped.device_major, mapped.device_minor, mapped.inode, /*generation=*/0});
-    if (!WasSeen(file)) found.push_back({mapped.mapping, file});
+    if (!WasSeen(file) && !(only_new && IsKnownOld(file)))
+      found.push_back({mapped.mapping, file, only_new});
   }
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
@@ -298,18 +308,36 @@ bool TableService::WasSeen(std::uint64_t file) const {
   return until != nullptr && std::chrono::steady_clock::now() < *until;
 }
 
+bool TableService::IsKnownOld(std::uint64_t file) const {
+  const Time* until = old_.Peek(file);
+  return until != nullptr && std::chrono::steady_clock::now() < *until;
+}
+
 // Many processes map the same few files, and their kernel numbers are enough not to open them again
 // and again. A file that is rewritten in place keeps its numbers; until it is opened again programs
 // request its tables. One that has just been made is likely to be rewritten.
 void TableService::NoteSeen(std::uint64_t file, const elf::FileStamp& stamp) {
-  constexpr std::chrono::milliseconds kAgain{10'000};
   constexpr std::chrono::milliseconds kNewAgain{50};
   const bool is_new = kept_ != nullptr && kept_->IsNew(stamp);
   seen_.Put(file, std::chrono::steady_clock::now() + (is_new ? kNewAgain : kAgain));
 }
 
+bool TableService::IsNew(const Ahead& ahead) {
+  if (IsKnownOld(ahead.file)) return false;
+  const auto stamp = client_.Stamp(ahead.mapping, kPatience);
+  if (!stamp) {
+    const bool late = stamp.error().code == ErrorCode::kUnavailable;
+    (late ? counters_.delayed : counters_.gone).Add();
+    return false;
+  }
+  if (kept_->IsNew(*stamp)) return true;
+  old_.Put(ahead.file, std::chrono::steady_clock::now() + kAgain);
+  return false;
+}
+
 void TableService::HandlePrefetch(const Ahead& ahead) {
   if (!store_.roomy() || WasSeen(ahead.file)) return;
+  if (ahead.only_new && !IsNew(ahead)) return;
   auto file = Open(ahead.mapping);
   if (!file && file.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();
   if (!file) return counters_.gone.Add();

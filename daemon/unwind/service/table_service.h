@@ -74,6 +74,9 @@ class TableService {
   void Want(const profd_wanted& wanted);
   void Prefetch(std::uint32_t pid);  // all executable mappings
   void Prefetch(const Mapping& mapping, const FileNumbers& file);
+  // Of all executable mappings the files that have just been made: they may soon be others. Without
+  // `kept` none.
+  void PrefetchNew(std::uint32_t pid);
 
   // Waits until `requests` of the programs have been taken, since the start, and all that has been
   // requested is there; of large files only what was requested. Any thread; meanwhile the work has
@@ -99,6 +102,7 @@ class TableService {
   struct Ahead {
     Mapping mapping;         // end 0: the whole process
     std::uint64_t file = 0;  // hash of its numbers
+    bool only_new = false;   // unless the file has just been made, it is left alone
   };
   struct Unfinished {
     profd_file_key key;
@@ -130,9 +134,13 @@ class TableService {
   // kNotFound: the process or the mapping that led to the file is gone. kUnavailable: not yet.
   [[nodiscard]] Result<void> ReadWanted(const profd_wanted& wanted);
   void Delay(const profd_wanted& wanted, std::chrono::milliseconds before);
-  void HandleProcess(std::uint32_t pid);
+  void Push(const Ahead& ahead);
+  void HandleProcess(std::uint32_t pid, bool only_new);
   [[nodiscard]] bool WasSeen(std::uint64_t file) const;
+  [[nodiscard]] bool IsKnownOld(std::uint64_t file) const;
   void NoteSeen(std::uint64_t file, const elf::FileStamp& stamp);
+  // Whether the file behind a mapping has just been made.
+  [[nodiscard]] bool IsNew(const Ahead& ahead);
   void HandlePrefetch(const Ahead& ahead);
   // Loads a file's other chunks while there is room: of small files, and of files that programs
   // request again and again.
@@ -158,6 +166,8 @@ class TableService {
   std::deque<Delayed> delayed_;
   // Files fetched ahead, by Ahead::file: until when they are not again.
   LruCache<std::uint64_t, Time> seen_{kMaxSeen};
+  // The same for files that were found not to be new.
+  LruCache<std::uint64_t, Time> old_{kMaxSeen};
   std::deque<Unfinished> unfinished_;  // small files first
   LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/clock.h"
+#include "daemon/elf/sources/kept_symbols.h"
 #include "daemon/process/maps_parser.h"
 #include "tests/support/direct_reader.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
 #include "tests/support/vector_source.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -46,9 +49,13 @@ class PrefetchTest : public testing::Test {
   }
   // Whether libc's tables are there once these events have passed; all must come out as they were.
   bool HasTablesAfter(std::vector<test::EventBytes> events) {
+    constexpr std::uint64_t kDayNs = 86'400'000'000'000;
+    test::ManualClock tomorrow;  // no file is new
+    tomorrow.Set(kDayNs, SystemClock().RealtimeNs() + kDayNs);
+    elf::KeptSymbols kept(1u << 20, tomorrow);
     VectorPoolMemory memory;
     VectorFileMaps maps;
-    TableService tables(memory, maps, readers_);
+    TableService tables(memory, maps, readers_, TableService::kDefaultCapBytes, &kept);
     test::VectorSource inner(events);
     PrefetchSource source(inner, tables);
     std::vector<test::EventBytes> passed;
@@ -70,10 +77,16 @@ TEST_F(PrefetchTest, AnExecutableMapping) {
   EXPECT_TRUE(HasTablesAfter({test::RawEventBytes(PROFD_EVENT_MMAP, Mapping())}));
 }
 
-TEST_F(PrefetchTest, AllMappingsOfAProcess) {
+TEST_F(PrefetchTest, AllMappingsOfAProgramThatBegins) {
+  profd_task_event exec{};
+  exec.event = test::RawHeader(1, Pid(), Pid());
+  EXPECT_TRUE(HasTablesAfter({test::RawEventBytes(PROFD_EVENT_EXEC, exec)}));
+}
+
+TEST_F(PrefetchTest, NotTheOldFilesOfAProcessThatHasBeenThere) {
   profd_process_event process{};
   process.event = test::RawHeader(1, Pid(), Pid());
-  EXPECT_TRUE(HasTablesAfter({test::RawEventBytes(PROFD_EVENT_PROCESS, process)}));
+  EXPECT_FALSE(HasTablesAfter({test::RawEventBytes(PROFD_EVENT_PROCESS, process)}));
 }
 
 TEST_F(PrefetchTest, NotWhatCannotRunOrHasNoFile) {

@@ -21,6 +21,7 @@
 #include "daemon/process/maps_parser.h"
 #include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -204,6 +205,39 @@ TEST_F(Service, SymbolsOfNewFilesAreKept) {
   const auto contents = kept.Find(id);
   ASSERT_TRUE(contents);
   EXPECT_NE(contents->symbols.names().find("qsort"), std::string_view::npos);
+}
+
+TEST_F(Service, NewFilesOfAProcessThatHasBeenThereAreFetchedAhead) {
+  const SystemClock clock;
+  elf::KeptSymbols kept(8u << 20, clock);
+  const MappedFile file(MappingOf(reinterpret_cast<const void*>(&::getpagesize)).path);
+  const FileMapping mapping = file.Mapping();
+  const elf::ObjectId id{.path = file.path(),
+                         .pid = mapping.pid,
+                         .map_start = mapping.begin,
+                         .map_end = mapping.end,
+                         .mapped_ns = clock.MonotonicNs()};
+  const auto made = CfiClient(readers_).Open(mapping, {});
+  ASSERT_TRUE(made) << made.error().message;
+  TableService service(memory_, maps_, readers_, TableService::kDefaultCapBytes, &kept);
+  service.PrefetchNew(Pid());
+  ASSERT_TRUE(service.Await(0, kLongest));
+  EXPECT_NE(maps_.Find(made->key), nullptr);
+  EXPECT_TRUE(kept.Find(id));
+}
+
+TEST_F(Service, OldFilesOfAProcessThatHasBeenThereAreFetchedWhenAskedFor) {
+  constexpr std::uint64_t kDayNs = 86'400'000'000'000;
+  test::ManualClock tomorrow;
+  tomorrow.Set(kDayNs, SystemClock().RealtimeNs() + kDayNs);
+  elf::KeptSymbols kept(8u << 20, tomorrow);
+  TableService service(memory_, maps_, readers_, TableService::kDefaultCapBytes, &kept);
+  service.PrefetchNew(Pid());
+  ASSERT_TRUE(service.Await(0, kLongest));
+  EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
+  service.Prefetch(Pid());
+  ASSERT_TRUE(service.Await(0, kLongest));
+  EXPECT_NE(maps_.Find(wanted_.key), nullptr);
 }
 
 // Counts the requests.
