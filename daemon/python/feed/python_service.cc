@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,10 +25,23 @@ constexpr milliseconds kFirstDelay{20};
 constexpr milliseconds kLastDelay{5'000};
 constexpr milliseconds kBeyondShareDelay{1'000};
 constexpr int kQuickTries = 50;
+// Of a process that has run for so long nothing is about to begin: its tries come ever later at
+// once, each for as many quick ones as would have taken the same time, more or less.
+constexpr std::uint64_t kSettledNs = 2'000'000'000;
+constexpr int kSettledTry = 9;
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr milliseconds kFresh{500};
 constexpr milliseconds kTouchEvery{10};
 constexpr std::uint64_t kNsPerTick = 10'000'000;
+
+// By its start. It may have executed another program since: who knows of that knows better.
+bool HasSettled(ProcessKey process) {
+  timespec now{};
+  (void)::clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                      static_cast<std::uint64_t>(now.tv_nsec);
+  return now_ns >= process.start_ns + kSettledNs;
+}
 
 }  // namespace
 
@@ -157,9 +171,9 @@ void PythonService::Handle(const Task& task) {
   switch (task.kind) {
     case Task::kExec:
       Forget(task.process.pid);
-      return HandleProcess(task.process);
+      return HandleProcess(task.process, false);
     case Task::kProcess:
-      return HandleProcess(task.process);
+      return HandleProcess(task.process, HasSettled(task.process));
     case Task::kFork:
       return HandleFork(task.process, task.parent);
     case Task::kMapping:
@@ -173,7 +187,7 @@ void PythonService::Handle(const Task& task) {
 
 // A process that is known is examined again if that was long ago: it may have executed another
 // program while no session ran.
-void PythonService::HandleProcess(ProcessKey key) {
+void PythonService::HandleProcess(ProcessKey key, bool settled) {
   const Time now = std::chrono::steady_clock::now();
   const auto known = processes_.find(key.pid);
   if (known != processes_.end() && known->second.key == key && !known->second.attached.empty() &&
@@ -182,7 +196,12 @@ void PythonService::HandleProcess(ProcessKey key) {
   if (known != processes_.end() && known->second.key != key) Forget(key.pid);
   seen_.Put(key.pid, key);
   (void)TakeMappings(key.pid);  // they are among those that it has now
-  Find({.key = key, .number = ++numbers_, .mappings = {}, .next = {}, .delay = kFirstDelay});
+  Find({.key = key,
+        .number = ++numbers_,
+        .mappings = {},
+        .settled = settled,
+        .next = {},
+        .delay = kFirstDelay});
 }
 
 void PythonService::HandleMapping(const Task& task) {
@@ -234,13 +253,14 @@ void PythonService::Find(Search search) {
   if (!found) return FindLater(std::move(search), kMaxSearches);
   searches_.erase(pid);
   if (search.mappings.empty())
-    TakeAll(search.key, *std::move(found));
+    TakeAll(search, *std::move(found));
   else
     TakeMore(search.key, *std::move(found));
   if (search.again)
     Find({.key = search.key,
           .number = ++numbers_,
           .mappings = {},
+          .settled = search.settled,
           .next = {},
           .delay = kFirstDelay});
 }
@@ -255,7 +275,8 @@ void PythonService::FindLater(Search search, std::size_t room) {
 
 // All interpreters that the process has now. Until it is attached to, the BPF side uses what was
 // known of it.
-void PythonService::TakeAll(ProcessKey key, std::vector<Candidate> candidates) {
+void PythonService::TakeAll(const Search& search, std::vector<Candidate> candidates) {
+  const ProcessKey key = search.key;
   const auto known = processes_.find(key.pid);
   if (candidates.empty()) {
     if (known != processes_.end()) Forget(key.pid);
@@ -266,6 +287,7 @@ void PythonService::TakeAll(ProcessKey key, std::vector<Candidate> candidates) {
   process.key = key;
   process.number = ++numbers_;
   process.looked = std::chrono::steady_clock::now();
+  process.settled = search.settled;
   process.candidates = std::move(candidates);
   // The reason of a process that has waited for long goes out at once; runtimes keep their numbers.
   Attachments before;
@@ -302,6 +324,7 @@ void PythonService::TakeMore(ProcessKey key, std::vector<Candidate> candidates) 
   if (!more) return;
   process.number = ++numbers_;
   process.tries = 0;  // it is about to start
+  process.settled = false;
   TryAttach(process);
 }
 
@@ -311,7 +334,7 @@ void PythonService::HandleFork(ProcessKey child, ProcessKey parent) {
   const auto found = processes_.find(parent.pid);
   if (found == processes_.end() || found->second.key != parent) {
     // What its parent is no reader has said yet.
-    if (searches_.contains(parent.pid)) HandleProcess(child);
+    if (searches_.contains(parent.pid)) HandleProcess(child, false);
     return;
   }
   Process process;
@@ -463,11 +486,9 @@ void PythonService::ReportWhyItWaits(Process& process) {
 
 void PythonService::WaitFor(Process& process) {
   process.waits = true;
-  if (process.tries++ < kQuickTries) {
-    process.delay = kFirstDelay;
-  } else {
-    process.delay = std::min(kLastDelay, process.delay * 2);
-  }
+  const bool quick = !process.settled && process.tries < kQuickTries;
+  process.delay = quick ? kFirstDelay : std::clamp(process.delay * 2, kFirstDelay, kLastDelay);
+  process.tries += process.settled && process.tries < kQuickTries ? kSettledTry : 1;
   process.next = std::chrono::steady_clock::now() + process.delay;
 }
 

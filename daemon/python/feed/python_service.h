@@ -54,7 +54,8 @@ struct PythonCounters {
 //     -> no answer: asked for again, as often as what waits below
 //     -> attached: facts for the BPF side and the stream
 //     -> not yet: Attach again, every 20 ms for a second, then less and less often, at last every
-//        5 s; after that second the reason goes to the stream, unless the interpreter is not used
+//        5 s; of a process that has run for seconds less and less often from the first try. After
+//        that second the reason goes to the stream, unless the interpreter is not used
 //     -> refused: the reason goes to the stream
 //   a sample that met memory that was away -> the service reads what the threads of the process
 //     run, so that the memory comes back
@@ -112,6 +113,7 @@ class PythonService {
     std::uint32_t number = 0;
     std::vector<ModuleMapping> mappings;  // empty: all that it has
     bool again = false;  // all of them, when this is answered: they have changed since
+    bool settled = false;
     Time next{};
     std::chrono::milliseconds delay{};
   };
@@ -132,6 +134,7 @@ class PythonService {
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
+    bool settled = false;  // it has run for a while: what it has changes seldom
     Time looked{};
     Time touched{};
   };
@@ -140,14 +143,14 @@ class PythonService {
   void Run(const std::stop_token& stop);
   [[nodiscard]] std::optional<Task> NextTask(const std::stop_token& stop);
   void Handle(const Task& task);
-  void HandleProcess(ProcessKey key);
+  void HandleProcess(ProcessKey key, bool settled);
   void HandleFork(ProcessKey child, ProcessKey parent);
   void HandleFault(ProcessKey key);
   void HandleMapping(const Task& task);
   [[nodiscard]] std::vector<ModuleMapping> TakeMappings(std::uint32_t pid);
   void Find(Search search);
   void FindLater(Search search, std::size_t room);
-  void TakeAll(ProcessKey key, std::vector<Candidate> candidates);
+  void TakeAll(const Search& search, std::vector<Candidate> candidates);
   void TakeMore(ProcessKey key, std::vector<Candidate> candidates);
   void Forget(std::uint32_t pid);
   void Retry(Time now);
