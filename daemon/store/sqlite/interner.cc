@@ -45,7 +45,7 @@ constexpr std::string_view kNothing;
 
 Result<std::uint32_t> Narrow(std::int64_t id) {
   if (id <= 0 || id > UINT32_MAX)
-    return Error{ErrorCode::kExhausted, "the store has no numbers left", {}};
+    return Error{ErrorCode::kCorrupt, "a row has a number that no store gives", {}};
   return static_cast<std::uint32_t>(id);
 }
 

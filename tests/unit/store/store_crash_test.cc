@@ -197,7 +197,8 @@ class StoreDamageTest : public StoreCrashTest {
       for (const auto& thread : got->threads) EXPECT_EQ(ClosureError(thread), 0.0);
       seconds = (got->end_ns - got->start_ns) / kSecond;
     }
-    EXPECT_TRUE((*store)->Put(MakeWindow(50, shape_)).ok());
+    const auto put = (*store)->Put(MakeWindow(50, shape_));
+    EXPECT_TRUE(put.ok()) << put.error().message;
     const auto after = (*store)->Query({kStartUnixNs + 500 * kSecond, UINT64_MAX}, {});
     EXPECT_TRUE(after.ok());
     return seconds;
