@@ -63,6 +63,7 @@ struct thread {
   u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
+  u64 stolen;         /* stolen_from_cpu when it came; task.bpf.h */
   u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
   u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
   u32 cpu;            /* it ran on last */
@@ -103,6 +104,7 @@ struct kernel_totals {
   u64 on_cpu_ns;
   u64 runnable_ns;
   u64 blocked_ns;
+  u64 stolen_ns[PROFD_STOLEN_MAX];
   u32 sleeps; /* lower half */
   u32 state;  /* enum profd_thread_state */
 };
@@ -459,6 +461,7 @@ struct switch_state {
   u64 next;    /* address of the task that it switches to; 0: taken */
   struct queue_offset offset;
   u64 switches;                    /* not yet in `counters` */
+  u64 stolen;                      /* stolen_from_cpu, as far as `counters` have it; 0: not yet */
   struct point_gap gap;            /* of threads that a client has requested */
   struct point_gap background_gap; /* of all others */
   struct points points;            /* of the sample under way: the stacks of 6.1 have no room */

@@ -29,6 +29,15 @@ static __always_inline u64 event_period(struct bpf_perf_event_data* ctx) {
   return BPF_CORE_READ(kernel, event, hw.sample_period);
 }
 
+/* What this CPU has lost since it was looked at last: by it, stolen time is spread. */
+static __always_inline void count_stolen(struct task_struct* task) {
+  struct switch_state* state = this_switch();
+  u64 stolen = stolen_from_cpu(task);
+  if (!state) return;
+  if (state->stolen) count_many(PROFD_COUNTER_STOLEN_NS, above(stolen, state->stolen));
+  state->stolen = stolen;
+}
+
 static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct scratch* scratch;
@@ -36,6 +45,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   u64 sessions, weight, now;
   u32 zero = 0;
   if (!task->pid) return;
+  count_stolen(task);
   thread = find_thread(task);
   if (!thread) return;
   sessions = thread->sessions & control.on_cpu_sessions;

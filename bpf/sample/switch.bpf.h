@@ -87,7 +87,7 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
 static __noinline void thread_switches_in_first(struct task_struct* task, u64 now) {
   struct thread* thread = find_clock(task);
-  if (thread && thread->state == PROFD_STATE_BLOCKED) thread->switch_in_ns = now;
+  if (thread) note_switch_in(thread, now, stolen_from_cpu(task));
 }
 
 static __always_inline void switch_out(void* ctx, int preempted, struct task_struct* prev,

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* The ns and counts of one thread; monotone. Elapsed = sum of all *_ns. */
+/* Kinds of runnable and of blocked time. */
 enum profd_runnable {
   PROFD_AFTER_WAKEUP,
   PROFD_AFTER_PREEMPTION,
@@ -12,9 +12,20 @@ enum profd_runnable {
   PROFD_RUNNABLE_MAX
 };
 enum profd_blocked { PROFD_INTERRUPTIBLE, PROFD_UNINTERRUPTIBLE, PROFD_IOWAIT, PROFD_BLOCKED_MAX };
+/* Time on a CPU that the kernel leaves out of run time: interrupts and the hypervisor. */
+enum profd_stolen {
+  PROFD_STOLEN_EXACT,
+  PROFD_STOLEN_SPREAD, /* estimated by what all CPUs have lost: snapshot mode, of sleepers */
+  PROFD_STOLEN_MAX
+};
 
+/*
+ * The ns and counts of one thread. Elapsed = sum of all *_ns. Monotone, but for on_cpu_ns and
+ * stolen_ns, of which only the sum is: a reading in the middle of an interval may not know yet how
+ * much of it was stolen.
+ */
 struct profd_clock {
-  __u64 on_cpu_ns;
+  __u64 on_cpu_ns; /* that the kernel counts as run time */
   __u64 runnable_ns[PROFD_RUNNABLE_MAX];
   __u64 blocked_ns[PROFD_BLOCKED_MAX];
   __u64 on_cpu_count;                       /* intervals begun */
@@ -22,6 +33,7 @@ struct profd_clock {
                                              */
   __u64 blocked_count[PROFD_BLOCKED_MAX];   /* their sum = voluntary switches */
   __u64 migrations;                         /* switch-ins on another CPU than the last one */
+  __u64 stolen_ns[PROFD_STOLEN_MAX];
 };
 
 enum profd_thread_state {

@@ -39,6 +39,8 @@ struct profd_constants {
   __u64 point_seed;  /* of the sampling points; points.h */
 };
 
+#define PROFD_STOLEN_SHIFT 20
+
 /*
  * An epoch is an instant at which all clocks are read. User space sets epoch_ns a little into
  * the future, then raises epoch; a program that closes an interval across epoch_ns first keeps the
@@ -75,6 +77,9 @@ struct profd_control {
    */
   __u64 clock_generation;
   __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
+  /* Snapshot mode: what all CPUs lose (enum profd_stolen), in 2^-PROFD_STOLEN_SHIFT of their run
+   * time. */
+  __u64 stolen_ratio;
   /* Reading memory of another process may never end. Numbers are those of the initial pid
    * namespace. */
   __u32 unreadable_pids[PROFD_MAX_UNREADABLE]; /* the snapshot iterator does not read these; 0 =

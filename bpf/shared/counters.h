@@ -53,7 +53,8 @@
   X(VISITS, INFO, "threads visited by observers")                                                  \
   X(STACKS_MOVED, INFO, "threads that moved while an observer read their stack")                   \
   X(RECENT_FULL, INFO,                                                                             \
-    "visits of observers left out, or once a second only: too many threads have switched")
+    "visits of observers left out, or once a second only: too many threads have switched")         \
+  X(STOLEN_NS, INFO, "time that interrupts and the hypervisor took from CPUs, ns")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -25,7 +25,9 @@
 #include "bpf/shared/shares.h"
 
 /* Written into recordings; raised with every incompatible change. */
-#define PROFD_EVENTS_VERSION 2
+#define PROFD_EVENTS_VERSION 3
+/* The oldest one that readers know: its clocks have no stolen_ns. */
+#define PROFD_EVENTS_VERSION_OLDEST 2
 
 enum profd_event_kind {
   /* From BPF rings. */
@@ -364,7 +366,7 @@ struct profd_python_code_event {
 
 /* Both compilers see these; tests/unit/bpf checks every offset. */
 PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 240 + 16, "profd_clock_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 16, "profd_clock_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 88, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
@@ -379,7 +381,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_python_code_event) == 56 + 40, "python c
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, sessions) == 40, "sessions");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, at_epoch) == 96, "at_epoch");
-PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, comm) == 336, "comm");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, comm) == 368, "comm");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, syscall_args) == 96,
                     "syscall_args");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 144, "frames");

@@ -22,6 +22,7 @@
 struct kernel_accounting {
   u64 run_delay;
   u64 sum_exec;
+  u64 stolen; /* from the CPU that the thread is on, or was on last: only differences count */
 };
 
 /* An off-CPU interval that has ended. */
@@ -59,29 +60,45 @@ static __always_inline u64 length_of(u64 begin_ns, u64 end_ns) {
   return 0;
 }
 
-/* Adds `length` of the present state, of which at most the first `blocked` are blocked. */
+/*
+ * Adds `length` of the present state: on a CPU at most `part` are stolen; off it at most the first
+ * `part` are blocked.
+ */
 static __always_inline void add_interval(struct profd_clock* clock, u32 state, u32 kind, u64 length,
-                                         u64 blocked) {
+                                         u64 part) {
+  part = smaller(part, length);
   if (state == PROFD_STATE_ON_CPU) {
-    clock->on_cpu_ns += length;
+    clock->stolen_ns[PROFD_STOLEN_EXACT] += part;
+    clock->on_cpu_ns += length - part;
   } else if (state == PROFD_STATE_RUNNABLE) {
     clock->runnable_ns[kind & 3] += length;
   } else {
-    blocked = smaller(blocked, length);
-    clock->blocked_ns[kind & 3] += blocked;
-    clock->runnable_ns[PROFD_AFTER_WAKEUP] += length - blocked;
+    clock->blocked_ns[kind & 3] += part;
+    clock->runnable_ns[PROFD_AFTER_WAKEUP] += length - part;
   }
 }
 
-/* Keeps what the clock showed at the epoch that lies in the present interval. */
-static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
+/* What of `stolen` ns of an interval lies in its first `length` of `whole` ns: nothing says when
+ * they were taken. To 2^-16 s where it is longer than 2^32 ns. */
+static __always_inline u64 stolen_until(u64 stolen, u64 length, u64 whole) {
+  u32 shift = whole >> 48 ? 32 : whole >> 32 ? 16 : 0;
+  u64 rest = above(whole, length);
+  stolen = smaller(stolen, whole);
+  if (!(whole >> shift)) return 0;
+  return stolen -
+         smaller(stolen, ((stolen >> shift) * (rest >> shift) / (whole >> shift)) << shift);
+}
+
+/* Keeps what the clock showed at the epoch that lies in the present interval of `whole` ns. */
+static __noinline void keep_epoch(struct thread* thread, u64 whole, u64 part) {
   struct epoch_totals* kept = &thread->kept;
   u64 epoch_ns = control.epoch_ns;
   u64 length = above(epoch_ns, thread->since_ns);
   u32 state = thread->state;
+  if (state == PROFD_STATE_ON_CPU) part = part ? stolen_until(part, length, whole) : 0;
   kept->clock = thread->clock;
-  add_interval(&kept->clock, state, thread->kind, length, blocked);
-  if (state == PROFD_STATE_BLOCKED && length > blocked) state = PROFD_STATE_RUNNABLE;
+  add_interval(&kept->clock, state, thread->kind, length, part);
+  if (state == PROFD_STATE_BLOCKED && length > part) state = PROFD_STATE_RUNNABLE;
   kept->state = state;
   kept->since_ns = thread->since_ns;
   kept->time_ns = epoch_ns;
@@ -89,15 +106,15 @@ static __noinline void keep_epoch(struct thread* thread, u64 blocked) {
 }
 
 /*
- * Ends the present interval; the next one begins where it ends. Always: the sum of the clock's ns
- * is since_ns - begin_ns, and no number in it ever goes down. A global function: the verifier
- * checks it once, wherever an interval ends.
+ * Ends the present interval; the next one begins where it ends. `part` is that of add_interval.
+ * Always: the sum of the clock's ns is since_ns - begin_ns, and no number in it ever goes down. A
+ * global function: the verifier checks it once, wherever an interval ends.
  */
-__noinline int close_interval(struct thread* thread, u64 end_ns, u64 length, u64 blocked) {
+__noinline int close_interval(struct thread* thread, u64 end_ns, u64 length, u64 part) {
   if (!thread) return 0;
   if (thread->kept.number != (u32)control.epoch && end_ns >= control.epoch_ns)
-    keep_epoch(thread, blocked);
-  add_interval(&thread->clock, thread->state, thread->kind, length, blocked);
+    keep_epoch(thread, length, part);
+  add_interval(&thread->clock, thread->state, thread->kind, length, part);
   thread->since_ns += length;
   return 0;
 }
@@ -119,8 +136,14 @@ static __always_inline u64 close_off_cpu(struct thread* thread, u64 end_ns, u64 
   return runnable;
 }
 
-static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns) {
-  close_interval(thread, end_ns, length_of(thread->since_ns, end_ns), 0);
+/* What was stolen from the thread since it came. */
+static __always_inline u64 stolen_part(const struct thread* thread,
+                                       const struct kernel_accounting* accounting) {
+  return above(accounting->stolen, thread->stolen);
+}
+
+static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns, u64 stolen) {
+  close_interval(thread, end_ns, length_of(thread->since_ns, end_ns), stolen);
 }
 
 /* Begins an interval on a CPU where the last one ended. */
@@ -143,8 +166,13 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
  * leave an idle state first. Thread clocks follow the kernel, so that on_cpu is what top and
  * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. What an interval lacks is known at
  * its end only, when kernel accounting has it; the interval is then made to end that much later,
- * and the next one, which is too long by the same, to begin there. Time that the kernel leaves out
- * of kernel accounting (stolen by a hypervisor) stays on_cpu.
+ * and the next one, which is too long by the same, to begin there.
+ *
+ * What the kernel leaves out of run time (interrupts, a hypervisor) is stolen. The run queue of a
+ * CPU has two clocks, of which one leaves that out (reading: stolen_from_cpu of task.bpf.h). The
+ * kernel reads both at each switch, and takes run time from the one. So how much their difference
+ * has grown while a thread was on the CPU is what was stolen from it, to the ns, and 0 without an
+ * error of either sign where nothing was.
  */
 
 /* By how much an interval is longer in kernel accounting than for the hooks. */
@@ -195,13 +223,14 @@ static __always_inline void reconcile_missed_switch_in(struct thread* thread, u6
   close_off_cpu(thread, now - on_cpu, accounting->run_delay);
   thread->run_delay = accounting->run_delay;
   thread->switch_in_ns = now - on_cpu;
+  thread->stolen = accounting->stolen;
   open_on_cpu(thread, cpu);
 }
 
 /* The thread was on CPU when last seen, and its switch-out was not seen. On-CPU comes first. */
 static __noinline void reconcile_missed_switch_out(struct thread* thread, u64 now, u64 sum_exec) {
   u64 length = length_of(thread->since_ns, now);
-  close_on_cpu(thread, now - length + smaller(length, above(sum_exec, thread->sum_exec)));
+  close_on_cpu(thread, now - length + smaller(length, above(sum_exec, thread->sum_exec)), 0);
   thread->state = PROFD_STATE_BLOCKED;
   thread->kind = PROFD_INTERRUPTIBLE;
   thread->clock.blocked_count[PROFD_INTERRUPTIBLE]++;
@@ -209,17 +238,16 @@ static __noinline void reconcile_missed_switch_out(struct thread* thread, u64 no
 }
 
 /* The thread leaves the CPU, and its coming has not been settled: only seen, or not even that. */
-static __noinline void reconcile_switch_in(struct thread* thread, u64 now, u64 sum_exec,
-                                           u64 run_delay, u32 cpu) {
-  struct kernel_accounting accounting = {.run_delay = run_delay, .sum_exec = sum_exec};
+static __noinline void reconcile_switch_in(struct thread* thread, u64 now,
+                                           const struct kernel_accounting* accounting, u32 cpu) {
   struct interval interval;
   if (thread->switch_in_ns) {
-    come_back(thread, thread->switch_in_ns, &accounting, cpu, &interval);
+    come_back(thread, thread->switch_in_ns, accounting, cpu, &interval);
   } else {
     /* The clock may have been made while the thread switched in, between the hook and the moment
      * from which the kernel says that it runs. That is no switch-in that a hook has missed. */
     if (thread->since_ns != thread->begin_ns) count(PROFD_COUNTER_SWITCH_IN_MISSED);
-    reconcile_missed_switch_in(thread, now, &accounting, cpu);
+    reconcile_missed_switch_in(thread, now, accounting, cpu);
   }
 }
 
@@ -237,11 +265,15 @@ static __always_inline void end_write(struct thread* thread) {
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
                                              const struct kernel_accounting* accounting,
                                              const struct leaving* leaving) {
+  u64 stolen;
   begin_write(thread);
   if (thread->state != PROFD_STATE_ON_CPU)
-    reconcile_switch_in(thread, now, accounting->sum_exec, accounting->run_delay, leaving->cpu);
-  close_on_cpu(thread, now + lag_of(above(accounting->sum_exec, thread->sum_exec),
-                                    above(now, thread->switch_in_ns)));
+    reconcile_switch_in(thread, now, accounting, leaving->cpu);
+  stolen = stolen_part(thread, accounting);
+  close_on_cpu(thread,
+               now + lag_of(above(accounting->sum_exec, thread->sum_exec) + stolen,
+                            above(now, thread->switch_in_ns)),
+               stolen);
   if (leaving->state == PROFD_STATE_BLOCKED)
     thread->clock.blocked_count[leaving->kind & 3]++;
   else if (leaving->state == PROFD_STATE_RUNNABLE)
@@ -266,7 +298,15 @@ static __always_inline void clock_switch_in(struct thread* thread, u64 now,
     reconcile_missed_switch_out(thread, now, accounting->sum_exec);
   }
   come_back(thread, now, accounting, cpu, interval);
+  thread->stolen = accounting->stolen;
   end_write(thread);
+}
+
+/* The first switch-in of a thread: no hook settles it before the thread leaves. */
+static __always_inline void note_switch_in(struct thread* thread, u64 now, u64 stolen) {
+  if (thread->state != PROFD_STATE_BLOCKED) return;
+  thread->stolen = stolen;
+  thread->switch_in_ns = now;
 }
 
 /* PROFD_SPLIT_WAKEUP. A thread that is awake already is woken too, while it decides to sleep. */
@@ -290,6 +330,7 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
   thread->run_delay = accounting->run_delay;
   /* How much of the kernel's run time belongs to the present interval is not known. */
   thread->sum_exec = state == PROFD_STATE_ON_CPU ? ~0ull : accounting->sum_exec;
+  thread->stolen = accounting->stolen;
   if (state == PROFD_STATE_ON_CPU) thread->switch_in_ns = now;
   if (state == PROFD_STATE_BLOCKED) thread->clock.blocked_count[kind & 3] = blocks;
   if (state == PROFD_STATE_ON_CPU) thread->clock.on_cpu_count = 1;

@@ -33,7 +33,7 @@ static __always_inline void clock_advance(struct thread* copy, u64 now,
       return;
     }
   }
-  close_on_cpu(copy, now);
+  close_on_cpu(copy, now, stolen_part(copy, accounting));
 }
 
 /*

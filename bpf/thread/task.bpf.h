@@ -47,9 +47,27 @@ static __always_inline struct thread* find_clock(struct task_struct* task) {
   return thread && thread->generation == control.clock_generation ? thread : 0;
 }
 
+/*
+ * What was stolen from the CPU that a thread is on, or was on last, since some time: by how much
+ * the clock of its run queue that run time is taken from is behind the other one. Both stand still
+ * between switches and ticks, so of a running thread up to a tick is missing. Another CPU may
+ * change one of the two between the reads. With CONFIG_FAIR_GROUP_SCHED; else 0, and nothing is
+ * known.
+ */
+static __always_inline u64 stolen_from_cpu(struct task_struct* task) {
+  struct rq* run_queue;
+  u64 clock;
+  if (!bpf_core_field_exists(struct cfs_rq, rq)) return 0;
+  run_queue = task->se.cfs_rq->rq;
+  clock = run_queue->clock;
+  barrier();
+  return clock - run_queue->clock_task;
+}
+
 /* What kernel accounting says; without CONFIG_SCHED_INFO only the run time. */
 static __always_inline void read_kernel_accounting(struct task_struct* task,
                                                    struct kernel_accounting* accounting) {
   accounting->sum_exec = task->se.sum_exec_runtime;
   accounting->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
+  accounting->stolen = stolen_from_cpu(task);
 }

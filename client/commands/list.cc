@@ -12,8 +12,10 @@ ListVerb::ListVerb()
             .usage = "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [OPTIONS]",
             .summary = "list the processes of the history, or their threads, with their shares of "
                        "the time",
-            .about = "Running and runnable are shares of one CPU over the whole time range; "
-                     "blocked is one of the time that the threads lived.",
+            .about =
+                "Running, stolen and runnable are shares of one CPU over the whole time range; "
+                "blocked is one of the time that the threads lived. Stolen is shown where it is "
+                "more than 0.5 %.",
             .footer = "Examples:\n"
                       "  profctl list --since 10m\n"
                       "  profctl list --unit redis-server --threads"}) {

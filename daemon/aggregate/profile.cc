@@ -42,9 +42,13 @@ std::uint64_t StateClock(const profd_clock& clock, process::State state) {
   return state == process::State::kRunnable ? sum(clock.runnable_ns) : sum(clock.blocked_ns);
 }
 
+std::uint64_t StolenClock(const profd_clock& clock) {
+  return clock.stolen_ns[PROFD_STOLEN_EXACT] + clock.stolen_ns[PROFD_STOLEN_SPREAD];
+}
+
 std::uint64_t ClockTotal(const profd_clock& clock) {
   return StateClock(clock, process::State::kOnCpu) + StateClock(clock, process::State::kRunnable) +
-         StateClock(clock, process::State::kBlocked);
+         StateClock(clock, process::State::kBlocked) + StolenClock(clock);
 }
 
 void AddClock(const profd_clock& part, profd_clock& sum) {
@@ -59,6 +63,7 @@ void AddClock(const profd_clock& part, profd_clock& sum) {
     sum.blocked_ns[i] += part.blocked_ns[i];
     sum.blocked_count[i] += part.blocked_count[i];
   }
+  for (std::size_t i = 0; i < PROFD_STOLEN_MAX; ++i) sum.stolen_ns[i] += part.stolen_ns[i];
 }
 
 std::uint64_t Elapsed(const ProfileThread& thread) {

@@ -53,7 +53,7 @@ struct ProfileThread {
   // so that the closure error can show a fault of the clock.
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
-  profd_clock clock{};         // exact times inside the session
+  profd_clock clock{};         // times inside the session, exact but for PROFD_STOLEN_SPREAD
   bool began = false;          // inside the session
   bool exited = false;         // inside the session
   bool clock_missing = false;  // the clock was not read: the samples are not scaled
@@ -128,7 +128,9 @@ using ProfileRef = std::shared_ptr<const Profile>;
 [[nodiscard]] std::uint64_t WindowLength(const Profile& profile);
 // The ns of one state of a clock, over all its kinds.
 [[nodiscard]] std::uint64_t StateClock(const profd_clock& clock, process::State state);
-// The ns of all states of a clock.
+// The ns that were stolen, exact or by estimate.
+[[nodiscard]] std::uint64_t StolenClock(const profd_clock& clock);
+// The ns of a clock: those of all states, and what was stolen.
 [[nodiscard]] std::uint64_t ClockTotal(const profd_clock& clock);
 void AddClock(const profd_clock& part, profd_clock& sum);
 // end_ns - begin_ns, or for a group the sum of these; 0 if it ends before it begins.

@@ -5,31 +5,53 @@
 #include <bit>
 #include <ranges>
 
+#include "daemon/aggregate/profile.h"
+
 namespace profd::aggregate {
 namespace {
 
 using ClockFields = std::array<std::uint64_t, sizeof(profd_clock) / sizeof(std::uint64_t)>;
 
-// b - a. Nothing if any field of b is smaller: a true clock never goes back, so the readings are
-// not of one clock.
+// A reading of a thread that runs may have counted as run what was stolen, or the other way round:
+// only the sum of both never goes back. `stolen` is b less a, or 0 where that goes back; what does
+// not fit is run time.
+bool SplitOnCpu(const profd_clock& a, const profd_clock& b, profd_clock& difference) {
+  const auto sum = [](const profd_clock& clock) { return clock.on_cpu_ns + StolenClock(clock); };
+  if (sum(b) < sum(a)) return false;
+  std::uint64_t left = sum(b) - sum(a);
+  for (std::size_t i = 0; i < PROFD_STOLEN_MAX; ++i) {
+    const std::uint64_t grown = b.stolen_ns[i] - std::min(a.stolen_ns[i], b.stolen_ns[i]);
+    difference.stolen_ns[i] = std::min(grown, left);
+    left -= difference.stolen_ns[i];
+  }
+  difference.on_cpu_ns = left;
+  return true;
+}
+
+profd_clock WithoutOnCpu(profd_clock clock) {
+  clock.on_cpu_ns = 0;
+  std::ranges::fill(clock.stolen_ns, 0);
+  return clock;
+}
+
+// b - a. Nothing if any other field of b is smaller: a true clock never goes back, so the readings
+// are not of one clock.
 std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b) {
-  const auto from = std::bit_cast<ClockFields>(a);
-  auto to = std::bit_cast<ClockFields>(b);
+  const auto from = std::bit_cast<ClockFields>(WithoutOnCpu(a));
+  auto to = std::bit_cast<ClockFields>(WithoutOnCpu(b));
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] < from[i]) return std::nullopt;
     to[i] -= from[i];
   }
-  return std::bit_cast<profd_clock>(to);
+  auto difference = std::bit_cast<profd_clock>(to);
+  if (!SplitOnCpu(a, b, difference)) return std::nullopt;
+  return difference;
 }
 
 // The end by kernel accounting is where its sums end: the event may come later.
 std::uint64_t EndOf(const wire::ClockEvent& event) {
   if (!event.observation) return event.header.time_ns;
-  const profd_clock& clock = event.final;
-  std::uint64_t end_ns = event.begin_ns + clock.on_cpu_ns;
-  for (const std::uint64_t ns : clock.runnable_ns) end_ns += ns;
-  for (const std::uint64_t ns : clock.blocked_ns) end_ns += ns;
-  return end_ns;
+  return event.begin_ns + ClockTotal(event.final);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/base/files.h"
+#include "daemon/recording/old_events.h"
 
 namespace profd::recording {
 
@@ -88,10 +89,13 @@ Result<void> RecordingReader::TakeBlock(const BlockHeader& header, const ReaderL
   auto info = DecodeInfo(*bytes);
   if (!info) return Corrupt(info.error().message);
   info_ = *std::move(info);
-  if (info_.events_version == PROFD_EVENTS_VERSION) return {};
+  if (info_.events_version >= PROFD_EVENTS_VERSION_OLDEST &&
+      info_.events_version <= PROFD_EVENTS_VERSION)
+    return {};
   return Error{ErrorCode::kUnsupported,
                path_ + ": events of version " + std::to_string(info_.events_version) +
-                   ", this profd reads " + std::to_string(PROFD_EVENTS_VERSION),
+                   ", this profd reads " + std::to_string(PROFD_EVENTS_VERSION_OLDEST) + " to " +
+                   std::to_string(PROFD_EVENTS_VERSION),
                "replay it with the profd that made it"};
 }
 
@@ -137,10 +141,11 @@ Result<bool> RecordingReader::NextEvents(const wire::EventSource::Sink& sink) {
     const auto contents = ReadContents(**header);
     if (!contents) return contents.error();
     std::span<const std::byte> rest = *contents;
+    std::vector<std::byte> scratch;
     for (std::uint32_t i = 0; i < (*header)->records; ++i) {
       std::span<const std::byte> event;
       if (!TakeEvent(rest, event)) return Corrupt("an event is cut");
-      sink(wire::RawEvent{event});
+      sink(wire::RawEvent{InPresentLayout(event, info_.events_version, scratch)});
     }
     if (!rest.empty()) return Corrupt("the block holds more than its events");
     Skip(**header);

@@ -12,13 +12,16 @@ double QueuedNs(const v1::ThreadClock& clock) {
   return 1000.0 * static_cast<double>(RunnableCount(clock) + 1);
 }
 
+double OnCpuAndStolenNs(const v1::ThreadClock& clock) {
+  return static_cast<double>(clock.on_cpu_ns() + StolenNs(clock));
+}
+
 // By how much runnable time lies outside of what kernel accounting allows.
 double BeyondNs(const v1::Thread& thread, const KernelAccounting& accounting) {
-  // What the thread did after it had read kernel accounting: it ran, and at most all else was a
-  // wait.
-  const double tail_ns =
-      static_cast<double>(thread.end_ns()) - accounting.read_ns -
-      (static_cast<double>(thread.clock().on_cpu_ns()) - accounting.cpu_when_read_ns);
+  // What the thread did after it had read kernel accounting: it was on a CPU, and at most all else
+  // was a wait.
+  const double tail_ns = static_cast<double>(thread.end_ns()) - accounting.read_ns -
+                         (OnCpuAndStolenNs(thread.clock()) - accounting.cpu_when_read_ns);
   const double apart_ns = static_cast<double>(RunnableNs(thread.clock())) - accounting.run_delay_ns;
   const double queued_ns = QueuedNs(thread.clock());
   return std::max({0.0, -apart_ns - queued_ns - accounting.cpu_at_begin_ns,
@@ -42,13 +45,17 @@ std::uint64_t BlockedNs(const v1::ThreadClock& clock) {
          clock.blocked_iowait_ns();
 }
 
+std::uint64_t StolenNs(const v1::ThreadClock& clock) {
+  return clock.stolen_exact_ns() + clock.stolen_spread_ns();
+}
+
 std::uint64_t ElapsedNs(const v1::ThreadClock& clock) {
-  return clock.on_cpu_ns() + RunnableNs(clock) + BlockedNs(clock);
+  return clock.on_cpu_ns() + StolenNs(clock) + RunnableNs(clock) + BlockedNs(clock);
 }
 
 double AfterAccountingNs(const v1::Thread& thread, const KernelAccounting& accounting) {
   const v1::ThreadClock& clock = thread.clock();
-  const double on_cpu_ns = static_cast<double>(clock.on_cpu_ns()) - accounting.cpu_when_read_ns;
+  const double on_cpu_ns = OnCpuAndStolenNs(clock) - accounting.cpu_when_read_ns;
   const double runnable_ns = static_cast<double>(RunnableNs(clock)) - accounting.run_delay_ns;
   return std::max(0.0, on_cpu_ns) + std::max(0.0, runnable_ns) + QueuedNs(clock);
 }
@@ -65,7 +72,7 @@ void AccountingJudgement::Add(const v1::Thread& thread, const KernelAccounting& 
 
 bool AccountingJudgement::Holds(std::uint64_t most_stolen_ns) const {
   const auto most_ns = static_cast<double>(most_stolen_ns);
-  return worst_on_cpu_ns_ <= most_ns && beyond_ns_ <= most_ns && beyond_ * 100 <= threads_;
+  return worst_on_cpu_ns_ <= 0 && beyond_ns_ <= most_ns && beyond_ * 100 <= threads_;
 }
 
 std::string AccountingJudgement::Text() const {

@@ -2,12 +2,13 @@
 //
 // The kernel counts run time and waits for a CPU itself (/proc/PID/task/TID/schedstat), by a clock
 // that stands still while a hypervisor has the CPU. So on_cpu agrees within a tick, by which the
-// kernel's sum may be old, and the steal time; runnable within 1 us a wait, as the kernel begins a
-// wait at the enqueue. A thread that is born on an idle CPU runs, for the kernel, from its wake-up
-// on, while the CPU still leaves its idle state and no hook has seen it: what it has run for the
-// kernel before its first instruction may be missing in its next wait. A CPU that is stolen between
-// the kernel's reading of its clock and the hook's makes one wait longer or shorter by as much:
-// that may happen to one thread in a hundred. Fewer threads agree all, if need be in another run.
+// kernel's sum may be old: stolen time is a part of its own; runnable within 1 us a wait, as the
+// kernel begins a wait at the enqueue. A thread that is born on an idle CPU runs, for the kernel,
+// from its wake-up on, while the CPU still leaves its idle state and no hook has seen it: what it
+// has run for the kernel before its first instruction may be missing in its next wait. A CPU that
+// is stolen between the kernel's reading of its clock and the hook's makes one wait longer or
+// shorter by as much: that may happen to one thread in a hundred. Fewer threads agree all, if need
+// be in another run.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ namespace profd::accuracy {
 [[nodiscard]] std::uint64_t RunnableNs(const v1::ThreadClock& clock);
 [[nodiscard]] std::uint64_t RunnableCount(const v1::ThreadClock& clock);
 [[nodiscard]] std::uint64_t BlockedNs(const v1::ThreadClock& clock);
+[[nodiscard]] std::uint64_t StolenNs(const v1::ThreadClock& clock);
 [[nodiscard]] std::uint64_t ElapsedNs(const v1::ThreadClock& clock);
 
 // What a thread read of itself towards its end.

@@ -94,14 +94,12 @@ TEST(AccountingJudgement, OneInAHundredMayBeStolenFrom) {
   EXPECT_FALSE(Holds(accounting, kSteal, 99)) << "more than was stolen";
 }
 
-TEST(AccountingJudgement, OnCpuIsWithinATickAndWhatWasStolen) {
+TEST(AccountingJudgement, OnCpuIsWithinATickWhateverWasStolen) {
   KernelAccounting accounting = KernelAccountingOfIt();
   accounting.run_ns -= kTickNs;
   EXPECT_TRUE(Holds(accounting, kNoSteal));
   accounting.run_ns -= 1'000'000;
   EXPECT_FALSE(Holds(accounting, kNoSteal));
-  EXPECT_TRUE(Holds(accounting, kSteal));
-  accounting.run_ns -= 60'000'000;
   EXPECT_FALSE(Holds(accounting, kSteal));
 }
 

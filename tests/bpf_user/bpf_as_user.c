@@ -99,7 +99,7 @@ void user_set_memory(long (*read)(void* context, void* to, __u32 bytes, __u64 fr
 }
 
 static struct kernel_accounting accounting_of(const struct user_accounting* accounting) {
-  struct kernel_accounting out = {accounting->run_delay, accounting->sum_exec};
+  struct kernel_accounting out = {accounting->run_delay, accounting->sum_exec, accounting->stolen};
   return out;
 }
 
@@ -145,8 +145,8 @@ struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32
   return out;
 }
 
-void user_note_switch_in(struct user_thread* thread, __u64 now) {
-  ((struct thread*)thread)->switch_in_ns = now;
+void user_note_switch_in(struct user_thread* thread, __u64 now, __u64 stolen) {
+  note_switch_in((struct thread*)thread, now, stolen);
 }
 
 void user_wake(struct user_thread* thread, __u64 now) { clock_wake((struct thread*)thread, now); }

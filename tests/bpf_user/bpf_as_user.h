@@ -16,6 +16,7 @@ struct user_thread; /* struct thread of bpf/maps.bpf.h */
 struct user_accounting {
   __u64 run_delay;
   __u64 sum_exec;
+  __u64 stolen; /* from the CPU */
 };
 
 struct user_interval {
@@ -57,7 +58,7 @@ void user_switch_out(struct user_thread* thread, __u64 now, __u32 state, __u32 k
                      const struct user_accounting* accounting);
 struct user_interval user_switch_in(struct user_thread* thread, __u64 now, __u32 cpu,
                                     const struct user_accounting* accounting);
-void user_note_switch_in(struct user_thread* thread, __u64 now); /* the first one */
+void user_note_switch_in(struct user_thread* thread, __u64 now, __u64 stolen); /* the first one */
 void user_wake(struct user_thread* thread, __u64 now);
 struct user_reading user_read(struct user_thread* thread, __u64 now,
                               const struct user_accounting* accounting,
@@ -79,6 +80,7 @@ struct user_totals {
   __u64 on_cpu_ns;
   __u64 runnable_ns;
   __u64 blocked_ns;
+  __u64 stolen_ns[PROFD_STOLEN_MAX];
   __u32 sleeps;
   __u32 state;
 };

@@ -91,7 +91,7 @@ TEST_F(ClockTest, AWakeUpThatWasNotSeenLeavesAllOfItBlocked) {
 TEST_F(ClockTest, NewThreadWaitsForACpuFromWhenItIsQueued) {
   const user_accounting none{};
   user_thread* thread = user_thread_begin_created(100, &none);
-  const user_accounting arrived{30, 0};
+  const user_accounting arrived{30, 0, 0};
   const user_interval wait = user_switch_in(thread, 150, 0, &arrived);
   EXPECT_EQ(wait.runnable_ns, 30);
   EXPECT_EQ(user_clock(thread)->runnable_ns[PROFD_AFTER_WAKEUP], 30);
@@ -116,15 +116,15 @@ TEST_F(ClockTest, MissedSwitchInIsMadeGoodFromTheKernelsRunTime) {
 
 // Between the switch hook and the moment from which the kernel says that it runs.
 TEST_F(ClockTest, AClockThatIsMadeDuringASwitchInHasMissedNone) {
-  const user_accounting start{0, 1'000};
+  const user_accounting start{0, 1'000, 0};
   user_thread* thread = user_thread_begin(100, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
-  const user_accounting ran{0, 1'000 + 50};
+  const user_accounting ran{0, 1'000 + 50, 0};
   user_switch_out(thread, 150, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &ran);
   EXPECT_EQ(user_clock(thread)->on_cpu_ns, 50);
   EXPECT_EQ(Sum(*user_clock(thread)), 50);
   EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 0);
   // The next one is.
-  const user_accounting again{0, 1'000 + 80};
+  const user_accounting again{0, 1'000 + 80, 0};
   user_switch_out(thread, 250, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &again);
   EXPECT_EQ(user_clock(thread)->on_cpu_ns, 80);
   EXPECT_EQ(user_counter(PROFD_COUNTER_SWITCH_IN_MISSED), 1);
@@ -189,26 +189,69 @@ TEST_F(ClockTest, WaitOfThePreemptedFollowsTheKernelToo) {
   EXPECT_EQ(Sum(thread.clock()), thread.since());
 }
 
-// A hypervisor took the CPU away: kernel accounting has less than the hooks saw. It stays on_cpu.
-TEST_F(ClockTest, StolenTimeIsOnCpu) {
-  const user_accounting start{};
-  user_thread* thread = user_thread_begin(0, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, &start);
-  const user_accounting came{0, 0};
-  user_switch_in(thread, 1'000, 0, &came);
-  const user_accounting stolen{0, 40'000};
-  user_switch_out(thread, 101'000, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &stolen);
-  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 100'000);
+// A hypervisor took the CPU away: kernel accounting has less than the hooks saw.
+TEST_F(ClockTest, StolenTimeIsAPartOfItsOwn) {
+  KernelModel thread(0);
+  thread.Block(1'000);
+  thread.Wake(2'000);
+  thread.Come(2'000);
+  thread.Steal(60'000);
+  thread.Block(102'000);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 1'000 + 40'000);
+  EXPECT_EQ(thread.clock().stolen_ns[PROFD_STOLEN_EXACT], 60'000);
+  EXPECT_EQ(Sum(thread.clock()), 102'000);
+}
+
+TEST_F(ClockTest, StolenInTheFirstStretchOfAThreadCountsToo) {
+  const user_accounting start{.run_delay = 0, .sum_exec = 0, .stolen = 900};
+  user_thread* thread = user_thread_begin_created(0, &start);
+  user_note_switch_in(thread, 500, 7'000);
+  const user_accounting ran{.run_delay = 0, .sum_exec = 1'000, .stolen = 7'000 + 250};
+  user_switch_out(thread, 500 + 1'250, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &ran);
+  EXPECT_EQ(user_clock(thread)->on_cpu_ns, 1'000);
+  EXPECT_EQ(user_clock(thread)->stolen_ns[PROFD_STOLEN_EXACT], 250);
   user_thread_free(thread);
+}
+
+TEST_F(ClockTest, NoMoreIsStolenThanTheThreadWasOnTheCpu) {
+  KernelModel thread(0);
+  const user_accounting all{.run_delay = 0, .sum_exec = 0, .stolen = 1'000'000'000};
+  user_switch_out(thread.thread(), 500, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &all);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 0);
+  EXPECT_EQ(thread.clock().stolen_ns[PROFD_STOLEN_EXACT], 500);
+}
+
+// Thousands of switches on several CPUs, dated with lags of either sign, some with stolen time: it
+// is exact, and 0 where nothing was stolen. The lags do not add up to anything, either.
+TEST_F(ClockTest, LagsAreNotTakenForStolenTime) {
+  constexpr std::uint64_t kMostLag = 1'500;
+  std::mt19937_64 random(11);
+  for (const bool steals : {false, true}) {
+    KernelModel thread(0);
+    std::uint64_t now = 0;
+    for (int turn = 0; turn < 10'000; ++turn) {
+      if (steals && random() % 4 == 0) thread.Steal(random() % 20'000);
+      thread.Preempt(now += 40'000, PROFD_AFTER_PREEMPTION, random() % kMostLag);
+      thread.OnCpu(static_cast<std::uint32_t>(random() % 4));
+      thread.Come(now += 5'000, random() % kMostLag);
+    }
+    thread.Block(now += 40'000);
+    EXPECT_EQ(thread.clock().stolen_ns[PROFD_STOLEN_EXACT], thread.stolen());
+    EXPECT_EQ(thread.stolen() != 0, steals);
+    EXPECT_GE(thread.clock().on_cpu_ns, thread.run_time());
+    EXPECT_LE(thread.clock().on_cpu_ns, thread.run_time() + kMostLag);
+    EXPECT_EQ(Sum(thread.clock()), thread.since());
+  }
 }
 
 TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
   KernelModel thread(0);
   thread.Preempt(1'000);
   thread.Come(2'000);
-  const user_accounting second{1'000, 1'000'000'000};
+  const user_accounting second{1'000, 1'000'000'000, 0};
   user_switch_out(thread.thread(), 3'000, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 0, &second);
   EXPECT_EQ(thread.clock().on_cpu_ns, 2'000);
-  const user_accounting minute{60'000'000'000, 1'000'000'000};
+  const user_accounting minute{60'000'000'000, 1'000'000'000, 0};
   const user_interval wait = user_switch_in(thread.thread(), 4'000, 0, &minute);
   EXPECT_EQ(wait.end_ns, 4'000);
   EXPECT_EQ(wait.runnable_ns, 1'000);
@@ -226,7 +269,7 @@ TEST_F(ClockTest, PreemptedWhileGoingToSleepIsRunnableAllTheSame) {
 TEST_F(ClockTest, ASleepThatTheHookSawTooLateWaitsAsLongAsTheKernelSays) {
   KernelModel thread(0);
   thread.Block(1'000);
-  const user_accounting second{800, 1'000};
+  const user_accounting second{800, 1'000, 0};
   const user_interval wait = user_switch_in(thread.thread(), 1'500, 0, &second);
   EXPECT_EQ(wait.runnable_ns, 800);
   EXPECT_EQ(wait.end_ns, 1'800);
@@ -235,11 +278,11 @@ TEST_F(ClockTest, ASleepThatTheHookSawTooLateWaitsAsLongAsTheKernelSays) {
 TEST_F(ClockTest, AHookThatLagsBehindTheSwitchInDoesNotMakeTheWaitLonger) {
   KernelModel thread(0);
   thread.Preempt(1'000);
-  const user_accounting second{1'000, 1'000};
+  const user_accounting second{1'000, 1'000, 0};
   const user_interval wait = user_switch_in(thread.thread(), 9'000, 0, &second);
   EXPECT_EQ(wait.runnable_ns, 1'000);
   EXPECT_EQ(wait.end_ns, 2'000);
-  const user_accounting third{1'000, 1'000 + 7'500};
+  const user_accounting third{1'000, 1'000 + 7'500, 0};
   user_switch_out(thread.thread(), 9'500, PROFD_STATE_BLOCKED, PROFD_INTERRUPTIBLE, 0, &third);
   EXPECT_EQ(thread.clock().on_cpu_ns, 1'000 + 7'500);
 }

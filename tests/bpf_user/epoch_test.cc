@@ -127,6 +127,36 @@ TEST_F(EpochTest, ThreadThatSleepsThroughSeveralKeepsTheLast) {
   EXPECT_EQ(reading.at_epoch.blocked_ns[PROFD_INTERRUPTIBLE], 18'000);
 }
 
+// What was stolen from an interval lies before and after the epoch in proportion.
+TEST_F(EpochTest, StolenTimeOfAnIntervalIsSplitAtTheEpoch) {
+  // Beyond 2^32 ns, the split is exact to 2^-16 s.
+  constexpr std::uint64_t kRough = 1 << 16;
+  for (const std::uint64_t length : {std::uint64_t{100'000}, std::uint64_t{40'000'000'000}}) {
+    KernelModel thread(0);
+    Announce(user_control()->epoch + 1, length / 4);
+    thread.Steal(length / 2);
+    const user_reading reading = thread.Read(length);
+    const profd_clock& at_epoch = reading.at_epoch;
+    EXPECT_EQ(Sum(at_epoch), length / 4);
+    EXPECT_NEAR(static_cast<double>(at_epoch.stolen_ns[PROFD_STOLEN_EXACT]),
+                static_cast<double>(length / 8), length > kRough * kRough ? kRough : 1);
+    EXPECT_EQ(reading.now.stolen_ns[PROFD_STOLEN_EXACT], length / 2);
+    EXPECT_TRUE(NeverLess(at_epoch, reading.now));
+  }
+}
+
+// The kernel says of a CPU only at its next tick what was stolen from it.
+TEST_F(EpochTest, WhatAReadingDidNotKnowOfIsStolenAfterIt) {
+  KernelModel thread(0);
+  Announce(1, 10'000);
+  const user_reading reading = thread.Read(10'001);
+  EXPECT_EQ(Stolen(reading.at_epoch), 0);
+  thread.Steal(9'000);
+  thread.Block(10'500);
+  EXPECT_EQ(thread.clock().on_cpu_ns, 1'500);
+  EXPECT_TRUE(NeverLess(reading.at_epoch, thread.clock()));
+}
+
 // One history, read at many moments after the epoch: before, between and after the switches that
 // follow it. All readings must agree, and must be true.
 TEST_F(EpochTest, TheMomentOfReadingDoesNotMatter) {

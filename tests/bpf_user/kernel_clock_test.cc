@@ -11,7 +11,8 @@ constexpr std::uint64_t kBegin = 1'000'000'000;
 constexpr std::uint64_t kTick = 4'000'000;
 
 std::uint64_t SumOf(const user_totals& totals) {
-  return totals.on_cpu_ns + totals.runnable_ns + totals.blocked_ns;
+  return totals.on_cpu_ns + totals.runnable_ns + totals.blocked_ns +
+         totals.stolen_ns[PROFD_STOLEN_EXACT] + totals.stolen_ns[PROFD_STOLEN_SPREAD];
 }
 
 TEST(KernelClockTest, AThreadThatHasSleptWasBlockedForTheRest) {
@@ -25,6 +26,32 @@ TEST(KernelClockTest, AThreadThatHasSleptWasBlockedForTheRest) {
   EXPECT_EQ(totals.blocked_ns, 110u) << "also after the epoch";
 }
 
+TEST(KernelClockTest, OfASleeperStolenTimeIsSpreadByItsRunTime) {
+  user_reset();
+  user_control()->stolen_ratio = (1u << PROFD_STOLEN_SHIFT) / 4;
+  user_totals totals{};
+  const user_sums sums{
+      .on_cpu_ns = 40'960, .runnable_ns = 10, .sleeps = 2, .state = PROFD_STATE_ON_CPU};
+  user_read_sums(&totals, kBegin, kBegin, kBegin + 100'000, &sums);
+  EXPECT_EQ(totals.on_cpu_ns, 40'960u);
+  EXPECT_EQ(totals.stolen_ns[PROFD_STOLEN_SPREAD], 40'960u / 4);
+  EXPECT_EQ(totals.stolen_ns[PROFD_STOLEN_EXACT], 0u);
+  EXPECT_EQ(totals.blocked_ns, 100'000u - 40'960u - 10u - 40'960u / 4);
+  user_reset();
+}
+
+TEST(KernelClockTest, NoMoreIsSpreadThanThereIs) {
+  user_reset();
+  user_control()->stolen_ratio = 1u << PROFD_STOLEN_SHIFT;
+  user_totals totals{};
+  const user_sums sums{
+      .on_cpu_ns = 90'000, .runnable_ns = 0, .sleeps = 1, .state = PROFD_STATE_ON_CPU};
+  user_read_sums(&totals, kBegin, kBegin, kBegin + 100'000, &sums);
+  EXPECT_EQ(totals.stolen_ns[PROFD_STOLEN_SPREAD], 10'000u);
+  EXPECT_EQ(totals.blocked_ns, 0u);
+  user_reset();
+}
+
 TEST(KernelClockTest, AThreadThatSpinsWasNeverBlocked) {
   user_totals totals{};
   user_sums sums{.on_cpu_ns = 0, .runnable_ns = 0, .sleeps = 0, .state = PROFD_STATE_ON_CPU};
@@ -33,6 +60,8 @@ TEST(KernelClockTest, AThreadThatSpinsWasNeverBlocked) {
     sums.on_cpu_ns = now - now / 10 - kTick / 2;
     user_read_sums(&totals, kBegin, kBegin + now - kTick, kBegin + now, &sums);
     EXPECT_EQ(totals.blocked_ns, 0u);
+    EXPECT_EQ(totals.on_cpu_ns, sums.on_cpu_ns);
+    EXPECT_EQ(totals.stolen_ns[PROFD_STOLEN_EXACT], now / 10 + kTick / 2);
     EXPECT_EQ(SumOf(totals), now);
   }
 }

@@ -1,5 +1,6 @@
 #include "tests/bpf_user/kernel_model.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <numeric>
@@ -15,14 +16,22 @@ std::uint64_t SumOf(const __u64 (&values)[3]) {
 
 std::uint64_t Runnable(const profd_clock& clock) { return SumOf(clock.runnable_ns); }
 std::uint64_t Blocked(const profd_clock& clock) { return SumOf(clock.blocked_ns); }
+std::uint64_t Stolen(const profd_clock& clock) {
+  return clock.stolen_ns[PROFD_STOLEN_EXACT] + clock.stolen_ns[PROFD_STOLEN_SPREAD];
+}
 std::uint64_t Sum(const profd_clock& clock) {
-  return clock.on_cpu_ns + Runnable(clock) + Blocked(clock);
+  return clock.on_cpu_ns + Runnable(clock) + Blocked(clock) + Stolen(clock);
 }
 
 bool NeverLess(const profd_clock& earlier, const profd_clock& later) {
   using Fields = std::array<std::uint64_t, sizeof(profd_clock) / sizeof(std::uint64_t)>;
-  const auto a = std::bit_cast<Fields>(earlier);
-  const auto b = std::bit_cast<Fields>(later);
+  const auto fields = [](profd_clock clock) {
+    clock.on_cpu_ns += Stolen(clock);
+    std::ranges::fill(clock.stolen_ns, 0);
+    return std::bit_cast<Fields>(clock);
+  };
+  const auto a = fields(earlier);
+  const auto b = fields(later);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (b[i] < a[i]) return false;
   return true;
@@ -34,8 +43,20 @@ KernelModel::KernelModel(std::uint64_t now) : arrived_ns_(now) {
 
 KernelModel::~KernelModel() { user_thread_free(thread_); }
 
+void KernelModel::Steal(std::uint64_t ns) {
+  accounting_.stolen += ns;
+  stolen_ns_ += ns;
+  stolen_now_ns_ += ns;
+}
+
+void KernelModel::OnCpu(std::uint32_t cpu) {
+  cpu_ = cpu;
+  accounting_.stolen = std::uint64_t{5'000'000'000} / (cpu + 1) + stolen_ns_ / 2;
+}
+
 void KernelModel::Depart(std::uint64_t now) {
-  accounting_.sum_exec += now - arrived_ns_;
+  accounting_.sum_exec += now - arrived_ns_ - stolen_now_ns_;
+  stolen_now_ns_ = 0;
   running_ = false;
 }
 
@@ -78,14 +99,14 @@ void KernelModel::BlockUnseen(std::uint64_t now) { Depart(now); }
 void KernelModel::ComeUnseen(std::uint64_t now) { Arrive(now); }
 
 void KernelModel::ComeNoted(std::uint64_t now) {
-  user_note_switch_in(thread_, now);
+  user_note_switch_in(thread_, now, accounting_.stolen);
   Arrive(now);
 }
 
 user_reading KernelModel::Read(std::uint64_t now) const {
   const user_present_state present{queued_ns_, running_ ? 1 : 0};
   user_accounting accounting = accounting_;
-  if (running_) accounting.sum_exec += now - arrived_ns_;
+  if (running_) accounting.sum_exec += now - arrived_ns_ - stolen_now_ns_;
   return user_read(thread_, now, &accounting, &present);
 }
 

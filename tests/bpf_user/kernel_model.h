@@ -13,7 +13,8 @@ namespace profd {
 [[nodiscard]] std::uint64_t Sum(const profd_clock& clock);  // of all ns
 [[nodiscard]] std::uint64_t Runnable(const profd_clock& clock);
 [[nodiscard]] std::uint64_t Blocked(const profd_clock& clock);
-// Every ns of `later` is at least that of `earlier`.
+[[nodiscard]] std::uint64_t Stolen(const profd_clock& clock);
+// Every ns of `later` is at least that of `earlier`; of run and stolen time the sum.
 [[nodiscard]] bool NeverLess(const profd_clock& earlier, const profd_clock& later);
 
 class KernelModel {
@@ -37,7 +38,11 @@ class KernelModel {
   // The switch-in is only noted, as that of a new thread is.
   void ComeNoted(std::uint64_t now);
 
-  void OnCpu(std::uint32_t cpu) { cpu_ = cpu; }
+  // Takes the CPU away from the thread, which runs, for `ns` before the next call.
+  void Steal(std::uint64_t ns);
+
+  // The next one; what was stolen from each has nothing to do with the others.
+  void OnCpu(std::uint32_t cpu);
   [[nodiscard]] user_reading Read(std::uint64_t now) const;
 
   [[nodiscard]] const profd_clock& clock() const { return *user_clock(thread_); }
@@ -47,6 +52,7 @@ class KernelModel {
   // The kernel's own numbers since the beginning.
   [[nodiscard]] std::uint64_t run_time() const { return accounting_.sum_exec; }
   [[nodiscard]] std::uint64_t run_delay() const { return accounting_.run_delay; }
+  [[nodiscard]] std::uint64_t stolen() const { return stolen_ns_; }
 
  private:
   void Depart(std::uint64_t now);
@@ -55,8 +61,10 @@ class KernelModel {
 
   user_accounting accounting_{};
   user_thread* thread_;
-  std::uint64_t arrived_ns_;     // as the kernel dates it
-  std::uint64_t queued_ns_ = 0;  // 0: does not wait for a CPU
+  std::uint64_t arrived_ns_;  // as the kernel dates it
+  std::uint64_t stolen_ns_ = 0;
+  std::uint64_t stolen_now_ns_ = 0;  // since it arrived
+  std::uint64_t queued_ns_ = 0;      // 0: does not wait for a CPU
   bool running_ = true;
   std::uint32_t cpu_ = 0;
 };

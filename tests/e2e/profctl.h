@@ -120,7 +120,7 @@ inline std::uint64_t ClockSum(const v1::ThreadClock& clock) {
   return clock.on_cpu_ns() + clock.runnable_after_wakeup_ns() +
          clock.runnable_after_preemption_ns() + clock.runnable_after_yield_ns() +
          clock.blocked_interruptible_ns() + clock.blocked_uninterruptible_ns() +
-         clock.blocked_iowait_ns();
+         clock.blocked_iowait_ns() + clock.stolen_exact_ns() + clock.stolen_spread_ns();
 }
 
 }  // namespace profd::e2e

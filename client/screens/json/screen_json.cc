@@ -284,7 +284,9 @@ std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
                 {"elapsed_ns", row.elapsed_ns},
                 {"on_cpu_ns", row.on_cpu_ns},
                 {"runnable_ns", row.runnable_ns},
-                {"blocked_ns", row.blocked_ns}};
+                {"blocked_ns", row.blocked_ns},
+                {"stolen_ns", row.stolen.ns},
+                {"stolen_spread_ns", row.stolen.spread_ns}};
     if (row.pid != 0) object["pid"] = row.pid;
     if (key == GroupKey::kProcess || key == GroupKey::kThread) {
       object["user"] = row.user;

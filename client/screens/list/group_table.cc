@@ -78,6 +78,7 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
     row.on_cpu_ns += times.on_cpu_ns;
     row.runnable_ns += times.runnable_ns;
     row.blocked_ns += times.blocked_ns;
+    row.stolen += times.stolen;
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (const std::uint32_t process : processes[i])
@@ -99,6 +100,7 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
                {"processes", Align::kRight},
                {"threads", Align::kRight},
                {"running", Align::kRight},
+               {"stolen", Align::kRight},
                {"runnable", Align::kRight},
                {"blocked", Align::kRight},
                {"CPU time", Align::kRight},
@@ -109,14 +111,14 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   for (const GroupRow& row : rows) {
     if (!options.complete && shown == kGroupRows) break;
     ++shown;
-    table.AddRow({SafeText(NameOf(row, options.key)), Number(row.pid), Number(row.tid),
-                  single ? "" : FormatCount(row.processes),
-                  options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
-                  FormatShare(ShareOf(row.on_cpu_ns, length_ns)),
-                  FormatShare(ShareOf(row.runnable_ns, length_ns)),
-                  FormatShare(ShareOf(row.blocked_ns, row.elapsed_ns)),
-                  FormatDuration(row.on_cpu_ns), SafeText(row.user), SafeText(row.unit),
-                  SafeText(ShortId(row.container))});
+    table.AddRow(
+        {SafeText(NameOf(row, options.key)), Number(row.pid), Number(row.tid),
+         single ? "" : FormatCount(row.processes),
+         options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
+         FormatShare(RunningNs(row.on_cpu_ns, row.stolen, length_ns), length_ns),
+         FormatStolen(row.stolen, length_ns), FormatShare(ShareOf(row.runnable_ns, length_ns)),
+         FormatShare(ShareOf(row.blocked_ns, row.elapsed_ns)), FormatDuration(row.on_cpu_ns),
+         SafeText(row.user), SafeText(row.unit), SafeText(ShortId(row.container))});
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " + FormatCount(ProcessCount(profile)) +

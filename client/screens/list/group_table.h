@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/profile/grouping.h"
+#include "client/profile/stolen_time.h"
 #include "client/text/palette.h"
 #include "profd/v1/profile.pb.h"
 
@@ -26,6 +27,7 @@ struct GroupRow {
   std::uint64_t on_cpu_ns = 0;
   std::uint64_t runnable_ns = 0;
   std::uint64_t blocked_ns = 0;
+  StolenTime stolen;
 };
 
 struct GroupTableOptions {
@@ -38,7 +40,7 @@ inline constexpr std::size_t kGroupRows = 50;
 
 // By time on a CPU, most first, then by name. The profile must have passed CheckProfile.
 [[nodiscard]] std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key);
-// Shares of on_cpu and runnable are of one CPU for the whole time range; of blocked, of the
+// Shares of on_cpu, stolen and runnable are of one CPU for the whole time range; of blocked, of the
 // time the threads lived.
 [[nodiscard]] std::string RenderGroups(const v1::Profile& profile,
                                        const GroupTableOptions& options);

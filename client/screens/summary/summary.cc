@@ -151,6 +151,7 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
                {"tid", Align::kRight},
                {"alive", Align::kRight},
                {"running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {"stolen", Align::kRight},
                {"runnable", Align::kRight, Shrink::kNever, Tone::kRunnable},
                {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
                {"on", Align::kLeft, Shrink::kList}});
@@ -168,8 +169,10 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     const v1::Process& process = ProcessOf(profile, row);
     table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
                   row.tid ? std::to_string(*row.tid) : "...",
-                  part_time ? FormatDuration(row.elapsed_ns / row.count) : "", share(row.on_cpu_ns),
-                  share(row.runnable_ns), share(row.blocked_ns), WaitList(row)});
+                  part_time ? FormatDuration(row.elapsed_ns / row.count) : "",
+                  share(RunningNs(row.on_cpu_ns, row.stolen, row.elapsed_ns)),
+                  FormatStolen(row.stolen, row.elapsed_ns), share(row.runnable_ns),
+                  share(row.blocked_ns), WaitList(row)});
   }
   std::string out = table.Render(options.width, options.palette);
   if (shown == rows.size()) return out;
@@ -181,9 +184,12 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     rest.on_cpu_ns += row.on_cpu_ns;
     rest.runnable_ns += row.runnable_ns;
     rest.blocked_ns += row.blocked_ns;
+    rest.stolen += row.stolen;
   }
+  const std::string stolen = FormatStolen(rest.stolen, rest.elapsed_ns);
   return out + "and " + FormatCount(threads, "more thread") + ": running " +
-         FormatShare(ShareOf(rest.on_cpu_ns, rest.elapsed_ns)) + ", runnable " +
+         FormatShare(RunningNs(rest.on_cpu_ns, rest.stolen, rest.elapsed_ns), rest.elapsed_ns) +
+         (stolen.empty() ? "" : ", stolen " + stolen) + ", runnable " +
          FormatShare(ShareOf(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
          FormatShare(ShareOf(rest.blocked_ns, rest.elapsed_ns)) + "\n";
 }

@@ -65,6 +65,7 @@ void Add(ThreadRow& sum, const ThreadRow& row) {
   sum.on_cpu_ns += row.on_cpu_ns;
   sum.runnable_ns += row.runnable_ns;
   sum.blocked_ns += row.blocked_ns;
+  sum.stolen += row.stolen;
   sum.clock_missing = sum.clock_missing || row.clock_missing;
   SampledTimes times{};
   const auto add = [&](const std::vector<WaitTime>& waits) {
@@ -157,6 +158,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
                       clock.runnable_after_yield_ns();
     row.blocked_ns = clock.blocked_interruptible_ns() + clock.blocked_uninterruptible_ns() +
                      clock.blocked_iowait_ns();
+    row.stolen = StolenOf(clock);
     if (row.clock_missing) {
       row.on_cpu_ns = sampled[i][v1::STATE_ON_CPU];
       row.runnable_ns = sampled[i][v1::STATE_RUNNABLE];

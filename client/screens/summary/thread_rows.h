@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/stolen_time.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -30,6 +31,7 @@ struct ThreadRow {
   std::uint64_t on_cpu_ns = 0;
   std::uint64_t runnable_ns = 0;
   std::uint64_t blocked_ns = 0;
+  StolenTime stolen;
   std::vector<WaitTime> waits;  // by time, most first
   bool clock_missing = false;   // times are sums of samples
 };

@@ -192,6 +192,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
     row.threads = thread.count;
     row.elapsed_ns = thread.elapsed_ns;
     row.total = TimesOf(thread);
+    row.stolen = thread.stolen;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -209,6 +210,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
     row.threads += thread.count;
     row.elapsed_ns += thread.elapsed_ns;
     row.total += TimesOf(thread);
+    row.stolen += thread.stolen;
   }
   std::vector<TopRow> list;
   list.reserve(rows.size());

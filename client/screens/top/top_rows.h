@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/profile/share_error.h"
+#include "client/profile/stolen_time.h"
 #include "client/screens/top/top_state.h"
 #include "profd/v1/profile.pb.h"
 
@@ -41,6 +42,7 @@ struct TopRow {
   std::uint32_t tid = 0;  // of threads; 0: a group
   std::size_t threads = 0;
   std::uint64_t elapsed_ns = 0;  // that the threads lived
+  StolenTime stolen;             // of processes and threads
   StateTimes total;              // by the exact clocks; of a function by the samples that it is in
   StateTimes self;               // of functions: by the samples that it is the last in
   ErrorSum total_error;          // of functions

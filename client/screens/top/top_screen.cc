@@ -29,7 +29,7 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastName = 12;    // columns that the name keeps, if need be past the edge
 constexpr std::size_t kWideEnough = 100;  // from here on there is room for users and more
 
-constexpr std::array<std::string_view, 16> kHelp{
+constexpr std::array<std::string_view, 17> kHelp{
     "f t p      functions, threads, processes",
     "s S        sort by the next or the previous column",
     "/          show only rows with a text in them: Enter keeps it, Esc drops it",
@@ -44,7 +44,8 @@ constexpr std::array<std::string_view, 16> kHelp{
     "threads lived; of functions all are shares of one thread. Times of threads and",
     "processes are exact. Those of functions are by samples: +- is how far their 95 %",
     "interval reaches, and ~ stands at shares that rest on few. on: what most of the",
-    "blocked time is for. Time joins without a gap from one table to the next.",
+    "blocked time is for. stolen: what interrupts and the hypervisor took of a CPU,",
+    "where it is more than 0.5 %. Time joins without a gap from one table to the next.",
     "any key leaves this help",
 };
 
@@ -86,7 +87,12 @@ StateTime Sum(const StateTimes& times) {
   return sum;
 }
 
-std::vector<Column> ColumnsOf(const TopState& state, bool wide) {
+bool ShowsStolen(const std::vector<TopRow>& rows, std::uint64_t length_ns) {
+  return std::ranges::any_of(
+      rows, [&](const TopRow& row) { return !row.sampled() && IsShown(row.stolen, length_ns); });
+}
+
+std::vector<Column> ColumnsOf(const TopState& state, bool wide, bool stolen) {
   const bool functions = state.view == TopView::kFunctions;
   std::vector<Column> columns;
   if (functions) {
@@ -97,6 +103,7 @@ std::vector<Column> ColumnsOf(const TopState& state, bool wide) {
     if (wide) columns.push_back({"user", 8, false});
   }
   columns.push_back({"running", 7, true, Tone::kRunning, state.sort == TopSort::kRunning});
+  if (stolen) columns.push_back({"stolen", 7});
   columns.push_back({"runnable", 8, true, Tone::kRunnable, state.sort == TopSort::kRunnable});
   columns.push_back({"blocked", 7, true, Tone::kBlocked, state.sort == TopSort::kBlocked});
   columns.push_back({"on", 6, false, Tone::kBlocked});
@@ -138,7 +145,7 @@ Whole WholeOf(const v1::Profile& profile) {
 }
 
 std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const Whole& whole,
-                                 bool wide) {
+                                 bool wide, bool stolen) {
   const std::uint64_t length_ns = whole.length_ns;
   const auto name =
       std::string(WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
@@ -163,7 +170,9 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const
   if (state.view == TopView::kThreads) cells.push_back(number(row.tid));
   if (wide) cells.push_back(CutMiddle(row.user, 12));
   const auto& states = row.total.states;
-  cells.push_back(Percent(states[v1::STATE_ON_CPU].ns, length_ns));
+  cells.push_back(
+      Percent(RunningNs(states[v1::STATE_ON_CPU].ns, row.stolen, length_ns), length_ns));
+  if (stolen) cells.push_back(FormatStolen(row.stolen, length_ns));
   cells.push_back(Percent(states[v1::STATE_RUNNABLE].ns, length_ns));
   cells.push_back(Percent(states[v1::STATE_BLOCKED].ns, row.elapsed_ns));
   cells.push_back(name);
@@ -190,10 +199,11 @@ Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t
                  const TopState& state, const Whole& whole, std::size_t width,
                  const Palette& palette) {
   const bool wide = width >= kWideEnough;
-  const std::vector<Column> columns = ColumnsOf(state, wide);
+  const bool stolen = ShowsStolen(rows, whole.length_ns);
+  const std::vector<Column> columns = ColumnsOf(state, wide, stolen);
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = first; i < rows.size() && i < first + count; ++i)
-    cells.push_back(CellsOf(rows[i], state, whole, wide));
+    cells.push_back(CellsOf(rows[i], state, whole, wide, stolen));
   std::vector<std::size_t> widths;
   std::size_t used = 0;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
@@ -247,14 +257,20 @@ std::string TitleLine(const v1::Profile& profile, const std::string& before, con
 
 std::string SumLine(const v1::Profile& profile, std::size_t width, const Palette& palette) {
   StateTimes sum;
+  StolenTime stolen;
   std::uint64_t elapsed_ns = 0;
   for (const TopRow& row : TopProcesses(profile)) {
     sum += row.total;
+    stolen += row.stolen;
     elapsed_ns += row.elapsed_ns;
   }
   const std::uint64_t length_ns = LengthNs(profile);
+  const std::string stolen_share = FormatStolen(stolen, length_ns);
   return Join(
-      {{"running " + Percent(sum.states[v1::STATE_ON_CPU].ns, length_ns), Tone::kRunning},
+      {{"running " +
+            Percent(RunningNs(sum.states[v1::STATE_ON_CPU].ns, stolen, length_ns), length_ns),
+        Tone::kRunning},
+       {stolen_share.empty() ? "" : "stolen " + stolen_share, Tone::kPlain},
        {"runnable " + Percent(sum.states[v1::STATE_RUNNABLE].ns, length_ns), Tone::kRunnable},
        {"blocked " + Percent(sum.states[v1::STATE_BLOCKED].ns, elapsed_ns), Tone::kBlocked},
        {BasisText(profile), Tone::kFaint},

@@ -180,11 +180,20 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
   return epoch;
 }
 
+void Sessions::UpdateStolenRatio(std::uint64_t stolen_ns) {
+  // The CPUs and their interrupts have long lines behind the first one.
+  const auto stat = parts_.proc.Read("stat");
+  const auto busy_ns = stat ? BusyNs(*stat) : std::nullopt;
+  if (!busy_ns) return;
+  StoreControl(parts_.objects.control().stolen_ratio, stolen_ratio_.Update(stolen_ns, *busy_ns));
+}
+
 Epoch Sessions::AnnounceStart(std::uint32_t slot, const session::SessionSpec& spec,
                               std::optional<std::uint32_t> follows) {
   const std::vector<std::uint64_t> counters = parts_.counters();
   std::vector<wire::EventBytes> start;
   start.push_back(wire::LayOutCounters(parts_.clock.MonotonicNs(), counters));
+  UpdateStolenRatio(counters[PROFD_COUNTER_STOLEN_NS]);
   const Epoch epoch = epochs_.Announce();
   start.push_back(SessionEvent(PROFD_EVENT_SESSION_START, slot, spec, epoch,
                                counters[PROFD_COUNTER_COST_NS], follows));
@@ -280,6 +289,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   if (table_.Find(session) == nullptr) return NoSession(session);
   const session::SessionSpec spec = *table_.Find(session);
   membership_.Reevaluate(table_);
+  UpdateStolenRatio(parts_.counters()[PROFD_COUNTER_STOLEN_NS]);
   const Epoch epoch = epochs_.Announce();
   SleepPast(epoch);
   const auto clocks = members_.ReadClocks(BitOf(session));

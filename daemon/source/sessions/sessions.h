@@ -29,6 +29,7 @@
 #include "daemon/source/sessions/membership.h"
 #include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/sessions/session_table.h"
+#include "daemon/source/sessions/stolen_ratio.h"
 
 namespace profd::source {
 
@@ -159,11 +160,15 @@ class Sessions {
                                               std::uint64_t bpf_cost_ns,
                                               std::optional<std::uint32_t> follows = {}) const;
 
+  // Before an epoch: its readings spread by the ratio. `stolen_ns` is PROFD_COUNTER_STOLEN_NS.
+  void UpdateStolenRatio(std::uint64_t stolen_ns);
+
   const Parts parts_;
   std::mutex mutex_;
   Membership membership_;
   MemberReader members_;
   Epochs epochs_;
+  StolenRatio stolen_ratio_;
   SessionTable table_;
   std::map<std::uint32_t, BlockedStacks::Rolled> rolled_;  // by slot
   // By slot: what was beyond shares when the session began.

@@ -55,15 +55,17 @@ constexpr std::uint64_t kCloses = 64;
 // its threads, the number of threads, and that of the processes (0: the process is no group). It is
 // neither idle, nor whole, nor does it close.
 constexpr std::uint64_t kGroup = 128;
-constexpr std::uint64_t kThreadFlagsEnd = 256;
+// Some time of the thread was stolen: its clock has two more numbers.
+constexpr std::uint64_t kStolen = 256;
+constexpr std::uint64_t kThreadFlagsEnd = 512;
 
 constexpr std::uint64_t kTimeSteps = 1u << 14;  // of the window, for the time of a sample
 // Raw weights and weights of single samples are kept in steps of 2^16 ns.
 constexpr unsigned kWeightShift = 16;
 
-// Visits all fields of a clock, in the order of their column.
+// Visits all fields of a clock, in the order of their column; stolen time only if there is some.
 template <typename Clock, typename Visit>
-void VisitClock(Clock& clock, const Visit& visit) {
+void VisitClock(Clock& clock, bool stolen, const Visit& visit) {
   visit(clock.on_cpu_ns);
   for (auto& ns : clock.runnable_ns) visit(ns);
   for (auto& ns : clock.blocked_ns) visit(ns);
@@ -71,6 +73,8 @@ void VisitClock(Clock& clock, const Visit& visit) {
   for (auto& count : clock.runnable_count) visit(count);
   for (auto& count : clock.blocked_count) visit(count);
   visit(clock.migrations);
+  if (!stolen) return;
+  for (auto& ns : clock.stolen_ns) visit(ns);
 }
 
 // State, wait reason, GIL word, exact and stack flags as one number. The wait reason has four bits.
@@ -154,7 +158,7 @@ std::int64_t ToSteps(std::int64_t ns, unsigned shift) {
 std::uint64_t IdleKind(const profd_clock& clock) {
   std::uint64_t kind = 0;
   std::uint64_t others = 0;
-  VisitClock(clock, [&](const auto& value) { others += value != 0 ? 1 : 0; });
+  VisitClock(clock, true, [&](const auto& value) { others += value != 0 ? 1 : 0; });
   for (std::uint64_t i = 0; i < PROFD_BLOCKED_MAX; ++i)
     if (clock.blocked_ns[i] != 0) kind = i + 1;
   return others == 1 ? kind : 0;
@@ -239,6 +243,8 @@ class Encoder {
     const bool closes = !is_group && idle == 0 &&
                         aggregate::ClockTotal(thread.clock) == thread.end_ns - thread.begin_ns;
     if (closes) flags |= kCloses;
+    const bool stolen = aggregate::StolenClock(thread.clock) != 0;
+    if (stolen) flags |= kStolen;
     columns_[kThreadFlags].Add(flags);
     if (!whole) columns_[kLife].AddSigned(Difference(thread.begin_ns, window_.start_ns));
     if (!whole && !closes) columns_[kLife].AddSigned(Difference(window_.end_ns, thread.end_ns));
@@ -253,7 +259,7 @@ class Encoder {
           Difference(thread.clock.blocked_ns[idle - 1], thread.end_ns - thread.begin_ns));
       return;
     }
-    VisitClock(thread.clock, [&](const auto& value) {
+    VisitClock(thread.clock, stolen, [&](const auto& value) {
       const bool is_known = closes && whole && &value == &thread.clock.on_cpu_ns;
       if (!is_known) columns_[kClock].Add(value);
     });
@@ -388,7 +394,8 @@ class Decoder {
     const bool whole = (flags & kWhole) != 0;
     const bool closes = (flags & kCloses) != 0;
     const bool is_group = (flags & kGroup) != 0;
-    if (flags >= kThreadFlagsEnd || idle > PROFD_BLOCKED_MAX || (closes && idle != 0) ||
+    const bool stolen = (flags & kStolen) != 0;
+    if (flags >= kThreadFlagsEnd || idle > PROFD_BLOCKED_MAX || ((closes || stolen) && idle != 0) ||
         (is_group && (closes || whole || idle != 0)))
       return false;
     thread.began = (flags & kBegan) != 0;
@@ -411,7 +418,7 @@ class Decoder {
                                           static_cast<std::uint64_t>(columns_[kIdle].NextSigned());
       return true;
     }
-    VisitClock(thread.clock, [&](auto& value) {
+    VisitClock(thread.clock, stolen, [&](auto& value) {
       const bool is_known = closes && whole && &value == &thread.clock.on_cpu_ns;
       if (!is_known) value = columns_[kClock].Next();
     });

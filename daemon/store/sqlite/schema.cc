@@ -95,6 +95,11 @@ ALTER TABLE process ADD COLUMN parent TEXT NOT NULL DEFAULT '';
 CREATE INDEX process_by_program ON process(program);
 )";
 
+constexpr char kSchema5[] = R"(
+ALTER TABLE process_time ADD COLUMN stolen_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE thread_time ADD COLUMN stolen_ns INTEGER NOT NULL DEFAULT 0;
+)";
+
 constexpr char kGetState[] = "SELECT value FROM state WHERE name = ?";
 constexpr char kSetState[] = "INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)";
 
@@ -105,9 +110,10 @@ struct Migration {
   const char* sql;
 };
 // Payloads of version 3 leave out a number that follows from a clock without a gap (kCloses in
-// window_codec.cc), those of version 4 have groups of threads (kGroup). The decoder still reads
-// older ones, so no payload has to change.
-constexpr Migration kMigrations[] = {{1, kSchema1}, {2, kSchema2}, {3, ""}, {4, kSchema4}};
+// window_codec.cc), those of version 4 have groups of threads (kGroup), those of version 5 stolen
+// time (kStolen). The decoder still reads older ones, so no payload has to change.
+constexpr Migration kMigrations[] = {
+    {1, kSchema1}, {2, kSchema2}, {3, ""}, {4, kSchema4}, {5, kSchema5}};
 static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 
 Result<void> Migrate(Database& database, const Migration& migration) {

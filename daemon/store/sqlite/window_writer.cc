@@ -26,10 +26,11 @@ constexpr char kAddCounter[] =
     "ON CONFLICT DO UPDATE SET count = count + excluded.count";
 constexpr char kAddPeriod[] = "INSERT INTO period VALUES(?, ?, ?, ?)";
 constexpr char kAddProcessTime[] =
-    "INSERT INTO process_time(window, process, threads, on_cpu_ns, runnable_ns, blocked_ns) "
-    "VALUES(?, ?, ?, ?, ?, ?)";
+    "INSERT INTO process_time(window, process, threads, on_cpu_ns, runnable_ns, blocked_ns, "
+    "stolen_ns) VALUES(?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddThreadTime[] =
-    "INSERT INTO thread_time VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO thread_time VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+    "SET "
     "windows = windows + 1, on_cpu_ns = on_cpu_ns + excluded.on_cpu_ns, "
     "runnable_after_wakeup_ns = runnable_after_wakeup_ns + excluded.runnable_after_wakeup_ns, "
     "runnable_after_preemption_ns = "
@@ -39,7 +40,8 @@ constexpr char kAddThreadTime[] =
     "blocked_uninterruptible_ns = "
     "blocked_uninterruptible_ns + excluded.blocked_uninterruptible_ns, "
     "blocked_iowait_ns = blocked_iowait_ns + excluded.blocked_iowait_ns, "
-    "on_cpu_count = on_cpu_count + excluded.on_cpu_count";
+    "on_cpu_count = on_cpu_count + excluded.on_cpu_count, "
+    "stolen_ns = stolen_ns + excluded.stolen_ns";
 constexpr char kOldestTwo[] = "SELECT id, generation FROM window ORDER BY id LIMIT 2";
 constexpr char kExpired[] =
     "SELECT id FROM window WHERE start_unix_ns < ? AND max(end_unix_ns, put_unix_ns) < ? LIMIT 64";
@@ -223,6 +225,7 @@ Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& pr
     std::uint64_t on_cpu_ns = 0;
     std::uint64_t runnable_ns = 0;
     std::uint64_t blocked_ns = 0;
+    std::uint64_t stolen_ns = 0;
   };
   std::vector<Time> times(profile.processes.size());
   for (const auto& thread : profile.threads) {
@@ -231,12 +234,13 @@ Result<void> WindowWriter::InsertProcessTimes(std::int64_t id, const Profile& pr
     time.on_cpu_ns += thread.clock.on_cpu_ns;
     time.runnable_ns += Sum(thread.clock.runnable_ns);
     time.blocked_ns += Sum(thread.clock.blocked_ns);
+    time.stolen_ns += Sum(thread.clock.stolen_ns);
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
     // Most processes of a host sleep through a window; their rows would only fill the file.
     if (times[i].on_cpu_ns == 0 && times[i].runnable_ns == 0) continue;
     PROFD_TRY(Run(kAddProcessTime, id, process_of[i], times[i].threads, times[i].on_cpu_ns,
-                  times[i].runnable_ns, times[i].blocked_ns));
+                  times[i].runnable_ns, times[i].blocked_ns, times[i].stolen_ns));
   }
   return {};
 }
@@ -255,7 +259,7 @@ Result<void> WindowWriter::AddThreadTimes(std::int64_t generation, const Profile
                   clock.runnable_ns[PROFD_AFTER_WAKEUP], clock.runnable_ns[PROFD_AFTER_PREEMPTION],
                   clock.runnable_ns[PROFD_AFTER_YIELD], clock.blocked_ns[PROFD_INTERRUPTIBLE],
                   clock.blocked_ns[PROFD_UNINTERRUPTIBLE], clock.blocked_ns[PROFD_IOWAIT],
-                  clock.on_cpu_count));
+                  clock.on_cpu_count, Sum(clock.stolen_ns)));
   }
   return {};
 }

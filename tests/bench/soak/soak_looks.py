@@ -5,7 +5,8 @@ import time
 from typing import NamedTuple
 
 STATES = ("on_cpu_ns", "runnable_after_wakeup_ns", "runnable_after_preemption_ns", "runnable_after_yield_ns",
-          "blocked_interruptible_ns", "blocked_uninterruptible_ns", "blocked_iowait_ns")
+          "blocked_interruptible_ns", "blocked_uninterruptible_ns", "blocked_iowait_ns",
+          "stolen_exact_ns", "stolen_spread_ns")
 
 
 class Look(NamedTuple):

@@ -28,8 +28,9 @@ std::uint64_t Sum(const Values& values) {
 
 std::uint64_t BlockedOf(const profd_clock& clock) { return Sum(clock.blocked_ns); }
 std::uint64_t RunnableOf(const profd_clock& clock) { return Sum(clock.runnable_ns); }
+std::uint64_t StolenOf(const profd_clock& clock) { return Sum(clock.stolen_ns); }
 std::uint64_t SumOf(const profd_clock& clock) {
-  return clock.on_cpu_ns + BlockedOf(clock) + RunnableOf(clock);
+  return clock.on_cpu_ns + BlockedOf(clock) + RunnableOf(clock) + StolenOf(clock);
 }
 
 profd_clock Growth(const profd_clock& from, const profd_clock& to) {

@@ -52,6 +52,7 @@ struct Heard {
 [[nodiscard]] std::uint64_t SumOf(const profd_clock& clock);
 [[nodiscard]] std::uint64_t BlockedOf(const profd_clock& clock);
 [[nodiscard]] std::uint64_t RunnableOf(const profd_clock& clock);
+[[nodiscard]] std::uint64_t StolenOf(const profd_clock& clock);
 [[nodiscard]] profd_clock Growth(const profd_clock& from, const profd_clock& to);
 
 // Owned and used by the test thread; the polling thread is its own.

@@ -78,6 +78,43 @@ TEST(ThreadHistory, LivesThroughTheSession) {
   EXPECT_EQ(history.comm(), "worker");
 }
 
+profd_clock WithStolen(profd_clock clock, std::uint64_t exact_ns, std::uint64_t spread_ns = 0) {
+  clock.stolen_ns[PROFD_STOLEN_EXACT] = exact_ns;
+  clock.stolen_ns[PROFD_STOLEN_SPREAD] = spread_ns;
+  return clock;
+}
+
+TEST(ThreadHistory, StolenTimeAddsUpWithTheStates) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, WithStolen(Totals(10, 20, 30), 5, 7)));
+  history.OnClock(Clock(5, 2000, WithStolen(Totals(310, 120, 530), 65, 47)));
+  const auto life = history.Resolve(kStart, kEnd);
+  EXPECT_FALSE(life.clock_missing);
+  EXPECT_EQ(life.clock.on_cpu_ns, 300u);
+  EXPECT_EQ(life.clock.stolen_ns[PROFD_STOLEN_EXACT], 60u);
+  EXPECT_EQ(life.clock.stolen_ns[PROFD_STOLEN_SPREAD], 40u);
+  EXPECT_EQ(ClosureOf(life), 0);
+}
+
+// The first reading has taken 200 ns for run time that were stolen, as it could not know better; or
+// for stolen what was not. Only the sum of both is sure to grow.
+TEST(ThreadHistory, AReadingMayNotKnowYetWhatWasStolen) {
+  for (const bool taken_for_run : {true, false}) {
+    const auto early =
+        taken_for_run ? WithStolen(Totals(210, 0, 0), 0) : WithStolen(Totals(10, 0, 0), 200);
+    const auto late =
+        taken_for_run ? WithStolen(Totals(100, 0, 0), 1110) : WithStolen(Totals(1110, 0, 0), 100);
+    auto history = History();
+    history.OnClock(Clock(3, 1000, early));
+    history.OnClock(Clock(5, 2000, late));
+    const auto life = history.Resolve(kStart, kEnd);
+    EXPECT_FALSE(life.clock_missing);
+    EXPECT_EQ(life.clock.on_cpu_ns, taken_for_run ? 0u : 1000u);
+    EXPECT_EQ(life.clock.stolen_ns[PROFD_STOLEN_EXACT], taken_for_run ? 1000u : 0u);
+    EXPECT_EQ(ClosureOf(life), 0);
+  }
+}
+
 TEST(ThreadHistory, BeginsWithItsFork) {
   auto history = History();
   history.OnFork(Fork(1300));

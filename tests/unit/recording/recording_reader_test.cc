@@ -196,7 +196,7 @@ TEST_F(RecordingReaderTest, OtherVersionsAreRefused) {
   EXPECT_EQ(ErrorOf(format), "recording format 2, this profd reads 1");
   EXPECT_EQ(ErrorOf(FileMaker().Info(PROFD_EVENTS_VERSION + 1).content()),
             "events of version " + std::to_string(PROFD_EVENTS_VERSION + 1) +
-                ", this profd reads " + std::to_string(PROFD_EVENTS_VERSION));
+                ", this profd reads 2 to " + std::to_string(PROFD_EVENTS_VERSION));
 }
 
 TEST_F(RecordingReaderTest, BlocksInTheWrongPlace) {

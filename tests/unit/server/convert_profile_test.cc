@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cctype>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/server/grpc/convert/convert.h"
 
@@ -43,6 +45,7 @@ aggregate::Profile MakeProfile() {
   std::array<std::uint64_t, sizeof(profd_clock) / 8> fields{};
   for (std::size_t i = 0; i < fields.size(); ++i) fields[i] = i + 11;
   thread.clock = std::bit_cast<profd_clock>(fields);
+  std::ranges::fill(thread.clock.stolen_ns, 0);
   thread.began = true;
   profile.threads.push_back(thread);
   symbolize::Frame frame;
@@ -189,6 +192,38 @@ TEST(ProfileToProto, CarriesThreadsWithTheirClocks) {
   for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_EQ(fields[i], i + 11) << i;
   // 11 + ... + 17 = 98 ns of states in 120 ns of life.
   EXPECT_DOUBLE_EQ(thread.closure_error(), (98.0 - 120.0) / 120.0);
+}
+
+// What was stolen from a thread is among its on-CPU samples, so that they add up to its clock.
+TEST(ProfileToProto, StolenTimeBecomesAPseudoSample) {
+  auto profile = MakeProfile();
+  profile.on_cpu = true;
+  profile.threads.push_back(profile.threads[0]);
+  profile.threads[1].begin_ns = 50;
+  profile.threads[0].clock.stolen_ns[PROFD_STOLEN_SPREAD] = 5;
+  profile.threads[1].clock.stolen_ns[PROFD_STOLEN_EXACT] = 6;
+  const auto proto = server::ToProto(profile);
+  EXPECT_EQ(proto.threads(0).clock().stolen_spread_ns(), 5u);
+  EXPECT_EQ(proto.threads(1).clock().stolen_exact_ns(), 6u);
+  const auto& samples = proto.samples();
+  ASSERT_EQ(samples.weight_ns_size(), 3);
+  EXPECT_EQ(std::vector(samples.time_ns().begin(), samples.time_ns().end()),
+            (std::vector<std::uint64_t>{10, 40, 50}));
+  EXPECT_EQ(std::vector(samples.weight_ns().begin(), samples.weight_ns().end()),
+            (std::vector<std::uint64_t>{5, 42, 6}));
+  for (const int i : {0, 2}) {
+    EXPECT_EQ(samples.thread(i), i == 0 ? 0u : 1u);
+    EXPECT_EQ(samples.state(i), v1::STATE_ON_CPU);
+    EXPECT_EQ(samples.count(i), 0u);
+    ASSERT_EQ(samples.node(i), 3u) << "behind those of the profile, which has two and the root";
+    const auto& frame = proto.frames(static_cast<int>(proto.nodes(2).frame()));
+    EXPECT_EQ(frame.name(), "[stolen]");
+    EXPECT_EQ(frame.kind(), v1::FRAME_PSEUDO);
+  }
+  EXPECT_FALSE(samples.exact(0)) << "an estimate";
+  EXPECT_TRUE(samples.exact(2));
+  profile.on_cpu = false;
+  EXPECT_EQ(server::ToProto(profile).samples().weight_ns_size(), 1) << "no time on a CPU in it";
 }
 
 TEST(ProfileToProto, CarriesSamplesInColumns) {

@@ -287,7 +287,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 5").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 6").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -295,7 +295,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 4").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 5").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
 }
 
@@ -314,6 +314,8 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsMigratedAndGoesOn) {
         "INSERT INTO old SELECT p.id, p.hash, p.used, pid, start_ns, shown_pid, comm, command_line,"
         "  executable, build_id, cgroup, container, unit, uid, sole, user, exited, python,"
         "  python_refused FROM process AS p JOIN program AS g ON g.id = p.program;"
+        "ALTER TABLE process_time DROP COLUMN stolen_ns;"
+        "ALTER TABLE thread_time DROP COLUMN stolen_ns;"
         "DROP TABLE process; DROP TABLE program; ALTER TABLE old RENAME TO process;"
         "PRAGMA user_version = 1");
     ASSERT_TRUE(back.ok()) << back.error().message;

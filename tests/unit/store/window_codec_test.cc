@@ -80,6 +80,25 @@ TEST_F(WindowCodecTest, LivesAndClocksAreExactWhetherTheyCloseOrNot) {
   ExpectTheSameAgain();
 }
 
+TEST_F(WindowCodecTest, StolenTimeIsExact) {
+  const auto add = [&](ProfileThread thread, std::uint64_t exact_ns, std::uint64_t spread_ns) {
+    thread.clock.stolen_ns[PROFD_STOLEN_EXACT] = exact_ns;
+    thread.clock.stolen_ns[PROFD_STOLEN_SPREAD] = spread_ns;
+    Add(thread);
+  };
+  add(Thread(kStartNs, kEndNs, 4'000'000'000, 5'999'999'999), 1, 0);
+  add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'900), 0, 84);
+  add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 0), 3, 4);
+  add(Thread(kStartNs, kEndNs, 0, 0), kEndNs - kStartNs, 0);
+  add(Thread(kStartNs, kEndNs, 0, 10), 0, 12);
+  Add(Thread(kStartNs, kEndNs, 0, 10'000'000'000));
+  ProfileThread group = Thread(kStartNs + 7, kEndNs - 9, 70'000'000'000, 1);
+  group.group_size = 412;
+  group.group_elapsed_ns = 70'000'000'009;
+  add(group, 8, 0);
+  ExpectTheSameAgain();
+}
+
 TEST_F(WindowCodecTest, GroupsAreExactWhetherTheyCloseOrNot) {
   window_.processes[0].group_size = 400;
   for (const std::int64_t gap : {0, 1, -1, 5'000}) {

@@ -89,6 +89,7 @@ class Maker {
       clock.runnable_count[PROFD_AFTER_WAKEUP] = clock.on_cpu_count;
       clock.blocked_ns[PROFD_IOWAIT] = Below(100'000);
       clock.migrations = Below(300);
+      clock.stolen_ns[t % 3 == 0 ? PROFD_STOLEN_EXACT : PROFD_STOLEN_SPREAD] = Below(90'000'000);
     }
     clock.blocked_ns[PROFD_INTERRUPTIBLE] =
         length - (aggregate::ClockTotal(clock) - clock.blocked_ns[PROFD_INTERRUPTIBLE]);

@@ -112,6 +112,7 @@ profd_clock_event ClockFixed() {
   fixed.state = PROFD_STATE_BLOCKED;
   fixed.at_epoch.on_cpu_ns = 20;
   fixed.final.migrations = 30;
+  fixed.at_epoch.stolen_ns[PROFD_STOLEN_SPREAD] = 31;
   std::string_view("worker").copy(fixed.comm, sizeof(fixed.comm));
   return fixed;
 }
@@ -314,6 +315,7 @@ TEST(DecoderTest, Clock) {
   EXPECT_EQ(clock.state, PROFD_STATE_BLOCKED);
   EXPECT_EQ(clock.at_epoch.on_cpu_ns, 20u);
   EXPECT_EQ(clock.final.migrations, 30u);
+  EXPECT_EQ(clock.at_epoch.stolen_ns[PROFD_STOLEN_SPREAD], 31u);
   EXPECT_EQ(clock.comm, "worker");
   EXPECT_TRUE(Decoded<wire::ClockEvent>(RawEventBytes(PROFD_EVENT_THREAD_END, ClockFixed())).end);
 }

@@ -8,6 +8,7 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
 #include "daemon/base/utf8.h"
+#include "daemon/server/grpc/convert/stolen_samples.h"
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/symbolize/names/symbolizer.h"
 #include "profd/v1/profile.pb.h"
@@ -86,6 +87,8 @@ void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
   proto.set_blocked_uninterruptible_count(clock.blocked_count[PROFD_UNINTERRUPTIBLE]);
   proto.set_blocked_iowait_count(clock.blocked_count[PROFD_IOWAIT]);
   proto.set_migrations(clock.migrations);
+  proto.set_stolen_exact_ns(clock.stolen_ns[PROFD_STOLEN_EXACT]);
+  proto.set_stolen_spread_ns(clock.stolen_ns[PROFD_STOLEN_SPREAD]);
 }
 
 void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
@@ -144,8 +147,26 @@ void Fill(const budget::SamplingStatus& status, v1::SamplingStatus& proto) {
   proto.set_off_cpu_factor(status.factors.off_cpu);
 }
 
-void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+// In order of time.
+using SampleRefs = std::vector<const aggregate::ProfileSample*>;
+
+SampleRefs Merge(const std::vector<aggregate::ProfileSample>& samples,
+                 const std::vector<aggregate::ProfileSample>& others) {
+  SampleRefs all;
+  all.reserve(samples.size() + others.size());
+  auto other = others.begin();
   for (const auto& sample : samples) {
+    for (; other != others.end() && other->time_ns < sample.time_ns; ++other)
+      all.push_back(&*other);
+    all.push_back(&sample);
+  }
+  for (; other != others.end(); ++other) all.push_back(&*other);
+  return all;
+}
+
+void Fill(const SampleRefs& samples, v1::Samples& proto) {
+  for (const auto* ref : samples) {
+    const aggregate::ProfileSample& sample = *ref;
     proto.add_time_ns(sample.time_ns);
     proto.add_raw_weight_ns(sample.raw_weight_ns);
     proto.add_weight_ns(sample.weight_ns);
@@ -159,19 +180,27 @@ void Fill(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& pro
   }
 }
 
-void FillGil(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
-  const bool any = std::any_of(samples.begin(), samples.end(), [](const auto& sample) {
-    return sample.gil != process::Gil::kNone;
+void FillGil(const SampleRefs& samples, v1::Samples& proto) {
+  const bool any = std::any_of(samples.begin(), samples.end(), [](const auto* sample) {
+    return sample->gil != process::Gil::kNone;
   });
   if (!any) return;
-  for (const auto& sample : samples) proto.add_gil(static_cast<v1::Gil>(sample.gil));
+  for (const auto* sample : samples) proto.add_gil(static_cast<v1::Gil>(sample->gil));
 }
 
-void FillEdges(const std::vector<aggregate::ProfileSample>& samples, v1::Samples& proto) {
+void FillEdges(const SampleRefs& samples, v1::Samples& proto) {
   const bool any = std::any_of(samples.begin(), samples.end(),
-                               [](const auto& sample) { return sample.edges != 0; });
+                               [](const auto* sample) { return sample->edges != 0; });
   if (!any) return;
-  for (const auto& sample : samples) proto.add_edges(sample.edges);
+  for (const auto* sample : samples) proto.add_edges(sample->edges);
+}
+
+// The last node and the last frame.
+void AddStolenNode(v1::Profile& proto) {
+  auto& frame = *proto.add_frames();
+  frame.set_kind(v1::FRAME_PSEUDO);
+  frame.set_name(std::string(kStolen));
+  proto.add_nodes()->set_frame(static_cast<std::uint32_t>(proto.frames_size()) - 1);
 }
 
 template <typename List>
@@ -244,9 +273,12 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
     node.set_parent(profile.nodes[i].parent);
     node.set_frame(profile.nodes[i].frame);
   }
-  Fill(profile.samples, *proto.mutable_samples());
-  FillGil(profile.samples, *proto.mutable_samples());
-  FillEdges(profile.samples, *proto.mutable_samples());
+  const auto stolen = StolenSamples(profile, static_cast<std::uint32_t>(proto.nodes_size()) + 1);
+  if (!stolen.empty()) AddStolenNode(proto);
+  const SampleRefs samples = Merge(profile.samples, stolen);
+  Fill(samples, *proto.mutable_samples());
+  FillGil(samples, *proto.mutable_samples());
+  FillEdges(samples, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());

@@ -146,6 +146,20 @@ TEST(GroupTable, LongTablesSayWhatIsLeftOut) {
   EXPECT_EQ(RenderGroups(profile, options).find(" more"), std::string::npos);
 }
 
+TEST(GroupTable, StolenTimeIsAColumnWhereItShows) {
+  v1::Profile profile = Sample();
+  const GroupTableOptions options{.key = GroupKey::kProcess, .width = 100, .palette = Palette()};
+  EXPECT_EQ(RenderGroups(profile, options).find("stolen"), std::string::npos);
+  profile.mutable_threads(1)->mutable_clock()->set_stolen_spread_ns(40 * kMs);
+  const std::string text = RenderGroups(profile, options);
+  EXPECT_NE(text.find("running   stolen   runnable"), std::string::npos) << text;
+  EXPECT_NE(text.find("30.0 %   ~4.0 %"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(GroupsJson(profile, GroupKey::kProcess));
+  EXPECT_EQ(json["rows"][0]["stolen_ns"], 40 * kMs);
+  EXPECT_EQ(json["rows"][0]["stolen_spread_ns"], 40 * kMs);
+  EXPECT_EQ(json["rows"][1]["stolen_ns"], 0);
+}
+
 TEST(GroupTable, JsonHasEveryRow) {
   const auto json = nlohmann::json::parse(GroupsJson(Sample(), GroupKey::kProcess));
   EXPECT_EQ(json["by"], "process");

@@ -118,6 +118,26 @@ TEST(SummaryTest, ManyThreadsAreCutAndCounted) {
   EXPECT_EQ(Rendered(profile, 100, false, true).find("more threads:"), std::string::npos);
 }
 
+TEST(SummaryTest, StolenTimeIsShownWhereItIsMoreThanHalfAPercent) {
+  testing::ProfileMaker maker;
+  maker.Add(maker.AddThread(4242, "spinner"), {"main"}, testing::Running(1000));
+  v1::Profile profile = maker.Make();
+  auto& clock = *profile.mutable_threads(0)->mutable_clock();
+  clock.set_on_cpu_ns(996'000'000);
+  clock.set_stolen_exact_ns(4'000'000);
+  std::string text = Rendered(profile, 80);
+  EXPECT_EQ(text.find("stolen"), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0 %"), std::string::npos) << "it is part of running: " << text;
+  clock.set_on_cpu_ns(880'000'000);
+  clock.set_stolen_exact_ns(120'000'000);
+  text = Rendered(profile, 80);
+  EXPECT_NE(text.find("running   stolen"), std::string::npos) << text;
+  EXPECT_NE(text.find("88.0 %   12.0 %"), std::string::npos) << text;
+  clock.set_stolen_exact_ns(0);
+  clock.set_stolen_spread_ns(120'000'000);
+  EXPECT_NE(Rendered(profile, 80).find("88.0 %   ~12.0 %"), std::string::npos);
+}
+
 TEST(SummaryTest, AProfileWithoutSamplesStillShowsItsClocks) {
   v1::Profile profile = testing::EmptyProfile();
   profile.set_end_ns(profile.start_ns() + 1'000'000'000);

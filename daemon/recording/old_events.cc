@@ -1,0 +1,45 @@
+#include "daemon/recording/old_events.h"
+
+#include <cstring>
+
+#include "bpf/shared/events.h"
+
+namespace profd::recording {
+namespace {
+
+// Clocks of version 2 end before stolen_ns: that time is in on_cpu_ns.
+constexpr std::uint32_t kClocksWithoutStolen = 2;
+constexpr std::size_t kClockBytes2 = offsetof(profd_clock, stolen_ns);
+constexpr std::size_t kClockEventBytes2 =
+    offsetof(profd_clock_event, at_epoch) + 2 * kClockBytes2 + PROFD_COMM_LEN;
+
+profd_clock_event ClockOf2(std::span<const std::byte> event) {
+  profd_clock_event clock{};
+  const auto take = [&](void* to, std::size_t bytes) {
+    std::memcpy(to, event.data(), bytes);
+    event = event.subspan(bytes);
+  };
+  take(&clock, offsetof(profd_clock_event, at_epoch));
+  take(&clock.at_epoch, kClockBytes2);
+  take(&clock.final, kClockBytes2);
+  take(clock.comm, sizeof(clock.comm));
+  clock.event.size = sizeof(clock);
+  return clock;
+}
+
+}  // namespace
+
+std::span<const std::byte> InPresentLayout(std::span<const std::byte> event, std::uint32_t version,
+                                           std::vector<std::byte>& scratch) {
+  if (version > kClocksWithoutStolen || event.size() != kClockEventBytes2) return event;
+  profd_event header;
+  std::memcpy(&header, event.data(), sizeof(header));
+  const bool is_clock = header.kind == PROFD_EVENT_CLOCK || header.kind == PROFD_EVENT_THREAD_END;
+  if (!is_clock || header.size != event.size()) return event;
+  const profd_clock_event clock = ClockOf2(event);
+  scratch.resize(sizeof(clock));
+  std::memcpy(scratch.data(), &clock, sizeof(clock));
+  return scratch;
+}
+
+}  // namespace profd::recording

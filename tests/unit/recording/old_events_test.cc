@@ -1,0 +1,91 @@
+#include "daemon/recording/old_events.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
+#include "bpf/shared/events.h"
+
+namespace profd::recording {
+namespace {
+
+// As version 2 had them; written out, as the present ones may change.
+struct Clock2 {
+  std::array<std::uint64_t, 15> fields;
+};
+struct ClockEvent2 {
+  profd_event event;
+  std::uint64_t epoch;
+  std::uint64_t epoch_ns;
+  std::uint64_t begin_ns;
+  std::uint64_t since_ns;
+  std::uint32_t state;
+  std::uint32_t stack_number;
+  Clock2 at_epoch;
+  Clock2 final;
+  char comm[16];
+};
+static_assert(sizeof(ClockEvent2) == 352);
+
+ClockEvent2 MakeOld(profd_event_kind kind) {
+  ClockEvent2 old{};
+  old.event.kind = kind;
+  old.event.size = sizeof(old);
+  old.event.tid = 7;
+  old.state = PROFD_STATE_BLOCKED;
+  old.stack_number = 9;
+  for (std::size_t i = 0; i < old.final.fields.size(); ++i) {
+    old.at_epoch.fields[i] = 100 + i;
+    old.final.fields[i] = 200 + i;
+  }
+  std::strcpy(old.comm, "worker");
+  return old;
+}
+
+template <typename Struct>
+std::span<const std::byte> BytesOf(const Struct& from) {
+  return std::as_bytes(std::span(&from, 1));
+}
+
+TEST(OldEvents, ClocksOfVersion2HaveNoStolenTime) {
+  for (const profd_event_kind kind : {PROFD_EVENT_CLOCK, PROFD_EVENT_THREAD_END}) {
+    const ClockEvent2 old = MakeOld(kind);
+    std::vector<std::byte> scratch;
+    const auto bytes = InPresentLayout(BytesOf(old), 2, scratch);
+    profd_clock_event clock;
+    ASSERT_EQ(bytes.size(), sizeof(clock));
+    std::memcpy(&clock, bytes.data(), sizeof(clock));
+    EXPECT_EQ(clock.event.kind, kind);
+    EXPECT_EQ(clock.event.size, sizeof(clock));
+    EXPECT_EQ(clock.event.tid, 7u);
+    EXPECT_EQ(clock.state, PROFD_STATE_BLOCKED);
+    EXPECT_EQ(clock.stack_number, 9u);
+    EXPECT_EQ(clock.at_epoch.on_cpu_ns, 100u);
+    EXPECT_EQ(clock.at_epoch.migrations, 114u);
+    EXPECT_EQ(clock.final.on_cpu_ns, 200u);
+    EXPECT_EQ(clock.final.migrations, 214u);
+    for (const auto& part : {clock.at_epoch, clock.final})
+      for (const auto ns : part.stolen_ns) EXPECT_EQ(ns, 0u);
+    EXPECT_STREQ(clock.comm, "worker");
+  }
+}
+
+TEST(OldEvents, AllElseStaysAsItIs) {
+  std::vector<std::byte> scratch;
+  const auto stays = [&](const ClockEvent2& event, std::size_t size, std::uint32_t version) {
+    const auto bytes = BytesOf(event).first(size);
+    return InPresentLayout(bytes, version, scratch).data() == bytes.data();
+  };
+  const ClockEvent2 clock = MakeOld(PROFD_EVENT_CLOCK);
+  EXPECT_TRUE(stays(clock, sizeof(clock), 3)) << "it is no old one";
+  EXPECT_TRUE(stays(clock, sizeof(clock) - 1, 2)) << "it is cut";
+  EXPECT_TRUE(stays(clock, 2, 2));
+  EXPECT_TRUE(stays(MakeOld(PROFD_EVENT_FORK), sizeof(clock), 2));
+  ClockEvent2 wrong = clock;
+  wrong.event.size = 8;
+  EXPECT_TRUE(stays(wrong, sizeof(wrong), 2));
+}
+
+}  // namespace
+}  // namespace profd::recording
