@@ -79,7 +79,7 @@ TEST_P(ThreadsAccuracy, AThousandThreadsThatComeAndGo) {
   const v1::ThreadClock& starter = run.MainThread().thread().clock();
   EXPECT_LE(created(last) - created(first),
             2e9 + run.truth().at("joining_ns").get<double>() +
-                static_cast<double>(starter.on_cpu_ns() + RunnableNs(starter) +
+                static_cast<double>(starter.on_cpu_ns() + StolenNs(starter) + RunnableNs(starter) +
                                     starter.blocked_uninterruptible_ns()));
 }
 

@@ -182,7 +182,8 @@ void GilSharesTest::ExpectSums() const {
       const auto found = by_state.find(state);
       return found == by_state.end() ? 0 : found->second;
     };
-    EXPECT_EQ(sum(v1::STATE_ON_CPU), clock.on_cpu_ns());
+    EXPECT_EQ(sum(v1::STATE_ON_CPU),
+              clock.on_cpu_ns() + clock.stolen_exact_ns() + clock.stolen_spread_ns());
     EXPECT_EQ(sum(v1::STATE_RUNNABLE), clock.runnable_after_wakeup_ns() +
                                            clock.runnable_after_preemption_ns() +
                                            clock.runnable_after_yield_ns());

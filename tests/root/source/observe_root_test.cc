@@ -195,8 +195,9 @@ TEST_P(ObserveTest, ClocksOfShortLivesAreWhole) {
   }
   EXPECT_EQ(ends.size(), static_cast<std::size_t>(kLives));
   std::uint64_t lived_ns = 0;
-  // Preempted or not: the time that it has spun for it ran or waited for a CPU.
-  for (const auto& [tid, end] : ends) lived_ns += end.final.on_cpu_ns + RunnableOf(end.final);
+  // Preempted or not: the time that it has spun for it was on a CPU or waited for one.
+  for (const auto& [tid, end] : ends)
+    lived_ns += end.final.on_cpu_ns + StolenOf(end.final) + RunnableOf(end.final);
   EXPECT_GE(lived_ns, spun_ns);
 }
 

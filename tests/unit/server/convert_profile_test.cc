@@ -220,6 +220,10 @@ TEST(ProfileToProto, StolenTimeBecomesAPseudoSample) {
     EXPECT_EQ(frame.name(), "[stolen]");
     EXPECT_EQ(frame.kind(), v1::FRAME_PSEUDO);
   }
+  EXPECT_EQ(samples.gil_size(), 0);
+  profile.samples[0].gil = process::Gil::kHeld;
+  EXPECT_EQ(server::ToProto(profile).samples().gil(0), v1::GIL_UNKNOWN);
+  EXPECT_EQ(server::ToProto(profile).samples().gil(2), v1::GIL_NONE) << "of the other thread";
   EXPECT_FALSE(samples.exact(0)) << "an estimate";
   EXPECT_TRUE(samples.exact(2));
   profile.on_cpu = false;

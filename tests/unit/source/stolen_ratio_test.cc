@@ -11,8 +11,9 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kOne = std::uint64_t{1} << PROFD_STOLEN_SHIFT;
 
 TEST(StolenRatio, BusyIsAllButIdleAndWaitingForDisks) {
-  EXPECT_EQ(BusyNs("cpu  1 20 300 4000 50000 6 70 800 9 9\ncpu0 1 2 3\n"), 1'197 * 10'000'000u);
-  EXPECT_EQ(BusyNs("cpu  1 2 3 4 5 6 7 8"), 27 * 10'000'000u) << "without guests";
+  EXPECT_EQ(BusyNs("cpu  1 20 300 4000 50000 6 70 800 9 9\ncpu0 1 2 3\n"),
+            1'197 * std::uint64_t{10'000'000});
+  EXPECT_EQ(BusyNs("cpu  1 2 3 4 5 6 7 8"), 27 * std::uint64_t{10'000'000}) << "without guests";
 }
 
 TEST(StolenRatio, ADamagedLineIsNoTime) {
