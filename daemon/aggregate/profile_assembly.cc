@@ -22,11 +22,14 @@ using process::WaitReason;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// A thread that can expect fewer than this on the CPU has none with a probability that counts.
-constexpr std::uint64_t kFewSamples = 10;
-// A thread that can expect as many in all keeps its row, however little it runs: of a state that is
-// shorter than a period, a quarter of a period at most has no sample on average.
-constexpr std::uint64_t kManySamples = 100;
+// How many samples a thread can expect that is scaled together with others: fewer in all, ...
+constexpr double kFewSamples = 10;
+// ... or fewer on a CPU: they are up to one and a half periods apart, so it may have none, however
+// long it waits ...
+constexpr double kUncertainSamples = 2;
+// ... unless it can expect as many in all: of a state that is shorter than a period, a quarter of a
+// period at most has no sample on average.
+constexpr double kManySamples = 100;
 
 constexpr std::uint32_t kNotSampledIndex = 0;
 constexpr std::uint32_t kStillBlockedIndex = 1;
@@ -318,10 +321,16 @@ bool ProfileAssembly::IsNamed(const ProfileThread& thread) const {
 bool ProfileAssembly::ExpectsFewSamples(const ProfileThread& thread) const {
   // Without a clock there is nothing that could be part of a sum.
   if (thread.clock_missing || IsNamed(thread)) return false;
-  const std::uint64_t life_ns = Elapsed(thread);
-  const bool on_cpu = (mode_ & PROFD_SESSION_ON_CPU) != 0;
-  return (on_cpu ? thread.clock.on_cpu_ns : life_ns) < kFewSamples * longest_period_ns_ &&
-         life_ns < kManySamples * longest_period_ns_;
+  const auto expected = [this](std::uint32_t kind, std::uint64_t ns, std::uint64_t period_ns) {
+    const bool sampled = (mode_ & kind) != 0 && period_ns != 0;
+    return sampled ? static_cast<double>(ns) / static_cast<double>(period_ns) : 0;
+  };
+  const std::uint64_t on_cpu_ns = thread.clock.on_cpu_ns;
+  const std::uint64_t waits_ns = ClockTotal(thread.clock) - on_cpu_ns;
+  const double on_cpu = expected(PROFD_SESSION_ON_CPU, on_cpu_ns, longest_.on_cpu_period_ns);
+  const double all = on_cpu + expected(PROFD_SESSION_OFF_CPU, waits_ns, longest_.off_cpu_period_ns);
+  const bool uncertain = (mode_ & PROFD_SESSION_ON_CPU) != 0 && on_cpu < kUncertainSamples;
+  return all < kFewSamples || (uncertain && all < kManySamples);
 }
 
 // A thread that can expect few samples gets none or too many: scaled to its own clock, the sampled

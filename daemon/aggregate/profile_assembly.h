@@ -42,13 +42,13 @@ struct AssemblyInput {
 // nodes does not depend on their numbers in the input, so equal sessions give equal profiles.
 class ProfileAssembly {
  public:
-  // `longest_period_ns`: of all that were effective.
+  // `longest`: of all periods that were effective.
   ProfileAssembly(const wire::SessionEvent& start, const wire::SessionEvent& end,
-                  std::uint64_t longest_period_ns, const AssemblyInput& input)
+                  const PeriodChange& longest, const AssemblyInput& input)
       : start_{start.epoch, start.epoch_ns},
         end_{end.epoch, end.epoch_ns},
         mode_(start.mode),
-        longest_period_ns_(longest_period_ns),
+        longest_(longest),
         input_(input) {}
 
   [[nodiscard]] Profile Run();
@@ -123,7 +123,7 @@ class ProfileAssembly {
   const Instant start_;
   const Instant end_;
   const std::uint32_t mode_;
-  const std::uint64_t longest_period_ns_;
+  const PeriodChange longest_;
   const AssemblyInput& input_;
   Profile profile_;
   std::vector<SampledWait> waits_;

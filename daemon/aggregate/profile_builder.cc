@@ -424,10 +424,12 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
       parts_,         observed_,     threads_, stacks_, processes_,
       process_exits_, interpreters_, frames,   named,   origin_.innermost_pids,
       point_seed_};
-  std::uint64_t longest_ns = std::max(start_.on_cpu_period_ns, start_.off_cpu_period_ns);
-  for (const PeriodChange& change : periods_)
-    longest_ns = std::max({longest_ns, change.on_cpu_period_ns, change.off_cpu_period_ns});
-  Profile profile = ProfileAssembly(start_, end, longest_ns, input).Run();
+  PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
+  for (const PeriodChange& change : periods_) {
+    longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);
+    longest.off_cpu_period_ns = std::max(longest.off_cpu_period_ns, change.off_cpu_period_ns);
+  }
+  Profile profile = ProfileAssembly(start_, end, longest, input).Run();
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;
   profile.end_ns = end.epoch_ns;

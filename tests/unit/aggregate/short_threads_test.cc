@@ -113,10 +113,23 @@ TEST_F(ShortThreads, HaveTheRightSharesWhenThePeriodGrows) {
   EXPECT_NEAR(share, 0.5, 5 * std::sqrt((80 * 100 + 40 * 400) / 4.0 / (1600.0 * 1600) / kRounds));
 }
 
-TEST_F(ShortThreads, AreThoseThatRunForLessThanTenPeriods) {
+TEST_F(ShortThreads, AreThoseThatCanExpectFewerThanTenSamples) {
   EXPECT_EQ(SizesOf(10 * kPeriodNs - 1, 0), kOneGroup);
   EXPECT_EQ(SizesOf(10 * kPeriodNs, 0), kApart);
-  EXPECT_EQ(SizesOf(10 * kPeriodNs - 1, 50 * kPeriodNs), kOneGroup);
+  EXPECT_EQ(SizesOf(5 * kPeriodNs, 5 * kPeriodNs - 1), kOneGroup);
+  EXPECT_EQ(SizesOf(5 * kPeriodNs, 5 * kPeriodNs), kApart);
+}
+
+TEST_F(ShortThreads, AreNotThoseThatRunWhileWaitsAreSampledSeldom) {
+  auto start = StartEvent();
+  start.off_cpu_period_ns = 10 * kPeriodNs;
+  EXPECT_EQ(SizesOf(9 * kPeriodNs, 10 * kPeriodNs - 1, start), kOneGroup);
+  EXPECT_EQ(SizesOf(9 * kPeriodNs, 10 * kPeriodNs, start), kApart);
+}
+
+TEST_F(ShortThreads, AreThoseThatWaitForLongerAndMayHaveNoSampleOnACpu) {
+  EXPECT_EQ(SizesOf(2 * kPeriodNs - 1, 50 * kPeriodNs), kOneGroup);
+  EXPECT_EQ(SizesOf(2 * kPeriodNs, 50 * kPeriodNs), kApart);
 }
 
 TEST_F(ShortThreads, AreNotThoseThatWaitForLong) {
@@ -124,10 +137,13 @@ TEST_F(ShortThreads, AreNotThoseThatWaitForLong) {
   EXPECT_EQ(SizesOf(kPeriodNs, 99 * kPeriodNs), kApart);
 }
 
-TEST_F(ShortThreads, OfASessionThatSeesOnlyWaitsAreThoseOfAShortLife) {
-  const auto start = StartEvent(PROFD_SESSION_OFF_CPU);
-  EXPECT_EQ(SizesOf(kPeriodNs, 9 * kPeriodNs - 1, start), kOneGroup);
-  EXPECT_EQ(SizesOf(kPeriodNs, 9 * kPeriodNs, start), kApart);
+TEST_F(ShortThreads, OfASessionThatSeesOnePartOfTheirTimeAreJudgedByThat) {
+  const auto waits = StartEvent(PROFD_SESSION_OFF_CPU);
+  EXPECT_EQ(SizesOf(kPeriodNs, 10 * kPeriodNs - 1, waits), kOneGroup);
+  EXPECT_EQ(SizesOf(kPeriodNs, 10 * kPeriodNs, waits), kApart);
+  const auto runs = StartEvent(PROFD_SESSION_ON_CPU);
+  EXPECT_EQ(SizesOf(10 * kPeriodNs - 1, 200 * kPeriodNs, runs), kOneGroup);
+  EXPECT_EQ(SizesOf(10 * kPeriodNs, 0, runs), kApart);
 }
 
 TEST_F(ShortThreads, ThatTheCallerHasNamedKeepTheirRows) {

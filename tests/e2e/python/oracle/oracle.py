@@ -157,6 +157,11 @@ class Table:
 def say(entry):
     """One whole line, even if other threads write."""
     entry.update(pid=os.getpid(), tid=libc.syscall(SYS_GETTID), version=list(sys.version_info[:3]))
+    # Short-lived threads of one name are one row of a profile, without a number.
+    if entry["tid"] != entry["pid"]:
+        name = os.open("/proc/self/task/%d/comm" % entry["tid"], os.O_WRONLY)
+        os.write(name, b"oracle %d" % entry["tid"])
+        os.close(name)
     log = os.open(os.environ["ORACLE_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     line = (json.dumps(entry) + "\n").encode("utf-8", "surrogatepass")
     while line:
