@@ -318,9 +318,11 @@ bool ProfileAssembly::IsNamed(const ProfileThread& thread) const {
   return input_.named.contains(thread.key.tid) || input_.named.contains(thread.shown_tid);
 }
 
-bool ProfileAssembly::ExpectsFewSamples(const ProfileThread& thread) const {
+bool ProfileAssembly::IsScaledWithOthers(const ProfileThread& thread) const {
+  // A session of a name has a thread from when it takes that name.
+  const bool began = thread.began || thread.begin_ns > start_.time_ns;
   // Without a clock there is nothing that could be part of a sum.
-  if (thread.clock_missing || IsNamed(thread)) return false;
+  if (!began || !thread.exited || thread.clock_missing || IsNamed(thread)) return false;
   const auto expected = [this](std::uint32_t kind, std::uint64_t ns, std::uint64_t period_ns) {
     const bool sampled = (mode_ & kind) != 0 && period_ns != 0;
     return sampled ? static_cast<double>(ns) / static_cast<double>(period_ns) : 0;
@@ -348,7 +350,7 @@ void ProfileAssembly::GroupThreads() {
   }
   for (const ProfileSample& sample : profile_.samples) sampled_.of_sample.push_back(sample.thread);
   const auto grouped = GroupShortLived(
-      profile_, [this](const ProfileThread& thread) { return ExpectsFewSamples(thread); });
+      profile_, [this](const ProfileThread& thread) { return IsScaledWithOthers(thread); });
   unsampled_gil_.assign(profile_.threads.size(), Gil::kNone);
   for (std::uint32_t thread = 0; thread < unsampled.size(); ++thread) {
     const std::uint32_t now = grouped.thread_of[thread];

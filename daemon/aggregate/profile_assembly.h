@@ -78,9 +78,9 @@ class ProfileAssembly {
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
   // The off-CPU parts of a session in snapshot mode.
   void AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts);
-  // Whether the thread, which has begun and ended in the session, can expect so few samples that it
-  // is scaled together with others.
-  [[nodiscard]] bool ExpectsFewSamples(const ProfileThread& thread) const;
+  // Whether the thread has begun and ended in the session, and can expect so few samples that it is
+  // scaled together with others that are alike.
+  [[nodiscard]] bool IsScaledWithOthers(const ProfileThread& thread) const;
   // The caller has named its number; of a process, that of its first thread.
   [[nodiscard]] bool IsNamed(const ProfileThread& thread) const;
   // Makes groups of threads that are too short to be scaled one by one. From here on threads have

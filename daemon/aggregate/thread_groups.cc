@@ -60,7 +60,7 @@ class Grouping {
  private:
   [[nodiscard]] bool IsShortLived(const ProfileThread& thread) const {
     if (thread.group_size != 0) return true;
-    return thread.began && thread.exited && (!may_join_ || may_join_(thread));
+    return may_join_ ? may_join_(thread) : thread.began && thread.exited;
   }
 
   void ChooseProcesses(const std::vector<ProfileProcess>& processes,

@@ -16,12 +16,12 @@ struct Grouped {
   std::vector<std::uint32_t> thread_of;  // old index of a thread -> its index now
 };
 
-// Makes one process of all that began and ended in the profile and share name, program, parent's
-// name, unit, container, cgroup, owner and interpreter; of their threads one for each name. Makes
-// one thread of all that began and ended in the profile, within one process, and share their name.
-// Two are enough for a group; groups that the profile has already get more members. Clocks,
-// lifetimes and samples are kept: clocks and lifetimes as sums. What the members do not share is
-// empty. `may_join`: which of these threads; null: all.
+// Makes one process of all that ended in the profile, whose threads may join, and that share name,
+// program, parent's name, unit, container, cgroup, owner and interpreter; of their threads one for
+// each name. Makes one thread of all that may join, within one process, and share their name. Two
+// are enough for a group; groups that the profile has already get more members. Clocks, lifetimes
+// and samples are kept: clocks and lifetimes as sums. What the members do not share is empty.
+// `may_join`: which threads; null: those that began and ended in the profile.
 using MayJoin = std::function<bool(const ProfileThread&)>;
 [[nodiscard]] Grouped GroupShortLived(Profile& profile, const MayJoin& may_join = nullptr);
 

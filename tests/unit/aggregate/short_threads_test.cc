@@ -220,6 +220,25 @@ TEST_F(ShortThreads, ThatAreThereAtTheStartOrAtTheEndKeepTheirRows) {
   EXPECT_EQ(SizesOf(builder.Build(EndEvent(), FrameOf)), (std::vector<std::uint32_t>{0, 0, 0, 0}));
 }
 
+TEST_F(ShortThreads, ThatJoinASessionByTheirNameBeginThere) {
+  auto start = StartEvent();
+  start.target = "comm synthetic";
+  ProfileBuilder builder(start, {});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    SyntheticThread thread({1'000 + i, 1}, kProcess, kBorn);
+    thread.Run(State::kOnCpu, 20 * kMs, 1);
+    // The session has it from its sixth ms on.
+    builder.AddClock(thread.ClockAt(1, kBorn + 5 * kMs));
+    builder.AddClock(thread.EndEvent());
+    wire::ExitEvent exit;
+    exit.header = thread.Header(thread.end_ns());
+    builder.AddExit(exit);
+  }
+  const Profile profile = builder.Build(EndEvent(), FrameOf);
+  ASSERT_EQ(SizesOf(profile), kOneGroup);
+  EXPECT_EQ(profile.threads[0].clock.on_cpu_ns, 30 * kMs);
+}
+
 // What moves weight between the members of a group is where their points lie, also at the ends of
 // their lives: each sample has two edges.
 TEST_F(ShortThreads, HaveAnEdgeAtEachEndOfTheirSamples) {
