@@ -138,6 +138,9 @@ class ShortLivedShares(RunningProfd):
             life = int(thread["end_ns"]) - int(thread["begin_ns"])
             running = profile.clock(row, "STATE_ON_CPU")
             self.assertTrue(life * HZ >= 10e9 and (running * HZ >= 2e9 or life * HZ >= 100e9), thread)
+        for row in rows:
+            if "group_size" in profile.process(row):
+                self.assertIn(f"{name} x {profile.process(row)['group_size']};", self.folded())
         total = sum(profile.clock(row, "STATE_ON_CPU") for row in rows)
         # The last reading of a life comes before its end.
         self.assertGreater(total, sum(life[2] for life in lives))
@@ -157,7 +160,6 @@ class ShortLivedShares(RunningProfd):
 
     def test_a_fork_server(self):
         self.expect_shares("request", self.program, "fork", str(LIVES), str(LIFE_US))
-        self.assertIn(f"request x {LIVES};", self.folded())
 
     def test_a_shell_in_a_loop(self):
         loop = f"i=0; while [ $i -lt {LIVES} ]; do {self.program} work {LIFE_US}; i=$((i + 1)); done"
