@@ -164,9 +164,9 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
  * When a wake-up takes the CPU from another thread, the kernel dates the switch by the run-queue
  * clock it read at the wake-up: some 1.5 us before the switch hooks run, more when the CPU has to
  * leave an idle state first. Thread clocks follow the kernel, so that on_cpu is what top and
- * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. What an interval lacks is known at
- * its end only, when kernel accounting has it; the interval is then made to end that much later,
- * and the next one, which is too long by the same, to begin there.
+ * CLOCK_THREAD_CPUTIME_ID say and runnable what schedstat says. By how much the two are apart is
+ * known at the end of an interval only, when kernel accounting has it; the interval is then made to
+ * end that much later or earlier, and the next one to begin there.
  *
  * What the kernel leaves out of run time (interrupts, a hypervisor) is stolen. The run queue of a
  * CPU has two clocks, of which one leaves that out (reading: stolen_from_cpu of task.bpf.h). The
@@ -189,6 +189,21 @@ static __always_inline u64 accounted_end(u64 accounted, u64 begin_ns, u64 now) {
   u64 seen = above(now, begin_ns);
   u64 apart = accounted > seen ? accounted - seen : seen - accounted;
   return accounted && apart <= MAX_LAG_NS && now >= begin_ns ? begin_ns + accounted : now;
+}
+
+/* The hook of a switch-out runs so long after the moment that the kernel dates it, as a rule. */
+#define MAX_HOOK_LAG_NS 2000
+
+/*
+ * When a thread that the hook saw leave at `now` did so by kernel accounting: it ran for `ran`, and
+ * `stolen` was taken from it. Not earlier than the hook may lag, as the kernel's clock is not
+ * slewed as CLOCK_MONOTONIC is; and not before an epoch, up to which a reading may have counted it.
+ */
+static __always_inline u64 ran_until(const struct thread* thread, u64 now, u64 ran, u64 stolen) {
+  u64 seen = above(now, thread->switch_in_ns), accounted = ran + stolen, end_ns;
+  if (accounted >= seen || !ran) return now + lag_of(accounted, seen);
+  end_ns = now - smaller(seen - accounted, MAX_HOOK_LAG_NS);
+  return end_ns < control.epoch_ns && control.epoch_ns <= now ? now : end_ns;
 }
 
 /* The thread came back: the hook saw it at `now`. */
@@ -265,15 +280,13 @@ static __always_inline void end_write(struct thread* thread) {
 static __always_inline void clock_switch_out(struct thread* thread, u64 now,
                                              const struct kernel_accounting* accounting,
                                              const struct leaving* leaving) {
-  u64 stolen;
+  u64 stolen, end_ns;
   begin_write(thread);
   if (thread->state != PROFD_STATE_ON_CPU)
     reconcile_switch_in(thread, now, accounting, leaving->cpu);
   stolen = stolen_part(thread, accounting);
-  close_on_cpu(thread,
-               now + lag_of(above(accounting->sum_exec, thread->sum_exec) + stolen,
-                            above(now, thread->switch_in_ns)),
-               stolen);
+  end_ns = ran_until(thread, now, above(accounting->sum_exec, thread->sum_exec), stolen);
+  close_on_cpu(thread, end_ns, stolen);
   if (leaving->state == PROFD_STATE_BLOCKED)
     thread->clock.blocked_count[leaving->kind & 3]++;
   else if (leaving->state == PROFD_STATE_RUNNABLE)

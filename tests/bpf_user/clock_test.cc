@@ -202,6 +202,23 @@ TEST_F(ClockTest, StolenTimeIsAPartOfItsOwn) {
   EXPECT_EQ(Sum(thread.clock()), 102'000);
 }
 
+// The hook of the switch-out lags behind by more than that of the switch-in.
+TEST_F(ClockTest, OnCpuIsNoLongerThanTheKernelSays) {
+  KernelModel thread(0);
+  std::uint64_t now = 0;
+  thread.Block(now += 3'000);
+  const std::uint64_t first_ns = thread.clock().on_cpu_ns;
+  const std::uint64_t first_run_ns = thread.run_time();
+  for (int turn = 0; turn < 10'000; ++turn) {
+    thread.Wake(now += 50'000);
+    thread.Come(now += 1'000);
+    thread.Preempt(now += 3'000, PROFD_AFTER_PREEMPTION, 400);
+    thread.Come(now += 1'000);
+    thread.Block(now += 3'000);
+  }
+  EXPECT_EQ(thread.clock().on_cpu_ns - first_ns, thread.run_time() - first_run_ns);
+}
+
 TEST_F(ClockTest, StolenInTheFirstStretchOfAThreadCountsToo) {
   const user_accounting start{.run_delay = 0, .sum_exec = 0, .stolen = 900};
   user_thread* thread = user_thread_begin_created(0, &start);

@@ -127,6 +127,19 @@ TEST_F(EpochTest, ThreadThatSleepsThroughSeveralKeepsTheLast) {
   EXPECT_EQ(reading.at_epoch.blocked_ns[PROFD_INTERRUPTIBLE], 18'000);
 }
 
+// The kernel has dated the switch-out before the epoch, a reading in between did not know that.
+TEST_F(EpochTest, NoIntervalEndsBeforeAnEpochThatWasRead) {
+  KernelModel thread(0);
+  thread.Block(1'000);
+  thread.Wake(2'000);
+  thread.Come(2'000);
+  Announce(1, 9'900);
+  const user_reading reading = thread.Read(9'950);
+  thread.Preempt(10'000, PROFD_AFTER_PREEMPTION, 300);
+  EXPECT_TRUE(NeverLess(reading.at_epoch, thread.clock()));
+  EXPECT_EQ(thread.clock().on_cpu_ns, 1'000 + 8'000);
+}
+
 // What was stolen from an interval lies before and after the epoch in proportion.
 TEST_F(EpochTest, StolenTimeOfAnIntervalIsSplitAtTheEpoch) {
   // Beyond 2^32 ns, the split is exact to 2^-16 s.
