@@ -76,8 +76,8 @@ class TruthRun {
   [[nodiscard]] MeasuredShare ShareOfAll(const std::string& function, Side side) const;
   // Of all samples, that of stacks walked before their tables were made.
   [[nodiscard]] double NotReadyShare() const;
-  // Steal time of the whole machine while it ran, at most: kernel accounting leaves it out, profd
-  // does not.
+  // Steal time of the whole machine while it ran, at most. It may fall between the moment by which
+  // the kernel dates a switch and the hook.
   [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
   // CLOCK_MONOTONIC before the program was started and after it had ended.
   [[nodiscard]] std::uint64_t before_ns() const { return before_ns_; }
