@@ -90,9 +90,10 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
   using For = source::BlockedStacks::For;
   return {
       .prefetch =
-          [&tables, &python](const ProcessKey& process) {
+          [&tables, &python](For whom, const ProcessKey& process) {
             python.Look(process);
-            tables.Prefetch(process.pid);
+            // A dump takes a moment: what its few stacks miss is there sooner than all files are.
+            if (whom == For::kSession) tables.Prefetch(process.pid);
           },
       .await =
           [&tables, &python](For whom, std::uint64_t requests, std::chrono::milliseconds timeout) {

@@ -399,7 +399,8 @@ void Sessions::PrepareTables(BlockedStacks::For whom, std::span<const wire::Even
   if (!tables_.prefetch || !tables_.await) return;
   for (const wire::EventBytes& process : processes) {
     profd_event header{};
-    if (wire::ReadHeader(process, &header)) tables_.prefetch({header.pid, header.process_start_ns});
+    if (wire::ReadHeader(process, &header))
+      tables_.prefetch(whom, {header.pid, header.process_start_ns});
   }
   (void)tables_.await(whom, 0, kTablesAtStart);
 }

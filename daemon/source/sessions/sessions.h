@@ -63,7 +63,7 @@ class Sessions {
 
   // The maker of unwind tables; called with a lock held. Empty functions: there is none.
   struct Tables {
-    std::function<void(const ProcessKey& process)> prefetch;
+    std::function<void(BlockedStacks::For whom, const ProcessKey& process)> prefetch;
     // Until so many requests of the programs, since they were loaded, are done; for a session also
     // what is fetched ahead.
     BlockedStacks::Await await;

@@ -28,6 +28,9 @@ constexpr std::chrono::milliseconds kLastDelay{6'400};  // then programs have to
 constexpr std::size_t kMaxUnfinished = 16;
 constexpr std::chrono::seconds kTick{1};
 constexpr std::chrono::milliseconds kAgain{10'000};  // of files that were seen
+// A dump goes from one miss to the next: for a while none waits behind many chunks.
+constexpr std::chrono::milliseconds kDumpLasts{100};
+constexpr std::size_t kChunksBesideDump = 2;
 
 std::uint64_t HashOf(const profd_wanted& wanted) {
   return MixBits(FileKeyHash()(wanted.key) + (wanted.file_offset >> PROFD_CHUNK_SHIFT));
@@ -90,7 +93,16 @@ bool TableService::Await(std::uint64_t requests, std::chrono::milliseconds timeo
 }
 
 bool TableService::AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout) {
-  return AwaitUntil(timeout, [&] { return HasMissed(requests); });
+  const bool is_done = AwaitUntil(timeout, [&] { return HasMissed(requests); });
+  const std::scoped_lock lock(mutex_);
+  missed_awaited_ = std::chrono::steady_clock::now();
+  return is_done;
+}
+
+std::size_t TableService::ChunksAtOnce() {
+  const std::scoped_lock lock(mutex_);
+  const bool dumps = std::chrono::steady_clock::now() < missed_awaited_ + kDumpLasts;
+  return dumps ? kChunksBesideDump : CfiClient::kMaxChunks;
 }
 
 template <typename Done>
@@ -240,7 +252,7 @@ void TableService::LoadUnfinished() {
   const auto lacked =
       index && store_.roomy() ? store_.MissingChunks(*index) : std::vector<std::uint64_t>();
   // Several at once, as each request wakes two processes.
-  const auto some = std::span(lacked).first(std::min(lacked.size(), CfiClient::kMaxChunks));
+  const auto some = std::span(lacked).first(std::min(lacked.size(), ChunksAtOnce()));
   const bool loaded = !some.empty() && Load(*index, *next.file, some, TableStore::Room::kFree).ok();
   // A file that does not answer has waited for its chance: programs request what they miss.
   if (!loaded || lacked.size() == some.size() || store_.Lacks(*index, some.front()))

@@ -146,6 +146,7 @@ class TableService {
   // request again and again.
   void Finish(const profd_file_key& key, const FileRef& file, bool missed);
   void LoadUnfinished();
+  [[nodiscard]] std::size_t ChunksAtOnce();
   // The wanted file. kNotFound: there is none, or no tables, which is counted and published.
   [[nodiscard]] Result<FileRef> FileFor(const profd_wanted& wanted);
   // The file behind a mapping; its symbols are kept if they are wanted.
@@ -183,7 +184,8 @@ class TableService {
   std::deque<Ahead> mappings_;
   bool busy_ = true;  // with what Await waits for
   bool handles_wanted_ = false;
-  int awaiting_ = 0;     // callers of Await and AwaitMissed
+  int awaiting_ = 0;  // callers of Await and AwaitMissed
+  Time missed_awaited_{};
   std::jthread thread_;  // last: uses all of the above
 };
 
