@@ -214,7 +214,8 @@ void BlockedStacks::Complete(For whom, std::uint32_t slot, std::vector<wire::Eve
     if (wanted == requests) std::this_thread::sleep_for(kWalkPause);  // requested a moment ago
     requests = wanted;
     (void)await_(whom, wanted, left);
-    TakeBetter(Walk(slot, left), stacks);
+    // With its whole time: a walk that is cut short blames a process that would have answered.
+    TakeBetter(Walk(slot, kTimeout), stacks);
   }
 }
 
