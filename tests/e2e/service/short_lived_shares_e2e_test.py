@@ -18,7 +18,7 @@ LIFE_US = 3000
 READING_NS = 2 * 1000  # a phase begins and ends within a system call that reads its clock
 # One run of all tests fails by chance in 1 of 1,000 cases; they compare so many shares.
 CHANCE = 0.001 / 16
-STATES = {"STATE_ON_CPU": ("on_cpu_ns",),
+STATES = {"STATE_ON_CPU": ("on_cpu_ns", "stolen_exact_ns", "stolen_spread_ns"),
           "STATE_RUNNABLE": ("runnable_after_wakeup_ns", "runnable_after_preemption_ns", "runnable_after_yield_ns"),
           "STATE_BLOCKED": ("blocked_interruptible_ns", "blocked_uninterruptible_ns", "blocked_iowait_ns")}
 NOT_SAMPLED = "[not sampled]"
@@ -29,12 +29,6 @@ def share_bound(share, samples):
     """How far a share may lie from the truth by chance: Bernstein's inequality, as in tests/accuracy/statistics.h."""
     scale = math.log(2 / CHANCE) / samples
     return scale / 3 + math.sqrt(scale * scale / 9 + 2 * scale * share * (1 - share))
-
-
-def stolen_ns():
-    """Time that the hypervisor took: it is in none of the kernel's sums for a thread, and in profd's clocks."""
-    with open("/proc/stat", encoding="utf-8") as file:
-        return int(file.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class Collected:
@@ -79,6 +73,10 @@ class Collected:
     def clock(self, row, state):
         return sum(int(self.threads[row]["clock"].get(part, 0)) for part in STATES[state])
 
+    def running(self, row):
+        """Run time of the kernel: without what was stolen, which is among the samples on a CPU."""
+        return int(self.threads[row]["clock"].get("on_cpu_ns", 0))
+
 
 @unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
 class ShortLivedShares(RunningProfd):
@@ -121,12 +119,10 @@ class ShortLivedShares(RunningProfd):
         """In both modes, of lives that write their own account."""
         for options in ((), ("--no-hooks",)):
             with self.subTest(options=options):
-                stolen = stolen_ns()
                 profile, written = self.collect(*command, options=options)
-                stolen = stolen_ns() - stolen + 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-                self.judge(profile, name, [[int(ns) for ns in line.split()] for line in written.splitlines()], stolen)
+                self.judge(profile, name, [[int(ns) for ns in line.split()] for line in written.splitlines()])
 
-    def judge(self, profile, name, lives, stolen):
+    def judge(self, profile, name, lives):
         self.assertEqual(len(lives), LIVES)
         self.expect_sums(profile)
         rows = profile.rows(name)
@@ -136,22 +132,21 @@ class ShortLivedShares(RunningProfd):
             # So long that it keeps its row: the host has had no CPU for it.
             thread = profile.threads[row]
             life = int(thread["end_ns"]) - int(thread["begin_ns"])
-            running = profile.clock(row, "STATE_ON_CPU")
+            running = profile.running(row)
             self.assertTrue(life * HZ >= 10e9 and (running * HZ >= 2e9 or life * HZ >= 100e9), thread)
         for row in rows:
             if "group_size" in profile.process(row):
                 self.assertIn(f"{name} x {profile.process(row)['group_size']};", self.folded())
-        total = sum(profile.clock(row, "STATE_ON_CPU") for row in rows)
+        total = sum(profile.running(row) for row in rows)
         # The last reading of a life comes before its end.
         self.assertGreater(total, sum(life[2] for life in lives))
         # Of the time of these, chance alone says what the profile shows.
-        unsure = sum(profile.clock(row, "STATE_ON_CPU") for row in rows
-                     if row in lone or not profile.points[row, "STATE_ON_CPU"])
+        unsure = sum(profile.running(row) for row in rows if row in lone or not profile.points[row, "STATE_ON_CPU"])
         samples = total ** 2 / sum(profile.squares[row, "STATE_ON_CPU"] for row in rows)
         for column, function in enumerate(("parse_source", "emit_code")):
             share = sum(life[column] for life in lives) / total
             measured = sum(profile.weights[row, "STATE_ON_CPU"][function] for row in rows) / total
-            bound = share_bound(share, samples) + (stolen + unsure + LIVES * READING_NS) / total
+            bound = share_bound(share, samples) + (unsure + LIVES * READING_NS) / total
             self.assertLessEqual(abs(measured - share), bound, f"{function}: {measured} of {share}, {samples} samples")
 
     def test_a_thread_for_each_request(self):
