@@ -123,8 +123,8 @@ TEST_P(StolenTest, ASpinnersRunningIsItsCpuTimeAndItIsNeverBlocked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, StolenTest, testing::Values(Mode::kHooks, Mode::kSnapshot),
-                         [](const auto& info) {
-                           return info.param == Mode::kHooks ? "Hooks" : "Snapshot";
+                         [](const auto& one) {
+                           return one.param == Mode::kHooks ? "Hooks" : "Snapshot";
                          });
 
 }  // namespace
