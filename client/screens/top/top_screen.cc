@@ -125,8 +125,7 @@ std::vector<Column> ColumnsOf(const TopState& state, bool wide, bool stolen) {
 std::string NameCell(const TopRow& row) {
   const std::string_view detail = row.detail;
   const std::string_view program = detail.substr(0, detail.find(' '));
-  const std::string command =
-      std::string(BaseName(program)) + std::string(detail.substr(program.size()));
+  std::string command = std::string(BaseName(program)) + std::string(detail.substr(program.size()));
   if (command.starts_with(row.name)) return command;
   // A group of which the command lines differ.
   return row.name.starts_with(command + " x ") ? row.name : row.name + "  " + command;

@@ -112,6 +112,9 @@ void AddCounters(const std::vector<NamedCount>& counts, Families& to) {
     else if (count.name == "names_ns")
       to.Counter("profd_names_seconds_total", "CPU time spent on symbolization",
                  Seconds(count.count));
+    else if (count.name == "stolen_ns")
+      to.Counter("profd_stolen_seconds_total",
+                 "time that interrupts and the hypervisor took from CPUs", Seconds(count.count));
     else
       to.Counter("profd_" + count.name + "_total", count.text, count.count);
   }

@@ -16,6 +16,8 @@ from running_profd import RunningProfd  # noqa: E402
 PROGRAMS = 150
 PROGRAM_MS = 20
 COMPACTED_SECONDS = 4
+# Of a program that ends soon, profd may or may not read in time where its file is and who may trace it.
+DESCRIPTIONS = 4
 
 
 @unittest.skipIf(shutil.which("cc") is None, "no C compiler is installed")
@@ -48,18 +50,23 @@ class ShortLived(RunningProfd):
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         # They run one after the other: no more than one is alive where an interval of compaction ends.
         borders = (time.monotonic() - begin) / COMPACTED_SECONDS + 1
+
+        def most_alone(rows):
+            """A description that only one program has makes no group."""
+            return borders + DESCRIPTIONS - sum(row.get("pid", 0) == 0 for row in rows)
+
         until = time.monotonic() + 120
         rows, on_cpu = self.rows()
         # The window in which the last ones end is stored when it is over.
-        while ((sum(row["processes"] for row in rows) < PROGRAMS or sum(row.get("pid", 0) != 0 for row in rows) > borders)
+        while ((sum(row["processes"] for row in rows) < PROGRAMS
+                or sum(row.get("pid", 0) != 0 for row in rows) > most_alone(rows))
                and time.monotonic() < until):
             time.sleep(0.5)
             rows, on_cpu = self.rows()
         self.assertEqual(sum(row["processes"] for row in rows), PROGRAMS)
-        # Two groups: of some, profd could read in time that root alone may trace them, of others not.
         groups = [row for row in rows if row.get("pid", 0) == 0]
-        self.assertLessEqual(len(groups), 2, rows)
-        self.assertLessEqual(len(rows) - len(groups), borders)
+        self.assertLessEqual(len(groups), DESCRIPTIONS, rows)
+        self.assertLessEqual(len(rows) - len(groups), most_alone(rows), rows)
         # The kernel's own accounts of the same time, which begin before the program's name and end after its exit.
         self.assertGreater(on_cpu, PROGRAMS * PROGRAM_MS / 1e3)
         self.assertLessEqual(on_cpu, spent + PROGRAMS * 0.01)
