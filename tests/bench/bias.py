@@ -12,25 +12,24 @@ import subprocess
 import sys
 import tempfile
 
-# Name, arguments of `truth`, frequency, thread by its name (None: all), and the function whose share is compared: in
-# the wall time of all functions that the program keeps time of.
+# Name, arguments of `truth`, frequency, thread, and the function whose share is compared: in the time of all functions
+# that the program keeps time of, on a CPU or off it.
 CASES = [
-    ("3 and 7 ms on a fixed beat", ["periodic", "--ms", "4000"], 199, "periodic", "WaitFirst"),
-    ("3 and 7 ms in turn", ["alternate", "--ms", "4000"], 199, "alternate", "WaitThree"),
-    ("ten waits of 60 us and one of 600 us", ["brief", "--ms", "4000"], 499, "brief", "WaitBriefly"),
-    ("spins", ["spin", "--ms", "3000"], 997, "spinner", "SpinMost"),
-    ("1,000 threads that come and go", ["threads", "--ms", "4000", "--lives", "1000"], 997, None, "LiveAndSleep"),
+    ("3 and 7 ms on a fixed beat", ["periodic", "--ms", "4000"], 199, "periodic", "WaitFirst", "off"),
+    ("3 and 7 ms in turn", ["alternate", "--ms", "4000"], 199, "alternate", "WaitThree", "off"),
+    ("ten waits of 60 us and one of 600 us", ["brief", "--ms", "4000"], 499, "brief", "WaitBriefly", "off"),
+    ("spins", ["spin", "--ms", "3000"], 997, "spinner", "SpinMost", "on"),
 ]
 MODES = ["hooks", "snapshot"]
 
 
-def true_share(truth, thread, function):
-    phases = [phase for one in truth["threads"] if thread in (None, one["name"]) for phase in one["phases"]]
-    part = sum(phase["wall_ns"] for phase in phases if phase["function"] == "truth::" + function)
-    return part / sum(phase["wall_ns"] for phase in phases), {phase["function"] for phase in phases}
+def true_share(truth, thread, function, side):
+    phases = [phase for one in truth["threads"] if one["name"] == thread for phase in one["phases"]]
+    times = {phase["function"]: phase["cpu_ns"] if side == "on" else phase["wall_ns"] - phase["cpu_ns"] for phase in phases}
+    return times["truth::" + function] / sum(times.values()), set(times)
 
 
-def measured_share(profile, pid, thread, function, functions):
+def measured_share(profile, pid, thread, function, functions, side):
     nodes, frames, samples = profile["nodes"], profile["frames"], profile["samples"]
     found = [None]  # by node, which comes after its parent: the function that it is in
     for node in nodes:
@@ -39,12 +38,12 @@ def measured_share(profile, pid, thread, function, functions):
         found.append(here or found[node.get("parent", 0)])
 
     def is_own(one):
-        return profile["processes"][one.get("process", 0)].get("pid", 0) == pid and thread in (None, one.get("comm"))
+        return profile["processes"][one.get("process", 0)].get("pid", 0) == pid and one.get("comm") == thread
 
     own = [is_own(one) for one in profile["threads"]]
     part = whole = 0
-    for of_thread, node, weight in zip(samples["thread"], samples["node"], samples["weight_ns"]):
-        if own[of_thread] and found[node]:
+    for of_thread, state, node, weight in zip(samples["thread"], samples["state"], samples["node"], samples["weight_ns"]):
+        if own[of_thread] and found[node] and (state == "STATE_ON_CPU") == (side == "on"):
             whole += int(weight)
             part += int(weight) if found[node] == "truth::" + function else 0
     return part / whole
@@ -81,15 +80,15 @@ def main(profctl, profd, program, rounds):
 def measure(profctl, host, program, rounds, folder):
     print("| load | share | mode | truth | mean error, points | its standard error | t |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
-    for name, arguments, frequency, thread, function in CASES:
+    for name, arguments, frequency, thread, function, side in CASES:
         errors = [[], []]
         truths = []
         for _ in range(rounds):
             truth, profiles = run_once(profctl, host, program, arguments, frequency, folder)
-            share, functions = true_share(truth, thread, function)
+            share, functions = true_share(truth, thread, function, side)
             truths.append(share)
             for mode, profile in enumerate(profiles):
-                measured = measured_share(profile, truth["pid"], thread, function, functions)
+                measured = measured_share(profile, truth["pid"], thread, function, functions, side)
                 errors[mode].append(100 * (measured - share))
         for mode, of_mode in zip(MODES, errors):
             mean = statistics.fmean(of_mode)
