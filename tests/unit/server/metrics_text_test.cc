@@ -140,6 +140,7 @@ TEST(MetricsText, EveryCounterOfTheKernelSideIsThereOnce) {
     if (name == "cost_ns") line = "\nprofd_bpf_seconds_total ";
     if (name == "stacks_ns") line = "\nprofd_bpf_stacks_seconds_total ";
     if (name == "background_stacks_ns") line = "\nprofd_bpf_background_stacks_seconds_total ";
+    if (name == "stolen_ns") line = "\nprofd_stolen_seconds_total ";
     const auto at = text.find(line);
     EXPECT_NE(at, std::string::npos) << line;
     EXPECT_EQ(text.find(line, at + 1), std::string::npos) << line;
