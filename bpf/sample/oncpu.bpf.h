@@ -29,7 +29,7 @@ static __always_inline u64 event_period(struct bpf_perf_event_data* ctx) {
   return BPF_CORE_READ(kernel, event, hw.sample_period);
 }
 
-/* What this CPU has lost since it was looked at last: by it, stolen time is spread. */
+/* What this CPU has lost since its last sample: by it, stolen time is spread. */
 static __always_inline void count_stolen(struct task_struct* task) {
   struct switch_state* state = this_switch();
   u64 stolen = stolen_from_cpu(task);

@@ -25,7 +25,7 @@ namespace profd::elf {
 
 // A file that has just been made is likely to be made again: a library that is built, a package
 // that is installed, a plugin that its program writes. When its frames get their names it may be
-// rewritten in place, or replaced and no longer mapped. So the unwind service, which looks at
+// rewritten in place, or replaced and no longer mapped. So the unwind service, which knows of
 // each file that is mapped, has the symbols of such files read, too. Used are they only for what
 // was mapped before they were seen, from a file that had not been written since. Of debug
 // information nothing is kept. Bounded: what was used longest ago leaves first. Methods may be

@@ -10,7 +10,7 @@ namespace profd::unwind {
 
 // It requests tables for programs that begin (EXEC) and for executable mappings that are made while
 // a session runs (MMAP). Of processes that have been there before (PROCESS) only new files are read
-// ahead: a host has many that never run while they are looked at. The members of a requested
+// ahead: a host has many that never run during a session. The members of a requested
 // session are prepared by its start. It passes all events on unchanged. Used by the reader thread.
 class PrefetchSource : public wire::EventSource {
  public:

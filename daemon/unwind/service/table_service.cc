@@ -14,6 +14,14 @@
 namespace profd::unwind {
 namespace {
 
+using FilesUntil = LruCache<std::uint64_t, std::chrono::steady_clock::time_point>;
+
+// Whether what was found out about a file still holds.
+bool Holds(const FilesUntil& files, std::uint64_t file) {
+  const auto* until = files.Peek(file);
+  return until != nullptr && std::chrono::steady_clock::now() < *until;
+}
+
 // Tables that no program has requested yet can wait longer than the programs that are profiled.
 // Tables of a file in which stacks end now can wait less long.
 constexpr int kNiceAhead = 10;
@@ -307,22 +315,12 @@ void TableService::HandleProcess(std::uint32_t pid, bool only_new) {
   for (const MappedFile& mapped : *files) {
     const std::uint64_t file = HashOf(
         FileNumbers{mapped.device_major, mapped.device_minor, mapped.inode, /*generation=*/0});
-    if (!WasSeen(file) && !(only_new && IsKnownOld(file)))
+    if (!Holds(seen_, file) && !(only_new && Holds(old_, file)))
       found.push_back({mapped.mapping, file, only_new});
   }
   const std::scoped_lock lock(mutex_);
   if (mappings_.size() + found.size() > kMaxMappings) return counters_.queue_full.Add();
   mappings_.insert(mappings_.begin(), found.begin(), found.end());
-}
-
-bool TableService::WasSeen(std::uint64_t file) const {
-  const Time* until = seen_.Peek(file);
-  return until != nullptr && std::chrono::steady_clock::now() < *until;
-}
-
-bool TableService::IsKnownOld(std::uint64_t file) const {
-  const Time* until = old_.Peek(file);
-  return until != nullptr && std::chrono::steady_clock::now() < *until;
 }
 
 // Many processes map the same few files, and their kernel numbers are enough not to open them again
@@ -335,7 +333,7 @@ void TableService::NoteSeen(std::uint64_t file, const elf::FileStamp& stamp) {
 }
 
 bool TableService::IsNew(const Ahead& ahead) {
-  if (IsKnownOld(ahead.file)) return false;
+  if (Holds(old_, ahead.file)) return false;
   const auto stamp = client_.Stamp(ahead.mapping, kPatience);
   if (!stamp) {
     const bool late = stamp.error().code == ErrorCode::kUnavailable;
@@ -348,7 +346,7 @@ bool TableService::IsNew(const Ahead& ahead) {
 }
 
 void TableService::HandlePrefetch(const Ahead& ahead) {
-  if (!store_.roomy() || WasSeen(ahead.file)) return;
+  if (!store_.roomy() || Holds(seen_, ahead.file)) return;
   if (ahead.only_new && !IsNew(ahead)) return;
   auto file = Open(ahead.mapping);
   if (!file && file.error().code == ErrorCode::kUnavailable) return counters_.delayed.Add();

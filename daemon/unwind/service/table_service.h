@@ -136,8 +136,6 @@ class TableService {
   void Delay(const profd_wanted& wanted, std::chrono::milliseconds before);
   void Push(const Ahead& ahead);
   void HandleProcess(std::uint32_t pid, bool only_new);
-  [[nodiscard]] bool WasSeen(std::uint64_t file) const;
-  [[nodiscard]] bool IsKnownOld(std::uint64_t file) const;
   void NoteSeen(std::uint64_t file, const elf::FileStamp& stamp);
   // Whether the file behind a mapping has just been made.
   [[nodiscard]] bool IsNew(const Ahead& ahead);

@@ -188,17 +188,22 @@ class MappedFile {
   void* memory_ = nullptr;
 };
 
+elf::ObjectId IdOf(const MappedFile& file, const Clock& clock) {
+  const FileMapping mapping = file.Mapping();
+  return {.path = file.path(),
+          .pid = mapping.pid,
+          .map_start = mapping.begin,
+          .map_end = mapping.end,
+          .mapped_ns = clock.MonotonicNs()};
+}
+
 TEST_F(Service, SymbolsOfNewFilesAreKept) {
   const SystemClock clock;
   elf::KeptSymbols kept(8u << 20, clock);
   // Of libc, whatever a sanitizer puts before it: its own library is too large.
   const MappedFile file(MappingOf(reinterpret_cast<const void*>(&::getpagesize)).path);
   const FileMapping mapping = file.Mapping();
-  const elf::ObjectId id{.path = file.path(),
-                         .pid = mapping.pid,
-                         .map_start = mapping.begin,
-                         .map_end = mapping.end,
-                         .mapped_ns = clock.MonotonicNs()};
+  const elf::ObjectId id = IdOf(file, clock);
   TableService service(memory_, maps_, readers_, TableService::kDefaultCapBytes, &kept);
   service.Prefetch(mapping, {});
   ASSERT_TRUE(service.Await(0, kLongest));
@@ -212,11 +217,7 @@ TEST_F(Service, NewFilesOfAProcessThatHasBeenThereAreFetchedAhead) {
   elf::KeptSymbols kept(8u << 20, clock);
   const MappedFile file(MappingOf(reinterpret_cast<const void*>(&::getpagesize)).path);
   const FileMapping mapping = file.Mapping();
-  const elf::ObjectId id{.path = file.path(),
-                         .pid = mapping.pid,
-                         .map_start = mapping.begin,
-                         .map_end = mapping.end,
-                         .mapped_ns = clock.MonotonicNs()};
+  const elf::ObjectId id = IdOf(file, clock);
   const auto made = CfiClient(readers_).Open(mapping, {});
   ASSERT_TRUE(made) << made.error().message;
   TableService service(memory_, maps_, readers_, TableService::kDefaultCapBytes, &kept);
