@@ -311,6 +311,7 @@ struct walk {
   u64 user_pc; /* where the walk begins */
   struct registers registers;
   struct profd_unwind_rule rule; /* of the current frame */
+  u64 cfa;                       /* of the current frame, by that rule */
   u32 exact;                     /* pc is the next instruction, not the one after a call */
   u32 frames;
   u32 first; /* index of the first user frame in event->frames */
@@ -320,6 +321,7 @@ struct walk {
   u32 current; /* in mappings[]: the last one used */
   u32 keep_cfa;
   u32 is_64_bit; /* the code at pc */
+  u32 refused;   /* the rule of the current frame led elsewhere than behind a call */
   u64 requested; /* tables were missing, and this walk was the first to ask for them */
   struct mapping mappings[KNOWN_MAPPINGS];
   struct maple_words node;

@@ -44,7 +44,7 @@ struct profd_file_key {
 
 /* unwind_files[i].flags */
 #define PROFD_FILE_PRESENT 1   /* the entry is in use */
-#define PROFD_FILE_NO_TABLES 2 /* looked at: it has no .eh_frame, or none that can be used */
+#define PROFD_FILE_NO_TABLES 2 /* looked at: it has none that can be used */
 #define PROFD_FILE_KEEP_CFA 4  /* frames in this file keep their CFA in the record */
 
 /* Element of the array map `unwind_files`; the hash map `unwind_file_ids` finds it by file key. */
@@ -108,6 +108,7 @@ enum profd_saved_register {
 /* rule->flags */
 #define PROFD_RULE_SAVED_BY_RBP 1       /* saved[] counts from rbp's value, not from the CFA */
 #define PROFD_RULE_RETURN_IN_REGISTER 2 /* return_address is the DWARF number of a register */
+#define PROFD_RULE_FROM_CODE 4 /* made from machine code: believed where it leads behind a call */
 
 /* 32 bytes: no rule lies across two pages. */
 struct profd_unwind_rule {

@@ -66,10 +66,56 @@ static __always_inline void end_outside_code(struct walk* walk) {
   walk->flags &= ~PROFD_STACK_UNCERTAIN;
 }
 
+/*
+ * Do the eight bytes before a return address end with a call? That is `e8` with four bytes, or `ff`
+ * with a second byte whose middle bits are 2, and as many bytes as the operand takes: none of a
+ * register, and 1 or 4 of a distance, 1 more of an index.
+ */
+static __always_inline int ends_with_call(u64 code) {
+#define CODE_BYTE(from_end) ((u8)(code >> (64 - 8 * (from_end))))
+#define IS_CALL(from_end) (CODE_BYTE(from_end) == 0xff && (CODE_BYTE((from_end)-1) & 0x38) == 0x10)
+#define MOD(from_end) (CODE_BYTE((from_end)-1) >> 6)
+#define HAS_INDEX(from_end) ((CODE_BYTE((from_end)-1) & 7) == 4)
+#define IS_WIDE(byte) (((byte)&7) == 5) /* with mod 0: four bytes of distance */
+  if (CODE_BYTE(5) == 0xe8) return 1;
+  if (IS_CALL(2) && (MOD(2) == 3 || (MOD(2) == 0 && !HAS_INDEX(2) && !IS_WIDE(CODE_BYTE(1)))))
+    return 1;
+  if (IS_CALL(3) &&
+      ((MOD(3) == 1 && !HAS_INDEX(3)) || (MOD(3) == 0 && HAS_INDEX(3) && !IS_WIDE(CODE_BYTE(1)))))
+    return 1;
+  if (IS_CALL(4) && MOD(4) == 1 && HAS_INDEX(4)) return 1;
+  if (IS_CALL(6) && ((MOD(6) == 2 && !HAS_INDEX(6)) || (MOD(6) == 0 && IS_WIDE(CODE_BYTE(5)))))
+    return 1;
+  return IS_CALL(7) && HAS_INDEX(7) && (MOD(7) == 2 || (MOD(7) == 0 && IS_WIDE(CODE_BYTE(5))));
+#undef CODE_BYTE
+#undef IS_CALL
+#undef MOD
+#undef HAS_INDEX
+#undef IS_WIDE
+}
+
+/* Is this the return address of some call? */
+static __noinline int follows_current_call(u64 address) {
+  u64 code;
+  return !bpf_probe_read_user(&code, sizeof(code), (void*)(address - sizeof(code))) &&
+         ends_with_call(code);
+}
+
+static __noinline int follows_task_call(struct walk_context* context, u64 address) {
+  u64 code;
+  return read_memory(context, &code, sizeof(code), address - sizeof(code), READ_TASK) &&
+         ends_with_call(code);
+}
+
+static __always_inline int follows_call(struct walk_context* context, u64 address, int reader) {
+  return reader == READ_TASK ? follows_task_call(context, address) : follows_current_call(address);
+}
+
 /* Makes sure that walk->rule leads on from the current frame; 0: the walk ends here. */
 static __always_inline int choose_rule(struct walk_context* context, int reader) {
   struct walk* walk = context->walk;
   enum rule_search search = RULE_NONE;
+  if (walk->refused) return go_on_by_frame_pointer(context, reader);
   if (has_mapping_tree() && control.tick)
     search = find_rule(walk, walk->pc - !walk->exact, context->event->event.pid);
   if (search == RULE_FOUND) return 1;
@@ -117,29 +163,55 @@ static __always_inline u64 find_return_address(struct walk_context* context, u64
   return address;
 }
 
-static __always_inline void keep_cfa(struct walk* walk, u64 cfa) {
+static __always_inline void keep_cfa(struct walk* walk) {
   u32 index = walk->cfas;
+  u64 cfa = walk->cfa;
   if (!walk->keep_cfa || index >= PROFD_MAX_USER_FRAMES || cfa >> PROFD_CFA_INDEX_SHIFT) return;
   walk->kept_cfas[index] = ((u64)(walk->frames - 1) << PROFD_CFA_INDEX_SHIFT) | cfa;
   walk->cfas = index + 1;
 }
 
-/* From the current frame to its caller; 0: the walk ends here. */
-static __always_inline int leave_by_rule(struct walk_context* context, int reader) {
+/* The registers of the caller, by walk->rule and walk->cfa; 0: they cannot be had. */
+static __always_inline int take_caller(struct walk_context* context, int reader) {
   struct walk* walk = context->walk;
-  u64 cfa = find_cfa(context, reader);
-  u64 base = cfa, return_address;
-  if (!cfa) return 0;
-  keep_cfa(walk, cfa);
-  return_address = find_return_address(context, cfa, reader);
-  if (!return_address) return 0;
+  u64 base = walk->cfa;
   if ((walk->rule.flags & PROFD_RULE_SAVED_BY_RBP) &&
       !read_register(context, REGISTER_RBP, &base, reader))
     return 0;
-  leave_frame(&walk->registers, &walk->rule, cfa, base);
+  leave_frame(&walk->registers, &walk->rule, walk->cfa, base);
+  return 1;
+}
+
+static __noinline int take_caller_of_current(struct walk_context* context) {
+  return take_caller(context, READ_CURRENT);
+}
+
+static __noinline int take_caller_of_task(struct walk_context* context) {
+  return take_caller(context, READ_TASK);
+}
+
+/*
+ * From the current frame to its caller; 0: the walk ends here. A rule that was made from code and
+ * leads elsewhere than behind a call is refused: the frame is not left. Functions of its own, and
+ * the CFA in the map: kernel 6.1 leaves no more room on the stack.
+ */
+static __always_inline int leave_by_rule(struct walk_context* context, int reader) {
+  struct walk* walk = context->walk;
+  u64 return_address;
+  walk->cfa = find_cfa(context, reader);
+  if (!walk->cfa) return 0;
+  return_address = find_return_address(context, walk->cfa, reader);
+  if ((walk->rule.flags & PROFD_RULE_FROM_CODE) && return_address &&
+      !follows_call(context, return_address, reader)) {
+    walk->refused = 1;
+    return 1;
+  }
+  walk->refused = 0;
+  keep_cfa(walk);
+  if (!return_address) return 0;
   walk->pc = return_address;
   walk->exact = 0;
-  return 1;
+  return reader == READ_TASK ? take_caller_of_task(context) : take_caller_of_current(context);
 }
 
 /* Says that the last frame's address is no return address. */
@@ -187,7 +259,8 @@ static __always_inline long walk_frame(struct walk_context* context, int reader)
     mark_exact(context);
     return 0;
   }
-  return !leave_by_rule(context, reader) || !keep_frame(context);
+  if (!leave_by_rule(context, reader)) return 1;
+  return !walk->refused && !keep_frame(context);
 }
 
 static long walk_current_frame(u32 index, struct walk_context* context) {
@@ -278,6 +351,7 @@ static __always_inline void begin_walk(struct walk* walk, struct task_struct* ta
   walk->current = 0;
   walk->keep_cfa = 0;
   walk->requested = 0;
+  walk->refused = 0;
   walk->python.stack_pointer = walk->registers.value[REGISTER_RSP];
   for (int i = 0; i < KNOWN_MAPPINGS; i++) walk->mappings[i].begin = walk->mappings[i].end = 0;
 }

@@ -118,7 +118,7 @@ class Recorder {
       auto reader =
           unwind::CfiReader::Open(std::move(fd), static_cast<std::uint64_t>(status.st_size));
       if (!reader) return std::nullopt;
-      rows[begin] = reader->ReadRows(begin, begin + unwind::kChunkBytes);
+      rows[begin] = reader->ReadRows(begin, begin + unwind::kChunkBytes).rows;
     }
     const auto& all = rows[begin];
     const auto next = std::ranges::upper_bound(all, offset, {}, &unwind::Row::offset);

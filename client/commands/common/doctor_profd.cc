@@ -122,7 +122,7 @@ Finding Stacks(const v1::Profile& profile) {
   const double share = all == 0 ? 0 : static_cast<double>(early) / static_cast<double>(all);
   if (share <= kManyEnds) return {"stacks", Verdict::kOk, BasisText(profile), ""};
   return {"stacks", Verdict::kWarn, FormatShare(share) + " of them end early: " + why,
-          "code without .eh_frame needs frame pointers: -fno-omit-frame-pointer"};
+          "code without unwind information needs frame pointers: -fno-omit-frame-pointer"};
 }
 
 void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {

@@ -68,7 +68,7 @@ std::string Tables(const v1::StatusResponse& status) {
 // What has no tables, or lost them, by reason; "" when there is nothing to say.
 std::string RefusedTables(const v1::StatusResponse& status) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kReasons{{
-      {"unwind_no_tables", "files without .eh_frame"},
+      {"unwind_no_tables", "files without unwind tables"},
       {"unwind_damaged", "damaged entries"},
       {"unwind_changed", "files changed"},
       {"unwind_gone", "mappings gone"},

@@ -142,6 +142,27 @@ bool Fit(Cursor cursor, std::uint8_t encoding) {
   return !cursor.failed();
 }
 
+// Without its base. Nothing: of an encoding that linkers do not use.
+std::optional<std::uint64_t> ReadPointer(const std::uint8_t* from, std::uint8_t encoding) {
+  std::int32_t word = 0;
+  std::uint64_t address = 0;
+  switch (encoding & ~std::uint8_t{DW_EH_PE_pcrel}) {
+    case DW_EH_PE_sdata4:
+      std::memcpy(&word, from, sizeof word);
+      return static_cast<std::uint64_t>(std::int64_t{word});
+    case DW_EH_PE_udata4:
+      std::memcpy(&word, from, sizeof word);
+      return static_cast<std::uint32_t>(word);
+    case DW_EH_PE_absptr:
+    case DW_EH_PE_sdata8:
+    case DW_EH_PE_udata8:
+      std::memcpy(&address, from, sizeof address);
+      return address;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 CfiCheck::Cie CfiCheck::ReadCie(std::uint64_t offset) const {
@@ -204,36 +225,23 @@ std::optional<std::uint64_t> CfiCheck::Fde(std::uint64_t offset) {
   return bytes + cie.bytes;
 }
 
-std::optional<std::uint64_t> CfiCheck::CodeOf(std::uint64_t offset, std::uint64_t frames_vaddr) {
+std::optional<CodeRange> CfiCheck::CodeOf(std::uint64_t offset, std::uint64_t frames_vaddr) {
   Dwarf_Off next = 0;
   Dwarf_CFI_Entry entry;
   if (!Fde(offset) || dwarf_next_cfi(ident_, frames_, true, offset, &next, &entry) != 0)
     return std::nullopt;
   const std::uint8_t encoding = CieAt(entry.fde.CIE_pointer).pointer_encoding;
-  const std::uint64_t base =
-      (encoding & 0x70) == DW_EH_PE_pcrel
-          ? frames_vaddr + static_cast<std::uint64_t>(entry.fde.start -
-                                                      static_cast<std::uint8_t*>(frames_->d_buf))
-          : 0;
-  if (static_cast<std::uint64_t>(entry.fde.end - entry.fde.start) < PointerBytes(encoding))
-    return std::nullopt;
-  std::int32_t word = 0;
-  std::uint64_t address = 0;
-  switch (encoding & ~std::uint8_t{DW_EH_PE_pcrel}) {
-    case DW_EH_PE_sdata4:
-      std::memcpy(&word, entry.fde.start, sizeof word);
-      return base + static_cast<std::uint64_t>(std::int64_t{word});
-    case DW_EH_PE_udata4:
-      std::memcpy(&word, entry.fde.start, sizeof word);
-      return base + static_cast<std::uint32_t>(word);
-    case DW_EH_PE_absptr:
-    case DW_EH_PE_sdata8:
-    case DW_EH_PE_udata8:
-      std::memcpy(&address, entry.fde.start, sizeof address);
-      return base + address;
-    default:
-      return std::nullopt;
-  }
+  const auto at =
+      static_cast<std::uint64_t>(entry.fde.start - static_cast<std::uint8_t*>(frames_->d_buf));
+  const std::uint64_t base = (encoding & 0x70) == DW_EH_PE_pcrel ? frames_vaddr + at : 0;
+  const std::uint64_t bytes = PointerBytes(encoding);
+  if (static_cast<std::uint64_t>(entry.fde.end - entry.fde.start) < 2 * bytes) return std::nullopt;
+  const auto begin = ReadPointer(entry.fde.start, encoding);
+  // A length, so no number below zero.
+  const auto length = ReadPointer(entry.fde.start + bytes, encoding);
+  if (!begin || !length) return std::nullopt;
+  const std::uint64_t mask = bytes == sizeof(std::uint32_t) ? 0xffffffff : ~std::uint64_t{0};
+  return CodeRange{base + *begin, base + *begin + (*length & mask)};
 }
 
 }  // namespace profd::unwind

@@ -7,6 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "daemon/unwind/code/row.h"
+
 namespace profd::unwind {
 
 // libdw allocates memory by the register number that an instruction names (up to 2 GiB) and for
@@ -24,10 +26,9 @@ class CfiCheck {
   // Bytes of instructions that libdw executes for the FDE at `offset`, those of its CIE included.
   // Nothing when there is no FDE, or when it is out of bounds.
   [[nodiscard]] std::optional<std::uint64_t> Fde(std::uint64_t offset);
-  // Where the code of such an FDE begins, when .eh_frame lies at `frames_vaddr`. Nothing when its
-  // address has an encoding that linkers do not use.
-  [[nodiscard]] std::optional<std::uint64_t> CodeOf(std::uint64_t offset,
-                                                    std::uint64_t frames_vaddr);
+  // The code of such an FDE, when .eh_frame lies at `frames_vaddr`. Nothing when its address has an
+  // encoding that linkers do not use.
+  [[nodiscard]] std::optional<CodeRange> CodeOf(std::uint64_t offset, std::uint64_t frames_vaddr);
 
  private:
   struct Cie {

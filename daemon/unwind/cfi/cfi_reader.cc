@@ -14,6 +14,8 @@
 #include "daemon/unwind/cfi/frame_index.h"
 #include "daemon/unwind/cfi/frame_rule.h"
 #include "daemon/unwind/cfi/interpreter.h"
+#include "daemon/unwind/code/code_rows.h"
+#include "daemon/unwind/code/code_starts.h"
 
 namespace profd::unwind {
 namespace {
@@ -35,14 +37,8 @@ struct Free {
   void operator()(Dwarf_CFI* cfi) const { ::dwarf_cfi_end(cfi); }
 };
 
-bool Same(const profd_unwind_rule& a, const profd_unwind_rule& b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
-
-void Append(std::uint64_t offset, const profd_unwind_rule& rule, std::vector<Row>& rows) {
-  if (!rows.empty() && rows.back().offset == offset) rows.pop_back();
-  if (rows.empty() || !Same(rows.back().rule, rule)) rows.push_back({offset, rule});
-}
+// Less than that is padding, not worth a look.
+constexpr std::uint64_t kLeastGap = 16;
 
 // Entry code is short; what follows it without rules may be anything.
 constexpr std::uint64_t kEntryBytes = 256;
@@ -169,7 +165,7 @@ class CfiReader::State {
     ::elf_version(EV_CURRENT);
     elf_.reset(::elf_memory(text_.image().data(), text_.image().size()));
     if (!elf_) return Error{ErrorCode::kCorrupt, "libelf cannot read the file", ""};
-    PROFD_TRY(BeginCfi());
+    if (!index_.entries().empty()) PROFD_TRY(BeginCfi());
     cpython_ = IsCpython(text_.file());
     frames_.d_buf = text_.image().data() + index_.frames_offset();
     frames_.d_size = index_.frames_bytes();
@@ -179,19 +175,28 @@ class CfiReader::State {
     return {};
   }
 
-  std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end) {
-    std::vector<Row> rows;
+  PartRows ReadRows(std::uint64_t begin, std::uint64_t end, bool requested) {
+    PartRows part;
+    std::vector<Row>& rows = part.rows;
     Append(begin, kNoRule, rows);
-    if (fdes_ > kMaxFdes && !BeginCfi()) return rows;
+    if (fdes_ > kMaxFdes && !BeginCfi()) return part;
     std::uint64_t budget = kMaxExecutedBytes;
     for (const TextRange& range : text_.text()) {
       const std::uint64_t from = std::max(begin, range.begin);
       const std::uint64_t to = std::min(end, range.end);
       if (from >= to) continue;
-      ReadRange(from, to, range.vaddr - range.begin, budget, rows);
+      const std::uint64_t bias = range.vaddr - range.begin;
+      const std::uint64_t bare = BareBytes({from + bias, to + bias});
+      if (bare > kMaxUnrequested && !requested) {
+        part = {};
+        part.deferred = true;
+        return part;
+      }
+      if (!index_.entries().empty()) ReadRange(from, to, bias, budget, rows);
       if (to < end) Append(to, kNoRule, rows);
+      if (bare > 0) FillFromCode({from + bias, to + bias}, range, bare, end, part);
     }
-    return rows;
+    return part;
   }
 
   [[nodiscard]] const ElfText& text() const { return text_; }
@@ -201,7 +206,8 @@ class CfiReader::State {
   [[nodiscard]] std::uint64_t bytes() const {
     // The index was made of half as many bytes, which are still there.
     return index_.entries().size() * sizeof(FrameIndex::Entry) * 3 / 2 + fdes_ * kFdeBytes +
-           (index_.walked() ? index_.frames_bytes() : bytes_.brought_bytes());
+           (index_.walked() ? index_.frames_bytes() : bytes_.brought_bytes()) +
+           (code_rows_ ? code_rows_->bytes() : 0);
   }
 
  private:
@@ -234,6 +240,96 @@ class CfiReader::State {
       }
       ReadFde(begin, next, *bytes, bias, budget, rows);
     }
+  }
+
+  // Code in sections that say so; all text of a file whose sections cannot be read.
+  const std::vector<CodeRange>& CodeSections() {
+    if (!code_.empty()) return code_;
+    if (text_.file().ReadSections())
+      for (const elf::ElfSection& section : text_.file().sections())
+        if ((section.flags & SHF_EXECINSTR) != 0 && section.bytes > 0)
+          code_.push_back({section.vaddr, section.vaddr_end()});
+    if (code_.empty())
+      for (const TextRange& range : text_.text())
+        code_.push_back({range.vaddr, range.vaddr + (range.end - range.begin)});
+    std::ranges::sort(code_, {}, &CodeRange::begin);
+    return code_;
+  }
+
+  // Code of `range` that no FDE covers, ascending.
+  std::vector<CodeRange> Uncovered(const CodeRange& range) {
+    std::vector<CodeRange> gaps;
+    const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+      for (const CodeRange& code : CodeSections())
+        if (std::max(begin, code.begin) < std::min(end, code.end))
+          gaps.push_back({std::max(begin, code.begin), std::min(end, code.end)});
+    };
+    std::uint64_t covered_to = range.begin;
+    auto [entry, past] = index_.Overlapping(range.begin, range.end);
+    for (; entry < past; ++entry) {
+      const FrameIndex::Entry& fde = index_.entries()[entry];
+      if (fde.begin > covered_to) add(covered_to, fde.begin);
+      const auto code = bytes_.Bring(text_.image(), fde.offset)
+                            ? check_->CodeOf(fde.offset, index_.frames_vaddr())
+                            : std::nullopt;
+      // What it covers is not known: up to the next one, then.
+      const std::uint64_t next = entry + 1 < past ? index_.entries()[entry + 1].begin : range.end;
+      covered_to = std::max(covered_to, code ? code->end : next);
+    }
+    if (covered_to < range.end) add(covered_to, range.end);
+    return gaps;
+  }
+
+  // Bytes of code in `range` without unwind information, padding left out.
+  std::uint64_t BareBytes(const CodeRange& range) {
+    std::uint64_t bare = 0;
+    for (const CodeRange& gap : Uncovered(range)) {
+      const auto part = text_.file().PartAt(gap.begin);
+      if (!part || gap.end - gap.begin < kLeastGap) continue;
+      const std::uint64_t length = std::min(part->bytes, gap.end - gap.begin);
+      const auto bytes = text_.file().source().Copy(part->offset, length);
+      if (!bytes) continue;
+      const auto* code = reinterpret_cast<const std::uint8_t*>(bytes->data());
+      bare += length - PaddingBytes({code, bytes->size()}, gap.begin);
+    }
+    return bare;
+  }
+
+  // Rules from code where `range`, addresses in `text`, has none. The rows end at offset `end`.
+  void FillFromCode(const CodeRange& range, const TextRange& text, std::uint64_t bare,
+                    std::uint64_t end, PartRows& part) {
+    if (!code_rows_) {
+      const auto& entries = index_.entries();
+      code_rows_.emplace(text_.file(), CodeStarts::Read(text_.file(), [&](std::uint64_t address) {
+                           return std::ranges::binary_search(entries, address, {},
+                                                             &FrameIndex::Entry::begin);
+                         }));
+    }
+    const std::uint64_t before = std::min(range.begin - text.vaddr, CodeRows::kBefore);
+    const std::uint64_t text_end = text.vaddr + (text.end - text.begin);
+    const auto gaps = Uncovered(
+        {range.begin - before, range.end + std::min(text_end - range.end, CodeRows::kBehind)});
+    const std::uint64_t bias = text.vaddr - text.begin;
+    std::uint64_t filled = 0;
+    std::vector<Row> rows;
+    auto piece = code_rows_->Find(range, gaps);
+    auto next = piece.begin();
+    for (std::size_t i = 0; i < part.rows.size(); ++i) {
+      const Row& row = part.rows[i];
+      const std::uint64_t row_end = i + 1 < part.rows.size() ? part.rows[i + 1].offset : end;
+      Append(row.offset, row.rule, rows);
+      for (; next != piece.end() && next->range.begin - bias < row_end; ++next) {
+        const std::uint64_t from = next->range.begin - bias;
+        const std::uint64_t to = std::min(next->range.end - bias, row_end);
+        if (row.rule.cfa != PROFD_CFA_NONE || from < row.offset) continue;
+        Append(from, next->rule, rows);
+        if (to < row_end) Append(to, kNoRule, rows);
+        filled += to - from;
+      }
+    }
+    part.rows = std::move(rows);
+    part.code_bytes += std::min(filled, bare);
+    part.bare_bytes += bare - std::min(filled, bare);
   }
 
   // glibc ends the FDE of clone before its `syscall`, because the new thread runs the code that
@@ -280,6 +376,8 @@ class CfiReader::State {
   Elf_Data frames_{};
   std::optional<CfiCheck> check_;
   std::uint64_t damaged_ = 0;
+  std::vector<CodeRange> code_;        // empty: not requested yet
+  std::optional<CodeRows> code_rows_;  // once code without unwind information was requested
 };
 
 CfiReader::CfiReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -298,8 +396,10 @@ Result<CfiReader> CfiReader::FromMemory(std::span<const std::byte> bytes) {
 Result<CfiReader> CfiReader::Read(Result<ElfText> text) {
   if (!text) return text.error();
   auto index = FrameIndex::Read(*text);
-  if (!index) return index.error();
-  auto state = std::make_unique<State>(*std::move(text), *std::move(index));
+  const bool none = !index && index.error().code == ErrorCode::kNotFound;
+  if (!index && !none) return index.error();
+  auto state =
+      std::make_unique<State>(*std::move(text), none ? FrameIndex::Empty() : *std::move(index));
   PROFD_TRY(state->Start());
   return CfiReader(std::move(state));
 }
@@ -314,8 +414,8 @@ std::optional<std::uint64_t> CfiReader::entry() const {
       return entry - range.vaddr + range.begin;
   return std::nullopt;
 }
-std::vector<Row> CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end) {
-  return state_->ReadRows(begin, end);
+PartRows CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end, bool requested) {
+  return state_->ReadRows(begin, end, requested);
 }
 std::uint64_t CfiReader::damaged() const { return state_->damaged(); }
 std::uint64_t CfiReader::bytes() const { return state_->bytes(); }

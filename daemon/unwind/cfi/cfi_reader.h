@@ -1,4 +1,4 @@
-// CfiReader: `.eh_frame` of one file -> rows of unwind rules by file offset.
+// CfiReader: `.eh_frame` and code of one file -> rows of unwind rules by file offset.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,18 @@
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/unwind/cfi/elf_text.h"
+#include "daemon/unwind/code/row.h"
 
 namespace profd::unwind {
 
-// `rule` holds from `offset` on until the next row. Rule kNoRule: nothing is known.
-struct Row {
-  std::uint64_t offset = 0;  // in the file
-  profd_unwind_rule rule{};
+// Rows of a part of a file.
+struct PartRows {
+  std::vector<Row> rows;  // ascending; no two neighbours have the same rule
+  // Bytes of code without unwind information: with a rule, and without one.
+  std::uint64_t code_bytes = 0;
+  std::uint64_t bare_bytes = 0;
+  // There is more of such code than is read unless a program requests it: there are no rows.
+  bool deferred = false;
 };
 
 // Ends stacks at the entry point of a file, whose code has no caller: where no rule is known from
@@ -26,8 +31,9 @@ struct Row {
 void EndAtEntry(std::uint64_t entry, std::uint64_t end, std::vector<Row>& rows);
 
 // Interprets through libdw. Of a file with `.eh_frame_hdr` it reads only the entries that a part of
-// the text needs. It refuses a file without `.eh_frame`. Damaged entries leave gaps, and are
-// counted. Owned by the thread of TableService, which alone uses it.
+// the text needs. Damaged entries leave gaps, and are counted. Code without unwind information, and
+// files without any, get rules from their machine code. Lives in a reader process, which alone uses
+// it.
 class CfiReader {
  public:
   // Below this a file has some 100,000 rows, which take about 100 ms: read it whole.
@@ -49,9 +55,10 @@ class CfiReader {
   // Where the kernel, or the loader, begins to run the file, as file offset.
   [[nodiscard]] std::optional<std::uint64_t> entry() const;
 
-  // Rows of [begin, end) of the file, ascending; the first is at `begin`, and no two neighbours
-  // have the same rule.
-  [[nodiscard]] std::vector<Row> ReadRows(std::uint64_t begin, std::uint64_t end);
+  // More code without unwind information in one part is read only when it is requested.
+  static constexpr std::uint64_t kMaxUnrequested = 32u << 10;
+  // Rows of [begin, end) of the file; the first is at `begin`. `requested`: by a program.
+  [[nodiscard]] PartRows ReadRows(std::uint64_t begin, std::uint64_t end, bool requested = true);
   // FDEs, or parts of them, that were out of bounds so far.
   [[nodiscard]] std::uint64_t damaged() const;
   // In memory, by an estimate.

@@ -105,6 +105,8 @@ Result<FrameIndex> FrameIndex::Read(ElfText& text) {
   return walked ? std::move(walked) : std::move(read);
 }
 
+FrameIndex FrameIndex::Empty() { return {}; }
+
 Result<FrameIndex> FrameIndex::ReadTable(ElfText& text, const elf::ElfSegment& segment) {
   if (segment.file_bytes > kMaxIndexBytes)
     return Error{ErrorCode::kExhausted, ".eh_frame_hdr is larger than 16 MiB", ""};
@@ -179,9 +181,9 @@ Result<FrameIndex> FrameIndex::Walk(ElfText& text) {
     if (result > 0) break;  // a length of zero
     if (result < 0 || next <= at) return Corrupt(".eh_frame: damaged");
     if (dwarf_cfi_cie_p(&entry)) continue;
-    const auto begin = check.CodeOf(at, part->vaddr);
-    if (!begin) return Corrupt(".eh_frame: an FDE that is damaged, or encoded otherwise");
-    index.entries_.push_back({*begin, at});
+    const auto code = check.CodeOf(at, part->vaddr);
+    if (!code) return Corrupt(".eh_frame: an FDE that is damaged, or encoded otherwise");
+    index.entries_.push_back({code->begin, at});
   }
   std::ranges::stable_sort(index.entries_, {}, &Entry::begin);
   return index;

@@ -27,6 +27,9 @@ class FrameIndex {
   // the file.
   [[nodiscard]] static Result<FrameIndex> Read(ElfText& text);
 
+  // Of a file without unwind information.
+  [[nodiscard]] static FrameIndex Empty();
+
   // Ascending by `begin`.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   // Entries that may hold code of [begin, end): [first, second) of entries().

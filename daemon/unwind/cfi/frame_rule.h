@@ -4,11 +4,9 @@
 #include <elfutils/libdw.h>
 
 #include "bpf/shared/unwind_table.h"
+#include "daemon/unwind/code/row.h"
 
 namespace profd::unwind {
-
-// Rule 0, all zero: not known.
-inline constexpr profd_unwind_rule kNoRule{};
 
 // kNoRule when the frame needs more than a rule can say; a register whose place a rule cannot say
 // is PROFD_LOST.

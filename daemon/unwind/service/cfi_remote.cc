@@ -105,24 +105,31 @@ Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping)
 std::optional<FrameRows> UnpackRows(Unpacker& fields, std::uint64_t begin) {
   FrameRows chunk;
   chunk.damaged = fields.Number<std::uint64_t>();
+  chunk.part.code_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
+  chunk.part.bare_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
+  chunk.part.deferred = fields.Number<bool>();
   const std::uint32_t count = fields.Count(sizeof(Row));
-  chunk.rows.reserve(count);
+  chunk.part.rows.reserve(count);
   std::uint64_t least = begin;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Row row = fields.Plain<Row>();
     if (row.offset < least || row.offset >= begin + kChunkBytes) return std::nullopt;
     least = row.offset + 1;
-    chunk.rows.push_back(row);
+    chunk.part.rows.push_back(row);
   }
   return chunk;
 }
 
-void PackRows(CfiReader& reader, std::uint64_t begin, Packer& answer) {
+void PackRows(CfiReader& reader, std::uint64_t begin, bool requested, Packer& answer) {
   const std::uint64_t damaged = reader.damaged();
-  auto rows = reader.ReadRows(begin, begin + kChunkBytes);
-  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, rows);
-  answer.Number(reader.damaged() - damaged).Number(static_cast<std::uint32_t>(rows.size()));
-  for (const Row& row : rows) answer.Plain(row);
+  PartRows part = reader.ReadRows(begin, begin + kChunkBytes, requested);
+  if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, part.rows);
+  answer.Number(reader.damaged() - damaged)
+      .Number(part.code_bytes)
+      .Number(part.bare_bytes)
+      .Number(part.deferred)
+      .Number(static_cast<std::uint32_t>(part.rows.size()));
+  for (const Row& row : part.rows) answer.Plain(row);
 }
 
 Result<reader::OpenedFile> OpenMapped(const FileMapping& mapping, reader::FileOpener& opener) {
@@ -212,8 +219,9 @@ Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileO
   const auto open = Find(wanted, opener);
   if (!open) return open.error();
   Packer answer;
+  const auto requested = fields.Number<bool>();
   for (std::uint32_t left = fields.Count(sizeof(std::uint64_t)); left > 0; --left)
-    PackRows(*(*open)->reader, fields.Number<std::uint64_t>(), answer);
+    PackRows(*(*open)->reader, fields.Number<std::uint64_t>(), requested, answer);
   return answer.Take();
 }
 
@@ -307,9 +315,10 @@ Result<elf::FileStamp> CfiClient::Stamp(const FileMapping& mapping,
 
 Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
                                                      std::span<const std::uint64_t> begins,
+                                                     bool requested,
                                                      std::chrono::milliseconds patience) {
   Packer request;
-  request.Number(Verb::kChunks).Plain(file.mapping).Plain(file.stamp);
+  request.Number(Verb::kChunks).Plain(file.mapping).Plain(file.stamp).Number(requested);
   request.Number(static_cast<std::uint32_t>(begins.size()));
   for (const std::uint64_t begin : begins) request.Number(begin);
   const auto answer = readers_.Ask(RequestFor(file.mapping, request.Take()), patience);

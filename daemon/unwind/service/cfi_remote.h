@@ -59,7 +59,7 @@ struct FrameFile {
 [[nodiscard]] bool Fits(const FrameFile& file, const profd_file_key& key);
 
 struct FrameRows {
-  std::vector<Row> rows;      // of one chunk, ascending
+  PartRows part;              // of one chunk
   std::uint64_t damaged = 0;  // FDEs that were left out
 };
 
@@ -109,9 +109,11 @@ class CfiClient {
   [[nodiscard]] Result<elf::FileStamp> Stamp(const FileMapping& mapping,
                                              std::chrono::milliseconds patience);
   // Rows of the chunks that begin at these file offsets, in one request; at most kMaxChunks.
+  // `requested`: by a program.
   static constexpr std::size_t kMaxChunks = 16;
   [[nodiscard]] Result<std::vector<FrameRows>> ReadChunks(const FrameFile& file,
                                                           std::span<const std::uint64_t> begins,
+                                                          bool requested,
                                                           std::chrono::milliseconds patience);
   // The file's own symbols, as elf::PackContents packs them; not checked.
   [[nodiscard]] Result<std::string> ReadSymbols(const FrameFile& file,

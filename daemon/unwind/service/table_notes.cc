@@ -27,7 +27,10 @@ Diagnostics Describe(const unwind::TableService& tables) {
   add(service.queue_full, "unwind_queue_full", "requests for unwind tables dropped: too many");
   add(service.files_read, "unwind_files_read", "files whose unwind tables were made");
   add(service.prefetched, "unwind_prefetched", "of those, before they were requested");
-  add(service.no_tables, "unwind_no_tables", "files without usable .eh_frame");
+  add(service.no_tables, "unwind_no_tables", "files without usable unwind tables");
+  add(service.code_bytes, "unwind_code_bytes",
+      "bytes of code with unwind rules made from the code");
+  add(service.code_bare, "unwind_code_bare", "bytes of code without any unwind rule");
   add(service.gone, "unwind_gone", "mappings gone before their tables could be made");
   add(service.changed, "unwind_changed", "files changed before their tables could be made");
   add(service.damaged, "unwind_damaged", "entries of .eh_frame that made no sense");

@@ -263,8 +263,8 @@ void TableService::LoadUnfinished() {
   const auto some = std::span(lacked).first(std::min(lacked.size(), ChunksAtOnce()));
   const bool loaded = !some.empty() && Load(*index, *next.file, some, TableStore::Room::kFree).ok();
   // A file that does not answer has waited for its chance: programs request what they miss.
-  if (!loaded || lacked.size() == some.size() || store_.Lacks(*index, some.front()))
-    unfinished_.pop_front();
+  const auto lacks_still = [&] { return store_.MissingChunks(*index).size() == lacked.size(); };
+  if (!loaded || lacked.size() == some.size() || lacks_still()) unfinished_.pop_front();
 }
 
 Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) {
@@ -297,12 +297,19 @@ Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) 
 
 Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& file,
                                 std::span<const std::uint64_t> begins, TableStore::Room room) {
-  const auto chunks = client_.ReadChunks(file, begins, kPatience);
+  const bool requested = room == TableStore::Room::kMake;
+  const auto chunks = client_.ReadChunks(file, begins, requested, kPatience);
   if (!chunks) return chunks.error();
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    counters_.damaged.Add((*chunks)[i].damaged);
+    const auto& [part, damaged] = (*chunks)[i];
+    counters_.damaged.Add(damaged);
+    counters_.code_bytes.Add(part.code_bytes);
+    counters_.code_bare.Add(part.bare_bytes);
     // The store counts what finds no room.
-    (void)store_.LoadChunk(index, begins[i], (*chunks)[i].rows, room);
+    if (part.deferred)
+      store_.Defer(index, begins[i]);
+    else
+      (void)store_.LoadChunk(index, begins[i], part.rows, room);
   }
   return {};
 }

@@ -39,6 +39,8 @@ struct ServiceCounters {
   Counter changed;     // another file lay there, or it had been changed
   Counter damaged;     // FDEs that were left out
   Counter prefetched;  // files read before a program requested them
+  Counter code_bytes;  // bytes of code without unwind information that have rules all the same
+  Counter code_bare;   // bytes of such code that have none
   Counter delayed;     // requests that waited for a reader, or for a file that does not answer
 };
 
@@ -151,7 +153,7 @@ class TableService {
   [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
-  // The chunks that begin there.
+  // The chunks that begin there; kMake: a program has requested them.
   [[nodiscard]] Result<void> Load(TableStore::FileIndex index, const FrameFile& file,
                                   std::span<const std::uint64_t> begins, TableStore::Room room);
 

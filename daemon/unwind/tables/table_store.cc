@@ -146,7 +146,7 @@ std::vector<std::uint64_t> TableStore::MissingChunks(FileIndex file) const {
   const profd_unwind_file& entry = maps_.files()[file];
   for (std::uint64_t i = 0; i < entry.chunks; ++i) {
     const std::uint64_t begin = (entry.first_chunk + i) << PROFD_CHUNK_SHIFT;
-    if (Lacks(file, begin)) begins.push_back(begin);
+    if (Lacks(file, begin) && !files_.at(file).deferred.contains(begin)) begins.push_back(begin);
   }
   return begins;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -72,7 +73,9 @@ class TableStore {
   [[nodiscard]] bool has_tables(FileIndex file) const;
   // Chunks with rules that are loaded.
   [[nodiscard]] std::uint32_t loaded(FileIndex file) const { return files_.at(file).loaded; }
-  // First file offset of each chunk that is not loaded.
+  // The chunk that begins at `begin` takes long to make: it is, when a program requests it.
+  void Defer(FileIndex file, std::uint64_t begin) { files_.at(file).deferred.insert(begin); }
+  // First file offset of each chunk that is neither loaded nor deferred.
   [[nodiscard]] std::vector<std::uint64_t> MissingChunks(FileIndex file) const;
   // `rows` of the chunk that begins at `begin`. kExhausted: no room.
   [[nodiscard]] Result<void> LoadChunk(FileIndex file, std::uint64_t begin,
@@ -87,8 +90,9 @@ class TableStore {
  private:
   struct File {
     std::vector<profd_file_key> keys;
-    std::uint32_t rule_capacity = 0;  // rules that fit at the place of its rules
-    std::uint32_t loaded = 0;         // chunks with bytes
+    std::uint32_t rule_capacity = 0;   // rules that fit at the place of its rules
+    std::uint32_t loaded = 0;          // chunks with bytes
+    std::set<std::uint64_t> deferred;  // begins of chunks
   };
 
   [[nodiscard]] Result<FileIndex> TakeIndex();

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <ctime>
@@ -26,6 +27,7 @@
 #include "bpf/shared/events.h"
 #include "tests/root/source/puppet.h"
 #include "tests/root/unwind/unwinder.h"
+#include "tests/support/kernels/code_kernels.h"
 
 namespace profd::unwind {
 namespace {
@@ -269,6 +271,49 @@ TEST_F(UnwindRootTest, InASignalHandlerOnAnAlternateStack) {
   });
   HearCallers(puppet);
   ExpectBlockedStack(puppet);
+}
+
+bool InKernels(std::uint64_t address) {
+  address &= ~PROFD_FRAME_EXACT;
+  return address - test::CodeKernelsBegin() < test::CodeKernelsEnd() - test::CodeKernelsBegin();
+}
+
+void RunKernel(const test::CodeKernel& kernel, void (*callback)(void*)) {
+  int argument = 0;
+  kernel.run(callback, &argument);
+}
+
+// Through functions without unwind information, in which no register leads to the caller.
+TEST_F(UnwindRootTest, BlockedBelowKernelsWithoutUnwindInformation) {
+  for (const test::CodeKernel& kernel : test::CodeKernels()) {
+    SCOPED_TRACE(kernel.name);
+    const Puppet puppet([&](const Puppet::Strings& strings) {
+      Descend(4, strings, [&] { RunKernel(kernel, [](void*) { SleepLong(); }); });
+    });
+    const auto callers = HearCallers(puppet);
+    puppet.AwaitState('S');
+    unwinder_->Watch(puppet.pid());
+    const auto stacks = unwinder_->Snapshot();
+    ASSERT_EQ(stacks.size(), 1u);
+    ExpectEndsWith(stacks[0], callers);
+    EXPECT_TRUE(std::ranges::any_of(stacks[0].user_frames, InKernels));
+  }
+}
+
+TEST_F(UnwindRootTest, RunningBelowKernelsWithoutUnwindInformation) {
+  for (const test::CodeKernel& kernel : test::CodeKernels()) {
+    SCOPED_TRACE(kernel.name);
+    const Puppet puppet([&](const Puppet::Strings& strings) {
+      Descend(4, strings, [&] { RunKernel(kernel, [](void*) { SpinLong(); }); });
+    });
+    ExpectOnCpuStack(puppet);
+  }
+}
+
+TEST_F(UnwindRootTest, RunningInAKernelWithoutUnwindInformation) {
+  const Puppet puppet(
+      [](const Puppet::Strings& strings) { Descend(4, strings, test::SpinInKernel); });
+  ExpectOnCpuStack(puppet, InKernels);
 }
 
 TEST_F(UnwindRootTest, DeeperThanWhatIsKept) {

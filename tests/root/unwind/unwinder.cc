@@ -286,7 +286,7 @@ void Unwinder::Publish(const profd_wanted& wanted) {
     for (std::uint32_t i = 0; i < file.chunks; ++i) {
       const std::uint64_t begin = i * kChunkBytes;
       const PackedChunk packed =
-          PackChunk(reader->ReadRows(begin, begin + kChunkBytes), begin, rules);
+          PackChunk(reader->ReadRows(begin, begin + kChunkBytes).rows, begin, rules);
       __u32 place = PROFD_CHUNK_EMPTY;
       if (!packed.bytes.empty()) {
         place = maps.Allocate(packed.bytes.size(), 8, sizeof(profd_chunk));

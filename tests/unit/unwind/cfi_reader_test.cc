@@ -42,7 +42,7 @@ TEST_P(SystemFile, RowsSayWhatLibdwSays) {
     for (int i = 0; i < 12; ++i) {
       const std::uint64_t any = range.begin + random() % (range.end - range.begin);
       const std::uint64_t begin = any / kChunkBytes * kChunkBytes;
-      const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
+      const auto rows = reader->ReadRows(begin, begin + kChunkBytes).rows;
       ASSERT_EQ(rows.front().offset, begin);
       const std::uint64_t from = std::max(begin, range.begin);
       const std::uint64_t to = std::min(begin + kChunkBytes, range.end);
@@ -85,8 +85,8 @@ TEST_P(SystemFile, PrintsSizes) {
   const std::uint64_t last = (reader->text().back().end - 1) / kChunkBytes;
   for (std::uint64_t i = first; i <= last; ++i) {
     const auto before = std::chrono::steady_clock::now();
-    const auto packed =
-        PackChunk(reader->ReadRows(i * kChunkBytes, (i + 1) * kChunkBytes), i * kChunkBytes, rules);
+    const auto packed = PackChunk(reader->ReadRows(i * kChunkBytes, (i + 1) * kChunkBytes).rows,
+                                  i * kChunkBytes, rules);
     longest =
         std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - before);
     rows += packed.rows;

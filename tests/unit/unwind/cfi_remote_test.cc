@@ -26,7 +26,7 @@ namespace {
 
 Result<FrameRows> ReadChunk(CfiClient& client, const FrameFile& file, std::uint64_t begin,
                             std::chrono::milliseconds patience) {
-  auto chunks = client.ReadChunks(file, {&begin, 1}, patience);
+  auto chunks = client.ReadChunks(file, {&begin, 1}, /*requested=*/true, patience);
   return chunks ? Result<FrameRows>(std::move(chunks->front())) : chunks.error();
 }
 
@@ -70,9 +70,10 @@ TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
   const std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
   const auto chunk = ReadChunk(client, *file, begin, {});
   ASSERT_TRUE(chunk) << chunk.error().message;
-  const auto rows = direct->ReadRows(begin, begin + kChunkBytes);
-  ASSERT_EQ(chunk->rows.size(), rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(chunk->rows[i].offset, rows[i].offset);
+  const auto rows = direct->ReadRows(begin, begin + kChunkBytes).rows;
+  ASSERT_EQ(chunk->part.rows.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(chunk->part.rows[i].offset, rows[i].offset);
 }
 
 // That libc has its functions.
@@ -112,7 +113,7 @@ TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
   ASSERT_TRUE(vdso->has_tables()) << vdso->missing;
   const auto rows = ReadChunk(client, *vdso, 0, kPatience);
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_FALSE(rows->rows.empty());
+  EXPECT_FALSE(rows->part.rows.empty());
 
   const auto file = client.Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), kPatience);
   ASSERT_TRUE(file) << file.error().message;
@@ -121,15 +122,15 @@ TEST(CfiRemote, ASandboxedParserReadsTheVdsoAndFiles) {
   for (std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
        begin < file->text.back().end && begins.size() < CfiClient::kMaxChunks; begin += kChunkBytes)
     begins.push_back(begin);
-  const auto together = client.ReadChunks(*file, begins, kPatience);
+  const auto together = client.ReadChunks(*file, begins, /*requested=*/true, kPatience);
   ASSERT_TRUE(together) << together.error().message;
   ASSERT_EQ(together->size(), begins.size());
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const auto alone = ReadChunk(client, *file, begins[i], kPatience);
     ASSERT_TRUE(alone) << alone.error().message;
-    ASSERT_EQ(alone->rows.size(), (*together)[i].rows.size());
-    for (std::size_t row = 0; row < alone->rows.size(); ++row)
-      ASSERT_EQ(alone->rows[row].offset, (*together)[i].rows[row].offset);
+    ASSERT_EQ(alone->part.rows.size(), (*together)[i].part.rows.size());
+    for (std::size_t row = 0; row < alone->part.rows.size(); ++row)
+      ASSERT_EQ(alone->part.rows[row].offset, (*together)[i].part.rows[row].offset);
   }
   ExpectNamesOf(client.ReadSymbols(*file, kPatience));
   EXPECT_EQ(readers.counters().ended.value(), 0u);
@@ -188,7 +189,10 @@ TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
   }
   const auto rows = [](std::uint64_t first, std::uint64_t second) {
     return reader::Packer()
+        .Number(std::uint64_t{0})  // damaged entries
+        .Number(std::uint64_t{0})  // bytes of code, with rules and without
         .Number(std::uint64_t{0})
+        .Number(false)  // deferred
         .Number(std::uint32_t{2})
         .Plain(Row{first, {}})
         .Plain(Row{second, {}})

@@ -20,7 +20,7 @@ void ReadAll(const std::vector<std::byte>& bytes) {
   for (const TextRange& range : reader->text()) {
     const std::uint64_t first = range.begin / kChunkBytes * kChunkBytes;
     for (std::uint64_t begin = first; begin < range.end; begin += kChunkBytes) {
-      const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
+      const auto rows = reader->ReadRows(begin, begin + kChunkBytes).rows;
       ASSERT_EQ(rows.front().offset, begin);
       for (std::size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].offset, rows[i].offset);
       ASSERT_LT(rows.back().offset, begin + kChunkBytes);

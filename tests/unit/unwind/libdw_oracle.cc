@@ -107,9 +107,12 @@ void Compare(Dwarf_CFI* cfi, std::uint64_t vaddr, const profd_unwind_rule& rule,
   ++tally.requested;
   Dwarf_Frame* raw = nullptr;
   if (dwarf_cfi_addrframe(cfi, vaddr, &raw) != 0) {
-    if (rule.cfa != PROFD_CFA_NONE) tally.beyond.push_back(vaddr);
+    const bool from_code = (rule.flags & PROFD_RULE_FROM_CODE) != 0;
+    if (from_code) ++tally.from_code;
+    if (rule.cfa != PROFD_CFA_NONE && !from_code) tally.beyond.push_back(vaddr);
     return;
   }
+  ASSERT_EQ(rule.flags & PROFD_RULE_FROM_CODE, 0) << std::hex << vaddr;
   const std::unique_ptr<Dwarf_Frame, void (*)(void*)> frame(raw, std::free);
   bool signal = false;
   dwarf_frame_info(raw, nullptr, nullptr, &signal);

@@ -34,7 +34,8 @@ struct Tally {
   std::size_t known = 0;
   std::size_t inexpressible = 0;      // libdw knows a rule, ours is none
   std::size_t lost = 0;               // registers that libdw knows and the rule does not
-  std::vector<std::uint64_t> beyond;  // addresses with a rule of which libdw knows nothing
+  std::size_t from_code = 0;          // libdw knows nothing: the rule is made from code
+  std::vector<std::uint64_t> beyond;  // other addresses with a rule of which libdw knows nothing
 };
 
 // Holds the rule against the operations that libdw gives for the address; a rule that says less

@@ -46,15 +46,15 @@ LookupAnswer Lookup(const std::byte* pool, profd_unwind_file& file, std::uint64_
   NoteUse(file.last_used, tick);
   if ((flags & PROFD_FILE_NO_TABLES) != 0) return {LookupStatus::kNoTables, {}};
   const std::uint64_t chunk = (file_offset >> PROFD_CHUNK_SHIFT) - file.first_chunk;
-  if (chunk >= file.chunks) return {LookupStatus::kNoRule, {}};
+  if (chunk >= file.chunks) return {LookupStatus::kWithoutRule, {}};
   auto& ref = *AtPlace<profd_chunk_ref>(pool, file.index + chunk);
   const std::uint32_t place = std::atomic_ref(ref.place).load(std::memory_order_acquire);
   if (place == 0) return {};
   NoteUse(ref.last_used, tick);
-  if (place == PROFD_CHUNK_EMPTY) return {LookupStatus::kNoRule, {}};
+  if (place == PROFD_CHUNK_EMPTY) return {LookupStatus::kWithoutRule, {}};
   const std::uint16_t rule =
       RuleInChunk(pool, place, file_offset & ((1u << PROFD_CHUNK_SHIFT) - 1));
-  if (rule == 0) return {LookupStatus::kNoRule, {}};
+  if (rule == 0) return {LookupStatus::kWithoutRule, {}};
   const std::uint64_t rules = LoadRules(file);
   if (rule >= rules >> 32) return {};
   const auto* found = AtPlace<const profd_unwind_rule>(

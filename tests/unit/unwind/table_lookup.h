@@ -8,7 +8,7 @@
 
 namespace profd::unwind {
 
-enum class LookupStatus { kFound, kNoRule, kNotLoaded, kNoTables };
+enum class LookupStatus { kFound, kWithoutRule, kNotLoaded, kNoTables };
 
 struct LookupAnswer {
   LookupStatus status = LookupStatus::kNotLoaded;

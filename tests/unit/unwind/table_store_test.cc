@@ -86,7 +86,7 @@ TEST_F(Store, WhatIsLoadedIsFound) {
   }
   EXPECT_EQ(Ask(1, 5 * kChunkBytes + 17).rule.add, RuleFor(1, 5 * kChunkBytes / kRowBytes + 1).add);
   EXPECT_EQ(Ask(1, kChunkBytes).status, LookupStatus::kNotLoaded);
-  EXPECT_EQ(Ask(1, 64 * kChunkBytes).status, LookupStatus::kNoRule);
+  EXPECT_EQ(Ask(1, 64 * kChunkBytes).status, LookupStatus::kWithoutRule);
   EXPECT_EQ(Ask(2, 100).status, LookupStatus::kNotLoaded);
 }
 
@@ -109,7 +109,7 @@ TEST_F(Store, EmptyStretchesTakeNoRoom) {
   const std::vector<Row> nothing{{kChunkBytes, profd_unwind_rule{}}};
   ASSERT_TRUE(
       store_.LoadChunk(*store_.Find(Key(1)), kChunkBytes, nothing, TableStore::Room::kMake));
-  EXPECT_EQ(Ask(1, kChunkBytes).status, LookupStatus::kNoRule);
+  EXPECT_EQ(Ask(1, kChunkBytes).status, LookupStatus::kWithoutRule);
   EXPECT_EQ(store_.counters().bytes.value(), bytes);
 }
 
@@ -233,7 +233,7 @@ TEST(StoreOfRealFile, PackedTablesAnswerLikeTheRows) {
   ASSERT_TRUE(file);
   std::size_t checked = 0;
   for (const std::uint64_t begin : store.MissingChunks(*file)) {
-    const auto rows = reader->ReadRows(begin, begin + kChunkBytes);
+    const auto rows = reader->ReadRows(begin, begin + kChunkBytes).rows;
     ASSERT_TRUE(store.LoadChunk(*file, begin, rows, TableStore::Room::kMake));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::uint64_t end = i + 1 < rows.size() ? rows[i + 1].offset : begin + kChunkBytes;

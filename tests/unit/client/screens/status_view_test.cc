@@ -72,7 +72,7 @@ v1::StatusResponse Sample() {
 TEST(StatusViewTest, SaysWhatTheUnwindTablesHold) {
   const std::string text = RenderStatus(Sample(), 80, Palette());
   EXPECT_NE(text.find("unwinding  2.50 MiB of 64.0 MiB, 31 files, 120,034 rows, 0 evictions\n"
-                      "           refused: 2 files without .eh_frame, 5 mappings gone\n"),
+                      "           refused: 2 files without unwind tables, 5 mappings gone\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(RenderStatus(v1::StatusResponse(), 80, Palette()).find("unwinding"), std::string::npos)

@@ -1,0 +1,279 @@
+#include "daemon/unwind/code/code_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+#include "daemon/unwind/code/instruction.h"
+#include "daemon/unwind/code/row.h"
+
+namespace profd::unwind {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+using Piece = FunctionRows::Piece;
+
+// What compilers and hand-written assembly align functions to.
+constexpr std::uint64_t kAlignment = 16;
+// Code before a range that is read where nothing lists functions.
+constexpr std::uint64_t kBeforeUnlisted = 32u << 10;
+constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
+
+// The gaps' bytes, and what is known of functions in them.
+class GapCode : public Code {
+ public:
+  GapCode(const elf::ElfFile& file, const CodeStarts& starts, std::span<const CodeRange> gaps)
+      : file_(file), starts_(starts) {
+    for (const CodeRange& gap : gaps) {
+      const auto part = file.PartAt(gap.begin);
+      if (!part) continue;
+      const std::uint64_t length = std::min(part->bytes, gap.end - gap.begin);
+      auto bytes = file.source().Copy(part->offset, length);
+      if (bytes) gaps_.push_back({{gap.begin, gap.begin + length}, *std::move(bytes)});
+    }
+  }
+
+  [[nodiscard]] Bytes At(std::uint64_t address) const override {
+    const Bytes rest = RestAt(address);
+    return rest.first(std::min(rest.size(), kMaxInstructionBytes));
+  }
+  [[nodiscard]] CodeBegin BeginAt(std::uint64_t address) const override {
+    return called_.contains(address) ? CodeBegin::kFunction : starts_.BeginAt(address);
+  }
+  [[nodiscard]] std::vector<std::uint64_t> ReadTable(std::uint64_t address, bool distances,
+                                                     std::size_t limit) const override;
+
+  void AddCalled(std::uint64_t address) { called_.insert(address); }
+  // Up to the end of its gap.
+  [[nodiscard]] Bytes RestAt(std::uint64_t address) const {
+    const Gap* gap = GapOf(address);
+    if (gap == nullptr) return {};
+    return Bytes(reinterpret_cast<const std::uint8_t*>(gap->bytes.data()), gap->bytes.size())
+        .subspan(address - gap->range.begin);
+  }
+  [[nodiscard]] const CodeRange* RangeOf(std::uint64_t address) const {
+    const Gap* gap = GapOf(address);
+    return gap == nullptr ? nullptr : &gap->range;
+  }
+
+ private:
+  struct Gap {
+    CodeRange range;
+    std::string bytes;
+  };
+  [[nodiscard]] const Gap* GapOf(std::uint64_t address) const {
+    auto gap = std::ranges::upper_bound(gaps_, address, {},
+                                        [](const Gap& one) { return one.range.begin; });
+    if (gap == gaps_.begin()) return nullptr;
+    --gap;
+    return gap->range.holds(address) ? &*gap : nullptr;
+  }
+
+  const elf::ElfFile& file_;
+  const CodeStarts& starts_;
+  std::vector<Gap> gaps_;
+  std::set<std::uint64_t> called_;
+};
+
+std::vector<std::uint64_t> GapCode::ReadTable(std::uint64_t address, bool distances,
+                                              std::size_t limit) const {
+  std::vector<std::uint64_t> targets;
+  const auto part = file_.PartAt(address);
+  if (!part) return targets;
+  const std::size_t entry_bytes = distances ? sizeof(std::int32_t) : sizeof(std::uint64_t);
+  const std::size_t count = std::min<std::uint64_t>(limit, part->bytes / entry_bytes);
+  const auto bytes = file_.source().Copy(part->offset, count * entry_bytes);
+  if (!bytes) return targets;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t target = 0;
+    std::int32_t distance = 0;
+    if (distances) {
+      std::memcpy(&distance, bytes->data() + i * entry_bytes, entry_bytes);
+      target = address + static_cast<std::uint64_t>(std::int64_t{distance});
+    } else {
+      std::memcpy(&target, bytes->data() + i * entry_bytes, entry_bytes);
+    }
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+// Collects the rules of a range, byte by byte.
+class RangeRules {
+ public:
+  explicit RangeRules(const CodeRange& range)
+      : range_(range), numbers_(range.end - range.begin, kNone) {}
+
+  void Add(const FunctionRows& function) {
+    for (const Piece& piece : function.pieces) {
+      const std::uint64_t begin = std::max(piece.range.begin, range_.begin);
+      const std::uint64_t end = std::min(piece.range.end, range_.end);
+      if (begin >= end) continue;
+      const std::uint32_t number = NumberOf(piece.rule);
+      for (std::uint64_t at = begin; at < end; ++at) {
+        std::uint32_t& known = numbers_[at - range_.begin];
+        known = known == kNone || known == number ? number : kDisputed;
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Piece> Take() const {
+    std::vector<Piece> pieces;
+    for (std::uint64_t at = 0; at < numbers_.size();) {
+      std::uint64_t end = at + 1;
+      while (end < numbers_.size() && numbers_[end] == numbers_[at]) ++end;
+      if (numbers_[at] > kDisputed && rules_[numbers_[at] - kFirst].cfa != PROFD_CFA_NONE)
+        pieces.push_back({{range_.begin + at, range_.begin + end}, rules_[numbers_[at] - kFirst]});
+      at = end;
+    }
+    return pieces;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0;
+  static constexpr std::uint32_t kDisputed = 1;
+  static constexpr std::uint32_t kFirst = 2;
+
+  std::uint32_t NumberOf(const profd_unwind_rule& rule) {
+    // Neighbours have the same, as a rule.
+    for (std::size_t i = rules_.size(); i > 0 && i + 64 > rules_.size(); --i)
+      if (Same(rules_[i - 1], rule)) return static_cast<std::uint32_t>(i - 1) + kFirst;
+    for (std::size_t i = 0; i < rules_.size(); ++i)
+      if (Same(rules_[i], rule)) return static_cast<std::uint32_t>(i) + kFirst;
+    rules_.push_back(rule);
+    return static_cast<std::uint32_t>(rules_.size() - 1) + kFirst;
+  }
+
+  const CodeRange range_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<profd_unwind_rule> rules_;
+};
+
+// The functions of a range, one after the other.
+class Search {
+ public:
+  Search(const CodeRange& range, GapCode& code, const CodeStarts& starts)
+      : range_(range), code_(code), starts_(starts), rules_(range) {}
+
+  std::vector<Piece> Run(std::span<const CodeRange> gaps) {
+    for (const CodeRange& gap : gaps)
+      if (gap.end > range_.begin && gap.begin < range_.end) AddStartsOf(gap);
+    // What is sure comes first: likely starts are not looked for in its functions.
+    while ((!sure_.empty() || !likely_.empty()) && budget_ > 0) {
+      if (!sure_.empty()) {
+        const auto [address, kind] = *sure_.begin();
+        sure_.erase(sure_.begin());
+        Follow(address, kind);
+      } else {
+        const std::uint64_t address = *likely_.begin();
+        likely_.erase(likely_.begin());
+        if (done_.insert(address).second && !IsFollowed(address))
+          Follow(address, StartKind::kLikely);
+      }
+    }
+    return rules_.Take();
+  }
+
+ private:
+  void AddStartsOf(const CodeRange& gap) {
+    std::uint64_t first = gap.begin;
+    if (gap.begin < range_.begin) {
+      const auto listed = starts_.LastListed(gap.begin, range_.begin);
+      if (listed) {
+        first = *listed;
+      } else if (range_.begin - gap.begin > kBeforeUnlisted) {
+        first = range_.begin - kBeforeUnlisted;
+        AddLikelyBehind(first);
+      }
+    }
+    const std::uint64_t end = std::min(gap.end, range_.end);
+    if (first == gap.begin) Add(SkipPadding(first), StartKind::kLikely);
+    for (const std::uint64_t address : starts_.Referenced(first, end))
+      Add(address, StartKind::kLikely);
+    for (const std::uint64_t address : starts_.Listed(first, end)) Add(address, StartKind::kListed);
+  }
+
+  void Add(std::uint64_t address, StartKind kind) {
+    if (address >= range_.end || code_.At(address).empty()) return;
+    if (kind == StartKind::kLikely)
+      likely_.insert(address);
+    else
+      sure_.try_emplace(address, kind);
+  }
+
+  // A function that has been followed goes over it.
+  [[nodiscard]] bool IsFollowed(std::uint64_t address) const {
+    const auto behind = followed_.upper_bound(address);
+    return behind != followed_.begin() && address < std::prev(behind)->second;
+  }
+
+  void Follow(std::uint64_t address, StartKind kind) {
+    const FunctionRows function = FollowFunction(code_, address, kind, budget_);
+    if (function.outcome != FunctionRows::Outcome::kFollowed) return AddLikelyBehind(address + 1);
+    rules_.Add(function);
+    followed_[address] = function.end;
+    for (const std::uint64_t called : function.calls) {
+      if (code_.At(called).empty() || code_.BeginAt(called) == CodeBegin::kFunction) continue;
+      code_.AddCalled(called);
+      Add(called, StartKind::kInternal);
+    }
+    Add(SkipPadding(function.end), StartKind::kLikely);
+  }
+
+  // The next place that looks like the begin of a function.
+  void AddLikelyBehind(std::uint64_t address) {
+    const CodeRange* gap = code_.RangeOf(address);
+    if (gap == nullptr) return;
+    const Bytes rest = code_.RestAt(gap->begin);
+    const std::uint64_t first = (address + kAlignment - 1) / kAlignment * kAlignment;
+    for (std::uint64_t at = first; at < std::min(gap->end, range_.end); at += kAlignment) {
+      const Bytes here = rest.subspan(at - gap->begin);
+      const bool marked = here.size() >= kEndbr64.size() &&
+                          std::equal(kEndbr64.begin(), kEndbr64.end(), here.begin());
+      const std::uint8_t before = at > gap->begin ? rest[at - gap->begin - 1] : 0;
+      // The last byte of a return, of int3, and of paddings.
+      const bool ended = before == 0xc3 || before == 0xcc || before == 0x90 || before == 0x00;
+      if (marked || ended) return Add(SkipPadding(at), StartKind::kLikely);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t SkipPadding(std::uint64_t address) const {
+    return address + PaddingBytes(code_.RestAt(address), address);
+  }
+
+  const CodeRange range_;
+  GapCode& code_;
+  const CodeStarts& starts_;
+  RangeRules rules_;
+  std::map<std::uint64_t, StartKind> sure_;  // to be followed
+  std::set<std::uint64_t> likely_;
+  std::set<std::uint64_t> done_;                     // of these
+  std::map<std::uint64_t, std::uint64_t> followed_;  // begin -> end
+  std::uint64_t budget_ = CodeRows::kMaxDecoded;
+};
+
+}  // namespace
+
+std::vector<Piece> CodeRows::Find(const CodeRange& range, std::span<const CodeRange> gaps) const {
+  GapCode code(*file_, starts_, gaps);
+  return Search(range, code, starts_).Run(gaps);
+}
+
+std::uint64_t PaddingBytes(Bytes code, std::uint64_t address) {
+  std::uint64_t bytes = 0;
+  while (bytes < code.size()) {
+    const Bytes rest = code.subspan(bytes);
+    const bool filler = rest[0] == 0xcc || rest[0] == 0;
+    const auto instruction =
+        filler ? std::nullopt
+               : Decode(rest.first(std::min(rest.size(), kMaxInstructionBytes)), address + bytes);
+    if (!filler && (!instruction || instruction->action != Action::kNothing)) break;
+    bytes += filler ? 1 : instruction->bytes;
+  }
+  return bytes;
+}
+
+}  // namespace profd::unwind

@@ -1,0 +1,50 @@
+// CodeRows: rules for code of a file that has no unwind information.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "daemon/elf/file/elf_file.h"
+#include "daemon/unwind/code/code_starts.h"
+#include "daemon/unwind/code/function_rows.h"
+
+namespace profd::unwind {
+
+// Finds the functions and follows each. A function begins where a symbol says so, where code calls
+// it, or, if it passes a harder check, where a relocation leads, and behind another function. Only
+// instructions of functions whose every return restores the caller's registers get a rule, and only
+// where all functions that reach an instruction agree. Bounded in work for each range. Owned by a
+// CfiReader; used by one thread.
+class CodeRows {
+ public:
+  // Code before and behind a range that is read with it: functions that reach into it.
+  static constexpr std::uint64_t kBefore = 256u << 10;
+  static constexpr std::uint64_t kBehind = 256u << 10;
+  // Instructions decoded for one range: for 64 KiB of code some ten times as many as it has.
+  static constexpr std::uint64_t kMaxDecoded = 1u << 18;
+
+  // `file` outlives this.
+  CodeRows(const elf::ElfFile& file, CodeStarts starts)
+      : file_(&file), starts_(std::move(starts)) {}
+
+  // Rules for instructions of `range`, ascending and disjoint. `gaps` are the parts without unwind
+  // information from kBefore before the range to kBehind behind it, ascending, in one piece of
+  // memory of the program.
+  [[nodiscard]] std::vector<FunctionRows::Piece> Find(const CodeRange& range,
+                                                      std::span<const CodeRange> gaps) const;
+  // In memory, by an estimate.
+  [[nodiscard]] std::uint64_t bytes() const { return starts_.bytes(); }
+
+ private:
+  const elf::ElfFile* file_;
+  CodeStarts starts_;
+};
+
+// Bytes that only fill the space between functions, from the begin of `code` on, which lies at
+// `address`.
+[[nodiscard]] std::uint64_t PaddingBytes(std::span<const std::uint8_t> code, std::uint64_t address);
+
+}  // namespace profd::unwind
