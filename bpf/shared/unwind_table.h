@@ -42,6 +42,13 @@ struct profd_file_key {
 /* The vdso has no file: this inode, all else 0. */
 #define PROFD_VDSO_INODE 1
 
+/*
+ * Code made at run time has no file either. A mapping of it has this device; `inode` is where it
+ * begins, `size` its length, and `mtime_ns` a number of the address space. Its file offsets count
+ * from its begin.
+ */
+#define PROFD_MEMORY_DEVICE 0xffffffff
+
 /* unwind_files[i].flags */
 #define PROFD_FILE_PRESENT 1   /* the entry is in use */
 #define PROFD_FILE_NO_TABLES 2 /* looked at: it has none that can be used */

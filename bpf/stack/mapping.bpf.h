@@ -137,6 +137,11 @@ static __always_inline void find_mapping(struct mm_struct* mm, u64 address,
     mapping->file_offset = 0;
     mapping->kind = MAPPING_VDSO;
   } else {
+    no_key(&mapping->key, mapping->begin);
+    mapping->key.size = mapping->end - mapping->begin;
+    mapping->key.mtime_ns = (u64)mm * 0x9E3779B97F4A7C15ull; /* the address itself is secret */
+    mapping->key.device = PROFD_MEMORY_DEVICE;
+    mapping->file_offset = 0;
     mapping->kind = MAPPING_ANONYMOUS;
   }
   if (address >= mapping->begin && address < mapping->end &&

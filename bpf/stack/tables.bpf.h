@@ -177,8 +177,7 @@ __noinline int learn_mapping(struct walk* walk, u64 address) {
   walk->current++;
   mapping = &walk->mappings[walk->current % KNOWN_MAPPINGS];
   find_mapping((struct mm_struct*)walk->mm, address, &walk->node, mapping);
-  if (mapping->kind == MAPPING_FILE || mapping->kind == MAPPING_VDSO)
-    mapping->file = file_of(mapping);
+  if (mapping->kind != MAPPING_NONE) mapping->file = file_of(mapping);
   return 0;
 }
 
@@ -208,11 +207,15 @@ __noinline int find_rule(struct walk* walk, u64 address, u32 pid) {
   mapping = mapping_of(walk, address);
   walk->keep_cfa = 0;
   if (mapping->kind == MAPPING_NONE) return RULE_NO_MAPPING;
-  if (mapping->kind == MAPPING_ANONYMOUS) return RULE_NONE;
   file_offset = address - mapping->begin + mapping->file_offset;
   search = find_file_rule(walk, mapping, file_offset);
-  if (search == RULE_NOT_READY) walk->requested = want_tables(mapping, file_offset, pid);
-  return search;
+  if (search != RULE_NOT_READY) return search;
+  if (mapping->kind == MAPPING_ANONYMOUS) {
+    want_tables(mapping, file_offset, pid);
+    return RULE_NONE; /* most of such code has no rules, but frame pointers */
+  }
+  walk->requested = want_tables(mapping, file_offset, pid);
+  return RULE_NOT_READY;
 }
 
 /* Is the chunk of this file offset one that is not loaded? */

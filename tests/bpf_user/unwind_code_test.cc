@@ -83,6 +83,24 @@ TEST(UnwindCodeTest, EndOfAStackNeedsNoCall) {
   EXPECT_EQ(world.Walk(0x400100), "400100 | complete");
 }
 
+// Until there are rules it is left by its frame pointer.
+TEST(UnwindCodeTest, RulesOfCodeMadeAtRunTimeAreRequested) {
+  UnwindWorld world;
+  world.Set(kRbp, kStack);
+  world.Stack(kStack, {0, 0});
+  EXPECT_EQ(world.Walk(UnwindWorld::kJit + 0x100), "700100 | complete uncertain");
+  const profd_wanted* first = nullptr;
+  ASSERT_EQ(user_wanted(&first), 1u);
+  const profd_wanted& wanted = *first;
+  EXPECT_EQ(wanted.key.device, PROFD_MEMORY_DEVICE);
+  EXPECT_EQ(wanted.key.inode, UnwindWorld::kJit);
+  EXPECT_EQ(wanted.key.size, 0x1000u);
+  EXPECT_NE(wanted.key.mtime_ns, 0u) << "the address space";
+  EXPECT_EQ(wanted.mapping_begin, UnwindWorld::kJit);
+  EXPECT_EQ(wanted.mapping_end, UnwindWorld::kJit + 0x1000);
+  EXPECT_EQ(wanted.file_offset, 0x100u);
+}
+
 // Only the frame that was refused is left in another way.
 TEST(UnwindCodeTest, RuleOfTheNextFrameIsTriedAgain) {
   UnwindWorld world;

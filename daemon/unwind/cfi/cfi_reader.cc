@@ -280,17 +280,22 @@ class CfiReader::State {
     return gaps;
   }
 
+  // What the file has of the program's memory there.
+  Result<std::string> ReadAt(std::uint64_t address, std::uint64_t bytes) {
+    const auto part = text_.file().PartAt(address);
+    if (!part) return Error{ErrorCode::kNotFound, "not in the file", ""};
+    return text_.file().source().Copy(part->offset, std::min(part->bytes, bytes));
+  }
+
   // Bytes of code in `range` without unwind information, padding left out.
   std::uint64_t BareBytes(const CodeRange& range) {
     std::uint64_t bare = 0;
     for (const CodeRange& gap : Uncovered(range)) {
-      const auto part = text_.file().PartAt(gap.begin);
-      if (!part || gap.end - gap.begin < kLeastGap) continue;
-      const std::uint64_t length = std::min(part->bytes, gap.end - gap.begin);
-      const auto bytes = text_.file().source().Copy(part->offset, length);
+      if (gap.end - gap.begin < kLeastGap) continue;
+      const auto bytes = ReadAt(gap.begin, gap.end - gap.begin);
       if (!bytes) continue;
       const auto* code = reinterpret_cast<const std::uint8_t*>(bytes->data());
-      bare += length - PaddingBytes({code, bytes->size()}, gap.begin);
+      bare += bytes->size() - PaddingBytes({code, bytes->size()}, gap.begin);
     }
     return bare;
   }
@@ -300,10 +305,11 @@ class CfiReader::State {
                     std::uint64_t end, PartRows& part) {
     if (!code_rows_) {
       const auto& entries = index_.entries();
-      code_rows_.emplace(text_.file(), CodeStarts::Read(text_.file(), [&](std::uint64_t address) {
-                           return std::ranges::binary_search(entries, address, {},
-                                                             &FrameIndex::Entry::begin);
-                         }));
+      code_rows_.emplace(
+          [this](std::uint64_t address, std::uint64_t bytes) { return ReadAt(address, bytes); },
+          CodeStarts::Read(text_.file(), [&](std::uint64_t address) {
+            return std::ranges::binary_search(entries, address, {}, &FrameIndex::Entry::begin);
+          }));
     }
     const std::uint64_t before = std::min(range.begin - text.vaddr, CodeRows::kBefore);
     const std::uint64_t text_end = text.vaddr + (text.end - text.begin);

@@ -16,16 +16,6 @@
 
 namespace profd::unwind {
 
-// Rows of a part of a file.
-struct PartRows {
-  std::vector<Row> rows;  // ascending; no two neighbours have the same rule
-  // Bytes of code without unwind information: with a rule, and without one.
-  std::uint64_t code_bytes = 0;
-  std::uint64_t bare_bytes = 0;
-  // There is more of such code than is read unless a program requests it: there are no rows.
-  bool deferred = false;
-};
-
 // Ends stacks at the entry point of a file, whose code has no caller: where no rule is known from
 // there on, as in glibc's dynamic loader. `rows` reach to `end`.
 void EndAtEntry(std::uint64_t entry, std::uint64_t end, std::vector<Row>& rows);

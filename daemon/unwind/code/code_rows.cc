@@ -25,14 +25,11 @@ constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
 // The gaps' bytes, and what is known of functions in them.
 class GapCode : public Code {
  public:
-  GapCode(const elf::ElfFile& file, const CodeStarts& starts, std::span<const CodeRange> gaps)
-      : file_(file), starts_(starts) {
+  GapCode(const CodeRows::Read& read, const CodeStarts& starts, std::span<const CodeRange> gaps)
+      : read_(read), starts_(starts) {
     for (const CodeRange& gap : gaps) {
-      const auto part = file.PartAt(gap.begin);
-      if (!part) continue;
-      const std::uint64_t length = std::min(part->bytes, gap.end - gap.begin);
-      auto bytes = file.source().Copy(part->offset, length);
-      if (bytes) gaps_.push_back({{gap.begin, gap.begin + length}, *std::move(bytes)});
+      auto bytes = read(gap.begin, gap.end - gap.begin);
+      if (bytes) gaps_.push_back({{gap.begin, gap.begin + bytes->size()}, *std::move(bytes)});
     }
   }
 
@@ -72,7 +69,7 @@ class GapCode : public Code {
     return gap->range.holds(address) ? &*gap : nullptr;
   }
 
-  const elf::ElfFile& file_;
+  const CodeRows::Read& read_;
   const CodeStarts& starts_;
   std::vector<Gap> gaps_;
   std::set<std::uint64_t> called_;
@@ -81,12 +78,10 @@ class GapCode : public Code {
 std::vector<std::uint64_t> GapCode::ReadTable(std::uint64_t address, bool distances,
                                               std::size_t limit) const {
   std::vector<std::uint64_t> targets;
-  const auto part = file_.PartAt(address);
-  if (!part) return targets;
   const std::size_t entry_bytes = distances ? sizeof(std::int32_t) : sizeof(std::uint64_t);
-  const std::size_t count = std::min<std::uint64_t>(limit, part->bytes / entry_bytes);
-  const auto bytes = file_.source().Copy(part->offset, count * entry_bytes);
+  const auto bytes = read_(address, limit * entry_bytes);
   if (!bytes) return targets;
+  const std::size_t count = bytes->size() / entry_bytes;
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t target = 0;
     std::int32_t distance = 0;
@@ -137,19 +132,23 @@ class RangeRules {
   static constexpr std::uint32_t kDisputed = 1;
   static constexpr std::uint32_t kFirst = 2;
 
+  struct Before {
+    bool operator()(const profd_unwind_rule& a, const profd_unwind_rule& b) const {
+      return std::memcmp(&a, &b, sizeof a) < 0;
+    }
+  };
+
   std::uint32_t NumberOf(const profd_unwind_rule& rule) {
-    // Neighbours have the same, as a rule.
-    for (std::size_t i = rules_.size(); i > 0 && i + 64 > rules_.size(); --i)
-      if (Same(rules_[i - 1], rule)) return static_cast<std::uint32_t>(i - 1) + kFirst;
-    for (std::size_t i = 0; i < rules_.size(); ++i)
-      if (Same(rules_[i], rule)) return static_cast<std::uint32_t>(i) + kFirst;
-    rules_.push_back(rule);
-    return static_cast<std::uint32_t>(rules_.size() - 1) + kFirst;
+    const auto next = static_cast<std::uint32_t>(rules_.size()) + kFirst;
+    const auto [known, is_new] = known_.try_emplace(rule, next);
+    if (is_new) rules_.push_back(rule);
+    return known->second;
   }
 
   const CodeRange range_;
   std::vector<std::uint32_t> numbers_;
   std::vector<profd_unwind_rule> rules_;
+  std::map<profd_unwind_rule, std::uint32_t, Before> known_;  // their numbers
 };
 
 // The functions of a range, one after the other.
@@ -166,18 +165,20 @@ class Search {
       if (!sure_.empty()) {
         const auto [address, kind] = *sure_.begin();
         sure_.erase(sure_.begin());
-        Follow(address, kind);
+        (void)Follow(address, kind);
       } else {
         const std::uint64_t address = *likely_.begin();
         likely_.erase(likely_.begin());
-        if (done_.insert(address).second && !IsFollowed(address))
-          Follow(address, StartKind::kLikely);
+        if (!IsFollowed(address)) (void)Follow(address, StartKind::kLikely);
       }
     }
     return rules_.Take();
   }
 
  private:
+  enum class Found : std::uint8_t { kBeingFollowed, kYes, kNo };
+  static constexpr int kMaxDepth = 32;
+
   void AddStartsOf(const CodeRange& gap) {
     std::uint64_t first = gap.begin;
     if (gap.begin < range_.begin) {
@@ -186,10 +187,12 @@ class Search {
         first = *listed;
       } else if (range_.begin - gap.begin > kBeforeUnlisted) {
         first = range_.begin - kBeforeUnlisted;
+        first_ = first;
         AddLikelyBehind(first);
       }
     }
     const std::uint64_t end = std::min(gap.end, range_.end);
+    first_ = std::min(first_, first);
     if (first == gap.begin) Add(SkipPadding(first), StartKind::kLikely);
     for (const std::uint64_t address : starts_.Referenced(first, end))
       Add(address, StartKind::kLikely);
@@ -197,7 +200,7 @@ class Search {
   }
 
   void Add(std::uint64_t address, StartKind kind) {
-    if (address >= range_.end || code_.At(address).empty()) return;
+    if (address < first_ || address >= range_.end || code_.At(address).empty()) return;
     if (kind == StartKind::kLikely)
       likely_.insert(address);
     else
@@ -210,17 +213,48 @@ class Search {
     return behind != followed_.begin() && address < std::prev(behind)->second;
   }
 
-  void Follow(std::uint64_t address, StartKind kind) {
+  // Whether the code from `address` on is a function, as far as is known. Each place once.
+  Found Follow(std::uint64_t address, StartKind kind) {
+    const auto [known, is_new] = found_.try_emplace(address, Found::kBeingFollowed);
+    if (!is_new && (kind == StartKind::kLikely || known->second == Found::kYes))
+      return known->second;
     const FunctionRows function = FollowFunction(code_, address, kind, budget_);
-    if (function.outcome != FunctionRows::Outcome::kFollowed) return AddLikelyBehind(address + 1);
+    const bool is_function =
+        function.outcome == FunctionRows::Outcome::kFollowed && LeavesToFunctions(function);
+    found_[address] = is_function ? Found::kYes : Found::kNo;
+    if (is_function)
+      Take(function);
+    else
+      AddLikelyBehind(address + 1);
+    return found_[address];
+  }
+
+  // A place within a function leaves to other ones of it, and not all of these pass as functions.
+  bool LeavesToFunctions(const FunctionRows& function) {
+    bool returns = function.returns > 0;
+    if (!function.jumps.empty() && depth_ == kMaxDepth) return false;
+    ++depth_;
+    bool all = true;
+    for (const std::uint64_t target : function.jumps) {
+      const Found found = Follow(target, StartKind::kLikely);
+      all = all && found != Found::kNo;
+      returns = returns || found == Found::kYes;
+    }
+    --depth_;
+    return all && (returns || function.jumps.empty());
+  }
+
+  void Take(const FunctionRows& function) {
     rules_.Add(function);
-    followed_[address] = function.end;
     for (const std::uint64_t called : function.calls) {
       if (code_.At(called).empty() || code_.BeginAt(called) == CodeBegin::kFunction) continue;
       code_.AddCalled(called);
       Add(called, StartKind::kInternal);
     }
-    Add(SkipPadding(function.end), StartKind::kLikely);
+    for (const CodeRange& part : function.parts) {
+      followed_[part.begin] = std::max(followed_[part.begin], part.end);
+      Add(SkipPadding(part.end), StartKind::kLikely);
+    }
   }
 
   // The next place that looks like the begin of a function.
@@ -245,12 +279,15 @@ class Search {
   }
 
   const CodeRange range_;
+  std::uint64_t first_ =
+      range_.begin;  // functions that begin before it do not reach into the range
+  int depth_ = 0;    // of LeavesToFunctions
   GapCode& code_;
   const CodeStarts& starts_;
   RangeRules rules_;
   std::map<std::uint64_t, StartKind> sure_;  // to be followed
   std::set<std::uint64_t> likely_;
-  std::set<std::uint64_t> done_;                     // of these
+  std::map<std::uint64_t, Found> found_;
   std::map<std::uint64_t, std::uint64_t> followed_;  // begin -> end
   std::uint64_t budget_ = CodeRows::kMaxDecoded;
 };
@@ -258,7 +295,7 @@ class Search {
 }  // namespace
 
 std::vector<Piece> CodeRows::Find(const CodeRange& range, std::span<const CodeRange> gaps) const {
-  GapCode code(*file_, starts_, gaps);
+  GapCode code(read_, starts_, gaps);
   return Search(range, code, starts_).Run(gaps);
 }
 

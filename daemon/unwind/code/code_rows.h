@@ -1,23 +1,24 @@
-// CodeRows: rules for code of a file that has no unwind information.
+// CodeRows: rules for code that has no unwind information.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <functional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "daemon/elf/file/elf_file.h"
+#include "daemon/base/result.h"
 #include "daemon/unwind/code/code_starts.h"
 #include "daemon/unwind/code/function_rows.h"
 
 namespace profd::unwind {
 
-// Finds the functions and follows each. A function begins where a symbol says so, where code calls
-// it, or, if it passes a harder check, where a relocation leads, and behind another function. Only
-// instructions of functions whose every return restores the caller's registers get a rule, and only
-// where all functions that reach an instruction agree. Bounded in work for each range. Owned by a
-// CfiReader; used by one thread.
+// Of a file, or of memory of a process. Finds the functions and follows each. A function begins
+// where a symbol says so, where code calls it, or, if it passes a harder check, where a relocation
+// leads, and behind another function. Only instructions of functions whose every return restores
+// the caller's registers get a rule, and only where all functions that reach an instruction agree.
+// Bounded in work for each range. Owned by a CfiReader; used by one thread.
 class CodeRows {
  public:
   // Code before and behind a range that is read with it: functions that reach into it.
@@ -26,9 +27,10 @@ class CodeRows {
   // Instructions decoded for one range: for 64 KiB of code some ten times as many as it has.
   static constexpr std::uint64_t kMaxDecoded = 1u << 18;
 
-  // `file` outlives this.
-  CodeRows(const elf::ElfFile& file, CodeStarts starts)
-      : file_(&file), starts_(std::move(starts)) {}
+  // Bytes of the program from an address on: as many as requested, or fewer where it ends.
+  using Read = std::function<Result<std::string>(std::uint64_t address, std::uint64_t bytes)>;
+
+  CodeRows(Read read, CodeStarts starts) : read_(std::move(read)), starts_(std::move(starts)) {}
 
   // Rules for instructions of `range`, ascending and disjoint. `gaps` are the parts without unwind
   // information from kBefore before the range to kBehind behind it, ascending, in one piece of
@@ -39,7 +41,7 @@ class CodeRows {
   [[nodiscard]] std::uint64_t bytes() const { return starts_.bytes(); }
 
  private:
-  const elf::ElfFile* file_;
+  Read read_;
   CodeStarts starts_;
 };
 

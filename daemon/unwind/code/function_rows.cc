@@ -15,8 +15,6 @@ namespace {
 using Outcome = FunctionRows::Outcome;
 
 constexpr std::size_t kMaxTableEntries = 1'024;
-// Padding, and code behind jumps that could not be followed.
-constexpr std::uint64_t kMostUnreached = 1'024;
 
 // Work of FollowFunction. Straight pieces of code begin where control can come from elsewhere; each
 // keeps what holds at its begin on all paths found so far.
@@ -34,7 +32,8 @@ class Flow {
       todo_.erase(todo_.begin());
       Walk(next, /*keep=*/false);
     }
-    if (result_.outcome == Outcome::kFollowed && kind_ == StartKind::kLikely && returns_ == 0)
+    if (result_.outcome == Outcome::kFollowed && kind_ == StartKind::kLikely &&
+        result_.returns == 0 && result_.jumps.empty())
       Fail(Outcome::kNoReturn);
     if (result_.outcome == Outcome::kFollowed) KeepRules();
     if (result_.outcome != Outcome::kFollowed) result_.pieces.clear();
@@ -110,7 +109,7 @@ class Flow {
       case Action::kJump:
         if (keep) return false;
         if (instruction.target)
-          Jump(*instruction.target, state);
+          JumpAway(*instruction.target, state);
         else
           JumpByTable(instruction, state);
         return false;
@@ -132,7 +131,7 @@ class Flow {
     if (!state.balanced()) return Fail(Outcome::kUnbalanced);
     lost_ |= state.changed();
     if (lost_ != 0 && kind_ != StartKind::kInternal) return Fail(Outcome::kChanged);
-    ++returns_;
+    ++result_.returns;
   }
 
   [[nodiscard]] bool IsElsewhere(std::uint64_t target) const {
@@ -143,11 +142,18 @@ class Flow {
     const bool elsewhere = IsElsewhere(target);
     if (elsewhere && target != begin_)
       return Return(state);  // what it calls so returns to its caller
-    if (target == begin_ && state.balanced() && state.changed() == 0) {
-      ++returns_;  // a call of itself
-      return;
-    }
+    if (target == begin_ && state.balanced() && state.changed() == 0) return;
     Reach(target, state, /*after_call=*/false);
+  }
+
+  // Where nothing lists functions, a jump with all as it was at the begin may lead to another one.
+  // The code there has the same rules either way.
+  void JumpAway(std::uint64_t target, const FrameState& state) {
+    const bool as_entered = state.balanced() && state.changed() == 0;
+    if (kind_ == StartKind::kListed || !as_entered || heads_.contains(target) ||
+        IsElsewhere(target))
+      return Jump(target, state);
+    result_.jumps.push_back(target);
   }
 
   void JumpByTable(const Instruction& instruction, const FrameState& state) {
@@ -163,10 +169,12 @@ class Flow {
       }
     }
     if (followed > 0) return;
-    if (state.balanced() && state.changed() == 0)
-      ++returns_;  // to a function whose address is in a register or in memory
-    else
-      ++result_.unfollowed;
+    const bool as_entered = state.balanced() && state.changed() == 0;
+    // A stub leaves to where the dynamic linker's table says; elsewhere it may be a jump of its
+    // own.
+    const bool by_table = instruction.from.is_memory() && instruction.from.base == kNoRegister;
+    if (as_entered && by_table) ++result_.returns;
+    if (!as_entered) ++result_.unfollowed;
   }
 
   void Reach(std::uint64_t address, const FrameState& state, bool after_call) {
@@ -201,11 +209,11 @@ class Flow {
   void KeepRules() {
     for (const auto& [head, state] : heads_) Walk(head, /*keep=*/true);
     std::ranges::sort(result_.pieces, {}, [](const auto& piece) { return piece.range.begin; });
-    result_.end = begin_;
     for (const auto& piece : result_.pieces) {
-      if (piece.range.begin < begin_) continue;
-      if (piece.range.begin > result_.end + kMostUnreached) break;  // a part elsewhere
-      result_.end = std::max(result_.end, piece.range.end);
+      if (result_.parts.empty() || piece.range.begin > result_.parts.back().end)
+        result_.parts.push_back(piece.range);
+      else
+        result_.parts.back().end = std::max(result_.parts.back().end, piece.range.end);
     }
   }
 
@@ -217,7 +225,6 @@ class Flow {
   std::map<std::uint64_t, std::uint64_t> ends_;  // of what was walked from a head
   std::set<std::uint64_t> todo_;
   std::uint16_t lost_ = 0;
-  std::uint64_t returns_ = 0;
   FunctionRows result_;
 };
 

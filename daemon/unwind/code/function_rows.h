@@ -53,8 +53,11 @@ struct FunctionRows {
   };
   Outcome outcome = Outcome::kFollowed;
   std::vector<Piece> pieces;         // one for each instruction; none unless kFollowed
+  std::vector<CodeRange> parts;      // what the pieces cover, ascending
   std::vector<std::uint64_t> calls;  // addresses that it calls
-  std::uint64_t end = 0;  // past the last instruction reached in a row of code from its begin
+  // Addresses that it leaves to as if it had not begun: it is a function only if they are.
+  std::vector<std::uint64_t> jumps;
+  std::uint64_t returns = 0;
   std::uint64_t unfollowed = 0;  // jumps whose targets are not known
 };
 

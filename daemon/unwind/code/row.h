@@ -1,4 +1,4 @@
-// Row, CodeRange: from which file offset on a rule holds, and a range of code.
+// Row, PartRows: from which file offset on a rule holds; CodeRange: a range of addresses.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,16 @@ struct CodeRange {
 struct Row {
   std::uint64_t offset = 0;  // in the file
   profd_unwind_rule rule{};
+};
+
+// Rows of a part of a file, or of memory.
+struct PartRows {
+  std::vector<Row> rows;  // ascending; no two neighbours have the same rule
+  // Bytes of code without unwind information: with a rule, and without one.
+  std::uint64_t code_bytes = 0;
+  std::uint64_t bare_bytes = 0;
+  // There is more of such code than is read unless a program requests it: there are no rows.
+  bool deferred = false;
 };
 
 [[nodiscard]] bool Same(const profd_unwind_rule& a, const profd_unwind_rule& b);

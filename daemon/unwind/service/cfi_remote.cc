@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/code/memory_rows.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
 namespace profd::unwind {
@@ -26,7 +29,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols, kMapped, kStamp };
+enum class Verb : std::uint8_t { kOpen, kChunks, kSymbols, kMapped, kStamp, kMemory, kMemoryHash };
 
 constexpr unsigned kMinorBits = 20;  // of the kernel's own device numbers
 constexpr std::size_t kMaxRanges = 4'096;
@@ -101,35 +104,78 @@ Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping)
   return file;
 }
 
+void PackPart(const PartRows& part, Packer& answer) {
+  answer.Number(part.code_bytes)
+      .Number(part.bare_bytes)
+      .Number(part.deferred)
+      .Number(static_cast<std::uint32_t>(part.rows.size()));
+  for (const Row& row : part.rows) answer.Plain(row);
+}
+
 // None: they make no sense.
-std::optional<FrameRows> UnpackRows(Unpacker& fields, std::uint64_t begin) {
-  FrameRows chunk;
-  chunk.damaged = fields.Number<std::uint64_t>();
-  chunk.part.code_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
-  chunk.part.bare_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
-  chunk.part.deferred = fields.Number<bool>();
+std::optional<PartRows> UnpackPart(Unpacker& fields, std::uint64_t begin) {
+  PartRows part;
+  part.code_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
+  part.bare_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
+  part.deferred = fields.Number<bool>();
   const std::uint32_t count = fields.Count(sizeof(Row));
-  chunk.part.rows.reserve(count);
+  part.rows.reserve(count);
   std::uint64_t least = begin;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Row row = fields.Plain<Row>();
     if (row.offset < least || row.offset >= begin + kChunkBytes) return std::nullopt;
     least = row.offset + 1;
-    chunk.part.rows.push_back(row);
+    part.rows.push_back(row);
   }
-  return chunk;
+  return part;
 }
 
 void PackRows(CfiReader& reader, std::uint64_t begin, bool requested, Packer& answer) {
   const std::uint64_t damaged = reader.damaged();
   PartRows part = reader.ReadRows(begin, begin + kChunkBytes, requested);
   if (const auto entry = reader.entry()) EndAtEntry(*entry, begin + kChunkBytes, part.rows);
-  answer.Number(reader.damaged() - damaged)
-      .Number(part.code_bytes)
-      .Number(part.bare_bytes)
-      .Number(part.deferred)
-      .Number(static_cast<std::uint32_t>(part.rows.size()));
-  for (const Row& row : part.rows) answer.Plain(row);
+  answer.Number(reader.damaged() - damaged);
+  PackPart(part, answer);
+}
+
+// The end of the chunk that begins so many bytes behind the mapping's begin. kNotFound: it does
+// not.
+Result<CodeRange> MemoryPart(const FileMapping& mapping, std::uint64_t begin) {
+  const std::uint64_t length = mapping.end - mapping.begin;
+  if (mapping.end <= mapping.begin || begin >= length)
+    return Error{ErrorCode::kNotFound, "beyond the mapping", ""};
+  const std::uint64_t bytes = std::min(kChunkBytes, length - begin);
+  return CodeRange{mapping.begin + begin, mapping.begin + begin + bytes};
+}
+
+Result<std::string> ReadMemoryOf(const UniqueFd& memory, std::uint64_t address,
+                                 std::uint64_t bytes) {
+  std::string read(bytes, '\0');
+  const ssize_t count =
+      ::pread(memory.get(), read.data(), read.size(), static_cast<off_t>(address));
+  if (count <= 0) return Error{ErrorCode::kNotFound, "the process or its mapping is gone", ""};
+  read.resize(static_cast<std::size_t>(count));
+  return read;
+}
+
+Result<std::string> AnswerMemory(const FileMapping& mapping, std::uint64_t begin, bool with_rows,
+                                 reader::FileOpener& opener) {
+  const auto part = MemoryPart(mapping, begin);
+  if (!part) return part.error();
+  auto opened = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = mapping.pid});
+  if (!opened) return opened.error();
+  const auto bytes = ReadMemoryOf(opened->fd, part->begin, part->end - part->begin);
+  if (!bytes) return bytes.error();
+  Packer answer;
+  answer.Number(static_cast<std::uint64_t>(XXH3_64bits(bytes->data(), bytes->size())));
+  if (with_rows) {
+    const auto read = [&](std::uint64_t address, std::uint64_t count) {
+      // Tables of jumps may lie in its other mappings: what is there is only compared.
+      return ReadMemoryOf(opened->fd, address, count);
+    };
+    PackPart(MemoryRows(*part, {mapping.begin, mapping.end}, read), answer);
+  }
+  return answer.Take();
 }
 
 Result<reader::OpenedFile> OpenMapped(const FileMapping& mapping, reader::FileOpener& opener) {
@@ -180,6 +226,20 @@ bool Fits(const FrameFile& file, const profd_file_key& key) {
          static_cast<std::uint64_t>(file.stamp.modified_ns) == key.mtime_ns;
 }
 
+bool IsMemory(const profd_file_key& key) { return key.device == PROFD_MEMORY_DEVICE; }
+
+Result<FrameFile> MemoryFile(const FileMapping& mapping, const profd_file_key& key) {
+  if (key.inode != mapping.begin || key.size != mapping.end - mapping.begin || key.size == 0 ||
+      key.size > ElfText::kMaxTextOffset)
+    return Error{ErrorCode::kNotFound, "not the mapping that was requested", ""};
+  FrameFile file;
+  file.mapping = mapping;
+  file.key = key;
+  file.memory = true;
+  file.text = {{0, key.size, mapping.begin}};
+  return file;
+}
+
 std::uint64_t CfiParser::bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& one : open_) bytes += one->reader ? one->reader->bytes() : 0;
@@ -214,6 +274,9 @@ Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileO
     return opened ? Result<std::string>(Packer().Plain(elf::StampOf(*opened)).Take())
                   : opened.error();
   }
+  if (verb == Verb::kMemory || verb == Verb::kMemoryHash)
+    return AnswerMemory(wanted.mapping, fields.Number<std::uint64_t>(), verb == Verb::kMemory,
+                        opener);
   wanted.stamp = fields.Plain<elf::FileStamp>();
   if (verb == Verb::kSymbols) return ReadOwnSymbols(wanted.mapping, wanted.stamp, opener);
   const auto open = Find(wanted, opener);
@@ -326,12 +389,39 @@ Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
   Unpacker fields(*answer);
   std::vector<FrameRows> chunks;
   for (const std::uint64_t begin : begins) {
-    auto chunk = UnpackRows(fields, begin);
-    if (!chunk) return Nonsense();
-    chunks.push_back(*std::move(chunk));
+    const auto damaged = fields.Number<std::uint64_t>();
+    auto part = UnpackPart(fields, begin);
+    if (!part) return Nonsense();
+    chunks.push_back({*std::move(part), damaged});
   }
   if (!fields.done()) return Nonsense();
   return chunks;
+}
+
+Result<MemoryChunk> CfiClient::ReadMemory(const FileMapping& mapping, std::uint64_t begin,
+                                          std::chrono::milliseconds patience) {
+  const auto answer = readers_.Ask(
+      RequestFor(mapping, Packer().Number(Verb::kMemory).Plain(mapping).Number(begin).Take()),
+      patience);
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  MemoryChunk chunk;
+  chunk.hash = fields.Number<std::uint64_t>();
+  auto part = UnpackPart(fields, begin);
+  if (!part || !fields.done()) return Nonsense();
+  chunk.part = *std::move(part);
+  return chunk;
+}
+
+Result<std::uint64_t> CfiClient::HashMemory(const FileMapping& mapping, std::uint64_t begin,
+                                            std::chrono::milliseconds patience) {
+  const auto answer = readers_.Ask(
+      RequestFor(mapping, Packer().Number(Verb::kMemoryHash).Plain(mapping).Number(begin).Take()),
+      patience);
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  const auto hash = fields.Number<std::uint64_t>();
+  return fields.done() ? Result<std::uint64_t>(hash) : Nonsense();
 }
 
 Result<std::string> CfiClient::ReadSymbols(const FrameFile& file,

@@ -50,6 +50,7 @@ struct FrameFile {
   std::vector<TextRange> text;
   bool small = false;    // to be read whole
   bool cpython = false;  // it holds a CPython interpreter
+  bool memory = false;   // no file: code made at run time
   [[nodiscard]] bool has_tables() const { return missing.empty(); }
 };
 
@@ -62,6 +63,17 @@ struct FrameRows {
   PartRows part;              // of one chunk
   std::uint64_t damaged = 0;  // FDEs that were left out
 };
+
+// Rows of a chunk of memory, and of which contents.
+struct MemoryChunk {
+  PartRows part;
+  std::uint64_t hash = 0;
+};
+
+// The key that the programs have for a mapping without a file.
+[[nodiscard]] bool IsMemory(const profd_file_key& key);
+// What there is to know of such a mapping. kNotFound: the key does not describe it.
+[[nodiscard]] Result<FrameFile> MemoryFile(const FileMapping& mapping, const profd_file_key& key);
 
 // Runs in a reader process. Keeps the files that were used last, each once and within bounds, so
 // that chunks of a large file come one by one.
@@ -115,6 +127,13 @@ class CfiClient {
                                                           std::span<const std::uint64_t> begins,
                                                           bool requested,
                                                           std::chrono::milliseconds patience);
+  // Of memory, the chunk that begins so many bytes behind the mapping's begin. kNotFound: the
+  // process or the mapping is gone.
+  [[nodiscard]] Result<MemoryChunk> ReadMemory(const FileMapping& mapping, std::uint64_t begin,
+                                               std::chrono::milliseconds patience);
+  // The hash of its contents alone.
+  [[nodiscard]] Result<std::uint64_t> HashMemory(const FileMapping& mapping, std::uint64_t begin,
+                                                 std::chrono::milliseconds patience);
   // The file's own symbols, as elf::PackContents packs them; not checked.
   [[nodiscard]] Result<std::string> ReadSymbols(const FrameFile& file,
                                                 std::chrono::milliseconds patience);

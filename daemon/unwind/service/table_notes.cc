@@ -33,6 +33,7 @@ Diagnostics Describe(const unwind::TableService& tables) {
   add(service.code_bare, "unwind_code_bare", "bytes of code without any unwind rule");
   add(service.gone, "unwind_gone", "mappings gone before their tables could be made");
   add(service.changed, "unwind_changed", "files changed before their tables could be made");
+  add(service.rewritten, "unwind_rewritten", "chunks of code made at run time that have changed");
   add(service.damaged, "unwind_damaged", "entries of .eh_frame that made no sense");
   return report;
 }

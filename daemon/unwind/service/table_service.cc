@@ -36,6 +36,11 @@ constexpr std::chrono::milliseconds kLastDelay{6'400};  // then programs have to
 constexpr std::size_t kMaxUnfinished = 16;
 constexpr std::chrono::seconds kTick{1};
 constexpr std::chrono::milliseconds kAgain{10'000};  // of files that were seen
+// Code made at run time is compared with what it was, ever less often while it stays so.
+constexpr std::chrono::milliseconds kFirstCheck{1'000};
+constexpr std::chrono::milliseconds kLastCheck{16'000};
+constexpr std::size_t kChecksAtOnce = 16;
+constexpr std::uint32_t kUsedTicks = 2;
 // A dump goes from one miss to the next: for a while none waits behind many chunks.
 constexpr std::chrono::milliseconds kDumpLasts{100};
 constexpr std::size_t kChunksBesideDump = 2;
@@ -140,6 +145,7 @@ void TableService::Run(const std::stop_token& stop) {
     const auto up = std::chrono::steady_clock::now() - start;
     store_.SetTick(static_cast<std::uint32_t>(up / kTick) + 1);
     tables_memory_.Set(store_.counters().memory.value());
+    CheckMemory();
     const Task task = NextTask(stop);
     if (stop.stop_requested()) return;
     if (task.wanted)
@@ -234,6 +240,7 @@ Result<void> TableService::ReadWanted(const profd_wanted& wanted) {
     counters_.files_read.Add();
   }
   const std::uint64_t begin = wanted.file_offset / kChunkBytes * kChunkBytes;
+  if ((*file)->memory) return LoadMemory(*index, *file, begin);
   if (store_.Lacks(*index, begin))
     PROFD_TRY(Load(*index, **file, {&begin, 1}, TableStore::Room::kMake));
   if ((*file)->small || store_.loaded(*index) >= kOftenWanted) Finish(wanted.key, *file, true);
@@ -270,8 +277,14 @@ void TableService::LoadUnfinished() {
 Result<TableService::FileRef> TableService::FileFor(const profd_wanted& wanted) {
   if (const FileRef* known = known_.Find(wanted.key); known != nullptr) return *known;
   const bool vdso = IsVdso(wanted.key);
-  auto file = Open(vdso ? FileMapping{}
-                        : FileMapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end});
+  const FileMapping mapping =
+      vdso ? FileMapping{} : FileMapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end};
+  if (IsMemory(wanted.key)) {
+    auto memory = MemoryFile(mapping, wanted.key);
+    if (!memory) return memory.error();
+    return known_.Put(wanted.key, std::make_shared<const FrameFile>(*std::move(memory)));
+  }
+  auto file = Open(mapping);
   if (!file) {
     // Other processes that map it will request it.
     if (file.error().code == ErrorCode::kNotFound) counters_.gone.Add();
@@ -312,6 +325,59 @@ Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& fi
       (void)store_.LoadChunk(index, begins[i], part.rows, room);
   }
   return {};
+}
+
+Result<void> TableService::LoadMemory(TableStore::FileIndex index, const FileRef& file,
+                                      std::uint64_t begin) {
+  if (!store_.Lacks(index, begin)) return {};
+  auto chunk = client_.ReadMemory(file->mapping, begin, kPatience);
+  if (!chunk) {
+    if (chunk.error().code == ErrorCode::kNotFound) counters_.gone.Add();
+    return chunk.error();
+  }
+  counters_.code_bytes.Add(chunk->part.code_bytes);
+  (void)store_.LoadChunk(index, begin, chunk->part.rows, TableStore::Room::kMake);
+  std::erase_if(watched_, [&](const Watched& one) {
+    return one.begin == begin && FileKeyEqual()(one.key, file->key);
+  });
+  if (watched_.size() == kMaxWatched) {
+    // Programs request it again, and then it is watched.
+    const Watched& oldest = watched_.front();
+    if (const auto known = store_.Find(oldest.key)) store_.Drop(*known, oldest.begin);
+    watched_.pop_front();
+  }
+  watched_.push_back({file->key, file, begin, chunk->hash,
+                      std::chrono::steady_clock::now() + kFirstCheck, kFirstCheck});
+  return {};
+}
+
+void TableService::CheckMemory() {
+  const Time now = std::chrono::steady_clock::now();
+  if (watched_.empty() || now < memory_checked_ + kTick) return;
+  memory_checked_ = now;
+  std::size_t left = kChecksAtOnce;
+  std::erase_if(watched_, [&](Watched& chunk) {
+    if (left == 0 || now < chunk.next) return false;
+    const auto index = store_.Find(chunk.key);
+    if (!index) return true;  // evicted
+    if (store_.last_used(*index, chunk.begin) + kUsedTicks < store_.tick()) return false;
+    --left;
+    return !Check(chunk);
+  });
+}
+
+bool TableService::Check(Watched& chunk) {
+  const auto index = store_.Find(chunk.key);
+  const auto hash = client_.HashMemory(chunk.file->mapping, chunk.begin, kPatience);
+  if (!hash && hash.error().code == ErrorCode::kUnavailable) return true;
+  if (hash && *hash == chunk.hash) {
+    chunk.delay = std::min(2 * chunk.delay, kLastCheck);
+    chunk.next = std::chrono::steady_clock::now() + chunk.delay;
+    return true;
+  }
+  counters_.rewritten.Add();
+  if (index) store_.Drop(*index, chunk.begin);
+  return false;
 }
 
 void TableService::HandleProcess(std::uint32_t pid, bool only_new) {

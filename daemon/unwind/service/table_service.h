@@ -41,6 +41,7 @@ struct ServiceCounters {
   Counter prefetched;  // files read before a program requested them
   Counter code_bytes;  // bytes of code without unwind information that have rules all the same
   Counter code_bare;   // bytes of such code that have none
+  Counter rewritten;   // chunks of code made at run time that were read and have changed
   Counter delayed;     // requests that waited for a reader, or for a file that does not answer
 };
 
@@ -98,6 +99,7 @@ class TableService {
   using Time = std::chrono::steady_clock::time_point;
   using FileRef = std::shared_ptr<const FrameFile>;
   static constexpr std::size_t kMaxKnown = 256;
+  static constexpr std::size_t kMaxWatched = 1'024;
   static constexpr std::size_t kMaxSeen = 8'192;
   static constexpr std::size_t kMaxStamps = std::size_t{2} * PROFD_MAX_UNWIND_FILES;
   // To be fetched ahead.
@@ -122,6 +124,16 @@ class TableService {
     std::optional<profd_wanted> wanted;
     std::optional<Ahead> ahead;
     std::chrono::milliseconds delay{};  // of `wanted`, if it is tried again
+  };
+
+  // A chunk of code made at run time, whose contents may change.
+  struct Watched {
+    profd_file_key key;
+    FileRef file;
+    std::uint64_t begin = 0;
+    std::uint64_t hash = 0;
+    Time next;
+    std::chrono::milliseconds delay;
   };
 
   template <typename Done>  // called with the lock held
@@ -153,6 +165,12 @@ class TableService {
   [[nodiscard]] Result<FrameFile> Open(const FileMapping& mapping);
   // The file that was made from the same contents, under another key.
   [[nodiscard]] std::optional<TableStore::FileIndex> FindByStamp(const elf::FileStamp& stamp);
+  [[nodiscard]] Result<void> LoadMemory(TableStore::FileIndex index, const FileRef& file,
+                                        std::uint64_t begin);
+  // Drops chunks of memory whose contents have changed, if programs use them.
+  void CheckMemory();
+  // False: it is not to be watched any longer.
+  [[nodiscard]] bool Check(Watched& chunk);
   // The chunks that begin there; kMake: a program has requested them.
   [[nodiscard]] Result<void> Load(TableStore::FileIndex index, const FrameFile& file,
                                   std::span<const std::uint64_t> begins, TableStore::Room room);
@@ -170,6 +188,8 @@ class TableService {
   // The same for files that were found not to be new.
   LruCache<std::uint64_t, Time> old_{kMaxSeen};
   std::deque<Unfinished> unfinished_;  // small files first
+  std::deque<Watched> watched_;
+  Time memory_checked_{};
   LruCache<elf::FileStamp, profd_file_key> stamps_{kMaxStamps};
   int own_nice_ = 0;  // profd's
   int nice_ = 0;      // beyond it

@@ -151,6 +151,23 @@ std::vector<std::uint64_t> TableStore::MissingChunks(FileIndex file) const {
   return begins;
 }
 
+void TableStore::Drop(FileIndex file, std::uint64_t begin) {
+  const auto chunk =
+      static_cast<std::uint32_t>((begin >> PROFD_CHUNK_SHIFT) - maps_.files()[file].first_chunk);
+  profd_chunk_ref& ref = RefOf(file, chunk);
+  if (ref.place > PROFD_CHUNK_EMPTY)
+    DropChunk(file, chunk);
+  else
+    StorePlace(ref.place, 0);
+  Count();
+}
+
+std::uint32_t TableStore::last_used(FileIndex file, std::uint64_t begin) const {
+  return LastUsed(RefOf(file, static_cast<std::uint32_t>((begin >> PROFD_CHUNK_SHIFT) -
+                                                         maps_.files()[file].first_chunk))
+                      .last_used);
+}
+
 bool TableStore::GrowRules(FileIndex file, std::span<const profd_unwind_rule> rules, Room room) {
   profd_unwind_file& entry = maps_.files()[file];
   File& known = files_.at(file);

@@ -81,8 +81,14 @@ class TableStore {
   [[nodiscard]] Result<void> LoadChunk(FileIndex file, std::uint64_t begin,
                                        std::span<const Row> rows, Room room);
 
+  // Unpublishes a chunk: programs request it again.
+  void Drop(FileIndex file, std::uint64_t begin);
+  // The tick of the last look-up in a chunk that is loaded, or was found to be without rules.
+  [[nodiscard]] std::uint32_t last_used(FileIndex file, std::uint64_t begin) const;
+
   // Time for last_used; call about once a second.
   void SetTick(std::uint32_t tick);
+  [[nodiscard]] std::uint32_t tick() const { return tick_; }
   [[nodiscard]] const StoreCounters& counters() const { return counters_; }
   // Less than half of the memory is in use.
   [[nodiscard]] bool roomy() const { return pool_.used_bytes() * 2 < pool_.max_bytes(); }

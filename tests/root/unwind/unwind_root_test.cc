@@ -16,11 +16,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -314,6 +316,45 @@ TEST_F(UnwindRootTest, RunningInAKernelWithoutUnwindInformation) {
   const Puppet puppet(
       [](const Puppet::Strings& strings) { Descend(4, strings, test::SpinInKernel); });
   ExpectOnCpuStack(puppet, InKernels);
+}
+
+// A copy of all kernels in memory that has no file; null where one would need data beside them.
+test::Kernel CopyOf(const test::CodeKernel& kernel) {
+  if (std::string_view(kernel.name) == "jump_table") return nullptr;
+  const std::uint64_t begin = test::CodeKernelsBegin();
+  const std::size_t bytes = test::CodeKernelsEnd() - begin;
+  void* copy = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memcpy(copy, reinterpret_cast<const void*>(begin), bytes);
+  ::mprotect(copy, bytes, PROT_READ | PROT_EXEC);
+  return reinterpret_cast<test::Kernel>(static_cast<char*>(copy) +
+                                        (reinterpret_cast<std::uint64_t>(kernel.run) - begin));
+}
+
+TEST_F(UnwindRootTest, BelowCodeMadeAtRunTime) {
+  for (const test::CodeKernel& kernel : test::CodeKernels()) {
+    const test::Kernel copy = CopyOf(kernel);
+    if (copy == nullptr) continue;
+    SCOPED_TRACE(kernel.name);
+    const Puppet blocked([&](const Puppet::Strings& strings) {
+      Descend(4, strings, [&] { RunKernel({"", copy}, [](void*) { SleepLong(); }); });
+    });
+    const auto callers = HearCallers(blocked);
+    blocked.AwaitState('S');
+    unwinder_->Watch(blocked.pid());
+    (void)unwinder_->Snapshot();  // left by frame pointer, as there are no tables yet
+    const auto stacks = unwinder_->Snapshot();
+    ASSERT_EQ(stacks.size(), 1u);
+    ExpectEndsWith(stacks[0], callers);
+    const Puppet running([&](const Puppet::Strings& strings) {
+      Descend(4, strings, [&] { RunKernel({"", copy}, [](void*) { SpinLong(); }); });
+    });
+    const auto running_callers = HearCallers(running);
+    unwinder_->Watch(running.pid());
+    (void)unwinder_->SampleOnCpu();
+    const auto samples = unwinder_->SampleOnCpu();
+    ASSERT_EQ(samples.size(), 1u);
+    ExpectEndsWith(samples[0], running_callers);
+  }
 }
 
 TEST_F(UnwindRootTest, DeeperThanWhatIsKept) {

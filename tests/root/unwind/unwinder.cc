@@ -19,9 +19,11 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/unwind_table.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/service/cfi_remote.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "daemon/wire/decoder.h"
 #include "profd_bpf.skel.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
 
 namespace profd::unwind {
@@ -274,19 +276,27 @@ void Unwinder::Publish(const profd_wanted& wanted) {
         ::pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(wanted.mapping_begin)),
         static_cast<ssize_t>(bytes.size()));
   }
-  auto reader =
-      vdso ? CfiReader::FromMemory(bytes) : CfiReader::Open(std::move(fd), wanted.key.size);
+  const bool memory = IsMemory(wanted.key);
+  auto reader = vdso     ? CfiReader::FromMemory(bytes)
+                : memory ? Result<CfiReader>(Error{})
+                         : CfiReader::Open(std::move(fd), wanted.key.size);
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  const FileMapping mapping{wanted.pid, wanted.mapping_begin, wanted.mapping_end};
+  const auto rows_of = [&](std::uint64_t begin) {
+    if (reader) return reader->ReadRows(begin, begin + kChunkBytes).rows;
+    auto chunk = CfiClient(readers).ReadMemory(mapping, begin, {});
+    return chunk ? chunk->part.rows : std::vector<Row>();
+  };
   profd_unwind_file file{};
-  file.flags = PROFD_FILE_PRESENT | (reader ? 0 : PROFD_FILE_NO_TABLES);
-  if (reader) {
+  file.flags = PROFD_FILE_PRESENT | (reader || memory ? 0 : PROFD_FILE_NO_TABLES);
+  if (reader || memory) {
     RuleTable rules({});
-    const std::uint64_t end = reader->text().back().end;
+    const std::uint64_t end = memory ? wanted.key.size : reader->text().back().end;
     file.chunks = static_cast<__u32>((end + kChunkBytes - 1) / kChunkBytes);
     file.index = maps.Allocate(file.chunks * sizeof(profd_chunk_ref), 8, 0);
     for (std::uint32_t i = 0; i < file.chunks; ++i) {
       const std::uint64_t begin = i * kChunkBytes;
-      const PackedChunk packed =
-          PackChunk(reader->ReadRows(begin, begin + kChunkBytes).rows, begin, rules);
+      const PackedChunk packed = PackChunk(rows_of(begin), begin, rules);
       __u32 place = PROFD_CHUNK_EMPTY;
       if (!packed.bytes.empty()) {
         place = maps.Allocate(packed.bytes.size(), 8, sizeof(profd_chunk));

@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -98,6 +100,94 @@ TEST_F(Service, AnotherFileInItsPlaceIsRefused) {
   service.Want(wanted_);
   ASSERT_TRUE(test::Eventually([&] { return service.counters().changed.value() == 1; }));
   EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
+}
+
+// Memory of this process with a function in it.
+class MadeCode {
+ public:
+  static constexpr std::size_t kBytes = 4'096;
+
+  explicit MadeCode(std::initializer_list<std::uint8_t> code)
+      : memory_(
+            static_cast<std::uint8_t*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    Write(code);
+    wanted_.key.inode = reinterpret_cast<std::uint64_t>(memory_);
+    wanted_.key.size = kBytes;
+    wanted_.key.mtime_ns = 77;  // of the address space
+    wanted_.key.device = PROFD_MEMORY_DEVICE;
+    wanted_.mapping_begin = wanted_.key.inode;
+    wanted_.mapping_end = wanted_.mapping_begin + kBytes;
+    wanted_.pid = static_cast<std::uint32_t>(::getpid());
+  }
+  MadeCode(const MadeCode&) = delete;
+  MadeCode& operator=(const MadeCode&) = delete;
+  ~MadeCode() { Unmap(); }
+
+  void Write(std::initializer_list<std::uint8_t> code) { std::ranges::copy(code, memory_); }
+  void Unmap() { ::munmap(memory_, kBytes); }
+  [[nodiscard]] const profd_wanted& wanted() const { return wanted_; }
+
+ private:
+  std::uint8_t* memory_;
+  profd_wanted wanted_{};
+};
+
+class MemoryService : public Service {
+ protected:
+  // The CFA's distance from the stack pointer at an offset of the code; 0: no rule, or no tables.
+  [[nodiscard]] std::int32_t DistanceAt(const MadeCode& code, std::uint64_t offset) {
+    profd_unwind_file* file = maps_.Find(code.wanted().key);
+    if (file == nullptr) return 0;
+    const LookupAnswer answer = Lookup(memory_.base(), *file, offset, maps_.tick);
+    return answer.status == LookupStatus::kFound ? answer.rule.offset : 0;
+  }
+};
+
+TEST_F(MemoryService, CodeMadeAtRunTimeHasRules) {
+  const MadeCode code({0x53, 0x90, 0x5b, 0xc3});  // push %rbx; nop; pop %rbx; ret
+  TableService service(memory_, maps_, readers_);
+  service.Want(code.wanted());
+  ASSERT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 16; }));
+  EXPECT_EQ(DistanceAt(code, 0), 8);
+  EXPECT_EQ(DistanceAt(code, 3), 8);
+  EXPECT_EQ(DistanceAt(code, 100), 0);
+}
+
+TEST_F(MemoryService, CodeThatHasChangedIsReadAgain) {
+  MadeCode code({0x53, 0x90, 0x5b, 0xc3});
+  TableService service(memory_, maps_, readers_);
+  service.Want(code.wanted());
+  ASSERT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 16; }));
+  code.Write({0x31, 0xc0, 0x90, 0xc3});  // xor %eax,%eax; nop; ret
+  // Programs that use it are what makes it compared.
+  ASSERT_TRUE(test::Eventually([&] {
+    (void)DistanceAt(code, 1);
+    return service.counters().rewritten.value() == 1;
+  }));
+  service.Want(code.wanted());
+  EXPECT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 8; }));
+}
+
+TEST_F(MemoryService, CodeThatIsGoneHasNoRulesAnyMore) {
+  MadeCode code({0x53, 0x90, 0x5b, 0xc3});
+  TableService service(memory_, maps_, readers_);
+  service.Want(code.wanted());
+  ASSERT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 16; }));
+  code.Unmap();
+  EXPECT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 0; }));
+  EXPECT_EQ(service.counters().rewritten.value(), 1u);
+}
+
+TEST_F(MemoryService, KeyThatIsNotThatOfTheMappingIsRefused) {
+  const MadeCode code({0xc3});
+  TableService service(memory_, maps_, readers_);
+  profd_wanted other = code.wanted();
+  other.key.size += 4'096;
+  service.Want(other);
+  service.Want(code.wanted());
+  ASSERT_TRUE(test::Eventually([&] { return DistanceAt(code, 0) == 8; }));
+  EXPECT_EQ(maps_.Find(other.key), nullptr);
 }
 
 TEST_F(Service, MappingsThatAreGoneAreCounted) {
