@@ -28,18 +28,20 @@ class ShippedRules : public testing::Test {
 
 TEST_F(ShippedRules, WaitingInOpenMpIsSpinning) {
   const std::string gomp = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
-  for (const char* name : {"gomp_barrier_wait_end", "gomp_team_barrier_wait_end", "do_spin",
-                           "gomp_team_barrier_wait_final", "gomp_simple_barrier_wait",
-                           "gomp_mutex_lock_slow", "GOMP_barrier"})
+  for (const char* name :
+       {"gomp_barrier_wait_end", "gomp_team_barrier_wait_end", "do_spin",
+        "gomp_team_barrier_wait_final", "gomp_simple_barrier_wait", "gomp_mutex_lock_slow"})
     EXPECT_EQ(Of(name, gomp), "spin") << name;
   EXPECT_EQ(Of("gomp_barrier_wait_end", "/x/torch/lib/libgomp-a34b3233.so.1"), "spin");
   EXPECT_EQ(Of("do_wait", "/bin/shell"), "") << "a name that others have, too";
   for (const char* name :
-       {"__kmp_hyper_barrier_release", "__kmp_fork_barrier", "__kmp_wait_4",
+       {"__kmp_hyper_barrier_release", "__kmp_fork_barrier", "__kmp_wait_yield_4",
         "__kmp_wait_template<kmp_flag_64<false, true>, true, false, true>",
         "kmp_flag_64<false, true>::wait", "kmp_flag_native<unsigned long long>::wait",
-        "__kmp_acquire_queuing_lock", "__kmpc_barrier"})
+        "__kmp_acquire_queuing_lock"})
     EXPECT_EQ(Of(name), "spin") << name;
+  for (const char* name : {"GOMP_barrier", "__kmpc_barrier", "__kmp_wait_64"})
+    EXPECT_EQ(Of(name), "leaf spin") << name << " runs tasks, too";
   EXPECT_EQ(Of("", gomp), "leaf spin");
   EXPECT_EQ(Of("", "/usr/lib/llvm-16/lib/libomp.so.5"), "leaf spin");
   EXPECT_EQ(Of("", "/opt/libcompute.so"), "");
