@@ -55,7 +55,9 @@ TEST_F(ShippedRules, TasksInABarrierAreWork) {
 
 TEST_F(ShippedRules, PoolsSpinWhileTheyDoNotRunTasks) {
   EXPECT_EQ(Of("blas_thread_server"), "leaf spin");
-  EXPECT_EQ(Of("exec_blas_async_wait"), "spin");
+  EXPECT_EQ(Of("exec_blas_async_wait"), "leaf spin");
+  EXPECT_EQ(Of("inner_thread", "/x/numpy.libs/libscipy_openblas64_-32a4b2a6.so"), "leaf spin");
+  EXPECT_EQ(Of("inner_thread"), "");
   EXPECT_EQ(Of("Eigen::ThreadPoolTempl<tsl::thread::EigenEnvironment>::WaitForWork"), "spin");
   EXPECT_EQ(Of("onnxruntime::concurrency::ThreadPoolTempl<onnxruntime::Env>::WorkerLoop"),
             "leaf spin");
