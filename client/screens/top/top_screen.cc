@@ -186,8 +186,8 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const
     if (extra.spinning) running -= times.spinning;
     cells.push_back(SampledPercent(running, length_ns));
     if (extra.spinning) cells.push_back(SampledPercent(times.spinning, length_ns));
-    for (const v1::State other : {v1::STATE_RUNNABLE, v1::STATE_BLOCKED})
-      cells.push_back(SampledPercent(times.states[other], length_ns));
+    cells.push_back(SampledPercent(times.states[v1::STATE_RUNNABLE], length_ns));
+    cells.push_back(SampledPercent(times.states[v1::STATE_BLOCKED], length_ns));
     cells.push_back(name);
     if (wide) cells.push_back(CutMiddle(row.detail, 24));
     cells.push_back(row.name);
