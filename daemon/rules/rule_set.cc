@@ -11,7 +11,7 @@ namespace profd::rules {
 namespace {
 
 constexpr const char* kShippedName = "rules.toml";
-constexpr std::int64_t kMostMemory = 32 << 20;  // of all function patterns together
+constexpr std::int64_t kMostMemory = 8 << 20;  // of all function patterns together
 
 RE2::Options SetOptions() {
   RE2::Options options = PatternOptions();
