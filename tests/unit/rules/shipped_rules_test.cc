@@ -40,10 +40,13 @@ TEST_F(ShippedRules, WaitingInOpenMpIsSpinning) {
         "kmp_flag_64<false, true>::wait", "kmp_flag_native<unsigned long long>::wait",
         "__kmp_acquire_queuing_lock"})
     EXPECT_EQ(Of(name), "spin") << name;
+  for (const char* name : {"__kmp_api_GOMP_taskyield", "__kmp_stg_parse_use_yield"})
+    EXPECT_EQ(Of(name), "") << name;
   for (const char* name : {"GOMP_barrier", "__kmpc_barrier", "__kmp_wait_64"})
     EXPECT_EQ(Of(name), "leaf spin") << name << " runs tasks, too";
   EXPECT_EQ(Of("", gomp), "leaf spin");
   EXPECT_EQ(Of("", "/usr/lib/llvm-16/lib/libomp.so.5"), "leaf spin");
+  EXPECT_EQ(Of("libgomp.so.1.0.0!fn_1f7da", gomp), "leaf spin");
   EXPECT_EQ(Of("", "/opt/libcompute.so"), "");
 }
 
@@ -65,6 +68,12 @@ TEST_F(ShippedRules, PoolsSpinWhileTheyDoNotRunTasks) {
   EXPECT_EQ(Of("mindspore::runtime::AsyncRQueue::Wait"), "spin");
   EXPECT_EQ(Of("mindspore::runtime::AsyncRQueue::WorkerLoop"), "leaf spin");
   EXPECT_EQ(Of("tbb::detail::r1::stealing_loop_backoff::pause"), "spin");
+  EXPECT_EQ(Of("tbb::detail::r1::outermost_worker_waiter::pause"), "spin");
+  EXPECT_EQ(Of("tbb::detail::r1::rtm_rw_mutex_impl::acquire_writer"), "spin");
+  EXPECT_EQ(Of("tbb::detail::r1::task_dispatcher::local_wait_for_all<false, "
+               "tbb::detail::r1::outermost_worker_waiter>"),
+            "leaf spin")
+      << "it runs the tasks";
 }
 
 TEST_F(ShippedRules, LocksSpin) {
