@@ -49,6 +49,8 @@ std::string_view ClassName(v1::FrameClass frame_class) {
       return "runtime";
     case v1::CLASS_COPY:
       return "copy";
+    case v1::CLASS_WORK:
+      return "work";
     default:
       return "";
   }

@@ -20,11 +20,12 @@ constexpr std::size_t kMostBytes = 1 << 20;
 constexpr std::int64_t kVersion = 1;
 constexpr const char* kHint = "see RULES in profd.toml(5)";
 
-constexpr std::array<std::pair<FrameClass, std::string_view>, 4> kClasses{{
+constexpr std::array<std::pair<FrameClass, std::string_view>, 5> kClasses{{
     {FrameClass::kSpin, "spin"},
     {FrameClass::kGpuWait, "gpu-wait"},
     {FrameClass::kRuntime, "runtime"},
     {FrameClass::kCopy, "copy"},
+    {FrameClass::kWork, "work"},
 }};
 
 // Words of a later version, which would be ignored here.

@@ -17,7 +17,8 @@ enum class FrameClass : std::uint8_t {
   kSpin,     // waits with a CPU in hand
   kGpuWait,  // waits for a GPU
   kRuntime,  // allocators, dispatch
-  kCopy      // moves memory
+  kCopy,     // moves memory
+  kWork      // works, though it runs inside of a wait
 };
 
 // "spin"; the class as rule files write it.

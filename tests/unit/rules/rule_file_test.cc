@@ -59,13 +59,13 @@ TEST(RuleFile, EveryProblemHasItsLine) {
             "r.toml:1: rule must be a table of a list: write [[rule]]");
   EXPECT_EQ(Problem("rule = [1]"), "r.toml:1: rule must be a table of a list: write [[rule]]");
   EXPECT_EQ(Problem("\n[[rule]]\nfunction = 'f'"),
-            "r.toml:2: the rule has no class: spin, gpu-wait, runtime, copy");
+            "r.toml:2: the rule has no class: spin, gpu-wait, runtime, copy, work");
   EXPECT_EQ(Problem("[[rule]]\nclass = 'spin'"),
             "r.toml:1: the rule has no pattern: function, module or file");
   EXPECT_EQ(Problem("[[rule]]\nclass = 'spun'\nfunction = 'f'"),
-            "r.toml:2: class is 'spun'; it must be one of spin, gpu-wait, runtime, copy");
+            "r.toml:2: class is 'spun'; it must be one of spin, gpu-wait, runtime, copy, work");
   EXPECT_EQ(Problem("[[rule]]\nclass = 1\nfunction = 'f'"),
-            "r.toml:2: class must be a string: one of spin, gpu-wait, runtime, copy");
+            "r.toml:2: class must be a string: one of spin, gpu-wait, runtime, copy, work");
   EXPECT_EQ(Problem("[[rule]]\nclass = 'spin'\nmodule = 3"), "r.toml:3: module must be a string");
   EXPECT_EQ(Problem("[[rule]]\nclass = 'spin'\nfile = '('"), "r.toml:3: file: missing ): (");
   EXPECT_EQ(Problem("[[rule]]\nclass = 'spin'\nfunction = 'f'\nleaf = 1"),
@@ -77,8 +77,8 @@ TEST(RuleFile, EveryProblemHasItsLine) {
 TEST(RuleFile, AllProblemsAreNamedByLine) {
   EXPECT_EQ(Problem("[[rule]]\nfunction = '['\nclass = 'x'\n[[rule]]\n"),
             "r.toml:2: function: missing ]: [\n"
-            "r.toml:3: class is 'x'; it must be one of spin, gpu-wait, runtime, copy\n"
-            "r.toml:4: the rule has no class: spin, gpu-wait, runtime, copy");
+            "r.toml:3: class is 'x'; it must be one of spin, gpu-wait, runtime, copy, work\n"
+            "r.toml:4: the rule has no class: spin, gpu-wait, runtime, copy, work");
 }
 
 TEST(RuleFile, OperatorsAndPhasesAreRefusedByName) {

@@ -23,6 +23,12 @@ class ShippedRules : public testing::Test {
            std::string(NameOf(set_->rules()[*found.as_leaf].frame_class));
   }
 
+  std::string AsCaller(const std::string& name) const {
+    symbolize::Frame frame;
+    frame.name = name;
+    return std::string(NameOf(set_->rules()[set_->Find(frame).as_caller.value()].frame_class));
+  }
+
   const RuleSetRef set_ = *RuleSet::Load("");
 };
 
@@ -51,9 +57,13 @@ TEST_F(ShippedRules, WaitingInOpenMpIsSpinning) {
 }
 
 TEST_F(ShippedRules, TasksInABarrierAreWork) {
-  for (const char* name : {"gomp_barrier_handle_tasks", "__kmp_execute_tasks_64<false, true>",
-                           "__kmp_invoke_task", "__kmp_invoke_microtask"})
-    EXPECT_EQ(Of(name), "runtime") << name;
+  EXPECT_EQ(Of("__kmp_invoke_task"), "work");
+  // By itself it looks for a task.
+  for (const char* name : {"gomp_barrier_handle_tasks", "__kmp_execute_tasks_64<false, true>"}) {
+    EXPECT_EQ(Of(name), "spin") << name;
+    EXPECT_EQ(AsCaller(name), "work") << name;
+  }
+  EXPECT_EQ(Of("__kmp_steal_task"), "leaf spin");
 }
 
 TEST_F(ShippedRules, PoolsSpinWhileTheyDoNotRunTasks) {

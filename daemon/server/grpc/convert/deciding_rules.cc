@@ -12,6 +12,7 @@ static_assert(static_cast<int>(rules::FrameClass::kSpin) == v1::CLASS_SPIN);
 static_assert(static_cast<int>(rules::FrameClass::kGpuWait) == v1::CLASS_GPU_WAIT);
 static_assert(static_cast<int>(rules::FrameClass::kRuntime) == v1::CLASS_RUNTIME);
 static_assert(static_cast<int>(rules::FrameClass::kCopy) == v1::CLASS_COPY);
+static_assert(static_cast<int>(rules::FrameClass::kWork) == v1::CLASS_WORK);
 
 }  // namespace
 
