@@ -21,6 +21,7 @@
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/config/command_line.h"
+#include "daemon/rules/rule_set.h"
 
 namespace {
 
@@ -94,10 +95,11 @@ int Run(int argc, char** argv) {
 
   profd::app::Ending ending({});
   const profd::SystemClock clock;
-  auto daemon = profd::app::Daemon::Start(options, **zygote, clock, logger);
+  profd::rules::CurrentRules rules(line->rules);
+  auto daemon = profd::app::Daemon::Start(options, rules, **zygote, clock, logger);
   if (!daemon) return Fail(daemon.error());
   if (options.private_use) std::cout << "ready\n" << std::flush;
-  profd::app::RunLoop({**daemon, manager, clock, logger, *sink, read_again}, options)
+  profd::app::RunLoop({**daemon, rules, manager, clock, logger, *sink, read_again}, options)
       .Run(signals.get());
 
   ending.Begin();

@@ -15,7 +15,8 @@ ListVerb::ListVerb()
             .about =
                 "Running, stolen and runnable are shares of one CPU over the whole time range; "
                 "blocked is one of the time that the threads lived. Stolen is shown where it is "
-                "more than 0.5 %.",
+                "more than 0.5 %, and so are working and spinning (waiting with a CPU in hand) "
+                "in the place of running.",
             .footer = "Examples:\n"
                       "  profctl list --since 10m\n"
                       "  profctl list --unit redis-server --threads"}) {

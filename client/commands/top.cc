@@ -282,8 +282,8 @@ constexpr const char* kFooter =
 
 std::vector<std::string> SortNames() {
   std::vector<std::string> names;
-  for (const TopSort sort : {TopSort::kRunning, TopSort::kRunnable, TopSort::kBlocked,
-                             TopSort::kSelf, TopSort::kTotal, TopSort::kName})
+  for (const TopSort sort : {TopSort::kRunning, TopSort::kSpinning, TopSort::kRunnable,
+                             TopSort::kBlocked, TopSort::kSelf, TopSort::kTotal, TopSort::kName})
     names.emplace_back(NameOf(sort));
   return names;
 }
@@ -322,8 +322,8 @@ void TopVerb::AddOutput() {
   add({.names = "--sort",
        .into = &raw_.sort,
        .value = "COLUMN",
-       .help = "sort by this column: running, runnable, blocked or name; of functions also self "
-               "or total; default running",
+       .help = "sort by this column: running (working and spinning), spinning, runnable, blocked "
+               "or name; of functions also self or total; default running",
        .words = SortNames()});
   add({.names = "--filter",
        .into = &raw_.filter,

@@ -89,7 +89,7 @@ std::vector<SvgState> StatesOf(const Diff& diff, bool of_a) {
     if (state.kind == NodeKind::kBlocked)
       states.push_back({"blocked", state.name, "blk " + state.name, ns});
     else
-      states.push_back({state.name, "", state.kind == NodeKind::kRunning ? "run" : "rdy", ns});
+      states.push_back({state.name, "", SvgClass(state.kind, ""), ns});
   }
   return states;
 }
@@ -136,7 +136,8 @@ void WriteHead(const Diff& diff, std::ostream& out) {
   {
     SvgLegend legend(192, out);
     legend.AddText("Bars:");
-    legend.Add("run", "running");
+    legend.Add("run", "working");
+    legend.Add("spn", "spinning");
     legend.Add("rdy", "runnable");
     legend.Add("blk", "blocked, by reason");
   }

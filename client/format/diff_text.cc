@@ -27,8 +27,10 @@ std::string_view KindName(NodeKind kind) {
       return "jit";
     case NodeKind::kPseudo:
       return "pseudo";
-    case NodeKind::kRunning:
-      return "running";
+    case NodeKind::kWorking:
+      return "working";
+    case NodeKind::kSpinning:
+      return "spinning";
     case NodeKind::kRunnable:
       return "runnable";
     case NodeKind::kBlocked:
@@ -168,7 +170,7 @@ Result<void> WriteDiffFolded(const Diff& diff, std::ostream& out) {
   const std::vector<TreeNode>& nodes = diff.tree.nodes;
   std::vector<DiffTime> self = diff.self;
   for (std::size_t i = nodes.size(); i-- > 1;)
-    if (nodes[i].kind == NodeKind::kRunning) self[nodes[i].parent] += std::exchange(self[i], {});
+    if (nodes[i].kind == NodeKind::kWorking) self[nodes[i].parent] += std::exchange(self[i], {});
   const std::vector<std::uint32_t> order = diff.tree.ByName();
   std::vector<std::uint64_t> a;
   std::vector<std::uint64_t> b;

@@ -8,7 +8,7 @@
 namespace profd::client {
 
 // A line a stack, sorted: "frame;frame A B" in whole us, as difffolded writes and flamegraph.pl
-// reads it. A running stack ends in its function, others in their state. Each column adds up to its
+// reads it. A working stack ends in its function, others in their state. Each column adds up to its
 // side.
 [[nodiscard]] Result<void> WriteDiffFolded(const Diff& diff, std::ostream& out);
 

@@ -2,8 +2,9 @@
 //
 // Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds; shown at
 // first: wall, or cpu and off_cpu where only that was sampled. Labels: pid, tid, process, thread,
-// state, wait. Stacks hold functions only: -tagroot=process,thread and -tagleaf=state,wait put the
-// rest back. Addresses are offsets in the module's file.
+// state, wait, gil; of time on a CPU running (working, spinning), class and rule. Stacks hold
+// functions only: -tagroot=process,thread and -tagleaf=state,wait,running put the rest back.
+// Addresses are offsets in the module's file.
 #include "client/format/exporter.h"
 
 #include <google/protobuf/io/gzip_stream.h>
@@ -17,6 +18,7 @@
 #include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "daemon/base/files.h"
 
@@ -34,6 +36,8 @@ struct SampleKey {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
   v1::Gil gil = v1::GIL_NONE;
+  bool spinning = false;
+  std::uint32_t rule = 0;  // as Samples.rule
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -140,8 +144,13 @@ class Builder {
     const v1::Samples& samples = profile_.samples();
     std::map<SampleKey, SampleValue> merged;
     for (int i = 0; i < samples.weight_ns_size(); ++i) {
-      const SampleKey key{samples.node(i), samples.thread(i), samples.state(i), samples.wait(i),
-                          GilOf(samples, i)};
+      const SampleKey key{samples.node(i),
+                          samples.thread(i),
+                          samples.state(i),
+                          samples.wait(i),
+                          GilOf(samples, i),
+                          IsSpinning(profile_, i),
+                          samples.rule_size() == 0 ? 0 : samples.rule(i)};
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
@@ -172,8 +181,15 @@ class Builder {
     AddLabel(sample, "process", SafeName(process.comm()));
     AddLabel(sample, "thread", SafeName(thread.comm()));
     AddLabel(sample, "state", StateName(key.state));
+    if (on_cpu) AddLabel(sample, "running", key.spinning ? "spinning" : "working");
+    if (key.rule != 0) AddRule(sample, profile_.rules(static_cast<int>(key.rule) - 1));
     if (!WaitName(key.wait).empty()) AddLabel(sample, "wait", WaitName(key.wait));
     if (!GilName(key.gil).empty()) AddLabel(sample, "gil", GilName(key.gil));
+  }
+
+  void AddRule(pprof::Sample* sample, const v1::Rule& rule) {
+    AddLabel(sample, "class", ClassName(rule.frame_class()));
+    AddLabel(sample, "rule", SafeName(rule.place()));
   }
 
   void AddLabel(pprof::Sample* sample, std::string_view key, std::string_view value) {

@@ -14,6 +14,7 @@
 
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/text/escape.h"
 
@@ -76,7 +77,7 @@ constexpr std::uint32_t kNoFrame = ~0u;
 struct Interval {
   std::uint32_t node = 0;             // of Stacks
   std::uint32_t no_stack = kNoFrame;  // stands in for the stack
-  std::uint32_t waiting = kNoFrame;   // the leaf of a thread that does not run
+  std::uint32_t waiting = kNoFrame;   // the leaf of a thread that does not work
   std::uint64_t weight_ns = 0;
 };
 
@@ -126,12 +127,12 @@ struct ThreadProfile {
   std::uint64_t on_cpu_ns = 0;
 };
 
-Interval IntervalOf(const v1::Samples& samples, int i, const Stacks& stacks, FrameTable& frames) {
-  const v1::State state = samples.state(i);
+Interval IntervalOf(const v1::Profile& profile, int i, const Stacks& stacks, FrameTable& frames) {
+  const v1::Samples& samples = profile.samples();
   Interval interval{.node = stacks.Same(samples.node(i)), .weight_ns = samples.weight_ns(i)};
   if (samples.node(i) == 0) interval.no_stack = frames.OfPseudo(kNoStack);
-  if (state != v1::STATE_ON_CPU)
-    interval.waiting = frames.OfPseudo(StateFrameName(state, samples.wait(i), GilOf(samples, i)));
+  if (samples.state(i) != v1::STATE_ON_CPU || IsSpinning(profile, i))
+    interval.waiting = frames.OfPseudo(StateFrameName(profile, i));
   return interval;
 }
 
@@ -165,7 +166,7 @@ std::vector<ThreadProfile> SplitByThread(const v1::Profile& profile, const Stack
                    [&](int a, int b) { return samples.time_ns(a) < samples.time_ns(b); });
   std::vector<ThreadProfile> threads(static_cast<std::size_t>(profile.threads_size()));
   for (const int i : order)
-    AddInterval(IntervalOf(samples, i, stacks, frames), samples.state(i) == v1::STATE_ON_CPU,
+    AddInterval(IntervalOf(profile, i, stacks, frames), samples.state(i) == v1::STATE_ON_CPU,
                 threads[samples.thread(i)]);
   for (std::size_t i = 0; i < threads.size(); ++i)
     threads[i].name = NameOf(profile, profile.threads(static_cast<int>(i)));

@@ -14,6 +14,7 @@
 #include "client/format/svg/svg_page.h"
 #include "client/profile/check_profile.h"
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/text/number.h"
 
@@ -21,7 +22,7 @@ namespace profd::client {
 namespace {
 
 struct Totals {
-  std::vector<SvgState> parts;  // running, runnable, then blocked, heaviest reason first; none is 0
+  std::vector<SvgState> parts;  // working, spinning, runnable, then blocked, heaviest reason first
   std::uint64_t blocked_ns = 0;
   std::uint64_t ns = 0;
   std::uint64_t samples = 0;
@@ -29,7 +30,8 @@ struct Totals {
 
 Totals Add(const v1::Profile& profile) {
   const v1::Samples& samples = profile.samples();
-  SvgState running{"running", "", "run", 0};
+  SvgState working{"working", "", "run", 0};
+  SvgState spinning{"spinning", "", "spn", 0};
   SvgState runnable{"runnable", "", "rdy", 0};
   std::array<std::uint64_t, v1::WaitReason_ARRAYSIZE> blocked{};
   Totals totals;
@@ -38,7 +40,7 @@ Totals Add(const v1::Profile& profile) {
     totals.ns += ns;
     totals.samples += samples.count(i);
     if (samples.state(i) == v1::STATE_ON_CPU) {
-      running.ns += ns;
+      (IsSpinning(profile, i) ? spinning : working).ns += ns;
     } else if (samples.state(i) == v1::STATE_RUNNABLE) {
       runnable.ns += ns;
     } else {
@@ -47,7 +49,7 @@ Totals Add(const v1::Profile& profile) {
       totals.blocked_ns += ns;
     }
   }
-  totals.parts = {running, runnable};
+  totals.parts = {working, spinning, runnable};
   for (std::size_t i = 0; i < blocked.size(); ++i) {
     const auto wait = static_cast<v1::WaitReason>(i);
     const std::string name(WaitName(wait));
@@ -55,7 +57,7 @@ Totals Add(const v1::Profile& profile) {
                             SvgClass(NodeKind::kBlocked, StateFrameName(v1::STATE_BLOCKED, wait)),
                             blocked[i]});
   }
-  std::stable_sort(totals.parts.begin() + 2, totals.parts.end(),
+  std::stable_sort(totals.parts.begin() + 3, totals.parts.end(),
                    [](const SvgState& a, const SvgState& b) { return a.ns > b.ns; });
   std::erase_if(totals.parts, [](const SvgState& part) { return part.ns == 0; });
   return totals;

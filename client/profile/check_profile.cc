@@ -52,6 +52,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.edges_size() != 0 && samples.edges_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.rule_size() != 0 && samples.rule_size() != size)
+    return Corrupt("its sample columns differ in length");
   return {};
 }
 
@@ -66,6 +68,8 @@ Result<void> CheckSamples(const v1::Profile& profile) {
       return OutOfRange("sample", i, "thread", samples.thread(i), profile.threads_size());
     if (!Fits(samples.node(i), profile.nodes_size() + 1))
       return OutOfRange("sample", i, "stack node", samples.node(i), profile.nodes_size() + 1);
+    if (samples.rule_size() != 0 && !Fits(samples.rule(i), profile.rules_size() + 1))
+      return OutOfRange("sample", i, "rule", samples.rule(i), profile.rules_size() + 1);
     if (!v1::State_IsValid(samples.state(i)))
       return Corrupt("sample " + std::to_string(i) + " is in no known state");
     if (samples.weight_ns(i) > kMost - weight) return Corrupt("its weights add up to too much");

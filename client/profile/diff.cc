@@ -115,7 +115,8 @@ void SumUp(Diff& diff) {
 }
 
 bool IsState(NodeKind kind) {
-  return kind == NodeKind::kRunning || kind == NodeKind::kRunnable || kind == NodeKind::kBlocked;
+  return kind == NodeKind::kWorking || kind == NodeKind::kSpinning || kind == NodeKind::kRunnable ||
+         kind == NodeKind::kBlocked;
 }
 
 bool IsFunction(NodeKind kind) {

@@ -89,10 +89,10 @@ struct Diff {
                                                     std::uint64_t numerator,
                                                     std::uint64_t denominator);
 
-// "running", "runnable", "lock": a state, blocked by reason.
+// "working", "spinning", "runnable", "lock": a state, blocked by reason.
 struct DiffState {
   std::string name;
-  NodeKind kind = NodeKind::kRunning;
+  NodeKind kind = NodeKind::kWorking;
   DiffTime time;
 };
 
@@ -104,7 +104,7 @@ struct DiffFunction {
   std::vector<DiffState> states;  // of `total`; those without time are left out
 };
 
-// Running, runnable, then blocked, the largest change first.
+// Working, spinning, runnable, then blocked, the largest change first.
 [[nodiscard]] std::vector<DiffState> DiffStates(const Diff& diff);
 
 // Kernel functions count as part of what called them, where that is known, or are functions like

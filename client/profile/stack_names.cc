@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/wait_reasons.h"
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
@@ -142,11 +143,17 @@ std::string_view StateName(v1::State state) {
   }
 }
 
-std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gil) {
-  if (state == v1::STATE_ON_CPU) return "[running]";
+std::string_view StateFrameName(v1::State state, v1::WaitReason wait, v1::Gil gil, bool spinning) {
+  if (state == v1::STATE_ON_CPU) return spinning ? "[spinning]" : "[working]";
   if (state == v1::STATE_RUNNABLE)
     return gil == v1::GIL_HELD ? "[runnable:gil-holder]" : "[runnable]";
   return EntryOf(wait).frame;
+}
+
+std::string_view StateFrameName(const v1::Profile& profile, int sample) {
+  const v1::Samples& samples = profile.samples();
+  return StateFrameName(samples.state(sample), samples.wait(sample), GilOf(samples, sample),
+                        IsSpinning(profile, sample));
 }
 
 std::string TitleOf(const v1::Profile& profile) {

@@ -46,11 +46,13 @@ struct FrameStyle {
 
 // What stands where a sample has no stack (node 0).
 inline constexpr std::string_view kNoStack = "[no stack]";
-// The last frame of a stack: "[running]", "[runnable]", "[blocked:lock]"; "[runnable:gil-holder]"
-// of a thread that keeps others from running Python while it has no CPU. Formats leave out the
-// first of them where a reader expects the function itself to be the leaf.
+// The last frame of a stack: "[working]", "[spinning]", "[runnable]", "[blocked:lock]";
+// "[runnable:gil-holder]" of a thread that keeps others from running Python while it has no CPU.
+// Formats leave out the first of them where a reader expects the function itself to be the leaf.
 [[nodiscard]] std::string_view StateFrameName(v1::State state, v1::WaitReason wait,
-                                              v1::Gil gil = v1::GIL_NONE);
+                                              v1::Gil gil = v1::GIL_NONE, bool spinning = false);
+// Of a sample of a profile that has passed CheckProfile.
+[[nodiscard]] std::string_view StateFrameName(const v1::Profile& profile, int sample);
 // "held"; "" where there is nothing to say.
 [[nodiscard]] std::string_view GilName(v1::Gil gil);
 // "lock"; "" for none; "other" for what a newer profd may know.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {
@@ -27,10 +28,10 @@ NodeKind KindOf(v1::FrameKind kind) {
   }
 }
 
-NodeKind KindOf(v1::State state) {
+NodeKind KindOf(v1::State state, bool spinning) {
   switch (state) {
     case v1::STATE_ON_CPU:
-      return NodeKind::kRunning;
+      return spinning ? NodeKind::kSpinning : NodeKind::kWorking;
     case v1::STATE_RUNNABLE:
       return NodeKind::kRunnable;
     default:
@@ -80,10 +81,10 @@ class Builder {
     const std::uint32_t root = Root(samples.thread(i));
     std::uint32_t node = samples.node(i) != 0 ? Stack(root, samples.node(i))
                                               : Child(root, NodeKind::kPseudo, Label(kNoStack));
-    const bool waits = samples.state(i) != v1::STATE_ON_CPU;
+    const NodeKind kind = KindOf(samples.state(i), IsSpinning(profile_, i));
+    const bool waits = kind != NodeKind::kWorking;
     if (states_ == StateFrames::kAll || (states_ == StateFrames::kWaiting && waits))
-      node = Child(node, KindOf(samples.state(i)),
-                   Label(StateFrameName(samples.state(i), samples.wait(i), GilOf(samples, i))));
+      node = Child(node, kind, Label(StateFrameName(profile_, i)));
     tree_.leaves.push_back(node);
     tree_.nodes[node].self_ns += samples.weight_ns(i);
     tree_.nodes[node].self_count += samples.count(i);

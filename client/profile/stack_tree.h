@@ -22,7 +22,8 @@ enum class NodeKind : std::uint8_t {
   kPython,
   kJit,
   kPseudo,
-  kRunning,
+  kWorking,
+  kSpinning,
   kRunnable,
   kBlocked
 };
@@ -46,8 +47,8 @@ struct TreeNode {
 // How a thread's state ends its stacks.
 enum class StateFrames {
   kNone,     // not at all
-  kWaiting,  // "[runnable]", "[blocked:...]"; a running stack ends in its function
-  kAll       // and "[running]"
+  kWaiting,  // "[spinning]", "[runnable]", "[blocked:...]"; a working stack ends in its function
+  kAll       // and "[working]"
 };
 
 // What stacks hang on. A program: all processes of it, which are one where there is only one.

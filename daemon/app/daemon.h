@@ -11,6 +11,7 @@
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
 #include "daemon/reader/zygote.h"
+#include "daemon/rules/rule_set.h"
 
 namespace profd::app {
 
@@ -18,8 +19,9 @@ namespace profd::app {
 class Daemon {
  public:
   virtual ~Daemon() = default;
-  // Serves when it returns. Zygote, clock and logger must outlive the daemon.
+  // Serves when it returns. Rules, zygote, clock and logger must outlive the daemon.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
+                                                             const rules::CurrentRules& rules,
                                                              reader::Zygote& zygote,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);

@@ -42,7 +42,7 @@ FrontEnd::FrontEnd(Parts parts)
       start_unix_ns_(parts_.clock.RealtimeNs()),
       manager_(parts_.backend, parts_.clock),
       service_(manager_, parts_.backend, parts_.status, parts_.clock, parts_.proc, parts_.logger,
-               parts_.history) {
+               parts_.history, &parts_.rules) {
   parts_.health.Watch(manager_.heartbeat());
 }
 

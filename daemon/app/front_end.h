@@ -16,6 +16,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
+#include "daemon/rules/rule_set.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/http/http_server.h"
@@ -45,7 +46,8 @@ class FrontEnd {
     const ProcFs& proc;
     spdlog::logger& logger;
     const history::History* history;  // null: no history is kept
-    Health& health;                   // for /healthz; the threads of the front end are added to it
+    const rules::CurrentRules& rules;
+    Health& health;  // for /healthz; the threads of the front end are added to it
   };
 
   explicit FrontEnd(Parts parts);

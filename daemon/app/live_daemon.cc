@@ -108,6 +108,7 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
 
 Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options,
                                                   server::InheritedSockets sockets,
+                                                  const rules::CurrentRules& rules,
                                                   reader::Zygote& zygote, const SystemClock& clock,
                                                   spdlog::logger& logger) {
   auto readers = std::make_unique<LiveReaders>(zygote);
@@ -153,12 +154,13 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                        .profd_version = info.profd_version,
                        .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
             .store = *std::move(store)},
-      options, clock, logger);
+      options, rules, clock, logger);
   PROFD_TRY(daemon->front_end_.Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
 }
 
-LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
+LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
+                       const rules::CurrentRules& rules, const SystemClock& clock,
                        spdlog::logger& logger)
     : recording_file_(options.record_file),
       logger_(logger),
@@ -185,7 +187,7 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options, const System
                                   HistoryOptions(options, *parts_.source))
                             : nullptr),
       health_(clock),
-      front_end_(FrontEndParts(clock, logger)) {
+      front_end_(FrontEndParts(rules, clock, logger)) {
   WatchHealth();
 }
 
@@ -206,13 +208,15 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
           }};
 }
 
-FrontEnd::Parts LiveDaemon::FrontEndParts(const SystemClock& clock, spdlog::logger& logger) {
+FrontEnd::Parts LiveDaemon::FrontEndParts(const rules::CurrentRules& rules,
+                                          const SystemClock& clock, spdlog::logger& logger) {
   return {.backend = pipeline_,
           .status = *this,
           .clock = clock,
           .proc = proc_,
           .logger = logger,
           .history = history_.get(),
+          .rules = rules,
           .health = health_};
 }
 

@@ -41,9 +41,10 @@ namespace profd::app {
 // Status() may be called from any thread. Owner: main(), through Daemon.
 class LiveDaemon : public Daemon, public pipeline::StatusSource {
  public:
-  // Serves when it returns. `zygote`, `clock` and `logger` must outlive the daemon.
+  // Serves when it returns. `rules`, `zygote`, `clock` and `logger` must outlive the daemon.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
                                                              server::InheritedSockets sockets,
+                                                             const rules::CurrentRules& rules,
                                                              reader::Zygote& zygote,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
@@ -61,8 +62,8 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     aggregate::ProfileOrigin origin;
     std::unique_ptr<store::ProfileStore> store;  // null: no history is kept; goes to the recorder
   };
-  LiveDaemon(Parts parts, const config::Options& options, const SystemClock& clock,
-             spdlog::logger& logger);
+  LiveDaemon(Parts parts, const config::Options& options, const rules::CurrentRules& rules,
+             const SystemClock& clock, spdlog::logger& logger);
 
   [[nodiscard]] const Health& health() const override { return health_; }
   void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
@@ -72,7 +73,8 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
  private:
   [[nodiscard]] pipeline::LivePipeline::Parts PipelineParts(const SystemClock& clock,
                                                             spdlog::logger& logger);
-  [[nodiscard]] FrontEnd::Parts FrontEndParts(const SystemClock& clock, spdlog::logger& logger);
+  [[nodiscard]] FrontEnd::Parts FrontEndParts(const rules::CurrentRules& rules,
+                                              const SystemClock& clock, spdlog::logger& logger);
   [[nodiscard]] budget::CpuThread::Work WorkDone();
   [[nodiscard]] std::vector<budget::MemoryAccount*> MemoryAccounts();
   [[nodiscard]] std::int64_t KernelBytesBeyondResident() const;

@@ -23,14 +23,15 @@ namespace profd::app {
 // recording for itself.
 class ReplayDaemon : public Daemon {
  public:
-  // Serves when it returns. `clock` and `logger` must outlive the daemon.
+  // Serves when it returns. `rules`, `clock` and `logger` must outlive the daemon.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
                                                              server::InheritedSockets sockets,
+                                                             const rules::CurrentRules& rules,
                                                              const SystemClock& clock,
                                                              spdlog::logger& logger);
 
-  ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const SystemClock& clock,
-               spdlog::logger& logger);
+  ReplayDaemon(std::unique_ptr<replay::ReplayBackend> backend, const rules::CurrentRules& rules,
+               const SystemClock& clock, spdlog::logger& logger);
 
   // Of the front end: the threads of the sessions end by themselves.
   [[nodiscard]] const Health& health() const override { return health_; }

@@ -100,7 +100,10 @@ void RunLoop::Reload() {
   }
   const auto changes = config::Differences(options_, read->options);
   for (const auto& change : changes) Take(change);
-  if (changes.empty()) parts_.logger.info("configuration read again: nothing changed");
+  const bool same_rules = read->rules->rules() == parts_.rules.Get()->rules();
+  if (!same_rules) Take(read->rules);
+  if (changes.empty() && same_rules)
+    parts_.logger.info("configuration read again: nothing changed");
   parts_.manager.Ready(Serving(options_));
 }
 
@@ -118,6 +121,11 @@ void RunLoop::Take(const config::SettingChange& change) {
   parts_.logger.set_level(std::min(level, parts_.logger.level()));
   parts_.logger.info("{} is now '{}', was '{}'", setting.key, change.to, change.from);
   parts_.logger.set_level(level);
+}
+
+void RunLoop::Take(const rules::RuleSetRef& rules) {
+  parts_.rules.Set(rules);
+  parts_.logger.info("{} rules are effective now", rules->rules().size());
 }
 
 }  // namespace profd::app

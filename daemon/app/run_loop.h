@@ -13,6 +13,7 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/config/command_line.h"
 #include "daemon/config/settings.h"
+#include "daemon/rules/rule_set.h"
 
 namespace profd::app {
 
@@ -25,6 +26,7 @@ class RunLoop {
   // All must outlive this.
   struct Parts {
     const Daemon& daemon;
+    rules::CurrentRules& rules;
     const ServiceManager& manager;
     const Clock& clock;
     spdlog::logger& logger;
@@ -42,6 +44,7 @@ class RunLoop {
  private:
   void Reload();
   void Take(const config::SettingChange& change);
+  void Take(const rules::RuleSetRef& rules);
   // False: the loop ends.
   [[nodiscard]] bool Handle(int signals);
   void Tick();

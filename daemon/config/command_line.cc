@@ -169,6 +169,9 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
     values.insert(values.end(), layer.begin(), layer.end());
   PROFD_TRY(Apply(values, line.options));
   PROFD_TRY(CheckTogether(line.options));
+  auto rules = rules::RuleSet::Load(line.options.rules_file);
+  if (!rules) return rules.error();
+  line.rules = *std::move(rules);
   if (flags.check_config)
     line.text = (line.config_file.empty() ? "no configuration file: all settings are defaults"
                                           : line.config_file + " is valid") +

@@ -7,6 +7,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
+#include "daemon/rules/rule_set.h"
 
 namespace profd::config {
 
@@ -14,6 +15,7 @@ namespace profd::config {
 struct CommandLine {
   Options options;
   std::string config_file;  // the file that was read; "": none
+  rules::RuleSetRef rules;  // of the file that the options name, and the shipped ones; never null
   std::optional<std::string> text;
 };
 
@@ -25,7 +27,8 @@ struct Environment {
 [[nodiscard]] Environment SystemEnvironment();
 
 // A flag wins over the environment, the environment over the file, the file over the default. A
-// wrong value is an error even where another one wins. profd calls this again on SIGHUP. With
+// wrong value is an error even where another one wins, and so is a wrong rule. profd calls this
+// again on SIGHUP. With
 // --private it reads no file unless one is named. kInvalidArgument: one line for each problem, and
 // how to fix it.
 [[nodiscard]] Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,

@@ -286,6 +286,12 @@ const std::vector<Setting>& Settings() {
        .help = "merge finished windows into windows of this length; 0s: keep them as they are",
        .least = "0s",
        .most = "1h"},
+      {.key = "rules.file",
+       .field = &Options::rules_file,
+       .value = "FILE",
+       .help = "rules that win over those of profd: which functions wait with a CPU in hand; a "
+               "reload reads them again",
+       .live = true},
       {.key = "tls.listen",
        .field = &Options::tls_listen,
        .value = "ADDRESS",

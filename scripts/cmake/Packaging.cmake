@@ -37,6 +37,8 @@ install(FILES ${deploy}/systemd/profd.sysusers DESTINATION lib/sysusers.d RENAME
 install(FILES ${deploy}/systemd/profd.tmpfiles DESTINATION lib/tmpfiles.d RENAME profd.conf)
 install(FILES ${deploy}/systemd/profd.sysctl DESTINATION lib/sysctl.d RENAME 10-profd.conf)
 install(FILES ${generated}/profd.toml DESTINATION /etc/profd)
+# A copy to read: profd has the rules in itself.
+install(FILES ${PROJECT_SOURCE_DIR}/daemon/rules/rules.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/profd)
 install(FILES ${generated}/profctl.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME profctl)
 install(FILES ${generated}/profctl.zsh

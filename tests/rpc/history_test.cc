@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -87,7 +88,8 @@ class HistoryTest : public RpcFixture {
         store_(*owned_),
         recorder_(pipeline_, std::move(owned_), clock_, log_.logger(),
                   {.frequency_hz = 19, .window = window}),
-        history_service_(manager_, pipeline_, status_, clock_, proc_, logger_, &recorder_) {
+        history_service_(manager_, pipeline_, status_, clock_, proc_, logger_, &recorder_,
+                         &rules_) {
     const std::string address = "unix:" + (directory_ / "history.sock").string();
     auto server = server::Server::Start({address, "", "", {}}, history_service_, clock_, logger_);
     EXPECT_TRUE(server.ok()) << server.error().message;
@@ -118,7 +120,12 @@ class HistoryTest : public RpcFixture {
     return reader->Finish();
   }
 
+  static rules::RuleSetRef RulesOf(const std::string& text) {
+    return *rules::RuleSet::Make(*rules::ParseRules(text, "r.toml"));
+  }
+
   KeptLog log_;
+  rules::CurrentRules rules_{RulesOf("")};
   std::unique_ptr<ProbedStore> owned_;
   ProbedStore& store_;
   history::HistoryRecorder recorder_;
@@ -174,6 +181,22 @@ TEST_F(HistoryTest, AQuestionIsAnsweredAsACollectionIs) {
   request.mutable_filter()->set_state(v1::STATE_ON_CPU);
   ASSERT_TRUE(Query(*history_stub_, request, profile).ok());
   for (const auto state : profile.samples().state()) EXPECT_EQ(state, v1::STATE_ON_CPU);
+}
+
+TEST_F(HistoryTest, IsJudgedByTheRulesOfNow) {
+  AwaitWindows(2);
+  const auto decided = [&] {
+    v1::Profile profile;
+    EXPECT_TRUE(Query(*history_stub_, {}, profile).ok());
+    return profile.samples().rule_size() == 0
+               ? 0
+               : profile.samples().rule_size() - std::ranges::count(profile.samples().rule(), 0u);
+  };
+  EXPECT_EQ(decided(), 0);
+  rules_.Set(
+      RulesOf("[[rule]]\nclass = 'spin'\nfunction = '.*'\n"
+              "[[rule]]\nclass = 'spin'\nfunction = ''\n"));
+  EXPECT_GT(decided(), 0);
 }
 
 TEST_F(HistoryTest, WhatIsNotKeptIsNotFound) {

@@ -148,10 +148,22 @@ void ProfileMaker::AddFrames(std::uint32_t thread, const std::vector<v1::Frame>&
   if (spec.gil != v1::GIL_NONE)
     while (samples.gil_size() < samples.weight_ns_size() - 1) samples.add_gil(v1::GIL_NONE);
   if (spec.gil != v1::GIL_NONE || samples.gil_size() > 0) samples.add_gil(spec.gil);
+  if (spec.rule != 0)
+    while (samples.rule_size() < samples.weight_ns_size() - 1) samples.add_rule(0);
+  if (spec.rule != 0 || samples.rule_size() > 0) samples.add_rule(spec.rule);
   thread_ns_[thread] += spec.weight_ns;
   v1::Thread& owner = *profile_.mutable_threads(static_cast<int>(thread));
   owner.set_end_ns(kStartNs + thread_ns_[thread]);
   AddTo(spec.weight_ns, spec, *owner.mutable_clock());
+}
+
+std::uint32_t ProfileMaker::AddRule(v1::FrameClass frame_class, const std::string& function) {
+  v1::Rule& rule = *profile_.add_rules();
+  rule.set_frame_class(frame_class);
+  rule.set_function(function);
+  const auto number = static_cast<std::uint32_t>(profile_.rules_size());
+  rule.set_place("rules.toml:" + std::to_string(number));
+  return number;
 }
 
 v1::Profile ProfileMaker::Make() {

@@ -18,6 +18,7 @@ struct SampleSpec {
   v1::WaitReason wait = v1::WAIT_NONE;
   std::uint32_t count = 1;
   v1::Gil gil = v1::GIL_NONE;
+  std::uint32_t rule = 0;  // as Samples.rule
 };
 
 // Time of a state, that rests on `count` samples.
@@ -51,6 +52,9 @@ class ProfileMaker {
            const SampleSpec& spec = {});
   void AddFrames(std::uint32_t thread, const std::vector<v1::Frame>& stack,
                  const SampleSpec& spec = {});
+
+  // The number for SampleSpec.rule. "rules.toml:1" is the place of the first one.
+  std::uint32_t AddRule(v1::FrameClass frame_class, const std::string& function);
 
   // For what has no method: target, period, lost.
   v1::Profile& profile() { return profile_; }

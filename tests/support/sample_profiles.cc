@@ -9,6 +9,24 @@
 namespace profd::testing {
 namespace {}  // namespace
 
+v1::Profile SpinningProfile() {
+  ProfileMaker maker;
+  const auto spin = maker.AddRule(v1::CLASS_SPIN, "gomp_.*");
+  const auto gpu = maker.AddRule(v1::CLASS_GPU_WAIT, "cuda.*");
+  const auto runtime = maker.AddRule(v1::CLASS_RUNTIME, "malloc");
+  const auto thread = maker.AddThread(4242, "demo");
+  const auto on_cpu = [](std::uint32_t ms, std::uint32_t rule) {
+    return SampleSpec{.weight_ns = ms * 1'000'000u, .count = ms / 10, .rule = rule};
+  };
+  maker.Add(thread, {"main", "compute"}, on_cpu(600, 0));
+  maker.Add(thread, {"main", "gomp_barrier_wait"}, on_cpu(300, spin));
+  maker.Add(thread, {"main", "cudaStreamSynchronize"}, on_cpu(100, gpu));
+  maker.Add(thread, {"main", "malloc"}, on_cpu(50, runtime));
+  maker.Add(thread, {"main", "wait"}, Blocked(v1::WAIT_LOCK, 950, 95));
+  maker.Add(maker.AddThread(4243, "worker"), {"run"}, Blocked(v1::WAIT_SLEEP, 2000, 200));
+  return maker.Make();
+}
+
 v1::Profile SmallProfile() {
   ProfileMaker maker;
   const auto main = maker.AddThread(4242, "demo");

@@ -10,6 +10,9 @@
 namespace profd::testing {
 
 [[nodiscard]] v1::Profile SmallProfile();  // five functions, two threads, every state
+// 2 s: the first thread works for 650 ms (50 of them in malloc) and spins for 400 ms (100 of them
+// for a GPU); the second one waits.
+[[nodiscard]] v1::Profile SpinningProfile();
 // Two stacks whose shares, 60 % and 40 %, have a standard error of 1 %.
 [[nodiscard]] v1::Profile SampledProfile();
 // The same program twice as long and in another process: it computes half as much and waits for the

@@ -27,9 +27,9 @@ const graphOf = (data) => {
   }
   while (open.length > 0) after[open.pop()] = size;
 
-  // The last frame of a stack says the state. Where there are none, only running was sampled.
+  // The last frame of a stack says the state. Where there are none, all time was working.
   const style = (i) => data.styles[data.style[i]];
-  const states = {run: new Float64Array(size), rdy: new Float64Array(size), blk: new Float64Array(size)};
+  const states = Object.fromEntries(['run', 'spn', 'rdy', 'blk'].map((name) => [name, new Float64Array(size)]));
   let known = false;
   for (let i = size - 1; i >= 0; --i) {
     const own = states[style(i).slice(0, 3)];
@@ -148,7 +148,8 @@ function describe(frame) {
   if (graph.other) rows.splice(0, 0, ...describeChange(frame));
   if (graph.states) {
     const part = (name) => format.share(graph.states[name][frame.node], frame.ns);
-    rows.push(`running ${part('run')}, runnable ${part('rdy')}, blocked ${part('blk')}`);
+    const spinning = graph.states.spn[0] > 0 ? `, spinning ${part('spn')}` : '';
+    rows.push(`working ${part('run')}${spinning}, runnable ${part('rdy')}, blocked ${part('blk')}`);
   }
   return {name: graph.name(frame.node), rows: rows.concat(graph.place(frame.node).filter(Boolean))};
 }

@@ -133,8 +133,10 @@ std::string SvgClass(NodeKind kind, std::string_view label) {
       return "pro";
     case NodeKind::kPseudo:
       return "psd";
-    case NodeKind::kRunning:
+    case NodeKind::kWorking:
       return "run";
+    case NodeKind::kSpinning:
+      return "spn";
     case NodeKind::kRunnable:
       return "rdy";
     case NodeKind::kBlocked: {

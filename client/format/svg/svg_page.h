@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kSvgRowHeight = 18;
 
 // A part of a bar of states: a state, blocked by reason.
 struct SvgState {
-  std::string name;    // "running", "blocked"
+  std::string name;    // "working", "blocked"
   std::string reason;  // of blocked: "lock", "unknown"
   std::string style;   // class
   std::uint64_t ns = 0;

@@ -283,6 +283,7 @@ std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
                 {"threads", row.threads},
                 {"elapsed_ns", row.elapsed_ns},
                 {"on_cpu_ns", row.on_cpu_ns},
+                {"spinning_ns", row.spinning.ns},
                 {"runnable_ns", row.runnable_ns},
                 {"blocked_ns", row.blocked_ns},
                 {"stolen_ns", row.stolen.ns},

@@ -76,6 +76,7 @@ std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key) {
     processes[place->second].insert(thread.process());
     row.elapsed_ns += times.elapsed_ns;
     row.on_cpu_ns += times.on_cpu_ns;
+    row.spinning += times.spinning;
     row.runnable_ns += times.runnable_ns;
     row.blocked_ns += times.blocked_ns;
     row.stolen += times.stolen;
@@ -94,12 +95,15 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   const std::vector<GroupRow> rows = GroupRows(profile, options.key);
   const std::uint64_t length_ns = LengthNs(profile);
   const bool single = options.key == GroupKey::kProcess || options.key == GroupKey::kThread;
+  const bool split = std::ranges::any_of(
+      rows, [&](const GroupRow& row) { return IsShown(row.spinning, length_ns); });
   Table table({{std::string(NameOf(options.key)), Align::kLeft, Shrink::kMiddle},
                {"pid", Align::kRight},
                {"tid", Align::kRight},
                {"processes", Align::kRight},
                {"threads", Align::kRight},
-               {"running", Align::kRight},
+               {split ? "working" : "running", Align::kRight},
+               {"spinning", Align::kRight},
                {"stolen", Align::kRight},
                {"runnable", Align::kRight},
                {"blocked", Align::kRight},
@@ -111,12 +115,14 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   for (const GroupRow& row : rows) {
     if (!options.complete && shown == kGroupRows) break;
     ++shown;
+    const std::uint64_t running = RunningNs(row.on_cpu_ns, row.stolen, length_ns);
     table.AddRow(
         {SafeText(NameOf(row, options.key)), Number(row.pid), Number(row.tid),
          single ? "" : FormatCount(row.processes),
          options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
-         FormatShare(RunningNs(row.on_cpu_ns, row.stolen, length_ns), length_ns),
-         FormatStolen(row.stolen, length_ns), FormatShare(ShareOf(row.runnable_ns, length_ns)),
+         FormatShare(split ? WorkingNs(running, row.spinning) : running, length_ns),
+         split ? FormatSpinning(row.spinning, length_ns) : "", FormatStolen(row.stolen, length_ns),
+         FormatShare(ShareOf(row.runnable_ns, length_ns)),
          FormatShare(ShareOf(row.blocked_ns, row.elapsed_ns)), FormatDuration(row.on_cpu_ns),
          SafeText(row.user), SafeText(row.unit), SafeText(ShortId(row.container))});
   }

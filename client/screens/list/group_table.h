@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/profile/grouping.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stolen_time.h"
 #include "client/text/palette.h"
 #include "profd/v1/profile.pb.h"
@@ -24,7 +25,8 @@ struct GroupRow {
   std::size_t processes = 0;
   std::size_t threads = 0;
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t on_cpu_ns = 0;
+  std::uint64_t on_cpu_ns = 0;  // working and spinning
+  SpinningTime spinning;
   std::uint64_t runnable_ns = 0;
   std::uint64_t blocked_ns = 0;
   StolenTime stolen;
@@ -40,8 +42,8 @@ inline constexpr std::size_t kGroupRows = 50;
 
 // By time on a CPU, most first, then by name. The profile must have passed CheckProfile.
 [[nodiscard]] std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key);
-// Shares of on_cpu, stolen and runnable are of one CPU for the whole time range; of blocked, of the
-// time the threads lived.
+// Shares of on_cpu (in all or as working and spinning), stolen and runnable are of one CPU for the
+// whole time range; of blocked, of the time the threads lived.
 [[nodiscard]] std::string RenderGroups(const v1::Profile& profile,
                                        const GroupTableOptions& options);
 }  // namespace profd::client

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
@@ -35,11 +36,18 @@ struct Amount {
     exact_ns += other.exact_ns;
     return *this;
   }
+  Amount& operator-=(const Amount& part) {
+    ns -= part.ns;
+    points -= part.points;
+    exact_ns -= part.exact_ns;
+    return *this;
+  }
 };
 
 // Of one thread, or of all threads of a process.
 struct GilTimes {
   std::array<Amount, v1::State_ARRAYSIZE> held;  // by state
+  Amount spinning;                               // of what is held on a CPU
   Amount waited;
   Amount unknown;
   bool python = false;  // it has a thread state, or may have one
@@ -53,6 +61,7 @@ struct GilTimes {
   [[nodiscard]] std::uint64_t Busy() const { return Held().ns + waited.ns; }
   GilTimes& operator+=(const GilTimes& other) {
     for (std::size_t i = 0; i < held.size(); ++i) held[i] += other.held[i];
+    spinning += other.spinning;
     waited += other.waited;
     unknown += other.unknown;
     python = python || other.python;
@@ -74,6 +83,7 @@ std::vector<GilTimes> TimesOfThreads(const v1::Profile& profile) {
     const Amount amount{samples.weight_ns(i), samples.count(i),
                         samples.exact(i) ? samples.weight_ns(i) : 0};
     if (gil == v1::GIL_HELD) thread.held[static_cast<std::size_t>(samples.state(i))] += amount;
+    if (gil == v1::GIL_HELD && IsSpinning(profile, i)) thread.spinning += amount;
     if (gil == v1::GIL_WAITED) thread.waited += amount;
     if (gil == v1::GIL_UNKNOWN) thread.unknown += amount;
   }
@@ -139,10 +149,12 @@ std::string Block(const v1::Profile& profile, const ProcessTimes& process,
   if (!profile.only_gil())
     title += ", threads waited " + FormatDuration(process.times.waited.ns) + " for it";
   title += ", by samples";
+  const bool split = !Share(process.times.spinning, process.times.elapsed_ns).empty();
   Table table({{"thread", Align::kLeft, Shrink::kMiddle, Tone::kStrong},
                {"tid", Align::kRight},
                {"held", Align::kRight},
-               {"running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {split ? "working" : "running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {"spinning", Align::kRight, Shrink::kNever, Tone::kWarning},
                {"runnable", Align::kRight, Shrink::kNever, Tone::kRunnable},
                {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
                {"waited", Align::kRight, Shrink::kNever, Tone::kBlocked},
@@ -157,12 +169,15 @@ std::string Block(const v1::Profile& profile, const ProcessTimes& process,
     const auto held = [&](v1::State state) {
       return Share(times.held[static_cast<std::size_t>(state)], times.elapsed_ns);
     };
+    Amount working = times.held[v1::STATE_ON_CPU];
+    if (split) working -= times.spinning;
     const bool group = thread.group_size() != 0;
     table.AddRow({SafeText(group ? ThreadName(thread) : thread.comm()),
                   group ? "" : std::to_string(thread.tid()),
-                  ShareOrZero(times.Held(), times.elapsed_ns), held(v1::STATE_ON_CPU),
-                  held(v1::STATE_RUNNABLE), held(v1::STATE_BLOCKED),
-                  Share(times.waited, times.elapsed_ns), Share(times.unknown, times.elapsed_ns)});
+                  ShareOrZero(times.Held(), times.elapsed_ns), Share(working, times.elapsed_ns),
+                  split ? Share(times.spinning, times.elapsed_ns) : "", held(v1::STATE_RUNNABLE),
+                  held(v1::STATE_BLOCKED), Share(times.waited, times.elapsed_ns),
+                  Share(times.unknown, times.elapsed_ns)});
   }
   std::string out = Line(title, options) + table.Render(options.width, options.palette);
   if (shown == order.size()) return out;

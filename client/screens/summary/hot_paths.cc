@@ -7,9 +7,9 @@
 #include <optional>
 #include <ranges>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/text/text.h"
 
@@ -61,6 +61,12 @@ struct PathWeight {
   PathWeight& operator-=(const PathWeight& other);
 };
 
+struct PathState {
+  v1::State state = v1::STATE_ON_CPU;
+  v1::WaitReason wait = v1::WAIT_NONE;
+  bool spinning = false;
+};
+
 // Stacks with equal names merged into a tree, by state and wait reason. Grows by Add; nodes are
 // numbered, 0 is the root, its children are one for each state and reason. Differs from the
 // profile's own tree in that frames are equal when their names are.
@@ -82,7 +88,7 @@ class PathTree {
   [[nodiscard]] const std::string& NameOf(std::uint32_t node) const;
   [[nodiscard]] bool IsPython(std::uint32_t node) const;
   // Of the state node above `node`.
-  [[nodiscard]] std::pair<v1::State, v1::WaitReason> StateOf(std::uint32_t node) const;
+  [[nodiscard]] const PathState& StateOf(std::uint32_t node) const;
 
  private:
   std::uint32_t Intern(std::string name);
@@ -97,7 +103,7 @@ class PathTree {
   std::map<std::string, std::uint32_t, std::less<>> name_ids_;
   std::vector<Node> nodes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edges_;
-  std::map<std::uint32_t, std::pair<v1::State, v1::WaitReason>> states_;  // by state node
+  std::map<std::uint32_t, PathState> states_;  // by state node
 };
 
 PathWeight& PathWeight::operator+=(const PathWeight& other) {
@@ -130,7 +136,7 @@ const std::string& PathTree::NameOf(std::uint32_t node) const { return names_[no
 
 bool PathTree::IsPython(std::uint32_t node) const { return python_names_[nodes_[node].name]; }
 
-std::pair<v1::State, v1::WaitReason> PathTree::StateOf(std::uint32_t node) const {
+const PathState& PathTree::StateOf(std::uint32_t node) const {
   while (nodes_[node].parent != 0) node = nodes_[node].parent;
   return states_.at(node);
 }
@@ -184,9 +190,10 @@ void PathTree::Add(int index) {
   error_.Add(index, weight.error);
   const v1::State state = samples.state(index);
   const v1::WaitReason wait = state == v1::STATE_BLOCKED ? samples.wait(index) : v1::WAIT_NONE;
-  const auto state_name = Intern(std::string(StateFrameName(state, wait)));
+  const bool spinning = IsSpinning(profile_, index);
+  const auto state_name = Intern(std::string(StateFrameName(state, wait, v1::GIL_NONE, spinning)));
   std::uint32_t node = Child(0, state_name);
-  states_.try_emplace(node, state, wait);
+  states_.try_emplace(node, PathState{state, wait, spinning});
   nodes_[node].weight += weight;
   for (const std::uint32_t name : NamesOfStack(samples.node(index), state)) {
     node = Child(node, name);
@@ -268,7 +275,10 @@ class Cut {
 
 HotPath ToHotPath(const PathTree& tree, const Part& part) {
   HotPath path;
-  std::tie(path.state, path.wait) = tree.StateOf(part.node);
+  const PathState& state = tree.StateOf(part.node);
+  path.state = state.state;
+  path.wait = state.wait;
+  path.spinning = state.spinning;
   path.ns = part.weight.ns;
   path.points = part.weight.points;
   path.exact_ns = part.weight.exact_ns;

@@ -16,6 +16,7 @@ namespace profd::client {
 struct HotPath {
   v1::State state = v1::STATE_ON_CPU;
   v1::WaitReason wait = v1::WAIT_NONE;
+  bool spinning = false;            // of time on a CPU
   std::vector<std::string> frames;  // root first, safe text; empty: none in common
   std::vector<bool> python;         // of each frame
   std::size_t fork = 0;  // index of the last frame that all paths of the thread go through

@@ -8,6 +8,7 @@
 
 #include "client/profile/profile_facts.h"
 #include "client/profile/share_error.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/gil_view.h"
 #include "client/screens/summary/hot_paths.h"
@@ -93,6 +94,14 @@ std::string CountLines(std::string_view title, const Counts& counts,
   return out;
 }
 
+// The rules that have decided what threads on a CPU do.
+std::string RuleLines(const v1::Profile& profile, const SummaryOptions& options) {
+  std::string out;
+  for (const RuleTime& rule : RuleTimes(profile))
+    out += CutMiddle("rule    " + FormatDuration(rule.ns) + "  " + rule.text, options.width) + "\n";
+  return out;
+}
+
 // That callers may be wrong; where few are, only with `complete`.
 std::string FramePointerLines(const v1::Profile& profile, const SummaryOptions& options) {
   const StackFacts facts = StackFactsOf(profile);
@@ -146,11 +155,14 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
   const bool part_time = std::ranges::any_of(profile.threads(), [](const v1::Thread& thread) {
     return thread.began() || thread.exited();
   });
+  const bool split = std::ranges::any_of(
+      rows, [](const ThreadRow& row) { return IsShown(row.spinning, row.elapsed_ns); });
   Table table({{"process", Align::kLeft, Shrink::kMiddle},
                {"thread", Align::kLeft, Shrink::kMiddle, Tone::kStrong},
                {"tid", Align::kRight},
                {"alive", Align::kRight},
-               {"running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {split ? "working" : "running", Align::kRight, Shrink::kNever, Tone::kRunning},
+               {"spinning", Align::kRight, Shrink::kNever, Tone::kWarning},
                {"stolen", Align::kRight},
                {"runnable", Align::kRight, Shrink::kNever, Tone::kRunnable},
                {"blocked", Align::kRight, Shrink::kNever, Tone::kBlocked},
@@ -167,10 +179,12 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
       return FormatSampledShare(ShareOf(ns, row.elapsed_ns), row.clock_missing);
     };
     const v1::Process& process = ProcessOf(profile, row);
+    const std::uint64_t running = RunningNs(row.on_cpu_ns, row.stolen, row.elapsed_ns);
     table.AddRow({name_processes ? ProcessLabel(process, row) : "", ThreadLabel(row),
                   row.tid ? std::to_string(*row.tid) : "...",
                   part_time ? FormatDuration(row.elapsed_ns / row.count) : "",
-                  share(RunningNs(row.on_cpu_ns, row.stolen, row.elapsed_ns)),
+                  share(split ? WorkingNs(running, row.spinning) : running),
+                  split ? FormatSpinning(row.spinning, row.elapsed_ns) : "",
                   FormatStolen(row.stolen, row.elapsed_ns), share(row.runnable_ns),
                   share(row.blocked_ns), WaitList(row)});
   }
@@ -182,13 +196,17 @@ std::string ThreadTable(const v1::Profile& profile, const std::vector<ThreadRow>
     threads += row.count;
     rest.elapsed_ns += row.elapsed_ns;
     rest.on_cpu_ns += row.on_cpu_ns;
+    rest.spinning += row.spinning;
     rest.runnable_ns += row.runnable_ns;
     rest.blocked_ns += row.blocked_ns;
     rest.stolen += row.stolen;
   }
   const std::string stolen = FormatStolen(rest.stolen, rest.elapsed_ns);
-  return out + "and " + FormatCount(threads, "more thread") + ": running " +
-         FormatShare(RunningNs(rest.on_cpu_ns, rest.stolen, rest.elapsed_ns), rest.elapsed_ns) +
+  const std::uint64_t running = RunningNs(rest.on_cpu_ns, rest.stolen, rest.elapsed_ns);
+  return out + "and " + FormatCount(threads, "more thread") +
+         (split ? ": working " + FormatShare(WorkingNs(running, rest.spinning), rest.elapsed_ns) +
+                      ", spinning " + FormatSpinning(rest.spinning, rest.elapsed_ns)
+                : ": running " + FormatShare(running, rest.elapsed_ns)) +
          (stolen.empty() ? "" : ", stolen " + stolen) + ", runnable " +
          FormatShare(ShareOf(rest.runnable_ns, rest.elapsed_ns)) + ", blocked " +
          FormatShare(ShareOf(rest.blocked_ns, rest.elapsed_ns)) + "\n";
@@ -210,13 +228,13 @@ std::vector<const ThreadRow*> PathRows(const v1::Profile& profile,
   return chosen;
 }
 
-Tone ToneOf(v1::State state) {
-  if (state == v1::STATE_ON_CPU) return Tone::kRunning;
-  return state == v1::STATE_RUNNABLE ? Tone::kRunnable : Tone::kBlocked;
+Tone ToneOf(const HotPath& path) {
+  if (path.state == v1::STATE_ON_CPU) return path.spinning ? Tone::kWarning : Tone::kRunning;
+  return path.state == v1::STATE_RUNNABLE ? Tone::kRunnable : Tone::kBlocked;
 }
 
 std::string_view StateWord(const HotPath& path) {
-  if (path.state == v1::STATE_ON_CPU) return "running";
+  if (path.state == v1::STATE_ON_CPU) return path.spinning ? "spinning" : "working";
   if (path.state == v1::STATE_RUNNABLE) return "runnable";
   return path.wait == v1::WAIT_NONE ? "blocked" : WaitName(path.wait);
 }
@@ -274,7 +292,7 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
     shown_ns += path.ns;
     out += PadLeft(shares[i], share_width) + PadRight(reaches[i], reach_width) + "  " +
            PadRight(texts[i], text_width) + "   " +
-           options.palette.Paint(ToneOf(path.state), StateWord(path)) + "\n";
+           options.palette.Paint(ToneOf(path), StateWord(path)) + "\n";
   }
   const double rest = 1 - ShareOf(shown_ns, row.elapsed_ns);
   if (rest >= kShownShare)
@@ -312,7 +330,8 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   std::string out = Header(profile, options);
   out += CountLines("lost", profile.lost(), options);
   out += CountLines("dropped", profile.dropped(), options);
-  if (options.complete) out += CountLines("note", profile.counters(), options);
+  if (options.complete)
+    out += CountLines("note", profile.counters(), options) + RuleLines(profile, options);
   out += ModeLine(profile, options);
   out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);

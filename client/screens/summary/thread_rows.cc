@@ -63,6 +63,7 @@ void Add(ThreadRow& sum, const ThreadRow& row) {
   sum.count += row.count;
   sum.elapsed_ns += row.elapsed_ns;
   sum.on_cpu_ns += row.on_cpu_ns;
+  sum.spinning += row.spinning;
   sum.runnable_ns += row.runnable_ns;
   sum.blocked_ns += row.blocked_ns;
   sum.stolen += row.stolen;
@@ -142,6 +143,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
     if (samples.exact(i)) wait.exact_ns += samples.weight_ns(i);
     wait.points += samples.count(i);
   }
+  const std::vector<SpinningTime> spinning = SpinningOfThreads(profile);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const v1::Thread& thread = profile.threads(static_cast<int>(i));
     const v1::ThreadClock& clock = thread.clock();
@@ -154,6 +156,7 @@ std::vector<ThreadRow> EachThread(const v1::Profile& profile) {
     row.elapsed_ns = LengthNs(thread);
     row.clock_missing = thread.clock_missing();
     row.on_cpu_ns = clock.on_cpu_ns();
+    row.spinning = spinning[i];
     row.runnable_ns = clock.runnable_after_wakeup_ns() + clock.runnable_after_preemption_ns() +
                       clock.runnable_after_yield_ns();
     row.blocked_ns = clock.blocked_interruptible_ns() + clock.blocked_uninterruptible_ns() +

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/spinning.h"
 #include "client/profile/stolen_time.h"
 #include "profd/v1/profile.pb.h"
 
@@ -28,7 +29,8 @@ struct ThreadRow {
   std::string name;                    // safe text; "pool-*" when the names differ in numbers only
   std::optional<std::uint32_t> tid;    // when it is one thread, and no group
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t on_cpu_ns = 0;
+  std::uint64_t on_cpu_ns = 0;  // working and spinning
+  SpinningTime spinning;        // by samples
   std::uint64_t runnable_ns = 0;
   std::uint64_t blocked_ns = 0;
   StolenTime stolen;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/text.h"
@@ -22,6 +23,7 @@ StateTimes TimesOf(const ThreadRow& row) {
   times.states[v1::STATE_RUNNABLE].ns = row.runnable_ns;
   times.states[v1::STATE_BLOCKED].ns = row.blocked_ns;
   for (StateTime& state : times.states) state.exact_ns = state.ns;
+  times.spinning = {row.spinning.ns, row.spinning.points, 0};
   for (const WaitTime& wait : row.waits) times.waits[Index(wait.reason)] += wait.ns;
   return times;
 }
@@ -48,6 +50,7 @@ std::map<std::uint32_t, StackTime> TimesByNode(const v1::Profile& profile) {
     StateTime time{samples.weight_ns(i), samples.count(i), 0};
     if (samples.exact(i)) time.exact_ns = time.ns;
     of.states[Index(samples.state(i))] += time;
+    if (IsSpinning(profile, i)) of.spinning += time;
     if (samples.state(i) != v1::STATE_BLOCKED) continue;
     const bool known = v1::WaitReason_IsValid(samples.wait(i));
     of.waits[known ? Index(samples.wait(i)) : Index(v1::WAIT_OTHER)] += time.ns;
@@ -141,6 +144,8 @@ std::uint64_t SortValue(const TopRow& row, const TopState& state) {
   switch (state.sort) {
     case TopSort::kRunning:
       return times.states[v1::STATE_ON_CPU].ns;
+    case TopSort::kSpinning:
+      return times.spinning.ns;
     case TopSort::kRunnable:
       return times.states[v1::STATE_RUNNABLE].ns;
     case TopSort::kBlocked:
@@ -163,8 +168,15 @@ void StateTime::operator+=(const StateTime& other) {
   exact_ns += other.exact_ns;
 }
 
+void StateTime::operator-=(const StateTime& part) {
+  ns -= part.ns;
+  points -= part.points;
+  exact_ns -= part.exact_ns;
+}
+
 void StateTimes::operator+=(const StateTimes& other) {
   for (std::size_t i = 0; i < states.size(); ++i) states[i] += other.states[i];
+  spinning += other.spinning;
   for (std::size_t i = 0; i < waits.size(); ++i) waits[i] += other.waits[i];
 }
 

@@ -21,11 +21,13 @@ struct StateTime {
   std::uint64_t exact_ns = 0;  // part that was measured, not sampled
 
   void operator+=(const StateTime& other);
+  void operator-=(const StateTime& part);
 };
 
 // Time by v1::State, and of the blocked one by reason.
 struct StateTimes {
   std::array<StateTime, v1::State_ARRAYSIZE> states;
+  StateTime spinning;  // of what is on a CPU
   std::array<std::uint64_t, v1::WaitReason_ARRAYSIZE> waits{};
 
   void operator+=(const StateTimes& other);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/summary/thread_rows.h"
@@ -29,7 +30,7 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastName = 12;    // columns that the name keeps, if need be past the edge
 constexpr std::size_t kWideEnough = 100;  // from here on there is room for users and more
 
-constexpr std::array<std::string_view, 17> kHelp{
+constexpr std::array<std::string_view, 18> kHelp{
     "f t p      functions, threads, processes",
     "s S        sort by the next or the previous column",
     "/          show only rows with a text in them: Enter keeps it, Esc drops it",
@@ -40,12 +41,13 @@ constexpr std::array<std::string_view, 17> kHelp{
     "Ctrl-L     draw again",
     "q Ctrl-C   leave",
     "",
-    "running and runnable are shares of one CPU, blocked is one of the time that the",
-    "threads lived; of functions all are shares of one thread. Times of threads and",
-    "processes are exact. Those of functions are by samples: +- is how far their 95 %",
-    "interval reaches, and ~ stands at shares that rest on few. on: what most of the",
-    "blocked time is for. stolen: what interrupts and the hypervisor took of a CPU,",
-    "where it is more than 0.5 %. Time joins without a gap from one table to the next.",
+    "running (working + spinning) and runnable are shares of one CPU, blocked is one of",
+    "the time that the threads lived; of functions all are shares of one thread. Times",
+    "of threads and processes are exact. Those of functions, and all that spins, are by",
+    "samples: +- is how far their 95 % interval reaches, and ~ stands at shares that",
+    "rest on few. on: what most of the blocked time is for. spinning: waits with a CPU",
+    "in hand; stolen: what interrupts and the hypervisor took of a CPU; where they are",
+    "more than 0.5 %. Time joins without a gap from one table to the next.",
     "any key leaves this help",
 };
 
@@ -92,7 +94,26 @@ bool ShowsStolen(const std::vector<TopRow>& rows, std::uint64_t length_ns) {
       rows, [&](const TopRow& row) { return !row.sampled() && IsShown(row.stolen, length_ns); });
 }
 
-std::vector<Column> ColumnsOf(const TopState& state, bool wide, bool stolen) {
+// Columns that are there only where a row needs them.
+struct Extra {
+  bool spinning = false;  // working and spinning instead of running
+  bool stolen = false;
+};
+
+// The times that the columns of states show.
+const StateTimes& ShownTimes(const TopRow& row, const TopState& state) {
+  return row.sampled() && !state.total ? row.self : row.total;
+}
+
+Extra ExtraOf(const std::vector<TopRow>& rows, const TopState& state, std::uint64_t length_ns) {
+  const auto spins = [&](const TopRow& row) {
+    const StateTime& time = ShownTimes(row, state).spinning;
+    return IsShown(SpinningTime{time.ns, time.points}, length_ns);
+  };
+  return {std::ranges::any_of(rows, spins), ShowsStolen(rows, length_ns)};
+}
+
+std::vector<Column> ColumnsOf(const TopState& state, bool wide, const Extra& extra) {
   const bool functions = state.view == TopView::kFunctions;
   std::vector<Column> columns;
   if (functions) {
@@ -102,8 +123,12 @@ std::vector<Column> ColumnsOf(const TopState& state, bool wide, bool stolen) {
     if (state.view == TopView::kThreads) columns.push_back({"tid", 7});
     if (wide) columns.push_back({"user", 8, false});
   }
-  columns.push_back({"running", 7, true, Tone::kRunning, state.sort == TopSort::kRunning});
-  if (stolen) columns.push_back({"stolen", 7});
+  columns.push_back({extra.spinning ? "working" : "running", 7, true, Tone::kRunning,
+                     state.sort == TopSort::kRunning});
+  if (extra.spinning)
+    columns.push_back({"spinning", 8, true, Tone::kWarning,
+                       state.sort == TopSort::kRunning || state.sort == TopSort::kSpinning});
+  if (extra.stolen) columns.push_back({"stolen", 7});
   columns.push_back({"runnable", 8, true, Tone::kRunnable, state.sort == TopSort::kRunnable});
   columns.push_back({"blocked", 7, true, Tone::kBlocked, state.sort == TopSort::kBlocked});
   columns.push_back({"on", 6, false, Tone::kBlocked});
@@ -144,21 +169,25 @@ Whole WholeOf(const v1::Profile& profile) {
 }
 
 std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const Whole& whole,
-                                 bool wide, bool stolen) {
+                                 bool wide, const Extra& extra) {
   const std::uint64_t length_ns = whole.length_ns;
-  const auto name =
-      std::string(WaitName((row.sampled() && !state.total ? row.self : row.total).main_wait()));
+  const StateTimes& times = ShownTimes(row, state);
+  const auto name = std::string(WaitName(times.main_wait()));
   std::vector<std::string> cells;
   if (row.sampled()) {
-    const auto& states = (state.total ? row.total : row.self).states;
     // A narrow table has room for one interval: at the share that its states divide.
-    const auto share = [&](const StateTimes& times, const ErrorSum& error, bool divided) {
-      return wide || divided ? PercentWithReach(Sum(times), error, whole.lived_ns, length_ns)
-                             : SampledPercent(Sum(times), length_ns);
+    const auto share = [&](const StateTimes& of, const ErrorSum& error, bool divided) {
+      return wide || divided ? PercentWithReach(Sum(of), error, whole.lived_ns, length_ns)
+                             : SampledPercent(Sum(of), length_ns);
     };
     cells = {share(row.self, row.self_error, !state.total),
              share(row.total, row.total_error, state.total)};
-    for (const StateTime& time : states) cells.push_back(SampledPercent(time, length_ns));
+    StateTime running = times.states[v1::STATE_ON_CPU];
+    if (extra.spinning) running -= times.spinning;
+    cells.push_back(SampledPercent(running, length_ns));
+    if (extra.spinning) cells.push_back(SampledPercent(times.spinning, length_ns));
+    cells.push_back(SampledPercent(times.states[v1::STATE_RUNNABLE], length_ns));
+    cells.push_back(SampledPercent(times.states[v1::STATE_BLOCKED], length_ns));
     cells.push_back(name);
     if (wide) cells.push_back(CutMiddle(row.detail, 24));
     cells.push_back(row.name);
@@ -168,10 +197,14 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const
   cells.push_back(number(row.pid));
   if (state.view == TopView::kThreads) cells.push_back(number(row.tid));
   if (wide) cells.push_back(CutMiddle(row.user, 12));
-  const auto& states = row.total.states;
-  cells.push_back(
-      Percent(RunningNs(states[v1::STATE_ON_CPU].ns, row.stolen, length_ns), length_ns));
-  if (stolen) cells.push_back(FormatStolen(row.stolen, length_ns));
+  const auto& states = times.states;
+  const SpinningTime spinning{times.spinning.ns, times.spinning.points};
+  const std::uint64_t running = RunningNs(states[v1::STATE_ON_CPU].ns, row.stolen, length_ns);
+  cells.push_back(Percent(extra.spinning ? WorkingNs(running, spinning) : running, length_ns));
+  if (extra.spinning)
+    cells.push_back(spinning.ns == 0 ? Percent(0, length_ns)
+                                     : SampledPercent(times.spinning, length_ns));
+  if (extra.stolen) cells.push_back(FormatStolen(row.stolen, length_ns));
   cells.push_back(Percent(states[v1::STATE_RUNNABLE].ns, length_ns));
   cells.push_back(Percent(states[v1::STATE_BLOCKED].ns, row.elapsed_ns));
   cells.push_back(name);
@@ -198,11 +231,11 @@ Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t
                  const TopState& state, const Whole& whole, std::size_t width,
                  const Palette& palette) {
   const bool wide = width >= kWideEnough;
-  const bool stolen = ShowsStolen(rows, whole.length_ns);
-  const std::vector<Column> columns = ColumnsOf(state, wide, stolen);
+  const Extra extra = ExtraOf(rows, state, whole.length_ns);
+  const std::vector<Column> columns = ColumnsOf(state, wide, extra);
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = first; i < rows.size() && i < first + count; ++i)
-    cells.push_back(CellsOf(rows[i], state, whole, wide, stolen));
+    cells.push_back(CellsOf(rows[i], state, whole, wide, extra));
   std::vector<std::size_t> widths;
   std::size_t used = 0;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
@@ -265,10 +298,14 @@ std::string SumLine(const v1::Profile& profile, std::size_t width, const Palette
   }
   const std::uint64_t length_ns = LengthNs(profile);
   const std::string stolen_share = FormatStolen(stolen, length_ns);
+  const SpinningTime spinning{sum.spinning.ns, sum.spinning.points};
+  const bool split = IsShown(spinning, length_ns);
+  const std::uint64_t running = RunningNs(sum.states[v1::STATE_ON_CPU].ns, stolen, length_ns);
   return Join(
-      {{"running " +
-            Percent(RunningNs(sum.states[v1::STATE_ON_CPU].ns, stolen, length_ns), length_ns),
+      {{split ? "working " + Percent(WorkingNs(running, spinning), length_ns)
+              : "running " + Percent(running, length_ns),
         Tone::kRunning},
+       {split ? "spinning " + SampledPercent(sum.spinning, length_ns) : "", Tone::kWarning},
        {stolen_share.empty() ? "" : "stolen " + stolen_share, Tone::kPlain},
        {"runnable " + Percent(sum.states[v1::STATE_RUNNABLE].ns, length_ns), Tone::kRunnable},
        {"blocked " + Percent(sum.states[v1::STATE_BLOCKED].ns, elapsed_ns), Tone::kBlocked},

@@ -106,6 +106,8 @@ const char* NameOf(TopSort sort) {
   switch (sort) {
     case TopSort::kRunning:
       return "running";
+    case TopSort::kSpinning:
+      return "spinning";
     case TopSort::kRunnable:
       return "runnable";
     case TopSort::kBlocked:
@@ -122,8 +124,9 @@ const char* NameOf(TopSort sort) {
 
 std::vector<TopSort> SortsOf(TopView view) {
   if (view != TopView::kFunctions)
-    return {TopSort::kRunning, TopSort::kRunnable, TopSort::kBlocked, TopSort::kName};
-  return {TopSort::kSelf,     TopSort::kTotal,   TopSort::kRunning,
+    return {TopSort::kRunning, TopSort::kSpinning, TopSort::kRunnable, TopSort::kBlocked,
+            TopSort::kName};
+  return {TopSort::kSelf,     TopSort::kTotal,   TopSort::kRunning, TopSort::kSpinning,
           TopSort::kRunnable, TopSort::kBlocked, TopSort::kName};
 }
 

@@ -10,7 +10,7 @@
 namespace profd::client {
 
 enum class TopView { kFunctions, kThreads, kProcesses };
-enum class TopSort { kRunning, kRunnable, kBlocked, kSelf, kTotal, kName };
+enum class TopSort { kRunning, kSpinning, kRunnable, kBlocked, kSelf, kTotal, kName };
 
 struct TopState {
   TopView view = TopView::kProcesses;

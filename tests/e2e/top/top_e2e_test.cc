@@ -42,7 +42,7 @@ TEST_F(TopTest, KeysSwitchSortFilterPauseAndQuit) {
   ASSERT_TRUE(terminal.WaitForText("threads by running")) << terminal.screen().Text();
   terminal.Type("fe");
   ASSERT_TRUE(terminal.WaitForText("phases::Compute")) << terminal.screen().Text();
-  terminal.Type("ks");
+  terminal.Type("kss");
   ASSERT_TRUE(terminal.WaitForText("functions by runnable")) << terminal.screen().Text();
   terminal.Type("/Sleep\r");
   ASSERT_TRUE(terminal.WaitFor([](const ScreenModel& screen) {

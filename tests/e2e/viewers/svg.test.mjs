@@ -91,7 +91,7 @@ test('hovering shows name, location, module, time, shares and samples', async (t
   await page.mouse.move(x, y);
   assert.equal(await tip(page), 'Tensor.numpy (tensor.py:31)' +
       '7.98 s, 39.9 % of all, 79.8 % of its parent790 samples' +
-      'running 0.0 %, runnable 0.0 %, blocked 100.0 %/srv/app/tensor.py:31');
+      'working 0.0 %, runnable 0.0 %, blocked 100.0 %/srv/app/tensor.py:31');
   const native = await boxOf(page, 'pthread_cond_wait');
   await page.mouse.move(...native.middle);
   assert.match(await tip(page), /\/usr\/bin\/demo$/);
@@ -215,7 +215,7 @@ test('20,000 frames: nothing is left out, and the time it takes', async (t) => {
 test('is as high as what is drawn, and grows where zooming shows more', async (t) => {
   const page = await open(t, 'tower.svg');
   const height = () => page.$eval('#graph', (pane) => Number(pane.getAttribute('height')) / 18);
-  assert.equal(await height(), 4);  // demo, main, wide, [running]; the tower is merged
+  assert.equal(await height(), 4);  // demo, main, wide, [working]; the tower is merged
   await page.evaluate(() => {
     const merged = [...document.querySelectorAll('#frames rect')].find((rect) => rect.frame.merged);
     merged.dispatchEvent(new MouseEvent('click', {bubbles: true}));

@@ -105,6 +105,16 @@ TEST_F(DaemonCommandLineTest, CheckConfigSaysWhichFileIsRight) {
   EXPECT_EQ(line.error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(DaemonCommandLineTest, RulesAreCheckedWithTheSettings) {
+  EXPECT_FALSE(Parse({})->rules->rules().empty()) << "those that profd ships with";
+  const auto rules = Write("rules.toml", "[[rule]]\nclass = 'spin'\nfunction = 'f'\n");
+  Write("profd.toml", "[rules]\nfile = \"" + rules + "\"\n");
+  EXPECT_EQ(Parse({"--check-config"})->rules->rules().front().place, rules + ":1");
+  Write("rules.toml", "[[rule]]\nclass = 'spin'\nfunction = '('\n");
+  EXPECT_EQ(Problem({"--check-config"}), rules + ":3: function: missing ): (");
+  EXPECT_THAT(Problem({"--rules-file", "/missing/rules"}), HasSubstr("/missing/rules"));
+}
+
 TEST_F(DaemonCommandLineTest, PrintConfigGivesAFileThatGivesTheSame) {
   environment_["PROFD_HOOK"] = "kprobe";
   const auto printed = *Parse({"--print-config", "--log-level", "error"})->text;

@@ -91,7 +91,7 @@ class Layering(SmallTreeTest):
     def test_libraries_have_one_owner(self):
         for header, text in (("bpf/libbpf.h", "libbpf"), ("bpf/bpf.h", "libbpf"), ("gelf.h", "libelf"),
                              ("elfutils/libdw.h", "libelf"), ("google/protobuf/message.h", "protobuf"),
-                             ("microhttpd.h", "libmicrohttpd"), ("openssl/x509.h", "OpenSSL")):
+                             ("microhttpd.h", "libmicrohttpd"), ("openssl/x509.h", "OpenSSL"), ("re2/re2.h", "RE2")):
             with self.subTest(header):
                 self.includes("daemon/symbolize/live/a.cc", f"<{header}>")
                 self.assert_finds("layering", "daemon/symbolize/live/a.cc:1", text)

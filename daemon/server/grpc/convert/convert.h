@@ -13,6 +13,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
+#include "daemon/rules/rule_set.h"
 #include "daemon/server/session_manager.h"
 #include "daemon/session/session_control.h"
 #include "profd/v1/dump.pb.h"
@@ -66,7 +67,9 @@ struct DaemonStatus {
 [[nodiscard]] Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request,
                                                   const RequestLimits& limits);
 
-[[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile);
+// `rules` decide which time on a CPU is spinning; null: none is.
+[[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile,
+                                  const rules::RuleSet* rules = nullptr);
 [[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);
 [[nodiscard]] v1::Started ToProto(std::uint32_t session, const pipeline::SessionStart& start);
 [[nodiscard]] v1::Progress ToProto(const pipeline::SessionProgress& progress);

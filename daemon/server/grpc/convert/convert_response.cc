@@ -8,6 +8,7 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
 #include "daemon/base/utf8.h"
+#include "daemon/server/grpc/convert/deciding_rules.h"
 #include "daemon/server/grpc/convert/stolen_samples.h"
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/symbolize/names/symbolizer.h"
@@ -195,6 +196,11 @@ void FillEdges(const SampleRefs& samples, v1::Samples& proto) {
   for (const auto* sample : samples) proto.add_edges(sample->edges);
 }
 
+void FillRules(const SampleRefs& samples, DecidingRules& rules, v1::Samples& proto) {
+  for (const auto* sample : samples) proto.add_rule(rules.Of(*sample));
+  if (std::ranges::all_of(proto.rule(), [](auto rule) { return rule == 0; })) proto.clear_rule();
+}
+
 // The last node and the last frame.
 void AddStolenNode(v1::Profile& proto) {
   auto& frame = *proto.add_frames();
@@ -239,7 +245,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
 
 }  // namespace
 
-v1::Profile ToProto(const aggregate::Profile& profile) {
+v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rules) {
   v1::Profile proto;
   proto.set_target(ValidUtf8(profile.target));
   proto.set_start_ns(profile.start_ns);
@@ -279,6 +285,8 @@ v1::Profile ToProto(const aggregate::Profile& profile) {
   Fill(samples, *proto.mutable_samples());
   FillGil(samples, *proto.mutable_samples());
   FillEdges(samples, *proto.mutable_samples());
+  DecidingRules deciding(profile, rules, proto);
+  FillRules(samples, deciding, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());

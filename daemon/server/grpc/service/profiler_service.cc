@@ -31,25 +31,6 @@ v1::CollectResponse MakeProgress(const pipeline::Session& session) {
   return response;
 }
 
-template <typename Response>
-grpc::Status SendInChunks(const Caller& caller, const aggregate::Profile& profile,
-                          grpc::ServerWriter<Response>& writer) {
-  auto proto = ToProto(profile);
-  if (!caller.sees_all) HideKernelAddresses(proto);
-  std::string bytes;
-  if (!proto.SerializeToString(&bytes))
-    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
-                          "ask for a shorter time, or collect at a lower frequency"});
-  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
-  Response response;
-  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
-    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
-    if (!writer.Write(response)) return gone;
-  }
-  response.set_done(true);
-  return writer.Write(response) ? grpc::Status::OK : gone;
-}
-
 }  // namespace
 
 class ProfilerService::Releaser {
@@ -68,7 +49,7 @@ class ProfilerService::Releaser {
 ProfilerService::ProfilerService(SessionManager& manager, const pipeline::SessionBackend& backend,
                                  const pipeline::StatusSource& status, const Clock& clock,
                                  const ProcFs& proc, spdlog::logger& logger,
-                                 const history::History* history)
+                                 const history::History* history, const rules::CurrentRules* rules)
     : manager_(manager),
       backend_(backend),
       status_(status),
@@ -76,6 +57,7 @@ ProfilerService::ProfilerService(SessionManager& manager, const pipeline::Sessio
       proc_(proc),
       logger_(logger),
       history_(history),
+      rules_(rules),
       started_ns_(clock.MonotonicNs()) {}
 
 RequestLimits ProfilerService::Limits() const {
@@ -160,6 +142,26 @@ bool ProfilerService::StreamProgress(const grpc::ServerContext& context,
     if (!writer.Write(MakeProgress(session))) return false;
     next = steady_clock::now() + interval;
   }
+}
+
+template <typename Response>
+grpc::Status ProfilerService::SendInChunks(const Caller& caller, const aggregate::Profile& profile,
+                                           grpc::ServerWriter<Response>& writer) const {
+  const rules::RuleSetRef rules = rules_ == nullptr ? nullptr : rules_->Get();
+  auto proto = ToProto(profile, rules.get());
+  if (!caller.sees_all) HideKernelAddresses(proto);
+  std::string bytes;
+  if (!proto.SerializeToString(&bytes))
+    return ToStatus(Error{ErrorCode::kExhausted, "the profile is larger than 2 GiB",
+                          "ask for a shorter time, or collect at a lower frequency"});
+  auto gone = grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
+  Response response;
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    response.set_profile_chunk(bytes.substr(at, kChunkBytes));
+    if (!writer.Write(response)) return gone;
+  }
+  response.set_done(true);
+  return writer.Write(response) ? grpc::Status::OK : gone;
 }
 
 grpc::Status ProfilerService::StreamProfile(const Caller& caller, const pipeline::Session& session,

@@ -13,6 +13,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"
+#include "daemon/rules/rule_set.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/convert/convert.h"
@@ -34,10 +35,11 @@ class ProfilerService {
   static constexpr std::ptrdiff_t kMaxQueries = 2;
   static constexpr std::chrono::seconds kQueryTimeout{10};
 
-  // All must outlive this. `history` null: profd keeps none.
+  // All must outlive this. `history` null: profd keeps none. `rules` null: nothing is spinning.
   ProfilerService(SessionManager& manager, const pipeline::SessionBackend& backend,
                   const pipeline::StatusSource& status, const Clock& clock, const ProcFs& proc,
-                  spdlog::logger& logger, const history::History* history = nullptr);
+                  spdlog::logger& logger, const history::History* history = nullptr,
+                  const rules::CurrentRules* rules = nullptr);
 
   grpc::Status Collect(const Caller& caller, const grpc::ServerContext& context,
                        const v1::CollectRequest& request, CollectWriter& writer);
@@ -68,6 +70,10 @@ class ProfilerService {
   // Callers who do not see everything learn nothing of the host by an error (HideHost).
   [[nodiscard]] grpc::Status StatusFor(const Caller& caller, const Error& error) const;
   [[nodiscard]] RequestLimits Limits() const;
+  // What the caller gets, in chunks. Stacks are judged by the rules of now.
+  template <typename Response>
+  [[nodiscard]] grpc::Status SendInChunks(const Caller& caller, const aggregate::Profile& profile,
+                                          grpc::ServerWriter<Response>& writer) const;
 
   SessionManager& manager_;
   const pipeline::SessionBackend& backend_;
@@ -76,6 +82,7 @@ class ProfilerService {
   const ProcFs& proc_;
   spdlog::logger& logger_;
   const history::History* const history_;
+  const rules::CurrentRules* const rules_;
   std::counting_semaphore<kMaxQueries> query_slots_{kMaxQueries};
   const std::uint64_t started_ns_;
 };

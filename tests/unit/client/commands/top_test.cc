@@ -33,7 +33,7 @@ TEST(TopVerbTest, TopTakesATargetAViewAndHowOften) {
 
 TEST(TopVerbTest, TopRefusesWhatCannotBe) {
   EXPECT_EQ(Refused({"top", "--sort", "self"}).hint,
-            "it is one of running, runnable, blocked, name");
+            "it is one of running, spinning, runnable, blocked, name");
   EXPECT_EQ(Refused({"top", "-n", "0"}).message, "-n 0 is no number of tables");
   EXPECT_EQ(Refused({"top", "-i", "1ms"}).message,
             "--interval 1ms: the duration must be between 100ms and 24h");

@@ -55,6 +55,16 @@ TEST(Folded, PythonNativeAndKernelFramesTogether) {
   ExpectGolden(Written(kFolded, testing::TypicalProfile()), "typical.folded");
 }
 
+TEST(Folded, StacksThatSpinSaySo) {
+  EXPECT_EQ(Written(FoldedExporter(), testing::SpinningProfile()),
+            "demo (4242);main;compute 600000\n"
+            "demo (4242);main;cudaStreamSynchronize;[spinning] 100000\n"
+            "demo (4242);main;gomp_barrier_wait;[spinning] 300000\n"
+            "demo (4242);main;malloc 50000\n"
+            "demo (4242);main;wait;[blocked:lock] 950000\n"
+            "demo (4242);run;[blocked:sleep] 2000000\n");
+}
+
 TEST(Folded, OnCpuProfilesAreInSamples) {
   ProfileMaker maker;
   maker.profile().set_off_cpu(false);

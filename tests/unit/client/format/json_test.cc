@@ -74,6 +74,14 @@ TEST(Json, NumbersOf64BitsAreNumbersWhereADoubleHoldsThem) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, profile));
 }
 
+TEST(Json, SamplesHaveTheRuleThatDecided) {
+  const v1::Profile source = testing::SpinningProfile();
+  const auto json = nlohmann::json::parse(Written(kJson, source))["profile"];
+  EXPECT_EQ(json["samples"]["rule"], (std::vector<int>{0, 1, 2, 3, 0, 0}));
+  EXPECT_EQ(json["rules"][1]["frame_class"], "CLASS_GPU_WAIT");
+  EXPECT_EQ(json["rules"][1]["place"], "rules.toml:2");
+}
+
 TEST(Json, FilesOfOlderVersionsAreRead) {
   std::ifstream old(test::TestData() + "/export/small.strings.json");
   ASSERT_TRUE(old);

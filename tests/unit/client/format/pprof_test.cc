@@ -125,9 +125,31 @@ TEST(Pprof, LabelsSayWhoAndWhy) {
     ++seen[all];
   }
   EXPECT_EQ(seen.size(), 5u);
-  EXPECT_EQ(seen.count("pid=4242 tid=4242 process=demo thread=demo state=on_cpu "), 1u);
+  EXPECT_EQ(seen.count("pid=4242 tid=4242 process=demo thread=demo state=on_cpu "
+                       "running=working "),
+            1u);
   EXPECT_EQ(seen.count("pid=4242 tid=4242 process=demo thread=demo state=runnable "), 1u);
   EXPECT_EQ(seen.count("pid=4242 tid=4243 process=demo thread=worker state=blocked wait=io "), 1u);
+}
+
+TEST(Pprof, LabelsSayWhatSpinsAndWhichRuleSaysSo) {
+  const pprof::Profile profile = Parsed(testing::SpinningProfile());
+  std::map<std::string, std::int64_t> cpu_ns;  // by labels
+  for (const auto& sample : profile.sample()) {
+    std::string all;
+    for (const auto& label : sample.label()) {
+      const std::string key = Text(profile, label.key());
+      if (key == "running" || key == "class" || key == "rule")
+        all += key + "=" + Text(profile, label.str()) + " ";
+    }
+    cpu_ns[all] += sample.value(2);
+  }
+  EXPECT_EQ(cpu_ns, (std::map<std::string, std::int64_t>{
+                        {"", 0},
+                        {"running=working ", 600'000'000},
+                        {"running=spinning class=spin rule=rules.toml:1 ", 300'000'000},
+                        {"running=spinning class=gpu-wait rule=rules.toml:2 ", 100'000'000},
+                        {"running=working class=runtime rule=rules.toml:3 ", 50'000'000}}));
 }
 
 TEST(Pprof, InlinedFunctionsShareTheLocationOfTheirCaller) {

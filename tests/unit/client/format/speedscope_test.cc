@@ -47,6 +47,15 @@ TEST(Speedscope, AProfilePerThreadInOrderOfTime) {
   EXPECT_EQ(file["activeProfileIndex"], 0);
 }
 
+TEST(Speedscope, StacksThatSpinSaySo) {
+  const json file = Parsed(testing::SpinningProfile());
+  const json& main = file["profiles"][0];
+  EXPECT_THAT(Names(file, main["samples"][0]), ElementsAre("main", "compute"));
+  EXPECT_THAT(Names(file, main["samples"][1]),
+              ElementsAre("main", "gomp_barrier_wait", "[spinning]"));
+  EXPECT_THAT(Names(file, main["samples"][3]), ElementsAre("main", "malloc"));
+}
+
 TEST(Speedscope, TimeOrderHoldsWhateverTheOrderOfSamples) {
   v1::Profile profile = testing::SmallProfile();
   const json ordered = Parsed(profile);

@@ -63,6 +63,20 @@ TEST(Svg, HeadSaysWhatWasMeasuredAndWhatItRestsOn) {
   ExpectGolden(Between(svg, "<svg id=\"still\"", "</svg>\n</svg>\n"), "typical.frames.svg");
 }
 
+TEST(Svg, RunningIsWorkingAndSpinning) {
+  const std::string svg = Written(kSvg, testing::SpinningProfile());
+  const std::string head = Between(svg, "<g id=\"head\">", "</g>");
+  EXPECT_EQ(Count(head, "<title>working 16.2 %, 650 ms</title>"), 1u) << head;
+  EXPECT_EQ(Count(head, "<title>spinning 10.0 %, 400 ms</title>"), 1u) << head;
+  EXPECT_EQ(Count(head, "<tspan dx=\"4\">spinning 10.0 %</tspan>"), 1u) << head;
+  const nlohmann::json data = DataOf(svg);
+  std::uint64_t spinning = 0;
+  for (std::size_t i = 0; i < data["ns"].size(); ++i)
+    if (data["styles"][data["style"][i].get<std::size_t>()] == "spn")
+      spinning += data["ns"][i].get<std::uint64_t>();
+  EXPECT_EQ(spinning, 400'000'000u);
+}
+
 TEST(Svg, TheStyleHasEachWaitReason) {
   const std::string svg = Written(kSvg, testing::TypicalProfile());
   const std::string style = Between(svg, "<style>", "</style>");

@@ -38,6 +38,12 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
        [](v1::Profile& p) { p.mutable_samples()->add_exact(true); }},
       {"its sample columns differ in length",
        [](v1::Profile& p) { p.mutable_samples()->add_gil(v1::GIL_HELD); }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_rule(0); }},
+      {"sample 0 points at rule 1 of 1",
+       [](v1::Profile& p) {
+         for (int i = 0; i < p.samples().weight_ns_size(); ++i) p.mutable_samples()->add_rule(1);
+       }},
       {"its weights add up to too much",
        [](v1::Profile& p) {
          p.mutable_samples()->set_weight_ns(0, std::numeric_limits<std::int64_t>::max());

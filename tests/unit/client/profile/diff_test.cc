@@ -109,6 +109,20 @@ TEST(Diff, NothingChangesAgainstItself) {
   }
 }
 
+TEST(Diff, RunningIsWorkingAndSpinning) {
+  const v1::Profile with = testing::SpinningProfile();
+  v1::Profile without = with;
+  without.mutable_samples()->clear_rule();
+  const auto states = DiffStates(Built(without, with));
+  ASSERT_GE(states.size(), 2u);
+  EXPECT_EQ(states[0].name, "working");
+  EXPECT_EQ(states[0].time.a_ns, 1050 * kMs);
+  EXPECT_EQ(states[0].time.b_ns, 650 * kMs);
+  EXPECT_EQ(states[1].name, "spinning");
+  EXPECT_EQ(states[1].time.a_ns, 0u);
+  EXPECT_EQ(states[1].time.b_ns, 400 * kMs);
+}
+
 TEST(Diff, FunctionsByTotalSelfAndState) {
   const Diff diff = Small();
   EXPECT_EQ(diff.scale, 2);
@@ -121,7 +135,7 @@ TEST(Diff, FunctionsByTotalSelfAndState) {
   const DiffFunction& compute = functions.at("compute");
   EXPECT_EQ(compute.total.change_ns(), -1'700'000'000);
   ASSERT_EQ(compute.states.size(), 2u);
-  EXPECT_EQ(compute.states[0].name, "running");
+  EXPECT_EQ(compute.states[0].name, "working");
   EXPECT_EQ(compute.states[1].name, "runnable");
   EXPECT_EQ(compute.states[1].time.change_ns(), -20'000'000);
   EXPECT_EQ(functions.at("main").total.change_ns(), 0);

@@ -92,14 +92,14 @@ TEST(StackNames, SafeNamesOfHostileOnesAreFixedPoints) {
 }
 
 TEST(StackNames, EveryReasonHasAName) {
-  EXPECT_EQ(StateFrameName(v1::STATE_ON_CPU, v1::WAIT_NONE), "[running]");
+  EXPECT_EQ(StateFrameName(v1::STATE_ON_CPU, v1::WAIT_NONE), "[working]");
   EXPECT_EQ(StateFrameName(v1::STATE_RUNNABLE, v1::WAIT_NONE), "[runnable]");
   EXPECT_EQ(StateFrameName(v1::STATE_BLOCKED, v1::WAIT_NONE), "[blocked]");
   EXPECT_EQ(StateFrameName(v1::STATE_BLOCKED, v1::WAIT_GIL), "[blocked:gil]");
   EXPECT_EQ(StateFrameName(v1::STATE_RUNNABLE, v1::WAIT_NONE, v1::GIL_HELD),
             "[runnable:gil-holder]");
   EXPECT_EQ(StateFrameName(v1::STATE_RUNNABLE, v1::WAIT_NONE, v1::GIL_NOT_HELD), "[runnable]");
-  EXPECT_EQ(StateFrameName(v1::STATE_ON_CPU, v1::WAIT_NONE, v1::GIL_HELD), "[running]");
+  EXPECT_EQ(StateFrameName(v1::STATE_ON_CPU, v1::WAIT_NONE, v1::GIL_HELD), "[working]");
   EXPECT_EQ(GilName(v1::GIL_NONE), "");
   EXPECT_EQ(GilName(v1::GIL_HELD), "held");
   EXPECT_EQ(GilName(static_cast<v1::Gil>(99)), "unknown");

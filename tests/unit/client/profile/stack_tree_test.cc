@@ -83,7 +83,7 @@ TEST(StackTree, ASampleWithoutStackSaysSo) {
   const auto tree = StackTree::Build(maker.Make(), {}, StateFrames::kAll, StackRoots::kProcesses);
   ASSERT_TRUE(tree);
   EXPECT_THAT(Names(*tree, tree->ByName()),
-              ElementsAre("all", "demo (4242)", "[no stack]", "[running]"));
+              ElementsAre("all", "demo (4242)", "[no stack]", "[working]"));
 }
 
 TEST(StackTree, ProcessesOfOneProgramAreOneRoot) {

@@ -7,6 +7,7 @@
 
 #include "client/profile/stack_names.h"
 #include "client/screens/json/screen_json.h"
+#include "tests/support/sample_profiles.h"
 
 namespace profd::client {
 namespace {
@@ -144,6 +145,17 @@ TEST(GroupTable, LongTablesSayWhatIsLeftOut) {
   EXPECT_NE(RenderGroups(profile, options).find("... and 54 more"), std::string::npos);
   options.complete = true;
   EXPECT_EQ(RenderGroups(profile, options).find(" more"), std::string::npos);
+}
+
+TEST(GroupTable, RunningIsWorkingAndSpinning) {
+  const v1::Profile profile = testing::SpinningProfile();
+  const GroupTableOptions options{.key = GroupKey::kProcess, .width = 100, .palette = Palette()};
+  const std::string text = RenderGroups(profile, options);
+  EXPECT_NE(text.find("working   spinning   runnable"), std::string::npos) << text;
+  EXPECT_NE(text.find("32.5 %     20.0 %"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(GroupsJson(profile, GroupKey::kProcess));
+  EXPECT_EQ(json["rows"][0]["on_cpu_ns"], 1050 * kMs);
+  EXPECT_EQ(json["rows"][0]["spinning_ns"], 400 * kMs);
 }
 
 TEST(GroupTable, StolenTimeIsAColumnWhereItShows) {

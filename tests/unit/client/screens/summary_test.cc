@@ -118,6 +118,26 @@ TEST(SummaryTest, ManyThreadsAreCutAndCounted) {
   EXPECT_EQ(Rendered(profile, 100, false, true).find("more threads:"), std::string::npos);
 }
 
+TEST(SummaryTest, RunningIsWorkingAndSpinning) {
+  const v1::Profile profile = testing::SpinningProfile();
+  const std::string text = Rendered(profile, 100);
+  EXPECT_NE(text.find("thread    tid   working   spinning   runnable   blocked   on"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("demo     4242    32.5 %     20.0 %      0.0 %    47.5 %   lock 47.5 %"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("worker   4243     0.0 %      0.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("main > gomp_barrier_wait       spinning\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("main > compute                 working\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("rule "), std::string::npos) << text;
+  const std::string complete = Rendered(profile, 100, false, true);
+  EXPECT_NE(complete.find("rule    300 ms  spin: function 'gomp_.*' (rules.toml:1)\n"
+                          "rule    100 ms  gpu-wait: function 'cuda.*' (rules.toml:2)\n"),
+            std::string::npos)
+      << complete;
+}
+
 TEST(SummaryTest, StolenTimeIsShownWhereItIsMoreThanHalfAPercent) {
   testing::ProfileMaker maker;
   maker.Add(maker.AddThread(4242, "spinner"), {"main"}, testing::Running(1000));

@@ -63,6 +63,26 @@ TEST(TopScreenTest, ShowsTheSplitOfAThread) {
   EXPECT_TRUE(lines[1].starts_with("running 84.0 %   runnable 1.0 %   blocked 57.5 %")) << lines[1];
 }
 
+TEST(TopScreenTest, RunningIsWorkingAndSpinning) {
+  const v1::Profile profile = testing::SpinningProfile();
+  TopState state{.view = TopView::kThreads};
+  auto lines = Screen(&profile, state, 90, 24);
+  EXPECT_TRUE(lines[1].starts_with("working 32.5 %   spinning 20.0 %   runnable 0.0 %"))
+      << lines[1];
+  EXPECT_EQ(lines[3], "    pid      tid  working  spinning  runnable  blocked  on      thread");
+  EXPECT_EQ(lines[4],
+            "   4242     4242   32.5 %    20.0 %     0.0 %   47.5 %  lock    demo --fast");
+  EXPECT_EQ(lines[5],
+            "   4242     4243    0.0 %     0.0 %     0.0 %  100.0 %  sleep   worker  demo --fast");
+  state = {.view = TopView::kFunctions, .sort = TopSort::kSpinning};
+  lines = Screen(&profile, state, 90, 24);
+  EXPECT_EQ(lines[2], "functions by spinning   states of themselves");
+  EXPECT_EQ(lines[3], "   self    total  working  spinning  runnable  blocked  on      function");
+  EXPECT_EQ(lines[4],
+            " 15.0 %   15.0 %             15.0 %                             "
+            "gomp_barrier_wait");
+}
+
 TEST(TopScreenTest, GroupsHaveTheirSizeAndNoNumber) {
   ProfileMaker maker;
   const auto compilers = maker.AddProcess(0, "cc1");

@@ -26,7 +26,7 @@ TEST(TopStateTest, ViewsAndTheirColumns) {
 
 TEST(TopStateTest, SortGoesRoundBothWays) {
   TopState state;
-  Type(state, "ssss");
+  Type(state, "sssss");
   EXPECT_EQ(state.sort, TopSort::kRunning);
   Type(state, "S");
   EXPECT_EQ(state.sort, TopSort::kName);

@@ -1,0 +1,107 @@
+// Threads that work and spin, and know by their own clocks for how long. Writes the ns of CPU time
+// of all its threads that have been spinning and working, and of the whole process.
+//   spinning barrier SECONDS  OpenMP: one thread works more than the others before each barrier
+//   spinning tasks SECONDS    OpenMP: the work is in tasks, which run in the barrier
+//   spinning lock SECONDS     two threads at a spin lock of its own
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const uint64_t kMs = 1000000;
+static _Atomic uint64_t spinning_ns;
+static _Atomic uint64_t working_ns;
+static __thread uint64_t own_work_ns;
+
+static uint64_t now_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+static uint64_t cpu_ns(void) { return now_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+__attribute__((noinline)) void work(uint64_t ns) {
+  const uint64_t begin_ns = cpu_ns();
+  uint64_t end_ns;
+  do {
+    for (volatile int i = 0; i < 20000; ++i) continue;
+    end_ns = cpu_ns();
+  } while (end_ns < begin_ns + ns);
+  own_work_ns += end_ns - begin_ns;
+  working_ns += end_ns - begin_ns;
+}
+
+// Around a wait: what it has cost, without the work that was done meanwhile.
+struct wait {
+  uint64_t cpu_ns;
+  uint64_t work_ns;
+};
+
+static struct wait begin_wait(void) { return (struct wait){cpu_ns(), own_work_ns}; }
+static void end_wait(struct wait begin) {
+  spinning_ns += cpu_ns() - begin.cpu_ns - (own_work_ns - begin.work_ns);
+}
+
+static atomic_flag own_lock = ATOMIC_FLAG_INIT;
+
+__attribute__((noinline)) void own_spin_lock(void) {
+  while (atomic_flag_test_and_set_explicit(&own_lock, memory_order_acquire)) __builtin_ia32_pause();
+}
+
+static void* use_lock(void* until_ns) {
+  while (now_ns(CLOCK_MONOTONIC) < *(uint64_t*)until_ns) {
+    const struct wait wait = begin_wait();
+    own_spin_lock();
+    end_wait(wait);
+    work(2 * kMs);
+    atomic_flag_clear_explicit(&own_lock, memory_order_release);
+    work(kMs);
+  }
+  return NULL;
+}
+
+#ifdef _OPENMP
+#include <omp.h>
+
+static void meet(uint64_t until_ns, int tasks) {
+  int more = 1;
+#pragma omp parallel num_threads(2) shared(more)
+  while (more) {
+    const int first = omp_get_thread_num() == 0;
+    if (!tasks) work((first ? 6 : 1) * kMs);
+    if (tasks && first) {
+#pragma omp task
+      work(4 * kMs);
+    }
+    const struct wait wait = begin_wait();
+#pragma omp barrier
+    if (first) more = now_ns(CLOCK_MONOTONIC) < until_ns;
+#pragma omp barrier
+    end_wait(wait);
+  }
+}
+#endif
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  uint64_t until_ns = now_ns(CLOCK_MONOTONIC) + (uint64_t)(atof(argv[2]) * 1e9);
+  if (strcmp(argv[1], "lock") == 0) {
+    pthread_t other;
+    if (pthread_create(&other, NULL, use_lock, &until_ns) != 0) return 1;
+    use_lock(&until_ns);
+    pthread_join(other, NULL);
+  } else {
+#ifdef _OPENMP
+    meet(until_ns, strcmp(argv[1], "tasks") == 0);
+#else
+    return 2;
+#endif
+  }
+  printf("%lu %lu %lu\n", (unsigned long)spinning_ns, (unsigned long)working_ns,
+         (unsigned long)now_ns(CLOCK_PROCESS_CPUTIME_ID));
+  return 0;
+}

@@ -1,0 +1,88 @@
+#include "daemon/rules/rule_set.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_folder.h"
+
+namespace profd::rules {
+namespace {
+
+symbolize::Frame FrameOf(const std::string& name, const std::string& module = "",
+                         const std::string& file = "") {
+  symbolize::Frame frame;
+  frame.name = name;
+  frame.module = module;
+  frame.file = file;
+  return frame;
+}
+
+RuleSetRef Make(const std::string& text) {
+  auto set = RuleSet::Make(*ParseRules(text, "r.toml"));
+  return set ? *std::move(set) : nullptr;
+}
+
+TEST(RuleSet, AFunctionHasToMatchAsAWhole) {
+  const auto set = Make("[[rule]]\nclass = 'spin'\nfunction = 'wait|poll.*'");
+  EXPECT_EQ(set->Find(FrameOf("wait")).as_leaf, 0u);
+  EXPECT_EQ(set->Find(FrameOf("polling")).as_caller, 0u);
+  EXPECT_FALSE(set->Find(FrameOf("waiting")).as_leaf);
+  EXPECT_FALSE(set->Find(FrameOf("await")).as_leaf);
+  EXPECT_EQ(set->Find(FrameOf("poll\xff\n")).as_leaf, 0u) << "names are bytes";
+}
+
+TEST(RuleSet, AllPatternsOfARuleHaveToMatch) {
+  const auto set =
+      Make("[[rule]]\nclass = 'spin'\nfunction = 'f'\nmodule = 'lib.*'\nfile = '/src/.*'");
+  EXPECT_TRUE(set->Find(FrameOf("f", "/usr/lib/libx.so", "/src/x.cc")).as_leaf)
+      << "the last part of the module, the path of the file";
+  EXPECT_FALSE(set->Find(FrameOf("f", "/usr/lib/x.so", "/src/x.cc")).as_leaf);
+  EXPECT_FALSE(set->Find(FrameOf("f", "libx.so", "x.cc")).as_leaf);
+  EXPECT_FALSE(set->Find(FrameOf("g", "libx.so", "/src/x.cc")).as_leaf);
+}
+
+TEST(RuleSet, AFrameWithoutANameHasOnlyTheRulesForThose) {
+  const auto set = Make(
+      "[[rule]]\nclass = 'copy'\nfunction = '.*'\nmodule = 'x'\n"
+      "[[rule]]\nclass = 'copy'\nmodule = 'x'\n"
+      "[[rule]]\nclass = 'spin'\nfunction = ''\nmodule = 'x'\n");
+  EXPECT_EQ(set->Find(FrameOf("", "x")).as_leaf, 2u);
+  EXPECT_FALSE(set->Find(FrameOf("", "y")).as_leaf);
+  EXPECT_EQ(set->Find(FrameOf("f", "x")).as_leaf, 0u);
+}
+
+TEST(RuleSet, TheFirstRuleThatMatchesCounts) {
+  const auto set = Make(
+      "[[rule]]\nclass = 'copy'\nfunction = 'ab'\n"
+      "[[rule]]\nclass = 'spin'\nfunction = 'a.*'\nleaf = true\n"
+      "[[rule]]\nclass = 'runtime'\nfunction = 'a.*'\n");
+  EXPECT_EQ(set->Find(FrameOf("ab")).as_leaf, 0u);
+  EXPECT_EQ(set->Find(FrameOf("ac")).as_leaf, 1u);
+  EXPECT_EQ(set->Find(FrameOf("ac")).as_caller, 2u) << "a rule for leaves says nothing of callers";
+}
+
+TEST(RuleSet, NoRulesMatchNothing) { EXPECT_FALSE(Make("")->Find(FrameOf("f")).as_leaf); }
+
+TEST(RuleSet, TheFileOfTheUserComesBeforeTheShippedOne) {
+  const test::TempFolder folder;
+  const auto path = folder.Write("r.toml", "[[rule]]\nclass = 'runtime'\nfunction = 'do_spin'\n");
+  const auto set = RuleSet::Load(path);
+  ASSERT_TRUE(set);
+  EXPECT_EQ((*set)->rules().front().place, path + ":1");
+  EXPECT_EQ((*set)->Find(FrameOf("do_spin", "libgomp.so.1")).as_leaf, 0u);
+  const auto shipped = RuleSet::Load("");
+  ASSERT_TRUE(shipped) << shipped.error().message;
+  EXPECT_EQ((*shipped)->rules().size() + 1, (*set)->rules().size());
+  EXPECT_TRUE((*shipped)->rules().front().place.starts_with("rules.toml:"));
+  EXPECT_FALSE(RuleSet::Load(folder.Path("missing")));
+}
+
+TEST(CurrentRules, AReloadReplacesThem) {
+  CurrentRules current(Make(""));
+  const RuleSetRef before = current.Get();
+  current.Set(Make("[[rule]]\nclass = 'spin'\nfunction = 'f'"));
+  EXPECT_TRUE(before->rules().empty()) << "a call goes on with those that it has";
+  EXPECT_EQ(current.Get()->rules().size(), 1u);
+}
+
+}  // namespace
+}  // namespace profd::rules
