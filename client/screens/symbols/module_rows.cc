@@ -63,7 +63,8 @@ class Collector {
     }
     // What became known in the middle of a session counts: the same address has two frames then.
     Address& address = module.addresses[frame.offset()];
-    address.named = address.named || !frame.name().empty();
+    // A name beside a reason is made of the function's place.
+    address.named = address.named || (!frame.name().empty() && frame.reason().empty());
     address.with_line = address.with_line || frame.line() != 0;
     address.reason = frame.reason();
   }

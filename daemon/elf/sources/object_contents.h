@@ -6,7 +6,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 namespace profd::elf {
 

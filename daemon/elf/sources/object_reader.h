@@ -12,10 +12,10 @@
 #include "daemon/base/lru_cache.h"
 #include "daemon/elf/debug/debug_finder.h"
 #include "daemon/elf/debug/debug_pool.h"
-#include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/elf/sources/object_contents.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/reader/opener.h"
 
 namespace profd::elf {

@@ -10,8 +10,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/elf/file/table_object.h"
 #include "daemon/elf/sources/vdso.h"
+#include "daemon/elf/symbols/table_object.h"
 #include "daemon/reader/message.h"
 #include "daemon/source/probe/capabilities.h"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/files.h"
 #include "daemon/symbolize/names/clean_text.h"
 #include "daemon/symbolize/names/demangle.h"
 
@@ -68,6 +69,13 @@ void SetName(Frame& frame, std::string_view symbol) {
   if (frame.symbol == frame.name) frame.symbol.clear();
 }
 
+// Of a function without a symbol, which is one function all the same: "libz.so.1.2.13!fn_4a00". No
+// two functions of a file have the same.
+std::string NameByPlace(std::string_view module, std::uint64_t begin) {
+  constexpr std::size_t kBase = 2;  // "0x"
+  return std::string(BaseName(module)) + "!fn_" + HexNumber(begin).substr(kBase);
+}
+
 }  // namespace
 
 void ElfSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
@@ -94,7 +102,10 @@ void ElfSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
   const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
   if (symbol) SetName(frame, symbol->name);
   if (detail == Detail::kSource) AddSource(*held.object, *vaddr, first, frames);
-  if (frames.back().name.empty()) frames.back().reason = CleanText(WhyNotCovered(info));
+  Frame& function = frames.back();
+  if (!function.name.empty()) return;
+  function.reason = CleanText(WhyNotCovered(info));
+  if (symbol) function.name = NameByPlace(function.module, symbol->begin);
 }
 
 void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,

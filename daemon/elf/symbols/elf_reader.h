@@ -10,7 +10,8 @@
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/elf_file.h"
 #include "daemon/elf/file/object.h"
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/function_extents.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 namespace profd::elf {
 
@@ -26,9 +27,10 @@ struct DebugLinks {
 
 struct ElfContents {
   ObjectInfo info;
-  std::vector<RawSymbol> symbols;  // of the table that info.symbols_from names
-  std::vector<RawSymbol> stubs;    // of the procedure linkage table: "name@plt"
-  std::string names;               // both index into it
+  std::vector<RawSymbol> symbols;         // of the table that info.symbols_from names
+  std::vector<RawSymbol> stubs;           // of the procedure linkage table: "name@plt"
+  std::string names;                      // both index into it
+  std::vector<FunctionExtent> functions;  // by .eh_frame, with or without symbols
   DebugLinks links;
 };
 
@@ -37,14 +39,15 @@ enum class ElfKind : std::uint8_t { kLoadable, kAny };
 
 // The contents of a file are as hostile as its owner. Any class and byte order. Fails when this is
 // no ELF file of this kind, or a damaged one; a file without symbols gives contents with the
-// reason. Reads headers, notes, links, stubs, one symbol table and its names, nothing else.
+// reason. Reads headers, notes, links, stubs, one symbol table and its names, and
+// of loadable files .eh_frame, nothing else.
 [[nodiscard]] Result<ElfContents> ReadElfContents(const ByteSource& source,
                                                   const ElfLimits& limits = {},
                                                   ElfKind kind = ElfKind::kLoadable);
 // The symbols of both, with `more`'s names.
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
                 const std::string& names);
-// Takes the symbols, and those of its stubs.
+// Takes the symbols, those of its stubs, and functions without any.
 [[nodiscard]] SymbolTable MakeSymbols(ElfContents& contents);
 // An object that needs the file no more.
 [[nodiscard]] ObjectRef MakeObject(ElfContents contents);

@@ -1,4 +1,4 @@
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 #include <algorithm>
 #include <limits>
@@ -44,6 +44,20 @@ SymbolTable::SymbolTable(std::vector<RawSymbol> symbols, std::string pool)
   std::sort(sized_end, symbols.end(), Earlier);
   AddSized({symbols.begin(), sized_end});
   FillGaps({sized_end, symbols.end()});
+  entries_.shrink_to_fit();
+}
+
+void SymbolTable::AddFunctions(std::span<const FunctionExtent> functions) {
+  const std::vector<Entry> named = std::exchange(entries_, {});
+  auto next = named.begin();
+  for (const FunctionExtent& function : functions) {
+    while (next != named.end() && next->begin + next->bytes <= function.begin)
+      entries_.push_back(*next++);
+    if (next != named.end() && next->begin <= function.begin) continue;
+    Emit(function.begin, next == named.end() ? function.end : std::min(function.end, next->begin),
+         kNoName);
+  }
+  entries_.insert(entries_.end(), next, named.end());
   entries_.shrink_to_fit();
 }
 

@@ -1,4 +1,4 @@
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 
 #include <elf.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "daemon/base/files.h"
-#include "daemon/elf/file/plt.h"
-#include "daemon/elf/file/symbol_table.h"
-#include "daemon/elf/file/table_object.h"
+#include "daemon/elf/symbols/plt.h"
+#include "daemon/elf/symbols/symbol_table.h"
+#include "daemon/elf/symbols/table_object.h"
 
 namespace profd::elf {
 namespace {
@@ -36,6 +36,7 @@ class Reader {
             {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
     }
     contents.info.build_id = file_.BuildId();
+    if (kind == ElfKind::kLoadable) contents.functions = ReadFunctionExtents(file_);
     ReadSymbols(contents);
     ReadStubs(contents);
     ReadLinks(contents.links);
@@ -178,10 +179,15 @@ class Reader {
     std::vector<RawSymbol> symbols;
     const Result<void> read = file_.VisitSymbols(table, [&](const ElfSymbol& symbol) {
       if (!names) return;
-      const auto raw = ToRaw(symbol, names->size());
-      // Where local functions are missing, a symbol without a size would reach over them.
-      if (raw && (raw->size > 0 || table.type == SHT_SYMTAB) && (*names)[raw->name] != '\0')
-        symbols.push_back(*raw);
+      auto raw = ToRaw(symbol, names->size());
+      if (!raw || (*names)[raw->name] == '\0') return;
+      if (raw->size == 0 && table.type != SHT_SYMTAB) {
+        // Where local functions are missing, it would reach over them.
+        const FunctionExtent* function = FunctionAt(contents.functions, raw->start);
+        if (function == nullptr) return;
+        raw->size = function->end - raw->start;
+      }
+      symbols.push_back(*raw);
     });
     if (!read) return read.error();
     if (!names) return names.error();
@@ -240,7 +246,9 @@ void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
 
 SymbolTable MakeSymbols(ElfContents& contents) {
   contents.symbols.insert(contents.symbols.end(), contents.stubs.begin(), contents.stubs.end());
-  return SymbolTable(std::move(contents.symbols), std::move(contents.names));
+  SymbolTable table(std::move(contents.symbols), std::move(contents.names));
+  table.AddFunctions(contents.functions);
+  return table;
 }
 
 ObjectRef MakeObject(ElfContents contents) {

@@ -11,6 +11,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
+#include "daemon/elf/symbols/function_extents.h"
 
 namespace profd::elf {
 
@@ -33,7 +34,8 @@ struct RawSymbol {
 //   they reach to the next symbol, at most to the end of their section.
 // - Of symbols with one start: functions before labels, global and weak before local, fewer leading
 //   underscores, global before weak, shorter, then alphabetical. So `read`, and not `__read`.
-// - What no symbol covers has no name: it is not attributed to the symbol before it.
+// - What no symbol covers has no name: it is not attributed to the symbol before it. If it is known
+//   where a function begins and ends, and no symbol holds its begin, it is there with the name "".
 class SymbolTable {
  public:
   struct Entry {
@@ -45,6 +47,8 @@ class SymbolTable {
   SymbolTable() = default;
   // `pool` holds zero-terminated names. A name that lies outside it is "" and is left out.
   SymbolTable(std::vector<RawSymbol> symbols, std::string pool);
+  // Functions that may have no symbol: ascending and disjoint.
+  void AddFunctions(std::span<const FunctionExtent> functions);
 
   [[nodiscard]] std::optional<SymbolRange> Find(std::uint64_t vaddr) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -58,6 +62,8 @@ class SymbolTable {
   }
 
  private:
+  static constexpr std::uint32_t kNoName = 0xffffffff;  // an offset outside of every pool
+
   [[nodiscard]] std::string_view NameAt(std::uint32_t offset) const;
   [[nodiscard]] bool Better(const RawSymbol& a, const RawSymbol& b) const;
   [[nodiscard]] const RawSymbol& BestOf(std::span<const RawSymbol> aliases) const;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/elf/file/object.h"
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 namespace profd::elf {
 
