@@ -41,8 +41,8 @@ struct ObjectInfo {
 inline constexpr std::string_view kOwnDebugInfo = ".debug_info";
 
 // A range of virtual addresses that belongs to one function. `name` is as the file has it
-// (mangled, hostile bytes and all) and lives as long as the Object; "" when it has no symbol, but
-// its extent is known.
+// (mangled, hostile bytes and all) and lives until the Object finds another one; "" when the
+// function has no symbol, but its extent is known.
 struct SymbolRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;  // past the last byte; begin < end

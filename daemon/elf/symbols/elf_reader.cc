@@ -161,6 +161,8 @@ class Reader {
       if (found == nullptr) continue;
       const Result<void> table = ReadTable(*found, contents);
       if (!table) {
+        contents.large_symtab = contents.large_symtab ||
+                                (type == SHT_SYMTAB && table.error().code == ErrorCode::kExhausted);
         if (damage.empty()) damage = table.error().message;
         continue;
       }
@@ -179,7 +181,7 @@ class Reader {
     std::vector<RawSymbol> symbols;
     const Result<void> read = file_.VisitSymbols(table, [&](const ElfSymbol& symbol) {
       if (!names) return;
-      auto raw = ToRaw(symbol, names->size());
+      auto raw = ToRawSymbol(file_, symbol, names->size());
       if (!raw || (*names)[raw->name] == '\0') return;
       if (raw->size == 0 && table.type != SHT_SYMTAB) {
         // Where local functions are missing, it would reach over them.
@@ -197,29 +199,6 @@ class Reader {
     return {};
   }
 
-  [[nodiscard]] std::optional<RawSymbol> ToRaw(const ElfSymbol& symbol,
-                                               std::size_t name_bytes) const {
-    if (symbol.section == SHN_UNDEF || symbol.name >= name_bytes) return std::nullopt;
-    const bool function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
-    const bool local = symbol.bind == STB_LOCAL;
-    // Local labels without a type are places inside functions, not functions.
-    if (!function && (symbol.type != STT_NOTYPE || local)) return std::nullopt;
-    RawSymbol raw;
-    raw.start = symbol.value;
-    raw.size = symbol.size;
-    raw.name = symbol.name;
-    raw.function = function;
-    raw.bind = local                     ? SymbolBind::kLocal
-               : symbol.bind == STB_WEAK ? SymbolBind::kWeak
-                                         : SymbolBind::kGlobal;
-    const auto& sections = file_.sections();
-    const bool known = symbol.section < sections.size();
-    const bool code = known && (sections[symbol.section].flags & SHF_EXECINSTR) != 0;
-    if (!function && !code) return std::nullopt;
-    if (known) raw.section_end = sections[symbol.section].vaddr_end();
-    return raw;
-  }
-
   ElfFile file_;
 };
 
@@ -230,6 +209,29 @@ Result<ElfContents> ReadElfContents(const ByteSource& source, const ElfLimits& l
   Result<ElfFile> file = ElfFile::Open(source, limits);
   if (!file) return file.error();
   return Reader(std::move(file).value()).Read(kind);
+}
+
+std::optional<RawSymbol> ToRawSymbol(const ElfFile& file, const ElfSymbol& symbol,
+                                     std::size_t name_bytes) {
+  if (symbol.section == SHN_UNDEF || symbol.name >= name_bytes) return std::nullopt;
+  const bool function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
+  const bool local = symbol.bind == STB_LOCAL;
+  // Local labels without a type are places inside functions, not functions.
+  if (!function && (symbol.type != STT_NOTYPE || local)) return std::nullopt;
+  RawSymbol raw;
+  raw.start = symbol.value;
+  raw.size = symbol.size;
+  raw.name = symbol.name;
+  raw.function = function;
+  raw.bind = local                     ? SymbolBind::kLocal
+             : symbol.bind == STB_WEAK ? SymbolBind::kWeak
+                                       : SymbolBind::kGlobal;
+  const auto& sections = file.sections();
+  const bool known = symbol.section < sections.size();
+  const bool code = known && (sections[symbol.section].flags & SHF_EXECINSTR) != 0;
+  if (!function && !code) return std::nullopt;
+  if (known) raw.section_end = sections[symbol.section].vaddr_end();
+  return raw;
 }
 
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct ElfContents {
   std::vector<RawSymbol> stubs;           // of the procedure linkage table: "name@plt"
   std::string names;                      // both index into it
   std::vector<FunctionExtent> functions;  // by .eh_frame, with or without symbols
+  bool large_symtab = false;  // beyond the limits: WriteSymbolIndex makes an index of it
   DebugLinks links;
 };
 
@@ -44,6 +46,9 @@ enum class ElfKind : std::uint8_t { kLoadable, kAny };
 [[nodiscard]] Result<ElfContents> ReadElfContents(const ByteSource& source,
                                                   const ElfLimits& limits = {},
                                                   ElfKind kind = ElfKind::kLoadable);
+// What `symbol` says of code; nothing: it names none. `name_bytes`: of all names.
+[[nodiscard]] std::optional<RawSymbol> ToRawSymbol(const ElfFile& file, const ElfSymbol& symbol,
+                                                   std::size_t name_bytes);
 // The symbols of both, with `more`'s names.
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
                 const std::string& names);

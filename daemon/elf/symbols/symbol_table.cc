@@ -7,10 +7,6 @@
 namespace profd::elf {
 namespace {
 
-// Longer names are cut: no reader needs them, and a hostile file could make its whole pool one
-// name.
-constexpr std::size_t kMaxNameBytes = 4096;
-
 std::uint64_t EndOf(const RawSymbol& symbol) {
   const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - symbol.start;
   return symbol.start + std::min(symbol.size, room);

@@ -43,6 +43,11 @@ class SymbolTable {
     std::uint32_t bytes = 0;
     std::uint32_t name = 0;  // offset into names()
   };
+  static constexpr std::uint32_t kNoName = 0xffffffff;  // an offset outside of every pool
+
+  // Longer names are cut: no reader needs them, and a hostile file could make its whole pool one
+  // name.
+  static constexpr std::size_t kMaxNameBytes = 4096;
 
   SymbolTable() = default;
   // `pool` holds zero-terminated names. A name that lies outside it is "" and is left out.
@@ -56,14 +61,13 @@ class SymbolTable {
   // the entries are ascending and disjoint.
   [[nodiscard]] static Result<SymbolTable> FromParts(std::vector<Entry> entries, std::string names);
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
+  [[nodiscard]] std::string_view NameOf(const Entry& entry) const { return NameAt(entry.name); }
   [[nodiscard]] std::string_view names() const { return pool_; }
   [[nodiscard]] std::size_t bytes() const {
     return entries_.capacity() * sizeof(Entry) + pool_.capacity();
   }
 
  private:
-  static constexpr std::uint32_t kNoName = 0xffffffff;  // an offset outside of every pool
-
   [[nodiscard]] std::string_view NameAt(std::uint32_t offset) const;
   [[nodiscard]] bool Better(const RawSymbol& a, const RawSymbol& b) const;
   [[nodiscard]] const RawSymbol& BestOf(std::span<const RawSymbol> aliases) const;
