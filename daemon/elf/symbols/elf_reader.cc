@@ -38,6 +38,9 @@ class Reader {
     contents.info.build_id = file_.BuildId();
     if (kind == ElfKind::kLoadable) contents.functions = ReadFunctionExtents(file_);
     ReadSymbols(contents);
+    if (kind == ElfKind::kLoadable && contents.info.symbols_from != SymbolOrigin::kSymtab &&
+        !contents.large_symtab)
+      contents.virtual_functions = FindVirtualFunctions(file_, contents.functions, contents.names);
     ReadStubs(contents);
     ReadLinks(contents.links);
     return contents;
@@ -249,7 +252,7 @@ void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
 SymbolTable MakeSymbols(ElfContents& contents) {
   contents.symbols.insert(contents.symbols.end(), contents.stubs.begin(), contents.stubs.end());
   SymbolTable table(std::move(contents.symbols), std::move(contents.names));
-  table.AddFunctions(contents.functions);
+  table.AddFunctions(contents.functions, contents.virtual_functions);
   return table;
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/symbols/function_extents.h"
 #include "daemon/elf/symbols/symbol_table.h"
+#include "daemon/elf/symbols/virtual_functions.h"
 
 namespace profd::elf {
 
@@ -28,10 +29,11 @@ struct DebugLinks {
 
 struct ElfContents {
   ObjectInfo info;
-  std::vector<RawSymbol> symbols;         // of the table that info.symbols_from names
-  std::vector<RawSymbol> stubs;           // of the procedure linkage table: "name@plt"
-  std::string names;                      // both index into it
-  std::vector<FunctionExtent> functions;  // by .eh_frame, with or without symbols
+  std::vector<RawSymbol> symbols;                  // of the table that info.symbols_from names
+  std::vector<RawSymbol> stubs;                    // of the procedure linkage table: "name@plt"
+  std::string names;                               // both index into it
+  std::vector<FunctionExtent> functions;           // by .eh_frame, with or without symbols
+  std::vector<VirtualFunction> virtual_functions;  // of a file without .symtab
   bool large_symtab = false;  // beyond the limits: WriteSymbolIndex makes an index of it
   DebugLinks links;
 };

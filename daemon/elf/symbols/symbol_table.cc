@@ -43,15 +43,19 @@ SymbolTable::SymbolTable(std::vector<RawSymbol> symbols, std::string pool)
   entries_.shrink_to_fit();
 }
 
-void SymbolTable::AddFunctions(std::span<const FunctionExtent> functions) {
+void SymbolTable::AddFunctions(std::span<const FunctionExtent> functions,
+                               std::span<const VirtualFunction> names) {
   const std::vector<Entry> named = std::exchange(entries_, {});
   auto next = named.begin();
+  auto name = names.begin();
   for (const FunctionExtent& function : functions) {
+    while (name != names.end() && name->begin < function.begin) ++name;
     while (next != named.end() && next->begin + next->bytes <= function.begin)
       entries_.push_back(*next++);
     if (next != named.end() && next->begin <= function.begin) continue;
+    const bool is_virtual = name != names.end() && name->begin == function.begin;
     Emit(function.begin, next == named.end() ? function.end : std::min(function.end, next->begin),
-         kNoName);
+         is_virtual ? name->name : kNoName);
   }
   entries_.insert(entries_.end(), next, named.end());
   entries_.shrink_to_fit();

@@ -12,6 +12,7 @@
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/symbols/function_extents.h"
+#include "daemon/elf/symbols/virtual_functions.h"
 
 namespace profd::elf {
 
@@ -35,7 +36,8 @@ struct RawSymbol {
 // - Of symbols with one start: functions before labels, global and weak before local, fewer leading
 //   underscores, global before weak, shorter, then alphabetical. So `read`, and not `__read`.
 // - What no symbol covers has no name: it is not attributed to the symbol before it. If it is known
-//   where a function begins and ends, and no symbol holds its begin, it is there with the name "".
+//   where a function begins and ends, and no symbol holds its begin, it is there: with the name
+//   that its class gives it, or with "".
 class SymbolTable {
  public:
   struct Entry {
@@ -52,8 +54,10 @@ class SymbolTable {
   SymbolTable() = default;
   // `pool` holds zero-terminated names. A name that lies outside it is "" and is left out.
   SymbolTable(std::vector<RawSymbol> symbols, std::string pool);
-  // Functions that may have no symbol: ascending and disjoint.
-  void AddFunctions(std::span<const FunctionExtent> functions);
+  // Functions that may have no symbol: ascending and disjoint. `names`, ascending, are for those
+  // that have none.
+  void AddFunctions(std::span<const FunctionExtent> functions,
+                    std::span<const VirtualFunction> names = {});
 
   [[nodiscard]] std::optional<SymbolRange> Find(std::uint64_t vaddr) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }

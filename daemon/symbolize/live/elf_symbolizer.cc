@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/base/files.h"
+#include "daemon/elf/symbols/virtual_functions.h"
 #include "daemon/symbolize/names/clean_text.h"
 #include "daemon/symbolize/names/demangle.h"
 
@@ -61,7 +62,18 @@ std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
   return info.symbols_missing;
 }
 
+// "onnxruntime::Conv<float>::(virtual 2)"; "" when the type's name is none.
+std::string VirtualName(std::string_view type, std::string_view place) {
+  constexpr std::string_view kOfType = "typeinfo name for ";
+  const std::string name = Demangle(type).name;
+  return name.starts_with(kOfType) ? name.substr(kOfType.size()) + CleanText(place) : "";
+}
+
 void SetName(Frame& frame, std::string_view symbol) {
+  if (const std::size_t place = symbol.rfind(elf::kVirtualPlace); place != std::string_view::npos) {
+    frame.name = VirtualName(symbol.substr(0, place), symbol.substr(place));
+    return;
+  }
   DemangledName demangled = Demangle(symbol);
   frame.name = std::move(demangled.name);
   frame.full_name = std::move(demangled.full_name);
