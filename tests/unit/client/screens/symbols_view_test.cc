@@ -130,6 +130,20 @@ TEST(SymbolsViewTest, ForPeople) {
   EXPECT_EQ(WithoutColor(RenderSymbols(Sample(), colored)), text);
 }
 
+TEST(SymbolsViewTest, SaysHowCodeMadeAtRunTimeGetsNames) {
+  testing::ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "a");
+  maker.AddFrames(thread, {Unnamed("", 0, 0x7f00, "no mapping held this address")});
+  EXPECT_EQ(RenderSymbols(maker.Make(), Options(false)).find("ONEDNN_JIT_PROFILE"),
+            std::string::npos);
+  const char* why = "anonymous memory: code made at run time? (/tmp/perf-1.map: none)";
+  maker.AddFrames(thread, {Unnamed("", 0, 0x7f10, why)});
+  const std::string text = RenderSymbols(maker.Make(), Options(false));
+  EXPECT_NE(text.find("oneDNN (in PyTorch, TensorFlow) with ONEDNN_JIT_PROFILE=2"),
+            std::string::npos)
+      << text;
+}
+
 TEST(SymbolsViewTest, SaysNothingOfWhatIsComplete) {
   testing::ProfileMaker maker;
   const auto thread = maker.AddThread(1, "a");
