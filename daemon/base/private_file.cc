@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "daemon/base/unique_fd.h"
-
 namespace profd {
 namespace {
 
@@ -53,6 +51,14 @@ Result<void> MakePrivateFile(const std::string& path) {
   const UniqueFd made(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
   if (!made.valid() && errno != EEXIST) return ErrorFromErrno(errno, "cannot make " + path);
   return KeepPrivateFile(path);  // also if it was just made: the umask may have taken bits
+}
+
+Result<UniqueFd> MakeUnnamedFile() {
+  for (const char* folder : {"/var/tmp", "/tmp"}) {
+    UniqueFd file(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, kMode));
+    if (file.valid()) return file;
+  }
+  return ErrorFromErrno(errno, "cannot make a temporary file");
 }
 
 }  // namespace profd

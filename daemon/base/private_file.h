@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
 
 namespace profd {
 
@@ -17,6 +18,9 @@ namespace profd {
 
 // The same for a file that may be missing, and then stays missing.
 [[nodiscard]] Result<void> KeepPrivateFile(const std::string& path);
+
+// An empty file without a name, on a disk, to be read and written; it is gone when it is closed.
+[[nodiscard]] Result<UniqueFd> MakeUnnamedFile();
 
 // kInvalidArgument: `owner` of the file at `path` is neither this user, nor root, nor the owner of
 // its folder. So this user may have made the file in a folder for everybody, to read what is

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "daemon/base/files.h"
+#include "daemon/base/private_file.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/proc_stat.h"
 #include "daemon/reader/sandbox.h"
@@ -276,12 +277,11 @@ Result<OpenedFile> OpenOnHost(const OpenRequest& request) {
 }
 
 Result<OpenedFile> MakeTemporary() {
+  auto made = MakeUnnamedFile();
+  if (!made) return made.error();
   OpenedFile file;
-  for (const char* folder : {"/var/tmp", "/tmp"}) {
-    file.fd.Reset(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
-    if (file.fd.valid()) return file;
-  }
-  return ErrorFromErrno(errno, "cannot make a temporary file");
+  file.fd = *std::move(made);
+  return file;
 }
 
 std::string Pack(const OpenRequest& request) {

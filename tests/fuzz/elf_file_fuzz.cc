@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

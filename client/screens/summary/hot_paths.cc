@@ -309,7 +309,9 @@ bool IsStart(std::string_view name) {
                                                      "execute_native_thread_routine",
                                                      "call_init"};
   if (std::ranges::find(kStarts, name) != kStarts.end()) return true;
-  return name.starts_with("__libc_start_main") || name.starts_with("[unknown libc.so");
+  // Stripped, as most are.
+  return name.starts_with("__libc_start_main") || name.starts_with("[unknown libc.so") ||
+         name.starts_with("libc.so.6!fn_");
 }
 
 // "std::vector<int, std::allocator<int> >::at" -> "std::vector<...>::at". Operators whose names

@@ -63,7 +63,8 @@ class Collector {
     }
     // What became known in the middle of a session counts: the same address has two frames then.
     Address& address = module.addresses[frame.offset()];
-    address.named = address.named || !frame.name().empty();
+    // A name beside a reason is made of the function's place.
+    address.named = address.named || (!frame.name().empty() && frame.reason().empty());
     address.with_line = address.with_line || frame.line() != 0;
     address.reason = frame.reason();
   }
@@ -116,6 +117,13 @@ bool LacksLines(const ModuleRow& row) {
   return IsFile(row) && !row.info.path().empty() && row.info.debug_file().empty();
 }
 
+// By the daemon's reason: other memory without a file is what a damaged stack points to.
+bool LacksMap(const ModuleRow& row) {
+  return !IsFile(row) && std::ranges::any_of(row.unnamed, [](const UnnamedFrame& frame) {
+    return frame.reason.find("code made at run time") != std::string::npos;
+  });
+}
+
 // Debug packages of the modules that `lacks` something, those with the most unnamed frames first.
 template <typename Lacks>
 std::vector<std::string> Packages(const std::vector<ModuleRow>& rows, const DebugPackages& known,
@@ -161,6 +169,7 @@ SymbolAdvice AdviceOf(const std::vector<ModuleRow>& rows, const DebugPackages& k
     return std::ranges::find(advice.names, package) != advice.names.end();
   });
   advice.lacks_names = std::ranges::any_of(rows, LacksSymbols);
+  advice.lacks_map = std::ranges::any_of(rows, LacksMap);
   advice.lacks_any = advice.lacks_names || std::ranges::any_of(rows, LacksLines);
   return advice;
 }

@@ -53,6 +53,7 @@ struct SymbolAdvice {
   std::vector<std::string> lines;  // further ones, for inlined functions and lines alone
   bool lacks_names = false;
   bool lacks_any = false;
+  bool lacks_map = false;  // code made at run time that its program does not list
 };
 [[nodiscard]] SymbolAdvice AdviceOf(const std::vector<ModuleRow>& rows, const DebugPackages& known);
 

@@ -155,13 +155,23 @@ std::string WhatToDo(const std::vector<ModuleRow>& rows, const SymbolsOptions& o
   return out + Wrapped(rest, kIndent, kIndent, options.width);
 }
 
+std::string WhatToStart(const std::vector<ModuleRow>& rows, const SymbolsOptions& options) {
+  if (!AdviceOf(rows, options.packages).lacks_map) return "";
+  constexpr std::string_view kHow =
+      "the program has to list it: oneDNN (in PyTorch, TensorFlow) with ONEDNN_JIT_PROFILE=2 in "
+      "its "
+      "environment, CPython with PYTHONPERFSUPPORT=1, node with --perf-basic-prof";
+  return "\n" + options.palette.Paint(Tone::kStrong, "for names of code made at run time") + "\n" +
+         Wrapped(kHow, kIndent, kIndent, options.width);
+}
+
 }  // namespace
 
 std::string RenderSymbols(const v1::Profile& profile, const SymbolsOptions& options) {
   const std::vector<ModuleRow> rows = ModuleRows(profile);
   return Header(profile, rows, options) + "\n" + Modules(rows, options) + Unnamed(rows, options) +
          Ends(rows, options) + (options.complete ? Files(rows, options) : "") +
-         WhatToDo(rows, options);
+         WhatToDo(rows, options) + WhatToStart(rows, options);
 }
 
 }  // namespace profd::client

@@ -18,7 +18,7 @@ struct SymbolsOptions {
 };
 
 // A row a module: frames, names, lines, where symbols are from; then what has no name and why, and
-// what to install. The profile must have passed CheckProfile.
+// what to install or start otherwise. The profile must have passed CheckProfile.
 [[nodiscard]] std::string RenderSymbols(const v1::Profile& profile, const SymbolsOptions& options);
 
 }  // namespace profd::client

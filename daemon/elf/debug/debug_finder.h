@@ -8,9 +8,9 @@
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/elf/file/regular_file.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/reader/opener.h"
 
 namespace profd::elf {

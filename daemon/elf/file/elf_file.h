@@ -16,7 +16,8 @@
 namespace profd::elf {
 
 // Bounds against hostile files; what goes beyond is refused with the reason. With all of them
-// reached, reading takes about 250 MiB for a moment, and the object half of it.
+// reached, reading takes about 250 MiB for a moment, and the object half of it; a .symtab beyond
+// them is not held in memory, but written to an index within the last two.
 struct ElfLimits {
   std::uint64_t sections = 1u << 17;
   std::uint64_t segments = 4096;
@@ -25,6 +26,8 @@ struct ElfLimits {
   std::uint64_t stub_bytes = 4u << 20;        // of one procedure linkage table
   std::uint64_t minidebug_bytes = 32u << 20;  // .gnu_debugdata as it is in the file, and unpacked
   std::uint64_t note_bytes = 64u << 10;  // all notes together that are searched for the build id
+  std::uint64_t indexed_symbols = 16u << 20;
+  std::uint64_t index_bytes = 2ull << 30;
 };
 
 // Error for a number that is beyond its bound.

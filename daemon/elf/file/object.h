@@ -41,7 +41,8 @@ struct ObjectInfo {
 inline constexpr std::string_view kOwnDebugInfo = ".debug_info";
 
 // A range of virtual addresses that belongs to one function. `name` is as the file has it
-// (mangled, hostile bytes and all) and lives as long as the Object.
+// (mangled, hostile bytes and all) and lives until the Object finds another one; "" when the
+// function has no symbol, but its extent is known.
 struct SymbolRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;  // past the last byte; begin < end
@@ -63,7 +64,7 @@ class Object {
  public:
   virtual ~Object() = default;
   [[nodiscard]] virtual const ObjectInfo& info() const = 0;
-  // The function that holds this address; nothing when no symbol covers it.
+  // The function that holds this address; nothing when no function is known there.
   [[nodiscard]] virtual std::optional<SymbolRange> FindSymbol(std::uint64_t vaddr) const = 0;
   // The function that holds this address, and those inlined into it there, innermost first: the
   // last one is not inlined. Empty when the debug information, if any, does not cover the address.

@@ -18,7 +18,8 @@ using reader::Unpacker;
 std::string PackContents(const ObjectContents& contents) {
   const ObjectInfo& info = contents.info;
   Packer fields;
-  fields.Number(contents.has_source)
+  fields.Number(contents.needs_index)
+      .Number(contents.has_source)
       .Number(contents.lacks_debug_file)
       .Number(contents.alone)
       .Text(info.build_id)
@@ -35,7 +36,9 @@ std::string PackContents(const ObjectContents& contents) {
         .Number(segment.executable);
   const auto entries = contents.symbols.entries();
   fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()})
-      .Text(contents.symbols.names());
+      .Text(contents.symbols.names())
+      .Text({reinterpret_cast<const char*>(contents.index.data()),
+             contents.index.size() * sizeof(IndexBlock)});
   return fields.Take();
 }
 
@@ -43,6 +46,7 @@ Result<ObjectContents> UnpackContents(std::string_view bytes) {
   Unpacker fields(bytes);
   ObjectContents contents;
   ObjectInfo& info = contents.info;
+  contents.needs_index = fields.Number<bool>();
   contents.has_source = fields.Number<bool>();
   contents.lacks_debug_file = fields.Number<bool>();
   contents.alone = fields.Number<bool>();
@@ -64,11 +68,14 @@ Result<ObjectContents> UnpackContents(std::string_view bytes) {
   }
   const std::string_view packed = fields.Text();
   std::string names(fields.Text());
+  const std::string_view index = fields.Text();
   std::vector<SymbolTable::Entry> entries(packed.size() / sizeof(SymbolTable::Entry));
+  contents.index.resize(index.size() / sizeof(IndexBlock));
   if (!fields.done() || packed.size() % sizeof(SymbolTable::Entry) != 0 ||
-      info.symbols_from > SymbolOrigin::kDynsym)
+      index.size() % sizeof(IndexBlock) != 0 || info.symbols_from > SymbolOrigin::kDynsym)
     return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
   if (!entries.empty()) std::memcpy(entries.data(), packed.data(), packed.size());
+  if (!index.empty()) std::memcpy(contents.index.data(), index.data(), index.size());
   auto table = SymbolTable::FromParts(std::move(entries), std::move(names));
   if (!table) return table.error();
   contents.symbols = *std::move(table);

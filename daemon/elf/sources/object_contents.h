@@ -3,10 +3,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_index.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 namespace profd::elf {
 
@@ -14,6 +16,8 @@ namespace profd::elf {
 struct ObjectContents {
   ObjectInfo info;
   SymbolTable symbols;
+  std::vector<IndexBlock> index;  // in their place, of a large file
+  bool needs_index = false;       // it is large, and there was no file for an index
   bool has_source = false;        // FindSource has answers
   bool lacks_debug_file = false;  // one was searched, and there is none
   bool alone = true;              // all is of the file itself: no other was needed

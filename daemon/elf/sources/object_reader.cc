@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/elf/file/unpack.h"
+#include "daemon/elf/symbols/symbol_index.h"
 
 namespace profd::elf {
 namespace {
@@ -46,8 +47,7 @@ Result<FoundFile> ObjectReader::Open(const ObjectId& id, const FileStamp& stamp)
   return file;
 }
 
-Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& stamp,
-                                          UniqueFd downloaded, const std::string& its_path) {
+Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& stamp, Given given) {
   Result<FoundFile> file = Open(id, stamp);
   if (!file) return file.error();
   Result<ElfContents> read =
@@ -55,19 +55,21 @@ Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& s
   if (!read) return read.error().Wrap("cannot read the file");
   ElfContents contents = std::move(read).value();
   ObjectContents object;
+  std::optional<FoundDebugFile> found;
   if (settings_.debug_files) {
     const bool complete =
-        contents.info.symbols_from == SymbolOrigin::kSymtab && contents.links.has_dwarf;
+        (contents.info.symbols_from == SymbolOrigin::kSymtab || contents.large_symtab) &&
+        contents.links.has_dwarf;
     object.alone = complete && contents.links.alternate.empty();
-    std::optional<FoundDebugFile> found;
-    if (!complete) found = FindDebugFile(id, contents, std::move(downloaded), its_path);
+    if (!complete) found = FindDebugFile(id, contents, std::move(given.debug_file), given.its_path);
     object.lacks_debug_file = !complete && !found;
     AddDebugSymbols(contents, found ? &*found : nullptr);
-    if (settings_.inlined) {
-      DebugPool::EntryRef entry = DebugEntry(id, *file, contents, found ? &*found : nullptr);
-      object.has_source = entry != nullptr;
-      if (entry) entries_.Put({stamp, object.alone ? "" : id.path}, std::move(entry));
-    }
+  }
+  IndexSymbols(*file, found ? &*found : nullptr, settings_.elf, given.index, contents, object);
+  if (settings_.debug_files && settings_.inlined) {
+    DebugPool::EntryRef entry = DebugEntry(id, *file, contents, found ? &*found : nullptr);
+    object.has_source = entry != nullptr;
+    if (entry) entries_.Put({stamp, object.alone ? "" : id.path}, std::move(entry));
   }
   object.symbols = MakeSymbols(contents);
   object.info = std::move(contents.info);
@@ -80,7 +82,7 @@ Result<std::vector<SourceFrame>> ObjectReader::FindSource(const ObjectId& id,
   DebugPool::EntryRef* entry = EntryOf(id, stamp);
   if (entry == nullptr) {
     // Another process of the pool had it, or it is long ago.
-    const auto contents = Read(id, stamp, UniqueFd(), "");
+    const auto contents = Read(id, stamp, {});
     if (!contents) return contents.error();
     entry = EntryOf(id, stamp);
     if (entry == nullptr) return Error{ErrorCode::kNotFound, "its debug information is gone", ""};
@@ -110,7 +112,8 @@ std::optional<FoundDebugFile> ObjectReader::FindDebugFile(const ObjectId& id, El
 
 void ObjectReader::AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const {
   ObjectInfo& info = contents.info;
-  if (info.symbols_from == SymbolOrigin::kSymtab) return;
+  if (info.symbols_from == SymbolOrigin::kSymtab || contents.large_symtab) return;
+  if (found != nullptr && found->contents.large_symtab) return;
   if (found != nullptr && found->contents.info.symbols_from == SymbolOrigin::kSymtab) {
     contents.symbols.clear();
     AddSymbols(contents, found->contents.symbols, found->contents.names);
@@ -134,6 +137,31 @@ void ObjectReader::AddDebugSymbols(ElfContents& contents, const FoundDebugFile* 
     }
     if (!more) info.debug_missing += ", .gnu_debugdata: " + more.error().message;
   }
+}
+
+void ObjectReader::IndexSymbols(const FoundFile& own, const FoundDebugFile* found,
+                                const ElfLimits& limits, const UniqueFd& index,
+                                ElfContents& contents, ObjectContents& object) {
+  ObjectInfo& info = contents.info;
+  const bool of_found = !contents.large_symtab && info.symbols_from != SymbolOrigin::kSymtab &&
+                        found != nullptr && found->contents.large_symtab;
+  if (!contents.large_symtab && !of_found) return;
+  object.needs_index = !index.valid();
+  if (object.needs_index) return;
+  const FileBytes bytes(of_found ? found->fd.get() : own.fd.get(),
+                        of_found ? found->stamp.bytes : own.stamp.bytes);
+  auto written = WriteSymbolIndex(bytes, contents, limits, index.get());
+  if (!written) {
+    info.symbols_missing = written.error().message;
+    return;
+  }
+  object.index = *std::move(written);
+  info.symbols_from = SymbolOrigin::kSymtab;
+  info.symbols_missing.clear();
+  if (of_found) info.symbols_file = found->path;
+  contents.symbols.clear();
+  contents.stubs.clear();
+  contents.functions.clear();
 }
 
 DebugPool::EntryRef ObjectReader::DebugEntry(const ObjectId& id, FoundFile& file,

@@ -12,10 +12,10 @@
 #include "daemon/base/lru_cache.h"
 #include "daemon/elf/debug/debug_finder.h"
 #include "daemon/elf/debug/debug_pool.h"
-#include "daemon/elf/file/elf_reader.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object_source.h"
 #include "daemon/elf/sources/object_contents.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/reader/opener.h"
 
 namespace profd::elf {
@@ -52,9 +52,14 @@ class ObjectReader {
 
   // Which file it is, now. The error lists what was tried.
   [[nodiscard]] Result<FileStamp> Find(const ObjectId& id);
-  // `downloaded`: a debug file that was got for it, or none.
+  // What the daemon may give to it.
+  struct Given {
+    UniqueFd debug_file;  // that was downloaded
+    std::string its_path;
+    UniqueFd index;  // an empty file for the symbols, if there are too many for the memory
+  };
   [[nodiscard]] Result<ObjectContents> Read(const ObjectId& id, const FileStamp& stamp,
-                                            UniqueFd downloaded, const std::string& its_path);
+                                            Given given);
   // As Object::FindSource. Reads the file again, if that was long ago.
   [[nodiscard]] Result<std::vector<SourceFrame>> FindSource(const ObjectId& id,
                                                             const FileStamp& stamp,
@@ -74,6 +79,10 @@ class ObjectReader {
                                                             const std::string& its_path) const;
   // Symbols of a separate file, or packed ones, in the place of `contents`' own.
   void AddDebugSymbols(ElfContents& contents, const FoundDebugFile* found) const;
+  // Into the index, if one of the files has too many. Else the contents say what is missing.
+  static void IndexSymbols(const FoundFile& own, const FoundDebugFile* found,
+                           const ElfLimits& limits, const UniqueFd& index, ElfContents& contents,
+                           ObjectContents& object);
   [[nodiscard]] DebugPool::EntryRef DebugEntry(const ObjectId& id, FoundFile& file,
                                                ElfContents& contents, FoundDebugFile* found);
 

@@ -9,9 +9,10 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/private_file.h"
 #include "daemon/base/unique_fd.h"
-#include "daemon/elf/file/table_object.h"
 #include "daemon/elf/sources/vdso.h"
+#include "daemon/elf/symbols/table_object.h"
 #include "daemon/reader/message.h"
 #include "daemon/source/probe/capabilities.h"
 
@@ -112,10 +113,14 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
   }
   const auto stamp = fields.Plain<FileStamp>();
   if (verb == Verb::kRead) {
-    UniqueFd downloaded;
-    if (!context.descriptors.empty()) downloaded = std::move(context.descriptors.front());
-    const auto contents =
-        reader_->Read(id, stamp, std::move(downloaded), std::string(fields.Text()));
+    ObjectReader::Given given;
+    given.its_path = fields.Text();
+    const auto has_index = fields.Number<bool>();
+    if (context.descriptors.size() != (given.its_path.empty() ? 0u : 1u) + (has_index ? 1u : 0u))
+      return Error{ErrorCode::kInvalidArgument, "a request without its files", ""};
+    if (has_index) given.index = std::move(context.descriptors.back());
+    if (!given.its_path.empty()) given.debug_file = std::move(context.descriptors.front());
+    const auto contents = reader_->Read(id, stamp, std::move(given));
     return contents ? Result<std::string>(PackContents(*contents)) : contents.error();
   }
   auto frames = reader_->FindSource(id, stamp, fields.Number<std::uint64_t>());
@@ -126,8 +131,9 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
 
 class ObjectClient::RemoteObject : public TableObject {
  public:
-  RemoteObject(ObjectContents contents, ObjectClient& client, ContentsKey key)
-      : TableObject(std::move(contents.info), std::move(contents.symbols)),
+  RemoteObject(ObjectContents contents, std::optional<SymbolIndex> index, ObjectClient& client,
+               ContentsKey key)
+      : TableObject(std::move(contents.info), std::move(contents.symbols), std::move(index)),
         client_(client),
         key_(std::move(key)) {}
   [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
@@ -194,49 +200,91 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
     return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
                  "raise memory.cap"};
   counters_.files_read.Add();
-  const auto answer =
-      Ask(id, What::kSymbols,
-          Begin(Verb::kRead, settings_, id).Plain(stamp).Text(std::string_view()).Take());
-  if (!answer) return answer.error();
-  auto contents = UnpackContents(*answer);
+  auto contents = AskToRead(id, stamp, {}, nullptr);
   if (!contents) return contents.error();
+  Downloaded downloaded;
   if (contents->lacks_debug_file && download_ && !contents->info.build_id.empty())
-    AddDownloaded(id, stamp, *contents);
+    downloaded = AddDownloaded(id, stamp, *contents);
+  auto index = AddIndex(id, stamp, downloaded, *contents);
+  if (!index) return index.error();
   ObjectInfo& info = contents->info;
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
   const ContentsKey key{stamp, contents->alone ? "" : id.path};
   ObjectRef object;
   if (contents->has_source)
-    object = std::make_shared<RemoteObject>(*std::move(contents), *this, key);
+    object = std::make_shared<RemoteObject>(*std::move(contents), *std::move(index), *this, key);
   else
-    object = std::make_shared<TableObject>(std::move(info), std::move(contents->symbols));
+    object = std::make_shared<TableObject>(std::move(info), std::move(contents->symbols),
+                                           *std::move(index));
   held_.insert_or_assign(key, Held{object, id});
   Sweep();
   return object;
 }
 
-void ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
-                                 ObjectContents& contents) {
+Result<ObjectContents> ObjectClient::AskToRead(const ObjectId& id, const FileStamp& stamp,
+                                               const Downloaded& downloaded, File index) {
+  Packer fields = Begin(Verb::kRead, settings_, id);
+  fields.Plain(stamp).Text(downloaded.path).Number(index != nullptr);
+  std::vector<File> files;
+  // Without what was downloaded there are names, too: these do not wait for it.
+  const bool repeated = index != nullptr || downloaded.file == nullptr;
+  if (downloaded.file) files.push_back(downloaded.file);
+  if (index) files.push_back(std::move(index));
+  const auto answer = Ask(id, What::kSymbols, fields.Take(), std::move(files), repeated);
+  return answer ? UnpackContents(*answer) : answer.error();
+}
+
+ObjectClient::Downloaded ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
+                                                     ObjectContents& contents) {
   const DebugDownload::Answer file = download_->Ask(contents.info.build_id, reader::UserOf(id.pid));
   if (file.path.empty()) {
     contents.info.debug_missing += ", " + file.why;
-    return;
+    return {};
   }
   // profd's own cache, which readers cannot open.
-  const UniqueFd fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) {
+  Downloaded downloaded{std::make_shared<const UniqueFd>(
+                            ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
+                        file.path};
+  if (!downloaded.file->valid()) {
     contents.info.debug_missing += ", " + ErrorFromErrno(errno, file.path).message;
-    return;
+    return {};
   }
-  const auto answer =
-      Ask(id, What::kSymbols, Begin(Verb::kRead, settings_, id).Plain(stamp).Text(file.path).Take(),
-          fd.get());
-  auto more = answer ? UnpackContents(*answer) : answer.error();
-  if (more)
-    contents = *std::move(more);
-  else
+  auto more = AskToRead(id, stamp, downloaded, nullptr);
+  if (!more) {
     contents.info.debug_missing += ", " + more.error().message;
+    return {};
+  }
+  contents = *std::move(more);
+  return downloaded;
+}
+
+Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,
+                                                          const FileStamp& stamp,
+                                                          const Downloaded& downloaded,
+                                                          ObjectContents& contents) {
+  if (!contents.needs_index) return std::optional<SymbolIndex>();
+  const auto without = [&](const Error& error) -> Result<std::optional<SymbolIndex>> {
+    contents.info.symbols_missing = error.message;
+    return std::optional<SymbolIndex>();
+  };
+  const File* const begun = indexing_.Find(stamp);
+  File file = begun != nullptr ? *begun : nullptr;
+  if (file == nullptr) {
+    auto made = MakeUnnamedFile();
+    if (!made) return without(made.error());
+    file = std::make_shared<const UniqueFd>(*std::move(made));
+    indexing_.Put(stamp, file);
+  }
+  auto more = AskToRead(id, stamp, downloaded, file);
+  if (!more && MayChange(more.error())) return more.error();
+  indexing_.Erase(stamp);
+  if (!more) return without(more.error());
+  auto index = SymbolIndex::Open(std::move(file), std::move(more->index));
+  contents = *std::move(more);
+  if (!index) return without(index.error());
+  if (contents.info.symbols_from != SymbolOrigin::kSymtab) return std::optional<SymbolIndex>();
+  return std::optional(*std::move(index));
 }
 
 std::vector<SourceFrame> ObjectClient::FindSource(const ContentsKey& key, std::uint64_t vaddr) {
@@ -275,7 +323,7 @@ void ObjectClient::Sweep() {
 }
 
 Result<std::string> ObjectClient::Ask(const ObjectId& id, What what, std::string body,
-                                      int descriptor) {
+                                      std::vector<File> files, bool repeated) {
   const std::uint64_t device = std::uint64_t{id.device_major} << 32 | id.device_minor;
   reader::ReaderRequest request{
       .body = std::move(body),
@@ -290,11 +338,10 @@ Result<std::string> ObjectClient::Ask(const ObjectId& id, What what, std::string
     pending_.erase(known);
     return answer;
   }
-  if (descriptor >= 0) request.descriptors.push_back(descriptor);
+  for (const File& file : files) request.descriptors.push_back(file->get());
   auto answer = readers_.Ask(request, kPatience);
-  // A descriptor is the caller's, so that request cannot be repeated here.
-  if (!answer && MayChange(answer.error()) && descriptor < 0 && pending_.size() < kMaxPending)
-    pending_.emplace(key, Pending{std::move(request), answer.error()});
+  if (!answer && MayChange(answer.error()) && repeated && pending_.size() < kMaxPending)
+    pending_.emplace(key, Pending{std::move(request), std::move(files), answer.error()});
   return answer;
 }
 

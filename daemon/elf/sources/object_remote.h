@@ -14,7 +14,9 @@
 
 #include "daemon/base/counter.h"
 #include "daemon/base/heartbeat.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/result.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/debug/debug_download.h"
 #include "daemon/elf/file/object_source.h"
@@ -79,26 +81,44 @@ class ObjectClient : public ObjectSource {
   // A request that was not answered in time.
   struct Pending {
     reader::ReaderRequest request;
-    Error why;                // there is no answer yet
-    bool in_trouble = false;  // it is not only late
+    std::vector<std::shared_ptr<const UniqueFd>> files;  // of its descriptors
+    Error why;                                           // there is no answer yet
+    bool in_trouble = false;                             // it is not only late
     std::optional<Result<std::string>> answer{};
   };
   static constexpr std::size_t kMaxPending = 64;
+  static constexpr std::size_t kMaxIndexing = 8;
   static constexpr std::chrono::milliseconds kPollEvery{500};
 
   [[nodiscard]] Result<ObjectRef> LoadFile(const ObjectId& id);
   [[nodiscard]] Result<ObjectRef> ReadFile(const ObjectId& id, const FileStamp& stamp);
+  // What a reader gets with a request. It stays open while the request may be repeated.
+  using File = std::shared_ptr<const UniqueFd>;
+  struct Downloaded {
+    File file;  // null: there is none
+    std::string path;
+  };
+  // The request to read a file, and what goes with it.
+  [[nodiscard]] Result<ObjectContents> AskToRead(const ObjectId& id, const FileStamp& stamp,
+                                                 const Downloaded& downloaded, File index);
   // Once more with the debug file that was downloaded, if there is one; else says why not.
-  void AddDownloaded(const ObjectId& id, const FileStamp& stamp, ObjectContents& contents);
+  [[nodiscard]] Downloaded AddDownloaded(const ObjectId& id, const FileStamp& stamp,
+                                         ObjectContents& contents);
+  // Once more with a file for an index of the symbols. An error: there will be one later.
+  [[nodiscard]] Result<std::optional<SymbolIndex>> AddIndex(const ObjectId& id,
+                                                            const FileStamp& stamp,
+                                                            const Downloaded& downloaded,
+                                                            ObjectContents& contents);
   [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
   [[nodiscard]] std::vector<SourceFrame> FindSource(const ContentsKey& key, std::uint64_t vaddr);
   // Whether there is room for what reading a file of this length may take.
   [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   void Sweep();
-  // Debug information of large files takes seconds to open; symbols do not wait for it.
+  // Debug information of large files takes seconds to open; symbols do not wait for it. `repeated`:
+  // if there is no answer yet, until there is one.
   enum class What : std::uint8_t { kSymbols, kSource };
   [[nodiscard]] Result<std::string> Ask(const ObjectId& id, What what, std::string body,
-                                        int descriptor = -1);
+                                        std::vector<File> files = {}, bool repeated = true);
   // Asks for what is pending again, without waiting.
   void Poll() const;
 
@@ -108,6 +128,7 @@ class ObjectClient : public ObjectSource {
   budget::MemoryBudget* const memory_;
   KeptSymbols* const kept_;
   std::unordered_map<ContentsKey, Held, ContentsHash> held_;
+  LruCache<FileStamp, File> indexing_{kMaxIndexing};  // indexes that are being written
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
   ObjectRef vdso_;
   Counters counters_;

@@ -5,7 +5,7 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/elf/file/byte_source.h"
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/process/maps_parser.h"
 
 namespace profd::elf {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/files.h"
+#include "daemon/elf/symbols/virtual_functions.h"
 #include "daemon/symbolize/names/clean_text.h"
 #include "daemon/symbolize/names/demangle.h"
 
@@ -60,12 +62,30 @@ std::string_view WhyNotCovered(const elf::ObjectInfo& info) {
   return info.symbols_missing;
 }
 
+// "onnxruntime::Conv<float>::(virtual 2)"; "" when the type's name is none.
+std::string VirtualName(std::string_view type, std::string_view place) {
+  constexpr std::string_view kOfType = "typeinfo name for ";
+  const std::string name = Demangle(type).name;
+  return name.starts_with(kOfType) ? name.substr(kOfType.size()) + CleanText(place) : "";
+}
+
 void SetName(Frame& frame, std::string_view symbol) {
+  if (const std::size_t place = symbol.rfind(elf::kVirtualPlace); place != std::string_view::npos) {
+    frame.name = VirtualName(symbol.substr(0, place), symbol.substr(place));
+    return;
+  }
   DemangledName demangled = Demangle(symbol);
   frame.name = std::move(demangled.name);
   frame.full_name = std::move(demangled.full_name);
   frame.symbol = CleanText(symbol);
   if (frame.symbol == frame.name) frame.symbol.clear();
+}
+
+// Of a function without a symbol, which is one function all the same: "libz.so.1.2.13!fn_4a00". No
+// two functions of a file have the same.
+std::string NameByPlace(std::string_view module, std::uint64_t begin) {
+  constexpr std::size_t kBase = 2;  // "0x"
+  return std::string(BaseName(module)) + "!fn_" + HexNumber(begin).substr(kBase);
 }
 
 }  // namespace
@@ -94,7 +114,10 @@ void ElfSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
   const std::optional<elf::SymbolRange> symbol = held.object->FindSymbol(*vaddr);
   if (symbol) SetName(frame, symbol->name);
   if (detail == Detail::kSource) AddSource(*held.object, *vaddr, first, frames);
-  if (frames.back().name.empty()) frames.back().reason = CleanText(WhyNotCovered(info));
+  Frame& function = frames.back();
+  if (!function.name.empty()) return;
+  function.reason = CleanText(WhyNotCovered(info));
+  if (symbol) function.name = NameByPlace(function.module, symbol->begin);
 }
 
 void ElfSymbolizer::AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,

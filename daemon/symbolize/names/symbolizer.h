@@ -17,14 +17,16 @@ enum class FrameKind : std::uint8_t { kNative, kKernel, kPython, kJit, kPseudo }
 struct Frame {
   FrameKind kind = FrameKind::kNative;
   bool inlined = false;
-  std::string name;          // demangled, without parameters; "" when unresolved
+  // Demangled, without parameters; made of the file and the function's place, with a reason, when
+  // it has no symbol; "" when the function is not known, either.
+  std::string name;
   std::string full_name;     // with parameters, when it differs from `name`
   std::string symbol;        // as the file has it (mangled), when it differs from `name`
   std::string module;        // path, "[kernel]", "[vdso]", or ""
   std::uint64_t offset = 0;  // of the address in the module's file (kernel: the address)
   std::string file;          // of the source; "" when not known
   std::uint32_t line = 0;    // of the address, or of the call that was inlined; 0: not known
-  std::string reason;        // why there is no name; "" when there is one
+  std::string reason;        // why there is no symbol; "" when there is one
   ModuleInfoRef origin;      // where names of this module come from; null: nothing to say
   bool interpreter = false;  // of a Python interpreter, on a stack with its Python frames
   friend bool operator==(const Frame& a, const Frame& b);

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "daemon/base/files.h"
 #include "tests/e2e/profctl.h"
+#include "tests/support/listed_symbols.h"
 
 namespace profd::e2e {
 namespace {
@@ -21,8 +23,8 @@ class SymbolsTest : public ProfctlTest {
     pid_ = std::to_string(program_->pid());
   }
   // A copy of the program without symbols; these are in a file beside it if `link`.
-  [[nodiscard]] std::string Stripped(bool link) const {
-    const std::string program = TestProgram("inlines_program");
+  [[nodiscard]] std::string Stripped(
+      bool link, const std::string& program = TestProgram("inlines_program")) const {
     const std::string copy = File("stripped");
     const auto run = [](const std::vector<std::string>& command) {
       const auto outcome = testing::Run(command);
@@ -165,8 +167,9 @@ TEST_F(SymbolsTest, SaysWhyAFrameHasNoNameEverywhere) {
   const v1::Profile profile = ReadProfile(File("out.json"));
   const auto unnamed = std::find_if(
       profile.frames().begin(), profile.frames().end(),
-      [&](const v1::Frame& f) { return f.module() == File("stripped") && f.name().empty(); });
+      [&](const v1::Frame& f) { return f.module() == File("stripped") && !f.reason().empty(); });
   ASSERT_NE(unnamed, profile.frames().end());
+  EXPECT_TRUE(unnamed->name().starts_with("stripped!fn_")) << unnamed->name();
   EXPECT_TRUE(unnamed->reason().starts_with(why)) << unnamed->reason();
   EXPECT_NE(ReadFile(File("out.svg")).find(why), std::string::npos);
 
@@ -180,6 +183,41 @@ TEST_F(SymbolsTest, SaysWhyAFrameHasNoNameEverywhere) {
   const std::string text = ReadFile(File("out.txt"));
   EXPECT_NE(text.find("without a name\n  " + File("stripped") + "\n"), std::string::npos) << text;
   EXPECT_NE(text.find("DEBUGINFOD_URLS"), std::string::npos) << text;
+}
+
+TEST_F(SymbolsTest, AFunctionWithoutASymbolIsOneFunctionInEachRun) {
+  const std::string program = TestProgram("nameless_program");
+  const auto symbols = testing::ListSymbols(program, false);
+  const auto grind = std::ranges::find(symbols, "_ZN4work5GrindEj", &testing::ListedSymbol::name);
+  ASSERT_NE(grind, symbols.end());
+  const std::string by_place = "stripped!fn_" + HexNumber(grind->start).substr(2);
+  const std::string by_class = "work::Mill<float>::(virtual 2)";
+  const std::string stripped = Stripped(false, program);
+  for (int run = 0; run < 2; ++run) {  // at different addresses
+    StartProgram(stripped);
+    const v1::Profile profile = Collect({});
+    const auto on_cpu_ns = static_cast<double>(profile.threads(0).clock().on_cpu_ns());
+    for (const std::string& name : {by_place, by_class}) {
+      const v1::Frame* frame = FrameCalled(profile, name);
+      ASSERT_NE(frame, nullptr) << name;
+      EXPECT_EQ(frame->reason().empty(), name == by_class) << frame->reason();
+      EXPECT_GT(static_cast<double>(TimeIn(profile, name).on_cpu_ns), 0.1 * on_cpu_ns) << name;
+    }
+    // Samples at many addresses are one function.
+    std::set<std::uint64_t> places;
+    for (const v1::Frame& frame : profile.frames())
+      if (frame.name() == by_place) places.insert(frame.offset());
+    EXPECT_GT(places.size(), 3u);
+    const auto folded = Profctl({"export", File("out.json"), "-f", "folded"});
+    EXPECT_NE(folded.out.find(";" + by_place + " "), std::string::npos) << folded.out;
+    EXPECT_EQ(folded.out.find("[unknown stripped"), std::string::npos) << folded.out;
+    std::set<std::string> leaves;
+    std::istringstream lines(folded.out);
+    for (std::string line; std::getline(lines, line);)
+      if (const std::size_t at = line.rfind(';'); line.find("stripped!", at) != std::string::npos)
+        leaves.insert(line.substr(at + 1, line.rfind(' ') - at - 1));
+    EXPECT_LE(leaves.size(), 2u) << folded.out;
+  }
 }
 
 TEST_F(SymbolsTest, CodeMadeAtRunTimeHasTheNameThatItsDumpGivesIt) {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/temporary_file.h"

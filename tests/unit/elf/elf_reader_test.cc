@@ -1,4 +1,4 @@
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 #include "tests/support/direct_objects.h"
 #include "tests/support/eventually.h"
 #include "tests/support/manual_clock.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/elf/file/table_object.h"
 #include "daemon/elf/sources/recording_object_source.h"
 #include "daemon/elf/sources/replay_object_source.h"
+#include "daemon/elf/symbols/table_object.h"
 
 namespace profd::elf {
 namespace {

@@ -73,6 +73,41 @@ TEST_F(ObjectRemoteTest, NoticesAFileRewrittenInPlace) {
   EXPECT_EQ((*second)->FindSymbol(0x2000)->name, "rewritten");
 }
 
+elf::ObjectSettings FewSymbols() {
+  elf::ObjectSettings settings;
+  settings.elf.symbols = 20;
+  return settings;
+}
+
+TEST_F(ObjectRemoteTest, SymbolsOfALargeFileAreInAnIndex) {
+  ElfPlan plan;
+  for (std::uint64_t i = 0; i < 500; ++i)
+    plan.symtab.push_back({"function_" + std::to_string(i), 0x2000 + 4 * i, 4});
+  const std::string path = tree_.Write("library", BuildElf(plan));
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), FewSymbols());
+  const Result<ObjectRef> object = source.Load(IdOf(path));
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
+  EXPECT_EQ((*object)->info().symbols_missing, "");
+  for (std::uint64_t i = 0; i < 500; i += 7)
+    ASSERT_EQ((*object)->FindSymbol(0x2000 + 4 * i + 1)->name, "function_" + std::to_string(i));
+  EXPECT_EQ((*object)->FindSymbol(0x1fff), std::nullopt);
+  std::filesystem::remove(path);
+  EXPECT_EQ((*object)->FindSymbol(0x2001)->name, "function_0") << "it needs the file no more";
+}
+
+TEST_F(ObjectRemoteTest, TooManySymbolsForAnIndexAreAReason) {
+  ElfPlan plan;
+  plan.dynsym = {{"exported", 0x2000, 0x10}};
+  for (int i = 0; i < 50; ++i) plan.symtab.push_back({"f" + std::to_string(i), 0x2000, 0x700});
+  const std::string path = tree_.Write("library", BuildElf(plan));
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), FewSymbols());
+  const Result<ObjectRef> object = source.Load(IdOf(path));
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ((*object)->info().symbols_missing, "too many symbols in one place");
+  EXPECT_EQ((*object)->FindSymbol(0x2001)->name, "exported");
+}
+
 TEST_F(ObjectRemoteTest, SaysWhyThereIsNone) {
   const std::string path = tree_.Write("text", "no program");
   ObjectId id = IdOf(path);
@@ -180,15 +215,32 @@ TEST(ObjectRemote, ASandboxedParserHasWhatOneInThisProcessHas) {
   }
 }
 
+TEST(ObjectRemote, ASandboxedParserWritesAnIndex) {
+  auto zygote = reader::Zygote::Start(
+      {{"test-symbols", {}, [] { return std::make_unique<ObjectParser>(); }}});
+  ASSERT_TRUE(zygote) << zygote.error().message;
+  reader::ReaderPool readers(**zygote, 0, {.deadline = std::chrono::milliseconds(60'000)});
+  ObjectClient sandboxed(readers, FewSymbols());
+  test::DirectObjects direct;
+  const auto object = sandboxed.Load(IdOf(PROFD_INLINES_DWARF5));
+  const auto expected = direct.Load(IdOf(PROFD_INLINES_DWARF5));
+  ASSERT_TRUE(object && expected);
+  EXPECT_EQ((*object)->info().symbols_missing, "");
+  for (std::uint64_t at = 0x1000; at < 0x4000; ++at)
+    ASSERT_EQ((*object)->FindSymbol(at), (*expected)->FindSymbol(at)) << at;
+  EXPECT_EQ(readers.counters().ended.value(), 0u);
+}
+
 TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
   const std::string stamp = reader::Packer().Plain(FileStamp{}).Take();
-  const auto with = [](std::span<const SymbolTable::Entry> entries) {
+  const auto with = [](std::span<const SymbolTable::Entry> entries, std::string_view index = "") {
     reader::Packer fields;
-    fields.Number(false).Number(false).Number(true).Text("id").Number(SymbolOrigin::kSymtab);
+    fields.Number(false).Number(false).Number(false).Number(true).Text("id").Number(
+        SymbolOrigin::kSymtab);
     for (int text = 0; text < 4; ++text) fields.Text("");
     fields.Number(std::uint32_t{0});
     fields.Text({reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});
-    return fields.Text(std::string_view("name\0", 5)).Take();
+    return fields.Text(std::string_view("name\0", 5)).Text(index).Take();
   };
   const std::array<SymbolTable::Entry, 2> good{{{16, 8, 0}, {32, 8, 0}}};
   const std::array<SymbolTable::Entry, 2> unordered{{{32, 8, 0}, {16, 8, 0}}};
@@ -211,6 +263,7 @@ TEST(ObjectRemote, AnswersThatMakeNoSenseAreRefused) {
   EXPECT_FALSE(load({stamp, with(unordered)}));
   EXPECT_FALSE(load({stamp, with(overlapping)}));
   EXPECT_FALSE(load({stamp, with(endless)}));
+  EXPECT_FALSE(load({stamp, with(good, "not of blocks")}));
 }
 
 // Answers nothing in time, and later all.

@@ -1,8 +1,9 @@
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -50,6 +51,29 @@ TEST(SymbolTable, HoldsExactlyTheExtentOfAFunction) {
   EXPECT_EQ(NameAt(table, 0x120), "g");
   EXPECT_EQ(NameAt(table, 0x130), "-");
   EXPECT_EQ(table.Find(0x105), (SymbolRange{0x100, 0x110, "f"}));
+}
+
+TEST(SymbolTable, FunctionsWithoutASymbolFillWhatIsFree) {
+  Symbols symbols;
+  symbols.Add("named", 0x100, 0x10);
+  symbols.Add("inside", 0x148, 0x8);
+  SymbolTable table = symbols.Build();
+  const std::array<FunctionExtent, 4> functions{
+      {{0x80, 0xf0}, {0x100, 0x120}, {0x140, 0x160}, {0x200, 0x210}}};
+  table.AddFunctions(functions);
+  EXPECT_EQ(table.Find(0x80), (SymbolRange{0x80, 0xf0, ""}));
+  EXPECT_EQ(table.Find(0xef), (SymbolRange{0x80, 0xf0, ""}));
+  EXPECT_EQ(NameAt(table, 0xf0), "-");
+  EXPECT_EQ(NameAt(table, 0x108), "named");
+  EXPECT_EQ(NameAt(table, 0x118), "-") << "its begin has a name, and the symbol ends before";
+  EXPECT_EQ(table.Find(0x140), (SymbolRange{0x140, 0x148, ""}));
+  EXPECT_EQ(NameAt(table, 0x148), "inside");
+  EXPECT_EQ(NameAt(table, 0x150), "-");
+  EXPECT_EQ(table.Find(0x20f), (SymbolRange{0x200, 0x210, ""}));
+  const std::vector<SymbolTable::Entry> entries(table.entries().begin(), table.entries().end());
+  const auto again = SymbolTable::FromParts(entries, std::string(table.names()));
+  ASSERT_TRUE(again) << "as it comes from a reader";
+  EXPECT_EQ(again->Find(0x205), (SymbolRange{0x200, 0x210, ""}));
 }
 
 TEST(SymbolTable, EmptyHasNoNames) { EXPECT_EQ(NameAt(SymbolTable(), 0), "-"); }

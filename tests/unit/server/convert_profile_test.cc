@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/files.h"
 #include "daemon/server/grpc/convert/convert.h"
 
 namespace profd::server {
@@ -154,11 +155,18 @@ TEST(ProfileToProto, UnresolvedFramesSayWhatTheirProgramWasStartedAs) {
   auto profile = MakeProfile();
   profile.processes[0].comm = "started-as";
   profile.processes[0].command_line = "/bin/started-as --flag";
+  profile.frames[0].reason.clear();
   profile.frames.push_back(profile.frames[0]);
   profile.frames[1].name.clear();
+  profile.frames[1].reason = "stripped";
+  profile.frames.push_back(profile.frames[1]);
+  profile.frames[2].name = std::string(BaseName(profile.frames[1].module)) + "!fn_4a00";
   const auto proto = server::ToProto(profile);
   EXPECT_EQ(proto.frames(0).program(), "") << "it has a name";
   EXPECT_EQ(proto.frames(1).program(), "started-as");
+  EXPECT_EQ(proto.frames(1).name(), "");
+  EXPECT_EQ(proto.frames(2).name(), "started-as!fn_4a00");
+  EXPECT_EQ(proto.frames(2).reason(), "stripped");
 }
 
 TEST(ProfileToProto, CarriesThreadsWithTheirClocks) {

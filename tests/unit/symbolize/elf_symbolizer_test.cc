@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,39 @@ TEST_F(ElfSymbolizerTest, NamesAnAddress) {
   EXPECT_EQ(frame.reason, "");
   EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "plain");
   EXPECT_EQ(source_.loads, 1);
+}
+
+TEST_F(ElfSymbolizerTest, AFunctionWithoutASymbolIsNamedByItsPlace) {
+  elf::ObjectInfo info = MakeObject({})->info();
+  info.symbols_missing = "stripped";
+  elf::SymbolTable functions;
+  functions.AddFunctions(std::array{elf::FunctionExtent{0x401000, 0x401020}});
+  source_.objects["/lib/liba.so.1"] = std::make_shared<elf::TableObject>(info, functions);
+  const auto module = MakeModule("/lib/liba.so.1");
+  for (const std::uint64_t offset : {0x1000, 0x101f}) {
+    const Frame frame = Resolve(symbolizer_, UserAddress(module, offset));
+    EXPECT_EQ(frame.name, "liba.so.1!fn_401000");
+    EXPECT_EQ(frame.reason, "stripped") << "what would help stays known";
+    EXPECT_EQ(frame.offset, offset);
+  }
+  const Frame outside = Resolve(symbolizer_, UserAddress(module, 0x1020));
+  EXPECT_EQ(outside.name, "");
+  EXPECT_EQ(outside.reason, "stripped");
+}
+
+TEST_F(ElfSymbolizerTest, AVirtualFunctionIsCalledByItsClass) {
+  source_.objects["/lib/a.so"] =
+      MakeObject({{"_ZTSN11onnxruntime4ConvIfEE::(virtual 2)", 0x401000, 0x10},
+                  {"_ZTS3Low::(virtual 0 at +16)", 0x401010, 0x10},
+                  {"_ZTS9short::(virtual 1)", 0x401020, 0x10}},
+                 "stripped");
+  const auto module = MakeModule("/lib/a.so");
+  const Frame frame = Resolve(symbolizer_, UserAddress(module, 0x1004));
+  EXPECT_EQ(frame.name, "onnxruntime::Conv<float>::(virtual 2)");
+  EXPECT_EQ(frame.symbol, "") << "there is none";
+  EXPECT_EQ(frame.reason, "");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "Low::(virtual 0 at +16)");
+  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1020)).name, "a.so!fn_401020");
 }
 
 TEST_F(ElfSymbolizerTest, SaysWhereTheNamesOfAModuleAreFrom) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/elf/file/object_source.h"
-#include "daemon/elf/file/table_object.h"
+#include "daemon/elf/symbols/table_object.h"
 #include "daemon/process/sample.h"
 
 namespace profd::symbolize::testing {

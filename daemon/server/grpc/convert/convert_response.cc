@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
+#include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 #include "daemon/server/grpc/convert/deciding_rules.h"
 #include "daemon/server/grpc/convert/stolen_samples.h"
@@ -66,10 +68,14 @@ void Fill(const symbolize::Frame& frame, const std::map<std::string, std::string
   proto.set_line(frame.line);
   proto.set_reason(ValidUtf8(frame.reason));
   proto.set_interpreter(frame.interpreter);
-  // A frame without a name is shown as its program, which may have run under another name.
-  if (!frame.name.empty()) return;
-  if (const auto program = programs.find(frame.module); program != programs.end())
-    proto.set_program(ValidUtf8(program->second));
+  // A frame without a symbol is shown as its program, which may have run under another name.
+  if (!frame.name.empty() && frame.reason.empty()) return;
+  const auto program = programs.find(frame.module);
+  if (program == programs.end()) return;
+  proto.set_program(ValidUtf8(program->second));
+  const std::string_view file = BaseName(frame.module);
+  if (frame.name.starts_with(file))
+    proto.set_name(ValidUtf8(program->second + frame.name.substr(file.size())));
 }
 
 void Fill(const profd_clock& clock, v1::ThreadClock& proto) {

@@ -64,6 +64,7 @@ v1::Profile Sample() {
   inlined.set_inlined(true);
   v1::Frame started = Unnamed(redis, 1, 0x64e51, kStripped);
   started.set_program("redis-server");
+  started.set_name("redis-server!fn_64e00");  // made of its place: it counts as none
   v1::Frame jit = Named("", 0, 0x7f00, "LazyCompile:~f");
   jit.set_kind(v1::FRAME_JIT);
   const auto thread = maker.AddThread(4242, "demo");
@@ -127,6 +128,20 @@ TEST(SymbolsViewTest, ForPeople) {
   SymbolsOptions colored = Options(false);
   colored.palette = Palette(true);
   EXPECT_EQ(WithoutColor(RenderSymbols(Sample(), colored)), text);
+}
+
+TEST(SymbolsViewTest, SaysHowCodeMadeAtRunTimeGetsNames) {
+  testing::ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "a");
+  maker.AddFrames(thread, {Unnamed("", 0, 0x7f00, "no mapping held this address")});
+  EXPECT_EQ(RenderSymbols(maker.Make(), Options(false)).find("ONEDNN_JIT_PROFILE"),
+            std::string::npos);
+  const char* why = "anonymous memory: code made at run time? (/tmp/perf-1.map: none)";
+  maker.AddFrames(thread, {Unnamed("", 0, 0x7f10, why)});
+  const std::string text = RenderSymbols(maker.Make(), Options(false));
+  EXPECT_NE(text.find("oneDNN (in PyTorch, TensorFlow) with ONEDNN_JIT_PROFILE=2"),
+            std::string::npos)
+      << text;
 }
 
 TEST(SymbolsViewTest, SaysNothingOfWhatIsComplete) {

@@ -11,6 +11,8 @@
 
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
+#include "daemon/elf/symbols/function_extents.h"
+#include "daemon/elf/symbols/virtual_functions.h"
 
 namespace profd::elf {
 
@@ -33,7 +35,9 @@ struct RawSymbol {
 //   they reach to the next symbol, at most to the end of their section.
 // - Of symbols with one start: functions before labels, global and weak before local, fewer leading
 //   underscores, global before weak, shorter, then alphabetical. So `read`, and not `__read`.
-// - What no symbol covers has no name: it is not attributed to the symbol before it.
+// - What no symbol covers has no name: it is not attributed to the symbol before it. If it is known
+//   where a function begins and ends, and no symbol holds its begin, it is there: with the name
+//   that its class gives it, or with "".
 class SymbolTable {
  public:
   struct Entry {
@@ -41,10 +45,19 @@ class SymbolTable {
     std::uint32_t bytes = 0;
     std::uint32_t name = 0;  // offset into names()
   };
+  static constexpr std::uint32_t kNoName = 0xffffffff;  // an offset outside of every pool
+
+  // Longer names are cut: no reader needs them, and a hostile file could make its whole pool one
+  // name.
+  static constexpr std::size_t kMaxNameBytes = 4096;
 
   SymbolTable() = default;
   // `pool` holds zero-terminated names. A name that lies outside it is "" and is left out.
   SymbolTable(std::vector<RawSymbol> symbols, std::string pool);
+  // Functions that may have no symbol: ascending and disjoint. `names`, ascending, are for those
+  // that have none.
+  void AddFunctions(std::span<const FunctionExtent> functions,
+                    std::span<const VirtualFunction> names = {});
 
   [[nodiscard]] std::optional<SymbolRange> Find(std::uint64_t vaddr) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -52,6 +65,7 @@ class SymbolTable {
   // the entries are ascending and disjoint.
   [[nodiscard]] static Result<SymbolTable> FromParts(std::vector<Entry> entries, std::string names);
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
+  [[nodiscard]] std::string_view NameOf(const Entry& entry) const { return NameAt(entry.name); }
   [[nodiscard]] std::string_view names() const { return pool_; }
   [[nodiscard]] std::size_t bytes() const {
     return entries_.capacity() * sizeof(Entry) + pool_.capacity();

@@ -1,4 +1,4 @@
-#include "daemon/elf/file/elf_reader.h"
+#include "daemon/elf/symbols/elf_reader.h"
 
 #include <elf.h>
 
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "daemon/base/files.h"
-#include "daemon/elf/file/plt.h"
-#include "daemon/elf/file/symbol_table.h"
-#include "daemon/elf/file/table_object.h"
+#include "daemon/elf/symbols/plt.h"
+#include "daemon/elf/symbols/symbol_table.h"
+#include "daemon/elf/symbols/table_object.h"
 
 namespace profd::elf {
 namespace {
@@ -36,7 +36,11 @@ class Reader {
             {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
     }
     contents.info.build_id = file_.BuildId();
+    if (kind == ElfKind::kLoadable) contents.functions = ReadFunctionExtents(file_);
     ReadSymbols(contents);
+    if (kind == ElfKind::kLoadable && contents.info.symbols_from != SymbolOrigin::kSymtab &&
+        !contents.large_symtab)
+      contents.virtual_functions = FindVirtualFunctions(file_, contents.functions, contents.names);
     ReadStubs(contents);
     ReadLinks(contents.links);
     return contents;
@@ -160,6 +164,8 @@ class Reader {
       if (found == nullptr) continue;
       const Result<void> table = ReadTable(*found, contents);
       if (!table) {
+        contents.large_symtab = contents.large_symtab ||
+                                (type == SHT_SYMTAB && table.error().code == ErrorCode::kExhausted);
         if (damage.empty()) damage = table.error().message;
         continue;
       }
@@ -178,10 +184,15 @@ class Reader {
     std::vector<RawSymbol> symbols;
     const Result<void> read = file_.VisitSymbols(table, [&](const ElfSymbol& symbol) {
       if (!names) return;
-      const auto raw = ToRaw(symbol, names->size());
-      // Where local functions are missing, a symbol without a size would reach over them.
-      if (raw && (raw->size > 0 || table.type == SHT_SYMTAB) && (*names)[raw->name] != '\0')
-        symbols.push_back(*raw);
+      auto raw = ToRawSymbol(file_, symbol, names->size());
+      if (!raw || (*names)[raw->name] == '\0') return;
+      if (raw->size == 0 && table.type != SHT_SYMTAB) {
+        // Where local functions are missing, it would reach over them.
+        const FunctionExtent* function = FunctionAt(contents.functions, raw->start);
+        if (function == nullptr) return;
+        raw->size = function->end - raw->start;
+      }
+      symbols.push_back(*raw);
     });
     if (!read) return read.error();
     if (!names) return names.error();
@@ -189,29 +200,6 @@ class Reader {
     contents.names = std::move(names).value();
     contents.names += '\0';  // the last one may lack it, and more may follow
     return {};
-  }
-
-  [[nodiscard]] std::optional<RawSymbol> ToRaw(const ElfSymbol& symbol,
-                                               std::size_t name_bytes) const {
-    if (symbol.section == SHN_UNDEF || symbol.name >= name_bytes) return std::nullopt;
-    const bool function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
-    const bool local = symbol.bind == STB_LOCAL;
-    // Local labels without a type are places inside functions, not functions.
-    if (!function && (symbol.type != STT_NOTYPE || local)) return std::nullopt;
-    RawSymbol raw;
-    raw.start = symbol.value;
-    raw.size = symbol.size;
-    raw.name = symbol.name;
-    raw.function = function;
-    raw.bind = local                     ? SymbolBind::kLocal
-               : symbol.bind == STB_WEAK ? SymbolBind::kWeak
-                                         : SymbolBind::kGlobal;
-    const auto& sections = file_.sections();
-    const bool known = symbol.section < sections.size();
-    const bool code = known && (sections[symbol.section].flags & SHF_EXECINSTR) != 0;
-    if (!function && !code) return std::nullopt;
-    if (known) raw.section_end = sections[symbol.section].vaddr_end();
-    return raw;
   }
 
   ElfFile file_;
@@ -224,6 +212,29 @@ Result<ElfContents> ReadElfContents(const ByteSource& source, const ElfLimits& l
   Result<ElfFile> file = ElfFile::Open(source, limits);
   if (!file) return file.error();
   return Reader(std::move(file).value()).Read(kind);
+}
+
+std::optional<RawSymbol> ToRawSymbol(const ElfFile& file, const ElfSymbol& symbol,
+                                     std::size_t name_bytes) {
+  if (symbol.section == SHN_UNDEF || symbol.name >= name_bytes) return std::nullopt;
+  const bool function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
+  const bool local = symbol.bind == STB_LOCAL;
+  // Local labels without a type are places inside functions, not functions.
+  if (!function && (symbol.type != STT_NOTYPE || local)) return std::nullopt;
+  RawSymbol raw;
+  raw.start = symbol.value;
+  raw.size = symbol.size;
+  raw.name = symbol.name;
+  raw.function = function;
+  raw.bind = local                     ? SymbolBind::kLocal
+             : symbol.bind == STB_WEAK ? SymbolBind::kWeak
+                                       : SymbolBind::kGlobal;
+  const auto& sections = file.sections();
+  const bool known = symbol.section < sections.size();
+  const bool code = known && (sections[symbol.section].flags & SHF_EXECINSTR) != 0;
+  if (!function && !code) return std::nullopt;
+  if (known) raw.section_end = sections[symbol.section].vaddr_end();
+  return raw;
 }
 
 void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
@@ -240,7 +251,9 @@ void AddSymbols(ElfContents& contents, const std::vector<RawSymbol>& more,
 
 SymbolTable MakeSymbols(ElfContents& contents) {
   contents.symbols.insert(contents.symbols.end(), contents.stubs.begin(), contents.stubs.end());
-  return SymbolTable(std::move(contents.symbols), std::move(contents.names));
+  SymbolTable table(std::move(contents.symbols), std::move(contents.names));
+  table.AddFunctions(contents.functions, contents.virtual_functions);
+  return table;
 }
 
 ObjectRef MakeObject(ElfContents contents) {

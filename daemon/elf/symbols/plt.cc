@@ -1,4 +1,4 @@
-#include "daemon/elf/file/plt.h"
+#include "daemon/elf/symbols/plt.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "daemon/elf/file/symbol_table.h"
+#include "daemon/elf/symbols/symbol_table.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,10 +6,6 @@
 
 namespace profd::elf {
 namespace {
-
-// Longer names are cut: no reader needs them, and a hostile file could make its whole pool one
-// name.
-constexpr std::size_t kMaxNameBytes = 4096;
 
 std::uint64_t EndOf(const RawSymbol& symbol) {
   const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - symbol.start;
@@ -44,6 +40,24 @@ SymbolTable::SymbolTable(std::vector<RawSymbol> symbols, std::string pool)
   std::sort(sized_end, symbols.end(), Earlier);
   AddSized({symbols.begin(), sized_end});
   FillGaps({sized_end, symbols.end()});
+  entries_.shrink_to_fit();
+}
+
+void SymbolTable::AddFunctions(std::span<const FunctionExtent> functions,
+                               std::span<const VirtualFunction> names) {
+  const std::vector<Entry> named = std::exchange(entries_, {});
+  auto next = named.begin();
+  auto name = names.begin();
+  for (const FunctionExtent& function : functions) {
+    while (name != names.end() && name->begin < function.begin) ++name;
+    while (next != named.end() && next->begin + next->bytes <= function.begin)
+      entries_.push_back(*next++);
+    if (next != named.end() && next->begin <= function.begin) continue;
+    const bool is_virtual = name != names.end() && name->begin == function.begin;
+    Emit(function.begin, next == named.end() ? function.end : std::min(function.end, next->begin),
+         is_virtual ? name->name : kNoName);
+  }
+  entries_.insert(entries_.end(), next, named.end());
   entries_.shrink_to_fit();
 }
 
