@@ -16,7 +16,7 @@ WANTED = ("./usr/bin/profd", "./usr/bin/profctl", "./etc/profd/profd.toml", "./u
           "./usr/share/bash-completion/completions/profctl",
           "./usr/share/zsh/vendor-completions/_profctl",
           "./usr/share/fish/vendor_completions.d/profctl.fish", "./usr/share/doc/profd/copyright",
-          "./usr/share/doc/profd/changelog.gz")
+          "./usr/share/doc/profd/changelog.gz", "./usr/share/profd/rules.toml")
 
 
 def run(*command):
