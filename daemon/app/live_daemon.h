@@ -69,6 +69,9 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   void ReportHealth(bool works) const override { front_end_.ReportHealth(works); }
   Result<void> Stop(Ending& ending) override;
   [[nodiscard]] pipeline::BackendStatus Status() const override;
+  [[nodiscard]] std::vector<unwind::CodeCoverage> Code() const override {
+    return parts_.tables->coverages().All();
+  }
 
  private:
   [[nodiscard]] pipeline::LivePipeline::Parts PipelineParts(const SystemClock& clock,

@@ -12,6 +12,7 @@
 #include "daemon/pipeline/stage_counters.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/session/session_control.h"
+#include "daemon/unwind/service/code_coverage.h"
 
 namespace profd::pipeline {
 
@@ -36,6 +37,8 @@ class StatusSource {
  public:
   virtual ~StatusSource() = default;
   [[nodiscard]] virtual BackendStatus Status() const = 0;
+  // None: a replay has no unwind tables.
+  [[nodiscard]] virtual std::vector<unwind::CodeCoverage> Code() const { return {}; }
 };
 
 // The counters of the source, of the stages, and of all other parts (`others`).

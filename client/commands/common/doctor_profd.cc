@@ -6,12 +6,14 @@
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/number.h"
+#include "client/text/text.h"
 #include "daemon/base/python_versions.h"
 
 namespace profd::client {
 namespace {
 
 constexpr std::size_t kMostModules = 5;
+constexpr double kMuchBare = 0.05;  // of the code without unwind information
 constexpr double kManyEnds = 0.01;  // of the samples; fewer stacks that end early are no finding
 
 std::string Texts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& counts) {
@@ -125,6 +127,27 @@ Finding Stacks(const v1::Profile& profile) {
           "code without unwind information needs frame pointers: -fno-omit-frame-pointer"};
 }
 
+// Code without unwind information, of which some got rules.
+void Code(const v1::Profile& profile, std::vector<Finding>& findings) {
+  std::uint64_t covered = 0;
+  std::uint64_t bare = 0;
+  const v1::Module* least = nullptr;
+  for (const v1::Module& module : profile.modules()) {
+    covered += module.code_covered_bytes();
+    bare += module.code_bare_bytes();
+    if (least == nullptr || module.code_bare_bytes() > least->code_bare_bytes()) least = &module;
+  }
+  if (covered + bare == 0) return;
+  std::string text = FormatShare(covered, covered + bare) + " of " + FormatBytes(covered + bare) +
+                     " without unwind information has rules made from the code";
+  if (bare > 0)
+    text +=
+        "; most without: " + SafeText(least->path()) + ", " + FormatBytes(least->code_bare_bytes());
+  const bool much = ShareOf(bare, covered + bare) > kMuchBare;
+  findings.push_back({"code", much ? Verdict::kWarn : Verdict::kOk, text,
+                      much ? "profctl symbols says why the rest has none" : ""});
+}
+
 void FramePointers(const v1::Profile& profile, std::vector<Finding>& findings) {
   const StackFacts facts = StackFactsOf(profile);
   if (facts.by_frame_pointer == 0) return;
@@ -184,6 +207,7 @@ std::vector<Finding> CheckSamples(const v1::Profile& profile,
            (profile.threads_size() == 1 ? " thread" : " threads"),
        ""}};
   findings.push_back(Stacks(profile));
+  Code(profile, findings);
   FramePointers(profile, findings);
   Names(profile, packages, findings);
   findings.push_back(Python(profile.processes(0)));

@@ -184,6 +184,9 @@ json RowJson(const ModuleRow& row, const DebugPackages& packages) {
   json unnamed = json::array();
   for (const UnnamedFrame& frame : row.unnamed)
     unnamed.push_back({{"offset", HexNumber(frame.offset)}, {"reason", frame.reason}});
+  json refused = json::array();
+  for (const v1::NamedCount& reason : row.info.code_refused())
+    refused.push_back({{"functions", reason.count()}, {"reason", reason.text()}});
   const auto package = packages.find(row.path);
   return {{"path", row.path},
           {"build_id", row.info.build_id()},
@@ -192,6 +195,9 @@ json RowJson(const ModuleRow& row, const DebugPackages& packages) {
           {"symbols_missing", row.info.symbols_missing()},
           {"debug_file", row.info.debug_file()},
           {"debug_missing", row.info.debug_missing()},
+          {"code_covered_bytes", row.info.code_covered_bytes()},
+          {"code_bare_bytes", row.info.code_bare_bytes()},
+          {"code_refused", refused},
           {"debug_package", package == packages.end() ? "" : package->second},
           {"frames", row.frames},
           {"named", row.named},

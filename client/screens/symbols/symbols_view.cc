@@ -127,6 +127,27 @@ std::string Ends(const std::vector<ModuleRow>& rows, const SymbolsOptions& optio
              : "\n" + options.palette.Paint(Tone::kStrong, "stacks that end early") + "\n" + out;
 }
 
+// Code without unwind information: how much of it has rules, and why the rest has none.
+std::string Code(const std::vector<ModuleRow>& rows, const SymbolsOptions& options) {
+  std::string out;
+  const std::string deep = std::string(kIndent) + std::string(kIndent);
+  for (const ModuleRow& row : rows) {
+    const std::uint64_t covered = row.info.code_covered_bytes();
+    const std::uint64_t all = covered + row.info.code_bare_bytes();
+    if (all == 0) continue;
+    out += Wrapped(NameOf(row) + ": " + FormatShare(ShareOf(covered, all)) + " of " +
+                       FormatBytes(all) + " has rules made from the code",
+                   kIndent, deep, options.width);
+    for (const v1::NamedCount& reason : row.info.code_refused())
+      out += Wrapped(SafeText(reason.text()), deep + FormatCount(reason.count(), "function") + ": ",
+                     deep + deep, options.width);
+  }
+  return out.empty()
+             ? ""
+             : "\n" + options.palette.Paint(Tone::kStrong, "code without unwind information") +
+                   "\n" + out;
+}
+
 std::string AptLine(const std::vector<std::string>& packages) {
   std::string line = "apt install";
   for (const std::string& package : packages) line += " " + SafeText(package);
@@ -170,8 +191,9 @@ std::string WhatToStart(const std::vector<ModuleRow>& rows, const SymbolsOptions
 std::string RenderSymbols(const v1::Profile& profile, const SymbolsOptions& options) {
   const std::vector<ModuleRow> rows = ModuleRows(profile);
   return Header(profile, rows, options) + "\n" + Modules(rows, options) + Unnamed(rows, options) +
-         Ends(rows, options) + (options.complete ? Files(rows, options) : "") +
-         WhatToDo(rows, options) + WhatToStart(rows, options);
+         Ends(rows, options) + Code(rows, options) +
+         (options.complete ? Files(rows, options) : "") + WhatToDo(rows, options) +
+         WhatToStart(rows, options);
 }
 
 }  // namespace profd::client

@@ -318,13 +318,14 @@ class CfiReader::State {
     const std::uint64_t bias = text.vaddr - text.begin;
     std::uint64_t filled = 0;
     std::vector<Row> rows;
-    auto piece = code_rows_->Find(range, gaps);
-    auto next = piece.begin();
+    const auto [pieces, refused] = code_rows_->Find(range, gaps);
+    for (std::size_t i = 0; i < refused.size(); ++i) part.refused[i] += refused[i];
+    auto next = pieces.begin();
     for (std::size_t i = 0; i < part.rows.size(); ++i) {
       const Row& row = part.rows[i];
       const std::uint64_t row_end = i + 1 < part.rows.size() ? part.rows[i + 1].offset : end;
       Append(row.offset, row.rule, rows);
-      for (; next != piece.end() && next->range.begin - bias < row_end; ++next) {
+      for (; next != pieces.end() && next->range.begin - bias < row_end; ++next) {
         const std::uint64_t from = next->range.begin - bias;
         const std::uint64_t to = std::min(next->range.end - bias, row_end);
         if (row.rule.cfa != PROFD_CFA_NONE || from < row.offset) continue;
@@ -423,6 +424,7 @@ std::optional<std::uint64_t> CfiReader::entry() const {
 PartRows CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end, bool requested) {
   return state_->ReadRows(begin, end, requested);
 }
+std::string CfiReader::build_id() const { return state_->text().file().BuildId(); }
 std::uint64_t CfiReader::damaged() const { return state_->damaged(); }
 std::uint64_t CfiReader::bytes() const { return state_->bytes(); }
 

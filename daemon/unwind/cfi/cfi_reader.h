@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bpf/shared/unwind_table.h"
@@ -41,6 +42,8 @@ class CfiReader {
   [[nodiscard]] bool small() const;  // to be read whole
   // It holds a CPython interpreter.
   [[nodiscard]] bool cpython() const;
+
+  [[nodiscard]] std::string build_id() const;  // lower-case hex; "": it has none
 
   // Where the kernel, or the loader, begins to run the file, as file offset.
   [[nodiscard]] std::optional<std::uint64_t> entry() const;

@@ -157,7 +157,7 @@ class Search {
   Search(const CodeRange& range, GapCode& code, const CodeStarts& starts)
       : range_(range), code_(code), starts_(starts), rules_(range) {}
 
-  std::vector<Piece> Run(std::span<const CodeRange> gaps) {
+  CodeRows::Found Run(std::span<const CodeRange> gaps) {
     for (const CodeRange& gap : gaps)
       if (gap.end > range_.begin && gap.begin < range_.end) AddStartsOf(gap);
     // What is sure comes first: likely starts are not looked for in its functions.
@@ -172,11 +172,11 @@ class Search {
         if (!IsFollowed(address)) (void)Follow(address, StartKind::kLikely);
       }
     }
-    return rules_.Take();
+    return {rules_.Take(), refused_};
   }
 
  private:
-  enum class Found : std::uint8_t { kBeingFollowed, kYes, kNo };
+  enum class Is : std::uint8_t { kBeingFollowed, kFunction, kNone };
   static constexpr int kMaxDepth = 32;
 
   void AddStartsOf(const CodeRange& gap) {
@@ -214,18 +214,21 @@ class Search {
   }
 
   // Whether the code from `address` on is a function, as far as is known. Each place once.
-  Found Follow(std::uint64_t address, StartKind kind) {
-    const auto [known, is_new] = found_.try_emplace(address, Found::kBeingFollowed);
-    if (!is_new && (kind == StartKind::kLikely || known->second == Found::kYes))
+  Is Follow(std::uint64_t address, StartKind kind) {
+    const auto [known, is_new] = found_.try_emplace(address, Is::kBeingFollowed);
+    if (!is_new && (kind == StartKind::kLikely || known->second == Is::kFunction))
       return known->second;
     const FunctionRows function = FollowFunction(code_, address, kind, budget_);
     const bool is_function =
         function.outcome == FunctionRows::Outcome::kFollowed && LeavesToFunctions(function);
-    found_[address] = is_function ? Found::kYes : Found::kNo;
-    if (is_function)
+    found_[address] = is_function ? Is::kFunction : Is::kNone;
+    if (is_function) {
       Take(function);
-    else
+    } else {
+      if (kind == StartKind::kListed && range_.holds(address))
+        ++refused_[static_cast<std::size_t>(function.outcome)];
       AddLikelyBehind(address + 1);
+    }
     return found_[address];
   }
 
@@ -236,9 +239,9 @@ class Search {
     ++depth_;
     bool all = true;
     for (const std::uint64_t target : function.jumps) {
-      const Found found = Follow(target, StartKind::kLikely);
-      all = all && found != Found::kNo;
-      returns = returns || found == Found::kYes;
+      const Is found = Follow(target, StartKind::kLikely);
+      all = all && found != Is::kNone;
+      returns = returns || found == Is::kFunction;
     }
     --depth_;
     return all && (returns || function.jumps.empty());
@@ -287,14 +290,15 @@ class Search {
   RangeRules rules_;
   std::map<std::uint64_t, StartKind> sure_;  // to be followed
   std::set<std::uint64_t> likely_;
-  std::map<std::uint64_t, Found> found_;
+  std::map<std::uint64_t, Is> found_;
   std::map<std::uint64_t, std::uint64_t> followed_;  // begin -> end
+  RefusedFunctions refused_{};
   std::uint64_t budget_ = CodeRows::kMaxDecoded;
 };
 
 }  // namespace
 
-std::vector<Piece> CodeRows::Find(const CodeRange& range, std::span<const CodeRange> gaps) const {
+CodeRows::Found CodeRows::Find(const CodeRange& range, std::span<const CodeRange> gaps) const {
   GapCode code(read_, starts_, gaps);
   return Search(range, code, starts_).Run(gaps);
 }

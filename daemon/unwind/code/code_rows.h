@@ -32,11 +32,14 @@ class CodeRows {
 
   CodeRows(Read read, CodeStarts starts) : read_(std::move(read)), starts_(std::move(starts)) {}
 
+  struct Found {
+    std::vector<FunctionRows::Piece> pieces;
+    RefusedFunctions refused{};
+  };
   // Rules for instructions of `range`, ascending and disjoint. `gaps` are the parts without unwind
   // information from kBefore before the range to kBehind behind it, ascending, in one piece of
   // memory of the program.
-  [[nodiscard]] std::vector<FunctionRows::Piece> Find(const CodeRange& range,
-                                                      std::span<const CodeRange> gaps) const;
+  [[nodiscard]] Found Find(const CodeRange& range, std::span<const CodeRange> gaps) const;
   // In memory, by an estimate.
   [[nodiscard]] std::uint64_t bytes() const { return starts_.bytes(); }
 

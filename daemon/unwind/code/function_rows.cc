@@ -230,6 +230,26 @@ class Flow {
 
 }  // namespace
 
+std::string_view ReasonOf(FunctionRows::Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFollowed:
+      return "a jump of it leads to what is no function";
+    case Outcome::kNoInstruction:
+      return "it has bytes that are no instruction";
+    case Outcome::kUnbalanced:
+      return "a way out of it leaves the stack pointer elsewhere";
+    case Outcome::kChanged:
+      return "a return does not restore a register";
+    case Outcome::kRunsOut:
+      return "it runs into code that is not its own";
+    case Outcome::kNoReturn:
+      return "it does not return";
+    case Outcome::kTooLong:
+      return "it is too long";
+  }
+  return "";
+}
+
 FunctionRows FollowFunction(const Code& code, std::uint64_t begin, StartKind kind,
                             std::uint64_t& budget) {
   return Flow(code, begin, kind, budget).Run();

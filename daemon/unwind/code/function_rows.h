@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "bpf/shared/unwind_table.h"
@@ -60,6 +61,9 @@ struct FunctionRows {
   std::uint64_t returns = 0;
   std::uint64_t unfollowed = 0;  // jumps whose targets are not known
 };
+
+// Why a function has no rules, as people read it.
+[[nodiscard]] std::string_view ReasonOf(FunctionRows::Outcome outcome);
 
 // Follows the stack pointer along all paths from `begin` until nothing changes. Takes from `budget`
 // one for each instruction that is decoded, and ends when it is spent. The result counts only if at

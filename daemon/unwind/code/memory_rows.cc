@@ -11,7 +11,7 @@ PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeR
                 part.end + std::min(mapping.end - part.end, kMemoryAround)}};
   PartRows rows;
   Append(part.begin - mapping.begin, kNoRule, rows.rows);
-  for (const auto& piece : CodeRows(read, CodeStarts()).Find(part, around)) {
+  for (const auto& piece : CodeRows(read, CodeStarts()).Find(part, around).pieces) {
     Append(piece.range.begin - mapping.begin, piece.rule, rows.rows);
     if (piece.range.end < part.end) Append(piece.range.end - mapping.begin, kNoRule, rows.rows);
     rows.code_bytes += piece.range.end - piece.range.begin;

@@ -1,6 +1,7 @@
 // Row, PartRows: from which file offset on a rule holds; CodeRange: a range of addresses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Row {
   profd_unwind_rule rule{};
 };
 
+// Functions that are listed and have no rules, by FunctionRows::Outcome.
+using RefusedFunctions = std::array<std::uint32_t, 8>;
+
 // Rows of a part of a file, or of memory.
 struct PartRows {
   std::vector<Row> rows;  // ascending; no two neighbours have the same rule
@@ -33,6 +37,7 @@ struct PartRows {
   std::uint64_t bare_bytes = 0;
   // There is more of such code than is read unless a program requests it: there are no rows.
   bool deferred = false;
+  RefusedFunctions refused{};
 };
 
 [[nodiscard]] bool Same(const profd_unwind_rule& a, const profd_unwind_rule& b);

@@ -70,6 +70,7 @@ std::string PackFile(const FrameFile& file) {
       .Plain(file.key)
       .Number(file.overlay)
       .Text(file.missing)
+      .Text(file.build_id)
       .Number(file.small);
   fields.Number(file.cpython).Number(static_cast<std::uint32_t>(file.text.size()));
   for (const TextRange& range : file.text) fields.Plain(range);
@@ -89,6 +90,7 @@ Result<FrameFile> UnpackFile(std::string_view bytes, const FileMapping& mapping)
   file.key = fields.Plain<profd_file_key>();
   file.overlay = fields.Number<bool>();
   file.missing = fields.Text();
+  file.build_id = fields.Text();
   file.small = fields.Number<bool>();
   file.cpython = fields.Number<bool>();
   const std::uint32_t count = std::min<std::uint32_t>(fields.Count(sizeof(TextRange)), kMaxRanges);
@@ -108,6 +110,7 @@ void PackPart(const PartRows& part, Packer& answer) {
   answer.Number(part.code_bytes)
       .Number(part.bare_bytes)
       .Number(part.deferred)
+      .Plain(part.refused)
       .Number(static_cast<std::uint32_t>(part.rows.size()));
   for (const Row& row : part.rows) answer.Plain(row);
 }
@@ -118,6 +121,7 @@ std::optional<PartRows> UnpackPart(Unpacker& fields, std::uint64_t begin) {
   part.code_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
   part.bare_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
   part.deferred = fields.Number<bool>();
+  part.refused = fields.Plain<RefusedFunctions>();
   const std::uint32_t count = fields.Count(sizeof(Row));
   part.rows.reserve(count);
   std::uint64_t least = begin;
@@ -333,6 +337,7 @@ Result<CfiParser::OpenFile*> CfiParser::Open(const FileMapping& mapping,
   }
   if (reader) {
     file.text = reader->text();
+    file.build_id = reader->build_id();
     file.small = reader->small();
     file.cpython = reader->cpython();
     made->reader = *std::move(reader);

@@ -47,6 +47,7 @@ struct FrameFile {
   bool overlay = false;
   // Without tables the rest is empty, and this says why.
   std::string missing;
+  std::string build_id;  // lower-case hex; "" for none
   std::vector<TextRange> text;
   bool small = false;    // to be read whole
   bool cpython = false;  // it holds a CPython interpreter

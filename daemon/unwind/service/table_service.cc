@@ -318,6 +318,7 @@ Result<void> TableService::Load(TableStore::FileIndex index, const FrameFile& fi
     counters_.damaged.Add(damaged);
     counters_.code_bytes.Add(part.code_bytes);
     counters_.code_bare.Add(part.bare_bytes);
+    coverages_.Add(file.build_id, begins[i], part);
     // The store counts what finds no room.
     if (part.deferred)
       store_.Defer(index, begins[i]);

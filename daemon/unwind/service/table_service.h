@@ -24,6 +24,7 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/unwind_maps.h"
 #include "daemon/unwind/service/cfi_remote.h"
+#include "daemon/unwind/service/code_coverage.h"
 #include "daemon/unwind/tables/table_store.h"
 
 namespace profd::unwind {
@@ -89,6 +90,7 @@ class TableService {
   bool AwaitMissed(std::uint64_t requests, std::chrono::milliseconds timeout);
 
   [[nodiscard]] const ServiceCounters& counters() const { return counters_; }
+  [[nodiscard]] const CodeCoverages& coverages() const { return coverages_; }
   [[nodiscard]] const StoreCounters& store_counters() const { return store_.counters(); }
   [[nodiscard]] std::uint64_t cap_bytes() const { return cap_bytes_; }
   [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
@@ -180,6 +182,7 @@ class TableService {
   TableStore store_;
   CfiClient client_;
   ServiceCounters counters_;
+  CodeCoverages coverages_;
   // Found in a process, which may have ended since; large files wait here for requests.
   LruCache<profd_file_key, FileRef, FileKeyHash, FileKeyEqual> known_{kMaxKnown};
   std::deque<Delayed> delayed_;

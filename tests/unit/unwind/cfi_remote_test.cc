@@ -193,6 +193,7 @@ TEST(CfiRemote, AnswersThatMakeNoSenseAreRefused) {
         .Number(std::uint64_t{0})  // bytes of code, with rules and without
         .Number(std::uint64_t{0})
         .Number(false)  // deferred
+        .Plain(RefusedFunctions{})
         .Number(std::uint32_t{2})
         .Plain(Row{first, {}})
         .Plain(Row{second, {}})

@@ -185,7 +185,7 @@ TEST_P(CodeRowsOfFile, SayItAlsoWhereNothingListsFunctions) {
       const std::uint64_t end = std::min(begin + kChunkBytes, range.end);
       const auto rows = reader->ReadRows(begin, end).rows;
       std::vector<FunctionRows::Piece> bytes;
-      for (const auto& piece : code_rows.Find({begin + bias, end + bias}, gaps))
+      for (const auto& piece : code_rows.Find({begin + bias, end + bias}, gaps).pieces)
         for (std::uint64_t at = piece.range.begin; at < piece.range.end; ++at)
           bytes.push_back({{at, at + 1}, piece.rule});
       Compare(bytes, rows, bias, held);

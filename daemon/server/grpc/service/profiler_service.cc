@@ -11,6 +11,7 @@
 
 #include "daemon/base/own_usage.h"
 #include "daemon/server/grpc/auth/authorization.h"
+#include "daemon/server/grpc/convert/module_coverage.h"
 
 namespace profd::server {
 namespace {

@@ -130,6 +130,30 @@ TEST(SymbolsViewTest, ForPeople) {
   EXPECT_EQ(WithoutColor(RenderSymbols(Sample(), colored)), text);
 }
 
+TEST(SymbolsViewTest, SaysHowMuchCodeWithoutUnwindInformationHasRules) {
+  v1::Profile profile = Sample();
+  v1::Module& module = *profile.mutable_modules(0);
+  module.set_code_covered_bytes(9 * 1024);
+  module.set_code_bare_bytes(1024);
+  v1::NamedCount& reason = *module.add_code_refused();
+  reason.set_text("it is too long");
+  reason.set_count(3);
+  EXPECT_NE(
+      RenderSymbols(profile, Options(false))
+          .find("code without unwind information\n"
+                "  /usr/bin/redis-check-rdb (redis-server): 90.0 % of 10.0 KiB has rules made "
+                "from the code\n"
+                "    3 functions: it is too long\n"),
+      std::string::npos)
+      << RenderSymbols(profile, Options(false));
+  const auto json = nlohmann::json::parse(SymbolsJson(profile, {}));
+  const auto& row = json["modules"][0];
+  EXPECT_EQ(row["code_covered_bytes"], 9 * 1024);
+  EXPECT_EQ(row["code_bare_bytes"], 1024);
+  EXPECT_EQ(row["code_refused"][0]["functions"], 3);
+  EXPECT_EQ(row["code_refused"][0]["reason"], "it is too long");
+}
+
 TEST(SymbolsViewTest, SaysHowCodeMadeAtRunTimeGetsNames) {
   testing::ProfileMaker maker;
   const auto thread = maker.AddThread(1, "a");
