@@ -1,6 +1,7 @@
 // DataWords: the pointers in a file's constant data, as they are when it is loaded.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,6 +13,8 @@ namespace profd::elf {
 
 // Which of the classes that describe types a symbol is the vtable of, by the C++ ABI.
 enum class TypeKind : std::uint8_t { kNone, kClass, kSingleBase, kBases };
+// Addresses by TypeKind; 0: not in this file.
+using TypeVtables = std::array<std::uint64_t, 4>;
 
 // Words of `.data.rel.ro`, and of `.rodata` in a program that is linked to a fixed address. A
 // pointer is what relocations make of it: RELATIVE, R_X86_64_64 and RELR; in such a program also
@@ -53,6 +56,9 @@ class DataWords {
   void Relocate(const ElfFile& file, const std::vector<std::uint32_t>& symbols);
   void RelocatePacked(const ElfFile& file, const ElfSection& table);
   void ReadPlain(const ElfFile& file);
+  void MarkTypes(const TypeVtables& vtables);
+  [[nodiscard]] TypeVtables FindTypes(const ElfFile& file);
+  [[nodiscard]] std::uint64_t VaddrOf(std::size_t index) const;
   [[nodiscard]] const Section& SectionOf(std::size_t index) const;
 
   ByteWindow window_;

@@ -127,7 +127,8 @@ TEST_P(VirtualFunctions, AnyDamageLeavesOnlyNamesOut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, VirtualFunctions,
-                         ::testing::Values("library", "packed", "program", "fixed"));
+                         ::testing::Values("library", "packed", "program", "fixed", "static",
+                                           "fixed_static"));
 
 }  // namespace
 }  // namespace profd::elf
