@@ -35,9 +35,9 @@ class DataWords {
 
   [[nodiscard]] std::size_t size() const { return words_.size(); }
   [[nodiscard]] std::uint32_t operator[](std::size_t index) const { return words_[index]; }
-  // All words lie in [begin, end).
-  [[nodiscard]] std::uint64_t begin() const { return sections_.front().vaddr; }
-  [[nodiscard]] std::uint64_t end() const { return end_; }
+  // All words lie in [first_address(), end_address()).
+  [[nodiscard]] std::uint64_t first_address() const { return sections_.front().vaddr; }
+  [[nodiscard]] std::uint64_t end_address() const { return end_; }
   // Where a word is from; words that follow each other do so in the file, within `ends`.
   [[nodiscard]] std::optional<std::size_t> IndexOf(std::uint64_t vaddr) const;
   // The index behind the last word of the section that this one is in.
