@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace profd::elf {
@@ -34,7 +35,8 @@ std::uint32_t Pointer(std::uint64_t vaddr) {
 // also by their addresses.
 struct Symbols {
   std::vector<std::uint32_t> words;
-  std::array<std::uint64_t, kTypeVtables.size() + 1> type_vtables{};  // by TypeKind; 0: elsewhere
+  TypeVtables type_vtables{};
+  bool any_type = false;
 };
 
 Symbols ReadSymbols(const ElfFile& file, std::size_t most) {
@@ -52,6 +54,7 @@ Symbols ReadSymbols(const ElfFile& file, std::size_t most) {
         symbol.type == STT_FUNC ? "" : names.At(strings.offset + symbol.name, kLongest);
     const TypeKind kind = KindOf(name);
     if (kind != TypeKind::kNone) {
+      symbols.any_type = true;
       symbols.words.push_back(DataWords::MarkOf(kind));
       if (symbol.section != SHN_UNDEF)
         symbols.type_vtables.at(static_cast<std::size_t>(kind)) = symbol.value;
@@ -61,6 +64,32 @@ Symbols ReadSymbols(const ElfFile& file, std::size_t most) {
     }
   });
   return symbols;
+}
+
+// Where the names of the classes that describe types are; 0: not in this file.
+TypeVtables FindTypeNames(const ElfFile& file) {
+  constexpr std::uint64_t kMaxBytes = 256u << 20;
+  constexpr std::size_t kBefore = std::string_view("_ZTV").size();
+  TypeVtables names{};
+  ByteWindow window(file.source());
+  for (const ElfSection& section : file.sections()) {
+    if (section.type != SHT_PROGBITS || section.compressed() || section.bytes > kMaxBytes ||
+        (section.flags & (SHF_ALLOC | SHF_EXECINSTR | SHF_WRITE)) != SHF_ALLOC)
+      continue;
+    // Pieces overlap, so that a name is whole in one of them.
+    constexpr std::size_t kStep = ByteWindow::kPieceBytes / 2;
+    for (std::uint64_t at = 0; at < section.bytes; at += kStep) {
+      const std::string_view piece =
+          window.At(section.offset + at,
+                    std::min<std::uint64_t>(ByteWindow::kPieceBytes, section.bytes - at));
+      for (std::size_t i = 0; i < kTypeVtables.size(); ++i) {
+        const std::string name = std::string(kTypeVtables.at(i).substr(kBefore)) + '\0';
+        const std::size_t found = piece.find(name);
+        if (found != std::string_view::npos) names.at(i + 1) = section.vaddr + at + found;
+      }
+    }
+  }
+  return names;
 }
 
 bool HoldsPointers(const ElfFile& file, const ElfSection& section) {
@@ -101,13 +130,37 @@ std::optional<DataWords> DataWords::Read(const ElfFile& file, std::size_t max_wo
   const Symbols symbols = ReadSymbols(file, max_words);
   if (file.header().type == ET_EXEC) words.ReadPlain(file);
   words.Relocate(file, symbols.words);
-  // Where such a vtable is in this file, or was copied to it, its address is as good as its symbol.
-  for (std::uint32_t& word : words.words_)
-    for (std::size_t kind = 1; kind < symbols.type_vtables.size(); ++kind)
-      if (symbols.type_vtables.at(kind) != 0 &&
-          word == symbols.type_vtables.at(kind) + kHeaderBytes)
-        word = MarkOf(static_cast<TypeKind>(kind));
+  words.MarkTypes(symbols.type_vtables);
+  if (!symbols.any_type) words.MarkTypes(words.FindTypes(file));
   return words;
+}
+
+// Where such a vtable is in this file, or was copied to it, its address is as good as its symbol.
+void DataWords::MarkTypes(const TypeVtables& vtables) {
+  for (std::uint32_t& word : words_)
+    for (std::size_t kind = 1; kind < vtables.size(); ++kind)
+      if (vtables.at(kind) != 0 && word == vtables.at(kind) + kHeaderBytes)
+        word = MarkOf(static_cast<TypeKind>(kind));
+}
+
+// In a file that has the C++ run time in itself: by the names of these types, the objects that have
+// the names, and the vtables that point to the objects.
+TypeVtables DataWords::FindTypes(const ElfFile& file) {
+  const TypeVtables names = FindTypeNames(file);
+  TypeVtables types{};
+  TypeVtables vtables{};
+  const auto kind_in = [](const TypeVtables& all, std::uint32_t word) {
+    const auto found = word == 0 ? all.end() : std::ranges::find(all, word);
+    return found == all.end() ? std::size_t{0} : static_cast<std::size_t>(found - all.begin());
+  };
+  for (std::size_t i = 1; i < words_.size(); ++i)
+    if (const std::size_t kind = kind_in(names, words_[i]); kind != 0)
+      types.at(kind) = VaddrOf(i) - kWordBytes;
+  for (std::size_t i = 1; i < words_.size(); ++i)
+    if (const std::size_t kind = kind_in(types, words_[i]);
+        kind != 0 && words_[i - 1] == 0 && NumberAt(i - 1) == 0)
+      vtables.at(kind) = VaddrOf(i) - kWordBytes;
+  return vtables;
 }
 
 std::optional<std::size_t> DataWords::IndexOf(std::uint64_t vaddr) const {
@@ -121,6 +174,11 @@ std::optional<std::size_t> DataWords::IndexOf(std::uint64_t vaddr) const {
 
 const DataWords::Section& DataWords::SectionOf(std::size_t index) const {
   return *std::prev(std::ranges::upper_bound(sections_, index, {}, &Section::first));
+}
+
+std::uint64_t DataWords::VaddrOf(std::size_t index) const {
+  const Section& section = SectionOf(index);
+  return section.vaddr + (index - section.first) * kWordBytes;
 }
 
 std::size_t DataWords::EndOf(std::size_t index) const {

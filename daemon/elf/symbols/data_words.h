@@ -1,6 +1,7 @@
 // DataWords: the pointers in a file's constant data, as they are when it is loaded.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,6 +13,8 @@ namespace profd::elf {
 
 // Which of the classes that describe types a symbol is the vtable of, by the C++ ABI.
 enum class TypeKind : std::uint8_t { kNone, kClass, kSingleBase, kBases };
+// Addresses by TypeKind; 0: not in this file.
+using TypeVtables = std::array<std::uint64_t, 4>;
 
 // Words of `.data.rel.ro`, and of `.rodata` in a program that is linked to a fixed address. A
 // pointer is what relocations make of it: RELATIVE, R_X86_64_64 and RELR; in such a program also
@@ -32,9 +35,9 @@ class DataWords {
 
   [[nodiscard]] std::size_t size() const { return words_.size(); }
   [[nodiscard]] std::uint32_t operator[](std::size_t index) const { return words_[index]; }
-  // All words lie in [begin, end).
-  [[nodiscard]] std::uint64_t begin() const { return sections_.front().vaddr; }
-  [[nodiscard]] std::uint64_t end() const { return end_; }
+  // All words lie in [first_address(), end_address()).
+  [[nodiscard]] std::uint64_t first_address() const { return sections_.front().vaddr; }
+  [[nodiscard]] std::uint64_t end_address() const { return end_; }
   // Where a word is from; words that follow each other do so in the file, within `ends`.
   [[nodiscard]] std::optional<std::size_t> IndexOf(std::uint64_t vaddr) const;
   // The index behind the last word of the section that this one is in.
@@ -53,6 +56,9 @@ class DataWords {
   void Relocate(const ElfFile& file, const std::vector<std::uint32_t>& symbols);
   void RelocatePacked(const ElfFile& file, const ElfSection& table);
   void ReadPlain(const ElfFile& file);
+  void MarkTypes(const TypeVtables& vtables);
+  [[nodiscard]] TypeVtables FindTypes(const ElfFile& file);
+  [[nodiscard]] std::uint64_t VaddrOf(std::size_t index) const;
   [[nodiscard]] const Section& SectionOf(std::size_t index) const;
 
   ByteWindow window_;

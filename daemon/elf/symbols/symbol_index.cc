@@ -87,7 +87,7 @@ class Indexer {
         table_(table),
         strings_(strings),
         contents_(contents),
-        part_symbols_(std::max<std::uint64_t>(limits.symbols / 2, 1)),
+        part_symbols_(std::max<std::uint64_t>(limits.symbols, 1)),
         part_name_bytes_(limits.string_bytes) {}
 
   Result<std::vector<IndexBlock>> Run(BlockWriter writer) {

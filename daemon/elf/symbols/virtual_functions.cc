@@ -146,6 +146,21 @@ class Finder {
     return word == DataWords::kImported || IsCode(word);
   }
 
+  // Places without a function, before one: the destructors of an abstract class, and pure virtual
+  // functions of a program without a library.
+  std::size_t HolesAt(std::size_t at, std::size_t first, std::size_t end,
+                      const std::vector<bool>& referenced) {
+    constexpr std::size_t kMost = 8;
+    std::size_t holes = 0;
+    const auto is_inside = [&](std::size_t index) {
+      return index < end && (index == first || !referenced[index]);
+    };
+    while (holes < kMost && is_inside(at + holes) && words_[at + holes] == 0 &&
+           words_.NumberAt(at + holes) == 0)
+      ++holes;
+    return is_inside(at + holes) && IsFunction(words_[at + holes]) ? holes : 0;
+  }
+
   // The offset of the vtable's base in its class, its type, then functions. False: too many.
   bool FindVtables() {
     FindCode();
@@ -163,18 +178,21 @@ class Finder {
       const std::size_t end = words_.EndOf(i);
       const std::size_t first = i + 1;
       std::size_t at = first;
-      // The destructors of an abstract class.
-      if (at + 2 < end && words_[at] == 0 && words_[at + 1] == 0 && IsFunction(words_[at + 2]) &&
-          words_.NumberAt(at) == 0 && words_.NumberAt(at + 1) == 0)
-        at += 2;
-      for (; at < end && IsFunction(words_[at]); ++at) {
+      while (at < end) {
+        if (!IsFunction(words_[at])) {
+          const std::size_t holes = HolesAt(at, first, end, referenced);
+          if (holes == 0) break;
+          at += holes;
+        }
         // A table of functions that is no vtable, and lies behind it.
         if (at > first && referenced[at]) break;
         const FunctionExtent* function = FunctionAt(functions_, words_[at]);
-        if (function == nullptr || function->begin != words_[at]) continue;
-        if (entries_.size() >= 2 * file_.limits().symbols) return false;
-        entries_.push_back({words_[at], type, static_cast<std::uint32_t>(at - first),
-                            static_cast<std::int32_t>(-to_top)});
+        if (function != nullptr && function->begin == words_[at]) {
+          if (entries_.size() >= 2 * file_.limits().symbols) return false;
+          entries_.push_back({words_[at], type, static_cast<std::uint32_t>(at - first),
+                              static_cast<std::int32_t>(-to_top)});
+        }
+        ++at;
       }
       if (to_top == 0)
         types_[type].places = std::max(types_[type].places, static_cast<std::uint32_t>(at - first));

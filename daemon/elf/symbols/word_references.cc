@@ -28,7 +28,7 @@ bool IsRelative(char mode) {
 std::vector<bool> FindReferencedWords(const ElfFile& file, const DataWords& words) {
   std::vector<bool> referenced(words.size());
   const auto mark = [&](std::uint64_t vaddr) {
-    if (vaddr < words.begin() || vaddr >= words.end()) return;
+    if (vaddr < words.first_address() || vaddr >= words.end_address()) return;
     if (const auto index = words.IndexOf(vaddr)) referenced[*index] = true;
   };
   for (std::size_t i = 0; i < words.size(); ++i) mark(words[i]);

@@ -13,5 +13,7 @@ virtual_fixture(library -shared -fPIC)
 virtual_fixture(packed -shared -fPIC -Wl,-z,pack-relative-relocs)
 virtual_fixture(program -fPIE -pie -DFIXTURE_IS_PROGRAM)
 virtual_fixture(fixed -fno-pie -no-pie -DFIXTURE_IS_PROGRAM)
+virtual_fixture(static -fPIE -static-pie -DFIXTURE_IS_PROGRAM)
+virtual_fixture(fixed_static -fno-pie -no-pie -static -DFIXTURE_IS_PROGRAM)
 set_property(SOURCE virtual_functions_test.cc APPEND PROPERTY COMPILE_DEFINITIONS
   PROFD_VIRTUAL_FIXTURES="${CMAKE_CURRENT_BINARY_DIR}/virtual_")

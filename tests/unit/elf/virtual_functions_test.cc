@@ -108,7 +108,8 @@ TEST_P(VirtualFunctions, AnyDamageLeavesOnlyNamesOut) {
   for (const char* name : {".data.rel.ro", ".rela.dyn", ".relr.dyn", ".dynsym"}) {
     const ElfSection* section = file->FindSection(name);
     if (section == nullptr) continue;
-    for (std::uint64_t at = 0; at < section->bytes; ++at) {
+    const std::uint64_t step = section->bytes / 1'000 + 1;
+    for (std::uint64_t at = 0; at < section->bytes; at += step) {
       std::string elf = stripped_;
       elf[section->offset + at] = static_cast<char>(elf[section->offset + at] ^ 0x18);
       const MemoryBytes bytes(std::as_bytes(std::span(elf)));
@@ -127,7 +128,8 @@ TEST_P(VirtualFunctions, AnyDamageLeavesOnlyNamesOut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, VirtualFunctions,
-                         ::testing::Values("library", "packed", "program", "fixed"));
+                         ::testing::Values("library", "packed", "program", "fixed", "static",
+                                           "fixed_static"));
 
 }  // namespace
 }  // namespace profd::elf
