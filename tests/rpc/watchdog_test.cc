@@ -25,6 +25,7 @@
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/budget/memory/memory_thread.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/rules/rule_set.h"
 #include "tests/rpc/foreign_service.h"
 #include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
@@ -196,12 +197,14 @@ class HealthTest : public WatchdogFeedTest {
 
   const std::string directory_ = MakeDirectory();
   const std::string address_ = "unix:" + directory_ + "/profd.sock";
+  const rules::CurrentRules rules_{*rules::RuleSet::Make({})};
   app::FrontEnd front_end_{{.backend = pipeline_,
                             .status = status_,
                             .clock = clock_,
                             .proc = proc_,
                             .logger = logger_,
                             .history = nullptr,
+                            .rules = rules_,
                             .health = health_}};
   std::shared_ptr<grpc::Channel> channel_;
 };
