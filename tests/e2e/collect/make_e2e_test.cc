@@ -68,6 +68,9 @@ struct Seen {
   int unplaced = 0;                 // frames with neither name nor file and reason
 };
 
+// A name beside a reason is made of the function's place.
+bool HasSymbol(const v1::Frame& frame) { return !frame.name().empty() && frame.reason().empty(); }
+
 bool IsNative(const v1::Frame& frame) { return frame.kind() == v1::FRAME_NATIVE; }
 
 Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
@@ -87,7 +90,7 @@ Seen SeenOf(const v1::Profile& profile, const std::string& comm) {
           profile.frames(static_cast<int>(profile.nodes(static_cast<int>(node) - 1).frame()));
       in_exec = in_exec || frame.name() == "load_elf_binary";
       native = native || IsNative(frame);
-      if (!IsNative(frame) || !frame.name().empty()) continue;
+      if (!IsNative(frame) || HasSymbol(frame)) continue;
       if (frame.module() == process.executable()) seen.unnamed.insert(frame.offset());
       if (frame.module().empty() || frame.reason().empty()) ++seen.unplaced;
     }
@@ -182,7 +185,7 @@ TEST_F(MakeTest, EveryRootOfAWholeStackIsOne) {
           profile.frames(static_cast<int>(profile.nodes(static_cast<int>(node) - 1).frame()));
       if (IsNative(frame)) root = &frame;
     }
-    if (root == nullptr || root->name().empty()) continue;
+    if (root == nullptr || !HasSymbol(*root)) continue;
     ++whole;
     EXPECT_TRUE(roots.contains(root->name())) << root->name() << " in " << root->module();
   }
