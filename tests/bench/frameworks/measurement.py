@@ -24,6 +24,10 @@ PROGRAMS = {"pytorch-mlp": "torch", "pytorch-conv": "torch", "pytorch-transforme
 LONG_ONLY = ("pytorch-conv", "pytorch-transformer")
 
 
+class Failed(Exception):
+    """What went wrong with a program or its collection."""
+
+
 class Loop:
     """A context: the program, warm. It works all the time."""
 
@@ -52,8 +56,11 @@ class Loop:
         self.words.close()
 
     def request(self, words):
-        self.process.stdin.write(words + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(words + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failed("the program has ended") from None
 
     def answer(self):
         """The next line of JSON; libraries may print others."""
@@ -64,7 +71,7 @@ class Loop:
                 continue
         self.words.seek(0)
         said = self.words.read().strip().splitlines()
-        raise Missing(f"the program ended: {said[-1] if said else 'without a word'}")
+        raise Failed(f"the program ended: {said[-1] if said else 'without a word'}")
 
 
 class Daemon:
@@ -99,7 +106,7 @@ class Daemon:
              "-d", str(seconds), "-o", file], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"bench: profctl ended with {done.returncode}: {done.stderr}")
+            raise Failed(f"profctl ended with {done.returncode}: {done.stderr}")
         with open(file, encoding="utf-8") as profile:
             return json.load(profile)["profile"]
 
@@ -127,6 +134,7 @@ def main(profctl, only, seconds, short):
     if unknown:
         sys.exit(f"bench: no program {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
     first, results, compared, rates = {}, {}, {}, {}
+    status = 0
     for name, environment in PROGRAMS.items():
         if name not in only if only else short and name in LONG_ONLY:
             continue
@@ -136,16 +144,19 @@ def main(profctl, only, seconds, short):
                     Daemon(profctl) as daemon:
                 found = [shares.shares_of(daemon.collect(loop.process.pid, seconds)) for _ in range(2)]
                 if not all(found):
-                    raise Missing("no running time was seen")
+                    raise Failed("no running time was seen")
                 first[name], results[name] = found
                 if environment == "torch":
                     compared[name], rates[name] = compare_operators(loop, daemon, seconds)
         except Missing as missing:
             print(f"SKIPPED: {name}: {missing}")
+        except Failed as failed:
+            print(f"FAILED: {name}: {failed}")
+            status = 1
     print(f"Kernel {os.uname().release}, {len(os.sched_getaffinity(0))} CPUs, {HERTZ} Hz, {seconds} s each.")
     if results:
         print(f"\n{tables.program_table('running time, seen before', results)}\n\n{tables.reason_lines(results)}\n")
         print(tables.program_table("running time, unknown program", first))
     if compared:
         print(f"\n{tables.operator_table(compared)}\n\n{tables.agreement(compared)}\n\n{tables.overhead_table(rates)}")
-    return 0
+    return status

@@ -68,7 +68,7 @@ def shares_of(profile):
             sums["by_place"] += one.weight
         if one.rule and rules[one.rule - 1].get("frame_class") in SPINNING:
             sums["spinning"] += one.weight
-    if not total:
+    if not points:
         return None
     return Shares(points, *(sums[name] / total for name in ("lost", "not_ready", "nameless", "by_place", "spinning")),
                   *({key: weight / total for key, weight in counter.most_common() if weight}
