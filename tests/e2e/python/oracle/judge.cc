@@ -74,7 +74,8 @@ Stack StackOf(const v1::Profile& profile, std::uint32_t node) {
     if (frame->kind() == v1::FRAME_NATIVE) {
       if (!any_native) stack.beyond = stack.items.size();
       any_native = true;
-      natives += name + "|";
+      // A name that is made of the function's place is none.
+      natives += (frame->reason().empty() ? name : "") + "|";
     }
   }
   return stack;
