@@ -24,10 +24,17 @@ constexpr std::array<Register, 9> kNotKept{kRax, kRcx, kRdx, kRsi, kRdi, kR8, kR
 
 Value Constant(std::int64_t number) { return {Kind::kConstant, 0, number}; }
 
+// Numbers in code may be any.
+bool IsDistance(std::int64_t number) { return number >= -kMaxDistance && number <= kMaxDistance; }
+
+std::int64_t Sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 Value Moved(Value value, std::int64_t distance) {
-  if (!value.Is(Kind::kStack) || std::abs(distance) > kMaxDistance) return {};
+  if (!value.Is(Kind::kStack) || !IsDistance(distance)) return {};
   value.number += distance;
-  return std::abs(value.number) > kMaxDistance ? Value() : value;
+  return IsDistance(value.number) ? value : Value();
 }
 
 // What a store of it is remembered for.
@@ -59,7 +66,7 @@ std::optional<std::int64_t> FrameState::AddressesAt(const Operand& memory) const
     return std::nullopt;
   if (memory.base == kNoRegister) return memory.offset;
   const Value& table = registers_[memory.base];
-  return table.Is(Kind::kConstant) ? std::optional(table.number + memory.offset) : std::nullopt;
+  return table.Is(Kind::kConstant) ? std::optional(Sum(table.number, memory.offset)) : std::nullopt;
 }
 
 Value FrameState::Load(const Value& place) const {
@@ -123,9 +130,9 @@ void FrameState::Add(const Operand& to, const Value& what, bool negative, std::u
   };
   if (!negative && is_target(what, before)) return Set(to, {Kind::kTableTarget, 0, before.number});
   if (!negative && is_target(before, what)) return Set(to, {Kind::kTableTarget, 0, what.number});
-  if (what.Is(Kind::kConstant) && std::abs(what.number) <= kMaxDistance) {
+  if (what.Is(Kind::kConstant) && IsDistance(what.number)) {
     const std::int64_t distance = negative ? -what.number : what.number;
-    return Set(to, before.Is(Kind::kConstant) ? Constant(before.number + distance)
+    return Set(to, before.Is(Kind::kConstant) ? Constant(Sum(before.number, distance))
                                               : Moved(before, distance));
   }
   const bool moves_stack = to.is_register() && to.base == kRsp && before.Is(Kind::kStack);
@@ -134,7 +141,7 @@ void FrameState::Add(const Operand& to, const Value& what, bool negative, std::u
 
 void FrameState::And(const Operand& to, const Value& mask, std::uint64_t address) {
   const bool aligns = mask.Is(Kind::kConstant) && mask.number < 0 &&
-                      std::has_single_bit(static_cast<std::uint64_t>(-mask.number));
+                      std::has_single_bit(0 - static_cast<std::uint64_t>(mask.number));
   Set(to, aligns && to.is_register() && Get(to).Is(Kind::kStack) ? NewBase(address) : Value());
 }
 
@@ -167,7 +174,7 @@ void FrameState::Apply(const Instruction& instruction, std::uint64_t address) {
       const bool scaled = from.is_memory() && from.scale == 4 && from.base != kNoRegister;
       const Value table = scaled ? registers_[from.base] : Value();
       return Set(to, table.Is(Kind::kConstant)
-                         ? Value{Kind::kTableEntry, 0, table.number + from.offset}
+                         ? Value{Kind::kTableEntry, 0, Sum(table.number, from.offset)}
                          : Value());
     }
     case Action::kLoadAddress: {
