@@ -140,29 +140,46 @@ class Indexer {
     return std::min<std::uint64_t>((vaddr - code_begin_) / slice_bytes_, kSlices - 1);
   }
 
+  // What ends at `begin` counts: there a function around it goes on.
+  [[nodiscard]] static bool ReachesTo(std::uint64_t begin, const RawSymbol& raw) {
+    return raw.start + std::clamp<std::uint64_t>(raw.size, 1, ~raw.start) >= begin;
+  }
+
   // The functions that reach into [begin, end).
   Result<SymbolTable> MakePart(std::uint64_t begin, std::uint64_t end) const {
     std::vector<RawSymbol> symbols;
     bool too_many = false;
-    const auto add = [&](const RawSymbol& raw) {
-      const std::uint64_t past = raw.start + std::clamp<std::uint64_t>(raw.size, 1, ~raw.start);
-      // What ends at `begin` counts: there a function around it goes on.
-      if (raw.start >= end || past < begin) return;
+    std::vector<std::uint64_t> before;  // where symbols begin that reach in
+    const auto keep = [&](const RawSymbol& raw) {
       // Only where they lie on each other, as no compiler makes them.
       too_many = too_many || symbols.size() >= 2 * part_symbols_;
       if (!too_many) symbols.push_back(raw);
     };
+    const auto add = [&](const RawSymbol& raw) {
+      if (raw.start >= end || !ReachesTo(begin, raw)) return;
+      if (raw.start < begin && !too_many) before.push_back(raw.start);
+      keep(raw);
+    };
     PROFD_TRY(file_.VisitSymbols(table_, [&](const ElfSymbol& symbol) {
       if (const auto raw = Raw(symbol)) add(*raw);
     }));
+    // Which alias names what reaches in follows from all of them, also from those that do not.
+    std::ranges::sort(before);
+    if (!before.empty() && !too_many)
+      PROFD_TRY(file_.VisitSymbols(table_, [&](const ElfSymbol& symbol) {
+        const auto raw = Raw(symbol);
+        if (raw && raw->start < begin && !ReachesTo(begin, *raw) &&
+            std::ranges::binary_search(before, raw->start))
+          keep(*raw);
+      }));
     std::string pool;
     if (!too_many) too_many = !ReadNames(symbols, pool);
     for (RawSymbol stub : contents_.stubs) {
       const std::string_view name = contents_.names.c_str() + stub.name;
       stub.name = static_cast<std::uint32_t>(pool.size());
-      const std::size_t before = symbols.size();
+      const std::size_t known = symbols.size();
       add(stub);
-      if (symbols.size() > before) pool.append(name) += '\0';
+      if (symbols.size() > known) pool.append(name) += '\0';
     }
     if (too_many) return Exhausted("too many symbols in one place");
     SymbolTable table(std::move(symbols), std::move(pool));

@@ -28,8 +28,8 @@ struct IndexBlock {
 // Writes the functions of `source`, whose .symtab lists more symbols or longer names than the
 // limits allow in memory, to the beginning of the file `fd`, ascending and by the rules of
 // SymbolTable. Stubs and functions without a symbol are those of `contents`. Never holds more than
-// the limits allow: it reads the symbols once for each part of the code. kExhausted: more than
-// limits.indexed_symbols or limits.index_bytes, or damaged in a way that would need more.
+// the limits allow: it reads the symbols once or twice for each part of the code. kExhausted: more
+// than limits.indexed_symbols or limits.index_bytes, or damaged in a way that would need more.
 [[nodiscard]] Result<std::vector<IndexBlock>> WriteSymbolIndex(const ByteSource& source,
                                                                const ElfContents& contents,
                                                                const ElfLimits& limits, int fd);

@@ -67,10 +67,7 @@ std::vector<BuiltSymbol> RandomSymbols(std::mt19937_64& random, std::size_t coun
 }
 
 TEST(SymbolIndex, HasTheNamesOfATableInMemory) {
-  // Not seed 2, which fails in builds with the address sanitizer: of aliases at one place of which
-  // some reach into a part, those that end before it are left out, so what is beyond may have the
-  // name of another alias.
-  for (unsigned seed = 3; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
     ElfPlan plan;
     plan.symtab = RandomSymbols(random, 600);
