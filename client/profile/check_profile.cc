@@ -54,6 +54,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.rule_size() != 0 && samples.rule_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.rule_node_size() != samples.rule_size())
+    return Corrupt("its sample columns differ in length");
   return {};
 }
 
@@ -70,6 +72,9 @@ Result<void> CheckSamples(const v1::Profile& profile) {
       return OutOfRange("sample", i, "stack node", samples.node(i), profile.nodes_size() + 1);
     if (samples.rule_size() != 0 && !Fits(samples.rule(i), profile.rules_size() + 1))
       return OutOfRange("sample", i, "rule", samples.rule(i), profile.rules_size() + 1);
+    if (samples.rule_size() != 0 && !Fits(samples.rule_node(i), profile.nodes_size() + 1))
+      return OutOfRange("sample", i, "node of its rule", samples.rule_node(i),
+                        profile.nodes_size() + 1);
     if (!v1::State_IsValid(samples.state(i)))
       return Corrupt("sample " + std::to_string(i) + " is in no known state");
     if (samples.weight_ns(i) > kMost - weight) return Corrupt("its weights add up to too much");

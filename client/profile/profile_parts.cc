@@ -27,7 +27,10 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
   to.add_stack_flags(from.stack_flags(index));
   if (from.gil_size() > 0) to.add_gil(from.gil(index));
   if (from.edges_size() > 0) to.add_edges(from.edges(index));
-  if (from.rule_size() > 0) to.add_rule(from.rule(index));
+  if (from.rule_size() > 0) {
+    to.add_rule(from.rule(index));
+    to.add_rule_node(from.rule_node(index));
+  }
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;

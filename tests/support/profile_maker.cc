@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <regex>
 
 namespace profd::testing {
 namespace {
@@ -148,13 +149,30 @@ void ProfileMaker::AddFrames(std::uint32_t thread, const std::vector<v1::Frame>&
   if (spec.gil != v1::GIL_NONE)
     while (samples.gil_size() < samples.weight_ns_size() - 1) samples.add_gil(v1::GIL_NONE);
   if (spec.gil != v1::GIL_NONE || samples.gil_size() > 0) samples.add_gil(spec.gil);
-  if (spec.rule != 0)
-    while (samples.rule_size() < samples.weight_ns_size() - 1) samples.add_rule(0);
-  if (spec.rule != 0 || samples.rule_size() > 0) samples.add_rule(spec.rule);
+  if (spec.rule != 0) {
+    samples.mutable_rule()->Resize(samples.weight_ns_size() - 1, 0);
+    samples.mutable_rule_node()->Resize(samples.weight_ns_size() - 1, 0);
+  }
+  if (spec.rule != 0 || samples.rule_size() > 0) {
+    samples.add_rule(spec.rule);
+    samples.add_rule_node(spec.rule == 0 ? 0 : NodeOfRule(spec.rule, node));
+  }
   thread_ns_[thread] += spec.weight_ns;
   v1::Thread& owner = *profile_.mutable_threads(static_cast<int>(thread));
   owner.set_end_ns(kStartNs + thread_ns_[thread]);
   AddTo(spec.weight_ns, spec, *owner.mutable_clock());
+}
+
+std::uint32_t ProfileMaker::NodeOfRule(std::uint32_t rule, std::uint32_t leaf) const {
+  const std::regex function(profile_.rules(static_cast<int>(rule) - 1).function());
+  std::uint32_t node = leaf;
+  while (node != 0) {
+    const v1::StackNode& place = profile_.nodes(static_cast<int>(node) - 1);
+    if (std::regex_match(profile_.frames(static_cast<int>(place.frame())).name(), function))
+      return node;
+    node = place.parent();
+  }
+  return leaf;
 }
 
 std::uint32_t ProfileMaker::AddRule(v1::FrameClass frame_class, const std::string& function) {

@@ -63,6 +63,8 @@ class ProfileMaker {
 
  private:
   std::uint32_t Node(std::uint32_t parent, const v1::Frame& frame);
+  // The innermost frame of the stack that fits the rule; the leaf if none does.
+  [[nodiscard]] std::uint32_t NodeOfRule(std::uint32_t rule, std::uint32_t leaf) const;
 
   v1::Profile profile_;
   std::map<std::string, std::uint32_t> frames_;  // by serialized frame

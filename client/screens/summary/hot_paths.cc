@@ -195,7 +195,9 @@ void PathTree::Add(int index) {
   std::uint32_t node = Child(0, state_name);
   states_.try_emplace(node, PathState{state, wait, spinning});
   nodes_[node].weight += weight;
-  for (const std::uint32_t name : NamesOfStack(samples.node(index), state)) {
+  // What it calls to spin is no place that a reader looks for.
+  const std::uint32_t leaf = spinning ? samples.rule_node(index) : samples.node(index);
+  for (const std::uint32_t name : NamesOfStack(leaf, state)) {
     node = Child(node, name);
     nodes_[node].weight += weight;
   }

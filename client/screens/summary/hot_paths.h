@@ -31,7 +31,7 @@ struct HotPath {
 // Profile.threads). A path goes down as long as nearly all of its time does; where time splits up,
 // the heaviest path is taken apart first, until there are `limit`. Paths below a hundredth of the
 // time are left out. What waiting threads do inside the kernel is one frame, named like the system
-// call. The profile must have passed CheckProfile.
+// call. What spins ends at the frame that says so. The profile must have passed CheckProfile.
 [[nodiscard]] std::vector<HotPath> HotPaths(const v1::Profile& profile,
                                             std::span<const std::uint32_t> threads,
                                             std::size_t limit);

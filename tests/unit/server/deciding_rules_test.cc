@@ -97,6 +97,20 @@ TEST_F(DecidingRulesTest, OnlyTimeOnACpuIsJudged) {
   EXPECT_THAT(proto.samples().rule(), ElementsAre(0u, 0u, 1u, 0u));
 }
 
+TEST_F(DecidingRulesTest, WhichFrameDecidedIsSaid) {
+  Add({"main", "sync", "ioctl", "read_[k]"});
+  Add({"main", "pool", "syscall_[k]", "schedule_[k]"});
+  Add({"main", "wait", "task"});
+  Add({"main"});
+  const v1::Profile proto = Convert(kRules);
+  std::vector<std::string> names;
+  for (const auto node : proto.samples().rule_node()) {
+    const auto at = static_cast<int>(node) - 1;
+    names.push_back(at < 0 ? "" : proto.frames(proto.nodes(at).frame()).name());
+  }
+  EXPECT_THAT(names, ElementsAre("sync", "pool", "task", ""));
+}
+
 TEST_F(DecidingRulesTest, TheProfileCarriesTheRulesThatDecided) {
   Add({"sync"});
   Add({"wait"});

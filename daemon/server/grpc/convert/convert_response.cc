@@ -203,8 +203,14 @@ void FillEdges(const SampleRefs& samples, v1::Samples& proto) {
 }
 
 void FillRules(const SampleRefs& samples, DecidingRules& rules, v1::Samples& proto) {
-  for (const auto* sample : samples) proto.add_rule(rules.Of(*sample));
-  if (std::ranges::all_of(proto.rule(), [](auto rule) { return rule == 0; })) proto.clear_rule();
+  for (const auto* sample : samples) {
+    const DecidingRules::Decision decision = rules.Of(*sample);
+    proto.add_rule(decision.rule);
+    proto.add_rule_node(decision.node);
+  }
+  if (std::ranges::any_of(proto.rule(), [](auto rule) { return rule != 0; })) return;
+  proto.clear_rule();
+  proto.clear_rule_node();
 }
 
 // The last node and the last frame.

@@ -25,22 +25,26 @@ DecidingRules::DecidingRules(const aggregate::Profile& profile, const rules::Rul
   of_frame.reserve(profile.frames.size());
   for (const symbolize::Frame& frame : profile.frames) of_frame.push_back(rules->Find(frame));
   // What decides where the stack goes on in user space. A parent stands before its children.
-  std::vector<std::uint32_t> as_caller(profile.nodes.size(), kNone);
-  of_node_.assign(profile.nodes.size(), kNone);
-  for (std::size_t i = 1; i < profile.nodes.size(); ++i) {
+  std::vector<Found> as_caller(profile.nodes.size());
+  of_node_.resize(profile.nodes.size());
+  for (std::uint32_t i = 1; i < profile.nodes.size(); ++i) {
     const aggregate::StackNode& node = profile.nodes[i];
     const rules::FrameRules& found = of_frame[node.frame];
     const bool kernel = profile.frames[node.frame].kind == symbolize::FrameKind::kKernel;
-    of_node_[i] = found.as_leaf.value_or(kernel ? of_node_[node.parent] : as_caller[node.parent]);
-    as_caller[i] = found.as_caller.value_or(as_caller[node.parent]);
+    if (found.as_leaf)
+      of_node_[i] = {*found.as_leaf, i};
+    else
+      of_node_[i] = kernel ? of_node_[node.parent] : as_caller[node.parent];
+    as_caller[i] = found.as_caller ? Found{*found.as_caller, i} : as_caller[node.parent];
   }
 }
 
-std::uint32_t DecidingRules::Of(const aggregate::ProfileSample& sample) {
+DecidingRules::Decision DecidingRules::Of(const aggregate::ProfileSample& sample) {
   // [stolen] has a node that only the message has.
-  if (sample.state != process::State::kOnCpu || sample.node >= of_node_.size()) return 0;
-  const std::uint32_t rule = of_node_[sample.node];
-  return rule == kNone ? 0 : Add(rule);
+  if (sample.state != process::State::kOnCpu || sample.node >= of_node_.size()) return {};
+  const Found& found = of_node_[sample.node];
+  if (found.rule == kNone) return {};
+  return {Add(found.rule), found.node};
 }
 
 std::uint32_t DecidingRules::Add(std::uint32_t rule) {

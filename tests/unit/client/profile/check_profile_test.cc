@@ -42,7 +42,15 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
        [](v1::Profile& p) { p.mutable_samples()->add_rule(0); }},
       {"sample 0 points at rule 1 of 1",
        [](v1::Profile& p) {
-         for (int i = 0; i < p.samples().weight_ns_size(); ++i) p.mutable_samples()->add_rule(1);
+         const int size = p.samples().weight_ns_size();
+         p.mutable_samples()->mutable_rule()->Resize(size, 1);
+         p.mutable_samples()->mutable_rule_node()->Resize(size, 1);
+       }},
+      {"sample 0 points at node of its rule 8 of 8",
+       [](v1::Profile& p) {
+         const int size = p.samples().weight_ns_size();
+         p.mutable_samples()->mutable_rule()->Resize(size, 0);
+         p.mutable_samples()->mutable_rule_node()->Resize(size, 8);
        }},
       {"its weights add up to too much",
        [](v1::Profile& p) {

@@ -62,8 +62,10 @@ TEST(GilViewTest, ARowAThreadThatPythonKnows) {
 TEST(GilViewTest, TimeWithTheGilThatSpinsIsAColumn) {
   v1::Profile profile = PythonProfile();
   profile.add_rules()->set_frame_class(v1::CLASS_SPIN);
-  for (int i = 0; i < profile.samples().weight_ns_size(); ++i)
+  for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
     profile.mutable_samples()->add_rule(i == 0 ? 1 : 0);
+    profile.mutable_samples()->add_rule_node(i == 0 ? profile.samples().node(i) : 0);
+  }
   const std::string text = Rendered(profile, 100);
   EXPECT_NE(text.find("tid     held   working   spinning   runnable"), std::string::npos) << text;
   EXPECT_NE(text.find("4242   35.0 %               30.0 %      5.0 %"), std::string::npos) << text;

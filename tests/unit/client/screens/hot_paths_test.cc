@@ -14,6 +14,7 @@ namespace {
 using testing::Blocked;
 using testing::ProfileMaker;
 using testing::Running;
+using testing::SampleSpec;
 
 constexpr std::array<std::uint32_t, 1> kFirst{0};
 
@@ -99,6 +100,20 @@ TEST(HotPathsTest, APreemptedThreadShowsItsOwnCode) {
              "schedule_[k]", "__schedule_[k]"},
             {.weight_ns = 100, .state = v1::STATE_RUNNABLE});
   EXPECT_EQ(Texts(maker.Make()), std::vector<std::string>{"main > spin"});
+}
+
+TEST(HotPathsTest, WhatSpinsEndsAtTheFrameThatSaysSo) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(4242, "t");
+  SampleSpec spec = Running(30);
+  spec.rule = maker.AddRule(v1::CLASS_GPU_WAIT, "cuda.*");
+  maker.Add(thread, {"main", "cudaDeviceSynchronize", "driver", "poll"}, spec);
+  maker.Add(thread, {"main", "cudaDeviceSynchronize", "driver", "clock_gettime"}, spec);
+  spec.rule = maker.AddRule(v1::CLASS_WORK, "cuda.*");
+  maker.Add(thread, {"main", "cudaLaunchKernel", "driver"}, spec);
+  const std::vector<std::string> expected{"main > cudaDeviceSynchronize",
+                                          "main > cudaLaunchKernel > driver"};
+  EXPECT_EQ(Texts(maker.Make()), expected);
 }
 
 TEST(HotPathsTest, TimeWithoutAStackIsNotHidden) {
