@@ -180,8 +180,9 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
       cpu_budget_(
           *parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); },
           [this] { return HostSwitches(proc_); }),
-      memory_budget_(*parts_.memory, MemoryAccounts(), proc_,
-                     [this] { return KernelBytesBeyondResident(); }),
+      memory_budget_(
+          *parts_.memory, MemoryAccounts(), proc_, [this] { return parts_.readers->bytes(); },
+          [this] { return KernelBytesBeyondResident(); }),
       history_(parts_.store ? std::make_unique<history::HistoryRecorder>(
                                   pipeline_, std::move(parts_.store), clock, logger,
                                   HistoryOptions(options, *parts_.source))
@@ -307,13 +308,12 @@ std::vector<budget::MemoryAccount*> LiveDaemon::MemoryAccounts() {
   return accounts;
 }
 
-// Readers are processes of their own. And the kernel holds two things for profd that its resident
-// size does not show: maps that are not mapped, and one map value for each thread of the host.
-// Unwind tables are mapped, and no part of MapBytes(). Rings are mapped twice, so that an event
-// that wraps around can be read in one piece.
+// The kernel holds two things for profd that its resident size does not show: maps that are not
+// mapped, and one map value for each thread of the host. Unwind tables are mapped, and no part of
+// MapBytes(). Rings are mapped twice, so that an event that wraps around can be read in one piece.
 std::int64_t LiveDaemon::KernelBytesBeyondResident() const {
   constexpr std::uint64_t kRings = PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES;
-  return static_cast<std::int64_t>(parts_.readers->bytes() + parts_.source->MapBytes() +
+  return static_cast<std::int64_t>(parts_.source->MapBytes() +
                                    ThreadsOnHost(proc_) * kThreadStorageBytes) -
          static_cast<std::int64_t>(2 * kRings);
 }

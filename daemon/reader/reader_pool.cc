@@ -32,6 +32,8 @@ constexpr milliseconds kAnswerKept{10'000};  // for a caller that may come again
 constexpr milliseconds kEndingTakes{
     200};  // until a process that has closed its channel says how it ended
 constexpr std::uint64_t kMeasureEvery = 16;  // answers
+// Between two times: all processes of a pool take a millisecond or two.
+constexpr milliseconds kMeasureAfter{250};
 // A pool that holds so much looks so often whether the memory budget wants it back.
 constexpr std::uint64_t kLargeBytes = 16u << 20;
 constexpr milliseconds kReclaimEvery{250};
@@ -240,7 +242,7 @@ Result<std::string> ReaderPool::Finish(Lock& lock, ReaderProcess process,
   }
   failures_.erase(request.target);
   if (counters_.requests.value() % kMeasureEvery == 0 &&
-      process.PrivateBytes() > options_.process_bytes) {
+      process.PrivateBytesAtMost() > options_.process_bytes) {
     counters_.oversize.Add();
     Kill(std::move(process), 0, 0);
   } else {
@@ -378,7 +380,9 @@ bool ReaderPool::GiveUp() {
 // Those that are busy are measured when they have answered.
 void ReaderPool::MeasureMemory() {
   if (GiveUp()) return;
-  if (counters_.requests.value() % kMeasureEvery != 0) return;
+  const Time now = Clock::now();
+  if (counters_.requests.value() % kMeasureEvery != 0 || now - measured_ < kMeasureAfter) return;
+  measured_ = now;
   std::uint64_t bytes = 0;
   for (const IdleReader& one : idle_) bytes += one.process.PrivateBytes();
   const bool were_small = memory_.bytes() < kLargeBytes;

@@ -208,6 +208,7 @@ class ReaderPool : public Readers {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<IdleReader> idle_;  // used last at the back
+  Time measured_;                // their memory
   std::size_t busy_ = 0;         // with a request whose caller waits
   std::map<std::uint64_t, Job> left_;
   std::list<KilledReader> killed_;

@@ -236,6 +236,32 @@ class ZygoteLoop {
   std::deque<std::pair<pid_t, int>> ended_;
 };
 
+// Nothing: profd may not look, or the kernel does not say it.
+std::optional<std::uint64_t> ProportionalBytes(pid_t pid) {
+  const auto text = ProcFs().Read(std::to_string(pid) + "/smaps_rollup", 4'096);
+  if (!text) return std::nullopt;
+  std::uint64_t kilobytes = 0;
+  for (const std::string_view key : {"\nPss_Anon:", "\nPss_Shmem:"}) {
+    const std::size_t at = text->find(key);
+    std::uint64_t value = 0;
+    if (at == std::string::npos || std::sscanf(text->c_str() + at + key.size(), "%lu", &value) != 1)
+      return std::nullopt;
+    kilobytes += value;
+  }
+  return kilobytes << 10;
+}
+
+std::uint64_t AnonymousBytes(pid_t pid) {
+  constexpr std::uint64_t kPage = 4'096;
+  const auto statm = ProcFs().Read(std::to_string(pid) + "/statm", 256);
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!statm || std::sscanf(statm->c_str(), "%lu %lu %lu", &size, &resident, &shared) != 3)
+    return 0;
+  return (resident - std::min(resident, shared)) * kPage;
+}
+
 bool HasProcessEnded(const UniqueFd& handle) {
   pollfd ended{handle.get(), POLLIN, 0};
   return ::poll(&ended, 1, 0) == 1;
@@ -254,17 +280,15 @@ bool ReaderProcess::HasEnded() const { return std::ranges::all_of(handles_, &Has
 bool ReaderProcess::IsWhole() const { return std::ranges::none_of(handles_, &HasProcessEnded); }
 
 std::uint64_t ReaderProcess::PrivateBytes() const {
-  constexpr std::uint64_t kPage = 4'096;
-  std::uint64_t pages = 0;
-  for (const pid_t pid : pids_) {
-    const auto statm = ProcFs().Read(std::to_string(pid) + "/statm", 256);
-    std::uint64_t size = 0;
-    std::uint64_t resident = 0;
-    std::uint64_t shared = 0;
-    if (statm && std::sscanf(statm->c_str(), "%lu %lu %lu", &size, &resident, &shared) == 3)
-      pages += resident - std::min(resident, shared);
-  }
-  return pages * kPage;
+  std::uint64_t bytes = 0;
+  for (const pid_t pid : pids_) bytes += ProportionalBytes(pid).value_or(AnonymousBytes(pid));
+  return bytes;
+}
+
+std::uint64_t ReaderProcess::PrivateBytesAtMost() const {
+  std::uint64_t bytes = 0;
+  for (const pid_t pid : pids_) bytes += AnonymousBytes(pid);
+  return bytes;
 }
 
 Result<std::unique_ptr<Zygote>> Zygote::Start(std::vector<Role> roles) {

@@ -155,11 +155,13 @@ TEST_F(WatchdogFeedTest, AThreadOutsideThePipelineThatIsStuckDoesNotEither) {
   std::latch began(1);
   std::latch free(1);
   budget::MemoryBudget budget(256u << 20);
-  budget::MemoryThread thread(budget, {}, proc_, [&] {
+  const auto wait = [&] {
     if (!began.try_wait()) began.count_down();
     free.wait();
     return 0;
-  });
+  };
+  budget::MemoryThread thread(
+      budget, {}, proc_, [] { return 0; }, wait);
   health_.Watch(thread.heartbeat());
   began.wait();
   LookWhenStuck(thread.heartbeat());

@@ -16,9 +16,11 @@ constexpr int kTrimTicks = 4;
 }  // namespace
 
 MemoryThread::MemoryThread(MemoryBudget& budget, std::vector<MemoryAccount*> accounts,
-                           const ProcFs& proc, std::function<std::int64_t()> beyond_resident)
+                           const ProcFs& proc, std::function<std::uint64_t()> readers,
+                           std::function<std::int64_t()> beyond_resident)
     : budget_(budget),
       resident_(proc),
+      readers_(std::move(readers)),
       beyond_resident_(std::move(beyond_resident)),
       controller_(budget.cap_bytes(), std::move(accounts)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -57,9 +59,8 @@ void MemoryThread::Update() {
     beyond_bytes_ = beyond_resident_();
     beyond_read_ = now;
   }
-  const auto resident = static_cast<std::int64_t>(resident_.Bytes());
-  controller_.Update(
-      static_cast<std::uint64_t>(std::max<std::int64_t>(resident + beyond_bytes_, 0)));
+  const auto held = static_cast<std::int64_t>(resident_.Bytes() + readers_());
+  controller_.Update(static_cast<std::uint64_t>(std::max<std::int64_t>(held + beyond_bytes_, 0)));
   budget_.Update(controller_.dropping(), controller_.room_bytes());
   // The allocator keeps what parts free until it is trimmed. Near the cap it is trimmed regularly,
   // because memory that no account counts is freed, too.

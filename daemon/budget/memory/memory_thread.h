@@ -25,9 +25,11 @@ class MemoryThread {
  public:
   static constexpr std::chrono::milliseconds kInterval{50};
 
-  // All must outlive this. `beyond_resident`: kernel memory that resident memory does not include,
-  // less what it includes twice, in bytes; called once a second.
+  // All must outlive this. `readers`: memory of other processes of profd, in bytes; cheap.
+  // `beyond_resident`: kernel memory that resident memory does not include, less what it includes
+  // twice, in bytes; called once a second.
   MemoryThread(MemoryBudget& budget, std::vector<MemoryAccount*> accounts, const ProcFs& proc,
+               std::function<std::uint64_t()> readers,
                std::function<std::int64_t()> beyond_resident);
   ~MemoryThread();
   MemoryThread(const MemoryThread&) = delete;
@@ -43,6 +45,7 @@ class MemoryThread {
 
   MemoryBudget& budget_;
   const OwnResident resident_;
+  const std::function<std::uint64_t()> readers_;
   const std::function<std::int64_t()> beyond_resident_;
   MemoryController controller_;
   std::int64_t beyond_bytes_ = 0;

@@ -257,6 +257,19 @@ TEST_F(ReaderPoolTest, WhenMemoryIsShortMuchOfItGoesBackThoughNoRequestComes) {
   EXPECT_EQ(pool_->counters().started.value(), 2u);
 }
 
+TEST_F(ReaderPoolTest, WhatReadersShareCountsOnce) {
+  constexpr std::uint64_t kShared = 64u
+                                    << 20;  // by four processes: this one, and three that follow
+  const std::string shared(kShared, 's');
+  zygote_.reset();
+  SetUp();
+  Make({});
+  ASSERT_TRUE(test::Eventually([&] { return Ask("echo x") && pool_->bytes() > 0; }));
+  EXPECT_GE(pool_->bytes(), kShared / 2);
+  EXPECT_LE(pool_->bytes(), kShared / 2 + (16u << 20)) << "a reader and its opener";
+  EXPECT_EQ(shared.back(), 's');
+}
+
 TEST_F(ReaderPoolTest, ATargetHoldsOneReaderAtMost) {
   Make({.processes = 2});
   ASSERT_FALSE(Ask("hang", 1, kNone));
