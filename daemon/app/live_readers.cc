@@ -10,6 +10,7 @@
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/symbolize/live/jit_remote.h"
+#include "daemon/unwind/cfi/code_functions.h"
 #include "daemon/unwind/service/cfi_remote.h"
 
 namespace profd::app {
@@ -46,8 +47,10 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                        [] { return std::make_unique<source::IteratorParser>(); }};
   roles[kProcesses] = {"profd-process", kTextLimits,
                        [] { return std::make_unique<source::ProcessTextParser>(); }, true};
-  roles[kObjects] = {"profd-symbols", kObjectLimits,
-                     [] { return std::make_unique<elf::ObjectParser>(); }};
+  roles[kObjects] = {
+      "profd-symbols", kObjectLimits, [] {
+        return std::make_unique<elf::ObjectParser>(std::make_unique<unwind::CodeFunctions>());
+      }};
   roles[kJitCode] = {"profd-jit", kListLimits,
                      [] { return std::make_unique<symbolize::JitParser>(); }};
   roles[kPython] = {"profd-python", kListLimits,

@@ -30,6 +30,8 @@ elf::ElfLimits FileLimits(const budget::MemoryLimits& memory) {
   elf::ElfLimits limits;
   limits.symbols = Within(limits.symbols, memory.elf_file / kSymbolBytes);
   limits.string_bytes = Within(limits.string_bytes, memory.elf_file);
+  limits.table_symbols = limits.symbols / 4;
+  limits.table_string_bytes = limits.string_bytes / 4;
   limits.minidebug_bytes = Within(limits.minidebug_bytes, memory.elf_file / 2);
   return limits;
 }

@@ -13,8 +13,9 @@ namespace profd::test {
 class DirectObjects : private DirectReaders, public elf::ObjectClient {
  public:
   explicit DirectObjects(ProcFs proc = ProcFs(), const elf::ObjectSettings& settings = {},
-                         budget::Shares* downloads = nullptr, elf::KeptSymbols* kept = nullptr)
-      : DirectReaders(std::make_unique<elf::ObjectParser>(), std::move(proc)),
+                         budget::Shares* downloads = nullptr, elf::KeptSymbols* kept = nullptr,
+                         std::unique_ptr<elf::FunctionFinder> functions = nullptr)
+      : DirectReaders(std::make_unique<elf::ObjectParser>(std::move(functions)), std::move(proc)),
         ObjectClient(static_cast<DirectReaders&>(*this), settings, downloads, nullptr, kept) {}
 };
 

@@ -16,13 +16,15 @@
 namespace profd::elf {
 
 // Bounds against hostile files; what goes beyond is refused with the reason. With all of them
-// reached, reading takes about 250 MiB for a moment, and the object half of it; a .symtab beyond
-// them is not held in memory, but written to an index within the last two.
+// reached, reading takes about 250 MiB for a moment, and the object half of it. A .symtab beyond
+// table_symbols or table_string_bytes is not held in memory, but written to an index.
 struct ElfLimits {
   std::uint64_t sections = 1u << 17;
   std::uint64_t segments = 4096;
   std::uint64_t symbols = 2u << 20;
-  std::uint64_t string_bytes = 128u << 20;    // of one table of names
+  std::uint64_t string_bytes = 128u << 20;  // of one table of names
+  std::uint64_t table_symbols = 512u << 10;
+  std::uint64_t table_string_bytes = 32u << 20;
   std::uint64_t stub_bytes = 4u << 20;        // of one procedure linkage table
   std::uint64_t minidebug_bytes = 32u << 20;  // .gnu_debugdata as it is in the file, and unpacked
   std::uint64_t note_bytes = 64u << 10;  // all notes together that are searched for the build id

@@ -24,8 +24,10 @@ DebugPool::Options PoolOptions(reader::FileOpener& opener, const ObjectSettings&
 
 }  // namespace
 
-ObjectReader::ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings)
+ObjectReader::ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings,
+                           FunctionFinder* functions)
     : settings_(settings),
+      functions_(functions),
       finder_(opener),
       debug_finder_(opener),
       pool_(PoolOptions(opener, settings)) {}
@@ -90,6 +92,18 @@ Result<std::vector<SourceFrame>> ObjectReader::FindSource(const ObjectId& id,
   return pool_.Find(*entry, vaddr);
 }
 
+Result<std::vector<FunctionExtent>> ObjectReader::FindFunctions(const ObjectId& id,
+                                                                const FileStamp& stamp,
+                                                                std::uint64_t piece) {
+  if (functions_ == nullptr) return std::vector<FunctionExtent>();
+  const auto open = [&]() -> Result<UniqueFd> {
+    auto file = Open(id, stamp);
+    if (!file) return file.error();
+    return std::move(file->fd);
+  };
+  return functions_->Find(stamp, open, piece);
+}
+
 DebugPool::EntryRef* ObjectReader::EntryOf(const ObjectId& id, const FileStamp& stamp) {
   DebugPool::EntryRef* const own = entries_.Find({stamp, ""});
   return own != nullptr ? own : entries_.Find({stamp, id.path});
@@ -125,8 +139,11 @@ void ObjectReader::AddDebugSymbols(ElfContents& contents, const FoundDebugFile* 
   if (!contents.links.minidebug.empty()) {
     const Result<std::string> unpacked =
         UnpackXz(contents.links.minidebug, settings_.elf.minidebug_bytes);
+    ElfLimits limits = settings_.elf;
+    limits.table_symbols = limits.symbols;  // there is no file to make an index of
+    limits.table_string_bytes = limits.string_bytes;
     const Result<ElfContents> more =
-        unpacked ? ReadElfContents(MemoryBytes(std::as_bytes(std::span(*unpacked))), settings_.elf)
+        unpacked ? ReadElfContents(MemoryBytes(std::as_bytes(std::span(*unpacked))), limits)
                  : unpacked.error();
     if (more && !more->symbols.empty()) {
       AddSymbols(contents, more->symbols, more->names);

@@ -14,6 +14,7 @@
 #include "daemon/elf/debug/debug_pool.h"
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/file/object_source.h"
+#include "daemon/elf/sources/function_finder.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/reader/opener.h"
@@ -47,8 +48,9 @@ struct ContentsHash {
 // so that their debug information is opened once. Used by one thread.
 class ObjectReader {
  public:
-  // The opener outlives this.
-  ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings);
+  // The opener and `functions`, which may be null, outlive this.
+  ObjectReader(reader::FileOpener& opener, const ObjectSettings& settings,
+               FunctionFinder* functions);
 
   // Which file it is, now. The error lists what was tried.
   [[nodiscard]] Result<FileStamp> Find(const ObjectId& id);
@@ -64,6 +66,10 @@ class ObjectReader {
   [[nodiscard]] Result<std::vector<SourceFrame>> FindSource(const ObjectId& id,
                                                             const FileStamp& stamp,
                                                             std::uint64_t vaddr);
+  // As FunctionFinder::Find.
+  [[nodiscard]] Result<std::vector<FunctionExtent>> FindFunctions(const ObjectId& id,
+                                                                  const FileStamp& stamp,
+                                                                  std::uint64_t piece);
 
  private:
   static constexpr std::size_t kMaxFound = 8;
@@ -87,6 +93,7 @@ class ObjectReader {
                                                ElfContents& contents, FoundDebugFile* found);
 
   const ObjectSettings settings_;
+  FunctionFinder* const functions_;
   const FileFinder finder_;
   const DebugFinder debug_finder_;
   DebugPool pool_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "daemon/base/clock.h"
@@ -22,7 +23,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kFind, kRead, kSource };
+enum class Verb : std::uint8_t { kFind, kRead, kSource, kFunctions };
 
 constexpr std::size_t kMaxFrames = 256;  // inlined into each other at one address
 
@@ -94,6 +95,32 @@ Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
   return frames;
 }
 
+std::string PackFunctions(const std::vector<FunctionExtent>& functions) {
+  Packer fields;
+  fields.Number(static_cast<std::uint32_t>(functions.size()));
+  for (const FunctionExtent& function : functions)
+    fields.Number(function.begin).Number(function.end);
+  return fields.Take();
+}
+
+Result<std::vector<FunctionExtent>> UnpackFunctions(std::string_view bytes) {
+  Unpacker fields(bytes);
+  std::vector<FunctionExtent> functions;
+  const std::uint32_t count = fields.Count(2 * sizeof(std::uint64_t));
+  if (count > FunctionFinder::kPieceBytes) return Nonsense();
+  std::uint64_t end = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    FunctionExtent function;
+    function.begin = fields.Number<std::uint64_t>();
+    function.end = fields.Number<std::uint64_t>();
+    if (function.begin < end || function.begin >= function.end) return Nonsense();
+    end = function.end;
+    functions.push_back(function);
+  }
+  if (!fields.done()) return Nonsense();
+  return functions;
+}
+
 bool MayChange(const Error& error) {
   return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
 }
@@ -104,7 +131,7 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
   Unpacker fields(request);
   const auto verb = fields.Number<Verb>();
   const ObjectSettings settings = UnpackSettings(fields);
-  if (!reader_) reader_.emplace(context.opener, settings);
+  if (!reader_) reader_.emplace(context.opener, settings, functions_.get());
   const ObjectId id = UnpackId(fields);
   if (verb == Verb::kFind) {
     const auto stamp = reader_->Find(id);
@@ -123,26 +150,59 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
     const auto contents = reader_->Read(id, stamp, std::move(given));
     return contents ? Result<std::string>(PackContents(*contents)) : contents.error();
   }
+  if (verb == Verb::kFunctions) {
+    const auto functions = reader_->FindFunctions(id, stamp, fields.Number<std::uint64_t>());
+    return functions ? Result<std::string>(PackFunctions(*functions)) : functions.error();
+  }
   auto frames = reader_->FindSource(id, stamp, fields.Number<std::uint64_t>());
   if (!frames) return frames.error();
   if (frames->size() > kMaxFrames) frames->erase(frames->begin(), frames->end() - kMaxFrames);
   return PackFrames(*frames);
 }
 
-class ObjectClient::RemoteObject : public TableObject {
+// What it does not hold itself it requests.
+class ObjectClient::FileObject : public TableObject {
  public:
-  RemoteObject(ObjectContents contents, std::optional<SymbolIndex> index, ObjectClient& client,
-               ContentsKey key)
+  FileObject(ObjectContents contents, std::optional<SymbolIndex> index, ObjectClient& client,
+             ContentsKey key)
       : TableObject(std::move(contents.info), std::move(contents.symbols), std::move(index)),
+        has_source_(contents.has_source),
         client_(client),
         key_(std::move(key)) {}
+  [[nodiscard]] std::optional<SymbolRange> FindSymbol(std::uint64_t vaddr) const override {
+    const auto symbol = TableObject::FindSymbol(vaddr);
+    return symbol ? symbol : FindFunction(vaddr);
+  }
   [[nodiscard]] std::vector<SourceFrame> FindSource(std::uint64_t vaddr) const override {
-    return client_.FindSource(key_, vaddr);
+    return has_source_ ? client_.FindSource(key_, vaddr) : std::vector<SourceFrame>();
   }
 
  private:
+  static constexpr std::size_t kMaxFunctions = 1u << 15;  // 512 KiB
+
+  [[nodiscard]] std::optional<SymbolRange> FindFunction(std::uint64_t vaddr) const {
+    const std::uint64_t piece = FunctionFinder::PieceOf(vaddr);
+    auto known = functions_.find(piece);
+    if (known == functions_.end()) {
+      auto functions = client_.FindFunctions(key_, piece);
+      if (!functions) return std::nullopt;
+      if (functions_held_ + functions->size() > kMaxFunctions) {
+        functions_.clear();
+        functions_held_ = 0;
+      }
+      functions_held_ += functions->size() + 1;
+      known = functions_.emplace(piece, *std::move(functions)).first;
+    }
+    const FunctionExtent* function = FunctionAt(known->second, vaddr);
+    if (function == nullptr) return std::nullopt;
+    return SymbolRange{function->begin, function->end, ""};
+  }
+
+  const bool has_source_;
   ObjectClient& client_;
   const ContentsKey key_;
+  mutable std::map<std::uint64_t, std::vector<FunctionExtent>> functions_;  // by piece
+  mutable std::size_t functions_held_ = 0;                                  // and pieces
 };
 
 ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings,
@@ -211,12 +271,8 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
   const ContentsKey key{stamp, contents->alone ? "" : id.path};
-  ObjectRef object;
-  if (contents->has_source)
-    object = std::make_shared<RemoteObject>(*std::move(contents), *std::move(index), *this, key);
-  else
-    object = std::make_shared<TableObject>(std::move(info), std::move(contents->symbols),
-                                           *std::move(index));
+  const ObjectRef object =
+      std::make_shared<FileObject>(*std::move(contents), *std::move(index), *this, key);
   held_.insert_or_assign(key, Held{object, id});
   Sweep();
   return object;
@@ -297,6 +353,19 @@ std::vector<SourceFrame> ObjectClient::FindSource(const ContentsKey& key, std::u
   return frames ? *std::move(frames) : std::vector<SourceFrame>();
 }
 
+std::optional<std::vector<FunctionExtent>> ObjectClient::FindFunctions(const ContentsKey& key,
+                                                                       std::uint64_t piece) {
+  const auto held = held_.find(key);
+  if (held == held_.end()) return std::nullopt;
+  const ObjectId& id = held->second.id;
+  const auto answer =
+      Ask(id, What::kFunctions,
+          Begin(Verb::kFunctions, settings_, id).Plain(key.stamp).Number(piece).Take());
+  if (!answer && MayChange(answer.error())) return std::nullopt;
+  auto functions = answer ? UnpackFunctions(*answer) : answer.error();
+  return functions ? *std::move(functions) : std::vector<FunctionExtent>();
+}
+
 Result<ObjectRef> ObjectClient::LoadVdso(const ObjectId& id) {
   constexpr std::uint64_t kEndOf32Bit = 1ull << 32;
   if (id.map_end != 0 && id.map_end <= kEndOf32Bit)
@@ -310,9 +379,11 @@ Result<ObjectRef> ObjectClient::LoadVdso(const ObjectId& id) {
 }
 
 bool ObjectClient::Fits(std::uint64_t file_bytes) const {
-  // Symbols and their names, as they arrive and in the object; most of a file is neither.
+  // Symbols and their names, as they arrive and in the object; most of a file is neither. What is
+  // larger comes in an index, or, without a .symtab, is seldom.
   constexpr std::uint64_t kSymbolBytes = 48;
-  const std::uint64_t most = settings_.elf.symbols * kSymbolBytes + 2 * settings_.elf.string_bytes;
+  const std::uint64_t most =
+      settings_.elf.table_symbols * kSymbolBytes + 2 * settings_.elf.table_string_bytes;
   return memory_ == nullptr || memory_->TakeRoom(std::min(file_bytes / 2, most));
 }
 

@@ -30,10 +30,14 @@ namespace profd::elf {
 // Runs in a reader process.
 class ObjectParser : public reader::Parser {
  public:
+  // `functions` null: only tables say where functions are.
+  explicit ObjectParser(std::unique_ptr<FunctionFinder> functions = nullptr)
+      : functions_(std::move(functions)) {}
   [[nodiscard]] Result<std::string> Answer(std::string_view request,
                                            reader::ParserContext context) override;
 
  private:
+  const std::unique_ptr<FunctionFinder> functions_;
   std::optional<ObjectReader> reader_;  // made with the first request, which has its settings
 };
 
@@ -72,7 +76,7 @@ class ObjectClient : public ObjectSource {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  class RemoteObject;
+  class FileObject;
   // All that map one file.
   struct Held {
     std::weak_ptr<const Object> object;
@@ -111,12 +115,16 @@ class ObjectClient : public ObjectSource {
                                                             ObjectContents& contents);
   [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
   [[nodiscard]] std::vector<SourceFrame> FindSource(const ContentsKey& key, std::uint64_t vaddr);
+  // Those that reach into a piece, as FunctionFinder has them; nothing: there is no answer yet.
+  [[nodiscard]] std::optional<std::vector<FunctionExtent>> FindFunctions(const ContentsKey& key,
+                                                                         std::uint64_t piece);
   // Whether there is room for what reading a file of this length may take.
   [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   void Sweep();
-  // Debug information of large files takes seconds to open; symbols do not wait for it. `repeated`:
+  // Debug information of large files takes seconds to open, and code some time to follow; symbols
+  // wait for neither. `repeated`:
   // if there is no answer yet, until there is one.
-  enum class What : std::uint8_t { kSymbols, kSource };
+  enum class What : std::uint8_t { kSymbols, kSource, kFunctions };
   [[nodiscard]] Result<std::string> Ask(const ObjectId& id, What what, std::string body,
                                         std::vector<File> files = {}, bool repeated = true);
   // Asks for what is pending again, without waiting.

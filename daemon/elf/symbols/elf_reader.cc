@@ -162,10 +162,13 @@ class Reader {
                                        std::pair{SHT_DYNSYM, SymbolOrigin::kDynsym}}) {
       const ElfSection* found = file_.FindSection(static_cast<std::uint32_t>(type));
       if (found == nullptr) continue;
-      const Result<void> table = ReadTable(*found, contents);
+      const bool symtab = type == SHT_SYMTAB;
+      const Result<void> table = symtab && IsLarge(*found)
+                                     ? Error{ErrorCode::kExhausted, "its symbol table is large", ""}
+                                     : ReadTable(*found, contents);
       if (!table) {
-        contents.large_symtab = contents.large_symtab ||
-                                (type == SHT_SYMTAB && table.error().code == ErrorCode::kExhausted);
+        contents.large_symtab =
+            contents.large_symtab || (symtab && table.error().code == ErrorCode::kExhausted);
         if (damage.empty()) damage = table.error().message;
         continue;
       }
@@ -177,6 +180,16 @@ class Reader {
       return;
     }
     info.symbols_missing = damage.empty() ? "no symbols: install its debug package" : damage;
+  }
+
+  // Within the limits, but for an index.
+  [[nodiscard]] bool IsLarge(const ElfSection& table) const {
+    const ElfLimits& limits = file_.limits();
+    const auto& sections = file_.sections();
+    const std::uint64_t names = table.link < sections.size() ? sections[table.link].bytes : 0;
+    const std::uint64_t symbols = table.bytes / std::max<std::uint64_t>(table.entry_bytes, 1);
+    return symbols <= limits.symbols && names <= limits.string_bytes &&
+           (symbols > limits.table_symbols || names > limits.table_string_bytes);
   }
 
   Result<void> ReadTable(const ElfSection& table, ElfContents& contents) {

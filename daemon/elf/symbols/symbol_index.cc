@@ -87,8 +87,9 @@ class Indexer {
         table_(table),
         strings_(strings),
         contents_(contents),
-        part_symbols_(std::max<std::uint64_t>(limits.symbols, 1)),
-        part_name_bytes_(limits.string_bytes) {}
+        part_symbols_(PartOf(table.bytes / std::max<std::uint64_t>(table.entry_bytes, 1),
+                             limits.table_symbols, std::max<std::uint64_t>(limits.symbols, 1))),
+        part_name_bytes_(PartOf(strings.bytes, limits.table_string_bytes, limits.string_bytes)) {}
 
   Result<std::vector<IndexBlock>> Run(BlockWriter writer) {
     FindCode();
@@ -116,6 +117,13 @@ class Indexer {
   }
 
  private:
+  // What a part holds at most: as much as a table in memory, and more where there would be too many
+  // parts, as each reads all symbols.
+  static std::uint64_t PartOf(std::uint64_t whole, std::uint64_t table, std::uint64_t most) {
+    constexpr std::uint64_t kParts = 16;
+    return std::min(std::max(table, whole / kParts), most);
+  }
+
   [[nodiscard]] std::optional<RawSymbol> Raw(const ElfSymbol& symbol) const {
     return ToRawSymbol(file_, symbol, strings_.bytes);
   }

@@ -157,7 +157,8 @@ const ElfSymbolizer::Held& ElfSymbolizer::Hold(const process::ModuleRef& module)
   if (object) {
     held.object = std::move(object).value();
     held.info = InfoOf(*module, held.object->info());
-    if (++users_[held.object.get()] == 1) bytes_.Add(held.object->bytes());
+    Users& users = users_[held.object.get()];
+    if (++users.modules == 1) bytes_.Add(users.bytes = held.object->bytes());
   } else {
     const Error& error = object.error();
     held.later = error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
@@ -181,8 +182,8 @@ void ElfSymbolizer::GiveUp() {
 
 void ElfSymbolizer::Release(const Held& held) {
   const auto user = users_.find(held.object.get());
-  if (user == users_.end() || --user->second > 0) return;
-  bytes_.Set(bytes_.value() - held.object->bytes());
+  if (user == users_.end() || --user->second.modules > 0) return;
+  bytes_.Set(bytes_.value() - user->second.bytes);
   users_.erase(user);
 }
 

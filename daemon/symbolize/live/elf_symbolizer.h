@@ -54,6 +54,10 @@ class ElfSymbolizer : public Symbolizer {
     ModuleInfoRef info;
   };
   using Modules = LruCache<const process::Module*, Held>;
+  struct Users {
+    std::size_t modules = 0;  // that hold an object
+    std::size_t bytes = 0;    // as counted for it: it may have grown since
+  };
 
   // Replaces frames[first], which has module and offset, by what the debug information says.
   static void AddSource(const elf::Object& object, std::uint64_t vaddr, std::size_t first,
@@ -70,7 +74,7 @@ class ElfSymbolizer : public Symbolizer {
   elf::ObjectSource& source_;
   const Options options_;
   Modules held_;  // bounded by memory in Hold, since modules share objects
-  std::unordered_map<const elf::Object*, std::size_t> users_;  // modules that hold an object
+  std::unordered_map<const elf::Object*, Users> users_;
   std::uint64_t improvements_ = 0;  // of source_, when the objects were loaded
   Counter bytes_;
   budget::MemoryAccount memory_{"symbol tables"};

@@ -199,6 +199,18 @@ class CfiReader::State {
     return part;
   }
 
+  std::vector<CodeRange> FindFunctions(std::uint64_t begin, std::uint64_t end) {
+    std::vector<CodeRange> functions;
+    for (const TextRange& range : text_.text()) {
+      const std::uint64_t from = std::max(begin, range.vaddr);
+      const std::uint64_t to = std::min(end, range.vaddr + (range.end - range.begin));
+      if (from >= to || BareBytes({from, to}) == 0) continue;
+      const auto found = FindCode({from, to}, range);
+      functions.insert(functions.end(), found.functions.begin(), found.functions.end());
+    }
+    return functions;
+  }
+
   [[nodiscard]] const ElfText& text() const { return text_; }
   [[nodiscard]] const FrameIndex& index() const { return index_; }
   [[nodiscard]] bool cpython() const { return cpython_; }
@@ -300,9 +312,8 @@ class CfiReader::State {
     return bare;
   }
 
-  // Rules from code where `range`, addresses in `text`, has none. The rows end at offset `end`.
-  void FillFromCode(const CodeRange& range, const TextRange& text, std::uint64_t bare,
-                    std::uint64_t end, PartRows& part) {
+  // What the code of `range`, addresses in `text`, says where it has no unwind information.
+  CodeRows::Found FindCode(const CodeRange& range, const TextRange& text) {
     if (!code_rows_) {
       const auto& entries = index_.entries();
       code_rows_.emplace(
@@ -315,10 +326,16 @@ class CfiReader::State {
     const std::uint64_t text_end = text.vaddr + (text.end - text.begin);
     const auto gaps = Uncovered(
         {range.begin - before, range.end + std::min(text_end - range.end, CodeRows::kBehind)});
+    return code_rows_->Find(range, gaps);
+  }
+
+  // Rules from code where `range`, addresses in `text`, has none. The rows end at offset `end`.
+  void FillFromCode(const CodeRange& range, const TextRange& text, std::uint64_t bare,
+                    std::uint64_t end, PartRows& part) {
     const std::uint64_t bias = text.vaddr - text.begin;
     std::uint64_t filled = 0;
     std::vector<Row> rows;
-    const auto [pieces, refused] = code_rows_->Find(range, gaps);
+    const auto [pieces, refused, functions] = FindCode(range, text);
     for (std::size_t i = 0; i < refused.size(); ++i) part.refused[i] += refused[i];
     auto next = pieces.begin();
     for (std::size_t i = 0; i < part.rows.size(); ++i) {
@@ -423,6 +440,9 @@ std::optional<std::uint64_t> CfiReader::entry() const {
 }
 PartRows CfiReader::ReadRows(std::uint64_t begin, std::uint64_t end, bool requested) {
   return state_->ReadRows(begin, end, requested);
+}
+std::vector<CodeRange> CfiReader::FindFunctions(std::uint64_t begin, std::uint64_t end) {
+  return state_->FindFunctions(begin, end);
 }
 std::string CfiReader::build_id() const { return state_->text().file().BuildId(); }
 std::uint64_t CfiReader::damaged() const { return state_->damaged(); }

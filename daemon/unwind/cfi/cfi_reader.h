@@ -52,6 +52,8 @@ class CfiReader {
   static constexpr std::uint64_t kMaxUnrequested = 32u << 10;
   // Rows of [begin, end) of the file; the first is at `begin`. `requested`: by a program.
   [[nodiscard]] PartRows ReadRows(std::uint64_t begin, std::uint64_t end, bool requested = true);
+  // Functions without unwind information that reach into [begin, end), addresses of the object.
+  [[nodiscard]] std::vector<CodeRange> FindFunctions(std::uint64_t begin, std::uint64_t end);
   // FDEs, or parts of them, that were out of bounds so far.
   [[nodiscard]] std::uint64_t damaged() const;
   // In memory, by an estimate.

@@ -165,19 +165,52 @@ class Search {
       if (!sure_.empty()) {
         const auto [address, kind] = *sure_.begin();
         sure_.erase(sure_.begin());
-        (void)Follow(address, kind);
+        if (Follow(address, kind) == Is::kFunction) begins_.insert(address);
       } else {
         const std::uint64_t address = *likely_.begin();
         likely_.erase(likely_.begin());
-        if (!IsFollowed(address)) (void)Follow(address, StartKind::kLikely);
+        const bool is_function =
+            !IsFollowed(address) && Follow(address, StartKind::kLikely) == Is::kFunction;
+        if (is_function && IsMarked(address)) begins_.insert(address);
       }
     }
-    return {rules_.Take(), refused_};
+    return {rules_.Take(), refused_, Functions()};
   }
 
  private:
   enum class Is : std::uint8_t { kBeingFollowed, kFunction, kNone };
   static constexpr int kMaxDepth = 32;
+
+  // A likely start may be a block of the function before it, to which a table of jumps leads. If
+  // it is not only its place that says it is a function:
+  [[nodiscard]] bool IsMarked(std::uint64_t address) const {
+    const Bytes code = code_.RestAt(address);
+    const bool endbr64 = code.size() >= kEndbr64.size() &&
+                         std::equal(kEndbr64.begin(), kEndbr64.end(), code.begin());
+    return endbr64 ||
+           (address % kAlignment == 0 && !starts_.Referenced(address, address + 1).empty());
+  }
+
+  // The code that was followed, from one begin to the next.
+  [[nodiscard]] std::vector<CodeRange> Functions() const {
+    std::vector<CodeRange> functions;
+    const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+      if (end <= range_.begin || begin >= range_.end) return;
+      functions.push_back({begin, end});
+    };
+    for (auto part = followed_.begin(); part != followed_.end();) {
+      std::uint64_t begin = part->first;
+      std::uint64_t end = part->second;
+      for (++part; part != followed_.end() && part->first <= end; ++part)
+        end = std::max(end, part->second);
+      auto next = begins_.lower_bound(begin);
+      while (next != begins_.end() && *next < end) {
+        begin = *next++;
+        add(begin, next == begins_.end() ? end : std::min(*next, end));
+      }
+    }
+    return functions;
+  }
 
   void AddStartsOf(const CodeRange& gap) {
     std::uint64_t first = gap.begin;
@@ -292,6 +325,7 @@ class Search {
   std::set<std::uint64_t> likely_;
   std::map<std::uint64_t, Is> found_;
   std::map<std::uint64_t, std::uint64_t> followed_;  // begin -> end
+  std::set<std::uint64_t> begins_;                   // of functions
   RefusedFunctions refused_{};
   std::uint64_t budget_ = CodeRows::kMaxDecoded;
 };

@@ -35,10 +35,14 @@ class CodeRows {
   struct Found {
     std::vector<FunctionRows::Piece> pieces;
     RefusedFunctions refused{};
+    // Functions by more than their place, ascending and disjoint: called, listed by a symbol or, at
+    // an aligned place, by a relocation, or marked by endbr64. Each up to the next one, or to code
+    // that was not followed.
+    std::vector<CodeRange> functions;
   };
-  // Rules for instructions of `range`, ascending and disjoint. `gaps` are the parts without unwind
-  // information from kBefore before the range to kBehind behind it, ascending, in one piece of
-  // memory of the program.
+  // Rules for instructions of `range`, ascending and disjoint; functions that reach into it. `gaps`
+  // are the parts without unwind information from kBefore before the range to kBehind behind it,
+  // ascending, in one piece of memory of the program.
   [[nodiscard]] Found Find(const CodeRange& range, std::span<const CodeRange> gaps) const;
   // In memory, by an estimate.
   [[nodiscard]] std::uint64_t bytes() const { return starts_.bytes(); }

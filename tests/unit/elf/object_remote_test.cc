@@ -84,16 +84,29 @@ TEST_F(ObjectRemoteTest, SymbolsOfALargeFileAreInAnIndex) {
   for (std::uint64_t i = 0; i < 500; ++i)
     plan.symtab.push_back({"function_" + std::to_string(i), 0x2000 + 4 * i, 4});
   const std::string path = tree_.Write("library", BuildElf(plan));
-  test::DirectObjects source(ProcFs(tree_.Path("proc")), FewSymbols());
-  const Result<ObjectRef> object = source.Load(IdOf(path));
-  ASSERT_TRUE(object) << object.error().message;
-  EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
-  EXPECT_EQ((*object)->info().symbols_missing, "");
-  for (std::uint64_t i = 0; i < 500; i += 7)
-    ASSERT_EQ((*object)->FindSymbol(0x2000 + 4 * i + 1)->name, "function_" + std::to_string(i));
-  EXPECT_EQ((*object)->FindSymbol(0x1fff), std::nullopt);
+  ObjectSettings small_tables;
+  small_tables.elf.table_symbols = 499;
+  ObjectSettings short_names;
+  short_names.elf.table_string_bytes = 5'000;
+  std::vector<ObjectRef> objects;
+  for (const ObjectSettings& settings :
+       {FewSymbols(), small_tables, short_names, ObjectSettings()}) {
+    test::DirectObjects source(ProcFs(tree_.Path("proc")), settings);
+    const Result<ObjectRef> object = source.Load(IdOf(path));
+    ASSERT_TRUE(object) << object.error().message;
+    EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
+    EXPECT_EQ((*object)->info().symbols_missing, "");
+    for (std::uint64_t i = 0; i < 500; i += 7)
+      ASSERT_EQ((*object)->FindSymbol(0x2000 + 4 * i + 1)->name, "function_" + std::to_string(i));
+    EXPECT_EQ((*object)->FindSymbol(0x1fff), std::nullopt);
+    objects.push_back(*object);
+  }
   std::filesystem::remove(path);
-  EXPECT_EQ((*object)->FindSymbol(0x2001)->name, "function_0") << "it needs the file no more";
+  for (const ObjectRef& object : objects)
+    EXPECT_EQ(object->FindSymbol(0x2001)->name, "function_0") << "it needs the file no more";
+  // The last one is a table in memory.
+  for (std::size_t i = 0; i + 1 < objects.size(); ++i)
+    EXPECT_LT(objects[i]->bytes(), objects.back()->bytes() / 2) << i;
 }
 
 TEST_F(ObjectRemoteTest, TooManySymbolsForAnIndexAreAReason) {
@@ -106,6 +119,67 @@ TEST_F(ObjectRemoteTest, TooManySymbolsForAnIndexAreAReason) {
   ASSERT_TRUE(object) << object.error().message;
   EXPECT_EQ((*object)->info().symbols_missing, "too many symbols in one place");
   EXPECT_EQ((*object)->FindSymbol(0x2001)->name, "exported");
+}
+
+// Two functions at the begin of each piece.
+class FakeFunctions : public FunctionFinder {
+ public:
+  explicit FakeFunctions(std::vector<std::uint64_t>& requested) : requested_(requested) {}
+  Result<std::vector<FunctionExtent>> Find(const FileStamp& stamp,
+                                           const std::function<Result<UniqueFd>()>& open,
+                                           std::uint64_t piece) override {
+    requested_.push_back(piece);
+    const auto fd = open();
+    if (!fd) return fd.error();
+    struct stat file {};
+    EXPECT_EQ(::fstat(fd->get(), &file), 0);
+    EXPECT_EQ(static_cast<std::uint64_t>(file.st_size), stamp.bytes);
+    return std::vector<FunctionExtent>{{piece, piece + 0x10}, {piece + 0x40, piece + 0x50}};
+  }
+
+ private:
+  std::vector<std::uint64_t>& requested_;
+};
+
+TEST_F(ObjectRemoteTest, FunctionsWithoutASymbolAreWhereTheCodeSaysSo) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  std::vector<std::uint64_t> requested;
+  test::DirectObjects source(ProcFs(tree_.Path("proc")), {}, nullptr, nullptr,
+                             std::make_unique<FakeFunctions>(requested));
+  const Result<ObjectRef> object = source.Load(IdOf(path));
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ((*object)->FindSymbol(0x2000)->name, "alpha");
+  EXPECT_THAT(requested, ::testing::IsEmpty()) << "a symbol says it";
+  EXPECT_EQ((*object)->FindSymbol(0x12345), std::nullopt);
+  EXPECT_EQ((*object)->FindSymbol(0x10049), (SymbolRange{0x10040, 0x10050, ""}));
+  EXPECT_EQ((*object)->FindSymbol(0x1000f), (SymbolRange{0x10000, 0x10010, ""}));
+  EXPECT_EQ((*object)->FindSymbol(0x30000), (SymbolRange{0x30000, 0x30010, ""}));
+  EXPECT_THAT(requested, ::testing::ElementsAre(0x10000, 0x30000)) << "a piece is read once";
+}
+
+TEST(ObjectRemote, NonsenseAboutFunctionsIsNoFunction) {
+  const auto pack = [](std::initializer_list<std::uint64_t> bounds) {
+    reader::Packer fields;
+    fields.Number(static_cast<std::uint32_t>(bounds.size() / 2));
+    for (const std::uint64_t bound : bounds) fields.Number(bound);
+    return fields.Take();
+  };
+  for (const std::string& answer :
+       {pack({0x10010, 0x10000}), pack({0x10000, 0x10010, 0x10008, 0x10020}), std::string("x"),
+        pack({0x10000, 0x10010}) + "more"}) {
+    test::LyingReaders readers;
+    ObjectContents contents;
+    contents.info.segments = {{0, 0, 0x20000, true}};
+    readers.answers = {reader::Packer().Plain(FileStamp{}).Take(), PackContents(contents), answer};
+    ObjectClient client(readers, {});
+    ObjectId id;
+    id.inode = 1;
+    const auto object = client.Load(id);
+    ASSERT_TRUE(object) << object.error().message;
+    EXPECT_EQ((*object)->FindSymbol(0x10000), std::nullopt);
+    EXPECT_EQ((*object)->FindSymbol(0x10009), std::nullopt);
+    EXPECT_EQ(readers.targets.size(), 3u) << "requested once";
+  }
 }
 
 TEST_F(ObjectRemoteTest, SaysWhyThereIsNone) {

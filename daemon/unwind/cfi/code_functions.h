@@ -1,0 +1,27 @@
+// CodeFunctions: the functions of files that only their machine code shows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "daemon/base/lru_cache.h"
+#include "daemon/elf/sources/function_finder.h"
+#include "daemon/unwind/cfi/cfi_reader.h"
+
+namespace profd::unwind {
+
+// Keeps the files open that were read last. Owned by the parser of symbols, in a reader process.
+class CodeFunctions : public elf::FunctionFinder {
+ public:
+  [[nodiscard]] Result<std::vector<elf::FunctionExtent>> Find(
+      const elf::FileStamp& stamp, const std::function<Result<UniqueFd>()>& open,
+      std::uint64_t piece) override;
+
+ private:
+  static constexpr std::size_t kMaxFiles = 2;
+
+  LruCache<elf::FileStamp, CfiReader> files_{kMaxFiles};
+};
+
+}  // namespace profd::unwind
