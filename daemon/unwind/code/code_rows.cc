@@ -222,6 +222,8 @@ class Search {
         first = range_.begin - kBeforeUnlisted;
         first_ = first;
         AddLikelyBehind(first);
+        // It alone: what lies between would use up the budget.
+        if (const auto begin = LastBegin(gap)) likely_.insert(*begin);
       }
     }
     const std::uint64_t end = std::min(gap.end, range_.end);
@@ -230,6 +232,22 @@ class Search {
     for (const std::uint64_t address : starts_.Referenced(first, end))
       Add(address, StartKind::kLikely);
     for (const std::uint64_t address : starts_.Listed(first, end)) Add(address, StartKind::kListed);
+  }
+
+  // The last page before the range that code begins behind zeros, as code made at run time does, or
+  // that the gap begins with. It may be the begin of one large function.
+  [[nodiscard]] std::optional<std::uint64_t> LastBegin(const CodeRange& gap) const {
+    constexpr std::uint64_t kPage = 4'096;
+    const Bytes code = code_.RestAt(gap.begin);
+    const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
+    std::uint64_t at = range_.begin / kPage * kPage;
+    for (; at >= gap.begin + kAlignment; at -= kPage) {
+      const std::size_t place = at - gap.begin;
+      if (place >= code.size() || code[place] == 0) continue;
+      if (std::ranges::all_of(code.subspan(place - kAlignment, kAlignment), is_zero)) return at;
+    }
+    const bool begins_there = at == gap.begin && range_.begin - at < CodeRows::kBefore;
+    return begins_there ? std::optional(at) : std::nullopt;
   }
 
   void Add(std::uint64_t address, StartKind kind) {

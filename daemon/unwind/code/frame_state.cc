@@ -168,7 +168,9 @@ void FrameState::Apply(const Instruction& instruction, std::uint64_t address) {
     }
     case Action::kMove: {
       const auto table = AddressesAt(from);
-      return Set(to, table ? Value{Kind::kTableWord, 0, *table} : Get(from));
+      const Value value = table ? Value{Kind::kTableWord, 0, *table} : Get(from);
+      const bool moves_stack = to.is_register() && to.base == kRsp;
+      return Set(to, moves_stack && !value.Is(Kind::kStack) ? NewBase(address) : value);
     }
     case Action::kLoadSigned: {
       const bool scaled = from.is_memory() && from.scale == 4 && from.base != kNoRegister;
@@ -216,11 +218,22 @@ void FrameState::Apply(const Instruction& instruction, std::uint64_t address) {
   }
 }
 
-bool FrameState::Merge(const FrameState& other) {
+bool FrameState::Merge(const FrameState& other, std::uint64_t address) {
   bool changed = false;
+  const std::uint64_t merged = address | Value::kMerged;
   for (std::size_t i = 0; i < registers_.size(); ++i) {
-    if (registers_[i] == other.registers_[i] || registers_[i].Is(Kind::kUnknown)) continue;
-    registers_[i] = {};
+    const Value& its = other.registers_[i];
+    Value& value = registers_[i];
+    if (value == its || value.Is(Kind::kUnknown)) continue;
+    // The stack pointer is one of two, and what is stored by it is found by it. Not in a loop that
+    // moves it.
+    const bool is_new = !value.IsStack(merged);
+    if (i == kRsp && value.Is(Kind::kStack) && its.Is(Kind::kStack) && !its.IsStack(merged)) {
+      if (!is_new) continue;
+      value = {Kind::kStack, merged, 0};
+    } else {
+      value = {};
+    }
     changed = true;
   }
   changed |= std::erase_if(slots_, [&](const Slot& slot) {

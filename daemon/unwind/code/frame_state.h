@@ -23,8 +23,10 @@ struct Value {
     kTableWord     // an entry of the table of addresses at `number`
   };
   // The canonical frame address. Other bases are addresses of instructions that gave the stack
-  // pointer a value whose distance from it is not known, as alloca and alignment do.
+  // pointer a value whose distance from it is not known, as alloca, alignment and a change to
+  // another stack do; with kMerged those at which it comes from several such.
   static constexpr std::uint64_t kCfa = 0;
+  static constexpr std::uint64_t kMerged = std::uint64_t{1} << 63;
 
   Kind kind = Kind::kUnknown;
   std::uint64_t base = 0;
@@ -55,8 +57,8 @@ class FrameState {
 
   // `instruction` lies at `address`, and control goes on behind it, or where it jumps.
   void Apply(const Instruction& instruction, std::uint64_t address);
-  // Keeps what holds in both. True: something was given up.
-  [[nodiscard]] bool Merge(const FrameState& other);
+  // Keeps what holds in both, at `address`. True: something was given up.
+  [[nodiscard]] bool Merge(const FrameState& other, std::uint64_t address);
 
   // The stack pointer is what it was at the beginning.
   [[nodiscard]] bool balanced() const;

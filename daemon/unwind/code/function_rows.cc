@@ -193,7 +193,7 @@ class Flow {
       return;
     }
     known.after_call = known.after_call && after_call;
-    if (known.state.Merge(state)) todo_.insert(address);
+    if (known.state.Merge(state, address)) todo_.insert(address);
   }
 
   // What has been walked over this address is walked again: it ends there now.

@@ -7,8 +7,8 @@ namespace profd::unwind {
 
 PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeRows::Read& read) {
   const std::array around{
-      CodeRange{part.begin - std::min(part.begin - mapping.begin, kMemoryAround),
-                part.end + std::min(mapping.end - part.end, kMemoryAround)}};
+      CodeRange{part.begin - std::min(part.begin - mapping.begin, CodeRows::kBefore),
+                part.end + std::min(mapping.end - part.end, CodeRows::kBehind)}};
   PartRows rows;
   Append(part.begin - mapping.begin, kNoRule, rows.rows);
   for (const auto& piece : CodeRows(read, CodeStarts()).Find(part, around).pieces) {

@@ -6,9 +6,6 @@
 
 namespace profd::unwind {
 
-// Code around a part that is read with it: functions that reach into it.
-inline constexpr std::uint64_t kMemoryAround = 64u << 10;
-
 // Rows of the addresses of `part`, which lies in `mapping`; their offsets count from the mapping's
 // begin. `read` reads memory of the process.
 [[nodiscard]] PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping,

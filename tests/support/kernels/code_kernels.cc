@@ -126,6 +126,33 @@
     "call *%rax\n"                                  \
     "mov 64(%rsp), %rsp\n"                          \
     "ret\n")                                        \
+  K(switched,                                       \
+    "push %rbp\n"                                   \
+    "push %rbx\n"                                   \
+    "push %r12\n"                                   \
+    "mov %rsp, %rbp\n"                              \
+    "sub $0x2000, %rsp\n"                           \
+    "lea 0x1000(%rsp), %rax\n"                      \
+    "or $63, %rax\n"                                \
+    "sub $63, %rax\n"                               \
+    "mov %rax, 0x18(%rsp)\n"                        \
+    "test $16, %sil\n"                              \
+    "jnz 1f\n"                                      \
+    "and $-256, %rsp\n"                             \
+    "jmp 2f\n"                                      \
+    "1: mov 0x18(%rsp), %rsp\n"                     \
+    "2: mov %rbp, 0x78(%rsp)\n"                     \
+    "mov %rdi, %rax\n"                              \
+    "mov %rsi, %rdi\n"                              \
+    "mov $5, %ebp\n"                                \
+    "mov $6, %ebx\n"                                \
+    "xor %r12d, %r12d\n"                            \
+    "call *%rax\n"                                  \
+    "mov 0x78(%rsp), %rsp\n"                        \
+    "pop %r12\n"                                    \
+    "pop %rbx\n"                                    \
+    "pop %rbp\n"                                    \
+    "ret\n")                                        \
   K(variable,                                       \
     "push %rbp\n"                                   \
     "mov %rsp, %rbp\n"                              \

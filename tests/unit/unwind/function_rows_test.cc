@@ -97,6 +97,29 @@ TEST(FunctionRowsTest, PathsThatDisagree) {
   EXPECT_EQ(Follow(Bytes({0x85, 0xff, 0x74, 0x01, 0x50, 0xc3})).outcome, Outcome::kUnbalanced);
 }
 
+TEST(FunctionRowsTest, AnotherStackIsLeftByAWordOnIt) {
+  // mov %rsp,%rbx; mov (%rdi),%rsp; mov %rbx,8(%rsp); mov $1,%ebx; mov 8(%rsp),%rsp; ret
+  const std::vector<std::uint8_t> code{0x48, 0x89, 0xe3, 0x48, 0x8b, 0x27, 0x48, 0x89,
+                                       0x5c, 0x24, 8,    0xbb, 1,    0,    0,    0,
+                                       0x48, 0x8b, 0x64, 0x24, 8,    0xc3};
+  const auto rows = Follow(Bytes(code), StartKind::kInternal);  // it does not restore %rbx
+  ASSERT_EQ(rows.outcome, Outcome::kFollowed);
+  const profd_unwind_rule rule = RuleAt(rows, 16);
+  EXPECT_EQ(rule.cfa, PROFD_CFA_DEREF);
+  EXPECT_EQ(rule.cfa_register, 7);
+  EXPECT_EQ(rule.offset, 8);
+  EXPECT_EQ(rule.add, 8);
+}
+
+TEST(FunctionRowsTest, AStackPointerThatALoopMovesIsNotFollowed) {
+  // mov %rsp,%rbx; mov (%rdi),%rsp; mov %rbx,8(%rsp);
+  // 1: sub $16,%rsp; dec %eax; jnz 1b; mov 8(%rsp),%rsp; ret
+  const std::vector<std::uint8_t> code{0x48, 0x89, 0xe3, 0x48, 0x8b, 0x27, 0x48, 0x89, 0x5c,
+                                       0x24, 8,    0x48, 0x83, 0xec, 16,   0xff, 0xc8, 0x75,
+                                       0xf8, 0x48, 0x8b, 0x64, 0x24, 8,    0xc3};
+  EXPECT_EQ(Follow(Bytes(code), StartKind::kInternal).outcome, Outcome::kUnbalanced);
+}
+
 TEST(FunctionRowsTest, CallThatDoesNotReturn) {
   // test %edi,%edi; je to ret; push %rbx; call; ret
   const auto rows = Follow(Bytes({0x85, 0xff, 0x74, 0x06, 0x53, 0xe8, 0, 0, 1, 0, 0xc3}));

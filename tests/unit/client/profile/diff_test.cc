@@ -113,6 +113,7 @@ TEST(Diff, RunningIsWorkingAndSpinning) {
   const v1::Profile with = testing::SpinningProfile();
   v1::Profile without = with;
   without.mutable_samples()->clear_rule();
+  without.mutable_samples()->clear_rule_node();
   const auto states = DiffStates(Built(without, with));
   ASSERT_GE(states.size(), 2u);
   EXPECT_EQ(states[0].name, "working");

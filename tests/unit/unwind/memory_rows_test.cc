@@ -1,0 +1,53 @@
+// Rules for code made at run time, of which nothing says where its functions begin.
+#include "daemon/unwind/code/memory_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "daemon/unwind/tables/chunk_builder.h"
+#include "tests/unit/unwind/libdw_oracle.h"
+
+namespace profd::unwind {
+namespace {
+
+constexpr CodeRange kMapping{0x7f0000000000, 0x7f0000100000};
+constexpr std::uint64_t kPage = 0x3000;  // where the function begins
+constexpr std::string_view kNop("\x66\x0f\x1f\x84\0\0\0\0\0", 9);
+constexpr std::uint64_t kNops = 16'384;  // more than two parts
+constexpr std::uint64_t kFunctionBytes = kNops * kNop.size() + 3;
+
+// One large function on pages of its own: push %rbx; nops; pop %rbx; ret.
+std::string Memory() {
+  std::string memory(kMapping.end - kMapping.begin, '\0');
+  std::string function = "\x53";
+  for (std::uint64_t i = 0; i < kNops; ++i) function += kNop;
+  function += "\x5b\xc3";
+  memory.replace(kPage, function.size(), function);
+  return memory;
+}
+
+TEST(MemoryRows, AFunctionOfSeveralPartsHasRulesInEach) {
+  const std::string memory = Memory();
+  const auto read = [&](std::uint64_t address, std::uint64_t bytes) -> Result<std::string> {
+    if (address < kMapping.begin || address >= kMapping.end) return Error{};
+    return memory.substr(address - kMapping.begin, bytes);
+  };
+  std::uint64_t covered = 0;
+  for (std::uint64_t begin = kMapping.begin; begin < kMapping.begin + 4 * kChunkBytes;
+       begin += kChunkBytes) {
+    const PartRows part = MemoryRows({begin, begin + kChunkBytes}, kMapping, read);
+    covered += part.code_bytes;
+    for (std::uint64_t at = begin - kMapping.begin; at < begin - kMapping.begin + kChunkBytes;
+         at += 0x100) {
+      const profd_unwind_rule& rule = RuleAt(part.rows, at);
+      const bool inside = at > kPage && at < kPage + kFunctionBytes;
+      ASSERT_EQ(rule.cfa == PROFD_CFA_REGISTER && rule.offset == 16, inside) << std::hex << at;
+    }
+  }
+  EXPECT_EQ(covered, kFunctionBytes);
+}
+
+}  // namespace
+}  // namespace profd::unwind
