@@ -180,7 +180,9 @@ std::optional<v1::Profile> WithoutInterpreterFrames(const v1::Profile& profile) 
     kept.set_frame(node.frame());
     numbers.push_back(static_cast<std::uint32_t>(shown.nodes_size()));
   }
-  for (std::uint32_t& node : *shown.mutable_samples()->mutable_node()) node = numbers[node];
+  v1::Samples& samples = *shown.mutable_samples();
+  for (std::uint32_t& node : *samples.mutable_node()) node = numbers[node];
+  for (std::uint32_t& node : *samples.mutable_rule_node()) node = numbers[node];
   return shown;
 }
 

@@ -379,12 +379,14 @@ std::string Join(std::span<const std::string> frames, std::size_t head, std::siz
   return text + end;
 }
 
-// The last frame that all paths with a stack share.
+// The last frame that all paths with a stack share. One alone parts from none.
 std::size_t CommonFork(const std::vector<HotPath>& paths) {
+  const auto has_stack = [](const HotPath& path) { return !path.frames.empty(); };
+  if (std::ranges::count_if(paths, has_stack) < 2) return 0;
   std::size_t common = 0;
   const std::vector<std::string>* some = nullptr;
   for (const HotPath& path : paths) {
-    if (path.frames.empty()) continue;
+    if (!has_stack(path)) continue;
     if (some == nullptr) {
       some = &path.frames;
       common = path.frames.size();

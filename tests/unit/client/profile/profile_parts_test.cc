@@ -183,6 +183,22 @@ TEST(InterpreterFrames, WhatStoodOnThemStandsOnWhatWasBelow) {
   EXPECT_EQ(Names(profile).size(), 9u) << "the profile itself is as it was";
 }
 
+TEST(InterpreterFrames, WhichFrameDecidedIsTheSame) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "t");
+  testing::SampleSpec spec;
+  spec.rule = maker.AddRule(v1::CLASS_SPIN, "wait");
+  maker.AddFrames(thread,
+                  {Interpreter("main"), FrameFromText("f"), Interpreter("eval"),
+                   FrameFromText("wait"), FrameFromText("pause")},
+                  spec);
+  const auto shown = WithoutInterpreterFrames(maker.Make());
+  ASSERT_TRUE(shown);
+  ASSERT_TRUE(CheckProfile(*shown));
+  const auto node = static_cast<int>(shown->samples().rule_node(0)) - 1;
+  EXPECT_EQ(shown->frames(static_cast<int>(shown->nodes(node).frame())).name(), "wait");
+}
+
 TEST(InterpreterFrames, WithoutAnyThereIsNothingToChange) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(1, "t");

@@ -116,6 +116,18 @@ TEST(HotPathsTest, WhatSpinsEndsAtTheFrameThatSaysSo) {
   EXPECT_EQ(Texts(maker.Make()), expected);
 }
 
+TEST(HotPathsTest, OnePathAloneKeepsItsCallers) {
+  ProfileMaker maker;
+  maker.Add(maker.AddThread(4242, "t"),
+            {"main", "interpret", "<module> (train.py:8)", "step (train.py:3)", "call_in_a_library",
+             "cudaDeviceSynchronize"},
+            Running(100));
+  const auto paths = HotPaths(maker.Make(), kFirst, 6);
+  ASSERT_EQ(paths.size(), 1u);
+  EXPECT_EQ(PathText(paths[0], 75),
+            "<module> (train.py:8) > step (train.py:3) > ... > cudaDeviceSynchronize");
+}
+
 TEST(HotPathsTest, TimeWithoutAStackIsNotHidden) {
   ProfileMaker maker;
   maker.Add(maker.AddThread(4242, "t"), std::vector<std::string>{}, Blocked(v1::WAIT_OTHER, 100));
