@@ -32,6 +32,8 @@ elf::ElfLimits FileLimits(const budget::MemoryLimits& memory) {
   limits.string_bytes = Within(limits.string_bytes, memory.elf_file);
   limits.table_symbols = limits.symbols / 4;
   limits.table_string_bytes = limits.string_bytes / 4;
+  // So that the tables of a hundred files fit, and more of small ones.
+  limits.table_bytes = Within(limits.table_bytes, memory.symbol_tables / 128);
   limits.minidebug_bytes = Within(limits.minidebug_bytes, memory.elf_file / 2);
   return limits;
 }

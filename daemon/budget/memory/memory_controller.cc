@@ -15,9 +15,11 @@ void MemoryController::Update(std::uint64_t used_bytes) {
   calm_ticks_ = used_bytes < used_bytes_ + Part(kCalmGrowth) ? calm_ticks_ + 1 : 0;
   used_bytes_ = used_bytes;
   peak_bytes_ = std::max(peak_bytes_, used_bytes);
-  dropping_ = used_bytes > Part(dropping_ ? kResumeBelow : kDropAbove);
+  urgent_ticks_ = used_bytes > Part(dropping_ ? kResumeBelow : kDropAbove) ? urgent_ticks_ + 1 : 0;
+  dropping_ =
+      urgent() && (dropping_ || urgent_ticks_ > kDropTicks || used_bytes > Part(kDropAtOnce));
   ticks_to_retry_ = std::max(ticks_to_retry_ - 1, 0);
-  if (used_bytes <= Part(kReclaimAbove) || (ticks_to_retry_ > 0 && !dropping_)) return;
+  if (used_bytes <= Part(kReclaimAbove) || (ticks_to_retry_ > 0 && !urgent())) return;
   RequestReclaim(used_bytes - Part(kTarget));
   ticks_to_retry_ = kRetryTicks;
 }

@@ -27,9 +27,9 @@ struct MemoryStatus {
 
 // Job: the control law of the memory budget. It reads no clock and no file. Above kReclaimAbove of
 // the cap it requests memory back from the accounts, in their order, to come down to kTarget, and
-// again after kRetryTicks updates. Above kDropAbove it requests at each update, and profd takes no
-// new work until it uses less than kResumeBelow. The distance to the cap is for growth between two
-// updates.
+// again after kRetryTicks updates. Above kDropAbove it requests at each update. If that does not
+// help for kDropTicks updates, or at once above kDropAtOnce, profd takes no new work until it uses
+// less than kResumeBelow. The distance to the cap is for growth between two updates.
 // Thread: one. Owner: MemoryThread.
 class MemoryController {
  public:
@@ -37,6 +37,8 @@ class MemoryController {
   static constexpr double kReclaimAbove = 0.65;
   static constexpr double kResumeBelow = 0.70;
   static constexpr double kDropAbove = 0.75;
+  static constexpr double kDropAtOnce = 0.85;
+  static constexpr int kDropTicks = 4;
   static constexpr int kRetryTicks = 20;
   // Memory is calm when none of the last kCalmTicks updates found it grown by kCalmGrowth.
   static constexpr double kCalmGrowth = 1.0 / 256;
@@ -50,6 +52,8 @@ class MemoryController {
   // `used_bytes`: the memory of profd as the kernel accounts it.
   void Update(std::uint64_t used_bytes);
   [[nodiscard]] bool dropping() const { return dropping_; }
+  // Memory is requested at each update.
+  [[nodiscard]] bool urgent() const { return urgent_ticks_ > 0; }
   // What was left below the cap at the last update.
   [[nodiscard]] std::uint64_t room_bytes() const {
     return cap_bytes_ - std::min(cap_bytes_, used_bytes_);
@@ -77,6 +81,7 @@ class MemoryController {
   std::uint64_t reclaim_requested_bytes_ = 0;
   std::uint64_t most_held_ = 0;  // since TakeShrunk returned true
   bool dropping_ = false;
+  int urgent_ticks_ = 0;    // updates that found it so
   int ticks_to_retry_ = 0;  // updates until the next requests
   int calm_ticks_ = 0;
 };

@@ -64,7 +64,7 @@ void MemoryThread::Update() {
   budget_.Update(controller_.dropping(), controller_.room_bytes());
   // The allocator keeps what parts free until it is trimmed. Near the cap it is trimmed regularly,
   // because memory that no account counts is freed, too.
-  const bool due = controller_.dropping() && ticks_ % kTrimTicks == 0;
+  const bool due = controller_.urgent() && ticks_ % kTrimTicks == 0;
   if (controller_.TakeShrunk() || due) ::malloc_trim(0);
   const std::scoped_lock lock(mutex_);
   status_ = controller_.status();

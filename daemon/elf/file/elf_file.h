@@ -17,7 +17,8 @@ namespace profd::elf {
 
 // Bounds against hostile files; what goes beyond is refused with the reason. With all of them
 // reached, reading takes about 250 MiB for a moment, and the object half of it. A .symtab beyond
-// table_symbols or table_string_bytes is not held in memory, but written to an index.
+// table_symbols or table_string_bytes is not read into memory, but written to an index, and so is a
+// table that takes more than table_bytes then.
 struct ElfLimits {
   std::uint64_t sections = 1u << 17;
   std::uint64_t segments = 4096;
@@ -25,6 +26,7 @@ struct ElfLimits {
   std::uint64_t string_bytes = 128u << 20;  // of one table of names
   std::uint64_t table_symbols = 512u << 10;
   std::uint64_t table_string_bytes = 32u << 20;
+  std::uint64_t table_bytes = 1u << 20;
   std::uint64_t stub_bytes = 4u << 20;        // of one procedure linkage table
   std::uint64_t minidebug_bytes = 32u << 20;  // .gnu_debugdata as it is in the file, and unpacked
   std::uint64_t note_bytes = 64u << 10;  // all notes together that are searched for the build id

@@ -74,6 +74,7 @@ Result<ObjectContents> ObjectReader::Read(const ObjectId& id, const FileStamp& s
     if (entry) entries_.Put({stamp, object.alone ? "" : id.path}, std::move(entry));
   }
   object.symbols = MakeSymbols(contents);
+  IndexTable(given.index, object);
   object.info = std::move(contents.info);
   return object;
 }
@@ -179,6 +180,15 @@ void ObjectReader::IndexSymbols(const FoundFile& own, const FoundDebugFile* foun
   contents.symbols.clear();
   contents.stubs.clear();
   contents.functions.clear();
+}
+
+void ObjectReader::IndexTable(const UniqueFd& index, ObjectContents& object) const {
+  const bool is_large = object.symbols.bytes() > settings_.elf.table_bytes;
+  if (!is_large || !object.index.empty() || !index.valid()) return;
+  auto written = WriteSymbolIndex(object.symbols, settings_.elf, index.get());
+  if (!written) return;
+  object.index = *std::move(written);
+  object.symbols = {};
 }
 
 DebugPool::EntryRef ObjectReader::DebugEntry(const ObjectId& id, FoundFile& file,

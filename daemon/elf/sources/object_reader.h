@@ -58,7 +58,7 @@ class ObjectReader {
   struct Given {
     UniqueFd debug_file;  // that was downloaded
     std::string its_path;
-    UniqueFd index;  // an empty file for the symbols, if there are too many for the memory
+    UniqueFd index;  // a file for the symbols, if there are too many for the memory
   };
   [[nodiscard]] Result<ObjectContents> Read(const ObjectId& id, const FileStamp& stamp,
                                             Given given);
@@ -89,6 +89,8 @@ class ObjectReader {
   static void IndexSymbols(const FoundFile& own, const FoundDebugFile* found,
                            const ElfLimits& limits, const UniqueFd& index, ElfContents& contents,
                            ObjectContents& object);
+  // The same with a table that is large.
+  void IndexTable(const UniqueFd& index, ObjectContents& object) const;
   [[nodiscard]] DebugPool::EntryRef DebugEntry(const ObjectId& id, FoundFile& file,
                                                ElfContents& contents, FoundDebugFile* found);
 

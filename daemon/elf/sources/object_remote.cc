@@ -1,6 +1,7 @@
 #include "daemon/elf/sources/object_remote.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +26,8 @@ using reader::Unpacker;
 
 enum class Verb : std::uint8_t { kFind, kRead, kSource, kFunctions };
 
-constexpr std::size_t kMaxFrames = 256;  // inlined into each other at one address
+constexpr std::uint64_t kTrimAbove = 16u << 20;  // bytes of a file
+constexpr std::size_t kMaxFrames = 256;          // inlined into each other at one address
 
 Packer Begin(Verb verb, const ObjectSettings& settings, const ObjectId& id) {
   Packer fields;
@@ -148,7 +150,10 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
     if (has_index) given.index = std::move(context.descriptors.back());
     if (!given.its_path.empty()) given.debug_file = std::move(context.descriptors.front());
     const auto contents = reader_->Read(id, stamp, std::move(given));
-    return contents ? Result<std::string>(PackContents(*contents)) : contents.error();
+    auto answer = contents ? Result<std::string>(PackContents(*contents)) : contents.error();
+    // An idle reader of large files would hold what they took.
+    if (stamp.bytes >= kTrimAbove) ::malloc_trim(0);
+    return answer;
   }
   if (verb == Verb::kFunctions) {
     const auto functions = reader_->FindFunctions(id, stamp, fields.Number<std::uint64_t>());
@@ -260,42 +265,49 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
     return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
                  "raise memory.cap"};
   counters_.files_read.Add();
-  auto contents = AskToRead(id, stamp, {}, nullptr);
-  if (!contents) return contents.error();
+  File index;
+  if (stamp.bytes >= kMayNeedIndex) {
+    auto file = FileForIndex({stamp, id.path});
+    if (file) index = *std::move(file);
+  }
+  auto reading = AskToRead(id, stamp, {}, std::move(index));
+  if (!reading) return reading.error();
   Downloaded downloaded;
-  if (contents->lacks_debug_file && download_ && !contents->info.build_id.empty())
-    downloaded = AddDownloaded(id, stamp, *contents);
-  auto index = AddIndex(id, stamp, downloaded, *contents);
-  if (!index) return index.error();
-  ObjectInfo& info = contents->info;
+  if (reading->contents.lacks_debug_file && download_ && !reading->contents.info.build_id.empty())
+    downloaded = AddDownloaded(id, stamp, *reading);
+  auto symbols = AddIndex(id, stamp, downloaded, *reading);
+  if (!symbols) return symbols.error();
+  ObjectInfo& info = reading->contents.info;
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
-  const ContentsKey key{stamp, contents->alone ? "" : id.path};
+  const ContentsKey key{stamp, reading->contents.alone ? "" : id.path};
   const ObjectRef object =
-      std::make_shared<FileObject>(*std::move(contents), *std::move(index), *this, key);
+      std::make_shared<FileObject>(std::move(reading->contents), *std::move(symbols), *this, key);
   held_.insert_or_assign(key, Held{object, id});
   Sweep();
   return object;
 }
 
-Result<ObjectContents> ObjectClient::AskToRead(const ObjectId& id, const FileStamp& stamp,
-                                               const Downloaded& downloaded, File index) {
+Result<ObjectClient::Reading> ObjectClient::AskToRead(const ObjectId& id, const FileStamp& stamp,
+                                                      const Downloaded& downloaded, File index,
+                                                      bool repeated) {
   Packer fields = Begin(Verb::kRead, settings_, id);
   fields.Plain(stamp).Text(downloaded.path).Number(index != nullptr);
   std::vector<File> files;
-  // Without what was downloaded there are names, too: these do not wait for it.
-  const bool repeated = index != nullptr || downloaded.file == nullptr;
   if (downloaded.file) files.push_back(downloaded.file);
-  if (index) files.push_back(std::move(index));
+  if (index) files.push_back(index);
   const auto answer = Ask(id, What::kSymbols, fields.Take(), std::move(files), repeated);
-  return answer ? UnpackContents(*answer) : answer.error();
+  auto contents = answer ? UnpackContents(*answer) : answer.error();
+  if (!contents) return contents.error();
+  return Reading{*std::move(contents), std::move(index)};
 }
 
 ObjectClient::Downloaded ObjectClient::AddDownloaded(const ObjectId& id, const FileStamp& stamp,
-                                                     ObjectContents& contents) {
-  const DebugDownload::Answer file = download_->Ask(contents.info.build_id, reader::UserOf(id.pid));
+                                                     Reading& reading) {
+  ObjectInfo& info = reading.contents.info;
+  const DebugDownload::Answer file = download_->Ask(info.build_id, reader::UserOf(id.pid));
   if (file.path.empty()) {
-    contents.info.debug_missing += ", " + file.why;
+    info.debug_missing += ", " + file.why;
     return {};
   }
   // profd's own cache, which readers cannot open.
@@ -303,43 +315,53 @@ ObjectClient::Downloaded ObjectClient::AddDownloaded(const ObjectId& id, const F
                             ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)),
                         file.path};
   if (!downloaded.file->valid()) {
-    contents.info.debug_missing += ", " + ErrorFromErrno(errno, file.path).message;
+    info.debug_missing += ", " + ErrorFromErrno(errno, file.path).message;
     return {};
   }
-  auto more = AskToRead(id, stamp, downloaded, nullptr);
+  // Its index is another one: if there is no answer in time, the first one stays.
+  auto made = MakeUnnamedFile();
+  File index = made ? std::make_shared<const UniqueFd>(*std::move(made)) : nullptr;
+  // Without what was downloaded there are names, too: these do not wait for it.
+  auto more = AskToRead(id, stamp, downloaded, std::move(index), /*repeated=*/false);
   if (!more) {
-    contents.info.debug_missing += ", " + more.error().message;
+    info.debug_missing += ", " + more.error().message;
     return {};
   }
-  contents = *std::move(more);
+  reading = *std::move(more);
   return downloaded;
+}
+
+Result<ObjectClient::File> ObjectClient::FileForIndex(const ContentsKey& key) {
+  if (const File* const begun = indexing_.Find(key)) return *begun;
+  auto made = MakeUnnamedFile();
+  if (!made) return made.error();
+  return indexing_.Put(key, std::make_shared<const UniqueFd>(*std::move(made)));
 }
 
 Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,
                                                           const FileStamp& stamp,
                                                           const Downloaded& downloaded,
-                                                          ObjectContents& contents) {
-  if (!contents.needs_index) return std::optional<SymbolIndex>();
+                                                          Reading& reading) {
   const auto without = [&](const Error& error) -> Result<std::optional<SymbolIndex>> {
-    contents.info.symbols_missing = error.message;
+    indexing_.Erase({stamp, id.path});
+    reading.contents.info.symbols_missing = error.message;
     return std::optional<SymbolIndex>();
   };
-  const File* const begun = indexing_.Find(stamp);
-  File file = begun != nullptr ? *begun : nullptr;
-  if (file == nullptr) {
-    auto made = MakeUnnamedFile();
-    if (!made) return without(made.error());
-    file = std::make_shared<const UniqueFd>(*std::move(made));
-    indexing_.Put(stamp, file);
+  if (reading.contents.needs_index) {
+    auto file = FileForIndex({stamp, id.path});
+    if (!file) return without(file.error());
+    auto more = AskToRead(id, stamp, downloaded, *std::move(file));
+    if (!more && MayChange(more.error())) return more.error();
+    if (!more) return without(more.error());
+    reading = *std::move(more);
   }
-  auto more = AskToRead(id, stamp, downloaded, file);
-  if (!more && MayChange(more.error())) return more.error();
-  indexing_.Erase(stamp);
-  if (!more) return without(more.error());
-  auto index = SymbolIndex::Open(std::move(file), std::move(more->index));
-  contents = *std::move(more);
+  if (reading.contents.index.empty() || !reading.index) {
+    indexing_.Erase({stamp, id.path});
+    return std::optional<SymbolIndex>();
+  }
+  auto index = SymbolIndex::Open(std::move(reading.index), std::move(reading.contents.index));
   if (!index) return without(index.error());
-  if (contents.info.symbols_from != SymbolOrigin::kSymtab) return std::optional<SymbolIndex>();
+  indexing_.Erase({stamp, id.path});
   return std::optional(*std::move(index));
 }
 
@@ -379,11 +401,9 @@ Result<ObjectRef> ObjectClient::LoadVdso(const ObjectId& id) {
 }
 
 bool ObjectClient::Fits(std::uint64_t file_bytes) const {
-  // Symbols and their names, as they arrive and in the object; most of a file is neither. What is
-  // larger comes in an index, or, without a .symtab, is seldom.
-  constexpr std::uint64_t kSymbolBytes = 48;
-  const std::uint64_t most =
-      settings_.elf.table_symbols * kSymbolBytes + 2 * settings_.elf.table_string_bytes;
+  // Most of a file is neither symbols nor their names. For libtensorflow_cc, 788 MB with 1.24
+  // million symbols, a reader takes 60 MiB.
+  const std::uint64_t most = 2 * settings_.elf.string_bytes;
   return memory_ == nullptr || memory_->TakeRoom(std::min(file_bytes / 2, most));
 }
 

@@ -91,7 +91,9 @@ class ObjectClient : public ObjectSource {
     std::optional<Result<std::string>> answer{};
   };
   static constexpr std::size_t kMaxPending = 64;
-  static constexpr std::size_t kMaxIndexing = 8;
+  static constexpr std::size_t kMaxIndexing = kMaxPending;
+  // A smaller file has few symbols, though its debug file may have more.
+  static constexpr std::uint64_t kMayNeedIndex = 1u << 20;
   static constexpr std::chrono::milliseconds kPollEvery{500};
 
   [[nodiscard]] Result<ObjectRef> LoadFile(const ObjectId& id);
@@ -102,17 +104,26 @@ class ObjectClient : public ObjectSource {
     File file;  // null: there is none
     std::string path;
   };
-  // The request to read a file, and what goes with it.
-  [[nodiscard]] Result<ObjectContents> AskToRead(const ObjectId& id, const FileStamp& stamp,
-                                                 const Downloaded& downloaded, File index);
+  // What a file says, and the file that its index was written to, if it has one.
+  struct Reading {
+    ObjectContents contents;
+    File index;
+  };
+  // The request to read a file, and what goes with it. `repeated` as for Ask.
+  [[nodiscard]] Result<Reading> AskToRead(const ObjectId& id, const FileStamp& stamp,
+                                          const Downloaded& downloaded, File index,
+                                          bool repeated = true);
   // Once more with the debug file that was downloaded, if there is one; else says why not.
   [[nodiscard]] Downloaded AddDownloaded(const ObjectId& id, const FileStamp& stamp,
-                                         ObjectContents& contents);
-  // Once more with a file for an index of the symbols. An error: there will be one later.
+                                         Reading& reading);
+  // Once more with a file for an index of the symbols, if that is needed. An error: there will be
+  // one later.
   [[nodiscard]] Result<std::optional<SymbolIndex>> AddIndex(const ObjectId& id,
                                                             const FileStamp& stamp,
                                                             const Downloaded& downloaded,
-                                                            ObjectContents& contents);
+                                                            Reading& reading);
+  // The file for the index of this file, which is kept while a request for it is pending.
+  [[nodiscard]] Result<File> FileForIndex(const ContentsKey& key);
   [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
   [[nodiscard]] std::vector<SourceFrame> FindSource(const ContentsKey& key, std::uint64_t vaddr);
   // Those that reach into a piece, as FunctionFinder has them; nothing: there is no answer yet.
@@ -136,7 +147,7 @@ class ObjectClient : public ObjectSource {
   budget::MemoryBudget* const memory_;
   KeptSymbols* const kept_;
   std::unordered_map<ContentsKey, Held, ContentsHash> held_;
-  LruCache<FileStamp, File> indexing_{kMaxIndexing};  // indexes that are being written
+  LruCache<ContentsKey, File, ContentsHash> indexing_{kMaxIndexing};  // that are being written
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
   ObjectRef vdso_;
   Counters counters_;

@@ -251,6 +251,14 @@ Result<std::vector<IndexBlock>> WriteSymbolIndex(const ByteSource& source,
   return Indexer(*file, *table, strings, contents, limits).Run(BlockWriter(fd, limits.index_bytes));
 }
 
+Result<std::vector<IndexBlock>> WriteSymbolIndex(const SymbolTable& table, const ElfLimits& limits,
+                                                 int fd) {
+  if (::lseek(fd, 0, SEEK_SET) != 0) return ErrorFromErrno(errno, kCannotWrite);
+  BlockWriter writer(fd, limits.index_bytes);
+  PROFD_TRY(writer.Add(table, 0, kForever));
+  return writer.Take();
+}
+
 Result<SymbolIndex> SymbolIndex::Open(std::shared_ptr<const UniqueFd> file,
                                       std::vector<IndexBlock> blocks) {
   std::uint64_t begin = 0;
@@ -288,7 +296,10 @@ SymbolTable SymbolIndex::ReadBlock(const IndexBlock& block) const {
 }
 
 std::size_t SymbolIndex::bytes() const {
-  return sizeof(*this) + blocks_.capacity() * sizeof(IndexBlock) + read_.bytes();
+  constexpr std::uint64_t kFileBytesAsOne = 128;
+  const std::uint64_t file_bytes = blocks_.empty() ? 0 : blocks_.back().offset;
+  return sizeof(*this) + blocks_.capacity() * sizeof(IndexBlock) + file_bytes / kFileBytesAsOne +
+         read_.bytes();
 }
 
 }  // namespace profd::elf

@@ -34,6 +34,10 @@ struct IndexBlock {
                                                                const ElfContents& contents,
                                                                const ElfLimits& limits, int fd);
 
+// The same with a table that is in memory.
+[[nodiscard]] Result<std::vector<IndexBlock>> WriteSymbolIndex(const SymbolTable& table,
+                                                               const ElfLimits& limits, int fd);
+
 // Finds functions in such a file, of which it holds 24 bytes for 64 functions, and the block that
 // was read last. The process that wrote the file may have been taken over, and may still write to
 // it: what is read is checked. Used by one thread.
@@ -45,6 +49,7 @@ class SymbolIndex {
 
   // The name is valid until the next call. Nothing, too, where the index cannot be read.
   [[nodiscard]] std::optional<SymbolRange> Find(std::uint64_t vaddr) const;
+  // In memory, and a part of what the file takes: caches of such objects bound both.
   [[nodiscard]] std::size_t bytes() const;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace profd::unwind {
 
-// Keeps the files open that were read last. Owned by the parser of symbols, in a reader process.
+// Keeps the file open that was read last. Owned by the parser of symbols, in a reader process.
 class CodeFunctions : public elf::FunctionFinder {
  public:
   [[nodiscard]] Result<std::vector<elf::FunctionExtent>> Find(
@@ -19,7 +19,7 @@ class CodeFunctions : public elf::FunctionFinder {
       std::uint64_t piece) override;
 
  private:
-  static constexpr std::size_t kMaxFiles = 2;
+  static constexpr std::size_t kMaxFiles = 1;  // a large library takes 20 MB
 
   LruCache<elf::FileStamp, CfiReader> files_{kMaxFiles};
 };

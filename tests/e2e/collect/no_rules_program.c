@@ -1,5 +1,6 @@
 // Waits, again and again, in functions for which there are no unwind rules, but that keep frame
-// pointers. They have no .eh_frame, and leave to an address in a register, where nobody can follow.
+// pointers. They have no .eh_frame, and leave to an address in a register, which no analysis
+// follows.
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 

@@ -72,24 +72,35 @@ TEST_F(MemoryControllerTest, RepeatsATakenRequestAfterSomeTicks) {
   EXPECT_EQ(first_.requested(), 100u);
 }
 
-TEST_F(MemoryControllerTest, NearTheCapItRequestsAtOnceAndWorkIsDropped) {
+TEST_F(MemoryControllerTest, NearTheCapItRequestsAtEachUpdateAndWorkIsDroppedIfThatDoesNotHelp) {
   first_.Set(500);
+  for (int i = 0; i < MemoryController::kDropTicks; ++i) {
+    controller_.Update(751);
+    EXPECT_TRUE(controller_.urgent());
+    EXPECT_FALSE(controller_.dropping()) << i;
+    EXPECT_EQ(first_.TakeReclaimRequest(), 151u);
+  }
   controller_.Update(751);
   EXPECT_TRUE(controller_.dropping());
-  EXPECT_EQ(first_.TakeReclaimRequest(), 151u);
-  controller_.Update(751);
-  EXPECT_EQ(first_.requested(), 151u);
+}
+
+TEST_F(MemoryControllerTest, AMomentNearTheCapCostsNoWork) {
+  for (int i = 0; i < 10 * MemoryController::kDropTicks; ++i) {
+    controller_.Update(i % MemoryController::kDropTicks == 0 ? 750 : 850);
+    EXPECT_FALSE(controller_.dropping());
+  }
 }
 
 TEST_F(MemoryControllerTest, WorkResumesOnlyWellBelow) {
-  controller_.Update(751);
+  controller_.Update(851);
+  EXPECT_TRUE(controller_.dropping()) << "so near that it is dropped at once";
   controller_.Update(701);
   EXPECT_TRUE(controller_.dropping());
   controller_.Update(700);
   EXPECT_FALSE(controller_.dropping());
   controller_.Update(750);
   EXPECT_FALSE(controller_.dropping());
-  EXPECT_EQ(controller_.status().peak_bytes, 751u);
+  EXPECT_EQ(controller_.status().peak_bytes, 851u);
 }
 
 TEST_F(MemoryControllerTest, AddsNothingToARequestThatIsNotTaken) {

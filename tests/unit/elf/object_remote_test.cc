@@ -109,6 +109,28 @@ TEST_F(ObjectRemoteTest, SymbolsOfALargeFileAreInAnIndex) {
     EXPECT_LT(objects[i]->bytes(), objects.back()->bytes() / 2) << i;
 }
 
+TEST_F(ObjectRemoteTest, ALargeTableOfAnyKindIsInAnIndex) {
+  ElfPlan plan;
+  for (std::uint64_t i = 0; i < 500; ++i)
+    plan.dynsym.push_back({"function_" + std::to_string(i), 0x2000 + 4 * i, 4});
+  // A smaller file gets no index in any case.
+  const std::string path = tree_.Write("library", BuildElf(plan) + std::string(1u << 20, '\0'));
+  ObjectSettings small;
+  small.elf.table_bytes = 4'096;
+  std::vector<std::size_t> bytes;
+  for (const ObjectSettings& settings : {small, ObjectSettings()}) {
+    test::DirectObjects source(ProcFs(tree_.Path("proc")), settings);
+    const Result<ObjectRef> object = source.Load(IdOf(path));
+    ASSERT_TRUE(object) << object.error().message;
+    EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kDynsym);
+    for (std::uint64_t i = 0; i < 500; i += 7)
+      ASSERT_EQ((*object)->FindSymbol(0x2000 + 4 * i + 1)->name, "function_" + std::to_string(i));
+    EXPECT_EQ((*object)->FindSymbol(0x1fff), std::nullopt);
+    bytes.push_back((*object)->bytes());
+  }
+  EXPECT_LT(bytes[0], bytes[1] / 2);
+}
+
 TEST_F(ObjectRemoteTest, TooManySymbolsForAnIndexAreAReason) {
   ElfPlan plan;
   plan.dynsym = {{"exported", 0x2000, 0x10}};
