@@ -59,10 +59,10 @@ std::uint64_t SizeOf(const std::vector<ListedSymbol>& symbols, const std::string
   return found == symbols.end() ? 1 : found->size;
 }
 
-std::optional<ObjectRef> LoadFile(const std::string& path) {
+// The source outlives the object.
+std::optional<ObjectRef> LoadFile(test::DirectObjects& source, const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  test::DirectObjects source;
   ObjectId id;
   id.path = path;
   id.device_major = major(status.st_dev);
@@ -100,7 +100,8 @@ std::vector<std::uint64_t> RandomAddresses(const ObjectInfo& info, std::mt19937_
 
 void ExpectSameNames(const std::string& path, unsigned seed, std::size_t& compared) {
   SCOPED_TRACE(path + ", seed " + std::to_string(seed));
-  const auto object = LoadFile(path);
+  test::DirectObjects source;
+  const auto object = LoadFile(source, path);
   ASSERT_TRUE(object);
   const ObjectInfo& info = (*object)->info();
   const bool stripped = info.symbols_from == SymbolOrigin::kDynsym;
@@ -207,7 +208,8 @@ TEST(SystemFiles, StubsAreThoseOfObjdump) {
   for (const std::string path : {"/bin/bash", "/usr/bin/python3", "/usr/bin/redis-server",
                                  "/lib/x86_64-linux-gnu/libstdc++.so.6", PROFD_SYMBOLS_FIXTURE}) {
     if (!std::filesystem::exists(path)) continue;
-    const auto object = LoadFile(std::filesystem::canonical(path));
+    test::DirectObjects source;
+    const auto object = LoadFile(source, std::filesystem::canonical(path));
     ASSERT_TRUE(object);
     for (const auto& [address, name] : ListStubs(path)) {
       if (name.starts_with("*ABS*")) continue;  // an indirect function: no symbol names it
@@ -233,7 +235,8 @@ std::uint64_t AddressOf(const std::vector<ListedSymbol>& symbols, const std::str
 
 TEST(SystemFiles, ALibraryOfOurOwn) {
   if (!HaveReadelf()) GTEST_SKIP() << "needs readelf (binutils) to compare with";
-  const auto object = LoadFile(PROFD_SYMBOLS_FIXTURE);
+  test::DirectObjects source;
+  const auto object = LoadFile(source, PROFD_SYMBOLS_FIXTURE);
   ASSERT_TRUE(object);
   EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
   const auto symbols = ListSymbols(PROFD_SYMBOLS_FIXTURE, false);
@@ -250,8 +253,9 @@ TEST(SystemFiles, ALibraryOfOurOwn) {
 
 TEST(SystemFiles, TheSameLibraryStripped) {
   if (!HaveReadelf()) GTEST_SKIP() << "needs readelf (binutils) to compare with";
-  const auto object = LoadFile(PROFD_SYMBOLS_FIXTURE_STRIPPED);
-  const auto whole = LoadFile(PROFD_SYMBOLS_FIXTURE);
+  test::DirectObjects source;
+  const auto object = LoadFile(source, PROFD_SYMBOLS_FIXTURE_STRIPPED);
+  const auto whole = LoadFile(source, PROFD_SYMBOLS_FIXTURE);
   ASSERT_TRUE(object && whole);
   EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kDynsym);
   EXPECT_EQ((*object)->info().symbols_missing, "stripped: install its debug package");
