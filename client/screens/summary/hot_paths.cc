@@ -443,14 +443,19 @@ std::string PathText(const HotPath& path, std::size_t width) {
       }
     }
   }
-  // Less and less of the middle, with two callers as long as that works.
-  for (const std::size_t head : {2u, 1u}) {
-    if (head >= frames.size()) continue;
-    for (std::size_t tail = frames.size() - head; tail > 0; --tail) {
+  // As little as possible of the middle goes, and rather the second caller than what calls last.
+  std::string best;
+  std::size_t most = 0;
+  for (const std::size_t head : {1u, 2u}) {
+    for (std::size_t tail = frames.size() - std::min(head, frames.size()); tail > 0; --tail) {
       text = Join(frames, head, tail, end);
-      if (fits(text)) return text;
+      if (!fits(text)) continue;
+      if (head + tail > most) best = text;
+      most = std::max(most, head + tail);
+      break;
     }
   }
+  if (most > 0) return best;
   const std::string innermost = frames.back() + end;
   if (frames.size() == 1) return CutMiddle(innermost, width);
   const std::string dots = std::string(kGap) + std::string(kArrow);
