@@ -2,7 +2,6 @@
 #include "daemon/unwind/cfi/code_functions.h"
 
 #include <gtest/gtest.h>
-#include <link.h>
 
 #include <algorithm>
 #include <vector>
@@ -15,17 +14,6 @@ namespace {
 
 using elf::FunctionExtent;
 using elf::FunctionFinder;
-
-std::uint64_t LoadBias() {
-  std::uint64_t bias = 0;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        *static_cast<std::uint64_t*>(to) = info->dlpi_addr;
-        return 1;  // the first is the program
-      },
-      &bias);
-  return bias;
-}
 
 TEST(CodeFunctionsTest, FindsEachKernelAndReadsTheFileOnce) {
   CodeFunctions functions;

@@ -1,6 +1,5 @@
 // Rules from machine code, held against a processor that carries the code out step by step.
 #include <gtest/gtest.h>
-#include <link.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -29,18 +28,6 @@ Registers ByDwarfNumber(const user_regs_struct& r) {
 
 constexpr std::array<std::size_t, PROFD_SAVED_MAX> kSavedNumbers{6, 3, 12, 13, 14, 15};
 constexpr std::size_t kRspNumber = 7;
-
-// Where this program lies in memory.
-std::uint64_t LoadBias() {
-  std::uint64_t bias = 0;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        *static_cast<std::uint64_t*>(to) = info->dlpi_addr;
-        return 1;  // the first is the program
-      },
-      &bias);
-  return bias;
-}
 
 // The rows of this program's kernels.
 class KernelRows {

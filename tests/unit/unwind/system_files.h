@@ -1,8 +1,9 @@
-// Files of this machine that unwind tables are tested on.
+// Files of this machine that unwind tables are tested on, this program among them.
 #pragma once
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,18 @@ inline std::vector<std::byte> ContentsOf(const std::string& path) {
   if (::pread(file.fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     bytes.clear();
   return bytes;
+}
+
+// Where this program lies in memory.
+inline std::uint64_t LoadBias() {
+  std::uint64_t bias = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        *static_cast<std::uint64_t*>(to) = info->dlpi_addr;
+        return 1;  // the first is the program
+      },
+      &bias);
+  return bias;
 }
 
 // Takes every program header of this type away.
