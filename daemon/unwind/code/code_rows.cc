@@ -22,6 +22,11 @@ constexpr std::uint64_t kAlignment = 16;
 constexpr std::uint64_t kBeforeUnlisted = 32u << 10;
 constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
 
+bool BeginsWithEndbr64(Bytes code) {
+  return code.size() >= kEndbr64.size() &&
+         std::equal(kEndbr64.begin(), kEndbr64.end(), code.begin());
+}
+
 // The gaps' bytes, and what is known of functions in them.
 class GapCode : public Code {
  public:
@@ -184,10 +189,7 @@ class Search {
   // A likely start may be a block of the function before it, to which a table of jumps leads. If
   // it is not only its place that says it is a function:
   [[nodiscard]] bool IsMarked(std::uint64_t address) const {
-    const Bytes code = code_.RestAt(address);
-    const bool endbr64 = code.size() >= kEndbr64.size() &&
-                         std::equal(kEndbr64.begin(), kEndbr64.end(), code.begin());
-    return endbr64 ||
+    return BeginsWithEndbr64(code_.RestAt(address)) ||
            (address % kAlignment == 0 && !starts_.Referenced(address, address + 1).empty());
   }
 
@@ -319,12 +321,10 @@ class Search {
     const std::uint64_t first = (address + kAlignment - 1) / kAlignment * kAlignment;
     for (std::uint64_t at = first; at < std::min(gap->end, range_.end); at += kAlignment) {
       const Bytes here = rest.subspan(at - gap->begin);
-      const bool marked = here.size() >= kEndbr64.size() &&
-                          std::equal(kEndbr64.begin(), kEndbr64.end(), here.begin());
       const std::uint8_t before = at > gap->begin ? rest[at - gap->begin - 1] : 0;
       // The last byte of a return, of int3, and of paddings.
       const bool ended = before == 0xc3 || before == 0xcc || before == 0x90 || before == 0x00;
-      if (marked || ended) return Add(SkipPadding(at), StartKind::kLikely);
+      if (ended || BeginsWithEndbr64(here)) return Add(SkipPadding(at), StartKind::kLikely);
     }
   }
 

@@ -227,13 +227,10 @@ bool FrameState::Merge(const FrameState& other, std::uint64_t address) {
     if (value == its || value.Is(Kind::kUnknown)) continue;
     // The stack pointer is one of two, and what is stored by it is found by it. Not in a loop that
     // moves it.
-    const bool is_new = !value.IsStack(merged);
-    if (i == kRsp && value.Is(Kind::kStack) && its.Is(Kind::kStack) && !its.IsStack(merged)) {
-      if (!is_new) continue;
-      value = {Kind::kStack, merged, 0};
-    } else {
-      value = {};
-    }
+    const bool is_one_of_two =
+        i == kRsp && value.Is(Kind::kStack) && its.Is(Kind::kStack) && !its.IsStack(merged);
+    if (is_one_of_two && value.IsStack(merged)) continue;
+    value = is_one_of_two ? Value{Kind::kStack, merged, 0} : Value();
     changed = true;
   }
   changed |= std::erase_if(slots_, [&](const Slot& slot) {
