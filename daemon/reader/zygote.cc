@@ -22,6 +22,7 @@
 
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/proc_fs.h"
+#include "daemon/base/proc_stat.h"
 
 namespace profd::reader {
 namespace {
@@ -241,11 +242,10 @@ std::optional<std::uint64_t> ProportionalBytes(pid_t pid) {
   const auto text = ProcFs().Read(std::to_string(pid) + "/smaps_rollup", 4'096);
   if (!text) return std::nullopt;
   std::uint64_t kilobytes = 0;
-  for (const std::string_view key : {"\nPss_Anon:", "\nPss_Shmem:"}) {
-    const std::size_t at = text->find(key);
+  for (const std::string_view key : {"Pss_Anon:", "Pss_Shmem:"}) {
+    const std::string line(StatusLine(*text, key));
     std::uint64_t value = 0;
-    if (at == std::string::npos || std::sscanf(text->c_str() + at + key.size(), "%lu", &value) != 1)
-      return std::nullopt;
+    if (std::sscanf(line.c_str(), "%lu", &value) != 1) return std::nullopt;
     kilobytes += value;
   }
   return kilobytes << 10;

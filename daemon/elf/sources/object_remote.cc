@@ -266,10 +266,8 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
                  "raise memory.cap"};
   counters_.files_read.Add();
   File index;
-  if (stamp.bytes >= kMayNeedIndex) {
-    auto file = FileForIndex({stamp, id.path});
-    if (file) index = *std::move(file);
-  }
+  if (stamp.bytes >= kMayNeedIndex)
+    if (auto file = FileForIndex({stamp, id.path})) index = *std::move(file);
   auto reading = AskToRead(id, stamp, {}, std::move(index));
   if (!reading) return reading.error();
   Downloaded downloaded;
@@ -319,8 +317,8 @@ ObjectClient::Downloaded ObjectClient::AddDownloaded(const ObjectId& id, const F
     return {};
   }
   // Its index is another one: if there is no answer in time, the first one stays.
-  auto made = MakeUnnamedFile();
-  File index = made ? std::make_shared<const UniqueFd>(*std::move(made)) : nullptr;
+  auto made = MakeIndexFile();
+  File index = made ? *std::move(made) : nullptr;
   // Without what was downloaded there are names, too: these do not wait for it.
   auto more = AskToRead(id, stamp, downloaded, std::move(index), /*repeated=*/false);
   if (!more) {
@@ -331,11 +329,17 @@ ObjectClient::Downloaded ObjectClient::AddDownloaded(const ObjectId& id, const F
   return downloaded;
 }
 
-Result<ObjectClient::File> ObjectClient::FileForIndex(const ContentsKey& key) {
-  if (const File* const begun = indexing_.Find(key)) return *begun;
+Result<ObjectClient::File> ObjectClient::MakeIndexFile() {
   auto made = MakeUnnamedFile();
   if (!made) return made.error();
-  return indexing_.Put(key, std::make_shared<const UniqueFd>(*std::move(made)));
+  return std::make_shared<const UniqueFd>(*std::move(made));
+}
+
+Result<ObjectClient::File> ObjectClient::FileForIndex(const ContentsKey& key) {
+  if (const File* const begun = indexing_.Find(key)) return *begun;
+  auto made = MakeIndexFile();
+  if (made) indexing_.Put(key, *made);
+  return made;
 }
 
 Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,

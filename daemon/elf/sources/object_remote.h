@@ -91,7 +91,6 @@ class ObjectClient : public ObjectSource {
     std::optional<Result<std::string>> answer{};
   };
   static constexpr std::size_t kMaxPending = 64;
-  static constexpr std::size_t kMaxIndexing = kMaxPending;
   // A smaller file has few symbols, though its debug file may have more.
   static constexpr std::uint64_t kMayNeedIndex = 1u << 20;
   static constexpr std::chrono::milliseconds kPollEvery{500};
@@ -122,6 +121,8 @@ class ObjectClient : public ObjectSource {
                                                             const FileStamp& stamp,
                                                             const Downloaded& downloaded,
                                                             Reading& reading);
+  // A new file for an index.
+  [[nodiscard]] static Result<File> MakeIndexFile();
   // The file for the index of this file, which is kept while a request for it is pending.
   [[nodiscard]] Result<File> FileForIndex(const ContentsKey& key);
   [[nodiscard]] Result<ObjectRef> LoadVdso(const ObjectId& id);
@@ -133,8 +134,7 @@ class ObjectClient : public ObjectSource {
   [[nodiscard]] bool Fits(std::uint64_t file_bytes) const;
   void Sweep();
   // Debug information of large files takes seconds to open, and code some time to follow; symbols
-  // wait for neither. `repeated`:
-  // if there is no answer yet, until there is one.
+  // wait for neither. `repeated`: if there is no answer yet, until there is one.
   enum class What : std::uint8_t { kSymbols, kSource, kFunctions };
   [[nodiscard]] Result<std::string> Ask(const ObjectId& id, What what, std::string body,
                                         std::vector<File> files = {}, bool repeated = true);
@@ -147,7 +147,7 @@ class ObjectClient : public ObjectSource {
   budget::MemoryBudget* const memory_;
   KeptSymbols* const kept_;
   std::unordered_map<ContentsKey, Held, ContentsHash> held_;
-  LruCache<ContentsKey, File, ContentsHash> indexing_{kMaxIndexing};  // that are being written
+  LruCache<ContentsKey, File, ContentsHash> indexing_{kMaxPending};  // that are being written
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten
   ObjectRef vdso_;
   Counters counters_;
