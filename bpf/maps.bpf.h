@@ -65,14 +65,18 @@ struct thread {
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
   u64 stolen;         /* stolen_from_cpu when it came; task.bpf.h */
   u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
-  u64 woken_ns;       /* PROFD_SPLIT_WAKEUP: first wake-up since the switch-out; else 0 */
+  u64 woken_ns;       /* first wake-up, of this wait if it is not before since_ns; kept only with
+                         PROFD_SPLIT_WAKEUP, or by on_waking */
   u32 cpu;            /* it ran on last */
   u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
   u64 generation;     /* of the clock: control.clock_generation when it was made */
   u32 quiet;          /* enum quiet; changed with atomics */
-  u32 unused;
+  u32 samples;        /* that were due in off-CPU intervals, whatever became of them */
+  u64 followed;       /* bit i: followed for session i; written with atomics */
+  u64 followed_until_ns;
+  u32 exiting; /* exiting.bpf.h: 1 + the slot where it is counted; 0: in none */
   struct profd_clock clock;
   struct epoch_totals kept;
 };
@@ -297,6 +301,7 @@ struct {
   __u64 run_queue_offset_ns, run_queue_offset_at_ns;
   __u64 program_wake_ns; /* when the reader was last woken for a new program */
   __u64 process_moves;   /* whole processes to other cgroups: the kernel reports their leaders */
+  __u64 exiting[2];      /* threads that exit, not read yet, by control.exit_slot */
   /*
    * Marks of code objects seen lately, each at a place that it draws itself: what another one has
    * overwritten counts as unseen again. Every CPU writes here without a lock.
@@ -353,7 +358,7 @@ struct {
   __uint(max_entries, 1);
   __type(key, u32);
   __type(value, struct scratch);
-} scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps");
+} scratch_on_cpu SEC(".maps"), scratch_switch_in SEC(".maps"), scratch_waking SEC(".maps");
 
 /*
  * What a thread does now, and since when. In a map, as the verifier follows what lies on the stack
@@ -466,6 +471,7 @@ struct switch_state {
   u64 stolen;                      /* stolen_from_cpu, as far as `counters` have it; 0: not yet */
   struct point_gap gap;            /* of threads that a client has requested */
   struct point_gap background_gap; /* of all others */
+  struct point_gap waking_gap;     /* of on_waking alone, which may interrupt a switch-in */
   struct points points;            /* of the sample under way: the stacks of 6.1 have no room */
 };
 
@@ -475,6 +481,30 @@ struct {
   __type(key, u32);
   __type(value, struct switch_state);
 } switch_states SEC(".maps");
+
+#define CALL_WORDS 32
+
+/*
+ * The wake-up last captured on one CPU. The buffer of the hook still holds its event: what is woken
+ * by the same call of the same thread has the same stack.
+ */
+struct waker_call {
+  u64 task; /* address; 0: none, or an interrupt */
+  u64 time_ns;
+  u64 switches; /* of the thread: it has not left the CPU since */
+  u64 sessions;
+  u64 bytes;            /* of the event */
+  u64 sum;              /* of the stacks below */
+  u64 user[CALL_WORDS]; /* on top of the thread's stack */
+  u64 kernel[PROFD_MAX_KERNEL_FRAMES];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct waker_call);
+} waker_calls SEC(".maps");
 
 /* Key: enum profd_counter. Written by all programs, summed over CPUs by user space. */
 struct {

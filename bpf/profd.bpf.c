@@ -10,6 +10,7 @@
 #include "bpf/sample/oncpu.bpf.h"
 #include "bpf/sample/snapshot.bpf.h"
 #include "bpf/sample/switch.bpf.h"
+#include "bpf/sample/waker.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -33,6 +34,14 @@ int on_switch_in_exit_tp(__u64* ctx) {
 SEC("kprobe")
 int on_switch_in_kprobe(void* ctx) {
   switch_in(ctx);
+  return 0;
+}
+
+/* Only while a session wants to know who ends waits. In the waker, before the wakee is queued. */
+
+SEC("tp_btf/sched_waking")
+int on_waking(__u64* ctx) {
+  waking(ctx, TASK(0));
   return 0;
 }
 

@@ -40,6 +40,9 @@ static __always_inline void begin_sample(struct profd_sample_event* event, struc
   event->cfas = 0;
   event->python_words = 0;
   event->python_flags = 0;
+  event->followed_sessions = 0;
+  event->number = 0;
+  event->reserved = 0;
 }
 
 /* Takes the length in bytes that a stack helper returned, or its error. */
@@ -117,12 +120,13 @@ static __always_inline void take_current_stacks(void* ctx, struct sample_buffer*
   if (take_user_registers(event, walk, task)) walk_current(sample, walk);
 }
 
-/* `walk`: the one that made the stacks of this sample, or 0. */
-static __always_inline void send_sample(void* ring, u64 ring_bytes, struct sample_buffer* sample,
-                                        const struct walk* walk, u32 sent, u32 lost) {
+/* `walk`: the one that made the stacks of this sample, or 0. Its bytes. */
+static __always_inline u64 send_sample(void* ring, u64 ring_bytes, struct sample_buffer* sample,
+                                       const struct walk* walk, u32 sent, u32 lost) {
   u64 wakeup =
       wakes_for_code(&sample->event, walk) ? BPF_RB_FORCE_WAKEUP : wakeup_flag(ring, ring_bytes);
   u64 bytes = finish_sample(sample);
   int failed = bpf_ringbuf_output(ring, &sample->event, bytes, wakeup) != 0;
   count(failed ? lost : sent);
+  return bytes;
 }

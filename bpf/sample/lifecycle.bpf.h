@@ -3,11 +3,13 @@
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/followed.bpf.h"
 #include "bpf/sample/observed_clock.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/recent.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/cost.bpf.h"
+#include "bpf/thread/exiting.bpf.h"
 #include "bpf/thread/filter.bpf.h"
 
 static __always_inline struct profd_clock_event* begin_clock_event(struct task_struct* task,
@@ -23,7 +25,7 @@ static __always_inline struct profd_clock_event* begin_clock_event(struct task_s
   event->begin_ns = thread->begin_ns;
   event->since_ns = thread->since_ns;
   event->state = thread->state;
-  event->stack_number = 0;
+  event->number = thread->samples;
   event->final = thread->clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   return event;
@@ -167,6 +169,7 @@ static __always_inline void thread_execed(struct task_struct* task, u32 old_tid,
                                           struct linux_binprm* program) {
   struct thread* thread = find_thread(task);
   u64 sessions = thread ? thread->sessions & control.sessions : 0;
+  if (thread) stop_following(thread, control.confined_sessions);
   if (!sessions) return;
   /* User space does not know this process. */
   if (thread->quiet == QUIET && old_tid == (u32)task->pid) return;
@@ -185,6 +188,7 @@ static __always_inline void thread_exited(struct task_struct* task) {
   int last = task->signal->live.counter == 0;
   u64 now = bpf_ktime_get_ns();
   struct profd_task_event* event;
+  if (thread) begin_exit(thread);
   if (!sessions) return;
   if (thread->quiet && leave_out(task, thread, last)) {
     if (sessions & control.observed_sessions)

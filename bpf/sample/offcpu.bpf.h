@@ -7,6 +7,7 @@
 #pragma once
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/followed.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
@@ -49,7 +50,8 @@ static __always_inline void fill_interval(struct profd_sample_event* event,
 static __noinline void take_sample(void* ctx, struct task_struct* task, struct thread* thread,
                                    const struct interval* interval, const struct points* points) {
   struct profd_sample_event* event;
-  u64 sessions = thread->sessions & control.off_cpu_sessions;
+  u64 followed = followed_sessions(thread, interval->end_ns) & ~thread->sessions;
+  u64 sessions = (thread->sessions | followed) & control.off_cpu_sessions;
   u64 began = bpf_ktime_get_ns();
   struct scratch* scratch;
   u32 zero = 0;
@@ -64,6 +66,8 @@ static __noinline void take_sample(void* ctx, struct task_struct* task, struct t
   event = &scratch->sample.event;
   begin_sample(event, task, PROFD_EVENT_OFF_CPU, interval->end_ns, sessions);
   fill_interval(event, thread, interval, points);
+  event->followed_sessions = followed & control.off_cpu_sessions;
+  event->number = thread->samples;
   take_current_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_sched, PROFD_RING_SCHED_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_RING_FULL);
@@ -79,7 +83,9 @@ static __always_inline void take_switch_in(void* ctx, struct task_struct* task,
                                            struct switch_state* state) {
   struct points* points = count_points(state, sessions, interval);
   struct interval due;
-  if (!points || !is_taken(task, thread, sessions, interval->end_ns, points)) return;
+  if (!points) return;
+  thread->samples++;
+  if (!is_taken(task, thread, sessions, interval->end_ns, points)) return;
   due = *interval; /* so that, where none is due, it need not be in memory */
   take_sample(ctx, task, thread, &due, points);
 }

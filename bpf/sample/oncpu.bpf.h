@@ -5,6 +5,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/sample/emit.bpf.h"
+#include "bpf/sample/followed.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
@@ -42,13 +43,16 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct scratch* scratch;
   struct thread* thread;
-  u64 sessions, weight, now;
+  u64 followed, sessions, weight, now;
   u32 zero = 0;
   if (!task->pid) return;
   count_stolen(task);
   thread = find_thread(task);
   if (!thread) return;
-  sessions = thread->sessions & control.on_cpu_sessions;
+  if (!((thread->sessions | thread->followed) & control.on_cpu_sessions)) return;
+  now = bpf_ktime_get_ns();
+  followed = followed_sessions(thread, now) & ~thread->sessions;
+  sessions = (thread->sessions | followed) & control.on_cpu_sessions;
   if (!sessions) return;
   weight = on_cpu_weight(sessions, event_period(ctx));
   if (!weight || !may_report(task, thread)) return;
@@ -60,9 +64,9 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   }
   scratch->busy = 1;
   barrier();
-  now = bpf_ktime_get_ns();
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = weight;
+  scratch->sample.event.followed_sessions = followed & control.on_cpu_sessions;
   take_on_cpu_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);

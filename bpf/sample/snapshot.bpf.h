@@ -9,6 +9,7 @@
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/switch.bpf.h"
 #include "bpf/thread/clock.bpf.h"
+#include "bpf/thread/exiting.bpf.h"
 #include "bpf/thread/filter.bpf.h"
 #include "bpf/thread/reading.bpf.h"
 
@@ -47,6 +48,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
   if (!ends && (!thread->begin_ns || thread->generation != control.clock_generation))
     adopt_thread(task, thread);
   if (!starting) return;
+  __sync_fetch_and_and(&thread->followed, ~starting); /* of an earlier session */
   if (!ends) matched = matching_sessions(&context);
   observed = find_observed(task, 0);
   if (observed) observed->stack_sessions &= ~starting;
@@ -94,7 +96,7 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   event->begin_ns = copy->begin_ns;
   event->since_ns = copy->kept.since_ns;
   event->state = copy->kept.state;
-  event->stack_number = 0;
+  event->number = copy->samples;
   event->at_epoch = copy->kept.clock;
   event->final = copy->kept.clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
@@ -108,6 +110,7 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   u64 observed = sessions & control.observed_sessions;
   struct reader* reader;
   sessions &= ~observed;
+  if (thread) end_exit(thread);
   if (!thread || (!sessions && !observed)) return;
   reader = take_buffer(&readers, READERS);
   if (!reader) return;
@@ -199,6 +202,18 @@ static __noinline int may_read_memory(struct task_struct* task) {
   return !is_unreadable_user(user);
 }
 
+/* Of a thread that waits for a futex: the word, and what is the owner if it is that of a mutex. In
+ * glibc the owner stands 8 bytes behind it. */
+static __always_inline void read_futex(struct profd_sample_event* event, struct task_struct* task) {
+  u64 address = event->syscall_args[0];
+  u32 word = 0, owner = 0;
+  if (!waits_for_futex(event) || (address & 3)) return;
+  if (!bpf_copy_from_user_task(&word, sizeof(word), (void*)address, task, 0))
+    event->futex_word = word;
+  if (!bpf_copy_from_user_task(&owner, sizeof(owner), (void*)(address + 8), task, 0))
+    event->futex_owner = owner;
+}
+
 /* What a member's memory says: its stack, or of a running one whether it holds the GIL. While that
  * is read user space can see whose memory it is, for the case that the reading never ends. */
 static __always_inline void read_member(struct profd_sample_event* event, struct walk* walk,
@@ -209,6 +224,7 @@ static __always_inline void read_member(struct profd_sample_event* event, struct
     note_python(event, walk, task);
   } else {
     take_user_stack(event, walk, task);
+    read_futex(event, task);
   }
   control.reads_pid = 0;
 }

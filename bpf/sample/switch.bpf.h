@@ -9,6 +9,7 @@
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
 #include "bpf/thread/cost.bpf.h"
+#include "bpf/thread/exiting.bpf.h"
 
 /* Nothing is runnable with the kernel's leave but by preemption, yield, or a signal that came. */
 static __noinline u32 runnable_kind(struct task_struct* task, int preempted) {
@@ -79,9 +80,10 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
   read_kernel_accounting(task, &accounting);
   read_leaving(task, preempted, task_state, &leaving);
   clock_switch_out(thread, now, &accounting, &leaving);
-  if (leaving.state == PROFD_STATE_DEAD)
-    send_thread_end(task, thread, thread->since_ns,
-                    thread->sessions & control.sessions & ~control.observed_sessions);
+  if (leaving.state != PROFD_STATE_DEAD) return;
+  send_thread_end(task, thread, thread->since_ns,
+                  thread->sessions & control.sessions & ~control.observed_sessions);
+  end_exit(thread);
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
@@ -127,7 +129,7 @@ static __always_inline void switch_in(void* ctx) {
   follow_queue_clock(task, thread, now, &accounting, &state->offset);
   clock_switch_in(thread, now, &accounting, bpf_get_smp_processor_id(), &interval);
   if (entered) add_cost(entered);
-  sessions = thread->sessions & control.off_cpu_sessions;
+  sessions = (thread->sessions | thread->followed) & control.off_cpu_sessions;
   if (sessions) take_switch_in(ctx, task, thread, sessions, &interval, state);
 }
 

@@ -73,9 +73,15 @@ struct profd_control {
   __u64 visited_sessions; /* of these, those whose threads observers visit: not dumps */
   /* Of these, those that follow no other one: they have no stack of a thread until it is read. */
   __u64 first_sessions;
+  __u64 waker_sessions; /* of `sessions`, those that want to know who ends waits */
+  /* Where the kernel's entries of interrupts lie, without those of exceptions; both 0: not known.
+   */
+  __u64 interrupts_begin;
+  __u64 interrupts_end;
   /* Raised each time the switch hooks are attached: clocks of earlier generations have stood still.
    */
   __u64 clock_generation;
+  __u64 exit_slot;       /* 0 or 1: where threads that begin to exit are counted */
   __u64 shared_sessions; /* of `sessions`, those whose processes have a share of samples of waits */
   /* Snapshot mode: what all CPUs lose (enum profd_stolen), in 2^-PROFD_STOLEN_SHIFT of their run
    * time. */

@@ -54,7 +54,9 @@
   X(STACKS_MOVED, INFO, "threads that moved while an observer read their stack")                   \
   X(RECENT_FULL, INFO,                                                                             \
     "visits of observers left out, or once a second only: too many threads have switched")         \
-  X(STOLEN_NS, INFO, "time that interrupts and the hypervisor took from CPUs, ns")
+  X(STOLEN_NS, INFO, "time that interrupts and the hypervisor took from CPUs, ns")                 \
+  X(WAKERS, INFO, "wake-ups captured, of waits with a sampling point")                             \
+  X(WAKERS_RING_FULL, LOST, "wake-ups lost: ring full")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -12,61 +12,12 @@
 
 #include <linux/types.h>
 
-#ifdef __cplusplus
-#define PROFD_STATIC_ASSERT(condition, text) static_assert(condition, text)
-#else
-#define PROFD_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
-#endif
-
 #include "bpf/shared/clock.h"
 #include "bpf/shared/counters.h"
+#include "bpf/shared/event_header.h"
 #include "bpf/shared/limits.h"
 #include "bpf/shared/python_layout.h"
 #include "bpf/shared/shares.h"
-
-/* Written into recordings; raised with every incompatible change. */
-#define PROFD_EVENTS_VERSION 3
-/* The oldest one that readers know: its clocks have no stolen_ns. */
-#define PROFD_EVENTS_VERSION_OLDEST 2
-
-enum profd_event_kind {
-  /* From BPF rings. */
-  PROFD_EVENT_ON_CPU = 1,     /* struct profd_sample_event */
-  PROFD_EVENT_OFF_CPU = 2,    /* struct profd_sample_event */
-  PROFD_EVENT_THREAD_END = 3, /* struct profd_clock_event: final totals, from the last switch */
-  PROFD_EVENT_FORK = 4,       /* struct profd_task_event: a new thread or process */
-  PROFD_EVENT_EXEC = 5,       /* struct profd_task_event */
-  PROFD_EVENT_COMM = 6,       /* struct profd_task_event */
-  PROFD_EVENT_EXIT = 7,       /* struct profd_task_event: sched_process_exit of one thread */
-  /* From task iterators. */
-  PROFD_EVENT_CLOCK = 8,    /* struct profd_clock_event: totals as of an epoch */
-  PROFD_EVENT_SNAPSHOT = 9, /* struct profd_sample_event: stack of a thread that is blocked */
-  /* Made by the source in user space, so that recordings have them, too. */
-  PROFD_EVENT_MMAP = 16,           /* struct profd_mmap_event: from perf side-band records */
-  PROFD_EVENT_PROCESS = 17,        /* struct profd_process_event: what /proc said */
-  PROFD_EVENT_SESSION_START = 18,  /* struct profd_session_event */
-  PROFD_EVENT_SESSION_END = 19,    /* struct profd_session_event: all its events stand before it */
-  PROFD_EVENT_COUNTERS = 20,       /* struct profd_counters_event */
-  PROFD_EVENT_PYTHON_PROCESS = 21, /* struct profd_python_process_event: an interpreter was found */
-  PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
-  PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: effective from now on */
-  PROFD_EVENT_BEYOND_SHARE = 24,   /* struct profd_beyond_share_event: before SESSION_END */
-};
-
-/* Every event starts with this. */
-struct profd_event {
-  __u16 kind;    /* enum profd_event_kind */
-  __u16 flags;   /* by kind: PROFD_SAMPLE_*, PROFD_TASK_*; else 0 */
-  __u32 size;    /* of the whole event with its tail, bytes */
-  __u64 time_ns; /* when it happened */
-  __u32 pid;
-  __u32 tid;
-  __u64 process_start_ns; /* 0: not known (MMAP) */
-  __u64 thread_start_ns;
-  __u64 sessions; /* bit i: the thread belongs to session i */
-  __u32 cpu;
-  __u32 kept; /* PACKED samples: bit i: word i behind this header is there; else 0 */
-};
 
 /* flags of clock events: of sessions in snapshot mode, whose totals are the kernel's own sums;
  * kinds of blocked and runnable are not known. */
@@ -91,14 +42,20 @@ struct profd_clock_event {
     __u64 since_ns; /* when the present state began (blocked and runnable: the switch-out) */
     __u64 held_ns;  /* OBSERVED: as of the sample */
   };
-  __u32 state;        /* enum profd_thread_state as of the epoch */
-  __u32 stack_number; /* OBSERVED: of the thread's last stack; else 0 */
+  __u32 state; /* enum profd_thread_state as of the epoch */
+  union {
+    __u32 stack_number; /* OBSERVED: of the thread's last stack */
+    __u32 number;       /* of the thread's last OFF_CPU sample when the clock was read; 0: none */
+  };
   struct profd_clock at_epoch;
   struct profd_clock final;
   char comm[PROFD_COMM_LEN];
 };
 
 /* flags of sample events */
+#define PROFD_SAMPLE_INTERRUPT                                                                    \
+  1                              /* WAKER: an interrupt; the thread of that CPU has no part in it \
+                                  */
 #define PROFD_SAMPLE_IOWAIT 2    /* the task was in_iowait when it left the CPU */
 #define PROFD_SAMPLE_PREEMPTED 4 /* it did not block: all of it is runnable */
 #define PROFD_SAMPLE_YIELDED 8
@@ -167,14 +124,23 @@ enum profd_fd_kind {
  * ON_CPU: `period_ns` is the weight, the counts of points are 0, begin_ns is 0.
  * OFF_CPU: the interval [begin_ns, event.time_ns): blocked first, then `runnable_ns` of runnable.
  * A sampling point represents `period_ns`; those in the blocked and in the runnable part are
- * counted apart. SNAPSHOT: [begin_ns, epoch) is blocked, the counts of points are 0, time_ns is
- * when the stack was read; of a dump: begin_ns is when the state at time_ns began.
+ * counted apart. SNAPSHOT: [begin_ns, epoch) is blocked, time_ns is when the stack was read; of a
+ * dump: begin_ns is when the state at time_ns began.
  *
  * OFF_CPU, OBSERVED: the thread was off the CPU at time_ns, and this is its stack number
  * `stack_number`, counted from 1. It represents `period_ns`; it is runnable with WOKEN or
  * PREEMPTED, else blocked. Later observers that find the thread unchanged send nothing: `held_ns`
  * of its next event, sample or clock, less that of this one, is the time that this stack represents
  * beside.
+ *
+ * WAKER: at time_ns the thread of the header ends the wait of another one, `wakee_tid`, that began
+ * at `begin_ns`: 0 if that one was still on its way to sleep. Sent for waits that hold a sampling
+ * point, and for some that end just before one. With INTERRUPT the header names no thread.
+ *
+ * `number` counts the OFF_CPU samples of a thread, from 1, also those that were lost or left out.
+ * Members of sessions are sampled for these; a thread that has ended a member's wait is followed,
+ * and sampled for `followed_sessions`, too, until PROFD_FOLLOWED_NS have passed since the last such
+ * WAKER. `event.sessions` has both.
  *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
@@ -198,17 +164,26 @@ struct profd_sample_event {
   };
   union {
     __u64 runnable_ns;
-    __u64 stack_number; /* OBSERVED */
+    __u64 stack_number;   /* OBSERVED */
+    __u64 wakee_start_ns; /* WAKER */
   };
   __u64 period_ns;
-  __u32 blocked_points;
+  union {
+    __u32 blocked_points;
+    __u32 wakee_tid;  /* WAKER */
+    __u32 futex_word; /* SNAPSHOT of a thread that waits for a futex */
+  };
   union {
     __u32 runnable_points;
-    __u32 registers; /* OBSERVED: a hash of the user's registers */
+    __u32 registers;   /* OBSERVED: a hash of the user's registers */
+    __u32 futex_owner; /* SNAPSHOT: the word 8 bytes behind the futex: of a mutex its owner */
   };
   __s32 syscall;    /* number of the syscall it is in; -1: none */
   __u32 task_state; /* prev_state of the switch-out; 0 when on CPU */
-  __u64 syscall_args[3];
+  union {
+    __u64 syscall_args[3];
+    char comm[PROFD_COMM_LEN]; /* WAKER */
+  };
   __u16 fd_kind; /* enum profd_fd_kind of syscall_args[0], where the syscall takes one */
   __u16 stack_flags;
   __u16 kernel_frames;
@@ -218,7 +193,13 @@ struct profd_sample_event {
   __u16 cfas;
   __u16 python_words;
   __u16 python_flags; /* PROFD_PYTHON_* */
-  __u64 frames[];     /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
+  union {
+    __u64 followed_sessions;
+    __u64 foreign_sessions; /* WAKER: that may not see the thread */
+  };
+  __u32 number; /* OFF_CPU */
+  __u32 reserved;
+  __u64 frames[]; /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
 };
 
 #define PROFD_TASK_NEW_PROCESS 1 /* FORK: not only a new thread */
@@ -277,6 +258,7 @@ struct profd_process_event {
 #define PROFD_SESSION_OFF_CPU 2
 #define PROFD_SESSION_BACKGROUND 4
 #define PROFD_SESSION_OBSERVED 8 /* in snapshot mode */
+#define PROFD_SESSION_WAKERS 16  /* with WAKER events, and samples of those who end waits */
 
 /*
  * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where
@@ -365,9 +347,8 @@ struct profd_python_code_event {
 };
 
 /* Both compilers see these; tests/unit/bpf checks every offset. */
-PROFD_STATIC_ASSERT(sizeof(struct profd_event) == 56, "profd_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 16, "profd_clock_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 88, "profd_sample_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 104, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
@@ -378,13 +359,11 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counte
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_code_event) == 56 + 40, "python code");
-PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, time_ns) == 8, "time_ns");
-PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_event, sessions) == 40, "sessions");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, at_epoch) == 96, "at_epoch");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_clock_event, comm) == 368, "comm");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, syscall_args) == 96,
                     "syscall_args");
-PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 144, "frames");
+PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_sample_event, frames) == 160, "frames");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_task_event, path) == 96, "task path");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_mmap_event, path) == 112, "mmap path");
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct profd_session_event, target) == 120, "target");

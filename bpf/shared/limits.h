@@ -29,6 +29,9 @@
 /* Ring of requests for unwind tables, written by all programs. */
 #define PROFD_RING_WANTED_BYTES (64 << 10)
 
+/* So long is a thread followed that has ended a wait of a member. */
+#define PROFD_FOLLOWED_NS 10000000000ull
+
 /* A program in this many is timed, and the time multiplied by it: what profd itself costs. Power of
  * two. */
 #define PROFD_COST_SAMPLING 64

@@ -21,6 +21,7 @@
 #define USER_CS 0x33 /* code segment of 64-bit user code */
 #define NR_SCHED_YIELD 24
 #define NR_CLONE 56
+#define NR_FUTEX 202
 #define NR_CLONE3 435
 
 /* Syscalls that may wait and whose first argument is a file descriptor. */
@@ -122,6 +123,14 @@ static __noinline u32 fd_kind(struct task_struct* task, u64 fd) {
     return kind_of_mode(BPF_CORE_READ(inode, i_mode));
   bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
   return anonymous_kind(name);
+}
+
+/* Whether the syscall waits for the word that its first argument names, which may be a lock. */
+static __always_inline int waits_for_futex(const struct profd_sample_event* event) {
+  u64 operation = event->syscall_args[1] & 127; /* without its flags */
+  /* FUTEX_WAIT, _WAIT_BITSET, _LOCK_PI, _LOCK_PI2 */
+  return event->syscall == NR_FUTEX &&
+         (operation == 0 || operation == 9 || operation == 6 || operation == 13);
 }
 
 /* Fills the syscall fields of a sample from the user registers of its thread. */

@@ -336,6 +336,7 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
   __builtin_memset(&thread->kept, 0, sizeof(thread->kept));
   thread->switch_in_ns = 0;
   thread->woken_ns = 0;
+  thread->exiting = 0;
   thread->since_ns = now;
   thread->state = state;
   thread->kind = kind;

@@ -27,13 +27,38 @@ profd_clock_event ClockOf2(std::span<const std::byte> event) {
   return clock;
 }
 
+// Samples of versions 2 and 3 end before followed_sessions. Packed ones leave out what is 0 anyway.
+constexpr std::uint32_t kSamplesWithoutFollowed = 3;
+constexpr std::size_t kSampleBytes3 = offsetof(profd_sample_event, followed_sessions);
+
+bool IsOldSample(const profd_event& header, std::size_t bytes) {
+  const bool is_sample = header.kind == PROFD_EVENT_ON_CPU || header.kind == PROFD_EVENT_OFF_CPU ||
+                         header.kind == PROFD_EVENT_SNAPSHOT;
+  return is_sample && (header.flags & PROFD_SAMPLE_PACKED) == 0 && header.size >= kSampleBytes3 &&
+         header.size <= bytes;
+}
+
+// What is new is 0, and stands before the frames.
+void Widen(std::span<const std::byte> event, profd_event header, std::vector<std::byte>& wide) {
+  wide.assign(event.begin(), event.begin() + kSampleBytes3);
+  wide.resize(sizeof(profd_sample_event));
+  wide.insert(wide.end(), event.begin() + kSampleBytes3, event.end());
+  header.size += sizeof(profd_sample_event) - kSampleBytes3;
+  std::memcpy(wide.data(), &header, sizeof(header));
+}
+
 }  // namespace
 
 std::span<const std::byte> InPresentLayout(std::span<const std::byte> event, std::uint32_t version,
                                            std::vector<std::byte>& scratch) {
-  if (version > kClocksWithoutStolen || event.size() != kClockEventBytes2) return event;
   profd_event header;
+  if (version > kSamplesWithoutFollowed || event.size() < sizeof(header)) return event;
   std::memcpy(&header, event.data(), sizeof(header));
+  if (IsOldSample(header, event.size())) {
+    Widen(event, header, scratch);
+    return scratch;
+  }
+  if (version > kClocksWithoutStolen || event.size() != kClockEventBytes2) return event;
   const bool is_clock = header.kind == PROFD_EVENT_CLOCK || header.kind == PROFD_EVENT_THREAD_END;
   if (!is_clock || header.size != event.size()) return event;
   const profd_clock_event clock = ClockOf2(event);

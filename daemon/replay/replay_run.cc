@@ -51,6 +51,10 @@ struct Environment {
                               [&](std::string_view key, std::string_view value) {
                                 if (result) result = jit.AddBlob(key, value);
                               });
+    reader.ForEachEnvironment(symbolize::kRegisteredBlobKind,
+                              [&](std::string_view key, std::string_view value) {
+                                if (result) result = jit.AddRegisteredBlob(key, value);
+                              });
     return result;
   }
 };
@@ -92,6 +96,15 @@ class TimeLimit {
   bool counted_ = false;  // counters after the end have come
 };
 
+// Whether the session needs a stack. Those of threads outside it say what they did while its
+// threads waited for them; who ends a wait may be outside, too.
+bool Select(wire::StackEvent& event, bool member, bool wakers) {
+  event.followed_sessions = member ? 0 : 1;
+  if (!event.wake_up) return member || wakers;
+  event.wake_up->foreign_sessions = 0;  // of the sessions that were recorded
+  return wakers;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ReplayRun>> ReplayRun::Open(const std::string& path) {
@@ -122,6 +135,7 @@ Result<ReplayRun::Extent> ReplayRun::Scan(recording::ReplaySource& source) {
       return;
     }
     if (!extent.start) extent.start = *session;
+    if ((session->mode & PROFD_SESSION_WAKERS) != 0) extent.wakers = true;
     extent.on_cpu_period_ns = Finest(extent.on_cpu_period_ns, session->on_cpu_period_ns);
     extent.off_cpu_period_ns = Finest(extent.off_cpu_period_ns, session->off_cpu_period_ns);
   };
@@ -142,7 +156,9 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   wire::SessionEvent event = recorded;
   event.session = 0;
   event.header.sessions = 1;
-  event.mode = (requested.on_cpu ? 1u : 0u) | (requested.off_cpu ? 2u : 0u);
+  event.mode = (requested.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
+               (requested.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
+               (HasWakers(requested) ? PROFD_SESSION_WAKERS : 0u);
   event.on_cpu_period_ns = std::max(requested.on_cpu_period_ns, extent_.on_cpu_period_ns);
   event.off_cpu_period_ns = std::max(session::NearestOffCpuPeriodNs(requested.off_cpu_period_ns),
                                      extent_.off_cpu_period_ns);
@@ -191,6 +207,7 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     return waiting;
   });
   TargetSelector selector(session->spec().target);
+  const bool wakers = HasWakers(session->spec());
   const std::uint64_t limit_ns = LimitNs(session->spec());
   TimeLimit limit(limit_ns);
   pipeline::WorkerStage worker(
@@ -198,8 +215,10 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
       [&](pipeline::PipelineItem&& item) {
         if (limit.Takes(item)) names.Handle(std::move(item));
       },
-      [&](const wire::Event& event, const process::ProcessTable& table) {
-        return std::uint64_t{selector.Takes(event, table)};
+      [&](wire::Event& event, const process::ProcessTable& table) {
+        const bool member = selector.Takes(event, table);
+        auto* stack = std::get_if<wire::StackEvent>(&event);
+        return std::uint64_t{stack == nullptr ? member : Select(*stack, member, wakers)};
       });
 
   wire::Decoder decoder;

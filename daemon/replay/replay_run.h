@@ -34,6 +34,7 @@ class ReplayRun {
     std::optional<wire::SessionEvent> end;    // the last
     std::uint64_t on_cpu_period_ns = 0;       // finest of all
     std::uint64_t off_cpu_period_ns = 0;
+    bool wakers = false;  // of some: who ends waits was captured
   };
 
   ReplayRun(std::string path, Extent extent, std::unique_ptr<recording::ReplaySource> source)
@@ -42,6 +43,10 @@ class ReplayRun {
   // The start or end event of this session, made from a recorded one.
   [[nodiscard]] wire::SessionEvent Boundary(const wire::SessionEvent& recorded,
                                             const session::SessionSpec& requested) const;
+  // Whether the session says on whom its threads wait.
+  [[nodiscard]] bool HasWakers(const session::SessionSpec& requested) const {
+    return extent_.wakers && requested.wakers && requested.off_cpu;
+  }
   // Where the requested time ends; the recording may end before.
   [[nodiscard]] std::uint64_t LimitNs(const session::SessionSpec& requested) const;
   // The end of a session whose recorded end does not count: `newest_ns` is the last event's time.

@@ -65,6 +65,18 @@ const char* ReadObservation(const profd_sample_event& fixed, std::uint16_t kind,
 
 // The same for samples of intervals.
 const char* ReadInterval(const profd_sample_event& fixed, std::uint16_t kind, StackEvent& event) {
+  if (kind == PROFD_EVENT_WAKER) {
+    if (fixed.begin_ns > fixed.event.time_ns) return "ends before it begins";
+    event.begin_ns = event.header.time_ns;
+    event.wake_up = WakeUp{.wakee = {.tid = fixed.wakee_tid, .start_ns = fixed.wakee_start_ns},
+                           .begin_ns = fixed.begin_ns,
+                           .comm = std::string(fixed.comm, ::strnlen(fixed.comm, PROFD_COMM_LEN)),
+                           .interrupt = (fixed.event.flags & PROFD_SAMPLE_INTERRUPT) != 0,
+                           .foreign_sessions = fixed.foreign_sessions};
+    return nullptr;
+  }
+  event.followed_sessions = fixed.followed_sessions & fixed.event.sessions;
+  event.number = fixed.number;
   if (kind != PROFD_EVENT_ON_CPU) {
     if (fixed.begin_ns > fixed.event.time_ns) return "ends before it begins";
     if (fixed.runnable_ns > fixed.event.time_ns - fixed.begin_ns)
@@ -72,6 +84,11 @@ const char* ReadInterval(const profd_sample_event& fixed, std::uint16_t kind, St
   }
   event.begin_ns = fixed.begin_ns;
   event.runnable_ns = fixed.runnable_ns;
+  if (kind == PROFD_EVENT_SNAPSHOT) {
+    event.futex_word = fixed.futex_word;
+    event.futex_owner = fixed.futex_owner;
+    return nullptr;
+  }
   event.blocked_points = fixed.blocked_points;
   event.runnable_points = fixed.runnable_points;
   return nullptr;
@@ -92,21 +109,21 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
     return Corrupt(kind, "uncertain beyond its frames");
   if (fixed.fd_kind > PROFD_FD_DIRECTORY) return Corrupt(kind, "unknown kind of descriptor");
   StackEvent event;
+  event.header = HeaderFrom(fixed.event);
   const bool observed = (fixed.event.flags & PROFD_SAMPLE_OBSERVED) != 0;
   if (const char* reason =
           observed ? ReadObservation(fixed, kind, event) : ReadInterval(fixed, kind, event))
     return Corrupt(kind, reason);
-  event.header = HeaderFrom(fixed.event);
   event.origin = kind == PROFD_EVENT_ON_CPU    ? SampleOrigin::kOnCpu
                  : kind == PROFD_EVENT_OFF_CPU ? SampleOrigin::kOffCpu
+                 : kind == PROFD_EVENT_WAKER   ? SampleOrigin::kWaker
                                                : SampleOrigin::kSnapshot;
   event.flags = fixed.event.flags;
   event.stack_flags = fixed.stack_flags;
   event.period_ns = fixed.period_ns;
   event.syscall = fixed.syscall;
   event.task_state = fixed.task_state;
-  std::copy(std::begin(fixed.syscall_args), std::end(fixed.syscall_args),
-            event.syscall_args.begin());
+  if (kind != PROFD_EVENT_WAKER) std::ranges::copy(fixed.syscall_args, event.syscall_args.begin());
   event.fd_kind = fixed.fd_kind;
   const Words kernel = words.first(fixed.kernel_frames);
   const Words user = words.subspan(fixed.kernel_frames, fixed.user_frames);
@@ -135,10 +152,12 @@ Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
   event.epoch = fixed.epoch;
   event.epoch_ns = fixed.epoch_ns;
   event.begin_ns = fixed.begin_ns;
-  if ((fixed.event.flags & PROFD_CLOCK_OBSERVED) != 0)
+  if ((fixed.event.flags & PROFD_CLOCK_OBSERVED) != 0) {
     event.observation = Observation{.held_ns = fixed.held_ns, .stack_number = fixed.stack_number};
-  else
+  } else {
     event.since_ns = fixed.since_ns;
+    event.number = fixed.number;
+  }
   event.freed = event.end && (fixed.event.flags & PROFD_CLOCK_FREED) != 0;
   event.state = static_cast<profd_thread_state>(fixed.state);
   event.at_epoch = fixed.at_epoch;
@@ -221,7 +240,8 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
   constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
-  constexpr std::uint32_t kKnown = kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED;
+  constexpr std::uint32_t kKnown =
+      kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED | PROFD_SESSION_WAKERS;
   if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~kKnown) != 0)
     return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
@@ -292,7 +312,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 }
 
 bool IsKnown(std::uint16_t kind) {
-  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_SNAPSHOT) ||
+  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_WAKER) ||
          (kind >= PROFD_EVENT_MMAP && kind < kEventKinds);
 }
 
@@ -301,6 +321,7 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
     case PROFD_EVENT_ON_CPU:
     case PROFD_EVENT_OFF_CPU:
     case PROFD_EVENT_SNAPSHOT:
+    case PROFD_EVENT_WAKER:
       return DecodeStack(bytes, kind);
     case PROFD_EVENT_CLOCK:
     case PROFD_EVENT_THREAD_END:

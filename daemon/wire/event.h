@@ -32,7 +32,18 @@ struct Observation {
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 
-enum class SampleOrigin { kOnCpu, kOffCpu, kSnapshot };
+enum class SampleOrigin { kOnCpu, kOffCpu, kSnapshot, kWaker };
+
+// A wake-up: the thread of the event ends a wait of another one.
+struct WakeUp {
+  ThreadKey wakee;
+  std::uint64_t begin_ns = 0;          // of the wait; 0: the wakee was on its way to sleep
+  std::string comm;                    // of the thread
+  bool interrupt = false;              // the event names no thread
+  std::uint64_t foreign_sessions = 0;  // bit i: session i may not see the thread
+
+  friend bool operator==(const WakeUp&, const WakeUp&) = default;
+};
 
 // One stack of one thread, addresses only.
 struct StackEvent {
@@ -49,6 +60,11 @@ struct StackEvent {
   std::uint32_t task_state = 0;
   std::array<std::uint64_t, 3> syscall_args{};
   std::uint16_t fd_kind = 0;
+  std::uint64_t followed_sessions = 0;  // of header.sessions: the thread is no member of those
+  std::uint32_t number = 0;             // off-CPU: of the thread's samples, from 1; 0: not known
+  std::optional<WakeUp> wake_up{};      // origin kWaker
+  std::uint32_t futex_word = 0;         // kSnapshot, waiting for a futex: what it holds,
+  std::uint32_t futex_owner = 0;        // and the word 8 bytes behind it
   // Its sample is one point: begin_ns is just before it, and one of the two counts is 1.
   std::optional<Observation> observation{};
   std::vector<std::uint64_t> kernel_frames;          // leaf first
@@ -69,6 +85,7 @@ struct ClockEvent {
   std::uint64_t begin_ns = 0;
   std::uint64_t since_ns = 0;  // 0: not known
   std::optional<Observation> observation{};
+  std::uint32_t number = 0;  // not observed: of the thread's last off-CPU sample; 0: none
   profd_thread_state state = PROFD_STATE_ON_CPU;
   profd_clock at_epoch{};
   profd_clock final{};

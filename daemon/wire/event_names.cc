@@ -24,6 +24,8 @@ const char* KindName(std::uint16_t kind) {
       return "clock";
     case PROFD_EVENT_SNAPSHOT:
       return "snapshot";
+    case PROFD_EVENT_WAKER:
+      return "waker";
     case PROFD_EVENT_MMAP:
       return "mmap";
     case PROFD_EVENT_PROCESS:
