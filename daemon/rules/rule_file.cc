@@ -2,25 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
-#include "daemon/base/files.h"
+#include "daemon/base/toml/toml_file.h"
+#include "daemon/rules/operator_name.h"
 #include "daemon/rules/pattern.h"
-
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
 
 namespace profd::rules {
 namespace {
 
-constexpr std::size_t kMostBytes = 1 << 20;
 constexpr std::int64_t kVersion = 1;
-constexpr const char* kHint = "see RULES in profd.toml(5)";
+constexpr TomlKind kKind{.hint = "see RULES in profd.toml(5)",
+                         .question = "is it a file with rules?"};
 
-constexpr std::array<std::pair<FrameClass, std::string_view>, 5> kClasses{{
+template <typename Value>
+using Names = std::pair<Value, std::string_view>;
+
+constexpr std::array<Names<FrameClass>, 5> kClasses{{
     {FrameClass::kSpin, "spin"},
     {FrameClass::kGpuWait, "gpu-wait"},
     {FrameClass::kRuntime, "runtime"},
@@ -28,167 +26,233 @@ constexpr std::array<std::pair<FrameClass, std::string_view>, 5> kClasses{{
     {FrameClass::kWork, "work"},
 }};
 
-// Words of a later version, which would be ignored here.
-constexpr std::array<std::string_view, 5> kLater{"operator", "phase", "step", "framework", "rank"};
+constexpr std::array<Names<Phase>, 6> kPhases{{
+    {Phase::kData, "data"},
+    {Phase::kForward, "forward"},
+    {Phase::kBackward, "backward"},
+    {Phase::kOptimizer, "optimizer"},
+    {Phase::kCommunication, "communication"},
+    {Phase::kOther, "other"},
+}};
 
-bool IsLater(std::string_view word) { return std::ranges::find(kLater, word) != kLater.end(); }
-
-std::string Later(std::string_view word) {
-  return "'" + std::string(word) + "': rules for operators and phases are not supported";
-}
-
-FrameClass ClassOf(std::string_view name) {
-  for (const auto& [frame_class, known] : kClasses)
-    if (known == name) return frame_class;
-  return FrameClass::kNone;
-}
-
-std::string ClassNames() {
+template <typename Table>
+std::string ListOf(const Table& table) {
   std::string names;
-  for (const auto& [frame_class, name] : kClasses)
-    names += (names.empty() ? "" : ", ") + std::string(name);
+  for (const auto& [value, name] : table) names += (names.empty() ? "" : ", ") + std::string(name);
   return names;
+}
+
+// The value that `key` names in `node`, which has to be one of the table.
+template <typename Value, std::size_t kSize>
+Value Named(std::string_view key, const toml::node& node,
+            const std::array<Names<Value>, kSize>& table, TomlProblems& problems) {
+  const auto* text = node.as_string();
+  if (text == nullptr) {
+    problems.Add(node, std::string(key) + " must be a string: one of " + ListOf(table));
+    return Value::kNone;
+  }
+  const auto* known = std::ranges::find(table, text->get(), &Names<Value>::second);
+  if (known != table.end()) return known->first;
+  problems.Add(node,
+               std::string(key) + " is '" + text->get() + "'; it must be one of " + ListOf(table));
+  return Value::kNone;
 }
 
 // Walks the parsed tree; keeps the valid rules, and a message for each problem.
 class Reading {
  public:
-  explicit Reading(std::string path) : path_(std::move(path)) {}
+  explicit Reading(const std::string& path) : problems_(path) {}
 
   void Take(const toml::table& file) {
     for (const auto& [name, node] : file) {
       const std::string_view key = name.str();
       if (key == "rule")
-        TakeRules(node);
+        TakeTables(key, node, rules_.classes);
+      else if (key == "operator")
+        TakeTables(key, node, rules_.operators);
+      else if (key == "phase")
+        TakeTables(key, node, rules_.phases);
       else if (key == "version")
         CheckVersion(node);
       else
-        Refuse(node, IsLater(key)
-                         ? Later(key)
-                         : "unknown key '" + std::string(key) + "'; a rule begins with [[rule]]");
+        problems_.Add(node, "unknown key '" + std::string(key) +
+                                "'; rules begin with [[rule]], [[operator]] or [[phase]]");
     }
   }
 
-  Result<std::vector<Rule>> Finish() && {
+  Result<Rules> Finish() && {
     if (problems_.empty()) return std::move(rules_);
-    std::string text;
-    for (const auto& [line, problem] : problems_)
-      text += (text.empty() ? "" : "\n") + Place(line) + ": " + problem;
-    return Error{ErrorCode::kInvalidArgument, text, kHint};
+    return problems_.ToError(kKind);
   }
 
  private:
-  void Refuse(const toml::node& node, std::string problem) {
-    problems_.emplace(node.source().begin.line, std::move(problem));
-  }
-
   void CheckVersion(const toml::node& node) {
     const auto* version = node.as_integer();
     if (version == nullptr || version->get() != kVersion)
-      Refuse(node, "version must be " + std::to_string(kVersion));
+      problems_.Add(node, "version must be " + std::to_string(kVersion));
   }
 
-  void TakeRules(const toml::node& node) {
+  template <typename AnyRule>
+  void TakeTables(std::string_view key, const toml::node& node, std::vector<AnyRule>& rules) {
+    const std::string name(key);
+    const std::string advice = name + " must be a table of a list: write [[" + name + "]]";
     const auto* list = node.as_array();
-    if (list == nullptr) return Refuse(node, "rule must be a table of a list: write [[rule]]");
+    if (list == nullptr) return problems_.Add(node, advice);
     for (const toml::node& element : *list) {
       if (const auto* table = element.as_table())
-        TakeRule(*table);
+        TakeRule(name, *table, rules);
       else
-        Refuse(element, "rule must be a table of a list: write [[rule]]");
+        problems_.Add(element, advice);
     }
   }
 
-  void TakeRule(const toml::table& table) {
-    Rule rule;
-    rule.place = Place(table.source().begin.line);
+  template <typename AnyRule>
+  void TakeRule(const std::string& kind, const toml::table& table, std::vector<AnyRule>& rules) {
+    AnyRule rule;
+    rule.place = problems_.PlaceOf(table);
     const std::size_t problems = problems_.size();
     for (const auto& [name, node] : table) {
       const std::string_view key = name.str();
-      if (key == "class")
-        TakeClass(node, rule);
-      else if (key == "function")
-        TakePattern(key, node, rule.function);
-      else if (key == "module")
-        TakePattern(key, node, rule.module);
-      else if (key == "file")
-        TakePattern(key, node, rule.file);
-      else if (key == "leaf")
-        TakeLeaf(node, rule);
-      else
-        Refuse(node, IsLater(key) ? Later(key)
-                                  : "unknown key '" + std::string(key) +
-                                        "'; a rule has class, function, module, file and leaf");
+      if (TakePattern(key, node, rule) || TakeKey(key, node, rule)) continue;
+      problems_.Add(node, "unknown key '" + std::string(key) + "'; " + KeysOf(rule));
     }
     if (problems_.size() != problems) return;
-    if (rule.frame_class == FrameClass::kNone)
-      return Refuse(table, "the rule has no class: " + ClassNames());
+    CheckWhole(table, rule);
+    if (problems_.size() != problems) return;
     if (!rule.function && !rule.module && !rule.file)
-      return Refuse(table, "the rule has no pattern: function, module or file");
-    rules_.push_back(std::move(rule));
+      return problems_.Add(table, "the " + kind + " has no pattern: function, module or file");
+    rules.push_back(std::move(rule));
   }
 
-  void TakeClass(const toml::node& node, Rule& rule) {
-    const auto* text = node.as_string();
-    if (text == nullptr) return Refuse(node, "class must be a string: one of " + ClassNames());
-    if (IsLater(text->get())) return Refuse(node, "class " + Later(text->get()));
-    rule.frame_class = ClassOf(text->get());
+  static std::string KeysOf(const Rule&) {
+    return "a rule has class, function, module, file and leaf";
+  }
+  static std::string KeysOf(const OperatorRule&) {
+    return "an operator has name, function, module, file, rank and deny";
+  }
+  static std::string KeysOf(const PhaseRule&) {
+    return "a phase has name, function, module and file";
+  }
+
+  // False: the key is another one.
+  bool TakePattern(std::string_view key, const toml::node& node, FramePattern& rule) {
+    if (key == "function")
+      rule.function = PatternOf(key, node);
+    else if (key == "module")
+      rule.module = PatternOf(key, node);
+    else if (key == "file")
+      rule.file = PatternOf(key, node);
+    else
+      return false;
+    return true;
+  }
+
+  bool TakeKey(std::string_view key, const toml::node& node, Rule& rule) {
+    if (key == "class")
+      rule.frame_class = Named(key, node, kClasses, problems_);
+    else if (key == "leaf")
+      TakeLeaf(node, rule);
+    else
+      return false;
+    return true;
+  }
+
+  bool TakeKey(std::string_view key, const toml::node& node, OperatorRule& rule) {
+    if (key == "name")
+      rule.name = TextOf(key, node);
+    else if (key == "rank")
+      TakeRank(node, rule);
+    else if (key == "deny")
+      TakeDeny(node, rule);
+    else
+      return false;
+    return true;
+  }
+
+  bool TakeKey(std::string_view key, const toml::node& node, PhaseRule& rule) {
+    if (key != "name") return false;
+    rule.phase = Named(key, node, kPhases, problems_);
+    return true;
+  }
+
+  void CheckWhole(const toml::table& table, const Rule& rule) {
     if (rule.frame_class == FrameClass::kNone)
-      Refuse(node, "class is '" + text->get() + "'; it must be one of " + ClassNames());
+      problems_.Add(table, "the rule has no class: " + ListOf(kClasses));
   }
 
-  void TakePattern(std::string_view key, const toml::node& node,
-                   std::optional<std::string>& pattern) {
-    const auto* text = node.as_string();
-    if (text == nullptr) return Refuse(node, std::string(key) + " must be a string");
-    const RE2 compiled(text->get(), PatternOptions());
-    if (!compiled.ok()) return Refuse(node, std::string(key) + ": " + compiled.error());
-    pattern = text->get();
+  void CheckWhole(const toml::table& table, const OperatorRule& rule) {
+    const toml::node* name = table.get("name");
+    if (name == nullptr) return problems_.Add(table, "the operator has no name");
+    const auto parsed = OperatorName::Parse(rule.name, rule.function.value_or(".*"));
+    if (!parsed) problems_.Add(*name, "name: " + parsed.error().message);
+  }
+
+  void CheckWhole(const toml::table& table, const PhaseRule& rule) {
+    if (rule.phase == Phase::kNone)
+      problems_.Add(table, "the phase has no name: " + ListOf(kPhases));
   }
 
   void TakeLeaf(const toml::node& node, Rule& rule) {
     const auto* leaf = node.as_boolean();
-    if (leaf == nullptr) return Refuse(node, "leaf must be true or false");
+    if (leaf == nullptr) return problems_.Add(node, "leaf must be true or false");
     rule.leaf = leaf->get();
   }
 
-  [[nodiscard]] std::string Place(toml::source_index line) const {
-    return path_ + ":" + std::to_string(line);
+  void TakeRank(const toml::node& node, OperatorRule& rule) {
+    const auto* rank = node.as_integer();
+    if (rank == nullptr || rank->get() < kBestRank || rank->get() > kWorkerRank)
+      return problems_.Add(node, "rank must be a number from " + std::to_string(kBestRank) +
+                                     " to " + std::to_string(kWorkerRank));
+    rule.rank = static_cast<std::uint32_t>(rank->get());
   }
 
-  const std::string path_;
-  std::vector<Rule> rules_;
-  std::multimap<toml::source_index, std::string> problems_;  // by line: the tree is sorted by name
+  void TakeDeny(const toml::node& node, OperatorRule& rule) {
+    const auto* list = node.as_array();
+    if (list == nullptr) return problems_.Add(node, "deny must be a list of strings");
+    for (const toml::node& element : *list) rule.deny.push_back(PatternOf("deny", element));
+  }
+
+  std::string TextOf(std::string_view key, const toml::node& node) {
+    const auto* text = node.as_string();
+    if (text != nullptr) return text->get();
+    problems_.Add(node, std::string(key) + " must be a string");
+    return "";
+  }
+
+  std::string PatternOf(std::string_view key, const toml::node& node) {
+    std::string pattern = TextOf(key, node);
+    const RE2 compiled(pattern, PatternOptions());
+    if (!compiled.ok()) problems_.Add(node, std::string(key) + ": " + compiled.error());
+    return pattern;
+  }
+
+  TomlProblems problems_;
+  Rules rules_;
 };
+
+template <typename Value, std::size_t kSize>
+std::string_view NameIn(const std::array<Names<Value>, kSize>& table, Value value) {
+  const auto* known = std::ranges::find(table, value, &Names<Value>::first);
+  return known == table.end() ? "" : known->second;
+}
 
 }  // namespace
 
-std::string_view NameOf(FrameClass frame_class) {
-  for (const auto& [known, name] : kClasses)
-    if (known == frame_class) return name;
-  return "";
-}
+std::string_view NameOf(FrameClass frame_class) { return NameIn(kClasses, frame_class); }
+std::string_view NameOf(Phase phase) { return NameIn(kPhases, phase); }
 
-Result<std::vector<Rule>> ParseRules(std::string_view text, const std::string& path) {
-  const auto parsed = toml::parse(text, path);
-  if (!parsed) {
-    const auto& error = parsed.error();
-    return Error{ErrorCode::kInvalidArgument,
-                 path + ":" + std::to_string(error.source().begin.line) + ": " +
-                     std::string(error.description()),
-                 kHint};
-  }
+Result<Rules> ParseRules(std::string_view text, const std::string& path) {
+  const auto table = ParseToml(text, path, kKind);
+  if (!table) return table.error();
   Reading reading(path);
-  reading.Take(parsed.table());
+  reading.Take(*table);
   return std::move(reading).Finish();
 }
 
-Result<std::vector<Rule>> ReadRuleFile(const std::string& path) {
-  const auto text = ReadFile(path, kMostBytes);
-  if (text) return ParseRules(*text, path);
-  if (text.error().code != ErrorCode::kExhausted) return text.error();
-  return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
-               "is it a file with rules?"};
+Result<Rules> ReadRuleFile(const std::string& path) {
+  const auto text = ReadTomlText(path, kKind);
+  if (!text) return text.error();
+  return ParseRules(*text, path);
 }
 
 }  // namespace profd::rules

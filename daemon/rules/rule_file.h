@@ -1,4 +1,4 @@
-// RuleFile: the files that sort frames into classes, rules.toml and those of users.
+// RuleFile: the files that say what frames do, rules.toml and those of users.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,69 @@ enum class FrameClass : std::uint8_t {
   kWork      // works, though it runs inside of a wait
 };
 
-// "spin"; the class as rule files write it.
-[[nodiscard]] std::string_view NameOf(FrameClass frame_class);
+// The part of the work of a framework that a frame begins.
+enum class Phase : std::uint8_t {
+  kNone,
+  kData,
+  kForward,
+  kBackward,
+  kOptimizer,
+  kCommunication,
+  kOther
+};
 
-// One [[rule]]. A pattern is a regular expression of RE2 that has to match the whole text; one that
-// is not set matches everything. At least one is set.
-struct Rule {
-  FrameClass frame_class = FrameClass::kNone;
+// "spin", "backward"; as rule files write them.
+[[nodiscard]] std::string_view NameOf(FrameClass frame_class);
+[[nodiscard]] std::string_view NameOf(Phase phase);
+
+// Which frames a rule is for. A pattern is a regular expression of RE2 that has to match the whole
+// text; one that is not set matches everything. At least one is set.
+struct FramePattern {
   std::optional<std::string> function;  // of the name without parameters
   std::optional<std::string> module;    // of the path of the module, or of its last part
   std::optional<std::string> file;      // of the path of the source, or of its last part
-  bool leaf = false;                    // only while the function itself runs, or the kernel for it
   std::string place;                    // "rules.toml:12"
+  friend bool operator==(const FramePattern&, const FramePattern&) = default;
+};
+
+// One [[rule]].
+struct Rule : FramePattern {
+  FrameClass frame_class = FrameClass::kNone;
+  bool leaf = false;  // only while the function itself runs, or the kernel for it
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-// Every pattern of the rules compiles. kInvalidArgument: a line for each problem, "path:line:
-// what".
-[[nodiscard]] Result<std::vector<Rule>> ParseRules(std::string_view text, const std::string& path);
+// The ranks of operators: the least one in a stack wins.
+inline constexpr std::uint32_t kBestRank = 1;    // what the dispatcher of a framework runs
+inline constexpr std::uint32_t kWorkerRank = 5;  // a worker of a parallel region, no more is known
+
+// One [[operator]].
+struct OperatorRule : FramePattern {
+  std::string name;                // a template for OperatorName
+  std::uint32_t rank = kBestRank;  // from kBestRank to kWorkerRank
+  std::vector<std::string> deny;   // patterns of names that it must not give
+  friend bool operator==(const OperatorRule&, const OperatorRule&) = default;
+};
+
+// One [[phase]].
+struct PhaseRule : FramePattern {
+  Phase phase = Phase::kNone;
+  friend bool operator==(const PhaseRule&, const PhaseRule&) = default;
+};
+
+// What a file holds, in its order.
+struct Rules {
+  std::vector<Rule> classes;
+  std::vector<OperatorRule> operators;
+  std::vector<PhaseRule> phases;
+  friend bool operator==(const Rules&, const Rules&) = default;
+};
+
+// Every pattern and template of the rules compiles. kInvalidArgument: a line for each problem,
+// "path:line: what".
+[[nodiscard]] Result<Rules> ParseRules(std::string_view text, const std::string& path);
 // As above; kNotFound, kIo: the file cannot be read.
-[[nodiscard]] Result<std::vector<Rule>> ReadRuleFile(const std::string& path);
+[[nodiscard]] Result<Rules> ReadRuleFile(const std::string& path);
 
 // The text of rules.toml, which is a part of the program.
 extern const std::string_view kShippedRules;

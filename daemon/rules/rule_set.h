@@ -2,7 +2,6 @@
 #pragma once
 
 #include <re2/re2.h>
-#include <re2/set.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,8 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/rules/operator_name.h"
+#include "daemon/rules/pattern_set.h"
 #include "daemon/rules/rule_file.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
@@ -26,33 +27,45 @@ struct FrameRules {
   std::optional<std::uint32_t> as_caller;  // everywhere else: not one of a leaf
 };
 
-// Job: finds the rule of a frame. Immutable; any thread. One question is one pass over the name for
-// all rules together, so ask once for each distinct frame.
+// What a frame runs, as the rules name it.
+struct FrameOperator {
+  std::string name;
+  std::uint32_t rank = 0;
+  friend auto operator<=>(const FrameOperator&, const FrameOperator&) = default;
+};
+
+// Job: finds what the rules say of a frame. Immutable; any thread. Each question is one pass over
+// the name for all rules of its kind together, so ask once for each distinct frame.
 class RuleSet {
  public:
   // As ParseRules returns them. kExhausted: they need too much memory together.
-  [[nodiscard]] static Result<RuleSetRef> Make(std::vector<Rule> rules);
+  [[nodiscard]] static Result<RuleSetRef> Make(Rules rules);
   // The rules of `file` ("": none), then those that profd ships with, so that the file wins. The
   // errors of ReadRuleFile.
   [[nodiscard]] static Result<RuleSetRef> Load(const std::string& file);
 
-  [[nodiscard]] const std::vector<Rule>& rules() const { return rules_; }
+  [[nodiscard]] const std::vector<Rule>& rules() const { return rules_.classes; }
   // Each the first that matches. A frame without a name has only the rules with function = ''.
   [[nodiscard]] FrameRules Find(const symbolize::Frame& frame) const;
+  // By the first rule that matches and does not deny the name that it gives.
+  [[nodiscard]] std::optional<FrameOperator> FindOperator(const symbolize::Frame& frame) const;
+  // By the first rule that matches.
+  [[nodiscard]] Phase FindPhase(const symbolize::Frame& frame) const;
 
  private:
-  struct Patterns {  // of one rule; null: matches everything
-    std::unique_ptr<RE2> module;
-    std::unique_ptr<RE2> file;
+  struct Naming {  // by a rule for operators
+    OperatorName name;
+    std::vector<std::unique_ptr<const RE2>> deny;
   };
 
-  explicit RuleSet(std::vector<Rule> rules);
-  [[nodiscard]] std::vector<int> FunctionMatches(const std::string& name) const;
-  [[nodiscard]] bool PlacesMatch(std::size_t rule, const symbolize::Frame& frame) const;
+  explicit RuleSet(Rules rules) : rules_(std::move(rules)) {}
+  [[nodiscard]] Result<void> Compile();
 
-  const std::vector<Rule> rules_;
-  RE2::Set functions_;  // a pattern for each rule
-  std::vector<Patterns> places_;
+  const Rules rules_;
+  PatternSetRef classes_;
+  PatternSetRef operators_;
+  PatternSetRef phases_;
+  std::vector<Naming> namings_;
 };
 
 // Job: the rules of now, which a reload replaces. Any thread. Owner: main(). Never null.

@@ -68,6 +68,7 @@ ElfSection SectionOf(const Shdr& header, bool swap) {
   section.name = InHostOrder(header.sh_name, swap);
   section.type = InHostOrder(header.sh_type, swap);
   section.link = InHostOrder(header.sh_link, swap);
+  section.info = InHostOrder(header.sh_info, swap);
   section.flags = InHostOrder(header.sh_flags, swap);
   section.vaddr = InHostOrder(header.sh_addr, swap);
   section.offset = InHostOrder(header.sh_offset, swap);

@@ -63,6 +63,7 @@ struct ElfSegment {
 struct ElfSection {
   std::uint32_t type = 0;  // SHT_*
   std::uint32_t link = 0;
+  std::uint32_t info = 0;  // of relocations: the section that they change
   std::uint64_t flags = 0;
   std::uint64_t vaddr = 0;
   std::uint64_t offset = 0;  // in the file; not checked, nor is `bytes`

@@ -3,7 +3,8 @@
 namespace profd::symbolize {
 
 Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
-                     const symbolize::TimedSymbolizer& behind_it, const elf::ObjectClient& files) {
+                     const symbolize::TimedSymbolizer& behind_it, const elf::ObjectClient& files,
+                     const LiveJitSymbols::Counters& registered) {
   Diagnostics report;
   const auto& requested = cache.counters();
   report.gauges = {
@@ -17,6 +18,12 @@ Diagnostics Describe(const symbolize::CachingSymbolizer& cache,
       {"object_loads", "files that were asked for names", read.loads.value()},
       {"object_files_read", "of those, read from the disk", read.files_read.value()},
       {"object_failures", "of those, that could not be read", read.failures.value()},
+      {"registered_lists", "lists of objects that programs registered for debuggers, read",
+       registered.lists.value()},
+      {"registered_objects", "of these objects, whose symbols were read",
+       registered.objects.value()},
+      {"registered_left_out", "of these objects, damaged, unreadable or beyond a bound",
+       registered.left_out.value()},
   };
   return report;
 }

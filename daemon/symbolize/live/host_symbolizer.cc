@@ -1,5 +1,6 @@
 #include "daemon/symbolize/live/host_symbolizer.h"
 
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +20,12 @@ std::string_view ReasonWithoutFile(const process::Module& module) {
 }
 
 }  // namespace
+
+ModuleInfoRef HostSymbolizer::RegisteredInfo() {
+  ModuleInfo info;
+  info.symbols_from = kRegisteredOrigin;
+  return std::make_shared<const ModuleInfo>(std::move(info));
+}
 
 void HostSymbolizer::Resolve(const process::AddressFrame& address, Detail detail,
                              std::vector<Frame>& frames) {
@@ -53,7 +60,12 @@ bool HostSymbolizer::ResolveJit(const process::AddressFrame& address, Frame& fra
     return false;
   }
   frame.kind = FrameKind::kJit;
-  frame.name = CleanText(symbol->name);
+  DemangledName demangled = Demangle(symbol->name);
+  frame.name = std::move(demangled.name);
+  frame.full_name = std::move(demangled.full_name);
+  frame.symbol = CleanText(symbol->name);
+  if (frame.symbol == frame.name) frame.symbol.clear();
+  if (symbol->registered) frame.origin = registered_;
   frame.reason.clear();
   return true;
 }

@@ -1,11 +1,13 @@
 // HostSymbolizer: names for any address of this host, or the reason why there is none.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "daemon/symbolize/live/elf_symbolizer.h"
 #include "daemon/symbolize/live/jit_symbols.h"
 #include "daemon/symbolize/live/kernel_symbols.h"
+#include "daemon/symbolize/names/module_info.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::symbolize {
@@ -15,10 +17,13 @@ namespace profd::symbolize {
 // with everything it refers to.
 class HostSymbolizer : public Symbolizer {
  public:
+  // ModuleInfo::symbols_from of names that a program registered by GDB's JIT interface.
+  static constexpr std::string_view kRegisteredOrigin = "gdb jit";
+
   // `jit`: null when code made at run time is not to be named.
   HostSymbolizer(KernelSymbols& kernel, elf::ObjectSource& objects, JitSymbols* jit = nullptr,
                  ElfSymbolizer::Options elf = {})
-      : kernel_(kernel), elf_(objects, elf), jit_(jit) {}
+      : kernel_(kernel), elf_(objects, elf), jit_(jit), registered_(RegisteredInfo()) {}
 
   void Resolve(const process::AddressFrame& address, Detail detail,
                std::vector<Frame>& frames) override;
@@ -28,6 +33,7 @@ class HostSymbolizer : public Symbolizer {
   [[nodiscard]] ElfSymbolizer& elf() { return elf_; }
 
  private:
+  [[nodiscard]] static ModuleInfoRef RegisteredInfo();
   void ResolveKernel(const process::AddressFrame& address, Frame& frame);
 
   // False when it is not named; then the frame says why.
@@ -36,6 +42,7 @@ class HostSymbolizer : public Symbolizer {
   KernelSymbols& kernel_;
   ElfSymbolizer elf_;
   JitSymbols* const jit_;
+  const ModuleInfoRef registered_;  // origin of names that programs registered
 };
 
 }  // namespace profd::symbolize

@@ -12,8 +12,9 @@ namespace profd::symbolize {
 
 struct JitSymbol {
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;  // past it
-  std::string_view name;  // as the file has it; until the map changes
+  std::uint64_t end = 0;    // past it
+  std::string_view name;    // as the file has it; until the map changes
+  bool registered = false;  // for debuggers, not listed in a file
 };
 
 // What the files list, in their order.

@@ -16,7 +16,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kSearch, kRead };
+enum class Verb : std::uint8_t { kSearch, kRead, kRegistered, kObject };
 enum class Listed : std::uint8_t { kCode, kMoved };
 
 constexpr std::string_view kWhoWritesIt =
@@ -76,6 +76,20 @@ JitFile UnpackFile(Unpacker& fields) {
   return file;
 }
 
+// Hands over what a list says.
+void UnpackEntries(Unpacker& fields, JitSink& sink) {
+  const std::uint32_t count = fields.Count(kLeastEntry);
+  for (std::uint32_t i = 0; i < count && fields.ok(); ++i) {
+    const auto kind = fields.Number<Listed>();
+    const auto first = fields.Number<std::uint64_t>();
+    const auto second = fields.Number<std::uint64_t>();
+    if (kind == Listed::kCode)
+      sink.Add(first, second, fields.Text());
+    else
+      sink.Move(first, second, fields.Number<std::uint64_t>());
+  }
+}
+
 // Lays out what a list says, for the daemon.
 class PackingSink : public JitSink {
  public:
@@ -95,6 +109,21 @@ class PackingSink : public JitSink {
   std::uint32_t count_ = 0;
 };
 
+// The functions of an object that lies in the process's memory.
+Result<std::string> ReadObjectOf(std::uint32_t pid, const elf::RegisteredPlace& place,
+                                 reader::FileOpener& opener) {
+  const auto opened = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = pid});
+  if (!opened) return opened.error();
+  const auto object = elf::RegisteredObject::Open(opened->fd.get(), place.address, place.bytes);
+  if (!object) return object.error();
+  if (object->place() != place) return Error{ErrorCode::kNotFound, "another object is there", ""};
+  const elf::SymbolTable symbols = object->ReadSymbols();
+  PackingSink sink;
+  for (const elf::SymbolTable::Entry& symbol : symbols.entries())
+    sink.Add(symbol.begin, symbol.bytes, symbols.NameOf(symbol));
+  return Packer().Number(sink.count()).Take() + sink.Take();
+}
+
 Error Nonsense() {
   return Error{ErrorCode::kCorrupt, "the answer about code made at run time makes no sense", ""};
 }
@@ -105,7 +134,32 @@ Result<std::string> JitParser::Answer(std::string_view request, reader::ParserCo
   Unpacker fields(request);
   const auto verb = fields.Number<Verb>();
   const auto pid = fields.Number<std::uint32_t>();
-  if (verb == Verb::kSearch) return Search(pid, context.opener);
+  switch (verb) {
+    case Verb::kSearch:
+      return Search(pid, context.opener);
+    case Verb::kRead:
+      return ReadPiece(pid, fields, context.opener);
+    case Verb::kRegistered:
+      return ReadRegistered(pid, fields.Number<std::uint64_t>(), context.opener);
+    case Verb::kObject:
+      return ReadObjectOf(pid, fields.Plain<elf::RegisteredPlace>(), context.opener);
+  }
+  return Error{ErrorCode::kInvalidArgument, "no such request", ""};
+}
+
+Result<std::string> JitParser::ReadRegistered(std::uint32_t pid, std::uint64_t known,
+                                              reader::FileOpener& opener) {
+  const auto list = registered_.Read(opener, pid);
+  if (!list) return list.error();
+  Packer answer;
+  const bool is_new = (*list)->stamp != known;
+  answer.Number(is_new);
+  if (is_new) elf::PackList(**list, answer);
+  return answer.Take();
+}
+
+Result<std::string> JitParser::ReadPiece(std::uint32_t pid, Unpacker& fields,
+                                         reader::FileOpener& opener) {
   const std::string path(fields.Text());
   const auto inode = fields.Number<std::uint64_t>();
   const auto is_dump = fields.Number<bool>();
@@ -113,7 +167,7 @@ Result<std::string> JitParser::Answer(std::string_view request, reader::ParserCo
   int fd = Find(pid, path, inode);
   if (fd < 0) {
     // Another reader had it open, or it is long ago.
-    (void)Inspect(pid, path, context.opener);
+    (void)Inspect(pid, path, opener);
     fd = Find(pid, path, inode);
   }
   if (fd < 0) return Error{ErrorCode::kNotFound, path + " is gone", ""};
@@ -217,18 +271,33 @@ Result<JitProgress> JitClient::Read(std::uint32_t pid, const JitFile& file, bool
   progress.cost = kRequestCost + answer->size() +
                   std::min<std::uint64_t>(progress.done - std::min(offset, progress.done), kPiece) /
                       kSkippedPerCost;
-  const std::uint32_t count = fields.Count(kLeastEntry);
-  for (std::uint32_t i = 0; i < count && fields.ok(); ++i) {
-    const auto kind = fields.Number<Listed>();
-    const auto first = fields.Number<std::uint64_t>();
-    const auto second = fields.Number<std::uint64_t>();
-    if (kind == Listed::kCode)
-      sink.Add(first, second, fields.Text());
-    else
-      sink.Move(first, second, fields.Number<std::uint64_t>());
-  }
+  UnpackEntries(fields, sink);
   if (!fields.done() || progress.done < offset) return Nonsense();
   return progress;
+}
+
+Result<JitRegistered> JitClient::ReadRegistered(std::uint32_t pid, std::uint64_t known) {
+  const auto answer = Ask(pid, Packer().Number(Verb::kRegistered).Number(pid).Number(known).Take());
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  JitRegistered registered;
+  registered.cost = kRequestCost + answer->size();
+  if (fields.Number<bool>()) {
+    registered.list = elf::UnpackList(fields);
+    if (!registered.list) return Nonsense();
+  }
+  if (!fields.done()) return Nonsense();
+  return registered;
+}
+
+Result<std::uint64_t> JitClient::ReadObject(std::uint32_t pid, const elf::RegisteredPlace& place,
+                                            JitSink& sink) {
+  const auto answer = Ask(pid, Packer().Number(Verb::kObject).Number(pid).Plain(place).Take());
+  if (!answer) return answer.error();
+  Unpacker fields(*answer);
+  UnpackEntries(fields, sink);
+  if (!fields.done()) return Nonsense();
+  return kRequestCost + answer->size();
 }
 
 }  // namespace profd::symbolize

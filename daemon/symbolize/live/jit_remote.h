@@ -1,15 +1,18 @@
-// JitParser, JitClient: the lists that run times write of the code that they make, read in a reader
-// process.
+// JitParser, JitClient: the lists that run times write of the code that they make, and the objects
+// that they register for debuggers, read in a reader process.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/elf/registered/registered_list.h"
+#include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/symbolize/live/jit_map.h"
 
@@ -39,6 +42,12 @@ struct JitProgress {
   std::uint64_t cost = 0;
 };
 
+// What a process has registered.
+struct JitRegistered {
+  std::optional<elf::RegisteredList> list;  // nothing: it is the one that is known
+  std::uint64_t cost = 0;                   // as JitProgress::cost
+};
+
 // Runs in a reader process. Only regular files that belong to the process's user are believed, and
 // no link is followed.
 class JitParser : public reader::Parser {
@@ -56,11 +65,16 @@ class JitParser : public reader::Parser {
   };
 
   [[nodiscard]] Result<std::string> Search(std::uint32_t pid, reader::FileOpener& opener);
+  [[nodiscard]] Result<std::string> ReadPiece(std::uint32_t pid, reader::Unpacker& fields,
+                                              reader::FileOpener& opener);
+  [[nodiscard]] Result<std::string> ReadRegistered(std::uint32_t pid, std::uint64_t known,
+                                                   reader::FileOpener& opener);
   [[nodiscard]] JitFile Inspect(std::uint32_t pid, std::string path, reader::FileOpener& opener);
   // Nothing is open under this name: -1.
   [[nodiscard]] int Find(std::uint32_t pid, std::string_view path, std::uint64_t inode) const;
 
   std::vector<OpenFile> open_;  // opened last at the back
+  elf::RegisteredLists registered_;
 };
 
 // The daemon's side. Used by one thread.
@@ -76,6 +90,12 @@ class JitClient {
   // What is listed from `offset` on goes to `sink`, in order.
   [[nodiscard]] Result<JitProgress> Read(std::uint32_t pid, const JitFile& file, bool is_dump,
                                          std::uint64_t offset, JitSink& sink);
+  // `known`: the stamp of the list that the caller has; 0: of none.
+  [[nodiscard]] Result<JitRegistered> ReadRegistered(std::uint32_t pid, std::uint64_t known);
+  // The functions of one object, at their addresses in the process, and what that has cost.
+  // kNotFound: it is there no more.
+  [[nodiscard]] Result<std::uint64_t> ReadObject(std::uint32_t pid,
+                                                 const elf::RegisteredPlace& place, JitSink& sink);
 
  private:
   [[nodiscard]] Result<std::string> Ask(std::uint32_t pid, std::string body);

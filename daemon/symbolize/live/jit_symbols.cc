@@ -24,7 +24,27 @@ Result<JitSymbol> LiveJitSymbols::Find(std::uint32_t pid, std::uint64_t address)
     if (Admit(process)) Look(process);
   }
   if (const auto found = process.map.Find(address)) return *found;
+  if (const auto found = FindRegistered(process, address)) return *found;
   return Error{ErrorCode::kNotFound, WhyNot(process), ""};
+}
+
+std::optional<JitSymbol> LiveJitSymbols::FindRegistered(Process& process, std::uint64_t address) {
+  RegisteredNames::Object* object = process.registered.Find(address);
+  if (object == nullptr) return std::nullopt;
+  // Once for each look at the process: where it is late, it is there when it is requested again.
+  const bool is_due = !object->is_read && object->tried_ns != process.looked_at_ns;
+  if (is_due && process.pause_ns != kBeyondShareNs && Admit(process)) {
+    object->tried_ns = process.looked_at_ns;
+    const auto cost = client_.ReadObject(process.pid, object->place, object->names);
+    shares_.Charge(process.pid, process.user, cost ? *cost : CostOf(cost.error()));
+    object->is_read = cost || cost.error().code != ErrorCode::kUnavailable;
+    if (cost) counters_.objects.Add();
+    process.registered.KeepBounds(*object);
+    DiscardBeside(process);
+  }
+  auto found = object->names.Find(address);
+  if (found) found->registered = true;
+  return found;
 }
 
 LiveJitSymbols::Process& LiveJitSymbols::Use(std::uint32_t pid) {
@@ -42,7 +62,7 @@ LiveJitSymbols::Process& LiveJitSymbols::Use(std::uint32_t pid) {
 void LiveJitSymbols::DiscardBeside(const Process& kept) {
   for (;;) {
     std::size_t bytes = 0;
-    for (const auto& [pid, process] : processes_) bytes += process.map.bytes();
+    for (const auto& [pid, process] : processes_) bytes += process.bytes();
     bytes_.Set(bytes);
     const bool too_large = bytes > kMaxBytes;
     if (!too_large && processes_.size() <= kMaxProcesses) return;
@@ -50,7 +70,7 @@ void LiveJitSymbols::DiscardBeside(const Process& kept) {
     for (const auto& [pid, process] : processes_) {
       Holding& holding = users[process.user];
       ++holding.processes;
-      holding.bytes += process.map.bytes();
+      holding.bytes += process.bytes();
     }
     const auto order = [&](const auto& one) {
       const Holding& holding = users[one.second.user];
@@ -80,18 +100,25 @@ std::string LiveJitSymbols::WhyNot(const Process& process) {
     return process.dump.file.path + " does not list it, or not yet";
   if (process.perf_map.file.missing.empty() || process.map.size() > 0)
     return process.perf_map.file.path + " does not list it";
+  if (process.registered.stamp() != 0 && process.registered.objects() > 0)
+    return "none of the " + std::to_string(process.registered.objects()) +
+           " objects that the program registered for debuggers names it; it wrote no " +
+           process.perf_map.file.path;
   return process.perf_map.file.missing;
 }
 
 void LiveJitSymbols::Look(Process& process) {
+  bool has_list = process.registered.stamp() != 0;
   if (process.searched_at_ns == 0 ||
       process.looked_at_ns - process.searched_at_ns >= process.search_pause_ns) {
     process.searched_at_ns = process.looked_at_ns;
     process.search_pause_ns =
         Search(process) ? kRecheckNs : std::min(kLongestSearchNs, 2 * process.search_pause_ns);
+    has_list = true;  // or not: that is seen now
   }
   ReadMore(process, process.perf_map, false);
   ReadMore(process, process.dump, true);
+  if (has_list) ReadRegistered(process);
   DiscardBeside(process);
 }
 
@@ -109,6 +136,7 @@ bool LiveJitSymbols::Search(Process& process) {
     process.perf_map = File{};
     process.dump = File{};
     process.map = JitMap{};
+    process.registered = RegisteredNames{};
   }
   found |= Take(files->perf_map, process.perf_map);
   if (!files->dump.path.empty()) found |= Take(files->dump, process.dump);
@@ -141,6 +169,16 @@ void LiveJitSymbols::ReadMore(Process& process, File& file, bool is_dump) {
   }
 }
 
+void LiveJitSymbols::ReadRegistered(Process& process) {
+  if (!Admit(process)) return;
+  const auto read = client_.ReadRegistered(process.pid, process.registered.stamp());
+  shares_.Charge(process.pid, process.user, read ? read->cost : CostOf(read.error()));
+  if (!read || !read->list) return;
+  if (read->list->stamp != 0) counters_.lists.Add();
+  counters_.left_out.Add(read->list->left_out);
+  process.registered.Take(*read->list);
+}
+
 Result<JitSymbol> RecordingJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
   Result<JitSymbol> symbol = inner_.Find(pid, address);
   if (!symbol) return symbol;
@@ -149,31 +187,37 @@ Result<JitSymbol> RecordingJitSymbols::Find(std::uint32_t pid, std::uint64_t add
   std::ostringstream line;
   line << std::hex << symbol->begin << ' ' << symbol->end - symbol->begin << ' ' << symbol->name
        << '\n';
-  learnt.unsent += line.str();
+  (symbol->registered ? learnt.unsent_registered : learnt.unsent) += line.str();
   return symbol;
 }
 
 void RecordingJitSymbols::Flush() {
   for (auto& [pid, learnt] : processes_) {
-    if (learnt.unsent.empty()) continue;
-    sink_(kJitBlobKind, std::to_string(pid), learnt.unsent);
-    learnt.unsent.clear();
+    for (const auto& [kind, unsent] : {std::pair{kJitBlobKind, &learnt.unsent},
+                                       std::pair{kRegisteredBlobKind, &learnt.unsent_registered}}) {
+      if (unsent->empty()) continue;
+      sink_(kind, std::to_string(pid), *unsent);
+      unsent->clear();
+    }
   }
 }
 
-Result<void> ReplayJitSymbols::AddBlob(std::string_view key, std::string_view bytes) {
+Result<void> ReplayJitSymbols::Add(std::string_view key, std::string_view bytes, Maps& maps) {
   std::uint32_t pid = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), pid);
   if (error != std::errc{} || end != key.data() + key.size() ||
-      ReadPerfMap(bytes, processes_[pid]) != bytes.size())
+      ReadPerfMap(bytes, maps[pid]) != bytes.size())
     return Error{ErrorCode::kCorrupt, "damaged record of code made at run time", ""};
   return {};
 }
 
 Result<JitSymbol> ReplayJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
-  const auto process = processes_.find(pid);
-  if (process != processes_.end()) {
-    if (const auto found = process->second.Find(address)) return *found;
+  for (const Maps* maps : {&listed_, &registered_}) {
+    const auto process = maps->find(pid);
+    auto found = process == maps->end() ? std::nullopt : process->second.Find(address);
+    if (!found) continue;
+    found->registered = maps == &registered_;
+    return *found;
   }
   return Error{ErrorCode::kNotFound, "the recording has no name for it", ""};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/symbolize/live/jit_map.h"
 #include "daemon/symbolize/live/jit_remote.h"
+#include "daemon/symbolize/live/registered_names.h"
 
 namespace profd::symbolize {
 
@@ -46,6 +48,11 @@ struct JitShares : budget::ProcessShares {
 // old. It searches for files that are not there yet less and less often, at last every
 // kLongestSearchNs: most run times write none.
 //
+// What the files do not list is looked up in the objects that the process has registered for
+// debuggers by GDB's JIT interface. Whether it has such a list is seen when files are searched for;
+// from then on a few words of its memory say, when the last reading is kRecheckNs old, whether the
+// list is another one. Of an object the symbols are read when its code is first requested.
+//
 // Reading takes time of the one thread that names frames, and memory that all processes share. So a
 // process and a user have a share of it. Beyond it the process is read once in kBeyondShareNs,
 // however its lists grow or change. Where there are too many lists, the user who holds most loses
@@ -67,6 +74,13 @@ class LiveJitSymbols : public JitSymbols {
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
   // Memory of all maps; any thread may read it.
   [[nodiscard]] std::size_t bytes() const { return bytes_.value(); }
+  // Any thread may read them.
+  struct Counters {
+    Counter lists;     // lists of registered objects that were read
+    Counter objects;   // objects whose symbols were read
+    Counter left_out;  // entries of such lists that were damaged, unreadable or beyond a bound
+  };
+  [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   struct File {
@@ -86,6 +100,8 @@ class LiveJitSymbols : public JitSymbols {
     File perf_map;
     File dump;
     JitMap map;
+    RegisteredNames registered;
+    [[nodiscard]] std::size_t bytes() const { return map.bytes() + registered.bytes(); }
   };
 
   struct Holding {
@@ -104,6 +120,8 @@ class LiveJitSymbols : public JitSymbols {
   [[nodiscard]] bool Search(Process& process);
   [[nodiscard]] static bool Take(const JitFile& found, File& file);
   void ReadMore(Process& process, File& file, bool is_dump);
+  void ReadRegistered(Process& process);
+  [[nodiscard]] std::optional<JitSymbol> FindRegistered(Process& process, std::uint64_t address);
 
   JitClient client_;
   const Clock& clock_;
@@ -112,10 +130,13 @@ class LiveJitSymbols : public JitSymbols {
   std::unordered_map<std::uint32_t, Process> processes_;  // by pid
   std::uint64_t uses_ = 0;
   Counter bytes_;
+  Counters counters_;
 };
 
-// Kind under which recordings keep what was found; the key is the pid.
+// Kinds under which recordings keep what was found, listed in files and registered; the key is the
+// pid.
 inline constexpr std::string_view kJitBlobKind = "jit";
+inline constexpr std::string_view kRegisteredBlobKind = "jit registered";
 
 // A decorator: Flush hands over the symbols found since the last time, as lines "begin size name".
 class RecordingJitSymbols : public JitSymbols {
@@ -130,6 +151,7 @@ class RecordingJitSymbols : public JitSymbols {
   struct Learnt {
     std::set<std::uint64_t> seen;
     std::string unsent;
+    std::string unsent_registered;
   };
   JitSymbols& inner_;
   const Sink sink_;
@@ -139,11 +161,20 @@ class RecordingJitSymbols : public JitSymbols {
 // From such lines. Of two at one place the later one stands.
 class ReplayJitSymbols : public JitSymbols {
  public:
-  [[nodiscard]] Result<void> AddBlob(std::string_view key, std::string_view bytes);
+  [[nodiscard]] Result<void> AddBlob(std::string_view key, std::string_view bytes) {
+    return Add(key, bytes, listed_);
+  }
+  [[nodiscard]] Result<void> AddRegisteredBlob(std::string_view key, std::string_view bytes) {
+    return Add(key, bytes, registered_);
+  }
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
 
  private:
-  std::map<std::uint32_t, JitMap> processes_;
+  using Maps = std::map<std::uint32_t, JitMap>;  // by pid
+  [[nodiscard]] static Result<void> Add(std::string_view key, std::string_view bytes, Maps& maps);
+
+  Maps listed_;
+  Maps registered_;
 };
 
 }  // namespace profd::symbolize

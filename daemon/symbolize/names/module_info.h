@@ -9,7 +9,7 @@ namespace profd::symbolize {
 struct ModuleInfo {
   std::string path;      // as Frame.module
   std::string build_id;  // lower-case hex; "" when it has none
-  // ".symtab", ".dynsym", ".gnu_debugdata", "kallsyms"; "" for none at all.
+  // ".symtab", ".dynsym", ".gnu_debugdata", "kallsyms", "gdb jit"; "" for none at all.
   std::string symbols_from;
   std::string symbols_file;     // where these are, when not in the file itself
   std::string symbols_missing;  // why there are none, or not all; "" when nothing is missing

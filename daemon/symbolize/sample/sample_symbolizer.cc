@@ -26,13 +26,16 @@ SymbolizedSample SampleSymbolizer::Symbolize(process::Sample sample, Detail deta
     if (address.kernel) roles_.push_back(stack_.back().role);
   }
   const bool off_cpu = sample.state != process::State::kOnCpu;
+  const std::size_t trimmed = sample.wake_up ? WakeUpFramesToTrim(roles_)
+                              : off_cpu      ? FramesToTrim(roles_)
+                                             : 0;
   SymbolizedSample symbolized;
   symbolized.frames.reserve(stack_.size());
   if (sample.merge_failed) {
     Append(sample.unmerged_python, detail, symbolized.frames);
     symbolized.frames.push_back(InternPseudo(kNotMerged));
   }
-  for (std::size_t i = off_cpu ? FramesToTrim(roles_) : 0; i < stack_.size(); ++i) {
+  for (std::size_t i = trimmed; i < stack_.size(); ++i) {
     if (sample.frames[i].uncertain && !symbolized.uncertain_from)
       symbolized.uncertain_from = static_cast<std::uint32_t>(symbolized.frames.size());
     const auto first = ids_.begin() + stack_[i].first;

@@ -54,6 +54,25 @@ constexpr auto kWaitNames = std::to_array<std::string_view>({
     "yield",
 });
 
+constexpr auto kWakeUpNames = std::to_array<std::string_view>({
+    "__traceiter_sched_waking",
+    "__wake_up",
+    "__wake_up_common",
+    "__wake_up_common_lock",
+    "__wake_up_locked_key",
+    "__wake_up_sync_key",
+    "autoremove_wake_function",
+    "default_wake_function",
+    "ep_autoremove_wake_function",
+    "ep_poll_callback",
+    "pollwake",
+    "try_to_wake_up",
+    "ttwu_do_wakeup",
+    "wake_up_process",
+    "wake_up_q",
+    "wake_up_state",
+});
+
 constexpr auto kInterruptExitNames = std::to_array<std::string_view>({
     "exit_to_user_mode_loop",
     "exit_to_user_mode_prepare",
@@ -74,8 +93,12 @@ constexpr auto kInterruptEntryPrefixes = std::to_array<std::string_view>({
     "sysvec_",
 });
 
+// BPF program, trampoline and tracepoint are fewer than this on every kernel.
+constexpr std::size_t kTracingFrames = 16;
+
 static_assert(std::ranges::is_sorted(kSwitchNames));
 static_assert(std::ranges::is_sorted(kWaitNames));
+static_assert(std::ranges::is_sorted(kWakeUpNames));
 static_assert(std::ranges::is_sorted(kInterruptExitNames));
 
 }  // namespace
@@ -84,6 +107,7 @@ KernelRole RoleOf(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (std::ranges::binary_search(kSwitchNames, name)) return KernelRole::kSwitch;
   if (std::ranges::binary_search(kWaitNames, name)) return KernelRole::kWait;
+  if (std::ranges::binary_search(kWakeUpNames, name)) return KernelRole::kWakeUp;
   if (std::ranges::binary_search(kInterruptExitNames, name)) return KernelRole::kInterruptExit;
   const bool entry = std::ranges::any_of(kInterruptEntryPrefixes, [name](std::string_view prefix) {
     return name.starts_with(prefix);
@@ -91,9 +115,16 @@ KernelRole RoleOf(std::string_view name) {
   return entry ? KernelRole::kInterruptEntry : KernelRole::kOther;
 }
 
+std::size_t WakeUpFramesToTrim(std::span<const KernelRole> roles) {
+  const auto near_leaf = roles.first(std::min(roles.size(), kTracingFrames));
+  const auto found = std::ranges::find(near_leaf, KernelRole::kWakeUp);
+  if (found == near_leaf.end()) return 0;
+  const auto who = std::find_if(roles.begin() + (found - near_leaf.begin()), roles.end(),
+                                [](KernelRole role) { return role != KernelRole::kWakeUp; });
+  return static_cast<std::size_t>(who - roles.begin());
+}
+
 std::size_t FramesToTrim(std::span<const KernelRole> roles) {
-  // BPF program, trampoline and tracepoint are fewer than this on every kernel.
-  constexpr std::size_t kTracingFrames = 16;
   const auto near_leaf = roles.first(std::min(roles.size(), kTracingFrames));
   const auto found = std::ranges::find(near_leaf, KernelRole::kSwitch);
   if (found == near_leaf.end()) return 0;

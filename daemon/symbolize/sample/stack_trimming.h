@@ -15,6 +15,7 @@ enum class KernelRole : std::uint8_t {
   kWait,            // how waiting is done, whatever is waited for
   kInterruptExit,   // preemption on the way back from an interrupt or a syscall
   kInterruptEntry,  // the interrupt that it came with
+  kWakeUp,          // how waking is done, whatever is woken
 };
 
 // `name` as kallsyms has it; compiler suffixes (".isra.0") do not count.
@@ -27,5 +28,8 @@ enum class KernelRole : std::uint8_t {
 // the interrupted function. 0 without a switch near the leaf: then the roles of the frames are
 // unknown. On-CPU stacks begin at the interrupted instruction and are not trimmed.
 [[nodiscard]] std::size_t FramesToTrim(std::span<const KernelRole> roles);
+// The same for the stack of a thread, or an interrupt, that wakes another thread. The leaf is who
+// wants the wake-up: `futex_wake`, `anon_pipe_write`, `hrtimer_wakeup`.
+[[nodiscard]] std::size_t WakeUpFramesToTrim(std::span<const KernelRole> roles);
 
 }  // namespace profd::symbolize

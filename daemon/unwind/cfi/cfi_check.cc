@@ -170,7 +170,8 @@ CfiCheck::Cie CfiCheck::ReadCie(std::uint64_t offset) const {
   Dwarf_Off next = 0;
   Dwarf_CFI_Entry entry;
   if (offset >= frames_->d_size ||
-      dwarf_next_cfi(ident_, frames_, true, offset, &next, &entry) != 0 || !dwarf_cfi_cie_p(&entry))
+      dwarf_next_cfi(ident_, frames_, is_eh_frame_, offset, &next, &entry) != 0 ||
+      !dwarf_cfi_cie_p(&entry))
     return cie;
   const auto& raw = entry.cie;
   const std::string_view augmentation = raw.augmentation;
@@ -212,7 +213,8 @@ std::optional<std::uint64_t> CfiCheck::Fde(std::uint64_t offset) {
   Dwarf_Off next = 0;
   Dwarf_CFI_Entry entry;
   if (offset >= frames_->d_size ||
-      dwarf_next_cfi(ident_, frames_, true, offset, &next, &entry) != 0 || dwarf_cfi_cie_p(&entry))
+      dwarf_next_cfi(ident_, frames_, is_eh_frame_, offset, &next, &entry) != 0 ||
+      dwarf_cfi_cie_p(&entry))
     return std::nullopt;
   const Cie& cie = CieAt(entry.fde.CIE_pointer);
   if (!cie.fit) return std::nullopt;
@@ -228,7 +230,7 @@ std::optional<std::uint64_t> CfiCheck::Fde(std::uint64_t offset) {
 std::optional<CodeRange> CfiCheck::CodeOf(std::uint64_t offset, std::uint64_t frames_vaddr) {
   Dwarf_Off next = 0;
   Dwarf_CFI_Entry entry;
-  if (!Fde(offset) || dwarf_next_cfi(ident_, frames_, true, offset, &next, &entry) != 0)
+  if (!Fde(offset) || dwarf_next_cfi(ident_, frames_, is_eh_frame_, offset, &next, &entry) != 0)
     return std::nullopt;
   const std::uint8_t encoding = CieAt(entry.fde.CIE_pointer).pointer_encoding;
   const auto at =

@@ -1,4 +1,4 @@
-// CfiCheck: whether libdw may interpret an entry of `.eh_frame`.
+// CfiCheck: whether libdw may interpret an entry of `.eh_frame` or `.debug_frame`.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -20,8 +20,9 @@ class CfiCheck {
   static constexpr std::uint64_t kMaxRemembered = 64;
   static constexpr std::uint64_t kMaxExpressionBytes = 256;
 
-  // `frames` is .eh_frame and must outlive this.
-  CfiCheck(const unsigned char* ident, Elf_Data* frames) : ident_(ident), frames_(frames) {}
+  // `frames` is .eh_frame, or .debug_frame, and must outlive this.
+  CfiCheck(const unsigned char* ident, Elf_Data* frames, bool is_eh_frame = true)
+      : ident_(ident), frames_(frames), is_eh_frame_(is_eh_frame) {}
 
   // Bytes of instructions that libdw executes for the FDE at `offset`, those of its CIE included.
   // Nothing when there is no FDE, or when it is out of bounds.
@@ -42,6 +43,7 @@ class CfiCheck {
 
   const unsigned char* ident_;
   Elf_Data* frames_;
+  bool is_eh_frame_;
   std::unordered_map<std::uint64_t, Cie> cies_;
 };
 

@@ -5,24 +5,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "daemon/unwind/cfi/cfi_check.h"
 #include "daemon/unwind/cfi/frame_index.h"
-#include "daemon/unwind/cfi/frame_rule.h"
+#include "daemon/unwind/cfi/frame_walk.h"
 #include "daemon/unwind/cfi/interpreter.h"
 #include "daemon/unwind/code/code_rows.h"
 #include "daemon/unwind/code/code_starts.h"
 
 namespace profd::unwind {
 namespace {
-
-// Bytes of instructions executed for one call of ReadRows; a compiler's densest 64 KiB take 1 % of
-// it. libdw begins each FDE again for every row.
-constexpr std::uint64_t kMaxExecutedBytes = 64u << 20;
 
 // What libdw keeps of one FDE, with its place in a search tree, about.
 constexpr std::size_t kFdeBytes = 150;
@@ -32,7 +27,6 @@ constexpr std::size_t kMaxFdes = 50'000;
 constexpr std::uint64_t kMaxBytesAfterSyscall = 32;
 
 struct Free {
-  void operator()(Dwarf_Frame* frame) const { std::free(frame); }
   void operator()(Elf* elf) const { ::elf_end(elf); }
   void operator()(Dwarf_CFI* cfi) const { ::dwarf_cfi_end(cfi); }
 };
@@ -368,26 +362,17 @@ class CfiReader::State {
   // One FDE's rows within [vaddr, end), vaddrs.
   void ReadFde(std::uint64_t vaddr, std::uint64_t end, std::uint64_t bytes, std::uint64_t bias,
                std::uint64_t& budget, std::vector<Row>& rows) {
-    const std::uint64_t begin = vaddr;
-    while (vaddr < end) {
-      if (budget < bytes) {
-        ++damaged_;
-        break;
-      }
-      budget -= bytes;
-      Dwarf_Frame* raw = nullptr;
-      ++fdes_;
-      if (::dwarf_cfi_addrframe(cfi_.get(), vaddr, &raw) != 0) break;
-      const std::unique_ptr<Dwarf_Frame, Free> frame(raw);
-      Dwarf_Addr row_begin = 0;
-      Dwarf_Addr row_end = 0;
-      (void)::dwarf_frame_info(frame.get(), &row_begin, &row_end, nullptr);
-      if (row_begin > vaddr || row_end <= vaddr) break;
-      Append(vaddr - bias, RuleOf(frame.get()), rows);
-      vaddr = std::min<std::uint64_t>(row_end, end);
-    }
-    if (vaddr < end && (vaddr == begin || !GoesOnAfterSyscall(vaddr - bias, end - vaddr)))
-      Append(vaddr - bias, kNoRule, rows);
+    ++fdes_;
+    const std::uint64_t reached =
+        WalkFde(cfi_.get(), vaddr, end, bytes, budget,
+                [&](std::uint64_t from, std::uint64_t /*to*/, const profd_unwind_rule& rule) {
+                  ++fdes_;
+                  Append(from - bias, rule, rows);
+                });
+    if (reached == end) return;
+    if (budget < bytes) ++damaged_;
+    if (reached == vaddr || !GoesOnAfterSyscall(reached - bias, end - reached))
+      Append(reached - bias, kNoRule, rows);
   }
 
   ElfText text_;

@@ -1,20 +1,39 @@
 #include "daemon/unwind/code/memory_rows.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace profd::unwind {
+namespace {
 
-PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeRows::Read& read) {
-  const std::array around{
-      CodeRange{part.begin - std::min(part.begin - mapping.begin, CodeRows::kBefore),
-                part.end + std::min(mapping.end - part.end, CodeRows::kBehind)}};
+// What `known` leaves of `range`.
+std::vector<CodeRange> Gaps(CodeRange range, std::span<const FunctionRows::Piece> known) {
+  std::vector<CodeRange> gaps;
+  for (const FunctionRows::Piece& piece : known) {
+    if (piece.range.begin > range.begin) gaps.push_back({range.begin, piece.range.begin});
+    range.begin = piece.range.end;
+  }
+  if (range.begin < range.end) gaps.push_back(range);
+  return gaps;
+}
+
+}  // namespace
+
+PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeRows::Read& read,
+                    std::span<const FunctionRows::Piece> known) {
+  const CodeRange around{part.begin - std::min(part.begin - mapping.begin, CodeRows::kBefore),
+                         part.end + std::min(mapping.end - part.end, CodeRows::kBehind)};
+  std::vector<FunctionRows::Piece> pieces =
+      CodeRows(read, CodeStarts()).Find(part, Gaps(around, known)).pieces;
   PartRows rows;
+  for (const FunctionRows::Piece& piece : pieces)
+    rows.code_bytes += piece.range.end - piece.range.begin;
+  pieces.insert(pieces.end(), known.begin(), known.end());
+  std::ranges::sort(pieces, {}, [](const FunctionRows::Piece& one) { return one.range.begin; });
   Append(part.begin - mapping.begin, kNoRule, rows.rows);
-  for (const auto& piece : CodeRows(read, CodeStarts()).Find(part, around).pieces) {
+  for (const FunctionRows::Piece& piece : pieces) {
     Append(piece.range.begin - mapping.begin, piece.rule, rows.rows);
     if (piece.range.end < part.end) Append(piece.range.end - mapping.begin, kNoRule, rows.rows);
-    rows.code_bytes += piece.range.end - piece.range.begin;
   }
   return rows;
 }

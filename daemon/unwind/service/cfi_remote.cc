@@ -20,6 +20,7 @@
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
+#include "daemon/unwind/cfi/registered_rows.h"
 #include "daemon/unwind/code/memory_rows.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 
@@ -162,24 +163,20 @@ Result<std::string> ReadMemoryOf(const UniqueFd& memory, std::uint64_t address,
   return read;
 }
 
-Result<std::string> AnswerMemory(const FileMapping& mapping, std::uint64_t begin, bool with_rows,
-                                 reader::FileOpener& opener) {
-  const auto part = MemoryPart(mapping, begin);
-  if (!part) return part.error();
-  auto opened = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = mapping.pid});
-  if (!opened) return opened.error();
-  const auto bytes = ReadMemoryOf(opened->fd, part->begin, part->end - part->begin);
-  if (!bytes) return bytes.error();
-  Packer answer;
-  answer.Number(static_cast<std::uint64_t>(XXH3_64bits(bytes->data(), bytes->size())));
-  if (with_rows) {
-    const auto read = [&](std::uint64_t address, std::uint64_t count) {
-      // Tables of jumps may lie in its other mappings: what is there is only compared.
-      return ReadMemoryOf(opened->fd, address, count);
-    };
-    PackPart(MemoryRows(*part, {mapping.begin, mapping.end}, read), answer);
-  }
-  return answer.Take();
+// Changes with what is registered for code of this part.
+std::uint64_t StampOf(const elf::RegisteredList& list, const CodeRange& part) {
+  std::uint64_t stamp = 0;
+  std::size_t from = 0;
+  while (const auto* object = list.FindIn(part.begin, part.end, from))
+    stamp = MixBits(stamp ^ object->place.stamp);
+  return stamp;
+}
+
+std::uint64_t BytesWithRule(std::span<const FunctionRows::Piece> pieces) {
+  std::uint64_t bytes = 0;
+  for (const auto& [range, rule] : pieces)
+    if (rule.cfa != PROFD_CFA_NONE) bytes += range.end - range.begin;
+  return bytes;
 }
 
 Result<reader::OpenedFile> OpenMapped(const FileMapping& mapping, reader::FileOpener& opener) {
@@ -289,6 +286,32 @@ Result<std::string> CfiParser::AnswerFor(std::string_view request, reader::FileO
   const auto requested = fields.Number<bool>();
   for (std::uint32_t left = fields.Count(sizeof(std::uint64_t)); left > 0; --left)
     PackRows(*(*open)->reader, fields.Number<std::uint64_t>(), requested, answer);
+  return answer.Take();
+}
+
+Result<std::string> CfiParser::AnswerMemory(const FileMapping& mapping, std::uint64_t begin,
+                                            bool with_rows, reader::FileOpener& opener) {
+  const auto part = MemoryPart(mapping, begin);
+  if (!part) return part.error();
+  auto opened = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = mapping.pid});
+  if (!opened) return opened.error();
+  const auto bytes = ReadMemoryOf(opened->fd, part->begin, part->end - part->begin);
+  if (!bytes) return bytes.error();
+  // Without what the process has registered there are the rules that its code shows.
+  const auto list = registered_.Read(opener, mapping.pid);
+  const elf::RegisteredList none;
+  const elf::RegisteredList& registered = list ? **list : none;
+  Packer answer;
+  answer.Number(XXH3_64bits(bytes->data(), bytes->size()) ^ StampOf(registered, *part));
+  if (with_rows) {
+    const auto read = [&](std::uint64_t address, std::uint64_t count) {
+      // Tables of jumps may lie in its other mappings: what is there is only compared.
+      return ReadMemoryOf(opened->fd, address, count);
+    };
+    const auto known = FindRegistered(registered, opened->fd.get(), *part);
+    answer.Number(BytesWithRule(known));
+    PackPart(MemoryRows(*part, {mapping.begin, mapping.end}, read, known), answer);
+  }
   return answer.Take();
 }
 
@@ -412,6 +435,7 @@ Result<MemoryChunk> CfiClient::ReadMemory(const FileMapping& mapping, std::uint6
   Unpacker fields(*answer);
   MemoryChunk chunk;
   chunk.hash = fields.Number<std::uint64_t>();
+  chunk.registered_bytes = std::min(fields.Number<std::uint64_t>(), kChunkBytes);
   auto part = UnpackPart(fields, begin);
   if (!part || !fields.done()) return Nonsense();
   chunk.part = *std::move(part);

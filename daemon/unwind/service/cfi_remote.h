@@ -14,6 +14,7 @@
 #include "bpf/shared/unwind_table.h"
 #include "daemon/base/result.h"
 #include "daemon/elf/file/file_finder.h"
+#include "daemon/elf/registered/registered_list.h"
 #include "daemon/elf/sources/vdso.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
@@ -65,9 +66,10 @@ struct FrameRows {
   std::uint64_t damaged = 0;  // FDEs that were left out
 };
 
-// Rows of a chunk of memory, and of which contents.
+// Rows of a chunk of memory, and of which contents: bytes, and what is registered for its code.
 struct MemoryChunk {
   PartRows part;
+  std::uint64_t registered_bytes = 0;  // that have rules by registered unwind information
   std::uint64_t hash = 0;
 };
 
@@ -94,6 +96,9 @@ class CfiParser : public reader::Parser {
   };
 
   [[nodiscard]] Result<std::string> AnswerFor(std::string_view request, reader::FileOpener& opener);
+  // Of the chunk of memory that begins so many bytes behind the mapping's begin.
+  [[nodiscard]] Result<std::string> AnswerMemory(const FileMapping& mapping, std::uint64_t begin,
+                                                 bool with_rows, reader::FileOpener& opener);
   // Closes those that were used longest ago, but not the last one.
   void KeepBounds();
   [[nodiscard]] Result<OpenFile*> Open(const FileMapping& mapping, reader::FileOpener& opener);
@@ -103,6 +108,7 @@ class CfiParser : public reader::Parser {
 
   const Result<std::span<const std::byte>> vdso_ = elf::OwnVdsoBytes();
   std::vector<std::unique_ptr<OpenFile>> open_;  // used last at the back
+  elf::RegisteredLists registered_;
 };
 
 // The daemon's side. What comes back is checked: a hostile file may have taken the parser over.

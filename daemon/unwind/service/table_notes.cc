@@ -30,6 +30,8 @@ Diagnostics Describe(const unwind::TableService& tables) {
   add(service.no_tables, "unwind_no_tables", "files without usable unwind tables");
   add(service.code_bytes, "unwind_code_bytes",
       "bytes of code with unwind rules made from the code");
+  add(service.registered, "unwind_registered",
+      "bytes of code with unwind rules that its program registered for debuggers");
   add(service.code_bare, "unwind_code_bare", "bytes of code without any unwind rule");
   add(service.gone, "unwind_gone", "mappings gone before their tables could be made");
   add(service.changed, "unwind_changed", "files changed before their tables could be made");

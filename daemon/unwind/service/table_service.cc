@@ -337,6 +337,7 @@ Result<void> TableService::LoadMemory(TableStore::FileIndex index, const FileRef
     return chunk.error();
   }
   counters_.code_bytes.Add(chunk->part.code_bytes);
+  counters_.registered.Add(chunk->registered_bytes);
   (void)store_.LoadChunk(index, begin, chunk->part.rows, TableStore::Room::kMake);
   std::erase_if(watched_, [&](const Watched& one) {
     return one.begin == begin && FileKeyEqual()(one.key, file->key);

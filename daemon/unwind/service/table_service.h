@@ -42,8 +42,10 @@ struct ServiceCounters {
   Counter prefetched;  // files read before a program requested them
   Counter code_bytes;  // bytes of code without unwind information that have rules all the same
   Counter code_bare;   // bytes of such code that have none
-  Counter rewritten;   // chunks of code made at run time that were read and have changed
-  Counter delayed;     // requests that waited for a reader, or for a file that does not answer
+  Counter registered;  // bytes of code made at run time with rules that its program registered
+  Counter
+      rewritten;  // chunks of code made at run time that have changed, or what is registered for it
+  Counter delayed;  // requests that waited for a reader, or for a file that does not answer
 };
 
 // Has a thread of its own. Requests of programs come first; then, some chunks at a time and at a
