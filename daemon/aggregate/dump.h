@@ -38,7 +38,9 @@ struct DumpThread {
   std::array<std::uint64_t, 3> syscall_args{};
   bool python = false;                     // the thread has a Python thread state
   process::Gil gil = process::Gil::kNone;  // at seen_ns
-  bool merge_failed = false;               // all Python frames come before the native ones
+  // Index of the thread that holds the mutex, or with kGil the GIL, that it waits for.
+  std::optional<std::uint32_t> owner;
+  bool merge_failed = false;  // all Python frames come before the native ones
 };
 
 struct Dump {

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/aggregate/waits/lock_owner.h"
+
 namespace profd::aggregate {
 namespace {
 
@@ -64,6 +66,7 @@ void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   seen.merge_failed = sample.merge_failed;
   seen.syscall = sample.syscall;
   seen.syscall_args = sample.syscall_args;
+  seen.owner_word = OwnerWord(sample);
   seen.frames = symbolized.frames;
   auto& latest = on_cpu ? thread->on_cpu : thread->snapshot;
   if (!latest || latest->time_ns <= seen.time_ns) latest = std::move(seen);
@@ -134,10 +137,42 @@ class DumpBuilder::Assembly {
     std::ranges::sort(dump_.threads, {}, [this](const DumpThread& thread) {
       return std::tuple(dump_.processes[thread.process].key, thread.key);
     });
+    FindOwners();
     return std::move(dump_);
   }
 
  private:
+  // Who holds what others wait for. An owner word is only believed if it names a thread of the
+  // same process that is there, and the stack says that it is the word of a mutex.
+  void FindOwners() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> by_tid;
+    std::map<std::uint32_t, std::uint32_t> gil_holders;  // by process
+    for (std::uint32_t i = 0; i < dump_.threads.size(); ++i) {
+      const DumpThread& thread = dump_.threads[i];
+      by_tid[{thread.process, thread.key.tid}] = i;
+      if (thread.gil == process::Gil::kHeld) gil_holders[thread.process] = i;
+    }
+    for (std::uint32_t i = 0; i < dump_.threads.size(); ++i) {
+      DumpThread& thread = dump_.threads[i];
+      if (thread.state != State::kBlocked) continue;
+      if (thread.wait == WaitReason::kGil) {
+        const auto holder = gil_holders.find(thread.process);
+        if (holder != gil_holders.end() && holder->second != i) thread.owner = holder->second;
+        continue;
+      }
+      const auto word = owner_words_.find(thread.key);
+      if (word == owner_words_.end() || !IsInMutex(thread)) continue;
+      const auto owner = by_tid.find({thread.process, word->second});
+      if (owner != by_tid.end() && owner->second != i) thread.owner = owner->second;
+    }
+  }
+
+  [[nodiscard]] bool IsInMutex(const DumpThread& thread) const {
+    return std::ranges::any_of(thread.frames, [this](std::uint32_t frame) {
+      return IsMutexFunction(dump_.frames[frame].name);
+    });
+  }
+
   void AddThread(const ThreadKey& key, const Thread& thread) {
     const Seen& seen = thread.snapshot ? *thread.snapshot : *thread.clock;
     DumpThread& reported = dump_.threads.emplace_back();
@@ -155,6 +190,7 @@ class DumpBuilder::Assembly {
     reported.gil = seen.gil;
     reported.syscall = seen.syscall;
     reported.syscall_args = seen.syscall_args;
+    if (seen.owner_word != 0) owner_words_[key] = seen.owner_word;
     if (seen.state == State::kOnCpu) {
       // A sample from an earlier stay on a CPU may show code that the thread has left long ago.
       const bool is_current = thread.on_cpu && thread.on_cpu->time_ns >= seen.since_ns;
@@ -199,6 +235,7 @@ class DumpBuilder::Assembly {
   Dump dump_;
   std::unordered_map<symbolize::FrameId, std::uint32_t> frame_of_;
   std::map<ProcessKey, std::uint32_t> process_of_;
+  std::map<ThreadKey, std::uint32_t> owner_words_;
 };
 
 Dump DumpBuilder::Build(const FrameLookup& frames) const { return Assembly(*this, frames).Run(); }

@@ -57,6 +57,7 @@ class DumpBuilder {
     bool merge_failed = false;
     std::int32_t syscall = -1;
     std::array<std::uint64_t, 3> syscall_args{};
+    std::uint32_t owner_word = 0;  // LockOwner
     std::vector<symbolize::FrameId> frames;
   };
   struct Thread {

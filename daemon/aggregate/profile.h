@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
+#include "daemon/aggregate/waits/path.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"
@@ -83,6 +84,7 @@ struct ProfileSample {
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
   process::Gil gil = process::Gil::kNone;
   std::uint16_t edges = 0;  // sampling_error.h; 0: none, or not known
+  std::uint32_t path = 0;   // kBlocked: end of the path, index into paths; 0: none is known
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
@@ -117,6 +119,10 @@ struct Profile {
   std::vector<symbolize::Frame> frames;
   std::vector<StackNode> nodes;
   std::vector<ProfileSample> samples;  // in order of time
+  bool wakers = false;                 // who ends waits was captured; else the next three are empty
+  std::vector<PathNode> paths;         // a parent comes before its children
+  std::vector<PathThread> path_threads;
+  std::vector<WakeUpCount> wake_ups;
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
   std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks

@@ -12,6 +12,7 @@
 #include "daemon/aggregate/moved_stacks.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights/weights.h"
+#include "daemon/base/mul_div.h"
 
 namespace profd::aggregate {
 namespace {
@@ -52,6 +53,7 @@ Profile ProfileAssembly::Run() {
   for (std::uint32_t thread = 0; thread < groups.size(); ++thread) {
     ClipParts(thread, groups[thread]);
     if (is_observed()) AddObserved(thread, groups[thread]);
+    if (paths_) paths_->CountWakeUps(profile_.threads[thread].key, thread, lives_[thread].window);
   }
   GroupThreads();
   // The history sums its samples up, and knows of no edges.
@@ -236,16 +238,23 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
     }
     // The interval lies outside the lifetime. A sample without weight would only add a count.
     if (sample.raw_weight_ns == 0) continue;
-    profile_.samples.push_back(sample);
-    if (part.begin_ns != part.end_ns) KeepPoints(part);
+    if (part.begin_ns == part.end_ns)
+      profile_.samples.push_back(sample);
+    else
+      AddWait(thread, part, sample);
   }
 }
 
-void ProfileAssembly::KeepPoints(const SamplePart& part) {
+void ProfileAssembly::AddWait(std::uint32_t thread, const SamplePart& part, ProfileSample sample) {
   const std::uint64_t period_ns = part.weight_ns / std::max(part.count, 1u);
   const std::uint32_t level = profd_nearest_level(period_ns);
-  waits_.push_back({static_cast<std::uint32_t>(profile_.samples.size() - 1),
-                    FindPoints(input_.point_seed, level, part.begin_ns, part.end_ns, part.count)});
+  const PointRun points =
+      FindPoints(input_.point_seed, level, part.begin_ns, part.end_ns, part.count);
+  std::vector<WaitPaths::Run> runs;
+  if (paths_ && part.state == State::kBlocked)
+    runs =
+        paths_->RunsOf(profile_.threads[thread].key, part.begin_ns, points, lives_[thread].window);
+  AddRuns(sample, runs, &points);
 }
 
 void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* part) {
@@ -265,14 +274,45 @@ void ProfileAssembly::AddOpenInterval(std::uint32_t thread, const SamplePart* pa
                .name = kStillBlockedIndex,
                .begin_ns = inside.begin_ns,
                .ns = inside.Length(),
-               .exact = true});
+               .exact = true,
+               .path = paths_ ? paths_->StillWaits() : 0});
     return;
   }
   ProfileSample sample = SampleOf(thread, *part);
   sample.time_ns = inside.begin_ns;
   sample.raw_weight_ns = inside.Length();
   sample.exact = true;
-  profile_.samples.push_back(sample);
+  std::vector<WaitPaths::Run> runs;
+  if (paths_) runs = paths_->RunsOfOpen(profile_.threads[thread].key, since_ns, inside);
+  AddRuns(sample, runs, nullptr);
+}
+
+void ProfileAssembly::AddRuns(const ProfileSample& sample, std::span<const WaitPaths::Run> runs,
+                              const PointRun* points) {
+  const auto add = [&](const ProfileSample& one, const PointRun& of) {
+    profile_.samples.push_back(one);
+    if (points != nullptr)
+      waits_.push_back({static_cast<std::uint32_t>(profile_.samples.size() - 1), of});
+  };
+  if (runs.empty()) return add(sample, points == nullptr ? PointRun{} : *points);
+  // The points share the weight of the wait, the whole of it.
+  std::uint64_t all = 0;
+  for (const WaitPaths::Run& run : runs) all += run.count;
+  std::uint64_t before = 0;
+  const auto share = [&](std::uint64_t of, std::uint64_t count) {
+    return MulDiv(of, before + count, all) - MulDiv(of, before, all);
+  };
+  for (const WaitPaths::Run& run : runs) {
+    ProfileSample part = sample;
+    part.path = run.path;
+    part.raw_weight_ns = share(sample.raw_weight_ns, run.count);
+    const auto count = static_cast<std::uint32_t>(share(sample.count, run.count));
+    part.count = sample.count == 0 ? 0 : std::max<std::uint32_t>(1, count);
+    if (before != 0)
+      part.time_ns = profd_point(input_.point_seed, run.points.level, run.points.first);
+    before += run.count;
+    add(part, run.points);
+  }
 }
 
 void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts) {
@@ -351,6 +391,7 @@ void ProfileAssembly::GroupThreads() {
   for (const ProfileSample& sample : profile_.samples) sampled_.of_sample.push_back(sample.thread);
   const auto grouped = GroupShortLived(
       profile_, [this](const ProfileThread& thread) { return IsScaledWithOthers(thread); });
+  row_of_ = grouped.thread_of;
   unsampled_gil_.assign(profile_.threads.size(), Gil::kNone);
   for (std::uint32_t thread = 0; thread < unsampled.size(); ++thread) {
     const std::uint32_t now = grouped.thread_of[thread];
@@ -433,6 +474,7 @@ void ProfileAssembly::AddPseudo(const Pseudo& pseudo) {
   sample.count = 0;
   sample.exact = pseudo.exact;
   sample.gil = pseudo.gil;
+  sample.path = pseudo.path;
   profile_.samples.push_back(sample);
 }
 
@@ -474,19 +516,51 @@ void ProfileAssembly::Renumber() {
   };
 
   std::vector<std::uint32_t> path;
-  for (auto& sample : profile_.samples) {
-    std::uint32_t node = sample.node;
+  // Upwards to the first node that has a new number (the root always has one), then down again:
+  // parents must come before their children, because readers resolve nodes in one pass.
+  const auto number_node = [&](std::uint32_t node) {
     if (node >= tree_size && node_of[node] == kNone) node_of[node] = add_pseudo_node(node);
-    // Upwards to the first node that has a new number (the root always has one), then down again:
-    // parents must come before their children, because readers resolve nodes in one pass.
     path.clear();
-    for (; node_of[node] == kNone; node = stacks.At(node).parent) path.push_back(node);
+    for (std::uint32_t up = node; node_of[up] == kNone; up = stacks.At(up).parent)
+      path.push_back(up);
     for (const std::uint32_t step : std::views::reverse(path)) {
       const auto& old = stacks.At(step);
       node_of[step] = add_node(node_of[old.parent], add_frame(old.frame));
     }
-    sample.node = node_of[sample.node];
-  }
+    return node_of[node];
+  };
+  for (auto& sample : profile_.samples) sample.node = number_node(sample.node);
+  if (!paths_) return;
+  const auto describe = [this](const WaitLog::Thread& thread) {
+    return DescribePathThread(thread);
+  };
+  for (auto& sample : profile_.samples)
+    sample.path = paths_->Number(sample.path, describe, number_node);
+  WaitPaths::Parts parts = paths_->Take(row_of_, describe);
+  profile_.wakers = true;
+  profile_.paths = std::move(parts.paths);
+  profile_.path_threads = std::move(parts.threads);
+  profile_.wake_ups = std::move(parts.wake_ups);
+}
+
+PathThread ProfileAssembly::DescribePathThread(const WaitLog::Thread& thread) const {
+  const auto info = input_.processes.find(thread.process);
+  const ProfileProcess process =
+      DescribeProcess(thread.process, info == input_.processes.end() ? nullptr : info->second.get(),
+                      input_.innermost_pids);
+  PathThread described{.key = thread.key,
+                       .process = thread.process,
+                       .comm = thread.comm,
+                       .process_comm = process.comm,
+                       .shown_tid = thread.key.tid,
+                       .shown_pid = process.shown_pid};
+  if (thread.key.tid == thread.process.pid) described.shown_tid = process.shown_pid;
+  // A member's name is that of its events: a thread may have taken another one since it woke.
+  const auto known = std::ranges::find(input_.threads, thread.key, &ThreadHistory::key);
+  if (known != input_.threads.end() && !known->comm().empty()) described.comm = known->comm();
+  if (described.comm.empty()) described.comm = process.comm;
+  if (described.process_comm.empty()) described.process_comm = described.comm;
+  return described;
 }
 
 void ProfileAssembly::FindBuildIds() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "daemon/aggregate/sample_edges.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
+#include "daemon/aggregate/waits/wait_log.h"
+#include "daemon/aggregate/waits/wait_paths.h"
 #include "daemon/wire/event.h"
 
 namespace profd::aggregate {
@@ -34,7 +37,8 @@ struct AssemblyInput {
   const ProfileBuilder::FrameLookup& frames;
   const std::unordered_set<std::uint32_t>& named;  // pids or tids that the caller has named
   bool innermost_pids = false;
-  std::uint64_t point_seed = 0;  // bpf/shared/points.h; 0: threads have had their own
+  std::uint64_t point_seed = 0;    // bpf/shared/points.h; 0: threads have had their own
+  const WaitLog* waits = nullptr;  // null: who ends waits was not captured
 };
 
 // Used once, by the thread that builds the profile. The input must outlive it. It fills processes,
@@ -49,7 +53,14 @@ class ProfileAssembly {
         end_{end.epoch, end.epoch_ns},
         mode_(start.mode),
         longest_(longest),
-        input_(input) {}
+        input_(input) {
+    if (input.waits == nullptr) return;
+    const auto frames = [&input](StackId stack, const auto& visit) {
+      for (; stack != 0; stack = input.stacks.At(stack).parent)
+        if (!visit(input.frames(input.stacks.At(stack).frame))) return;
+    };
+    paths_.emplace(*input.waits, frames, input.point_seed);
+  }
 
   [[nodiscard]] Profile Run();
 
@@ -103,10 +114,16 @@ class ProfileAssembly {
     std::uint64_t begin_ns = 0;
     std::uint64_t ns = 0;
     bool exact = false;
+    std::uint32_t path = 0;
   };
   void AddPseudo(const Pseudo& pseudo);
-  // Keeps the points of a wait, which is the last sample of the profile.
-  void KeepPoints(const SamplePart& part);
+  // Adds the sample of a part that is no instant, or several where its path changes.
+  void AddWait(std::uint32_t thread, const SamplePart& part, ProfileSample sample);
+  // The same of these runs; none: the sample as it is. `points`: of the whole; null: it has none.
+  void AddRuns(const ProfileSample& sample, std::span<const WaitPaths::Run> runs,
+               const PointRun* points);
+  // What paths say of a thread, which may be outside the session.
+  [[nodiscard]] PathThread DescribePathThread(const WaitLog::Thread& thread) const;
   // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
   // Finds the build id of each program in the stacks of its process. It does not search by path
@@ -127,6 +144,8 @@ class ProfileAssembly {
   const AssemblyInput& input_;
   Profile profile_;
   std::vector<SampledWait> waits_;
+  std::optional<WaitPaths> paths_;           // if who ends waits was captured
+  std::vector<std::uint32_t> row_of_;        // index of a thread before grouping -> after
   std::vector<Lifetime> lives_;              // by thread index in the profile
   std::vector<std::uint32_t> thread_of_;     // index in the input -> index in the profile
   std::vector<bool> python_processes_;       // by process index: it has an interpreter

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "bpf/shared/points.h"
 #include "daemon/aggregate/counter_report.h"
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/weights/weights.h"
@@ -84,7 +85,9 @@ ProfileBuilder::ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, L
       origin_(std::move(origin)),
       limits_(limits),
       stacks_(limits.nodes),
-      observed_(start_.epoch_ns, start_.off_cpu_period_ns) {}
+      observed_(start_.epoch_ns, start_.off_cpu_period_ns) {
+  if ((start_.mode & PROFD_SESSION_WAKERS) != 0) waits_.emplace(limits.parts);
+}
 
 void ProfileBuilder::CountPython(const process::Sample& sample) {
   if (sample.interpreter) interpreters_[sample.process] = sample.interpreter;
@@ -94,8 +97,28 @@ void ProfileBuilder::CountPython(const process::Sample& sample) {
   if ((sample.python_flags & (PROFD_PYTHON_TRUNCATED | PROFD_PYTHON_FAULT)) != 0) ++python_cut_;
 }
 
+bool ProfileBuilder::LogWaits(const symbolize::SymbolizedSample& symbolized) {
+  const Sample& sample = symbolized.sample;
+  const std::uint64_t session = std::uint64_t{1} << start_.session;
+  const bool followed = (sample.followed_sessions & session) != 0;
+  if (sample.wake_up) {
+    if (waits_ && sample.time_ns >= start_.epoch_ns)
+      waits_->AddWaker(sample, stacks_.Intern(symbolized.frames), session);
+    return false;
+  }
+  if (!waits_ || sample.observation || sample.time_ns < start_.epoch_ns) return !followed;
+  if (sample.snapshot && sample.state != State::kBlocked) return !followed;
+  const StackTree::NodeId node = stacks_.Intern(symbolized.frames);
+  if (sample.state == State::kOnCpu)
+    waits_->AddRun(sample, node);
+  else
+    waits_->AddWait(sample, node);
+  return !followed;
+}
+
 void ProfileBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   const Sample& sample = symbolized.sample;
+  if (!LogWaits(symbolized)) return;
   const bool on_cpu = sample.state == State::kOnCpu;
   if (!((on_cpu ? PROFD_SESSION_ON_CPU : PROFD_SESSION_OFF_CPU) & start_.mode)) return;
   if (!on_cpu && sample.observation.has_value() != is_observed()) return;
@@ -256,6 +279,9 @@ void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   if (known != thread_index_.end() && threads_[known->second].RejoinsWith(event))
     thread_index_.erase(known);
   const auto index = Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
+  if (waits_)
+    waits_->OnClock(event.header.thread, event.header.process,
+                    {event.header.time_ns, event.number, event.end});
   if (event.observation && index != kNoThread) observed_.OnClock(index, event, parts_);
 }
 
@@ -264,6 +290,8 @@ void ProfileBuilder::AddFork(const wire::ForkEvent& event) {
   // not get an entry: its exit is not counted either, so it would count as alive for ever.
   if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
+  if (waits_)
+    waits_->OnClock(event.header.thread, event.header.process, {event.header.time_ns, 0, false});
 }
 
 void ProfileBuilder::AddExit(const wire::ExitEvent& event) {
@@ -377,6 +405,9 @@ void ProfileBuilder::SetEffectivePeriods(const wire::PeriodsEvent& event) {
   effective_on_cpu_ns_ = event.on_cpu_period_ns;
   effective_background_on_cpu_ns_ = event.background_on_cpu_period_ns;
   point_seed_ = event.point_seed;
+  if (waits_ && point_seed_ != 0 && event.off_cpu_period_ns != 0)
+    waits_->SetLevel(event.header.time_ns, point_seed_,
+                     profd_level_not_below(event.off_cpu_period_ns));
   const bool background = (start_.mode & PROFD_SESSION_BACKGROUND) != 0;
   // A finer period is that of another session. This one subsamples down to its own, so for its
   // profile the requested period holds.
@@ -412,7 +443,8 @@ std::size_t ProfileBuilder::bytes() const {
   constexpr std::size_t kThreadBytes = 1024;
   constexpr std::size_t kProcessBytes = 512;
   return parts_.capacity() * sizeof(SamplePart) + observed_.bytes() + stacks_.bytes() +
-         threads_.size() * kThreadBytes + processes_.size() * kProcessBytes;
+         (waits_ ? waits_->bytes() : 0) + threads_.size() * kThreadBytes +
+         processes_.size() * kProcessBytes;
 }
 
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
@@ -420,10 +452,12 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
   // Of a target that cannot be read, nothing is named.
   if (const auto target = session::ParseTarget(start_.target))
     named.insert(target->ids.begin(), target->ids.end());
-  const AssemblyInput input{
-      parts_,         observed_,     threads_, stacks_, processes_,
-      process_exits_, interpreters_, frames,   named,   origin_.innermost_pids,
-      point_seed_};
+  const AssemblyInput input{parts_,        observed_,
+                            threads_,      stacks_,
+                            processes_,    process_exits_,
+                            interpreters_, frames,
+                            named,         origin_.innermost_pids,
+                            point_seed_,   waits_ ? &*waits_ : nullptr};
   PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
   for (const PeriodChange& change : periods_) {
     longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "daemon/aggregate/sample_part.h"
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/aggregate/thread_history.h"
+#include "daemon/aggregate/waits/wait_log.h"
 #include "daemon/process/process_info.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
 #include "daemon/wire/event.h"
@@ -102,6 +104,8 @@ class ProfileBuilder {
   void CountPython(const process::Sample& sample);
   void AddOffCpu(const symbolize::SymbolizedSample& symbolized, SamplePart part, SubsampleKey key);
   void AddObserved(const symbolize::SymbolizedSample& symbolized, SamplePart part);
+  // Gives the log of waits what it needs of a sample. False: that is all the sample is for.
+  bool LogWaits(const symbolize::SymbolizedSample& symbolized);
   // Stores the part, with the sample's thread and stack. False: a limit is reached.
   bool Store(SamplePart part, const symbolize::SymbolizedSample& symbolized);
   // Stores a part of another builder, with the thread's stack and as a part of `thread`.
@@ -124,6 +128,7 @@ class ProfileBuilder {
   StackTree stacks_;
   std::vector<SamplePart> parts_;
   ObservedStacks observed_;
+  std::optional<WaitLog> waits_;  // with PROFD_SESSION_WAKERS
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;

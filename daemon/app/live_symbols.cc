@@ -95,7 +95,7 @@ void LiveSymbols::RecordEnvironment() {
 }
 
 Diagnostics LiveSymbols::Describe() const {
-  return symbolize::Describe(symbolizer_, timed_, objects_);
+  return symbolize::Describe(symbolizer_, timed_, objects_, jit_.counters());
 }
 
 }  // namespace profd::app

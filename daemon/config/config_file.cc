@@ -1,27 +1,21 @@
 #include "daemon/config/config_file.h"
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 #include <utility>
 
-#include "daemon/base/files.h"
+#include "daemon/base/toml/toml_file.h"
 #include "daemon/config/settings.h"
-
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
 
 namespace profd::config {
 namespace {
 
-constexpr std::size_t kMostBytes = 1 << 20;
+constexpr TomlKind kKind{.hint = "see profd.toml(5)", .question = "is it profd's configuration?"};
 
 // Walks the parsed tree; keeps the valid values, and a message for each problem.
 class Reading {
  public:
-  explicit Reading(std::string path) : path_(std::move(path)) {}
+  explicit Reading(const std::string& path) : problems_(path) {}
 
   void Take(const toml::table& table, const std::string& prefix) {
     for (const auto& [name, node] : table) {
@@ -34,32 +28,28 @@ class Reading {
   }
   Result<std::vector<Assignment>> Finish() && {
     if (problems_.empty()) return std::move(values_);
-    std::string text;
-    for (const auto& [line, problem] : problems_)
-      text += (text.empty() ? "" : "\n") + Place(line) + ": " + problem;
-    return Error{ErrorCode::kInvalidArgument, text, "see profd.toml(5)"};
+    return problems_.ToError(kKind);
   }
 
  private:
   void TakeValue(const std::string& key, const toml::node& node) {
-    const auto line = node.source().begin.line;
     const Setting* setting = FindSetting(key);
     if (setting == nullptr) {
       const auto near = NearestKey(key);
-      problems_.emplace(line, "unknown key '" + key + "'" +
-                                  (near.empty() ? "" : "; did you mean '" + near + "'?"));
+      problems_.Add(node, "unknown key '" + key + "'" +
+                              (near.empty() ? "" : "; did you mean '" + near + "'?"));
       return;
     }
     if (!KindFits(*setting, node)) {
-      problems_.emplace(line, key + " is " + KindOf(node) + "; it must be " + Expected(*setting));
+      problems_.Add(node, key + " is " + KindOf(node) + "; it must be " + Expected(*setting));
       return;
     }
     auto text = TextOf(node);
     Options scratch;
     if (const auto good = SetValue(*setting, text, scratch); !good)
-      problems_.emplace(line, key + " " + good.error().message);
+      problems_.Add(node, key + " " + good.error().message);
     else
-      values_.push_back({setting, std::move(text), Place(line)});
+      values_.push_back({setting, std::move(text), problems_.PlaceOf(node)});
   }
 
   static bool KindFits(const Setting& setting, const toml::node& node) {
@@ -87,13 +77,8 @@ class Reading {
     return number.str();
   }
 
-  [[nodiscard]] std::string Place(toml::source_index line) const {
-    return path_ + ":" + std::to_string(line);
-  }
-
-  const std::string path_;
+  TomlProblems problems_;
   std::vector<Assignment> values_;
-  std::multimap<toml::source_index, std::string> problems_;  // by line: the tree is sorted by name
 };
 
 std::string_view TableOf(const Setting& setting) {
@@ -104,25 +89,17 @@ std::string_view TableOf(const Setting& setting) {
 }  // namespace
 
 Result<std::vector<Assignment>> ParseConfig(std::string_view text, const std::string& path) {
-  const auto parsed = toml::parse(text, path);
-  if (!parsed) {
-    const auto& error = parsed.error();
-    return Error{ErrorCode::kInvalidArgument,
-                 path + ":" + std::to_string(error.source().begin.line) + ": " +
-                     std::string(error.description()),
-                 "see profd.toml(5)"};
-  }
+  const auto table = ParseToml(text, path, kKind);
+  if (!table) return table.error();
   Reading reading(path);
-  reading.Take(parsed.table(), "");
+  reading.Take(*table, "");
   return std::move(reading).Finish();
 }
 
 Result<std::vector<Assignment>> ReadConfigFile(const std::string& path) {
-  const auto text = ReadFile(path, kMostBytes);
-  if (text) return ParseConfig(*text, path);
-  if (text.error().code != ErrorCode::kExhausted) return text.error();
-  return Error{ErrorCode::kInvalidArgument, path + " is longer than 1 MiB",
-               "is it profd's configuration?"};
+  const auto text = ReadTomlText(path, kKind);
+  if (!text) return text.error();
+  return ParseConfig(*text, path);
 }
 
 std::vector<ConfigTable> ConfigTables() {

@@ -289,8 +289,9 @@ const std::vector<Setting>& Settings() {
       {.key = "rules.file",
        .field = &Options::rules_file,
        .value = "FILE",
-       .help = "rules that win over those of profd: which functions wait with a CPU in hand; a "
-               "reload reads them again",
+       .help =
+           "rules that win over those of profd: which functions wait with a CPU in hand, run an "
+           "operator or begin a phase; a reload reads them again",
        .live = true},
       {.key = "tls.listen",
        .field = &Options::tls_listen,

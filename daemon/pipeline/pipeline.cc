@@ -87,6 +87,8 @@ void LivePipeline::Count(const wire::StackEvent& event) {
       return;
     case wire::SampleOrigin::kSnapshot:
       return counters_.snapshots_read.Add();
+    case wire::SampleOrigin::kWaker:
+      return counters_.wakers_read.Add();
   }
 }
 

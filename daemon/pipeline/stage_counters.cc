@@ -33,6 +33,8 @@ StageReport Describe(const StageCounters& counters) {
   add(report.counters, counters.off_cpu_read, "off_cpu_samples_read", "off-CPU samples read");
   add(report.counters, counters.snapshots_read, "snapshots_read",
       "stacks of threads as they stood that were read");
+  add(report.counters, counters.wakers_read, "wakers_read",
+      "stacks of those who end waits that were read");
   add(report.counters, counters.others_read, "events_read",
       "events read that are no samples: of threads, processes and mappings");
   add(report.counters, counters.samples_delivered, "samples_delivered",
@@ -59,7 +61,8 @@ StageReport Describe(const StageCounters& counters) {
 
 std::string AccountOfSamples(const StageCounters& counters, std::span<const std::uint64_t> kernel) {
   std::uint64_t made = 0;
-  for (const auto number : {PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_SAMPLES})
+  for (const auto number :
+       {PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_OFF_CPU_SAMPLES, PROFD_COUNTER_WAKERS})
     made += number < kernel.size() ? kernel[number] : 0;
   const std::uint64_t dropped = counters.queue_full.value() + counters.names_behind.value() +
                                 counters.memory_events.value() + counters.memory_items.value() +
@@ -69,7 +72,8 @@ std::string AccountOfSamples(const StageCounters& counters, std::span<const std:
   };
   return "samples: " + say(made, "made, ") +
          say(counters.on_cpu_read.value() + counters.off_cpu_read.value(), "read, ") +
-         say(counters.snapshots_read.value(), "snapshots; ") +
+         say(counters.snapshots_read.value(), "snapshots, ") +
+         say(counters.wakers_read.value(), "wakers; ") +
          say(counters.samples_delivered.value(), "delivered, ") +
          say(counters.unwanted_events.value() + counters.unwanted_items.value(), "unwanted, ") +
          say(dropped, "dropped");

@@ -21,7 +21,8 @@ struct StageCounters {
   Counter background_on_cpu_read;   // reader: the part of it from background sessions
   Counter background_off_cpu_read;  // reader: the same
   Counter snapshots_read;           // reader: stacks of threads that stay blocked
-  Counter others_read;              // reader: events that are neither
+  Counter wakers_read;              // reader: stacks of those who end waits
+  Counter others_read;              // reader: events that are none of these
   Counter samples_delivered;        // symbolizer: to one session or several
   Counter unwanted_events;          // worker: of sessions that had not begun, or had ended
   Counter unwanted_items;           // symbolizer: the same

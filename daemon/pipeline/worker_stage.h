@@ -22,10 +22,10 @@ namespace profd::pipeline {
 class WorkerStage {
  public:
   using Sink = std::function<void(PipelineItem&&)>;
-  // The sessions of an event, in place of those in its header. Called after the process table has
-  // the event.
+  // The sessions of an event, in place of those in its header; it may change for which sessions the
+  // thread is followed. Called after the process table has the event.
   using Selector =
-      std::function<std::uint64_t(const wire::Event& event, const process::ProcessTable& table)>;
+      std::function<std::uint64_t(wire::Event& event, const process::ProcessTable& table)>;
 
   // `counters` must outlive this. No selector: the header's sessions.
   WorkerStage(StageCounters& counters, Sink sink, Selector selector = nullptr);

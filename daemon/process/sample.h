@@ -88,6 +88,11 @@ struct Sample {
   std::uint64_t period_ns = 0;
   std::uint32_t blocked_points = 0;
   std::uint32_t runnable_points = 0;
+  std::uint64_t followed_sessions = 0;    // of `sessions`: the thread is no member of those
+  std::uint32_t number = 0;               // off-CPU: of the thread's samples; 0: not known
+  std::uint32_t futex_word = 0;           // snapshot, waiting for a futex: what it holds,
+  std::uint32_t futex_owner = 0;          // and the word 8 bytes behind it
+  std::optional<wire::WakeUp> wake_up{};  // the thread ends the wait of another one; state kOnCpu
   std::optional<wire::Observation> observation{};  // off-CPU: an observer has found it so
   std::uint16_t stack_flags = 0;                   // PROFD_STACK_*
   std::uint64_t missing_stack_bytes = 0;           // of the user stack, above its last frame

@@ -7,7 +7,8 @@ namespace profd::process {
 namespace {
 
 State StateOf(const wire::StackEvent& event) {
-  if (event.origin == wire::SampleOrigin::kOnCpu) return State::kOnCpu;
+  if (event.origin == wire::SampleOrigin::kOnCpu || event.origin == wire::SampleOrigin::kWaker)
+    return State::kOnCpu;
   // What an observer finds is one point, which has one state.
   if (event.observation) return event.runnable_points != 0 ? State::kRunnable : State::kBlocked;
   // A thread may be preempted on its way to sleep. Then its task state is a sleeping one, but it is
@@ -59,6 +60,11 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.period_ns = event.period_ns;
   sample.blocked_points = event.blocked_points;
   sample.runnable_points = event.runnable_points;
+  sample.followed_sessions = event.followed_sessions;
+  sample.number = event.number;
+  sample.futex_word = event.futex_word;
+  sample.futex_owner = event.futex_owner;
+  sample.wake_up = event.wake_up;
   sample.observation = event.observation;
   sample.stack_flags = event.stack_flags;
   sample.missing_stack_bytes = event.missing_stack_bytes;

@@ -62,6 +62,9 @@ struct SessionSpec {
   bool background = false;
   // In snapshot mode: observers visit its threads, and no hook runs at a context switch for it.
   bool observed = false;
+  // Who ends waits is captured, and threads outside the target that do so are followed. Only with
+  // hooks and off-CPU samples.
+  bool wakers = false;
   // It is in snapshot mode without having requested that. The source sets it.
   bool hooks_refused = false;
 };

@@ -87,6 +87,7 @@ void CodeBackfill::Pass(const wire::RawEvent& event, const Sink& sink) {
     case PROFD_EVENT_ON_CPU:
     case PROFD_EVENT_OFF_CPU:
     case PROFD_EVENT_SNAPSHOT:
+    case PROFD_EVENT_WAKER:
       PassSample(event, header, sink);
       break;
     case PROFD_EVENT_FORK:

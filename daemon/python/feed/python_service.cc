@@ -78,6 +78,7 @@ void PythonService::See(const wire::RawEvent& event) {
     case PROFD_EVENT_ON_CPU:
     case PROFD_EVENT_OFF_CPU:
     case PROFD_EVENT_SNAPSHOT:
+    case PROFD_EVENT_WAKER:
       if (wire::ReadSample(event.bytes, &sample) &&
           (sample.python_flags & (PROFD_PYTHON_FAULT | PROFD_PYTHON_TORN)) != 0)
         Push({Task::kFault, key, {}, {}});

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "daemon/source/bpf/control_word.h"
 #include "daemon/source/bpf/libbpf_log.h"
 #include "daemon/source/probe/capabilities.h"
+#include "daemon/source/probe/interrupt_entries.h"
 #include "daemon/source/probe/pid_namespace.h"
 #include "profd_bpf.skel.h"
 #include "profd_bpf_observe.skel.h"
@@ -141,6 +143,7 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   use(programs.on_switch, level.hook != PROFD_HOOK_NONE);
   use(programs.on_switch_in_exit_tp, level.hook == PROFD_HOOK_SCHED_EXIT);
   use(programs.on_switch_in_kprobe, level.hook == PROFD_HOOK_FINISH_TASK);
+  use(programs.on_waking, level.hook != PROFD_HOOK_NONE);
   const bool wakes = level.hook != PROFD_HOOK_NONE && split_ == PROFD_SPLIT_WAKEUP;
   use(programs.on_wakeup, wakes);
   use(programs.on_wakeup_new, wakes);
@@ -205,6 +208,9 @@ Result<void> BpfObjects::AttachHooks(const Features& features) {
 Result<void> BpfObjects::AttachSwitchHooks() {
   const auto& programs = skeleton_->progs;
   StoreControl(control().clock_generation, control().clock_generation + 1);
+  // Those that began to exit without a clock of this generation are not counted when they end.
+  for (auto& count : skeleton_->bss->words.exiting)
+    std::atomic_ref(count).store(0, std::memory_order_relaxed);
   std::vector<bpf_program*> wanted;
   if (split_ == PROFD_SPLIT_WAKEUP) wanted = {programs.on_wakeup, programs.on_wakeup_new};
   if (level_.hook == PROFD_HOOK_SCHED_EXIT) wanted.push_back(programs.on_switch_in_exit_tp);
@@ -223,9 +229,29 @@ Result<void> BpfObjects::AttachSwitchHooks() {
   return {};
 }
 
+Result<void> BpfObjects::AttachWakerHook() {
+  if (waker_hook_) return {};
+  if (control().interrupts_end == 0) {
+    std::ifstream kallsyms("/proc/kallsyms");
+    const InterruptEntries entries = FindInterruptEntries(kallsyms);
+    StoreControl(control().interrupts_begin, entries.begin);
+    StoreControl(control().interrupts_end, entries.end);
+  }
+  auto link = Attach(skeleton_->progs.on_waking);
+  if (!link) return link.error();
+  waker_hook_ = *std::move(link);
+  return {};
+}
+
 std::uint64_t BpfObjects::process_moves() const {
   return std::atomic_ref(skeleton_->bss->words.process_moves).load(std::memory_order_relaxed);
 }
+
+std::int64_t BpfObjects::exiting(std::uint64_t slot) const {
+  return static_cast<std::int64_t>(
+      std::atomic_ref(skeleton_->bss->words.exiting[slot & 1]).load(std::memory_order_relaxed));
+}
+
 profd_control& BpfObjects::control() const { return skeleton_->data->control; }
 int BpfObjects::filters_fd() const { return ::bpf_map__fd(skeleton_->maps.filters); }
 int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.filter_ids); }

@@ -38,6 +38,7 @@ class BpfObjects {
 
   // Ends the scheduler hooks: no event is made after it. For good, and by one thread.
   void Detach() {
+    waker_hook_.reset();
     switch_hooks_.clear();
     hooks_.clear();
   }
@@ -48,6 +49,10 @@ class BpfObjects {
   [[nodiscard]] Result<void> AttachSwitchHooks();
   void DetachSwitchHooks() { switch_hooks_.clear(); }
   [[nodiscard]] bool has_switch_hooks() const { return !switch_hooks_.empty(); }
+
+  // The hook at wake-ups. By one thread at a time.
+  [[nodiscard]] Result<void> AttachWakerHook();
+  void DetachWakerHook() { waker_hook_.reset(); }
 
   [[nodiscard]] profd_control& control() const;
   [[nodiscard]] int filters_fd() const;
@@ -77,6 +82,8 @@ class BpfObjects {
   [[nodiscard]] int python_runtimes_fd() const;
   // Processes of several threads that have moved to another cgroup since the programs were loaded.
   [[nodiscard]] std::uint64_t process_moves() const;
+  // Threads that have begun to exit and not ended yet, of those counted in a control.exit_slot.
+  [[nodiscard]] std::int64_t exiting(std::uint64_t slot) const;
   // Held while the snapshot iterator is being read.
   [[nodiscard]] std::mutex& snapshot_mutex() { return snapshot_mutex_; }
   // By enum profd_counter, summed over all CPUs, since the programs were loaded.
@@ -111,6 +118,7 @@ class BpfObjects {
   ObserverKind observes_by_ = ObserverKind::kNone;
   std::vector<LinkPtr> hooks_;
   std::vector<LinkPtr> switch_hooks_;
+  LinkPtr waker_hook_;
   LinkPtr assign_;
   LinkPtr reevaluate_;
   LinkPtr clocks_;

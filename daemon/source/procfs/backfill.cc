@@ -47,6 +47,7 @@ void Backfill::PassOne(const wire::RawEvent& event, const profd_event& header,
     case PROFD_EVENT_CLOCK:
     case PROFD_EVENT_SNAPSHOT:
     case PROFD_EVENT_COMM:
+    case PROFD_EVENT_WAKER:
       return PassSample(event, header, sink);
     case PROFD_EVENT_FORK:
       return PassFork(event, header, sink);
@@ -169,6 +170,8 @@ bool Backfill::TakeRation(bool again) {
 
 void Backfill::PassSample(const wire::RawEvent& event, const profd_event& header,
                           const wire::EventSource::Sink& sink) {
+  // Of no process: the idle thread, an interrupt.
+  if (header.pid == 0) return sink(event);
   if (!Met(KeyOf(header))) met_[header.pid] = {.start_ns = header.process_start_ns, .unread = true};
   const Process& process = met_[header.pid];
   const bool due = !process.again || round_ns_ >= process.read_ns + kReadAgainNs;

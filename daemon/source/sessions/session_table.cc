@@ -75,6 +75,12 @@ std::uint64_t SessionTable::shared() const {
   });
 }
 
+std::uint64_t SessionTable::wakers() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) {
+    return spec.wakers && spec.off_cpu && !spec.observed && !spec.dump;
+  });
+}
+
 std::uint64_t SessionTable::background() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.background; });
 }

@@ -35,6 +35,8 @@ class SessionTable {
   // Bit i: session i runs in snapshot mode.
   [[nodiscard]] std::uint64_t observed() const;
   [[nodiscard]] std::uint64_t visited() const;  // of these, all but dumps
+  // Bit i: session i runs and captures who ends waits.
+  [[nodiscard]] std::uint64_t wakers() const;
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // Bit i: session i runs and a client has requested it.

@@ -58,6 +58,7 @@ Sessions::Sessions(const Parts& parts)
       membership_(parts.objects, parts.proc),
       members_(parts.objects, parts.proc, parts.processes, parts.clock, parts.counters),
       epochs_(parts.objects.control(), parts.clock),
+      ends_(parts.objects),
       periods_(parts.objects.control(), parts.on_cpu_events, parts.pending, parts.clock,
                parts.objects.point_seed()),
       background_(parts.objects, parts.snapshots, parts.observers, parts.counters),
@@ -125,6 +126,7 @@ void Sessions::AdoptMode(session::SessionSpec& spec) const {
 
 Result<void> Sessions::NeedSwitchHooks() {
   if ((table_.running() & ~table_.observed()) == 0) return {};
+  if (table_.wakers() != 0) PROFD_TRY(parts_.objects.AttachWakerHook());
   hooks_needed_ = std::chrono::steady_clock::now();
   if (parts_.objects.has_switch_hooks()) return {};
   PROFD_TRY(parts_.objects.AttachSwitchHooks());
@@ -266,6 +268,7 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
     return clocks.error();
   }
   parts_.pending.PutAfter(*std::move(clocks));
+  if (!spec.observed) ends_.Await();
 
   BlockedStacks::Rolled rolled = rolled_[session];
   std::vector<wire::EventBytes> end;
@@ -295,6 +298,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
   const auto clocks = members_.ReadClocks(BitOf(session));
   std::vector<wire::EventBytes> events;
   if (clocks) events = *clocks;
+  if (!spec.observed && !spec.dump) ends_.Await();
   if (spec.dump) {
     std::ranges::move(background_.ReadDump(session, events.size()), std::back_inserter(events));
   } else if (spec.off_cpu && !spec.observed) {
@@ -350,6 +354,10 @@ void Sessions::Maintain() {
   } else if (now - observers_needed_ >= kStay) {
     observers_.Stop();
   }
+  if (table_.wakers() != 0)
+    wakers_needed_ = now;
+  else if (now - wakers_needed_ >= kStay)
+    parts_.objects.DetachWakerHook();
   const bool needed = (table_.running() & ~table_.observed()) != 0;
   if (needed || !parts_.objects.has_switch_hooks() || now - hooks_needed_ < kStay) return;
   parts_.objects.DetachSwitchHooks();
@@ -418,6 +426,7 @@ wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slo
   event.session = slot;
   event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
+               ((table_.wakers() & BitOf(slot)) != 0 ? PROFD_SESSION_WAKERS : 0u) |
                (spec.background ? PROFD_SESSION_BACKGROUND : 0u) |
                (spec.observed ? PROFD_SESSION_OBSERVED : 0u);
   event.epoch = epoch.number;

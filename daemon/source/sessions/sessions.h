@@ -30,6 +30,7 @@
 #include "daemon/source/sessions/pending_events.h"
 #include "daemon/source/sessions/session_table.h"
 #include "daemon/source/sessions/stolen_ratio.h"
+#include "daemon/source/sessions/thread_ends.h"
 
 namespace profd::source {
 
@@ -42,6 +43,7 @@ namespace profd::source {
 // | an epoch is announced; COUNTERS, SESSION_START          |   4   |  3   |     |
 // | an epoch is announced                                   |       |      |  1  |
 // | the epoch passes; CLOCK of each member                  |   5   |  4   |  2  |
+// | threads that are about to end do so: their THREAD_END   |       |  4   |  2  |
 // | SNAPSHOT of members that are blocked; for a dump of all |       |  5   |  3  |
 // | the session's bits are withdrawn                        |       |  6   |  4  |
 // | COUNTERS (not by a roll), SESSION_END                   |       |  7   |  5  |
@@ -52,7 +54,8 @@ namespace profd::source {
 //
 // Owned by BpfSource; all methods may be called from any thread. A start takes some ms and a /proc
 // reading (100 us) per process; an end takes as long as the snapshot may
-// (BlockedStacks::kTimeout).
+// (BlockedStacks::kTimeout), and before that as threads that are about to end may
+// (ThreadEnds::kLongest).
 class Sessions {
  public:
   // Switch hooks stay attached, and observers at work, for so long after the last session that
@@ -168,6 +171,7 @@ class Sessions {
   Membership membership_;
   MemberReader members_;
   Epochs epochs_;
+  ThreadEnds ends_;
   StolenRatio stolen_ratio_;
   SessionTable table_;
   std::map<std::uint32_t, BlockedStacks::Rolled> rolled_;  // by slot
@@ -180,6 +184,7 @@ class Sessions {
   Observers observers_;
   std::chrono::steady_clock::time_point maintained_;
   std::chrono::steady_clock::time_point hooks_needed_;      // last
+  std::chrono::steady_clock::time_point wakers_needed_;     // last
   std::chrono::steady_clock::time_point observers_needed_;  // last
   bool hooks_refused_ = false;  // to sessions that begin: they would cost too much
   std::atomic<bool> has_switch_hooks_ = false;

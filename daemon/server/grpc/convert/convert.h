@@ -67,7 +67,7 @@ struct DaemonStatus {
 [[nodiscard]] Result<session::SessionSpec> ToSpec(const v1::DumpRequest& request,
                                                   const RequestLimits& limits);
 
-// `rules` decide which time on a CPU is spinning; null: none is.
+// `rules` decide which time on a CPU is spinning, and name operators and phases; null: none does.
 [[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile,
                                   const rules::RuleSet* rules = nullptr);
 [[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);

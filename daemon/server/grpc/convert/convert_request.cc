@@ -195,6 +195,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   if (request.budget_cpus() == 0)
     plan.spec.first_budget_cpus = std::max(kFirstBudgetCpus, plan.spec.budget_cpus);
   plan.spec.observed = request.no_hooks();
+  plan.spec.wakers = !request.no_wakers();
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();

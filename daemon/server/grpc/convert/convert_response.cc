@@ -11,6 +11,7 @@
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 #include "daemon/server/grpc/convert/deciding_rules.h"
+#include "daemon/server/grpc/convert/frame_operators.h"
 #include "daemon/server/grpc/convert/stolen_samples.h"
 #include "daemon/source/probe/capabilities.h"
 #include "daemon/symbolize/names/symbolizer.h"
@@ -213,6 +214,40 @@ void FillRules(const SampleRefs& samples, DecidingRules& rules, v1::Samples& pro
   proto.clear_rule_node();
 }
 
+void FillPaths(const aggregate::Profile& profile, const SampleRefs& samples, v1::Profile& proto) {
+  proto.set_wakers(profile.wakers);
+  if (profile.paths.size() <= 1) return;
+  for (const auto* sample : samples) proto.mutable_samples()->add_path(sample->path);
+  for (std::size_t i = 1; i < profile.paths.size(); ++i) {  // the root is not sent
+    const aggregate::PathNode& path = profile.paths[i];
+    auto& added = *proto.add_paths();
+    added.set_parent(path.parent);
+    added.set_kind(static_cast<v1::PathKind>(path.kind));
+    added.set_how(static_cast<v1::PathHow>(path.how));
+    added.set_wait(static_cast<v1::WaitReason>(path.wait));
+    added.set_estimated(path.estimated);
+    added.set_thread(path.thread);
+    added.set_node(path.node);
+  }
+  for (const aggregate::PathThread& thread : profile.path_threads) {
+    auto& added = *proto.add_path_threads();
+    added.set_tid(thread.shown_tid);
+    added.set_start_ns(thread.key.start_ns);
+    added.set_comm(ValidUtf8(thread.comm));
+    added.set_pid(thread.shown_pid);
+    added.set_process_start_ns(thread.process.start_ns);
+    added.set_process_comm(ValidUtf8(thread.process_comm));
+  }
+  for (const aggregate::WakeUpCount& count : profile.wake_ups) {
+    auto& added = *proto.add_wake_ups();
+    added.set_thread(count.thread);
+    added.set_waker(count.waker);
+    added.set_wait(static_cast<v1::WaitReason>(count.wait));
+    added.set_waits(count.waits);
+    added.set_spurious(count.spurious);
+  }
+}
+
 // The last node and the last frame.
 void AddStolenNode(v1::Profile& proto) {
   auto& frame = *proto.add_frames();
@@ -253,6 +288,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
   proto.set_python(thread.python);
   proto.set_gil(static_cast<v1::Gil>(thread.gil));
   proto.set_merge_failed(thread.merge_failed);
+  if (thread.owner) proto.set_owner(*thread.owner + 1);
 }
 
 }  // namespace
@@ -280,11 +316,13 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
   Modules modules(proto);
+  FrameOperators operators(rules, proto);
   const auto programs = aggregate::ProgramNames(profile.processes);
   for (const auto& frame : profile.frames) {
     auto& added = *proto.add_frames();
     Fill(frame, programs, added);
     added.set_module_info(modules.Add(frame.origin));
+    operators.Mark(frame, added);
   }
   for (std::size_t i = 1; i < profile.nodes.size(); ++i) {  // the root is not sent
     auto& node = *proto.add_nodes();
@@ -299,6 +337,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   FillEdges(samples, *proto.mutable_samples());
   DecidingRules deciding(profile, rules, proto);
   FillRules(samples, deciding, *proto.mutable_samples());
+  FillPaths(profile, samples, proto);
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());
